@@ -12,7 +12,7 @@ from posenc_jax.cli.overrides import RunArguments, override_each, override_run
 from posenc_jax.cli.own_files import refuse_unusable
 from posenc_jax.cli.report import FinalReport
 from posenc_jax.cli.screen import shell_words, show
-from posenc_jax.cli.session import load_config, of_config, prepare_jax, print_options, stoppable, trust
+from posenc_jax.cli.session import load_config, of_config, prepare_jax, stoppable, trust
 from posenc_jax.cli.spread import HELP, read_spread, run_group, runner
 from posenc_jax.config import Ablation, Run
 from posenc_jax.file_names import file_name
@@ -22,17 +22,12 @@ DESCRIPTION = (
     "Runs every cell of the ablation in a Python file with a variable `config`, then writes results.jsonl and "
     "report.html. The same command again resumes. An override applies to every cell."
 )
-USAGE = f"""usage: posenc ablate CONFIG [--directory DIR] [--local N | --slurm ...] [overrides]
-
-{DESCRIPTION}
-`posenc ablate --help` lists the overrides.
-
-{HELP}"""
 
 
 def main(arguments: list[str]) -> int:
     """Runs the command and returns its exit code."""
-    return of_config(arguments, USAGE, lambda: print_options("ablate", DESCRIPTION, HELP), _ablate)
+    options = "[--directory DIR] [--local N | --slurm ...]"
+    return of_config(arguments, "ablate", options, (DESCRIPTION, HELP), _ablate)
 
 
 def _ablate(config_file: str, arguments: list[str]) -> int:

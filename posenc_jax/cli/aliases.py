@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from posenc_jax.cli.errors import Parser, UsageError, guarded, refusing
+from posenc_jax.cli.errors import Parser, UsageError, guarded, refusing, whole
 from posenc_jax.cli.own_files import named
 from posenc_jax.cli.screen import show
 
@@ -21,11 +21,11 @@ PAIR = (5, 68)
 
 def main(arguments: list[str]) -> int:
     """Runs the command and returns its exit code."""
-    parser = Parser("posenc aliases", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser("posenc aliases", description=DESCRIPTION)
     parser.add_argument("encoding", metavar="ENCODING", help="a spec, or a name of the catalogue (`posenc list`)")
-    parser.add_argument("--d-model", type=int, default=8, metavar="D", help="width of the model (default 8)")
-    parser.add_argument("--num-heads", type=int, metavar="H", help="heads (default 1, of biases 4)")
-    parser.add_argument("--length", type=int, default=512, metavar="L", help="positions 0 to L-1 (default 512)")
+    parser.add_argument("--d-model", type=whole(2, WIDEST), default=8, metavar="D", help="width of the model (8)")
+    parser.add_argument("--num-heads", type=whole(1, WIDEST), metavar="H", help="heads (default 1, of biases 4)")
+    parser.add_argument("--length", type=whole(2, LONGEST), default=512, metavar="L", help="positions 0 to L-1 (512)")
     parser.add_argument(
         "--pair", type=int, nargs=2, metavar=("P", "Q"), help=f"positions to mark (default {PAIR[0]} {PAIR[1]})"
     )
@@ -56,13 +56,8 @@ def _aliases(options: argparse.Namespace) -> int:
 
 def _check(options: argparse.Namespace) -> None:
     """Refuses options that can be refused before anything is imported."""
-    if not 2 <= options.d_model <= WIDEST:
-        raise UsageError(f"--d-model {options.d_model} must lie in 2 .. {WIDEST}, as in --d-model 8")
-    if not 2 <= options.length <= LONGEST:
-        raise UsageError(f"--length {options.length} must lie in 2 .. {LONGEST}: positions 0 to length-1 are compared")
-    heads = options.num_heads
-    if heads is not None and (heads < 1 or options.d_model % heads):
-        raise UsageError(f"--num-heads {heads} must divide --d-model {options.d_model}, as 1 does")
+    if options.num_heads is not None and options.d_model % options.num_heads:
+        raise UsageError(f"--num-heads {options.num_heads} must divide --d-model {options.d_model}, as 1 does")
     if options.level is not None and not -1 <= options.level <= 1:
         raise UsageError(f"--level {options.level} must lie in -1 .. 1: similarities do, as in --level 0.9")
     if options.pair is not None:

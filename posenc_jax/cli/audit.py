@@ -45,7 +45,7 @@ class Row:
 
 def main(arguments: list[str]) -> int:
     """Runs the command and returns its exit code."""
-    parser = Parser("posenc audit", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser("posenc audit", description=DESCRIPTION)
     parser.add_argument("encodings", nargs="*", metavar="ENCODING", help="a name of the catalogue, or a spec")
     parser.add_argument("--json", type=as_path, metavar="FILE", help="also write all numbers to FILE")
     parser.add_argument("--markdown", type=as_path, metavar="FILE", help="also write the table to FILE")

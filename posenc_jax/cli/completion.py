@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import dataclasses
 import importlib
@@ -25,15 +24,14 @@ _OPTION = re.compile(r"(?<![\w-])--([a-z][a-z0-9]*(?:[.-][a-z0-9]+)*)")
 
 def main(arguments: list[str]) -> int:
     """Runs the command and returns its exit code."""
-    parser = Parser("posenc completion", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser("posenc completion", description=DESCRIPTION)
     parser.add_argument("shell", choices=SHELLS)
-    return guarded(lambda: _completion(parser.parse_args(arguments).shell))
 
+    def work() -> int:
+        show(script(parser.parse_args(arguments).shell, {name: options_of(name) for name in COMMANDS}))
+        return 0
 
-def _completion(shell: str) -> int:
-    importlib.import_module("tyro")  # at first: where it is missing, one line says so
-    show(script(shell, {name: options_of(name) for name in COMMANDS}))
-    return 0
+    return guarded(work)
 
 
 def options_of(command: str) -> list[str]:

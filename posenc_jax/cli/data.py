@@ -6,10 +6,14 @@ import argparse
 import textwrap
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from posenc_jax.cli.data_add import ADD, add, add_options
 from posenc_jax.cli.errors import Parser, as_path, guarded
 from posenc_jax.cli.screen import show, tell
+
+if TYPE_CHECKING:
+    from posenc_jax.data.corpora import Corpus
 
 DESCRIPTION = """Corpora of real text: `prepare` downloads Debian packages, extracts their text and writes it as data
 sets of TensorFlow Datasets; `list` shows what there is. Nothing of a corpus is part of this project."""
@@ -27,16 +31,15 @@ DIRECTORY = "where prepared corpora lie (default: $POSENC_DATA, else posenc_jax/
 
 def main(arguments: list[str]) -> int:
     """Runs the command and returns its exit code."""
-    raw = argparse.RawDescriptionHelpFormatter
-    parser = Parser("posenc data", description=DESCRIPTION, formatter_class=raw)
+    parser = Parser("posenc data", description=DESCRIPTION)
     commands = parser.add_subparsers(dest="command", required=True, metavar="prepare|add|list")
-    prepare = commands.add_parser("prepare", help="make corpora ready", description=PREPARE, formatter_class=raw)
+    prepare = commands.add_parser("prepare", help="make corpora ready", description=PREPARE)
     prepare.add_argument("names", nargs="+", metavar="NAME", help="a corpus, such as help/en-de")
     prepare.add_argument("--from-dir", type=as_path, metavar="DIR", help="read unpacked packages, download nothing")
     prepare.add_argument("--strict", action="store_true", help="refuse text that is not, to the byte, what is expected")
     prepare.add_argument("--rebuild", action="store_true", help="make anew what is there, if it is damaged or old")
-    add_options(commands.add_parser("add", help="texts of your own", description=ADD, formatter_class=raw))
-    listing = commands.add_parser("list", help="show the corpora, and which are ready", formatter_class=raw)
+    add_options(commands.add_parser("add", help="texts of your own", description=ADD))
+    listing = commands.add_parser("list", help="show the corpora, and which are ready")
     for command in (prepare, commands.choices["add"], listing):
         command.add_argument("--directory", type=as_path, metavar="DIR", help=DIRECTORY)
     return guarded(lambda: _run(parser.parse_args(arguments)))
@@ -70,42 +73,39 @@ def _run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _some(names: list[str]) -> str:
-    """All of few names, the first two of many and how many there are."""
-    return ", ".join(names) if len(names) <= 3 else f"{', '.join(names[:2])}, ... ({len(names):,} files)"
-
-
 def _listing(directory: Path | None) -> str:
     from posenc_jax.data.corpora import CORPORA, DataError
     from posenc_jax.data.corpora.store import data_directory, home_of, is_prepared, manifest, own_names
 
     lines = [f"Corpora in {directory or data_directory()} (posenc data prepare NAME makes one ready).", ""]
-    for corpus in CORPORA.values():
-        state = "not prepared"
-        if is_prepared(corpus.name, directory):
+
+    def add(name: str, known: Corpus | None = None) -> None:
+        found, state = None, "not prepared"
+        if known is None or is_prepared(name, directory):
             try:
-                found = manifest(corpus.name, directory)
+                found = manifest(name, directory)
                 counts = ", ".join(f"{split} {part['count']:,}" for split, part in found["splits"].items())
-                state = f"{counts} rows in {home_of(corpus.name, directory)}"
+                state = f"{counts} rows in {home_of(name, directory)}"
             except DataError as error:
                 state = f"damaged: {error}"
-        needs = ", ".join((*corpus.packages, *corpus.indexes))
-        columns = ", ".join(corpus.columns)
-        lines.append(f"  {corpus.name} ({corpus.kind}: {columns})")
-        for line in (state, f"from {needs}", f"licence: {corpus.licence}"):
-            lines.append(textwrap.indent(line, " " * 6))
+        more = []
+        if known is not None:
+            name = f"{name} ({known.kind}: {', '.join(known.columns)})"
+            more = [f"from {', '.join((*known.packages, *known.indexes))}", f"licence: {known.licence}"]
+        elif found is not None:
+            name = f"{name} ({found['kind']}: {', '.join(found['columns'])})"
+            more = [f"from {_some(list(found['sources']))}", f"licence: {found['licence']}"]
+        lines.extend([f"  {name}", *(textwrap.indent(line, " " * 6) for line in (state, *more))])
+
+    for corpus in CORPORA.values():
+        add(corpus.name, corpus)
     for name in own_names(directory):
-        try:
-            found = manifest(name, directory)
-        except DataError as error:
-            lines += [f"  {name}", f"      damaged: {error}"]
-            continue
-        counts = ", ".join(f"{split} {part['count']:,}" for split, part in found["splits"].items())
-        lines += [
-            f"  {name} ({found['kind']}: {', '.join(found['columns'])})",
-            f"      {counts} rows in {home_of(name, directory)}",
-        ]
-        lines += [f"      from {_some(list(found['sources']))}", f"      licence: {found['licence']}"]
+        add(name)
     lines += ["", "Texts of your own: posenc data add NAME --text FILE ..., --jsonl, --csv, --folder and more."]
     lines += ["", "Other names are looked up on the hub of TensorFlow Datasets: wmt14_translate/de-en, scan, lm1b, ..."]
     return "\n".join(lines)
+
+
+def _some(names: list[str]) -> str:
+    """All of few names, the first two of many and how many there are."""
+    return ", ".join(names) if len(names) <= 3 else f"{', '.join(names[:2])}, ... ({len(names):,} files)"

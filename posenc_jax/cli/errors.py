@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import re
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -67,10 +68,12 @@ def given_twice(option: str) -> str:
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors are UsageErrors; ``prog`` is "posenc COMMAND". No option is given twice."""
+    """A parser whose errors are UsageErrors; ``prog`` is "posenc COMMAND". No option is given twice, and descriptions
+    keep their lines.
+    """
 
     def __init__(self, *args: Any, **more: Any) -> None:
-        super().__init__(*args, **more)
+        super().__init__(*args, **{"formatter_class": argparse.RawDescriptionHelpFormatter, **more})
         for name in (None, "store"):
             self.register("action", name, _Once)
 
@@ -83,6 +86,17 @@ def add_trust(parser: argparse.ArgumentParser) -> None:
     """``--trust``."""
     text = "run the Python files that this run brought along, which are not run unasked; they are named with digests"
     parser.add_argument("--trust", type=as_path, metavar="RUN", help=text)
+
+
+def whole(low: int, high: int) -> Callable[[str], int]:
+    """The ``type`` of an option that is a whole number from ``low`` to ``high``."""
+
+    def read(word: str) -> int:
+        if re.fullmatch(r"-?[0-9]{1,20}", word) is None or not low <= int(word) <= high:
+            raise argparse.ArgumentTypeError(f"{short(word)} is no whole number from {low} to {high}: choose one")
+        return int(word)
+
+    return read
 
 
 def as_path(text: str) -> Path:

@@ -2,83 +2,65 @@
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
-from pathlib import Path
 from typing import Any
 
-from posenc_jax.cli.errors import as_path, refusing
-from posenc_jax.cli.overrides import override
+from posenc_jax.cli.errors import Parser, add_trust, as_path, guarded, refusing
 from posenc_jax.cli.own_files import read_metrics, read_slot, refuse_unusable
 from posenc_jax.cli.screen import show
-from posenc_jax.cli.session import of_config, prepare_jax, stoppable, trust
+from posenc_jax.cli.session import prepare_jax, stoppable, trust
 from posenc_jax.shapes import Json
 
-DESCRIPTION = (
-    "Measures every replica of a finished run (the directory of a run, of a cell of an ablation, or of one group) with "
-    "the parameters that it was trained to."
-)
-USAGE = f"""usage: posenc evaluate RUN [--lengths N ...] [--posenc ENCODINGS] [--metrics METRICS] [--data NAME]
-                           [--shuffle-words] [--steps N ...] [--trust RUN] [--accept-changed-code]
-
-{DESCRIPTION}
-`posenc evaluate --help` explains the options."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Options:
-    """Settings of the measurement."""
-
-    lengths: tuple[int, ...] = ()
-    """Task lengths, ascending (none: those of the run's config)."""
-    posenc: str | None = None
-    """Encodings to use instead of the trained ones, e.g. "rope(base=5e5)" (None: the trained ones)."""
-    metrics: str | None = None
-    """Scores of your own to measure, e.g. "mine.py:TopK(k=5)|mine.py:Brier" (None: those of the run's config)."""
-    data: str | None = None
-    """Tasks on text: the corpus whose test split is used, e.g. descriptions/en-de (None: that of the run)."""
-    shuffle_words: bool = False
-    """Tasks on text: whether the words of every input stand in a random order."""
-    steps: tuple[int, ...] = ()
-    """Checkpoints to measure, of those that training.keep_every left (none: what the result is of)."""
-    trust: Path | None = None
-    """A run whose own Python files may be run: they are not run unasked, and are named with their digests (None)."""
-    accept_changed_code: bool = False
-    """Whether to measure with an encoding, task or metric of your own that has changed since; the file then says so."""
+DESCRIPTION = """Measures every replica of a finished run (the directory of a run, of a cell of an ablation, or of one
+group) with the parameters that it was trained to."""
 
 
 def main(arguments: list[str]) -> int:
     """Runs the command and returns its exit code."""
-    return of_config(arguments, USAGE, lambda: _evaluate("RUN", ["--help"]), _evaluate)
+    parser = Parser("posenc evaluate", description=DESCRIPTION)
+    add = parser.add_argument
+    add("run", type=as_path, metavar="RUN", help="directory of a finished run, or of a cell or group")
+    add("--lengths", type=int, nargs="+", metavar="N", help="task lengths, ascending (default: those of the config)")
+    add("--posenc", metavar="ENCODINGS", help='instead of the trained ones, as in "rope(base=5e5)"')
+    own = 'scores of your own, as in "mine.py:TopK(k=5)|mine.py:Brier" (default: those of the config)'
+    add("--metrics", metavar="METRICS", help=own)
+    add("--data", metavar="NAME", help="tasks on text: the corpus whose test split is used (default: that of the run)")
+    add("--shuffle-words", action="store_true", help="tasks on text: the words of every input in a random order")
+    steps = "checkpoints to measure, of those that training.keep_every left (default: what the result is of)"
+    add("--steps", type=int, nargs="+", metavar="N", help=steps)
+    add_trust(parser)
+    changed = "measure with an encoding, task or metric of your own that has changed since; the file then says so"
+    add("--accept-changed-code", action="store_true", help=changed)
+    return guarded(lambda: _evaluate(parser.parse_args(arguments)))
 
 
-def _evaluate(directory: str, arguments: list[str]) -> int:
-    options: Options = override(Options, Options(), arguments, f"posenc evaluate {directory}", DESCRIPTION)
+def _evaluate(options: argparse.Namespace) -> int:
     prepare_jax()  # before files of the user's: one that computes would fix the devices
     from posenc_jax.cli.progress import TerminalReporter
     from posenc_jax.cli.scores import score_table
     from posenc_jax.runs.directory import load_config
     from posenc_jax.runs.evaluation import changed_config, evaluate
 
-    run_directory = as_path(directory)
     if options.trust is not None:
         trust(options.trust, here=options.accept_changed_code)
     with refusing("--posenc: "):
         posenc = None if options.posenc is None else read_slot(options.posenc)
     metrics = None if options.metrics is None else read_metrics(options.metrics)
-    config = load_config(run_directory)
-    lengths = options.lengths or config.evaluation.lengths
+    config = load_config(options.run)
+    lengths = tuple(options.lengths or ()) or config.evaluation.lengths
     other: dict[str, Any] = {"data": options.data, "shuffle_words": options.shuffle_words}
     with refusing():
         changed = changed_config(config, lengths, config.posenc if posenc is None else posenc, metrics=metrics, **other)
     refuse_unusable(changed)
     with TerminalReporter() as reporter, stoppable() as stop:
         path, rows = evaluate(
-            run_directory,
+            options.run,
             lengths,
             posenc,
             metrics=metrics,
             **other,
-            steps=options.steps or None,
+            steps=tuple(options.steps or ()) or None,
             accept_changed_code=options.accept_changed_code,
             reporter=reporter,
             stop=stop,

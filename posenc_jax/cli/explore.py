@@ -17,7 +17,7 @@ once. The settings given here are those it opens with."""
 
 def main(arguments: list[str]) -> int:
     """Runs the command and returns its exit code."""
-    parser = Parser("posenc explore", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser("posenc explore", description=DESCRIPTION)
     parser.add_argument("encoding", nargs="?", metavar="ENCODING", help="sinusoidal, rope, alibi, t5 or learned")
     parser.add_argument("--output", type=as_path, default=Path("explorer.html"), metavar="FILE", help="explorer.html")
     parser.add_argument("--d-model", dest="d", type=int, metavar="N", help="dimensions, even, 2 to 512 (8)")

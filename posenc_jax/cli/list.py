@@ -136,7 +136,8 @@ def _entry(cls: Any, facts: str) -> str:
     doc = (inspect.getdoc(cls) or "").partition("\n\n")[0]
     # A first paragraph that leads to a formula ends in a colon.
     summary = " ".join(doc.partition("::")[0].replace("``", "").split()).rstrip(":.") + "."
-    lines = [summary, f"{facts}; {_source(cls)}", f"fields: {_fields(cls)}"]
+    number = re.search(r"arXiv:[\w.]+\d", f"{cls.paper} {cls.citation}")
+    lines = [summary, f"{facts}; {number[0] if number else cls.paper}", f"fields: {_fields(cls)}"]
     wrapped = [_wrap(line, " " * 4) for line in lines]
     return "\n".join([f"  {cls.name}", *wrapped])
 
@@ -205,11 +206,6 @@ def _task_facts(cls: Any) -> str:
     from posenc_jax.data.score_kinds import kind_of
 
     return f"{cls().model_kind.replace('_', '-')} model, {kind_of(cls.metric).title}"
-
-
-def _source(cls: Any) -> str:
-    found = re.search(r"arXiv:[\w.]+\d", f"{cls.paper} {cls.citation}")
-    return found[0] if found else cls.paper
 
 
 def _fields(cls: Any) -> str:

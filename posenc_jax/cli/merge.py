@@ -9,10 +9,8 @@ from posenc_jax.cli.report import FinalReport
 from posenc_jax.cli.screen import shell_words, show
 from posenc_jax.cli.session import prepare_jax, trust
 
-DESCRIPTION = (
-    "Joins ablations that were run apart: their cells and seeds in a new directory, with results.jsonl and "
-    "report.html. Nothing is computed anew, and what several have must be the same in all."
-)
+DESCRIPTION = """Joins ablations that were run apart: their cells and seeds in a new directory, with results.jsonl and
+report.html. Nothing is computed anew, and what several have must be the same in all."""
 
 
 def main(arguments: list[str]) -> int:

@@ -19,7 +19,7 @@ KINDS = ("encoding", "task", "metric")
 
 def main(arguments: list[str]) -> int:
     """Runs the command and returns its exit code."""
-    parser = Parser("posenc new", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser("posenc new", description=DESCRIPTION)
     parser.add_argument("kind", choices=KINDS, help="what it is to be")
     parser.add_argument("name", metavar="NAME", help="its name, as a Python module has one: my_window")
     return guarded(lambda: _new(parser.parse_args(arguments)))

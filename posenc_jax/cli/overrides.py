@@ -231,7 +231,8 @@ def _value_rule(
         kind = hints[field.name]
         if isinstance(default, Value) and kind != StructureMask | None:
             # Of several classes, that of the config file: another one is chosen there.
-            return StructFieldSpec(field.name, type(default), default, _summary(type(default)))
+            summary = " ".join((inspect.getdoc(default) or "").partition("\n\n")[0].split())
+            return StructFieldSpec(field.name, type(default), default, summary)
         if kind in (Slot, Slot | None):
             kind = Annotated[Any, _slot(f"--{field.name.replace('_', '-')}", optional=kind != Slot)]
         elif kind == StructureMask | None:
@@ -258,7 +259,3 @@ def _refusing(cls: type) -> Iterator[None]:
     except ValueError as error:
         known = group is None or str(error).startswith(f"{group}.")
         raise UsageError(str(error) if known else f"--{group}: {error}") from None
-
-
-def _summary(cls: type) -> str:
-    return " ".join((inspect.getdoc(cls) or "").partition("\n\n")[0].split())

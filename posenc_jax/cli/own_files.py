@@ -158,7 +158,8 @@ def _module_of(file: str, name: str) -> ModuleType:
         between = "; between layers write / with blanks around it" if "/" in file else ""
         raise UsageError(f"{file}:{name}: there is no file {file}{nearest_file(path, path.parent) or between}")
     if not path.stem.isidentifier():
-        raise UsageError(f"{file}:{name}: {path.name} is no name of a module: rename it, as in {_identifier(path)}")
+        other = re.sub(r"\W", "_", path.stem)
+        raise UsageError(f"{file}:{name}: {path.name} is no name of a module: rename it, as in {other}.py")
     return _module(path.absolute(), file)
 
 
@@ -231,10 +232,6 @@ def _traceback(error: BaseException, path: Path) -> str:
     while frames is not None and frames.tb_frame.f_code.co_filename != str(path):
         frames = frames.tb_next
     return "".join(traceback.format_exception(type(error), error, frames))
-
-
-def _identifier(path: Path) -> str:
-    return "".join(letter if letter.isidentifier() or letter.isdigit() else "_" for letter in path.stem) + ".py"
 
 
 def nearest_file(path: Path, folder: Path) -> str:

@@ -93,7 +93,8 @@ class TerminalReporter(Reporter):
         self._text = plain(text)
         if self._live is None and now - self._logged > LOG_EVERY:
             self._logged = now
-            self.note(f"{self._where()}{self._work}: {self._counts()}, {self._speed()}, {text}".rstrip(", "))
+            where = f"cell {self._cell[1] + 1} of {self._cell[2]}, " if self._cell else ""
+            self.note(f"{where}{self._work}: {self._counts()}, {self._speed()}, {text}".rstrip(", "))
 
     def _end_phase(self) -> None:
         pace, self._pace = self._pace, None
@@ -105,9 +106,6 @@ class TerminalReporter(Reporter):
         line += f", compiled in {other:.1f} s" if other > 0.1 else ""
         line += f", {self._text}" if self._unit == "steps" else ""
         self.note(line)
-
-    def _where(self) -> str:
-        return f"cell {self._cell[1] + 1} of {self._cell[2]}, " if self._cell else ""
 
     def _counts(self) -> str:
         assert self._pace is not None

@@ -65,8 +65,10 @@ class FinalReport:
         """The tables on standard output, and what went wrong; ``complete`` says which results are there all the
         same.
         """
+        from posenc_jax import report
+
         if self._anything():
-            self.problem = self.problem or _problem(self._print)
+            self.problem = self.problem or _problem(lambda: show(report.text_report(self._directory)))
         if self.problem:
             tell(
                 f"posenc: the report could not be written: {self.problem}; {complete} in "
@@ -85,11 +87,6 @@ class FinalReport:
             paths = report.build(self._directory)
             written = ", ".join(str(path.relative_to(self._directory)) for path in paths)
             reporter.note(f"wrote in {self._directory}: {written}")
-
-    def _print(self) -> None:
-        from posenc_jax import report
-
-        show(report.text_report(self._directory))
 
 
 def remember(directory: Path, commands: Iterable[str]) -> None:

@@ -54,17 +54,20 @@ def load_config(text: str, kind: type | tuple[type, ...], command: str) -> Any:
 
 
 def of_config(
-    arguments: list[str], usage: str, options: Callable[[], int], work: Callable[[str, list[str]], int]
+    arguments: list[str], command: str, options: str, about: tuple[str, str], work: Callable[[str, list[str]], int]
 ) -> int:
-    """The exit code of a command whose first argument is a config or a run; without any it shows its usage.
+    """The exit code of a command whose first argument is a config and whose others are overrides and ``options``.
 
-    options: prints the help.
+    about: what its help says first and last.
     """
     if not arguments:
-        show(usage)
+        show(
+            f"usage: posenc {command} CONFIG {options} [overrides]\n\n{about[0]}\n"
+            f"`posenc {command} --help` lists the overrides.\n\n{about[1]}"
+        )
         return 2
     if arguments[0] in ("-h", "--help"):
-        return guarded(options)
+        return guarded(lambda: print_options(command, *about))
     return guarded(lambda: work(arguments[0], arguments[1:]))
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from posenc_jax.cli.errors import Parser, UsageError, add_trust, as_path, guarded, refusing
+from posenc_jax.cli.errors import Parser, UsageError, add_trust, as_path, guarded, refusing, whole
 from posenc_jax.cli.own_files import named
 from posenc_jax.cli.screen import show, tell
 from posenc_jax.show.files import FILES, check_fits, check_output, make, write
@@ -38,13 +38,18 @@ def description() -> str:
 
 def main(arguments: list[str]) -> int:
     """Runs the command and returns its exit code."""
-    parser = Parser("posenc show", description=description(), formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser("posenc show", description=description())
     add = parser.add_argument
     add("encodings", nargs="*", metavar="ENCODING", help="a name of the catalogue, a spec, or FILE.py:Class")
     add("--view", nargs="+", choices=tuple(VIEWS), metavar="VIEW", help="default: all that the encodings have")
-    add("--d-model", type=int, metavar="M", help="width of the model (128)")
-    add("--num-heads", type=int, metavar="H", help="attention heads (8, or 1 where those would have an odd width)")
-    add("--length", type=int, metavar="P", help="positions 0 .. P-1 (50)")
+    add("--d-model", type=whole(*WIDTHS), metavar="M", help="width of the model (128)")
+    add(
+        "--num-heads",
+        type=whole(1, WIDTHS[1]),
+        metavar="H",
+        help="attention heads (8, or 1 where those would have an odd width)",
+    )
+    add("--length", type=whole(*LENGTHS), metavar="P", help="positions 0 .. P-1 (50)")
     add("--positions", type=int, nargs="+", metavar="p", help="those drawn as lines (0 10 25)")
     add("--run", type=as_path, metavar="DIR", help="a finished run: its trained encodings and its attention maps")
     add_trust(parser)
@@ -85,13 +90,17 @@ def _show(options: argparse.Namespace) -> int:
         names = short_names(tuple(one.label for one in encodings))
         properties = [table(one) for one in encodings]
         files = {}
-        reporter.phase("draw", total=_count(output, len(plots)), unit="files")
-        for path, data in make(output, ", ".join(names.values()), _facts(encodings), plots, properties):
+        reporter.phase("draw", total=1 if output.suffix in FILES else 1 + 2 * len(plots), unit="files")
+        for path, data in make(
+            output, ", ".join(names.values()), ", ".join(one.label for one in encodings), plots, properties
+        ):
             files[path] = data
             reporter.advance(1, path.name)
         with refusing():
             write(files)
-    if output.suffix not in FILES and (left := sorted(_figures(output) - {path.name for path in files})):
+    if output.suffix not in FILES and (
+        left := sorted(p.name for p in {*output.iterdir()} - {*files} if p.suffix in FILES)
+    ):
         tell(f"posenc: {output} has figures of other calls too: {', '.join(left)}")
     width = shutil.get_terminal_size((100, 24)).columns
     for one in properties:
@@ -99,11 +108,6 @@ def _show(options: argparse.Namespace) -> int:
     written = f"wrote {output}" if len(files) == 1 else f"wrote in {output}: {', '.join(_listed(files))}"
     show("\n".join(textwrap.wrap(written, 100, break_on_hyphens=False, break_long_words=False)))
     return 0
-
-
-def _figures(folder: Path) -> set[str]:
-    """The names of the figures that lie in a folder."""
-    return {path.name for path in folder.iterdir() if path.suffix in FILES}
 
 
 def _listed(files: Iterable[Path]) -> list[str]:
@@ -122,11 +126,8 @@ def _check(options: argparse.Namespace) -> None:
         raise UsageError("show: --text and --seed are about a finished run: add --run DIR")
     if options.run and (options.d_model or options.num_heads):
         raise UsageError("show: --d-model and --num-heads are those of the run: leave them out beside --run")
-    for name, value, (low, high) in (("--length", options.length, LENGTHS), ("--d-model", options.d_model, WIDTHS)):
-        if value is not None and not low <= value <= high:
-            raise UsageError(f"{name} {value} is out of range: from {low} to {high} can be drawn")
     width = options.d_model or 128
-    if options.num_heads is not None and (options.num_heads < 1 or width % options.num_heads):
+    if options.num_heads and width % options.num_heads:
         raise UsageError(f"--num-heads {options.num_heads}: the number of heads must divide --d-model {width}")
     _check_positions(options.positions or (), options.length or (LENGTHS[1] if options.run else 50))
     with refusing("--output "):
@@ -227,13 +228,3 @@ def _positions(encodings: Sequence[MeasuredEncoding], asked: list[int] | None) -
     length = min((len(one.vectors) for one in encodings if one.vectors is not None), default=LENGTHS[1])
     _check_positions(asked or (), length)
     return [p for p in (0, 10, 25) if p < length] if asked is None else list(dict.fromkeys(asked))
-
-
-def _facts(encodings: Sequence[MeasuredEncoding]) -> str:
-    """Encodings in full."""
-    return ", ".join(one.label for one in encodings)
-
-
-def _count(output: Path, plots: int) -> int:
-    """The number of files that are made."""
-    return 1 if output.suffix in FILES else 1 + 2 * plots

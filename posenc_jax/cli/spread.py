@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from posenc_jax.cli.errors import Parser, UsageError
+from posenc_jax.cli.errors import Parser, UsageError, whole
 from posenc_jax.config import Ablation
 from posenc_jax.data.corpora.corpus import DataError
 from posenc_jax.own_exits import exits_as_errors
@@ -50,15 +50,15 @@ def read_spread(arguments: list[str]) -> Spread:
     """The options of `HELP` and the other arguments; UsageError for what is wrong with the former."""
     parser = Parser(prog="posenc ablate", add_help=False, allow_abbrev=False)
     where = parser.add_mutually_exclusive_group()
-    where.add_argument("--local", type=_count)
+    where.add_argument("--local", type=whole(1, 2**16))
     where.add_argument("--slurm", action="store_true")
     where.add_argument("--group")
     of_slurm = {
         "partition": parser.add_argument("--partition"),
-        "gpus": parser.add_argument("--gpus", type=_count),
-        "cpus": parser.add_argument("--cpus", type=_count),
+        "gpus": parser.add_argument("--gpus", type=whole(1, 2**16)),
+        "cpus": parser.add_argument("--cpus", type=whole(1, 2**16)),
         "minutes": parser.add_argument("--time", dest="minutes", type=minutes),
-        "parallel": parser.add_argument("--parallel", type=_count),
+        "parallel": parser.add_argument("--parallel", type=whole(1, 2**16)),
     }
     found, rest = parser.parse_known_args(arguments)
     asked = {name: getattr(found, name) for name in of_slurm if getattr(found, name) is not None}
@@ -81,12 +81,6 @@ def minutes(text: str) -> int:
     if not seconds:
         raise argparse.ArgumentTypeError(f"{text!r} is no time: write minutes, or days-hours:minutes:seconds")
     return -(-seconds // 60)
-
-
-def _count(text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and 1 <= int(text[:9]) <= 2**16):
-        raise argparse.ArgumentTypeError(f"{text!r} must be a number from 1 to {2**16}")
-    return int(text)
 
 
 def runner(

@@ -11,7 +11,7 @@ from posenc_jax.cli.texts import (
     add_run_options,
     command,
     decoding_of,
-    load,
+    outputs,
     read_file,
     run_parser,
     show_outputs,
@@ -35,16 +35,4 @@ def main(arguments: list[str]) -> int:
 
 def _summarize(options: argparse.Namespace, reporter: Any) -> None:
     decoding, document = decoding_of(options), read_file(options.file).strip()
-    loaded = load(options, reporter)
-    from posenc_jax.runs.inference import summarize
-
-    outputs = summarize(
-        loaded,
-        [document],
-        decoding,
-        max_new_tokens=options.max_new_tokens,
-        too_long=options.too_long,
-        random_seed=options.random_seed,
-        reporter=reporter,
-    )
-    show_outputs(outputs, options, reporter)
+    show_outputs(outputs("summarize", [document], decoding, options, reporter), options, reporter)

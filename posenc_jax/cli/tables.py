@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import shutil
 from pathlib import Path
@@ -29,7 +28,7 @@ The paper's own setting is full.py: posenc plan {ROOT}/NAME/full.py --target h10
 
 def main(arguments: list[str]) -> int:
     """Runs the command and returns its exit code."""
-    parser = Parser(prog="posenc tables", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(prog="posenc tables", description=DESCRIPTION)
     parser.add_argument("name", nargs="?", metavar="NAME", help="a table to run")
     parser.add_argument(
         "--directory", metavar="DIR", help=f"where its runs are kept (default: {Path('runs') / 'tables' / 'NAME'})"

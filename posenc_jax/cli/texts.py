@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from posenc_jax.cli.errors import Parser, UsageError, add_trust, as_path, guarded, refusing
+from posenc_jax.cli.errors import Parser, UsageError, add_trust, as_path, guarded, refusing, whole
 from posenc_jax.cli.screen import show
 from posenc_jax.cli.session import prepare_jax, trust
 from posenc_jax.data.corpora.corpus import DataError
@@ -26,7 +26,6 @@ def run_parser(command: str, description: str) -> Parser:
     parser = Parser(
         f"posenc {command}",
         description=f"{description}\nResults alone go to standard output, notes to standard error.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("run", metavar="RUN", type=as_path, help="directory of a finished run, or of a cell or group")
     add_trust(parser)
@@ -67,13 +66,7 @@ def add_decoding_options(parser: Parser) -> None:
 
 def add_random_seed(parser: Parser, help_line: str) -> None:
     """``--random-seed``."""
-    parser.add_argument("--random-seed", type=_random_seed, default=0, metavar="N", help=help_line)
-
-
-def _random_seed(word: str) -> int:
-    if not (word.isdecimal() and int(word) <= LARGEST_SEED):
-        raise argparse.ArgumentTypeError(f"{word} is no whole number from 0 to {LARGEST_SEED}: choose one")
-    return int(word)
+    parser.add_argument("--random-seed", type=whole(0, LARGEST_SEED), default=0, metavar="N", help=help_line)
 
 
 def decoding_of(options: argparse.Namespace) -> Decoding:
@@ -119,6 +112,25 @@ def _with_options(message: str) -> str:
     return (
         re.sub(r"(?:too_long = )?'(truncate|window)'", r"--too-long \1", message) if "too_long" in message else message
     )
+
+
+def outputs(
+    kind: str, texts: list[str], decoding: Decoding, options: argparse.Namespace, reporter: Any
+) -> list[Output]:
+    """What the run of the options writes for texts; ``kind``: "translate" or "summarize"."""
+    loaded = load(options, reporter)
+    from posenc_jax.runs import inference
+
+    found: list[Output] = getattr(inference, kind)(
+        loaded,
+        texts,
+        decoding,
+        max_new_tokens=options.max_new_tokens,
+        too_long=options.too_long,
+        random_seed=options.random_seed,
+        reporter=reporter,
+    )
+    return found
 
 
 def load(options: argparse.Namespace, reporter: Any) -> Any:

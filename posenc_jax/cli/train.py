@@ -8,22 +8,16 @@ from posenc_jax.cli.overrides import named_anew, override_run
 from posenc_jax.cli.own_files import refuse_unusable
 from posenc_jax.cli.scores import score_table
 from posenc_jax.cli.screen import show
-from posenc_jax.cli.session import load_config, of_config, prepare_jax, print_options, stoppable, trust
+from posenc_jax.cli.session import load_config, of_config, prepare_jax, stoppable, trust
 from posenc_jax.cli.together import HELP, join, leaving, read_together
 from posenc_jax.config import Run
 
 DESCRIPTION = "Trains and measures the run in a Python file with a variable `config`. The same command again resumes."
-USAGE = f"""usage: posenc train CONFIG [--directory DIR] [overrides]
-
-{DESCRIPTION}
-`posenc train --help` lists the overrides.
-
-{HELP}"""
 
 
 def main(arguments: list[str]) -> int:
     """Runs the command and returns its exit code."""
-    return leaving(lambda: of_config(arguments, USAGE, lambda: print_options("train", DESCRIPTION, HELP), _train))
+    return leaving(lambda: of_config(arguments, "train", "[--directory DIR]", (DESCRIPTION, HELP), _train))
 
 
 def _train(config_file: str, arguments: list[str]) -> int:

@@ -12,7 +12,7 @@ from posenc_jax.cli.texts import (
     add_run_options,
     command,
     decoding_of,
-    load,
+    outputs,
     run_parser,
     show_outputs,
     text_of,
@@ -37,25 +37,13 @@ def main(arguments: list[str]) -> int:
 
 def _translate(options: argparse.Namespace, reporter: Any) -> None:
     decoding, texts = decoding_of(options), options.texts or _lines()
-    loaded = load(options, reporter)
-    from posenc_jax.runs.inference import Output, translate
-
     # Empty arguments are mistakes; empty lines part paragraphs.
     wanted = options.texts or [text for text in texts if text.strip()]
-    found = iter(
-        translate(
-            loaded,
-            wanted,
-            decoding,
-            max_new_tokens=options.max_new_tokens,
-            too_long=options.too_long,
-            random_seed=options.random_seed,
-            reporter=reporter,
-        )
-    )
-    show_outputs(
-        [next(found) if options.texts or text.strip() else Output("", 0.0, True) for text in texts], options, reporter
-    )
+    found = iter(outputs("translate", wanted, decoding, options, reporter))
+    from posenc_jax.runs.inference import Output
+
+    each = (next(found) if options.texts or text.strip() else Output("", 0.0, True) for text in texts)
+    show_outputs(list(each), options, reporter)
 
 
 def _lines() -> list[str]:

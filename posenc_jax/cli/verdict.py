@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from posenc_jax.cli.errors import Parser, UsageError, as_path, guarded
+from posenc_jax.cli.errors import Parser, UsageError, as_path, guarded, whole
 from posenc_jax.cli.own_files import named, refuse_unusable
 from posenc_jax.cli.screen import shell_words, show, tell
 from posenc_jax.cli.session import prepare_jax, stoppable
@@ -24,16 +23,20 @@ The same command again goes on where it stopped; runs are shared by all verdicts
 
 def main(arguments: list[str]) -> int:
     """Runs the command and returns its exit code."""
-    parser = Parser(
-        prog="posenc verdict", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Parser(prog="posenc verdict", description=DESCRIPTION)
     parser.add_argument("encoding", metavar="ENCODING", help="a name of the catalogue, a spec, or FILE.py:Class(...)")
     parser.add_argument("--against", nargs="+", metavar="ENCODING", default=["rope"], help="baselines (default: rope)")
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--tables", nargs="+", metavar="TABLE", help="only these (default: all)")
     which.add_argument("--quick", action="store_true", help="three tables, in some 20 minutes on 2 cores")
     parser.add_argument("--full", action="store_true", help="every table at its size for an accelerator")
-    parser.add_argument("--seeds", type=int, default=8, metavar="N", help="seeds 0 to N-1 are compared (default 8)")
+    parser.add_argument(
+        "--seeds",
+        type=whole(2, 1000),
+        default=8,
+        metavar="N",
+        help="seeds 0 to N-1 are compared (default 8)",
+    )
     parser.add_argument("--directory", type=as_path, default=Path("runs") / "verdict", metavar="DIR")
     return guarded(lambda: _verdict(parser.parse_args(arguments)))
 
@@ -47,8 +50,6 @@ def _verdict(arguments: Any) -> int:
         raise UsageError(f"{label} is compared with itself: name another encoding, or other baselines with --against")
     if len(baselines) < len(arguments.against):
         raise UsageError(f"--against {' '.join(arguments.against)} names an encoding twice: name each once")
-    if not 2 <= arguments.seeds <= 1000:
-        raise UsageError(f"--seeds {arguments.seeds}: an interval needs at least 2 seeds, and at most 1000 are run")
     if arguments.quick and arguments.full:
         raise UsageError("--quick and --full are two sizes: choose one of them")
     tables = _tables(arguments.tables, quick=arguments.quick)

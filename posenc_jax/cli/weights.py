@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import math
-from typing import Any
 
 from posenc_jax.cli.errors import Parser, UsageError, add_trust, as_path, guarded
 from posenc_jax.cli.screen import show
+from posenc_jax.config.stored import in_words
 from posenc_jax.shapes import loads
 
 _BITS = {"F64": 64, "I64": 64, "U64": 64, "F32": 32, "I32": 32, "U32": 32, "BOOL": 8}
@@ -86,20 +86,10 @@ def _described(entries: dict[str, str]) -> dict[str, str]:
     described = {name: text if len(text) < 100 else f"{text[:97]}..." for name, text in sorted(entries.items())}
     try:
         ours = loads(entries["posenc_jax"])
-        described |= {name: _short(value) for name, value in ours.items() if name != "run"}
+        described |= {name: in_words(value) for name, value in ours.items() if name != "run"}
         if "run" in ours:
             described["run"] = f"{ours['run']['table']} {ours['run']['label']}"
         del described["posenc_jax"]
     except (KeyError, TypeError, ValueError, AttributeError):  # of another program: shown as it is
         pass
     return described
-
-
-def _short(value: Any) -> str:
-    """A config in JSON as a call, anything else as it is."""
-    if isinstance(value, dict) and "type" in value:
-        fields = ", ".join(f"{name}={_short(field)}" for name, field in value.items() if name != "type")
-        return f"{value['type'].rpartition(':')[2]}({fields})"
-    if isinstance(value, list):
-        return f"({', '.join(map(_short, value))})"
-    return str(value)

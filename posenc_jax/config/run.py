@@ -268,16 +268,19 @@ class Ablation(Value):
         first: dict[str, Run] = {}
         for run in self.runs:
             other = first.setdefault(run.table, run)
-            for what, of in (("trained on lengths", _lengths), ("measured by", lambda run: run.task.metric)):
-                if of(run) != of(other):
+            own, others = (
+                (
+                    f"trained on lengths {min(one.train_lengths)} to {max(one.train_lengths)}",
+                    f"measured by {one.metric}",
+                )
+                for one in (run.task, other.task)
+            )
+            for what, of_other in zip(own, others):
+                if what != of_other:
                     raise ValueError(
-                        f"table {run.table!r} has {other.label!r}, {what} {of(other)}, and {run.label!r}, {what} "
-                        f"{of(run)}: give them different names in `table`"
+                        f"table {run.table!r} has {other.label!r}, {of_other}, and {run.label!r}, {what}: give them "
+                        "different names in `table`"
                     )
-
-
-def _lengths(run: Run) -> str:
-    return f"{min(run.task.train_lengths)} to {max(run.task.train_lengths)}"
 
 
 def _check_members(field: str, values: tuple[Any, ...], allowed: Any, rule: str) -> None:

@@ -13,6 +13,19 @@ from posenc_jax.encodings.value import Value, check_at_most
 from posenc_jax.models.decoding_config import Decoding, Greedy, Sampling
 
 
+def _check(value: Value, part: str, rules: dict[str, tuple[bool, str]]) -> None:
+    """Refuses the first field that breaks its rule: (whether it is kept, in words after "must")."""
+    for field, (kept, rule) in rules.items():
+        if not kept:
+            raise ValueError(f"{part}.{field} = {getattr(value, field)} must {rule}")
+
+
+def _check_counts(value: Value, part: str, *fields: str) -> None:
+    """Refuses numbers below 1."""
+    counts = {field: getattr(value, field) for field in fields}
+    _check(value, part, {field: (count is None or count >= 1, "be at least 1") for field, count in counts.items()})
+
+
 def in_float32(value: float) -> float:
     """The nearest number of float32."""
     return float(struct.unpack("f", struct.pack("f", value))[0])
@@ -46,19 +59,16 @@ class Optimizer(Value):
         """Refuses impossible settings, and gives a schedule of two names the one that is stored."""
         if self.schedule == "noam":
             object.__setattr__(self, "schedule", "inverse_sqrt")
-        if self.warmup_steps < 0:
-            raise ValueError(f"optimizer.warmup_steps = {self.warmup_steps} must not be negative")
         rules = {
-            "b1": (0 <= in_float32(self.b1) < 1, "at least 0 and below 1, in float32 too"),
-            "b2": (0 <= in_float32(self.b2) < 1, "at least 0 and below 1, in float32 too"),
-            "eps": (self.eps > 0, "positive"),
-            "weight_decay": (self.weight_decay >= 0, "at least 0"),
-            "final_fraction": (0 <= self.final_fraction <= 1, "from 0 to 1, a fraction of the learning rate"),
-            "clip_norm": (self.clip_norm is None or self.clip_norm > 0, "positive, or None for no clipping"),
+            "warmup_steps": (self.warmup_steps >= 0, "not be negative"),
+            "b1": (0 <= in_float32(self.b1) < 1, "be at least 0 and below 1, in float32 too"),
+            "b2": (0 <= in_float32(self.b2) < 1, "be at least 0 and below 1, in float32 too"),
+            "eps": (self.eps > 0, "be positive"),
+            "weight_decay": (self.weight_decay >= 0, "be at least 0"),
+            "final_fraction": (0 <= self.final_fraction <= 1, "be from 0 to 1, a fraction of the learning rate"),
+            "clip_norm": (self.clip_norm is None or self.clip_norm > 0, "be positive, or None for no clipping"),
         }
-        for field, (allowed, rule) in rules.items():
-            if not allowed:
-                raise ValueError(f"optimizer.{field} = {getattr(self, field)} must be {rule}")
+        _check(self, "optimizer", rules)
         if self.schedule == "inverse_sqrt" and self.warmup_steps == 0:
             raise ValueError(
                 "optimizer.schedule = 'inverse_sqrt' decays from the warm-up on: "
@@ -110,11 +120,13 @@ class Training(Value):
     def check_fields(self) -> None:
         """Refuses impossible settings."""
         positive = ("steps", "batch_size", "microbatches", "length_strata", "steps_per_call", "log_every")
-        for field in (*positive, "validation_batches", "averaged_checkpoints"):
-            if getattr(self, field) < 1:
-                raise ValueError(f"training.{field} = {getattr(self, field)} must be at least 1")
-        check_at_most(self, dict.fromkeys(("steps_per_call", "validation_batches"), 10**6), "training.")
-        check_at_most(self, {"length_strata": 64}, "training.")
+        _check_counts(self, "training", *positive, "validation_batches", "averaged_checkpoints")
+        check_at_most(self, {"steps_per_call": 10**6, "validation_batches": 10**6, "length_strata": 64}, "training.")
+        every, smoothing = ("checkpoint_every", "keep_every", "validate_every"), self.label_smoothing
+        rules = {field: (getattr(self, field) >= 0, "not be negative: 0 means only at the end") for field in every}
+        rules["curriculum_every"] = (self.curriculum_every >= 0, "not be negative: 0 is none")
+        rules["label_smoothing"] = (0 <= smoothing < 1, "be from 0 to below 1: it is taken from every target")
+        _check(self, "training", rules)
         if self.batch_size % self.microbatches:
             raise ValueError(
                 f"training.microbatches = {self.microbatches} does not divide training.batch_size = {self.batch_size}: "
@@ -125,21 +137,10 @@ class Training(Value):
                 f"training.length_strata = {self.length_strata} does not divide training.microbatches = "
                 f"{self.microbatches}: every share of the lengths has equally many parts of the batch"
             )
-        if self.curriculum_every < 0:
-            raise ValueError(f"training.curriculum_every = {self.curriculum_every} must not be negative: 0 is none")
         if self.curriculum_every and self.length_strata > 1:
             raise ValueError(
                 f"training.curriculum_every = {self.curriculum_every} and training.length_strata = "
                 f"{self.length_strata}: shares are those of all lengths; set one of the two to its default"
-            )
-        for field in ("steps", "log_every", "checkpoint_every", "keep_every", "validate_every"):
-            value = getattr(self, field)
-            if value < 0:
-                raise ValueError(f"training.{field} = {value} must not be negative: 0 means only at the end")
-        if not 0 <= self.label_smoothing < 1:
-            raise ValueError(
-                f"training.label_smoothing = {self.label_smoothing} must be from 0 to below 1: it is taken from every "
-                "target"
             )
         if self.keep_every and (self.checkpoint_every == 0 or self.keep_every % self.checkpoint_every):
             raise ValueError(
@@ -194,12 +195,9 @@ class Evaluation(Value):
 
     def check_fields(self) -> None:
         """Refuses impossible settings."""
-        for field in ("num_examples", "draws", "memory_budget_mb"):
-            if getattr(self, field) < 1:
-                raise ValueError(f"evaluation.{field} = {getattr(self, field)} must be at least 1")
+        _check_counts(self, "evaluation", "num_examples", "draws", "memory_budget_mb")
         check_at_most(self, dict.fromkeys(("num_examples", "decoded_examples"), 10**7), "evaluation.")
-        if self.decoded_examples < 0:
-            raise ValueError(f"evaluation.decoded_examples = {self.decoded_examples} must be at least 0")
+        _check(self, "evaluation", {"decoded_examples": (self.decoded_examples >= 0, "be at least 0")})
         if self.decoding.num_outputs > 1 and isinstance(self.decoding, Sampling):
             raise ValueError(f"evaluation.decoding = {self.decoding!r} is scored by one output: set num_samples to 1")
         check_names(self.metrics)
@@ -243,11 +241,8 @@ class Execution(Value):
     def check_fields(self) -> None:
         """Refuses impossible settings."""
         check_at_most(self, dict.fromkeys(("group_size", "data", "model"), 2**16), "execution.")
-        if self.group_size is not None and self.group_size < 1:
-            raise ValueError(f"execution.group_size = {self.group_size} must be at least 1")
+        _check_counts(self, "execution", "group_size", "data", "model")
         for field in ("data", "model"):
-            if getattr(self, field) < 1:
-                raise ValueError(f"execution.{field} = {getattr(self, field)} must be at least 1")
             if getattr(self, field) > 1 and self.mode in ("devices", "map"):
                 raise ValueError(
                     f"execution.{field} = {getattr(self, field)} needs execution.mode = 'vmap', not {self.mode!r}"

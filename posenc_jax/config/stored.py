@@ -95,13 +95,16 @@ def difference(old: Any, new: Any, path: str = "") -> list[str]:
         return lines
     if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
         return [line for i, pair in enumerate(zip(old, new)) for line in difference(*pair, f"{path}[{i}]")]
-    return [] if old == new else [f"{path}: {_short(old)} -> {_short(new)}"]
+    return [] if old == new else [f"{path}: {in_words(old)} -> {in_words(new)}"]
 
 
-def _short(data: Any) -> str:
-    if isinstance(data, dict):
-        kind = data.get("type", "")
-        return f"{kind}({', '.join(f'{name}={_short(value)}' for name, value in data.items() if name != 'type')})"
-    if isinstance(data, list):
-        return f"({', '.join(map(_short, data))})"
-    return repr(data)
+def in_words(data: Any) -> str:
+    """A config in JSON as a call, anything else as Python writes it.
+
+    >>> in_words({"type": "mine.py:Mine", "base": 2.0, "axes": [1, "x"]})
+    "Mine(base=2.0, axes=(1, 'x'))"
+    """
+    if isinstance(data, dict) and "type" in data:
+        fields = ", ".join(f"{name}={in_words(value)}" for name, value in data.items() if name != "type")
+        return f"{data['type'].rpartition(':')[2]}({fields})"
+    return f"({', '.join(map(in_words, data))})" if isinstance(data, list) else repr(data)

@@ -114,14 +114,16 @@ def changed_here(directory: Path, wanted: Digests) -> Digests:
         for copy in folder.rglob(name.partition(":")[0]):
             file = Path.cwd() / copy.relative_to(folder)
             if file.is_file():
-                here.append(_digest_in(_module_of(copy.relative_to(folder)), file, _found_here))
+                here.append(
+                    _digest_in(
+                        _module_of(copy.relative_to(folder)),
+                        file,
+                        lambda name: file_in(Path.cwd(), name) or located(name),
+                    )
+                )
         if others := [other for other in here if other != digest]:
             found[name] = others[0]
     return found
-
-
-def _found_here(module: str) -> Path | None:
-    return file_in(Path.cwd(), module) or located(module)
 
 
 def _digest_in(module: str, path: Path, find: Callable[[str], Path | None]) -> str:
