@@ -6,7 +6,6 @@ import argparse
 from typing import TYPE_CHECKING
 
 from posenc_jax.cli.errors import Parser, UsageError, guarded, refusing, whole
-from posenc_jax.cli.own_files import named
 from posenc_jax.cli.screen import show
 
 if TYPE_CHECKING:
@@ -74,7 +73,7 @@ def _check(options: argparse.Namespace) -> None:
 def _asked(options: argparse.Namespace) -> Asked:
     from posenc_jax.analysis import views
     from posenc_jax.analysis.alias_changes import Asked
-    from posenc_jax.cli.own_files import refuse_unusable
+    from posenc_jax.cli.own_files import named, refuse_unusable
     from posenc_jax.encodings import Dims
 
     _, slot = named(options.encoding)

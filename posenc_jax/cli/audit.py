@@ -18,7 +18,6 @@ from typing import Any
 
 from posenc_jax.cli.errors import Parser, UsageError, as_path, check_file, guarded, refusing
 from posenc_jax.cli.own_errors import own_error
-from posenc_jax.cli.own_files import named
 from posenc_jax.cli.screen import show, tell
 from posenc_jax.files import write_atomically
 from posenc_jax.own_exits import exits_as_errors
@@ -112,6 +111,7 @@ def catalogue_rows() -> list[Row]:
 def row_of(text: str) -> Row:
     """The row that a name of the catalogue or a spec means; UsageError when it is neither, or cannot be measured."""
     from posenc_jax.analysis.audit import measured
+    from posenc_jax.cli.own_files import named
     from posenc_jax.config import is_own, values_in
     from posenc_jax.encodings import parse, spec
 

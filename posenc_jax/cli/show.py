@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from posenc_jax.cli.errors import Parser, UsageError, add_trust, as_path, guarded, refusing, whole
-from posenc_jax.cli.own_files import named
 from posenc_jax.cli.screen import show, tell
 from posenc_jax.show.files import FILES, check_fits, check_output, make, write
 from posenc_jax.show.views import VIEWS, plots_of, views_of
@@ -164,6 +163,7 @@ def _of_specs(options: argparse.Namespace, reporter: TerminalReporter) -> list[M
 
 def _slot(text: str) -> tuple[str, Any]:
     """Name and slot of an encoding."""
+    from posenc_jax.cli.own_files import named
     from posenc_jax.encodings import spec
 
     method, slot = named(text)

@@ -60,8 +60,8 @@ def test_a_view_that_one_of_two_has(home, capsys):
     [
         ([], "show: name an encoding, as in `posenc show sinusoidal`, or a finished run with --run DIR"),
         (["sinusodal"], "'sinusodal' is neither a name of the catalogue nor a spec; did you mean 'Sinusoidal'?"),
-        (["rope", "--length", "0"], "--length 0 is out of range: from 3 to 1024 can be drawn"),
-        (["rope", "--d-model", "100000"], "--d-model 100000 is out of range: from 2 to 2048 can be drawn"),
+        (["rope", "--length", "0"], "--length: 0 is no whole number from 3 to 1024: choose one"),
+        (["rope", "--d-model", "100000"], "--d-model: 100000 is no whole number from 2 to 2048"),
         (["rope", "--num-heads", "3"], "--num-heads 3: the number of heads must divide --d-model 128"),
         (["rope", "--view", "beauty"], "show: argument --view: invalid choice: 'beauty'"),
         (["sinusoidal", "--positions", "50"], "--positions 50: the positions shown are 0 to 49; raise --length, or"),

@@ -49,13 +49,13 @@ def test_a_task_is_told_what_the_command_was_told(monkeypatch, place, where):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--local", "0"], "argument --local: '0' must be a number from 1 to 65536"),
+        (["--local", "0"], "argument --local: 0 is no whole number from 1 to 65536: choose one"),
         (["--local", "2", "--slurm"], "argument --slurm: not allowed with argument --local"),
         (["--gpus", "1"], "--gpus is about the tasks of --slurm: add --slurm"),
         (["--local", "2", "--time", "5"], "--time is about the tasks of --slurm: add --slurm"),
         (["--slurm", "--time", "soon"], "argument --time: 'soon' is no time: write minutes, or days-hours:minutes"),
         (["--slurm", "--time", "0"], "'0' is no time"),
-        (["--slurm", "--cpus", "many"], "argument --cpus: 'many' must be a number from 1 to 65536"),
+        (["--slurm", "--cpus", "many"], "argument --cpus: many is no whole number from 1 to 65536"),
         (["--local"], "argument --local: expected one argument"),
     ],
 )

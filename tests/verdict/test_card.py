@@ -151,7 +151,7 @@ def test_every_question_has_a_folder_of_its_own(card):
         (["alibi", "--against", "alibi"], "is compared with itself: name another encoding"),
         (["alibi", "--against", "rope", "rope()"], "names an encoding twice: name each once"),
         (["alibi", "--tables", "cpoy"], "there is no table 'cpoy': choose among copy, "),
-        (["alibi", "--seeds", "1"], "--seeds 1: an interval needs at least 2 seeds"),
+        (["alibi", "--seeds", "1"], "--seeds: 1 is no whole number from 2 to 1000: choose one"),
         (["alibi", "--quick", "--tables", "copy"], "not allowed with argument"),
         (["alibi", "--quick", "--full"], "--quick and --full are two sizes: choose one of them"),
         (
