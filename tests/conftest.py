@@ -103,3 +103,19 @@ def _compiled_programs_end_with_their_file():
 def with_cudnn(monkeypatch):
     """JAX asks for cuDNN's version before it traces a call of it, and says nothing else of it until it is compiled."""
     monkeypatch.setattr("jax._src.cudnn.fused_attention_stablehlo.check_cudnn_version", lambda: 91000)
+
+
+@pytest.fixture
+def refusal(capsys):
+    """A function that runs a command line, which is refused, and gives the one line that is said."""
+    from posenc_jax.cli import main
+
+    def said(*arguments: str, code: int = 2) -> str:
+        assert main(list(arguments)) == code
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert err.startswith("posenc: ")
+        assert err.count("\n") == 1
+        return err
+
+    return said

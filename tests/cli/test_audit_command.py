@@ -7,7 +7,6 @@ import sys
 
 import pytest
 
-from posenc_jax.cli import main
 from posenc_jax.encodings.catalogue import CATALOGUE
 
 NUMBERS = ("causality", "cached_decoding", "packing", "padding", "precision")
@@ -104,12 +103,7 @@ def test_every_row_of_the_catalogue_is_audited_when_none_is_named():
         (["alibi", "--json", "nowhere/a.json"], "there is no directory nowhere"),
     ],
 )
-def test_refused_in_one_line(capsys, tmp_path, monkeypatch, arguments, message):
+def test_refused_in_one_line(refusal, tmp_path, monkeypatch, arguments, message):
     monkeypatch.chdir(tmp_path)
-    assert main(["audit", *arguments]) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert captured.err.startswith("posenc: ")
-    assert captured.err.count("\n") == 1
-    assert message in captured.err
+    assert message in refusal("audit", *arguments)
     assert list(tmp_path.iterdir()) == []

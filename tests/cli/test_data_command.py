@@ -81,13 +81,8 @@ def test_prepare_from_a_folder_then_list_damage_and_rebuild(capsys, tmp_path, da
         (["prepare", "help/en-de", "--directory", "/dev/null/x"], "choose another folder (directory, or the variable"),
     ],
 )
-def test_refused_in_one_line(arguments, message, capsys, data):
-    assert main(["data", *arguments]) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.startswith("posenc: ")
-    assert message in err
-    assert err.count("\n") == 1
+def test_refused_in_one_line(arguments, message, refusal, data):
+    assert message in refusal("data", *arguments)
     assert not data.exists()
 
 

@@ -168,13 +168,8 @@ T, S, C = "translation", "summarization", "classification"
         ("classify", T, ["a.txt"], "use `posenc translate`"),
     ],
 )
-def test_refused_in_one_line(capsys, command, kind, arguments, message):
-    assert main([command, *([] if kind is None else [str(trained(kind))]), *arguments]) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.startswith("posenc: ")
-    assert err.count("\n") == 1
-    assert message in err
+def test_refused_in_one_line(refusal, command, kind, arguments, message):
+    assert message in refusal(command, *([] if kind is None else [str(trained(kind))]), *arguments)
 
 
 @pytest.mark.parametrize("command", ["classify", "summarize"])

@@ -79,10 +79,8 @@ def test_names_of_classes():
         (["thing", "mine"], "argument kind: invalid choice: 'thing'"),
     ],
 )
-def test_what_is_refused_writes_nothing(here, capsys, arguments, message):
+def test_what_is_refused_writes_nothing(here, refusal, arguments, message):
     (here / "there.py").write_text("mine")
     (here / "test_tested.py").write_text("mine")
-    assert main(["new", *arguments]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert message in line
+    assert message in refusal("new", *arguments)
     assert {path.name: path.read_text() for path in here.iterdir()} == {"there.py": "mine", "test_tested.py": "mine"}

@@ -92,14 +92,9 @@ def test_a_view_that_one_of_two_has(home, capsys):
         (["rope", *SMALL, "--output", "x.png"], "--output x.png holds one figure, and these are 4 (frequencies, wave"),
     ],
 )
-def test_what_is_refused(home, capsys, arguments, message):
+def test_what_is_refused(home, refusal, arguments, message):
     (home / "file").write_text("")
-    assert main(["show", *arguments]) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.startswith("posenc: ")
-    assert err.count("\n") == 1
-    assert message in err
+    assert message in refusal("show", *arguments)
     assert list(made(home)) == ["file"]
 
 

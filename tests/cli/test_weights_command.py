@@ -69,12 +69,8 @@ def test_inspect(tmp_path, capsys):
         (["inspect", __file__], "is no whole safetensors file"),
     ],
 )
-def test_refused(arguments, message, capsys):
-    assert main(["weights", *arguments]) == 2
-    out, err = capsys.readouterr()
-    assert message in err
-    assert err.startswith("posenc: ")
-    assert out == ""
+def test_refused(arguments, message, refusal):
+    assert message in refusal("weights", *arguments)
 
 
 def test_help(capsys):

@@ -165,14 +165,9 @@ def test_every_question_has_a_folder_of_its_own(card):
         ),
     ],
 )
-def test_refused_in_one_line(capsys, tmp_path, monkeypatch, arguments, message):
+def test_refused_in_one_line(refusal, tmp_path, monkeypatch, arguments, message):
     monkeypatch.chdir(tmp_path)
-    assert main(["verdict", *arguments]) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.startswith("posenc: ")
-    assert err.count("\n") == 1
-    assert message in err
+    assert message in refusal("verdict", *arguments)
     assert not list(tmp_path.iterdir())
 
 
