@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import importlib
 import io
+import os
 import signal
 import sys
+import threading
+from collections.abc import Iterator
+from types import FrameType
 from typing import NoReturn
 
 from posenc_jax import __version__
 from posenc_jax.cli import screen
 from posenc_jax.cli.examples import examples
-from posenc_jax.cli.signals import NUMBERS, STOPPED, ending, exit_code
 from posenc_jax.drawing.plain import short
 from posenc_jax.own_exits import refuse_os_exit
 from posenc_jax.user_paths import NO_TEXT, VARIABLES, PathError, from_environment, is_text
@@ -55,6 +59,8 @@ GROUPS = {
 }
 COMMANDS = {name: entry for group in GROUPS.values() for name, entry in group.items()}
 
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_STOPPED = "posenc: stopped"
 FIRST = """A laboratory for positional encodings in Transformers. Five things to do:
 
   posenc demo                      run a comparison: eight encodings, two tasks, some five minutes
@@ -73,7 +79,7 @@ def console() -> NoReturn:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # what the terminal's encoding lacks is no error
     code = main()
-    for number in NUMBERS:  # while Python ends there is nobody to catch an exception
+    for number in _SIGNALS:  # while Python ends there is nobody to catch an exception
         signal.signal(number, signal.SIG_DFL)
     sys.exit(code)
 
@@ -85,12 +91,12 @@ def main(argv: list[str] | None = None) -> int:
     """
     arguments = sys.argv[1:] if argv is None else argv
     try:
-        with ending():
+        with _ending():
             code = _refused(arguments) or _run(arguments)
             screen.flush()  # here, where it can be said that it cannot be written, not while Python ends
     except KeyboardInterrupt as error:
-        screen.tell(STOPPED)
-        return exit_code(error)
+        screen.tell(_STOPPED)
+        return 128 + (error.args[0] if error.args else signal.SIGINT)
     except BrokenPipeError:  # whoever read our output has enough, as in `posenc list | head`
         screen.give_up()
         return 128 + signal.SIGPIPE
@@ -145,3 +151,35 @@ def usage() -> str:
     more = "`posenc COMMAND --help` shows the options of a command and examples, `posenc --version` the version."
     lines += ["", more]
     return "\n".join(lines)
+
+
+@contextlib.contextmanager
+def _ending() -> Iterator[None]:
+    """Within, both signals raise a KeyboardInterrupt with their number, so that what is under way is cleared away.
+
+    While it trains or measures, `session.stoppable` takes them instead.
+    """
+    if threading.current_thread() is not threading.main_thread():  # others cannot set handlers
+        yield
+        return
+    before = {number: signal.signal(number, _end) for number in _SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    if _importing(frame):  # it may be swallowed there, or become another error; and nothing is there to be saved
+        os.write(2, f"{_STOPPED}\n".encode())
+        os._exit(128 + number)
+    raise KeyboardInterrupt(number)
+
+
+def _importing(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
+            return True
+        frame = frame.f_back
+    return False

@@ -16,8 +16,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from posenc_jax.cli.errors import Parser, UsageError, as_path, check_file, guarded, refusing
-from posenc_jax.cli.own_errors import own_error
+from posenc_jax.cli.errors import Parser, UsageError, as_path, check_file, guarded, own_error, refusing
 from posenc_jax.cli.screen import show, tell
 from posenc_jax.files import write_atomically
 from posenc_jax.own_exits import exits_as_errors

@@ -8,8 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from posenc_jax.cli.errors import UsageError, as_path
-from posenc_jax.cli.own_errors import first_line
+from posenc_jax.cli.errors import UsageError, as_path, first_line
 from posenc_jax.cli.screen import shell_words, show
 from posenc_jax.own_exits import exits_as_errors
 

@@ -15,8 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from posenc_jax.cli.errors import UsageError, refusing
-from posenc_jax.cli.own_errors import first_line
+from posenc_jax.cli.errors import UsageError, first_line, refusing
 from posenc_jax.cli.screen import tell
 from posenc_jax.config import Ablation, Run, is_own, values_in
 from posenc_jax.config.own_names import check_names, wrong_name

@@ -16,8 +16,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from posenc_jax.cli.errors import UsageError, guarded
-from posenc_jax.cli.own_errors import first_line
+from posenc_jax.cli.errors import UsageError, first_line, guarded
 from posenc_jax.cli.own_files import nearest_file, run_file
 from posenc_jax.cli.screen import show, tell
 from posenc_jax.drawing.plain import short
