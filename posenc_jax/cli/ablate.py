@@ -10,7 +10,7 @@ from typing import Any
 from posenc_jax.cli.errors import UsageError, refusing
 from posenc_jax.cli.overrides import RunArguments, override_each, override_run
 from posenc_jax.cli.own_files import refuse_unusable
-from posenc_jax.cli.report import FinalReport
+from posenc_jax.cli.report import final_report
 from posenc_jax.cli.screen import shell_words, show
 from posenc_jax.cli.session import load_config, of_config, prepare_jax, stoppable, trust
 from posenc_jax.cli.spread import HELP, read_spread, run_group, runner
@@ -43,7 +43,7 @@ def _ablate(config_file: str, arguments: list[str]) -> int:
     from posenc_jax.runs.trackers import Tracked
 
     refuse_unusable(config)
-    failed, report = None, FinalReport(directory, [shell_words(("posenc", "ablate", config_file, *arguments))])
+    failed = None
     with (
         TerminalReporter() as terminal,
         Tracked(terminal, directory, chosen.track, spread.group) as reporter,
@@ -58,11 +58,13 @@ def _ablate(config_file: str, arguments: list[str]) -> int:
             ablate(config, directory, **more)
         except FailedCellsError as error:
             failed = error
-        report.write(reporter)
-    report.print("the results of the other cells are" if failed else "the results are complete")
+    commands = [shell_words(("posenc", "ablate", config_file, *arguments))]
+    written = final_report(
+        directory, commands, "the results of the other cells are" if failed else "the results are complete"
+    )
     if failed:
         raise failed
-    if report.problem:
+    if not written:
         return 1
     show(f"complete: {directory}")
     return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from posenc_jax.cli.errors import Parser, add_trust, as_path, guarded
-from posenc_jax.cli.report import FinalReport
+from posenc_jax.cli.report import final_report
 from posenc_jax.cli.screen import shell_words, show
 from posenc_jax.cli.session import prepare_jax, trust
 
@@ -32,12 +32,10 @@ def _merge(options: argparse.Namespace, arguments: list[str]) -> int:
 
     directory = options.output.absolute()
     earlier = (command for source in options.sources for command in read_commands(source)[0])
-    report = FinalReport(directory, [*earlier, shell_words(("posenc", "merge", *arguments))])
     with TerminalReporter() as reporter:
         merge(options.sources, directory, note=reporter.note)
-        report.write(reporter)
-    report.print("the results are complete")
-    if report.problem:
+    commands = [*earlier, shell_words(("posenc", "merge", *arguments))]
+    if not final_report(directory, commands, "the results are complete"):
         return 1
     show(f"merged: {directory}")
     return 0

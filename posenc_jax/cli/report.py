@@ -5,15 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from posenc_jax.cli.errors import UsageError, as_path, guarded, in_words, refusing
 from posenc_jax.cli.screen import show, tell
 from posenc_jax.drawing.plain import short
 from posenc_jax.refusals import of_the_system, or_else
-
-if TYPE_CHECKING:
-    from posenc_jax.runs.reporter import Reporter
 
 USAGE = """usage: posenc report DIR
 
@@ -45,48 +41,36 @@ def _report(directory: Path) -> int:
     return 0
 
 
-class FinalReport:
-    """The report of an ablation that a command has just made: what goes wrong with it must not hide what became of the
-    cells, so it is only remembered, in ``problem``.
+def final_report(directory: Path, commands: Iterable[str], complete: str) -> bool:
+    """Writes and prints the report of an ablation that a command has just made, unless there is nothing to report, or
+    the one that is there is of these very results; True if nothing went wrong with it. What does must not hide what
+    became of the cells, so it is only told.
 
-    commands: the command lines behind the results, as the report tells them.
+    commands: the command lines behind the results, as the report tells them. complete: which results are there all the
+    same.
     """
+    if not (directory / "results.jsonl").read_bytes():
+        return True
+    problem = _problem(lambda: _write(directory, commands))
+    if problem:
+        tell(
+            f"posenc: the report could not be written: {problem}; {complete} in {directory / 'results.jsonl'}: write "
+            f"it again with `posenc report {directory}`"
+        )
+    return not problem
 
-    def __init__(self, directory: Path, commands: Iterable[str]) -> None:
-        self._directory, self._commands = directory, list(commands)
-        self.problem = ""
 
-    def write(self, reporter: Reporter) -> None:
-        """Unless there is nothing to report, or the one that is there is of these very results."""
-        if self._anything():
-            self.problem = _problem(lambda: self._write(reporter))
+def _write(directory: Path, commands: Iterable[str]) -> None:
+    from posenc_jax import report
+    from posenc_jax.cli.progress import TerminalReporter
 
-    def print(self, complete: str) -> None:
-        """The tables on standard output, and what went wrong; ``complete`` says which results are there all the
-        same.
-        """
-        from posenc_jax import report
-
-        if self._anything():
-            self.problem = self.problem or _problem(lambda: show(report.text_report(self._directory)))
-        if self.problem:
-            tell(
-                f"posenc: the report could not be written: {self.problem}; {complete} in "
-                f"{self._directory / 'results.jsonl'}: write it again with `posenc report {self._directory}`"
-            )
-
-    def _anything(self) -> bool:
-        return bool((self._directory / "results.jsonl").read_bytes())
-
-    def _write(self, reporter: Reporter) -> None:
-        from posenc_jax import report
-
-        remember(self._directory, self._commands)
-        if not report.up_to_date(self._directory):
+    remember(directory, commands)
+    if not report.up_to_date(directory):
+        with TerminalReporter() as reporter:
             reporter.phase("write the report")
-            paths = report.build(self._directory)
-            written = ", ".join(str(path.relative_to(self._directory)) for path in paths)
-            reporter.note(f"wrote in {self._directory}: {written}")
+            written = ", ".join(str(path.relative_to(directory)) for path in report.build(directory))
+            reporter.note(f"wrote in {directory}: {written}")
+    show(report.text_report(directory))
 
 
 def remember(directory: Path, commands: Iterable[str]) -> None:
