@@ -150,6 +150,10 @@ def test_the_checker_of_other_implementations():
         checker.check("Sinusoidal", {"q": rows})
     with pytest.raises(ValueError, match="'Sinusoidl' is no row of the golden values: did you mean 'Sinusoidal'"):
         checker.check("Sinusoidl", {})
+    with pytest.raises(ValueError, match="nothing to compare with Sinusoidal: give some of"):
+        checker.check("Sinusoidal", {})
+    with pytest.raises(ValueError, match="tolerance = nan must be a number from 0 up"):
+        checker.check("Sinusoidal", {"rows": rows}, tolerance=float("nan"))
 
 
 def test_the_checker_passes_over_what_a_mask_hides():

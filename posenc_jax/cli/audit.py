@@ -76,28 +76,18 @@ def _audit(options: argparse.Namespace) -> int:
         for i, record in _measured(rows, timing=not options.no_timing):
             records[i] = dataclasses.asdict(rows[i]) | record
             reporter.advance(1, rows[i].name)
-    document = make_document(records)
+    from posenc_jax.analysis.audit import settings
     from posenc_jax.show.audit_table import audit_markdown, audit_text
 
+    document = {"settings": settings(), "encodings": records}
     text = audit_markdown(document)
     show(audit_text(document, shutil.get_terminal_size().columns) if sys.stdout.isatty() else text, end="")
     if options.json:
-        write_atomically(options.json, to_text(document))
+        numbers = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
+        write_atomically(options.json, f"{numbers}\n")
     if options.markdown:
         write_atomically(options.markdown, text)
     return 1 if any(record["verdict"].startswith("fails") or record["problems"] for record in records) else 0
-
-
-def make_document(records: list[dict[str, Any]]) -> dict[str, Any]:
-    """The whole audit."""
-    from posenc_jax.analysis.audit import settings
-
-    return {"settings": settings(), "encodings": records}
-
-
-def to_text(document: dict[str, Any]) -> str:
-    """The document as text, as it is written to a file."""
-    return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def catalogue_rows() -> list[Row]:

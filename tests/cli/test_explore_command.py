@@ -45,3 +45,12 @@ def test_what_cannot_be_is_one_line(tmp_path, refusal, monkeypatch, arguments, m
     monkeypatch.chdir(tmp_path)
     assert f"posenc: {message}" in refusal("explore", *arguments)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_page_replaces_a_link_and_not_what_it_leads_to(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "notes.txt").write_text("mine")
+    (tmp_path / "link.html").symlink_to("notes.txt")
+    assert main(["explore", "--output", "link.html"]) == 0
+    assert not (tmp_path / "link.html").is_symlink()
+    assert (tmp_path / "notes.txt").read_text() == "mine"

@@ -83,6 +83,17 @@ LINES = {
     "long run": (["evaluate", "c" * 5000], "too long): choose a shorter name"),
     "long ablation": (["report", "c" * 5000], "too long"),
     "audit into a directory": (["audit", "nope", "--json", "directory"], "--json directory is a directory: name a"),
+    "two files in one": (
+        ["audit", "rope", "--json", "a.txt", "--markdown", "a.txt"],
+        "--json and --markdown are both a",
+    ),
+    "no home for verdicts": (
+        ["verdict", "alibi", "--directory", "~nosuchuser/x"],
+        "no home directory of '~nosuchuser'",
+    ),
+    "no folder for verdicts": (["verdict", "alibi", "--directory", ""], "'' is no path"),
+    "a new nope": (["new", "encoding", "nope"], "nope"),
+    "two words": (["list", "rope", "alibi"], "no encoding or task 'alibi'; one word at a time"),
     "audit page there": (["audit", "nope", "--markdown", "directory"], "--markdown directory is a directory"),
     "deep document": (["classify", "run", "deep.json"], "deep.json is no document: it is nested deeper than 50"),
     "less deep document": (["classify", "run", "less_deep.json"], "nested deeper than 50 levels"),

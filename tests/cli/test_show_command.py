@@ -129,3 +129,16 @@ def test_help_needs_no_jax():
     assert max(map(len, found.stdout.splitlines())) <= 100
     for view in ("heatmap", "tsne", "shift"):
         assert f"{view} (" in found.stdout or f"{view}," in found.stdout
+
+
+def test_figures_of_an_earlier_call_are_named(home, capsys):
+    view = ["--view", "bias", "--length", "16", "--d-model", "16", "--output", "shown"]
+    assert main(["show", "alibi", *view]) == 0
+    assert "other calls" not in capsys.readouterr().err
+    assert main(["show", "rope", "--view", "kernel", *view[2:]]) == 0
+    assert "shown has figures of other calls too: bias" in capsys.readouterr().err
+
+
+def test_what_differs_by_layer_is_of_the_first(home, capsys):
+    assert main(["show", "fire/alibi", *SMALL, "--view", "bias", "--output", "x.html"]) == 0
+    assert "fire/alibi, layer 1" in capsys.readouterr().out
