@@ -117,7 +117,7 @@ def paths():
             yield from ((field, inner) for inner in value if isinstance(value, dict) and inner != "type")
 
 
-@pytest.mark.parametrize("path", paths(), ids=".".join)
+@pytest.mark.parametrize("path", list(paths()), ids=".".join)
 def test_every_field_is_part_of_the_hash_but_names_replicas_and_execution(path):
     base = run_of_everything()
     data, changed = to_json(base), to_json(base)

@@ -86,7 +86,9 @@ def _described(entries: dict[str, str]) -> dict[str, str]:
     described = {name: text if len(text) < 100 else f"{text[:97]}..." for name, text in sorted(entries.items())}
     try:
         ours = loads(entries["posenc_jax"])
-        described |= {name: in_words(value) for name, value in ours.items() if name != "run"}
+        described |= {
+            name: value if isinstance(value, str) else in_words(value) for name, value in ours.items() if name != "run"
+        }
         if "run" in ours:
             described["run"] = f"{ours['run']['table']} {ours['run']['label']}"
         del described["posenc_jax"]

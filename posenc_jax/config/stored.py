@@ -102,9 +102,9 @@ def in_words(data: Any) -> str:
     """A config in JSON as a call, anything else as Python writes it.
 
     >>> in_words({"type": "mine.py:Mine", "base": 2.0, "axes": [1, "x"]})
-    "Mine(base=2.0, axes=(1, 'x'))"
+    "mine.py:Mine(base=2.0, axes=(1, 'x'))"
     """
     if isinstance(data, dict) and "type" in data:
         fields = ", ".join(f"{name}={in_words(value)}" for name, value in data.items() if name != "type")
-        return f"{data['type'].rpartition(':')[2]}({fields})"
+        return f"{data['type']}({fields})"
     return f"({', '.join(map(in_words, data))})" if isinstance(data, list) else repr(data)

@@ -24,7 +24,7 @@ model: {model}
 num_classes: 3
 origin: by hand
 run: a table a label
-slots: slots(encoder=(), decoder=(rope(base=5.0, layout=interleaved, rotary_dim=None, scaling=None)), cross=())
+slots: slots(encoder=(), decoder=(rope(base=5.0, layout='interleaved', rotary_dim=None, scaling=None)), cross=())
 vocab_size: 5
 """
 
@@ -44,7 +44,7 @@ def test_inspect(tmp_path, capsys):
     run = {"run": {"table": "a table", "label": "a label"}}
     save_file(tensors, path, sealed_files.weights_entry(metadata | run, tensors) | {"origin": "by hand"})
     assert main(["weights", "inspect", str(path)]) == 0
-    shown = repr(model).replace("'", "").replace("Transformer", "transformer", 1)
+    shown = repr(model).replace("Transformer", "transformer", 1)
     lines = capsys.readouterr().out.splitlines(keepends=True)
     sums = [line for line in lines if line.startswith(("checksum: sha256:", "tensors: "))]
     assert len(sums) == 2
