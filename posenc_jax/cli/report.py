@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
 from posenc_jax.cli.errors import UsageError, as_path, guarded, in_words, refusing
@@ -51,13 +51,19 @@ def final_report(directory: Path, commands: Iterable[str], complete: str) -> boo
     """
     if not (directory / "results.jsonl").read_bytes():
         return True
-    problem = _problem(lambda: _write(directory, commands))
-    if problem:
+    try:
+        _write(directory, commands)
+    except BrokenPipeError:
+        raise
+    except Exception as error:
+        refused = of_the_system(error)
+        said = f"{type(error).__name__}: {error}" if refused is None else in_words(refused).partition(", then run")[0]
         tell(
-            f"posenc: the report could not be written: {problem}; {complete} in {directory / 'results.jsonl'}: write "
-            f"it again with `posenc report {directory}`"
+            f"posenc: the report could not be written: {' '.join(said.split())}; {complete} in "
+            f"{directory / 'results.jsonl'}: write it again with `posenc report {directory}`"
         )
-    return not problem
+        return False
+    return True
 
 
 def _write(directory: Path, commands: Iterable[str]) -> None:
@@ -81,16 +87,3 @@ def remember(directory: Path, commands: Iterable[str]) -> None:
     known, _ = read_commands(directory)  # the report says what is wrong with them
     if rows := [{"command": command, "time": time.time()} for command in commands if command not in known]:
         append_rows(directory / "timing.jsonl", rows)
-
-
-def _problem(work: Callable[[], None]) -> str:
-    """Calls ``work`` and returns its error in one line, or ""."""
-    try:
-        work()
-    except BrokenPipeError:
-        raise
-    except Exception as error:
-        if (refused := of_the_system(error)) is not None:
-            return in_words(refused).partition(", then run")[0]
-        return " ".join(f"{type(error).__name__}: {error}".split())
-    return ""
