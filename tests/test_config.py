@@ -187,9 +187,6 @@ def measured(label, **task) -> Run:
 
 # What is refused, and words of the message: the value, the rule, the way out.
 REFUSED = [
-    (lambda: Training(steps=0), ["training.steps = 0", "must be at least 1"]),
-    (lambda: Training(steps=-50), ["training.steps = -50", "must be at least 1"]),
-    (lambda: Training(checkpoint_every=-50), ["training.checkpoint_every = -50", "0 means only at the end"]),
     (
         lambda: Training(batch_size=10, microbatches=4),
         ["microbatches = 4", "batch_size = 10", "parts of a batch are equal"],
@@ -197,7 +194,6 @@ REFUSED = [
     (lambda: Training(label_smoothing=1.0), ["label_smoothing = 1.0", "from 0 to below 1"]),
     (lambda: Training(keep_every=10), ["keep_every = 10", "a multiple of training.checkpoint_every = 0"]),
     (lambda: Training(keep_every=10, checkpoint_every=20), ["keep_every = 10", "multiple", "checkpoint_every = 20"]),
-    (lambda: Training(averaged_checkpoints=0), ["averaged_checkpoints = 0", "at least 1"]),
     (lambda: Training(averaged_checkpoints=5), ["averaged_checkpoints = 5", "checkpoint_every = 0", "to a divisor"]),
     (
         lambda: Training(averaged_checkpoints=5, checkpoint_every=250),
@@ -205,25 +201,18 @@ REFUSED = [
     ),
     (lambda: Optimizer(schedule="cosin"), ["schedule", "cosin", "cosine"]),
     (lambda: Optimizer(schedule="inverse_sqrt"), ["inverse_sqrt", "warmup_steps to at least 1"]),
-    (lambda: Optimizer(warmup_steps=-1), ["warmup_steps = -1"]),
     (lambda: Optimizer(b1=1.0), ["optimizer.b1 = 1.0", "below 1"]),
     (lambda: Optimizer(b2=-0.1), ["optimizer.b2 = -0.1", "at least 0"]),
-    (lambda: Optimizer(eps=0.0), ["optimizer.eps = 0.0", "positive"]),
-    (lambda: Optimizer(weight_decay=-0.1), ["optimizer.weight_decay = -0.1", "at least 0"]),
-    (lambda: Optimizer(final_fraction=2.0), ["optimizer.final_fraction = 2.0", "from 0 to 1"]),
-    (lambda: Optimizer(clip_norm=0.0), ["optimizer.clip_norm = 0.0", "None for no clipping"]),
     (lambda: Evaluation(lengths=(4, 2)), ["out of order", "2 comes after 4", "ascending"]),
     (lambda: Evaluation(lengths=(2, 2)), ["2 comes after 2", "write each length once"]),
     (lambda: Evaluation(num_examples=10, draws=3), ["draws = 3", "num_examples = 10"]),
     (lambda: Execution(mode="devices", model=2), ["execution.model = 2", "execution.mode = 'vmap'"]),
-    (lambda: Execution(group_size=0), ["group_size = 0", "at least 1"]),
     (lambda: base(seeds=()), ["seeds is empty", "give at least one"]),
     (lambda: base(seeds=(1, 2, 1)), ["seeds: 1 is given twice"]),
     (lambda: base(seeds=(-1,)), ["seeds: -1", "from 0 to 2147483647"]),
     (lambda: base(learning_rates=(0.0,)), ["learning_rates: 0.0 must be positive"]),
     (lambda: base(learning_rates=(float("nan"),)), ["learning_rates", "nan"]),
     (lambda: base(learning_rates=(1e-3, 1e-3)), ["learning_rates: 0.001 is given twice"]),
-    (lambda: Evaluation(decoded_examples=-1), ["decoded_examples = -1", "at least 0"]),
     (lambda: Evaluation(decoding=Sampling(num_samples=2)), ["scored by one output", "num_samples to 1"]),
     (
         lambda: base(evaluation=Evaluation(decoded_examples=4)),

@@ -9,21 +9,8 @@ from typing import Literal
 
 from posenc_jax.config.own_names import check_names
 from posenc_jax.data.metric import Metric, check_metrics
-from posenc_jax.encodings.value import Value, check_at_most
+from posenc_jax.encodings.value import Value, above, at_least, limited
 from posenc_jax.models.decoding_config import Decoding, Greedy, Sampling
-
-
-def _check(value: Value, part: str, rules: dict[str, tuple[bool, str]]) -> None:
-    """Refuses the first field that breaks its rule: (whether it is kept, in words after "must")."""
-    for field, (kept, rule) in rules.items():
-        if not kept:
-            raise ValueError(f"{part}.{field} = {getattr(value, field)} must {rule}")
-
-
-def _check_counts(value: Value, part: str, *fields: str) -> None:
-    """Refuses numbers below 1."""
-    counts = {field: getattr(value, field) for field in fields}
-    _check(value, part, {field: (count is None or count >= 1, "be at least 1") for field, count in counts.items()})
 
 
 def in_float32(value: float) -> float:
@@ -55,20 +42,24 @@ class Optimizer(Value):
     clip_norm: float | None = 1.0
     mu_dtype: Literal["float32", "bfloat16"] = "float32"
 
+    part = "optimizer"
+    limits = limited(
+        warmup_steps=at_least(0),
+        final_fraction=at_least(0, ": it is a fraction of the learning rate", most=1),
+        weight_decay=at_least(0),
+        eps=above(0, ""),
+        clip_norm=above(0, ", or None for no clipping"),
+    )
+
     def check_fields(self) -> None:
         """Refuses impossible settings, and gives a schedule of two names the one that is stored."""
         if self.schedule == "noam":
             object.__setattr__(self, "schedule", "inverse_sqrt")
-        rules = {
-            "warmup_steps": (self.warmup_steps >= 0, "not be negative"),
-            "b1": (0 <= in_float32(self.b1) < 1, "be at least 0 and below 1, in float32 too"),
-            "b2": (0 <= in_float32(self.b2) < 1, "be at least 0 and below 1, in float32 too"),
-            "eps": (self.eps > 0, "be positive"),
-            "weight_decay": (self.weight_decay >= 0, "be at least 0"),
-            "final_fraction": (0 <= self.final_fraction <= 1, "be from 0 to 1, a fraction of the learning rate"),
-            "clip_norm": (self.clip_norm is None or self.clip_norm > 0, "be positive, or None for no clipping"),
-        }
-        _check(self, "optimizer", rules)
+        for field in ("b1", "b2"):
+            if not 0 <= in_float32(getattr(self, field)) < 1:
+                raise ValueError(
+                    f"optimizer.{field} = {getattr(self, field)} must be at least 0 and below 1, in float32 too"
+                )
         if self.schedule == "inverse_sqrt" and self.warmup_steps == 0:
             raise ValueError(
                 "optimizer.schedule = 'inverse_sqrt' decays from the warm-up on: "
@@ -117,16 +108,22 @@ class Training(Value):
     label_smoothing: float = 0.0
     averaged_checkpoints: int = 1
 
+    part = "training"
+    limits = limited(
+        **dict.fromkeys(("steps", "batch_size", "microbatches", "log_every", "averaged_checkpoints"), at_least(1)),
+        **dict.fromkeys(("steps_per_call", "validation_batches"), at_least(1, most=10**6)),
+        **dict.fromkeys(("checkpoint_every", "keep_every", "validate_every"), at_least(0, ": 0 means only at the end")),
+        length_strata=at_least(1, most=64),
+        curriculum_every=at_least(0, ": 0 is none"),
+    )
+
     def check_fields(self) -> None:
         """Refuses impossible settings."""
-        positive = ("steps", "batch_size", "microbatches", "length_strata", "steps_per_call", "log_every")
-        _check_counts(self, "training", *positive, "validation_batches", "averaged_checkpoints")
-        check_at_most(self, {"steps_per_call": 10**6, "validation_batches": 10**6, "length_strata": 64}, "training.")
-        every, smoothing = ("checkpoint_every", "keep_every", "validate_every"), self.label_smoothing
-        rules = {field: (getattr(self, field) >= 0, "not be negative: 0 means only at the end") for field in every}
-        rules["curriculum_every"] = (self.curriculum_every >= 0, "not be negative: 0 is none")
-        rules["label_smoothing"] = (0 <= smoothing < 1, "be from 0 to below 1: it is taken from every target")
-        _check(self, "training", rules)
+        if not 0 <= self.label_smoothing < 1:
+            raise ValueError(
+                f"training.label_smoothing = {self.label_smoothing} must be from 0 to below 1: it is taken from every "
+                "target"
+            )
         if self.batch_size % self.microbatches:
             raise ValueError(
                 f"training.microbatches = {self.microbatches} does not divide training.batch_size = {self.batch_size}: "
@@ -193,11 +190,16 @@ class Evaluation(Value):
     decoding: Decoding = Greedy()  # noqa: RUF009  (frozen)
     metrics: tuple[Metric, ...] = ()
 
+    part = "evaluation"
+    limits = limited(
+        num_examples=at_least(1, most=10**7),
+        draws=at_least(1),
+        memory_budget_mb=at_least(1),
+        decoded_examples=at_least(0, most=10**7),
+    )
+
     def check_fields(self) -> None:
         """Refuses impossible settings."""
-        _check_counts(self, "evaluation", "num_examples", "draws", "memory_budget_mb")
-        check_at_most(self, dict.fromkeys(("num_examples", "decoded_examples"), 10**7), "evaluation.")
-        _check(self, "evaluation", {"decoded_examples": (self.decoded_examples >= 0, "be at least 0")})
         if self.decoding.num_outputs > 1 and isinstance(self.decoding, Sampling):
             raise ValueError(f"evaluation.decoding = {self.decoding!r} is scored by one output: set num_samples to 1")
         check_names(self.metrics)
@@ -233,6 +235,9 @@ class Execution(Value):
     data: int = 1
     model: int = 1
 
+    part = "execution"
+    limits = limited(**dict.fromkeys(("group_size", "data", "model"), at_least(1, most=2**16)))
+
     @property
     def split(self) -> bool:
         """True if a replica is split over several devices."""
@@ -240,8 +245,6 @@ class Execution(Value):
 
     def check_fields(self) -> None:
         """Refuses impossible settings."""
-        check_at_most(self, dict.fromkeys(("group_size", "data", "model"), 2**16), "execution.")
-        _check_counts(self, "execution", "group_size", "data", "model")
         for field in ("data", "model"):
             if getattr(self, field) > 1 and self.mode in ("devices", "map"):
                 raise ValueError(

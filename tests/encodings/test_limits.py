@@ -1,16 +1,18 @@
-"""Limits of fields: of all classes that strings can name, and of the settings of decoding."""
+"""Limits of fields: of all classes that strings can name, and of settings."""
 
 import dataclasses
 import re
 
 import pytest
 
+from posenc_jax.config import Evaluation, Execution, Optimizer, Training
 from posenc_jax.encodings import REGISTERED, parse
 from posenc_jax.encodings.catalogue import CATALOGUE
 from posenc_jax.encodings.value import Value
 from posenc_jax.models.decoding_config import Beam, Sampling
 
-CLASSES = (*REGISTERED, Beam, Sampling)
+SETTINGS = (Beam(), Sampling(), Optimizer(), Training(), Evaluation(), Execution())
+CLASSES = (*REGISTERED, *map(type, SETTINGS))
 LIMITS = """
 Sinusoidal base > 0
 Learned max_len >= 1
@@ -68,6 +70,12 @@ WithinSegment max_length >= 1
 SectionIndex token_types >= 1
 Beam size >= 1 <= 65536
 Sampling temperature >= 1e-06, top_k >= 1, num_samples >= 1 <= 65536
+Optimizer warmup_steps >= 0, final_fraction >= 0 <= 1, weight_decay >= 0, eps > 0, clip_norm > 0
+Training steps >= 1, batch_size >= 1, microbatches >= 1, log_every >= 1, averaged_checkpoints >= 1, \
+steps_per_call >= 1 <= 1000000, validation_batches >= 1 <= 1000000, checkpoint_every >= 0, keep_every >= 0, \
+validate_every >= 0, length_strata >= 1 <= 64, curriculum_every >= 0
+Evaluation num_examples >= 1 <= 10000000, draws >= 1, memory_budget_mb >= 1, decoded_examples >= 0 <= 10000000
+Execution group_size >= 1 <= 65536, data >= 1 <= 65536, model >= 1 <= 65536
 """
 
 
@@ -84,7 +92,7 @@ def values_in(value):
 def examples():
     """One of each class, from the catalogue."""
     rows = (parse(method.spec) for methods in CATALOGUE.values() for method in methods)
-    return {type(one): one for row in (*rows, (Beam(), Sampling())) for one in values_in(row)}
+    return {type(one): one for row in (*rows, SETTINGS) for one in values_in(row)}
 
 
 def test_the_limits_are_these():
@@ -99,10 +107,11 @@ def test_the_limits_are_these():
 @pytest.mark.parametrize("cls", [cls for cls in CLASSES if cls.limits], ids=lambda cls: cls.__name__)
 def test_what_is_beyond_is_refused_in_one_line(cls, examples):
     example = examples[cls]
+    name = cls.part or cls.__name__
     for field, limit in cls.limits.items():
         below = limit.least if limit.strict else limit.least - 1
-        with pytest.raises(ValueError, match=rf"^{cls.__name__}\.{field} = {below:g}.* must {re.escape(limit.rule)}$"):
+        with pytest.raises(ValueError, match=rf"^{name}\.{field} = {below:g}.* must {re.escape(limit.rule)}$"):
             dataclasses.replace(example, **{field: below})
         if limit.most is not None:
-            with pytest.raises(ValueError, match=rf"^{cls.__name__}\.{field} = \d+ must be at most {limit.most}$"):
+            with pytest.raises(ValueError, match=rf"^{name}\.{field} = [\d.]+ must be at most {limit.most}$"):
                 dataclasses.replace(example, **{field: limit.most + 1})
