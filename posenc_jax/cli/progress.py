@@ -133,29 +133,18 @@ class TerminalReporter(Reporter):
     def __rich__(self) -> Any:
         """The live lines, drawn several times a second."""
         from rich.console import Group
-        from rich.progress_bar import ProgressBar
-        from rich.table import Table
         from rich.text import Text
 
-        lines: list[Any] = []
+        lines = []
         if self._cell is not None:
-            head = Table.grid(expand=True, padding=(0, 2))
-            head.add_column(no_wrap=True, ratio=1)
-            head.add_column(no_wrap=True)
-            head.add_row(
-                Text(f"cell {self._cell[1] + 1} of {self._cell[2]}: {self._cell[0]}"), Text(self._cells_left())
-            )
-            lines.append(head)
+            lines.append(f"cell {self._cell[1] + 1} of {self._cell[2]}: {self._cell[0]}  {self._cells_left()}")
         if self._pace is not None:
             work = self._work.removeprefix(self._cell[0]).strip() if self._cell is not None else self._work
             words = [work, self._counts(), self._speed(), self._text]
-            line = Table.grid(padding=(0, 1))
-            line.add_column(min_width=20)
-            line.add_column(no_wrap=True, overflow="ellipsis")
-            bar = ProgressBar(self._pace.total, self._pace.done, width=20) if self._pace.total else "..."
-            line.add_row(bar, Text(", ".join(filter(None, words))))
-            lines.append(line)
-        return Group(*lines)
+            filled = 20 * self._pace.done // self._pace.total if self._pace.total else 0
+            bar = f"{'━' * filled:─<20}" if self._pace.total else f"{'...':<20}"
+            lines.append(f"{bar} {', '.join(filter(None, words))}")
+        return Group(*(Text(line, no_wrap=True, overflow="ellipsis") for line in lines))
 
 
 def _live(reporter: TerminalReporter) -> Any:
