@@ -42,8 +42,7 @@ def _evaluate(options: argparse.Namespace) -> int:
     from posenc_jax.runs.directory import load_config
     from posenc_jax.runs.evaluation import changed_config, evaluate
 
-    if options.trust is not None:
-        trust(options.trust, here=options.accept_changed_code)
+    trust(options.trust, here=options.accept_changed_code)
     with refusing("--posenc: "):
         posenc = None if options.posenc is None else read_slot(options.posenc)
     metrics = None if options.metrics is None else read_metrics(options.metrics)

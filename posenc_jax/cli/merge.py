@@ -24,8 +24,7 @@ def main(arguments: list[str]) -> int:
 
 def _merge(options: argparse.Namespace, arguments: list[str]) -> int:
     prepare_jax()
-    if options.trust is not None:
-        trust(options.trust)
+    trust(options.trust)
     from posenc_jax.cli.progress import TerminalReporter
     from posenc_jax.results.timing import read_commands
     from posenc_jax.runs.merge import merge

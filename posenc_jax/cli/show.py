@@ -75,8 +75,7 @@ def _show(options: argparse.Namespace) -> int:
     prepare_jax()
     output = options.output
     with TerminalReporter() as reporter:
-        if options.trust is not None:
-            trust(options.trust)
+        trust(options.trust)
         encodings = [*(_of_run(options, reporter) if options.run else ()), *_of_specs(options, reporter)]
         views = _checked_views(encodings, options.view, reporter.note)
         positions = _positions(encodings, options.positions)

@@ -136,8 +136,7 @@ def outputs(
 def load(options: argparse.Namespace, reporter: Any) -> Any:
     """The replica that the options name."""
     prepare_jax()
-    if options.trust is not None:
-        trust(options.trust)
+    trust(options.trust)
     from posenc_jax.runs.inference import load_run
 
     return load_run(options.run, options.seed, reporter=reporter)

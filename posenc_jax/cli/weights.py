@@ -46,8 +46,7 @@ def _export(options: argparse.Namespace) -> int:
         said = f"weights export: {options.file} would be a safetensors file under another name"
         raise UsageError(f"{said}: end it in .safetensors")
     with TerminalReporter() as reporter:
-        if options.trust is not None:
-            trust(options.trust)
+        trust(options.trust)
         metadata = export_weights(options.run, options.file, options.seed, torch=options.torch, note=reporter.note)
     show(f"seed {metadata['seed']}, learning rate {metadata['learning_rate']:g}")
     show(f"written: {options.file}")

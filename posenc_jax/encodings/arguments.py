@@ -216,4 +216,4 @@ def check_return(
                 "geometry.own_heads"
             )
         raise WrongReturnError(f"{said} an array {what} = {list(shape)}, and there are {wanted} {axis}: return as many")
-    return value  # type: ignore[no-any-return]
+    return value

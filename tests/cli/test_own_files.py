@@ -376,12 +376,8 @@ class Bare(Flat):
 @pytest.mark.parametrize(
     ("kind", "code", "message"),
     [
-        (
-            "Flat",
-            2,
-            "Flat.bias returns an array of shape [1, 16, 16], and a bias is an array of [batch, heads, queries,",
-        ),
-        ("Number", 2, "Number.bias returns int, and a bias is an array of [batch, heads, queries, keys]"),
+        ("Flat", 2, "Flat.bias returns an array of shape [1, 16, 16] where an array [batch, heads, queries, keys] is"),
+        ("Number", 2, "Number.bias returns int where an array [batch, heads, queries, keys] is needed"),
         ("Nothing", 1, "wrong.py:Nothing has no sums of its own, which is asked for: write it in the class"),
         ("Listed", 2, "Listed.sums returns list, and sums are a dict of arrays by name"),
         ("Raises", 1, "in sums failed (ValueError: no such sums): mend it"),
