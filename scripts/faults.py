@@ -56,12 +56,16 @@ def main(arguments: list[str] | None = None) -> int:
                 continue
             rows.append({"trial": name, "what": words, "trials": sum(counts.values())} | counts)
             print(f"{line(rows[-1])} {time.monotonic() - begun:.0f} s", flush=True)
-    if given.json:
-        before = {row["trial"]: row for row in json.loads(given.json.read_text())} if given.json.exists() else {}
-        known = before | {row["trial"]: row for row in rows}
-        kept = [known[name] for name in TRIALS if name in known]
-        given.json.write_text(json.dumps(kept, indent=1) + "\n")
+            if given.json:
+                keep(given.json, rows)
     return int(any(row[SILENT] or row[TRACEBACK] for row in rows))
+
+
+def keep(file: Path, rows: list[Row]) -> None:
+    """Writes these rows, and those that the file has of other trials, so that a run can be made in pieces."""
+    before = json.loads(file.read_text()) if file.exists() else []
+    known = {row["trial"]: row for row in [*before, *rows]}
+    file.write_text(json.dumps([known[name] for name in TRIALS if name in known], indent=1) + "\n")
 
 
 def line(row: Row) -> str:
