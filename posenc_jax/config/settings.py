@@ -42,7 +42,7 @@ class Optimizer(Value):
     clip_norm: float | None = 1.0
     mu_dtype: Literal["float32", "bfloat16"] = "float32"
 
-    part = "optimizer"
+    part_of_run = "optimizer"
     limits = limited(
         warmup_steps=at_least(0),
         final_fraction=at_least(0, ": it is a fraction of the learning rate", most=1),
@@ -108,7 +108,7 @@ class Training(Value):
     label_smoothing: float = 0.0
     averaged_checkpoints: int = 1
 
-    part = "training"
+    part_of_run = "training"
     limits = limited(
         **dict.fromkeys(("steps", "batch_size", "microbatches", "log_every", "averaged_checkpoints"), at_least(1)),
         **dict.fromkeys(("steps_per_call", "validation_batches"), at_least(1, most=10**6)),
@@ -190,7 +190,7 @@ class Evaluation(Value):
     decoding: Decoding = Greedy()  # noqa: RUF009  (frozen)
     metrics: tuple[Metric, ...] = ()
 
-    part = "evaluation"
+    part_of_run = "evaluation"
     limits = limited(
         num_examples=at_least(1, most=10**7),
         draws=at_least(1),
@@ -235,7 +235,7 @@ class Execution(Value):
     data: int = 1
     model: int = 1
 
-    part = "execution"
+    part_of_run = "execution"
     limits = limited(**dict.fromkeys(("group_size", "data", "model"), at_least(1, most=2**16)))
 
     @property

@@ -59,11 +59,11 @@ class Value:
 
     Allowed field types: bool, int (those of int32, which programs count and index with), float (0, or within the range
     of float32, which programs compute in), str, Literal, None, tuples of these, and other values. Arrays are
-    never fields. ``limits`` are those of numbers; of a ``part`` of a run messages on them have the part's name.
+    never fields. ``limits`` are those of numbers; where a class is a ``part_of_run``, messages on them have its name there.
     """
 
     limits: ClassVar[Mapping[str, Limit]] = {}
-    part: ClassVar[str] = ""
+    part_of_run: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
         for field, kind in field_types(type(self)).items():  # type: ignore[arg-type]
@@ -76,7 +76,7 @@ class Value:
                 )
             object.__setattr__(self, field, value)
         for field, limit in self.limits.items():
-            limit.check(f"{self.part or type(self).__name__}.{field}", getattr(self, field))
+            limit.check(f"{self.part_of_run or type(self).__name__}.{field}", getattr(self, field))
         self.check_fields()
 
     def check_fields(self) -> None:

@@ -107,7 +107,7 @@ def test_the_limits_are_these():
 @pytest.mark.parametrize("cls", [cls for cls in CLASSES if cls.limits], ids=lambda cls: cls.__name__)
 def test_what_is_beyond_is_refused_in_one_line(cls, examples):
     example = examples[cls]
-    name = cls.part or cls.__name__
+    name = cls.part_of_run or cls.__name__
     for field, limit in cls.limits.items():
         below = limit.least if limit.strict else limit.least - 1
         with pytest.raises(ValueError, match=rf"^{name}\.{field} = {below:g}.* must {re.escape(limit.rule)}$"):
