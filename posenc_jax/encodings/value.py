@@ -59,7 +59,7 @@ class Value:
 
     Allowed field types: bool, int (those of int32, which programs count and index with), float (0, or within the range
     of float32, which programs compute in), str, Literal, None, tuples of these, and other values. Arrays are
-    never fields. ``limits`` are those of numbers; where a class is a ``part_of_run``, messages on them have its name there.
+    never fields. ``limits`` are those of numbers; messages on them name the ``part_of_run`` that a class is.
     """
 
     limits: ClassVar[Mapping[str, Limit]] = {}
