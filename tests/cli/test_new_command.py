@@ -50,6 +50,29 @@ def test_what_is_written_passes_its_tests(here, capsys):
         assert text.count("#") >= (0 if path.name.startswith("test_") else 3), "commented"
 
 
+@pytest.mark.parametrize(
+    ("kind", "room"), [("encoding", "encodings"), ("task", "data/tasks"), ("metric", "data/metrics")]
+)
+def test_what_is_written_passes_the_lint_of_the_package(here, kind, room):
+    """As a file of the package, where every function has types and a docstring."""
+    assert main(["new", kind, f"my_{kind}"]) == 0
+    command = [sys.executable, "-m", "ruff", "check", "--extend-select=ANN001,ANN2", "-"]
+    name = f"--stdin-filename=posenc_jax/{room}/my_{kind}.py"
+    with Path(f"my_{kind}.py").open() as file:
+        done = subprocess.run([*command, name], cwd=ROOT, stdin=file, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.slow  # reads the types of the package
+def test_what_is_written_passes_its_types(here):
+    for kind in KINDS:
+        assert main(["new", kind, f"my_{kind}"]) == 0
+    files = [os.fspath(here / f"my_{kind}.py") for kind in KINDS]
+    command = [sys.executable, "-m", "mypy", *files]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
 def test_names_of_classes():
     assert [class_name(name) for name in ("my_window", "window", "top_5")] == ["MyWindow", "Window", "Top5"]
 

@@ -1,107 +1,51 @@
-"""The generated tasks. This list is the registry."""
+"""The generated tasks.
 
-from posenc_jax.data.tasks.addition import Addition
-from posenc_jax.data.tasks.arrow_grid import ArrowGrid
-from posenc_jax.data.tasks.base import Example, Split, Task
-from posenc_jax.data.tasks.chomsky import (
-    BucketSort,
-    CycleNavigation,
-    DuplicateString,
-    EvenPairs,
-    MissingDuplicateString,
-    ModularArithmetic,
-    OddsFirst,
-    ParityCheck,
-    ReverseString,
-)
-from posenc_jax.data.tasks.chomsky_binary import BinaryAddition, BinaryMultiplication, SquareRoot
-from posenc_jax.data.tasks.chomsky_stack import ModularArithmeticBrackets, SolveEquation, StackManipulation
-from posenc_jax.data.tasks.copying import Copying
-from posenc_jax.data.tasks.counting import Counting
-from posenc_jax.data.tasks.flip_flop import FlipFlop
-from posenc_jax.data.tasks.indirect_indexing import IndirectIndexing
-from posenc_jax.data.tasks.needles import Needles, Passkey, PhoneBook
-from posenc_jax.data.tasks.position_or_token import PositionOrToken
-from posenc_jax.data.tasks.position_probes import PositionOf, TokenAt, TokenBack
-from posenc_jax.data.tasks.recall import AssociativeRecall, RepeatedRecall
-from posenc_jax.data.tasks.scan import Scan
-from posenc_jax.data.tasks.word_problem import WordProblem
-from posenc_jax.model_kind import ModelKind
+The first lines below are the registry, one for each task, in the order of tables.
+"""
+
+# isort: off
+from posenc_jax.data.tasks.chomsky import EvenPairs as EvenPairs
+from posenc_jax.data.tasks.chomsky import ModularArithmetic as ModularArithmetic
+from posenc_jax.data.tasks.chomsky import ParityCheck as ParityCheck
+from posenc_jax.data.tasks.chomsky import CycleNavigation as CycleNavigation
+from posenc_jax.data.tasks.chomsky import ReverseString as ReverseString
+from posenc_jax.data.tasks.chomsky import DuplicateString as DuplicateString
+from posenc_jax.data.tasks.chomsky import MissingDuplicateString as MissingDuplicateString
+from posenc_jax.data.tasks.chomsky import OddsFirst as OddsFirst
+from posenc_jax.data.tasks.chomsky import BucketSort as BucketSort
+from posenc_jax.data.tasks.chomsky_stack import StackManipulation as StackManipulation
+from posenc_jax.data.tasks.chomsky_stack import ModularArithmeticBrackets as ModularArithmeticBrackets
+from posenc_jax.data.tasks.chomsky_stack import SolveEquation as SolveEquation
+from posenc_jax.data.tasks.chomsky_binary import BinaryAddition as BinaryAddition
+from posenc_jax.data.tasks.chomsky_binary import BinaryMultiplication as BinaryMultiplication
+from posenc_jax.data.tasks.chomsky_binary import SquareRoot as SquareRoot
+from posenc_jax.data.tasks.copying import Copying as Copying
+from posenc_jax.data.tasks.scan import Scan as Scan
+from posenc_jax.data.tasks.position_probes import TokenAt as TokenAt
+from posenc_jax.data.tasks.position_probes import PositionOf as PositionOf
+from posenc_jax.data.tasks.position_probes import TokenBack as TokenBack
+from posenc_jax.data.tasks.position_or_token import PositionOrToken as PositionOrToken
+from posenc_jax.data.tasks.flip_flop import FlipFlop as FlipFlop
+from posenc_jax.data.tasks.indirect_indexing import IndirectIndexing as IndirectIndexing
+from posenc_jax.data.tasks.counting import Counting as Counting
+from posenc_jax.data.tasks.recall import AssociativeRecall as AssociativeRecall
+from posenc_jax.data.tasks.recall import RepeatedRecall as RepeatedRecall
+from posenc_jax.data.tasks.word_problem import WordProblem as WordProblem
+from posenc_jax.data.tasks.addition import Addition as Addition
+from posenc_jax.data.tasks.needles import Needles as Needles
+from posenc_jax.data.tasks.needles import Passkey as Passkey
+from posenc_jax.data.tasks.needles import PhoneBook as PhoneBook
+from posenc_jax.data.tasks.arrow_grid import ArrowGrid as ArrowGrid
+# isort: on
+
+from posenc_jax.data.tasks.base import Example as Example
+from posenc_jax.data.tasks.base import Split as Split
+from posenc_jax.data.tasks.base import Task as Task
+from posenc_jax.model_kind import ModelKind as ModelKind
 
 TASKS: dict[str, type[Task]] = {
-    task.name: task
-    for task in (
-        EvenPairs,
-        ModularArithmetic,
-        ParityCheck,
-        CycleNavigation,
-        ReverseString,
-        DuplicateString,
-        MissingDuplicateString,
-        OddsFirst,
-        BucketSort,
-        StackManipulation,
-        ModularArithmeticBrackets,
-        SolveEquation,
-        BinaryAddition,
-        BinaryMultiplication,
-        SquareRoot,
-        Copying,
-        Scan,
-        TokenAt,
-        PositionOf,
-        TokenBack,
-        PositionOrToken,
-        FlipFlop,
-        IndirectIndexing,
-        Counting,
-        AssociativeRecall,
-        RepeatedRecall,
-        WordProblem,
-        Addition,
-        Needles,
-        Passkey,
-        PhoneBook,
-        ArrowGrid,
-    )
+    value.name: value
+    for value in tuple(globals().values())
+    if isinstance(value, type) and issubclass(value, Task) and hasattr(value, "name")
 }
-
-__all__ = [
-    "TASKS",
-    "Addition",
-    "ArrowGrid",
-    "AssociativeRecall",
-    "BinaryAddition",
-    "BinaryMultiplication",
-    "BucketSort",
-    "Copying",
-    "Counting",
-    "CycleNavigation",
-    "DuplicateString",
-    "EvenPairs",
-    "Example",
-    "FlipFlop",
-    "IndirectIndexing",
-    "MissingDuplicateString",
-    "ModelKind",
-    "ModularArithmetic",
-    "ModularArithmeticBrackets",
-    "Needles",
-    "OddsFirst",
-    "ParityCheck",
-    "Passkey",
-    "PhoneBook",
-    "PositionOf",
-    "PositionOrToken",
-    "RepeatedRecall",
-    "ReverseString",
-    "Scan",
-    "SolveEquation",
-    "Split",
-    "SquareRoot",
-    "StackManipulation",
-    "Task",
-    "TokenAt",
-    "TokenBack",
-    "WordProblem",
-]
+"""Classes of the registry by the word used in strings and tables."""
