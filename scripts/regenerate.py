@@ -9,7 +9,8 @@
 - the table of encodings in scripts/docs/guides/catalogue.md, from the code, the audit and the verdicts;
 - counts in the README and on pages of the site (scripts/counts.py).
 
-All or nothing is written, and only what differs.
+All or nothing is written, and only what differs. An encoding that lacks a source, a citation, a formula or its facts is
+refused first.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from typing import Any
 
 import counts
 import numpy as np
+from documenting.rows import lacking
 
 from posenc_jax.checksums import unseal
 from posenc_jax.data.score_kinds import Kind, kind_of
@@ -65,6 +67,8 @@ def main(arguments: list[str] | None = None) -> int:
     golden, audit = json.loads(GOLDEN.read_text()), json.loads(AUDIT.read_text())
     try:
         check_names(changed, golden["rows"])
+        if problems := lacking():
+            raise ValueError("\n".join(problems))
         texts = {GOLDEN: golden_text(new_golden(golden, changed))}
         audit = new_audit(audit, changed)
         texts |= {AUDIT: json.dumps(audit, indent=1, ensure_ascii=False, allow_nan=False) + "\n"}

@@ -11,7 +11,7 @@ from registry_slots import REGENERATE
 
 from posenc_jax.analysis.audit import DIMS, MODEL, rows
 from posenc_jax.attention import fused_paths
-from posenc_jax.encodings import check_slot, elements, init_slot, parse
+from posenc_jax.encodings import ALiBi, check_slot, elements, init_slot, parse
 from posenc_jax.encodings.attention import UNFUSABLE
 
 ROOT = Path(__file__).parent.parent
@@ -165,3 +165,21 @@ def test_nothing_is_written_for_a_changed_value_or_an_unknown_name(script, monke
     assert script.main(["--changed", "Sinusoidl"]) == 1
     assert "--changed 'Sinusoidl' is no row of the catalogue: did you mean 'Sinusoidal'?" in capsys.readouterr().err
     assert {path: path.read_bytes() for path in files} == files
+
+
+@pytest.mark.parametrize(
+    ("paper", "citation", "problem"),
+    [
+        ("", "", "ALiBi.paper = '' is no source: write arXiv:... or https://..."),
+        ("arXiv:2601.00001", "", "ALiBi.citation = '' must name arXiv:2601.00001 once"),
+    ],
+)
+def test_an_encoding_without_a_source_is_refused_first(script, monkeypatch, capsys, paper, citation, problem):
+    monkeypatch.setattr(ALiBi, "paper", paper)
+    monkeypatch.setattr(ALiBi, "citation", citation)
+    monkeypatch.setattr("golden.document", None)
+    assert script.main([]) == 1
+    said = capsys.readouterr().err.splitlines()
+    assert said[0] == f"scripts/regenerate: {problem}"
+    assert said[1] == "encodings/alibi: no citation of arXiv:2108.12409: write one in its class, or in facts.toml"
+    assert said[2:] == ["nothing was written"]

@@ -57,7 +57,7 @@ def test_every_row_is_cited(all_rows):
 @pytest.mark.parametrize(
     ("left_out", "problem"),
     [
-        ("citation", "encodings/nope: no citation of arXiv:2203.16634: write one in facts.toml"),
+        ("citation", "encodings/nope: no citation of arXiv:2203.16634: write one in its class, or in facts.toml"),
         ("formula", "encodings/nope: no formula: write one in the docstring after '::', or in facts.toml"),
         ("use", "encodings/nope: 'use' is missing: write it in scripts/docs/encodings/facts.toml"),
         ("traps", "encodings/nope: 'traps' is missing: write it in scripts/docs/encodings/facts.toml"),

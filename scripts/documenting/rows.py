@@ -25,19 +25,19 @@ class Row:
 
     Attributes:
       method: the row of the catalogue. classes: what its spec is made of, by word. main: those that the row is about.
-      audit, golden: the kept records. verdicts: those in which the spec was measured, by file.
       facts: the row's table of `FACTS`. bibtex: one entry. formula: lines, from a docstring or the facts.
+      audit, golden: the kept records. verdicts: those in which the spec was measured, by file.
     """
 
     method: Any
     classes: dict[str, type]
     main: tuple[str, ...]
-    audit: dict[str, Any]
-    golden: dict[str, Any]
-    verdicts: dict[str, dict[str, Any]]
     facts: dict[str, Any]
     bibtex: str
     formula: str
+    audit: dict[str, Any]
+    golden: dict[str, Any]
+    verdicts: dict[str, dict[str, Any]]
 
     @property
     def page(self) -> str:
@@ -54,6 +54,27 @@ def page_name(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", name.lower().replace("'", "")).strip("-")
 
 
+def lacking(facts: dict[str, Any] | None = None) -> list[str]:
+    """What is not written yet of encodings: their sources, facts, formulas and citations; and facts of no row."""
+    from posenc_jax.encodings import ENCODINGS
+    from posenc_jax.encodings.catalogue import CATALOGUE
+
+    facts = tomllib.loads(FACTS.read_text()) if facts is None else facts
+    methods = {method.name: method for family in CATALOGUE.values() for method in family}
+    problems = [f"{name}: facts.toml has it, the catalogue not" for name in facts if name not in methods]
+    for cls in ENCODINGS.values():
+        if not cls.paper.startswith(("arXiv:", "https://")):
+            problems.append(f"{cls.__name__}.paper = {cls.paper!r} is no source: write arXiv:... or https://...")
+        elif cls.citation.count(cls.paper) != 1:
+            problems.append(f"{cls.__name__}.citation = {cls.citation!r} must name {cls.paper} once")
+    for method in methods.values():
+        try:
+            _by_hand(method, facts.get(method.name, {}))
+        except ValueError as error:
+            problems.append(f"encodings/{page_name(method.name)}: {error}")
+    return problems
+
+
 def rows(facts: dict[str, Any] | None = None) -> list[Row]:
     """Every row of the catalogue, in its order.
 
@@ -63,57 +84,49 @@ def rows(facts: dict[str, Any] | None = None) -> list[Row]:
     from posenc_jax.encodings.catalogue import CATALOGUE
 
     facts = tomllib.loads(FACTS.read_text()) if facts is None else facts
-    kept = {
-        name: {(r["name"], r["spec"]): r for r in json.loads(path.read_text())[key]}
-        for name, path, key in (("audit", AUDIT, "encodings"), ("golden", GOLDEN, "rows"))
-    }
+    audit, golden = (
+        {(r["name"], r["spec"]): r for r in json.loads(path.read_text())[key]}
+        for path, key in ((AUDIT, "encodings"), (GOLDEN, "rows"))
+    )
     verdicts = {
         path.relative_to(VERDICTS).with_suffix("").as_posix(): json.loads(path.read_text())
         for path in (*sorted(VERDICTS.glob("*.json")), *sorted(VERDICTS.glob("all_tables/*.json")))
     }
+    specs = {
+        name: [m["spec"] for of in card["measured"].values() for m in of.values()] for name, card in verdicts.items()
+    }
     methods = [method for family in CATALOGUE.values() for method in family]
-    found, problems = [], [f"{name}: facts.toml has it, the catalogue not" for name in facts]
-    for method in methods:
-        if method.name in facts:
-            problems.remove(f"{method.name}: facts.toml has it, the catalogue not")
-        try:
-            found.append(_row(method, kept, verdicts, facts.get(method.name, {})))
-        except ValueError as error:
-            problems.append(f"encodings/{page_name(method.name)}: {error}")
+    problems = lacking(facts) + [
+        f"encodings/{page_name(m.name)}: no golden values or no audit: run scripts/regenerate"
+        for m in methods
+        if (m.name, m.spec) not in audit.keys() & golden.keys()
+    ]
     if problems:
         raise ValueError("\n".join(problems))
-    return found
+    return [
+        Row(
+            method,
+            *_by_hand(method, facts[method.name]),
+            audit[method.name, method.spec],
+            golden[method.name, method.spec],
+            {name: card for name, card in verdicts.items() if method.spec in specs[name]},
+        )
+        for method in methods
+    ]
 
 
-def _row(method: Any, kept: dict[str, Any], verdicts: dict[str, Any], facts: dict[str, Any]) -> Row:
-    """One row; ValueError for what it lacks."""
-    key = (method.name, method.spec)
+def _by_hand(method: Any, facts: dict[str, Any]) -> tuple[dict[str, type], tuple[str, ...], dict[str, Any], str, str]:
+    """Classes, main words, facts, BibTeX and formula of a row; ValueError for what it lacks."""
     for name in NEEDED:
         if not facts.get(name):
             raise ValueError(f"{name!r} is missing: write it in scripts/docs/encodings/facts.toml")
-    for name, records in kept.items():
-        if key not in records:
-            raise ValueError(f"no {name} record: run scripts/regenerate")
     classes = _classes(method.spec)
     main = tuple(word for word, cls in classes.items() if method.link in f"{cls.paper} {cls.citation}")
     main = main or tuple(classes)[-1:]
     formula = facts.get("formula") or "\n\n".join(f for word in main for f in formulas(classes[word].__doc__ or ""))
     if not formula:
         raise ValueError("no formula: write one in the docstring after '::', or in facts.toml")
-    specs = {
-        name: [m["spec"] for of in card["measured"].values() for m in of.values()] for name, card in verdicts.items()
-    }
-    return Row(
-        method,
-        classes,
-        main,
-        kept["audit"][key],
-        kept["golden"][key],
-        {name: card for name, card in verdicts.items() if method.spec in specs[name]},
-        facts,
-        citation(method, [classes[word] for word in main], facts),
-        formula,
-    )
+    return classes, main, facts, citation(method, [classes[word] for word in main], facts), formula
 
 
 def _classes(spec: str) -> dict[str, type]:
@@ -136,6 +149,6 @@ def citation(method: Any, classes: list[type], facts: dict[str, Any]) -> str:
     given = [facts["citation"]] if "citation" in facts else []
     given += [cls.citation for cls in classes if method.link in f"{cls.paper} {cls.citation}"]
     if not given:
-        raise ValueError(f"no citation of {method.link}: write one in facts.toml")
+        raise ValueError(f"no citation of {method.link}: write one in its class, or in facts.toml")
     address = method.link if method.link.startswith("http") and method.link not in given[0] else ""
     return entries([f"{given[0]} {address}".strip()]).strip()
