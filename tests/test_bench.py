@@ -10,6 +10,7 @@ from importlib.machinery import SourceFileLoader
 from pathlib import Path
 
 import pytest
+from torch_live import torch_python
 
 from posenc_jax import Training, parse
 
@@ -96,15 +97,11 @@ def test_throughput(size):
 def test_throughput_beside_torch(size):
     from benchmarks.processes import Process
     from benchmarks.throughput import throughput
-    from benchmarks.torch_training import python_with_torch
 
     def here_but_torch(name, *arguments, **options):
         return (Process if name.startswith("torch") else Here)(name, *arguments, **options)
 
-    python = python_with_torch()
-    if python is None:
-        pytest.skip("torch is not importable, and TORCH_PYTHON names no Python that has it")
-    found = rows(throughput(1, python, (), {"tiny": size}, here_but_torch))
+    found = rows(throughput(1, torch_python(), (), {"tiny": size}, here_but_torch))
     assert next(iter(found)) == "torch eager, all cores"
     assert all(ms > 0 < speed for ms, speed in found.values())
 

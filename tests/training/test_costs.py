@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 import random
+from typing import get_args, get_type_hints
 
 import jax
 import jax.numpy as jnp
@@ -78,7 +79,7 @@ def sampled(seed: int, **fixed) -> Run:
         norm=pick(("pre", "post")),
         norm_type=pick(("layer", "rms")),
         final_norm=pick((None, True, False)),
-        activation=pick(("relu", "gelu", "swiglu", "geglu")),
+        activation=pick(get_args(get_type_hints(Transformer)["activation"])),
         dropout=pick((0.0, 0.0, 0.1)),
         remat=pick(("none", "none", "dots", "layers")),
         tie_output=pick((True, False)),
