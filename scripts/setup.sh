@@ -18,7 +18,7 @@ wanted="$(cat requirements.lock pyproject.toml | cksum) $(pwd -P)"  # whose code
 stamp=$venv/installed
 if ! "$venv/bin/python" -c '' 2>/dev/null || [ "$(cat "$stamp" 2>/dev/null)" != "$wanted" ]; then
   python=$(find_python)
-  echo "Setting up $venv with $("$python" --version) (about 1.3 GB, a minute or two; only when requirements.lock changes, or this folder) ..." >&2
+  echo "Setting up $venv with $("$python" --version) (about 1.7 GB, two or three minutes; only when requirements.lock changes, or this folder) ..." >&2
   # A Python without ensurepip cannot put pip into the environment; its own pip installs there then.
   "$venv/bin/python" -m pip --version >/dev/null 2>&1 || "$python" -m venv "$venv" >/dev/null 2>&1 ||
     "$python" -m venv --without-pip "$venv"

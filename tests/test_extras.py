@@ -39,6 +39,12 @@ def test_the_table_is_that_of_the_project():
     assert set(re.findall(r"\w+", everything.partition("[")[2])) == set(extras.EXTRAS)
 
 
+def test_the_tests_have_every_extra():
+    """The lock brings all, so that no test of an optional part is skipped after scripts/test has set itself up."""
+    locked = names((ROOT / "requirements.lock").read_text().splitlines())
+    assert {name for modules in extras.EXTRAS.values() for name in modules.values()} <= locked
+
+
 def test_the_plain_install_is_light():
     assert names(PROJECT["dependencies"]) == {
         *("jax", "flax", "optax", "numpy", "orbax-checkpoint", "tensorflow-datasets", "importlib_resources"),
