@@ -10,6 +10,19 @@ from importlib.machinery import SourceFileLoader
 from pathlib import Path
 
 import pytest
+from benchmarks import (
+    compilation,
+    decoding,
+    loop,
+    padding,
+    processes,
+    profiling,
+    results,
+    sizes,
+    study,
+    tables,
+    throughput,
+)
 from torch_live import torch_python
 
 from posenc_jax import Training, parse
@@ -21,9 +34,7 @@ class Here:
     """`benchmarks.processes.Process` without the process."""
 
     def __init__(self, name, arguments, python=sys.executable, env=None):
-        from benchmarks.processes import values
-
-        self._values = values(name, json.loads(json.dumps(arguments)))
+        self._values = processes.values(name, json.loads(json.dumps(arguments)))
         self.first = self.end()
 
     def begin(self):
@@ -60,16 +71,9 @@ def slower(monkeypatch):
     return Slower
 
 
-@pytest.fixture(autouse=True)
-def _importable(monkeypatch):
-    monkeypatch.syspath_prepend(str(SCRIPTS))
-
-
 @pytest.fixture
 def size():
-    from benchmarks.sizes import Size
-
-    return Size(d_model=8, num_layers=1, num_heads=2, tokens=6, batch=2, microbatches=1, steps=2)
+    return sizes.Size(d_model=8, num_layers=1, num_heads=2, tokens=6, batch=2, microbatches=1, steps=2)
 
 
 @pytest.fixture
@@ -87,38 +91,29 @@ def rows(tables):
 
 @pytest.mark.slow
 def test_throughput(size):
-    from benchmarks.throughput import throughput
-
-    found = rows(throughput(1, None, ("map",), {"tiny": size}, Here))
+    found = rows(throughput.throughput(1, None, ("map",), {"tiny": size}, Here))
     assert list(found) == ["posenc_jax map", "posenc_jax devices, no microbatches"]
     assert all(ms > 0 and speed is None for ms, speed in found.values())
 
 
 def test_throughput_beside_torch(size):
-    from benchmarks.processes import Process
-    from benchmarks.throughput import throughput
-
     def here_but_torch(name, *arguments, **options):
-        return (Process if name.startswith("torch") else Here)(name, *arguments, **options)
+        return (processes.Process if name.startswith("torch") else Here)(name, *arguments, **options)
 
-    found = rows(throughput(1, torch_python(), (), {"tiny": size}, here_but_torch))
+    found = rows(throughput.throughput(1, torch_python(), (), {"tiny": size}, here_but_torch))
     assert next(iter(found)) == "torch eager, all cores"
     assert all(ms > 0 < speed for ms, speed in found.values())
 
 
 def test_encodings_beside_none(size, slower):
-    from benchmarks.throughput import ENCODINGS, encodings
-
-    assert all(parse(name) is not None for name in ENCODINGS)
-    (table,) = encodings(1, ("nope", "rope", "randomized|rope"), {"tiny": size}, slower)
+    assert all(parse(name) is not None for name in throughput.ENCODINGS)
+    (table,) = throughput.encodings(1, ("nope", "rope", "randomized|rope"), {"tiny": size}, slower)
     assert table.rows == {"nope": (1.0,), "rope": (2.0,), "randomized|rope": (3.0,)}
     assert list(table.lines())[-1] == r"| randomized\|rope | 3.00 |"  # a bar of the spec would end a cell
     assert [posenc for _, posenc, _ in slower.started] == ["nope", "rope", "randomized|rope"]
 
 
 def test_gradients_of_linear_layers(size):
-    from benchmarks.throughput import gradients
-
     from posenc_jax.models import product
 
     used, seen = product.backend, []
@@ -127,7 +122,7 @@ def test_gradients_of_linear_layers(size):
         seen.append(name)
         return Here(name, *arguments, **options)
 
-    (table,) = gradients(1, {"tiny": size}, here)
+    (table,) = throughput.gradients(1, {"tiny": size}, here)
     assert seen == ["jax_training.with_plain_gradients", "jax_training.milliseconds"]
     ((plain,), (copied,), (ratio,)) = table.rows.values()
     assert ratio == copied / plain > 0
@@ -135,9 +130,7 @@ def test_gradients_of_linear_layers(size):
 
 
 def test_the_second_first_step_has_the_cache_of_the_first(size, slower):
-    from benchmarks.compilation import compilation
-
-    (table,) = compilation({"tiny": size}, slower)
+    (table,) = compilation.compilation({"tiny": size}, slower)
     assert "\n".join(table.lines()).endswith("| tiny | 1.0 s | 2.0 s |")
     cold, warm = slower.started
     assert cold == warm
@@ -146,20 +139,15 @@ def test_the_second_first_step_has_the_cache_of_the_first(size, slower):
 
 @pytest.mark.slow
 def test_a_step_with_an_encoding(size):
-    from benchmarks.compilation import compilation
-    from benchmarks.throughput import encodings
-
-    found = rows(encodings(1, ("nope", "randomized|rope"), {"tiny": size}, Here))
+    found = rows(throughput.encodings(1, ("nope", "randomized|rope"), {"tiny": size}, Here))
     assert found["randomized|rope"][-1] > 0
-    ((cold, warm),) = rows(compilation({"tiny": size}, Here)).values()
+    ((cold, warm),) = rows(compilation.compilation({"tiny": size}, Here)).values()
     assert cold > 0 < warm
 
 
 @pytest.mark.slow
 def test_the_programs_of_an_ablation():
-    from benchmarks.compilation import programs
-
-    (table,) = programs(("rope",), seeds=1, lengths=(3,), start=Here)
+    (table,) = compilation.programs(("rope",), seeds=1, lengths=(3,), start=Here)
     assert table.rows == {"all cells": (3, 1, 3)}
     assert table.about.startswith("With 1 encodings, 1 seeds in 1 groups each, and 1 lengths: ")
 
@@ -167,23 +155,24 @@ def test_the_programs_of_an_ablation():
 def test_kinds_of_work_of_a_program():
     import jax
     import jax.numpy as jnp
-    from benchmarks.profiling import KINDS, kinds
 
     def loss(w, x):
         scores = jnp.einsum("bqd,bkd->bqk", x @ w, x)
         return jnp.sum(jax.nn.softmax(scores) ** 2)
 
     args = jnp.ones((4, 4)), jnp.ones((2, 3, 4))
-    found = kinds(jax.jit(jax.grad(loss)).lower(*args).compile().as_text())
-    assert {KINDS[0], KINDS[2], KINDS[3], KINDS[5]} <= set(found.values()) <= set(KINDS)
+    found = profiling.kinds(jax.jit(jax.grad(loss)).lower(*args).compile().as_text())
+    assert (
+        {profiling.KINDS[0], profiling.KINDS[2], profiling.KINDS[3], profiling.KINDS[5]}
+        <= set(found.values())
+        <= set(profiling.KINDS)
+    )
 
 
 @pytest.mark.slow
 def test_profile(size):
-    from benchmarks.profiling import KINDS, profile
-
-    shares, step = profile({"tiny": size}, "rope", Here)
-    assert list(shares.rows) == list(KINDS)
+    shares, step = profiling.profile({"tiny": size}, "rope", Here)
+    assert list(shares.rows) == list(profiling.KINDS)
     assert sum(share for (share,) in shares.rows.values()) == pytest.approx(1)
     assert shares.rows["matmul, forward"] > (0,)
     assert min(value for (value,) in step.rows.values()) >= 0
@@ -192,26 +181,20 @@ def test_profile(size):
 
 @pytest.mark.slow
 def test_an_encoder_decoder_trains(size):
-    from benchmarks.throughput import throughput
-
     pairs = dataclasses.replace(size, kind="encoder_decoder")
-    (table,) = throughput(1, None, ("map",), {"tiny": pairs}, Here)
+    (table,) = throughput.throughput(1, None, ("map",), {"tiny": pairs}, Here)
     assert "1 + 1 layers" in table.about
     assert table.rows["posenc_jax map"][0] > 0
 
 
 @pytest.mark.slow
 def test_decoding():
-    from benchmarks.decoding import decoding, python_with_marian
-    from benchmarks.processes import Process
-    from benchmarks.sizes import DecodingSize
-
     def here_but_marian(name, *arguments, **options):
-        return (Process if "marian" in name else Here)(name, *arguments, **options)
+        return (processes.Process if "marian" in name else Here)(name, *arguments, **options)
 
-    small = DecodingSize(d_model=8, num_layers=1, num_heads=2, vocab=11, batch=2, source=3, new_tokens=4)
-    python = python_with_marian()
-    (table,) = decoding(1, python, small, here_but_marian)
+    small = sizes.DecodingSize(d_model=8, num_layers=1, num_heads=2, vocab=11, batch=2, source=3, new_tokens=4)
+    python = decoding.python_with_marian()
+    (table,) = decoding.decoding(1, python, small, here_but_marian)
     assert list(table.rows) == ["posenc_jax", *(["transformers, Marian"] if python else []), "ratio"]
     assert all(rate > 0 for rate in table.rows["posenc_jax"])
     assert [ratio is not None for ratio in table.rows["ratio"]] == [bool(python)] * 2
@@ -219,14 +202,12 @@ def test_decoding():
 
 @pytest.mark.slow
 def test_the_study():
-    from benchmarks.study import study
-
     small = {
         "training": {"batch_size": 4, "microbatches": 2, "validation_batches": 1},
         "model": {"num_layers": 1, "d_model": 8, "num_heads": 2, "mlp_dim": 8},
         "evaluation": {"lengths": (41, 42), "num_examples": 2},
     }
-    (table,) = study(3, 100, Here, 2, ("reverse string",), **small)
+    (table,) = study.study(3, 100, Here, 2, ("reverse string",), **small)
     assert list(table.rows) == ["reverse string, sinusoidal", "reverse string, randomized"]
     for each, rest, whole, peer in table.rows.values():
         assert each > 0
@@ -236,27 +217,24 @@ def test_the_study():
 
 
 def test_the_share_of_the_host_in_a_loop(size):
-    from benchmarks.loop import CADENCES, loop, shares
-
     class Quick(Here):
         def __init__(self, name, arguments, **rest):
             assert name == "loop.shares"
             plain = not arguments["cadences"]
-            self._values = shares(**arguments) if plain else iter([(1.0, 2.0)])
+            self._values = loop.shares(**arguments) if plain else iter([(1.0, 2.0)])
             self.first = self.end()
 
         def close(self):
             """Nothing to end."""
 
-    (table,) = loop(2, 2, {"tiny": size}, Quick)
-    assert list(table.rows) == [f"tiny, {words}" for words in CADENCES]
+    (table,) = loop.loop(2, 2, {"tiny": size}, Quick)
+    assert list(table.rows) == [f"tiny, {words}" for words in loop.CADENCES]
     ms, share = table.rows["tiny, rows only"]
     assert ms > 0 < share < 100
 
 
 def test_the_study_is_the_sum_of_its_parts():
     """Of cells that take 7 s besides 2 s a step, or 4 s a step without strata."""
-    from benchmarks import study
 
     class Known(Here):
         def __init__(self, name, arguments, env):
@@ -276,24 +254,22 @@ def test_the_study_is_the_sum_of_its_parts():
 
 def test_padding(tmp_path, monkeypatch):
     import text_runs
-    from benchmarks.padding import padding
 
     config = text_runs.CONFIGS["classification"]
     with text_runs.small_corpus(config.task.data.name, text_runs.ROWS["classification"], tmp_path):
-        (table,) = padding({"pages": (config.task, Training(batch_size=2))}, (1,))
+        (table,) = padding.padding({"pages": (config.task, Training(batch_size=2))}, (1,))
     ((plain, buckets, fitted, packed),) = table.rows.values()
     assert 0 <= fitted <= buckets <= plain < 1
     assert packed is None
     monkeypatch.setenv("POSENC_DATA", str(tmp_path / "nothing"))
     with pytest.raises(SystemExit, match="posenc data prepare"):
-        list(padding({"pages": (config.task, Training(batch_size=2))}))
+        list(padding.padding({"pages": (config.task, Training(batch_size=2))}))
 
 
 def test_padding_is_that_of_the_plan_of_a_run():
     """For each way of batching; 6 rows of 32 places in 3 parts hold other widths than in one."""
     import numpy as np
     import text_runs
-    from benchmarks.padding import empty
 
     from posenc_jax.runs.supply import Supply
 
@@ -307,14 +283,14 @@ def test_padding_is_that_of_the_plan_of_a_run():
             run = dataclasses.replace(config, task=dataclasses.replace(task, batching=way), training=training)
             plan = Supply(run, types.SimpleNamespace(sizes=sizes))._plan(0)
             found[way, parts] = plan.padding_fraction(1)
-            assert empty(task, way, training, 1, sizes) == found[way, parts]
+            assert padding.empty(task, way, training, 1, sizes) == found[way, parts]
     assert found["fitted", 1] != found["fitted", 3]
 
 
 def test_padding_is_measured_with_the_settings_of_the_experiments():
-    from benchmarks.padding import TASKS
-
-    for (task, training), name in zip(TASKS.values(), ("translation", "summarization", "classification"), strict=True):
+    for (task, training), name in zip(
+        padding.TASKS.values(), ("translation", "summarization", "classification"), strict=True
+    ):
         of_file = runpy.run_path(str(SCRIPTS.parent / "experiments" / name / "small.py"))
         run = of_file["config"].runs[0]
         assert task == dataclasses.replace(run.task, batching=task.batching)
@@ -322,9 +298,7 @@ def test_padding_is_measured_with_the_settings_of_the_experiments():
 
 
 def test_tables():
-    from benchmarks.tables import tables
-
-    found = rows(tables(1, lengths=(8,), limits=(2,), batch=2, width=4))
+    found = rows(tables.tables(1, lengths=(8,), limits=(2,), batch=2, width=4))
     assert [len(times) for times in found.values()] == [3, 2]
     assert list(found) == ["L = 8", "k = 2"]
     assert all(ms > 0 for times in found.values() for ms in times)
@@ -353,8 +327,6 @@ def test_the_script_prints_keeps_and_compares(script, capsys, tmp_path):
 
 def test_what_was_kept_of_other_parts_stays(tmp_path, monkeypatch):
     """Each part has the date, the machine and the versions of its own; a save that fails leaves the file as it was."""
-    from benchmarks import results
-
     from posenc_jax import files
 
     def table(number):
@@ -385,7 +357,6 @@ def test_what_was_kept_of_other_parts_stays(tmp_path, monkeypatch):
 
 def test_what_has_no_counterpart_is_said(script, monkeypatch, capsys, tmp_path):
     """Parts, tables and rows, and both machines; nothing in common is an error, at once where no part is there."""
-    from benchmarks import results
 
     def table(title, *rows):
         return results.Table(title, "row", {"ms": "{:.1f}"}, {row: (2.0,) for row in rows})
@@ -443,10 +414,8 @@ def test_what_cannot_be_compared_with_is_refused_at_once(script, capsys, tmp_pat
 
 
 def test_a_process_answers_round_by_round():
-    from benchmarks.processes import Process
-
     table = {"title": "t", "about": "", "first": "f", "columns": ["a", "b", "c"], "rows": {"row": [1, 2, 3]}}
-    process, answers = Process("results.numbers", {"tables": [table]}), []
+    process, answers = processes.Process("results.numbers", {"tables": [table]}), []
     for _ in range(2):
         process.begin()
         answers.append(process.end())
@@ -456,10 +425,7 @@ def test_a_process_answers_round_by_round():
 
 @pytest.mark.slow
 def test_training_in_a_process_of_its_own(size):
-    from benchmarks.processes import Process
-    from benchmarks.throughput import ours
-
-    process = ours(Process, size, mode="map")
+    process = throughput.ours(processes.Process, size, mode="map")
     assert process.first > 0
     process.begin()
     assert process.end() > 0
@@ -467,16 +433,12 @@ def test_training_in_a_process_of_its_own(size):
 
 
 def test_a_process_that_fails_is_named():
-    from benchmarks.processes import Process
-
     with pytest.raises(SystemExit, match=r"a benchmark process ended: .*nowhere\.milliseconds"):
-        Process("nowhere.milliseconds", {"size": 3})
+        processes.Process("nowhere.milliseconds", {"size": 3})
 
 
 def test_every_part_is_known_to_the_script(script, monkeypatch):
     """All parts stand behind a name, with their full sizes and one process each for what is measured in turns."""
-    from benchmarks.results import Table
-
     reached = []
     for module, name in (
         ("throughput", "throughput"),
@@ -493,7 +455,9 @@ def test_every_part_is_known_to_the_script(script, monkeypatch):
         ("padding", "padding"),
     ):
         module = importlib.import_module(f"benchmarks.{module}")
-        monkeypatch.setattr(module, name, lambda *_, name=name: reached.append(name) or iter([Table(name, "", {}, {})]))
+        monkeypatch.setattr(
+            module, name, lambda *_, name=name: reached.append(name) or iter([results.Table(name, "", {}, {})])
+        )
     script.main([])
     script.main(["padding"])
     others = ["gradients", "profile", "decoding", "study", "loop", "padding"]

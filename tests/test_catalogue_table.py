@@ -1,12 +1,12 @@
 """The page's table of encodings says what the code and the committed audit say; what scripts/regenerate writes."""
 
-import importlib.util
 import json
 from pathlib import Path
 
 import jax
 import numpy as np
 import pytest
+import regenerate as script
 from registry_slots import REGENERATE
 
 from posenc_jax.analysis.audit import DIMS, MODEL, rows
@@ -18,14 +18,6 @@ ROOT = Path(__file__).parent.parent
 
 
 @pytest.fixture(scope="module")
-def script():
-    spec = importlib.util.spec_from_file_location("regenerate", ROOT / "scripts" / "regenerate.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-@pytest.fixture(scope="module")
 def committed():
     audit = json.loads((ROOT / "scripts" / "catalogue_audit.json").read_text())
     records = {(record["name"], record["spec"]): record for record in audit["encodings"]}
@@ -34,7 +26,7 @@ def committed():
 
 
 @pytest.fixture(scope="module")
-def lines(script):
+def lines():
     """The cells of every row on the page."""
     text = script.PAGE.read_text()
     shown = text.split(script.BEGIN)[1].split(script.END)[0].strip().splitlines()
@@ -100,14 +92,28 @@ def test_learned_parameters(lines):
         assert cells[6] == f"{total:,}", f"{method.name}: {REGENERATE}"
 
 
-def test_the_script_writes_what_is_there(script, committed):
-    audit, quick, whole = json.loads(script.AUDIT.read_text()), script.cards(), script.cards("all_tables/*.json")
+def test_the_script_writes_what_is_there(committed):
+    audit, quick, whole = (
+        json.loads(script.AUDIT.read_text()),
+        script.cards(),
+        script.cards("all_tables/*.json"),
+    )
     verdicts = script.collected([*quick, *whole])
     assert script.EVIDENCE.read_text() == script.as_text(verdicts), REGENERATE
     for page, begin, table, end in (
         (script.PAGE, script.BEGIN, script.table(audit, verdicts), script.END),
-        (script.VERDICTS / "README.md", script.BEGIN_VERDICTS, script.verdicts_table(quick), script.END_VERDICTS),
-        (script.VERDICTS / "README.md", script.BEGIN_WHOLE, script.whole_table(whole), script.END_WHOLE),
+        (
+            script.VERDICTS / "README.md",
+            script.BEGIN_VERDICTS,
+            script.verdicts_table(quick),
+            script.END_VERDICTS,
+        ),
+        (
+            script.VERDICTS / "README.md",
+            script.BEGIN_WHOLE,
+            script.whole_table(whole),
+            script.END_WHOLE,
+        ),
     ):
         assert script.refilled(page.read_text(), begin, table, end) == page.read_text(), REGENERATE
     assert {own.label for own in verdicts} <= {method.name for _, method in rows()}, "a label is a row's name"
@@ -125,7 +131,7 @@ def row(name, values=(1.0, None), seen=None, **facts):
     } | facts
 
 
-def test_a_golden_value_that_is_there_stays_as_it_is(script):
+def test_a_golden_value_that_is_there_stays_as_it_is():
     old, new = row("a", (1.0, None), paper="old"), row("a", (1.0 + 1e-12, None), paper="new")
     assert script.merged([old], [row("b"), new], []) == ([row("b"), row("a", (1.0, None), paper="new")], [])
 
@@ -142,17 +148,17 @@ def test_a_golden_value_that_is_there_stays_as_it_is(script):
         (row("a", seen=[[0], [1]]), "positions of element 0, positions of element 1"),
     ],
 )
-def test_a_changed_golden_value_is_a_changed_encoding(script, new, what):
+def test_a_changed_golden_value_is_a_changed_encoding(new, what):
     assert script.merged([row("a")], [new], ["b"])[1] == [f"a: {what} changed"]
     assert script.merged([row("a")], [new], ["a"]) == ([new], [])
 
 
-def test_a_row_goes_only_where_it_is_meant_to(script):
+def test_a_row_goes_only_where_it_is_meant_to():
     assert script.merged([row("a"), row("b")], [row("b")], []) == ([row("b")], ["a: a is gone"])
     assert script.merged([row("a"), row("b")], [row("b")], ["a"]) == ([row("b")], [])
 
 
-def test_nothing_is_written_for_a_changed_value_or_an_unknown_name(script, monkeypatch, capsys):
+def test_nothing_is_written_for_a_changed_value_or_an_unknown_name(monkeypatch, capsys):
     files = {path: path.read_bytes() for path in (script.GOLDEN, script.AUDIT, script.PAGE)}
     kept = json.loads(files[script.GOLDEN])
     changed = json.loads(files[script.GOLDEN])
@@ -174,7 +180,7 @@ def test_nothing_is_written_for_a_changed_value_or_an_unknown_name(script, monke
         ("arXiv:2601.00001", "", "ALiBi.citation = '' must name arXiv:2601.00001 once"),
     ],
 )
-def test_an_encoding_without_a_source_is_refused_first(script, monkeypatch, capsys, paper, citation, problem):
+def test_an_encoding_without_a_source_is_refused_first(monkeypatch, capsys, paper, citation, problem):
     monkeypatch.setattr(ALiBi, "paper", paper)
     monkeypatch.setattr(ALiBi, "citation", citation)
     monkeypatch.setattr("golden.document", None)

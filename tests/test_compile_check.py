@@ -7,7 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import compiling.curves
 import pytest
+from compiling.cases import CASES
+from compiling.curves import HEADS, LENGTHS, PATHS, _reason, points, section
+from compiling.fused import problem_of
+from compiling.table import page
 from test_catalogue_trains import ROWS
 
 from posenc_jax.encodings import elements, parse
@@ -15,18 +20,11 @@ from posenc_jax.encodings import elements, parse
 SCRIPTS = Path(__file__).parent.parent / "scripts"
 
 
-@pytest.fixture(autouse=True)
-def _importable(monkeypatch):
-    monkeypatch.syspath_prepend(str(SCRIPTS))
-
-
 def compiled():
     return json.loads((SCRIPTS / "compiling" / "compiled.json").read_text())
 
 
 def test_a_case_for_every_hook_kind_and_layout():
-    from compiling.cases import CASES
-
     runs = [run for run, _ in CASES.values()]
     hooks = set().union(*(e.acts_on for run in runs for e in elements(run.posenc)))
     assert hooks == set().union(*(element.acts_on for text in ROWS for element in elements(parse(text))))
@@ -37,8 +35,6 @@ def test_a_case_for_every_hook_kind_and_layout():
 
 
 def test_attention_that_is_said_to_be_fused_must_be():
-    from compiling.fused import problem_of
-
     assert problem_of({"paths": ["dense"], "custom_calls": {}}) == ""
     fused = {"paths": ["dense", "cudnn"], "custom_calls": {"__cudnn$fmhaSoftmax": 1}}
     assert problem_of(fused) == ""
@@ -48,8 +44,6 @@ def test_attention_that_is_said_to_be_fused_must_be():
 
 
 def test_what_was_compiled_is_well():
-    from compiling.cases import CASES
-
     rows = compiled()
     wanted = {(case, program) for case, (_, programs) in CASES.items() for program in programs}
     keys = [(row["target"], row["case"], row["program"]) for row in rows]
@@ -65,8 +59,7 @@ def test_what_was_compiled_is_well():
 
 
 def test_a_program_that_does_not_lower_is_kept_and_on_the_page(tmp_path, monkeypatch, capsys):
-    import compile_check
-    from compiling.table import page
+    import compile_check  # which sets variables of this process
 
     from posenc_jax.runs import described
 
@@ -90,8 +83,7 @@ def curves():
 
 
 def test_a_point_of_the_curves_is_compiled_again_where_its_program_is_another_one(tmp_path, monkeypatch):
-    import compile_check
-    from compiling import curves as points
+    import compile_check  # which sets variables of this process
 
     measured = []
 
@@ -100,9 +92,11 @@ def test_a_point_of_the_curves_is_compiled_again_where_its_program_is_another_on
 
     monkeypatch.setattr(compile_check, "CURVES", tmp_path / "curves.json")
     monkeypatch.setattr(compile_check, "versions", lambda platform: {"jax": "1"})
-    monkeypatch.setattr(points, "measured", lambda program: measured.append(program.as_text()) or {"temporaries": 1})
+    monkeypatch.setattr(
+        compiling.curves, "measured", lambda program: measured.append(program.as_text()) or {"temporaries": 1}
+    )
     for text in ("old", "old", "new"):
-        monkeypatch.setattr(points, "lowered_point", lambda target, point, text=text: lowered(target, text))
+        monkeypatch.setattr(compiling.curves, "lowered_point", lambda target, point, text=text: lowered(target, text))
         assert compile_check.compile_point("h100", "kernel@1024") == 0
     assert measured == ["old", "new"]
     (row,) = json.loads((tmp_path / "curves.json").read_text())
@@ -114,15 +108,10 @@ def test_every_kept_row_names_the_program_it_was_compiled_from():
 
 
 def test_the_page_is_of_what_was_compiled():
-    from compiling.curves import section
-    from compiling.table import page
-
     assert (SCRIPTS / "compiling" / "README.md").read_text() == f"{page(compiled())}\n{section(curves())}"
 
 
 def test_memory_of_the_kernel_and_of_blocks_grows_with_the_length_and_that_of_the_reference_with_its_square():
-    from compiling.curves import HEADS, LENGTHS, PATHS, points
-
     rows = [row for row in curves() if row["temporaries"] is not None]
     found = {(row["target"], row["point"]): row["temporaries"] for row in rows}
     assert {point for target, point in found if target == "h100"} == set(points())
@@ -143,8 +132,6 @@ def test_memory_of_the_kernel_and_of_blocks_grows_with_the_length_and_that_of_th
 
 
 def test_a_point_that_does_not_fit_is_in_the_table_in_words():
-    from compiling.curves import _reason, section
-
     error = ValueError("RESOURCE_EXHAUSTED: Ran out of memory in memory space hbm. Used 20.01G of 15.75G hbm. Exceeded")
     versions = {"jax": "1"}
     row = {
@@ -175,8 +162,6 @@ def test_bad_input_is_refused_before_anything_is_installed(arguments, line):
 
 def test_the_formula_of_the_plan_is_that_of_now_and_near_what_was_compiled_for_a_gpu():
     """On a TPU much lies on the chip, which no column has."""
-    from compiling.cases import CASES
-
     from posenc_jax.runs.targets import target
     from posenc_jax.training.layout import layout_of, memory_in_group
 

@@ -6,13 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import faults
 import pytest
+from fault_battery import scene, trials
 
 ROOT = Path(__file__).parent.parent
-sys.path.insert(0, str(ROOT / "scripts"))
-
-import faults  # noqa: E402
-from fault_battery import scene, trials  # noqa: E402
 
 
 def test_the_page_has_the_table_of_the_committed_run():

@@ -1,9 +1,9 @@
 """The simulation by which intervals were chosen: its page is that of its numbers, and the numbers can be had again."""
 
-import importlib.util
 import json
 from pathlib import Path
 
+import intervals
 import numpy as np
 import pytest
 
@@ -11,52 +11,44 @@ ROOT = Path(__file__).parent.parent
 FOUND = json.loads((ROOT / "scripts" / "docs" / "intervals.json").read_text())
 
 
-@pytest.fixture(scope="module")
-def simulation():
-    spec = importlib.util.spec_from_file_location("intervals", ROOT / "scripts" / "intervals.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_the_page_is_that_of_the_numbers(simulation):
+def test_the_page_is_that_of_the_numbers():
     page = (ROOT / "scripts" / "docs" / "intervals.md").read_text()
-    assert page == simulation.page(FOUND), "run scripts/intervals.py"
+    assert page == intervals.page(FOUND), "run scripts/intervals.py"
 
 
-def test_all_settings_are_there(simulation):
-    assert FOUND["repeats"] == simulation.REPEATS
-    for part, settings in (("single", simulation.ARMS), ("paired", simulation.PAIRS)):
-        assert list(FOUND[part]) == [str(seeds) for seeds in simulation.SEEDS]
+def test_all_settings_are_there():
+    assert FOUND["repeats"] == intervals.REPEATS
+    for part, settings in (("single", intervals.ARMS), ("paired", intervals.PAIRS)):
+        assert list(FOUND[part]) == [str(seeds) for seeds in intervals.SEEDS]
         assert all(list(arms) == list(settings) for arms in FOUND[part].values())
 
 
 @pytest.mark.parametrize("seeds", [3, 8])
 @pytest.mark.parametrize("name", ["0.9, deviation 0.1", "all seeds 0.999", "a fifth 0.95, the others 0.02"])
-def test_coverage_and_width_can_be_had_again(simulation, name, seeds):
-    arm = simulation.ARMS[name]
-    scores = simulation.scores_of(arm, seeds, FOUND["repeats"], name)
+def test_coverage_and_width_can_be_had_again(name, seeds):
+    arm = intervals.ARMS[name]
+    scores = intervals.scores_of(arm, seeds, FOUND["repeats"], name)
     kept = FOUND["single"][str(seeds)][name]
     for method in ("score (used)", "Student, clipped"):
-        found = simulation.coverage(simulation.METHODS[method](scores), arm.mean)
+        found = intervals.coverage(intervals.METHODS[method](scores), arm.mean)
         assert found == pytest.approx(kept[method], abs=2e-3)
 
 
-def test_what_no_rule_can_have_is_counted_out(simulation):
-    assert sorted(simulation.reachable(0.5, 3)) == pytest.approx([0, 0.25, 0.75, 1])
-    assert sorted(simulation.reachable(0.5, 4)) == pytest.approx(
+def test_what_no_rule_can_have_is_counted_out():
+    assert sorted(intervals.reachable(0.5, 3)) == pytest.approx([0, 0.25, 0.75, 1])
+    assert sorted(intervals.reachable(0.5, 4)) == pytest.approx(
         [0, 2 / 16, 6 / 16, 8 / 16, 8 / 16, 10 / 16, 14 / 16, 1]
     )
     # one seed of two is 1 with a quarter: counts 0, 1, 2 have 9, 6 and 1 of 16
-    assert sorted(16 * simulation.reachable(0.25, 2)) == pytest.approx([0, 1, 6, 7, 9, 10, 15, 16])
+    assert sorted(16 * intervals.reachable(0.25, 2)) == pytest.approx([0, 1, 6, 7, 9, 10, 15, 16])
 
 
-def test_coverage_of_seeds_at_0_or_1_is_one_that_a_rule_can_have(simulation):
+def test_coverage_of_seeds_at_0_or_1_is_one_that_a_rule_can_have():
     """Within the simulation's error (3 standard errors), for the rule in use, which treats 0 and 1 alike."""
-    for name, arm in simulation.ARMS.items():
-        for seeds in simulation.SEEDS if arm.ones is not None else ():
+    for name, arm in intervals.ARMS.items():
+        for seeds in intervals.SEEDS if arm.ones is not None else ():
             held = FOUND["single"][str(seeds)][name]["score (used)"][0] / 100
-            possible = simulation.reachable(arm.ones, seeds)
+            possible = intervals.reachable(arm.ones, seeds)
             assert np.min(abs(possible - held) / np.sqrt(possible * (1 - possible) / 1000 + 1e-9)) <= 3, (name, seeds)
 
 

@@ -253,8 +253,7 @@ def test_a_mask_of_ones_own():
     np.testing.assert_array_equal(names["TitleForAll"]().sees(*sides)[0], [[1, 0, 0], [1, 1, 0], [1, 0, 1]])
 
 
-def test_an_encoding_of_ones_own(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT))
+def test_an_encoding_of_ones_own():
     the("class GaussianWindow", {})
     clauses = the("check_contract(", {})
     assert clauses

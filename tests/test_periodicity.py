@@ -4,8 +4,6 @@ import dataclasses
 import importlib
 import json
 import math
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,7 +16,6 @@ from posenc_jax.data.tasks import PositionOf
 from posenc_jax.data.tasks.by_offset import curves
 from posenc_jax.encodings import vaswani_frequencies
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 excess, figures, full, grid, measures, more, outcome, probe, small = (
     importlib.import_module(f"experiments.periodicity.{name}")
     for name in ("excess", "figures", "full", "grid", "measures", "more", "outcome", "probe", "small")

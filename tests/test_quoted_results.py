@@ -4,16 +4,15 @@ import ast
 import inspect
 import json
 import re
-import runpy
 from pathlib import Path
 
 import pytest
+import quote
 from synthetic_ablation import write_ablation
 
 from posenc_jax.data.tasks import Copying
 
 ROOT = Path(__file__).parent.parent
-QUOTE = runpy.run_path(str(ROOT / "scripts" / "quote.py"))
 QUOTING = ("start/first-ablation.md", "guides/speed.md")
 DOCSTRINGS = {
     "configs/demo.py": "experiments/length_generalisation/results.json",
@@ -54,11 +53,6 @@ FOUND = {
 }
 
 
-@pytest.fixture(autouse=True)
-def _importable(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
-
-
 def test_tables_of_scripts_bench():
     def table(size, rows):
         return {"title": f"Speed, {size}", "first": "who", "columns": {"ms": "{:.1f}", "speed": "{:.2f}"}, "rows": rows}
@@ -70,10 +64,10 @@ def test_tables_of_scripts_bench():
         "tables": [table("d8", {"a": [4.0, 1.0], "b": [2.0, 2.0]}), table("d16", {"a": [9.0, None]})],
     }
     line = "Measured on 2026-01-02, 2 cores of a chip, jax 1, Python 3: `scripts/bench speed`."
-    assert QUOTE["side_by_side"](kept, "speed") == (
+    assert quote.side_by_side(kept, "speed") == (
         f"|  | d8 | d16 |\n| --- | --- | --- |\n| a | 4.0 (1.00) | 9.0 |\n\n{line}\n"
     )
-    text = QUOTE["bench_tables"](kept, "speed")
+    text = quote.bench_tables(kept, "speed")
     assert line in text
     assert "\n### Speed, d16\n\n| who | ms | speed |\n|---|---|---|\n| a | 9.0 | - |\n" in text
 
@@ -90,17 +84,17 @@ def test_each_part_says_when_and_where_it_was_measured(tmp_path, monkeypatch):
 
     file = tmp_path / "measured.json"
     file.write_text(json.dumps({"parts": {"old": part("2026-01-02", "a chip"), "new": part("2026-03-04", "another")}}))
-    monkeypatch.setitem(QUOTE["filled"].__globals__, "MEASURED", file)
-    page = QUOTE["filled"]("".join(f"<!-- bench: {name} -->\n<!-- end of bench -->\n" for name in ("old", "new")))
+    monkeypatch.setattr(quote, "MEASURED", file)
+    page = quote.filled("".join(f"<!-- bench: {name} -->\n<!-- end of bench -->\n" for name in ("old", "new")))
     assert "Measured on 2026-01-02, 2 cores of a chip, jax 1, Python 3: `scripts/bench old`." in page
     assert "Measured on 2026-03-04, 2 cores of another, jax 1, Python 3: `scripts/bench new`." in page
 
 
 def test_pages_have_the_tables_of_the_committed_results():
-    pages = QUOTE["pages"]()
+    pages = quote.pages()
     assert {ROOT / "scripts" / "docs" / name for name in QUOTING} <= set(pages)
     for page in pages:
-        assert QUOTE["filled"](page.read_text()) == page.read_text(), f"{page}: run scripts/quote"
+        assert quote.filled(page.read_text()) == page.read_text(), f"{page}: run scripts/quote"
 
 
 @pytest.mark.parametrize(
@@ -115,14 +109,14 @@ def test_pages_have_the_tables_of_the_committed_results():
 def test_a_misspelt_comment_is_refused(right, wrong, which):
     page = (ROOT / "experiments" / "length_generalisation" / "README.md").read_text()
     with pytest.raises(ValueError, match="comments begin a block of results, "):
-        QUOTE["filled"](page.replace(right, wrong, which))
+        quote.filled(page.replace(right, wrong, which))
 
 
 def test_the_programs_that_a_page_counts_are_those_that_were_counted():
     """And the lengths of that ablation are padded to what its programs are called by."""
     from benchmarks.compilation import programs
 
-    tables = json.loads(QUOTE["MEASURED"].read_text())["parts"]["compile"]["tables"]
+    tables = json.loads(quote.MEASURED.read_text())["parts"]["compile"]["tables"]
     (table,) = (table for table in tables if table["title"] == "Programs of an ablation")
     about = r"With (\d+) encodings, (\d+) seeds in \d+ groups each, and (\d+) lengths: (.*) for each encoding"
     encodings, seeds, lengths, kinds = re.match(about, table["about"]).groups()
@@ -142,11 +136,11 @@ def test_the_programs_that_a_page_counts_are_those_that_were_counted():
 def test_speed_quotes_no_number_that_was_not_kept():
     """All decimals of the page stand in tables that scripts/quote writes."""
     page = (ROOT / "scripts" / "docs" / "guides" / "speed.md").read_text()
-    assert not re.findall(r"(?<!torch )\b\d+\.\d+\b", QUOTE["BENCH"].sub("", page))
+    assert not re.findall(r"(?<!torch )\b\d+\.\d+\b", quote.BENCH.sub("", page))
 
 
 def test_what_is_said_of_the_aims_beside_torch_is_so():
-    tables = json.loads(QUOTE["MEASURED"].read_text())["parts"]["throughput"]["tables"]
+    tables = json.loads(quote.MEASURED.read_text())["parts"]["throughput"]["tables"]
     rows = {table["title"].partition(", ")[2]: table["rows"] for table in tables}
     ours, one_core_each = "posenc_jax devices", "torch eager, 2 processes of one core"
     aims = {"d64": 1.8, "d128": 1.4, "d256": 1.2, "d128, encoder-decoder": 1.4}
@@ -163,7 +157,7 @@ def test_what_is_said_of_the_aims_beside_torch_is_so():
 
 
 def test_what_is_said_of_the_aim_beside_a_study_of_others_is_so():
-    (table,) = json.loads(QUOTE["MEASURED"].read_text())["parts"]["study"]["tables"]
+    (table,) = json.loads(quote.MEASURED.read_text())["parts"]["study"]["tables"]
     rows = [row for name, row in table["rows"].items() if name.startswith("even pairs")]
     page = (ROOT / "scripts" / "benchmarks" / "README.md").read_text()
     section = page.partition("## A study of others")[2].partition("##")[0]
@@ -208,7 +202,7 @@ def test_the_guide_has_what_a_sum_of_learned_vectors_may_cost():
 
 
 def test_a_table_has_what_was_asked_for():
-    assert QUOTE["table"](FOUND, "t", ["accuracy@beyond", "accuracy@4", "difference@beyond", "seeds", "published"]) == (
+    assert quote.table(FOUND, "t", ["accuracy@beyond", "accuracy@4", "difference@beyond", "seeds", "published"]) == (
         "| encoding | accuracy, unseen lengths 4 | accuracy, 4 | minus rope, paired, unseen lengths 4 | every seed "
         "| published (lengths) |\n"
         "| --- | --- | --- | --- | --- | --- |\n"
@@ -220,7 +214,7 @@ def test_a_table_has_what_was_asked_for():
 def test_equal_seeds_and_pairs_are_said_to_be_equal():
     (difference,) = FOUND["differences"]
     found = {**FOUND, "differences": [difference | {"deviation": 0.0}]}
-    assert "| 0.600 [0.300, 0.900] | +0.350 (all pairs equal) |" in QUOTE["table"](
+    assert "| 0.600 [0.300, 0.900] | +0.350 (all pairs equal) |" in quote.table(
         found, "t", ["accuracy@beyond", "difference@beyond"]
     )
 
@@ -228,14 +222,14 @@ def test_equal_seeds_and_pairs_are_said_to_be_equal():
 def test_seeds_that_diverged_are_said():
     task = {**FOUND["tables"]["t"], "diverged": {"nope": {"2": 40}}}
     found = {**FOUND, "tables": {"t": task}}
-    lines = QUOTE["table"](found, "t", ["accuracy@beyond", "seeds"]).splitlines()
+    lines = quote.table(found, "t", ["accuracy@beyond", "seeds"]).splitlines()
     assert lines[2] == "| nope | 0.600 [0.300, 0.900] (2 of 3 seeds) | 0.500, 0.700, diverged |"
     assert "of" not in lines[3]
 
 
 def test_validation_and_names_with_spaces():
     found = {**FOUND, "tables": {"two words": FOUND["tables"]["t"]}}
-    assert QUOTE["table"](found, "two_words", ["validation", "validation_difference"]) == (
+    assert quote.table(found, "two_words", ["validation", "validation_difference"]) == (
         "| encoding | accuracy, validation | minus rope, paired, validation |\n| --- | --- | --- |\n"
         "| nope | 0.750 [0.700, 0.800] | +0.250 [+0.200, +0.300] |\n| rope | 0.500 | baseline |\n"
     )
@@ -243,22 +237,22 @@ def test_validation_and_names_with_spaces():
 
 def test_what_was_not_measured_is_refused():
     with pytest.raises(ValueError, match="accuracy@8: 0 rows of nope in t"):
-        QUOTE["table"](FOUND, "t", ["accuracy@8"])
+        quote.table(FOUND, "t", ["accuracy@8"])
 
 
 def test_a_page_whose_number_was_changed_by_hand_is_found():
     page = (ROOT / "experiments" / "length_generalisation" / "README.md").read_text()
-    assert QUOTE["filled"](page.replace("| 0.300 [", "| 0.310 [")) == page
+    assert quote.filled(page.replace("| 0.300 [", "| 0.310 [")) == page
 
 
 def test_hours_of_tables_are_those_of_the_results():
     page = ROOT / "scripts" / "docs" / "guides" / "tables.md"
-    assert page in QUOTE["pages"]()
+    assert page in quote.pages()
     root = ROOT / "experiments" / "tables"
     open_questions = ("coupling_depth", "log_scaling", "nope_layers")
     seconds = {file.parent.name: sum(own["seconds"] for own in _cells(file)) for file in root.glob("*/results.json")}
     asked = sum(seconds.pop(name) for name in open_questions)
-    sentence = QUOTE["hours_of_tables"](root)
+    sentence = quote.hours_of_tables(root)
     assert f" the {len(seconds)} that were published took {sum(seconds.values()) / 3600:.2f} hours and " in sentence
     assert f" the 3 open questions took {asked / 3600:.2f} hours" in sentence
     assert f"\n{sentence}\n" in page.read_text()
@@ -271,7 +265,7 @@ def _cells(file):
 def test_an_unfinished_ablation_is_refused(tmp_path):
     directory = write_ablation(tmp_path / "ablation")
     with pytest.raises(ValueError, match=r"is not finished: .*; run its ablation to the end"):
-        QUOTE["quoted"](directory)
+        quote.quoted(directory)
 
 
 def test_how_perplexities_grow_with_the_window():

@@ -1,6 +1,5 @@
 """Which settings decide numbers: what scripts/settings.py found, and that the record of the environment tells of it."""
 
-import importlib.util
 import json
 import os
 import subprocess
@@ -8,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import settings
 
 from posenc_jax.environments import OF_PROCESS
 from posenc_jax.runs.environment import environment
@@ -17,22 +17,14 @@ FOUND = json.loads((ROOT / "scripts" / "docs" / "settings.json").read_text())
 PARTS = 6
 
 
-@pytest.fixture(scope="module")
-def settings():
-    spec = importlib.util.spec_from_file_location("settings", ROOT / "scripts" / "settings.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_what_changes_a_bit_is_in_the_record(settings):
+def test_what_changes_a_bit_is_in_the_record():
     assert settings.untold(FOUND["settings"]) == []
     names = {name for own in FOUND["settings"].values() for name in own.get("names", ())}
     assert names <= set(OF_PROCESS)
     assert set(OF_PROCESS) - {"device_software"} <= set(environment())
 
 
-def test_settings_that_draw_other_numbers_are_among_those_that_do(settings):
+def test_settings_that_draw_other_numbers_are_among_those_that_do():
     drawing = {key.partition("=")[0] for key, own in FOUND["settings"].items() if own["effect"] == "draws"}
     assert {
         "jax_threefry_partitionable",
@@ -42,12 +34,12 @@ def test_settings_that_draw_other_numbers_are_among_those_that_do(settings):
     } <= drawing
 
 
-def test_the_table_of_the_page_is_that_of_what_was_found(settings):
+def test_the_table_of_the_page_is_that_of_what_was_found():
     page = (ROOT / "scripts" / "docs" / "reliability.md").read_text()
     assert page == settings.on_page(page, FOUND["settings"])
 
 
-def test_every_setting_was_tried(settings):
+def test_every_setting_was_tried():
     names = {key.partition("=")[0] for key in FOUND["settings"]}
     assert {one.key for one in settings.variables()} <= set(FOUND["settings"])
     import jax
@@ -56,7 +48,7 @@ def test_every_setting_was_tried(settings):
         assert set(jax.config.values) <= names
 
 
-def test_what_changes_more_than_the_record_says_is_named(settings):
+def test_what_changes_more_than_the_record_says_is_named():
     found = {
         "a=1": {"effect": "draws", "record": "rounding may differ", "names": ["threads"]},
         "b=1": {"effect": "rounding", "record": "same bits", "names": []},
@@ -66,7 +58,7 @@ def test_what_changes_more_than_the_record_says_is_named(settings):
     assert settings.untold(found) == ["a=1", "b=1"]
 
 
-def test_many_are_tried_at_once_and_the_one_that_decides_is_found(settings):
+def test_many_are_tried_at_once_and_the_one_that_decides_is_found():
     asked = [settings.Tried("flag", f"f{number}", True) for number in range(20)]
     before = {"drawn": [], "results": ["a"], "environment": environment()}
     trained = []
@@ -86,7 +78,7 @@ def test_many_are_tried_at_once_and_the_one_that_decides_is_found(settings):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
-def test_every_setting_tried_anew_is_in_the_record_where_it_changes_a_bit(settings, part):
+def test_every_setting_tried_anew_is_in_the_record_where_it_changes_a_bit(part):
     """Under every flag of this JAX and every variable that is documented."""
     command = [sys.executable, ROOT / "scripts" / "settings.py", "--part", str(part), str(PARTS)]
     done = subprocess.run(

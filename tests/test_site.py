@@ -3,22 +3,19 @@
 import ast
 import json
 import re
-import sys
 import tomllib
 from pathlib import Path
 
+import build_docs
 import pytest
+from documenting import api, commands, configs, drawn, encodings, pages, source
+from documenting.docstring import formulas, markdown, summary
+from documenting.rows import FACTS, page_name, rows
+
+from posenc_jax.cli import COMMANDS
+from posenc_jax.encodings.catalogue import CATALOGUE
 
 ROOT = Path(__file__).parent.parent
-sys.path.append(str(ROOT / "scripts"))
-
-import build_docs  # noqa: E402
-from documenting import api, commands, configs, drawn, encodings, pages, source  # noqa: E402
-from documenting.docstring import formulas, markdown, summary  # noqa: E402
-from documenting.rows import FACTS, page_name, rows  # noqa: E402
-
-from posenc_jax.cli import COMMANDS  # noqa: E402
-from posenc_jax.encodings.catalogue import CATALOGUE  # noqa: E402
 
 METHODS = [method for family in CATALOGUE.values() for method in family]
 GUIDES = sorted((ROOT / "scripts" / "docs" / "guides").glob("*.md"))

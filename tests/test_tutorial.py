@@ -18,11 +18,6 @@ FOLDER = ROOT / "experiments" / "tutorial"
 PAGES = ("dolphins", "seven", "fox", "chased", "eagles", "doubled", "frequencies", "properties", "claims")
 
 
-@pytest.fixture(autouse=True)
-def _experiments_can_be_imported(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT))
-
-
 def load(name):
     return importlib.import_module(f"experiments.tutorial.{name}")
 
