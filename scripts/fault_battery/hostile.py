@@ -66,7 +66,7 @@ class Mine(PositionalEncoding):
 """
 HOOKS = {
     "bias": "bias(self, params, geometry)",
-    "init": "init(self, key, dims)",
+    "init": "bias(self, params, geometry):\n        return None\n    def init(self, key, dims)",
     "keys": "encode_keys(self, params, k, positions, length)",
 }
 ENDINGS = ("sys.exit()", "sys.exit(0)", "sys.exit('done')", "raise asyncio.CancelledError('x')", "raise Own('x')")

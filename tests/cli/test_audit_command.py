@@ -43,7 +43,7 @@ def test_two_encodings_by_name_and_by_spec(tmp_path):
         assert all(isinstance(record[name], float) for name in NUMBERS)
         assert set(record["shift"]) == {"float32", "bfloat16"}
         assert list(record["shift"]["float32"]) == [str(s) for s in document["settings"]["shifts"]]
-        assert record["verdict"] == "kept (14/14)"
+        assert record["verdict"] == "kept (15/15)"
         assert record["problems"] == []
         assert record["timing"]["ratio"] > 0
         assert record["distance"] is record["alias"] is record["norm_drift"] is None
@@ -57,7 +57,7 @@ def test_two_encodings_by_name_and_by_spec(tmp_path):
     cells = dict(zip(columns, (cell.strip() for cell in row.strip("|").split("|")), strict=True))
     assert "smallest distance" not in cells
     assert cells["spec"] == "`t5`"
-    assert cells["contract"] == "kept (14/14)"
+    assert cells["contract"] == "kept (15/15)"
     assert cells["leak"] == "0"
     assert cells["beyond max_len"] == "clamps"
     assert cells["parameters"] == "128"
