@@ -18,81 +18,40 @@ within, beyond, mixed: a length whose examples are all, none, or only partly as 
 own code: classes of the user's in a config, with their files and those of the user's that these import.
 """
 
-# Nothing is imported here that Python has not: `python -m posenc_jax` comes by with the current folder on the path.
-import importlib
+from posenc_jax import lazy
 
 TYPE_CHECKING = False
 __version__ = "0.1.0"
 
-if TYPE_CHECKING:
-    from posenc_jax import encodings, report
-    from posenc_jax.analysis import check_contract
-    from posenc_jax.config import Ablation, Evaluation, Execution, Optimizer, Published, Run, Training
-    from posenc_jax.data import tasks, text
-    from posenc_jax.encodings import attend, parse, spec
-    from posenc_jax.models.config import Transformer
-    from posenc_jax.results import AblationResult
-    from posenc_jax.runs.ablation import ablate
-    from posenc_jax.runs.cell import run
-    from posenc_jax.runs.evaluation import evaluate
-
-# Where each public name is found; None for a module. Modules have nouns for names: none is hidden by a function.
-_FROM: dict[str, tuple[str, str | None]] = {
-    "Ablation": ("posenc_jax.config", "Ablation"),
-    "AblationResult": ("posenc_jax.results", "AblationResult"),
-    "Evaluation": ("posenc_jax.config", "Evaluation"),
-    "Execution": ("posenc_jax.config", "Execution"),
-    "Optimizer": ("posenc_jax.config", "Optimizer"),
-    "Published": ("posenc_jax.config", "Published"),
-    "Run": ("posenc_jax.config", "Run"),
-    "Training": ("posenc_jax.config", "Training"),
-    "Transformer": ("posenc_jax.models.config", "Transformer"),
-    "ablate": ("posenc_jax.runs.ablation", "ablate"),
-    "attend": ("posenc_jax.encodings", "attend"),
-    "check_contract": ("posenc_jax.analysis", "check_contract"),
-    "encodings": ("posenc_jax.encodings", None),
-    "evaluate": ("posenc_jax.runs.evaluation", "evaluate"),
-    "parse": ("posenc_jax.encodings", "parse"),
-    "report": ("posenc_jax.report", None),
-    "run": ("posenc_jax.runs.cell", "run"),
-    "spec": ("posenc_jax.encodings", "spec"),
-    "tasks": ("posenc_jax.data.tasks", None),
-    "text": ("posenc_jax.data.text", None),
-}
-
-__all__ = [
-    "Ablation",
-    "AblationResult",
-    "Evaluation",
-    "Execution",
-    "Optimizer",
-    "Published",
-    "Run",
-    "Training",
-    "Transformer",
-    "ablate",
-    "attend",
-    "check_contract",
-    "encodings",
-    "evaluate",
-    "parse",
-    "report",
-    "run",
-    "spec",
-    "tasks",
-    "text",
-]
+if TYPE_CHECKING:  # the public names: modules have nouns for names, so that none is hidden by a function
+    from posenc_jax import encodings as encodings
+    from posenc_jax import report as report
+    from posenc_jax.analysis import check_contract as check_contract
+    from posenc_jax.config import Ablation as Ablation
+    from posenc_jax.config import Evaluation as Evaluation
+    from posenc_jax.config import Execution as Execution
+    from posenc_jax.config import Optimizer as Optimizer
+    from posenc_jax.config import Published as Published
+    from posenc_jax.config import Run as Run
+    from posenc_jax.config import Training as Training
+    from posenc_jax.data import tasks as tasks
+    from posenc_jax.data import text as text
+    from posenc_jax.data.metric import Metric as Metric
+    from posenc_jax.data.tasks import Task as Task
+    from posenc_jax.encodings import PositionalEncoding as PositionalEncoding
+    from posenc_jax.encodings import attend as attend
+    from posenc_jax.encodings import parse as parse
+    from posenc_jax.encodings import spec as spec
+    from posenc_jax.models.config import Transformer as Transformer
+    from posenc_jax.results import AblationResult as AblationResult
+    from posenc_jax.runs.ablation import ablate as ablate
+    from posenc_jax.runs.cell import run as run
+    from posenc_jax.runs.evaluation import evaluate as evaluate
 
 
 def __getattr__(name: str) -> object:
-    if name not in _FROM:
-        raise AttributeError(f"module 'posenc_jax' has no attribute {name!r}; it has {', '.join(__all__)}", name=name)
-    module, attribute = _FROM[name]
-    imported = importlib.import_module(module)
-    value = imported if attribute is None else getattr(imported, attribute)
-    globals()[name] = value
-    return value
+    return lazy.find(__name__, name)
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return sorted({*globals(), *lazy.names_of(__name__)})

@@ -19,6 +19,7 @@ _BOTTOM = {
     "extras",
     "file_names",
     "files",
+    "lazy",
     "model_kind",
     "duplicates",
     "own_exits",
@@ -35,6 +36,7 @@ LAYERS = {
     "file_names": (set(), set(), set()),
     "files": (set(), set(), {"filelock"}),
     "golden": (set(), {"numpy"}, set()),
+    "lazy": (set(), set(), set()),
     "model_kind": (set(), set(), set()),
     "duplicates": (set(), set(), set()),
     "own_exits": (set(), set(), set()),
@@ -45,7 +47,7 @@ LAYERS = {
     "statistics": (set(), {"numpy"}, {"scipy"}),  # which jax brings along
     "encodings": (set(), {"jax", "numpy"}, set()),
     "attention": ({"encodings"}, {"jax", "numpy"}, set()),
-    "models": ({"encodings", "attention", "model_kind"}, {"jax", "numpy", "flax"}, set()),
+    "models": ({"encodings", "attention", "lazy", "model_kind"}, {"jax", "numpy", "flax"}, set()),
     "data": (
         {"encodings"} | _BOTTOM - {"checksums", "environments", "file_names", "statistics"},
         {"jax", "numpy"},

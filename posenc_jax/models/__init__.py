@@ -5,63 +5,34 @@ What needs Flax is imported when it is first used: configs are checked without i
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING, Any
 
-from posenc_jax.model_kind import ModelKind
-from posenc_jax.models.checks import check_model
-from posenc_jax.models.config import STACKS, Slots, Transformer, model_dims
-from posenc_jax.models.decoding_config import Beam, Decoding, Greedy, Sampling
+from posenc_jax import lazy
+from posenc_jax.model_kind import ModelKind as ModelKind
+from posenc_jax.models.checks import check_model as check_model
+from posenc_jax.models.config import STACKS as STACKS
+from posenc_jax.models.config import Slots as Slots
+from posenc_jax.models.config import Transformer as Transformer
+from posenc_jax.models.config import model_dims as model_dims
+from posenc_jax.models.decoding_config import Beam as Beam
+from posenc_jax.models.decoding_config import Decoding as Decoding
+from posenc_jax.models.decoding_config import Greedy as Greedy
+from posenc_jax.models.decoding_config import Sampling as Sampling
 
 if TYPE_CHECKING:
-    from posenc_jax.models.building import build, init_posenc
-    from posenc_jax.models.cache import Cache
-    from posenc_jax.models.decoder_only import DecoderOnly
-    from posenc_jax.models.decoding import Decoded, decode, greedy
-    from posenc_jax.models.encoder_decoder import EncoderDecoder, Memory
-    from posenc_jax.models.encoder_only import EncoderOnly
-    from posenc_jax.models.model import Model
-    from posenc_jax.models.randomness import Streams
-
-__all__ = [
-    "STACKS",
-    "Beam",
-    "Cache",
-    "Decoded",
-    "DecoderOnly",
-    "Decoding",
-    "EncoderDecoder",
-    "EncoderOnly",
-    "Greedy",
-    "Memory",
-    "Model",
-    "ModelKind",
-    "Sampling",
-    "Slots",
-    "Streams",
-    "Transformer",
-    "build",
-    "check_model",
-    "decode",
-    "greedy",
-    "init_posenc",
-    "model_dims",
-]
-
-_MODULES = {
-    "building": ("build", "init_posenc"),
-    "cache": ("Cache",),
-    "decoder_only": ("DecoderOnly",),
-    "decoding": ("Decoded", "decode", "greedy"),
-    "encoder_decoder": ("EncoderDecoder", "Memory"),
-    "encoder_only": ("EncoderOnly",),
-    "model": ("Model",),
-    "randomness": ("Streams",),
-}
+    from posenc_jax.models.building import build as build
+    from posenc_jax.models.building import init_posenc as init_posenc
+    from posenc_jax.models.cache import Cache as Cache
+    from posenc_jax.models.decoder_only import DecoderOnly as DecoderOnly
+    from posenc_jax.models.decoding import Decoded as Decoded
+    from posenc_jax.models.decoding import decode as decode
+    from posenc_jax.models.decoding import greedy as greedy
+    from posenc_jax.models.encoder_decoder import EncoderDecoder as EncoderDecoder
+    from posenc_jax.models.encoder_decoder import Memory as Memory
+    from posenc_jax.models.encoder_only import EncoderOnly as EncoderOnly
+    from posenc_jax.models.model import Model as Model
+    from posenc_jax.models.randomness import Streams as Streams
 
 
 def __getattr__(name: str) -> Any:
-    for module, names in _MODULES.items():
-        if name in names:
-            return getattr(importlib.import_module(f"{__name__}.{module}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
+    return lazy.find(__name__, name)
