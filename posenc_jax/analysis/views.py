@@ -58,7 +58,7 @@ def available(slot: Slot, dims: Dims) -> tuple[str, ...]:
     by_score = any("score" in e.acts_on and "token_terms" not in e.acts_on for e in encodings)
     found = {
         "vectors": "embed" in acts_on,
-        "content_logits": not _scored_by_tokens(encodings)
+        "content_logits": not any({"score", "token_terms"} <= e.acts_on for e in encodings)
         and (by_score or {"encode_queries", "encode_keys"} <= acts_on),
         "bias": "bias" in acts_on,
         "frequencies": any(e.frequencies_for(dims) is not None for e in encodings),
@@ -84,8 +84,7 @@ def position_vectors(
     Raises:
       ValueError: the slot adds no vectors (it says what it has), or it has none at a position.
     """
-    _require("vectors", slot, dims)
-    params = initial(slot, dims) if params is None else params
+    encodings, own = _of_first_layer("vectors", slot, dims, params)
     asked = np.asarray(positions)
     if asked.ndim != 1 or not asked.size:
         raise ValueError(f"positions of shape {asked.shape}: give a list of at least one")
@@ -93,19 +92,12 @@ def position_vectors(
     length = int(np.ceil(asked.max())) + 1 if length is None else length
     sequence = Sequence(asked[None], np.full(1, length, np.int32))
     with _precision(dtype):
-        x = np.zeros((1, asked.size, dims.d_model), _dtype(dtype))
-        own = layer_params(slot, params, 0)
-        return _numpy(embed(for_layer(slot, 0), own, x, sequence, key=jax.random.key(0)))[0]
+        x = np.zeros((1, asked.size, dims.d_model), jnp.dtype(dtype))
+        return _numpy(embed(encodings, own, x, sequence, key=jax.random.key(0)))[0]
 
 
 def content_logits(
-    slot: Slot,
-    dims: Dims,
-    length: int,
-    *,
-    params: tuple[Params, ...] | None = None,
-    dtype: str = "float32",
-    causal: bool | None = None,
+    slot: Slot, dims: Dims, length: int, *, params: tuple[Params, ...] | None = None, dtype: str = "float32"
 ) -> np.ndarray:
     """``[H, Q, K]``: the product of a query and a key of the same content at positions ``0 .. length-1``, over D, so
     that without positions it is 1; the mean over contents of norm sqrt(D) along each of the D axes of a head::
@@ -114,16 +106,14 @@ def content_logits(
 
     The norm, which is that of normalised activations, counts where products do not grow with it squared (PoPE).
 
-    Not masked. Args as in `position_vectors`; ``causal`` is what the encodings are told of the mask (default: as they
-    need). ValueError for a slot that does not act on queries and keys by their positions alone.
+    Not masked. Args as in `position_vectors`. ValueError for a slot that does not act on queries and keys by their
+    positions alone.
     """
-    _require("content_logits", slot, dims)
-    params = initial(slot, dims) if params is None else params
-    encodings, own = for_layer(slot, 0), layer_params(slot, params, 0)
+    encodings, own = _of_first_layer("content_logits", slot, dims, params)
     with _precision(dtype):
-        seen = _geometries(encodings, dims, length, causal)
+        seen = _geometries(encodings, dims, length)
         total = np.zeros((dims.num_heads, length, length), np.float64)
-        for row in (np.eye(dims.head_dim) * dims.head_dim**0.5).astype(_dtype(dtype)):
+        for row in (np.eye(dims.head_dim) * dims.head_dim**0.5).astype(jnp.dtype(dtype)):
             total += _numpy(_logits(encodings, own, seen, dims, jnp.asarray(row), length)).astype(np.float64)
     return (total / dims.head_dim**2).astype(np.float64 if dtype == "float64" else np.float32)
 
@@ -160,17 +150,16 @@ def bias(
     *,
     params: tuple[Params, ...] | None = None,
     dtype: str = "float32",
-    causal: bool | None = None,
+    causal: bool = False,
 ) -> np.ndarray:
     """``[H, Q, K]``: what the slot adds to the logits of queries and keys at positions ``0 .. length-1``, not masked.
 
-    Args as in `content_logits`. ValueError for a slot without biases by position.
+    Args as in `position_vectors`; ``causal``: whether the encodings are told of a causal mask, as some always are.
+    ValueError for a slot without biases by position.
     """
-    _require("bias", slot, dims)
-    params = initial(slot, dims) if params is None else params
-    encodings = for_layer(slot, 0)
+    encodings, own = _of_first_layer("bias", slot, dims, params)
     with _precision(dtype):
-        found = position_bias(encodings, layer_params(slot, params, 0), _geometries(encodings, dims, length, causal))
+        found = position_bias(encodings, own, _geometries(encodings, dims, length, causal))
         assert found is not None
         return np.array(np.broadcast_to(_numpy(found)[0], (dims.num_heads, length, length)))
 
@@ -276,6 +265,14 @@ def initial(slot: Slot, dims: Dims) -> tuple[Params, ...]:
     return init_slot(jax.random.key(0), slot, dims)
 
 
+def _of_first_layer(
+    view: str, slot: Slot, dims: Dims, params: tuple[Params, ...] | None
+) -> tuple[Encodings, tuple[Params, ...]]:
+    """What a view is made of; ValueError where the slot has none."""
+    _require(view, slot, dims)
+    return for_layer(slot, 0), layer_params(slot, initial(slot, dims) if params is None else params, 0)
+
+
 def _require(view: str, slot: Slot, dims: Dims) -> None:
     has = available(slot, dims)
     if view not in has:
@@ -310,34 +307,18 @@ def _tokens_decide(encodings: Encodings) -> bool:
     return False
 
 
-def _scored_by_tokens(encodings: Encodings) -> bool:
-    return any({"score", "token_terms"} <= e.acts_on for e in encodings)
-
-
-def _geometries(encodings: Encodings, dims: Dims, length: int, causal: bool | None) -> tuple[Geometry, ...]:
+def _geometries(encodings: Encodings, dims: Dims, length: int, causal: bool = False) -> tuple[Geometry, ...]:
     if length < 1:
         raise ValueError(f"length = {length} must be at least 1")
-    sequence = Sequence.of_length(length)
-    causal = any(e.causal_only for e in encodings) if causal is None else causal
-    seen = geometries(
-        encodings,
-        sequence,
-        sequence,
-        num_heads=dims.num_heads,
-        causal=causal,
-        contiguous=True,
-        key=jax.random.key(0),
-    )
+    tokens, call = Sequence.of_length(length), {"num_heads": dims.num_heads, "contiguous": True}
+    causal = causal or any(e.causal_only for e in encodings)
+    seen = geometries(encodings, tokens, tokens, causal=causal, key=jax.random.key(0), **call)  # type: ignore[arg-type]
     assert isinstance(seen, tuple)
     return seen
 
 
 def _precision(dtype: str) -> Any:
     return jax.enable_x64(True) if dtype == "float64" else contextlib.nullcontext()
-
-
-def _dtype(dtype: str) -> Any:
-    return jnp.dtype(dtype)
 
 
 def _numpy(array: Array) -> np.ndarray:
