@@ -8,7 +8,7 @@ import numpy as np
 
 from posenc_jax.analysis.layer import DIMS, Layer, compiled, noise, seen_by
 from posenc_jax.analysis.outcome import Findings, NotApplicable
-from posenc_jax.encodings.base import Array, Geometry, Params, PositionalEncoding, Terms
+from posenc_jax.encodings.base import Array, Geometry, Params, PositionalEncoding, Sequence, Terms
 
 TOKENS = 6
 FIRST = 5
@@ -52,9 +52,9 @@ def _distances_apart(e: PositionalEncoding, params: Params, geometry: Geometry) 
     """The largest difference of the biases from those of their distances."""
     whole = e.bias(params, geometry)
     distances = np.arange(1 - TOKENS, TOKENS, dtype=np.int32)[None]
-    nowhere, one = np.zeros((1, 1), np.int32), np.ones((1,), np.int32)
-    zeros = np.zeros_like(distances)
-    alone = Geometry(nowhere, distances, nowhere, zeros, one, one, causal=True, num_heads=DIMS.num_heads)
+    one = np.ones((1,), np.int32)
+    query, keys = Sequence(np.zeros((1, 1), np.int32), one), Sequence(distances, one, places=np.zeros_like(distances))
+    alone = Geometry.between(query, keys, causal=True, num_heads=DIMS.num_heads)
     table = e.bias(params, alone)
     assert whole is not None
     assert table is not None

@@ -155,8 +155,7 @@ class Layer:
         new: Cache = {"k": self.heads(x, 1).swapaxes(1, 2), "v": self.heads(x, 2).swapaxes(1, 2)}
         new["terms"] = token_terms(encodings, params, x, queries)
         cache = cache | jax.tree.map(write, {name: cache[name] for name in new}, new)
-        sides = {"q_places": places, "k_places": np.arange(PLACES)[None]}
-        seen = seen_by(encodings, queries, keys, causal, key, train=train, **sides)
+        seen = seen_by(encodings, queries, keys, causal, key, train=train)
         k, v = (cache[name].swapaxes(1, 2) for name in ("k", "v"))
         return _attend(encodings, self.heads(x, 0), k, v, params, seen, cache["terms"]), cache
 

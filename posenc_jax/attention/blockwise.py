@@ -21,8 +21,6 @@ from posenc_jax.encodings.base import Array, Geometry
 # Of each head: so many logits are held at once, of at least and at most so many queries.
 LOGITS, FEWEST, MOST = 2**20, 8, 512
 
-_OF_QUERIES = ("q_positions", "q_places", "q_segments", "q_types", "q_length", "q_outline")
-
 
 def block_size(queries: int, keys: int) -> int:
     """The number of queries in a block.
@@ -56,8 +54,10 @@ def blockwise(call: Prepared, size: int | None = None) -> Array:
         return jnp.concatenate([jnp.moveaxis(full, axis, 0), last[None]])
 
     def of_queries(geometry: Geometry) -> dict[str, Any]:
-        found = {name: getattr(geometry, name) for name in _OF_QUERIES}
-        return {name: split(x, 1) for name, x in found.items() if x is not None and len(x.shape) > 1}
+        return {name: split(x, 1) for name, x in geometry.queries.for_each_token().items()}
+
+    def at_block(geometry: Geometry, of: dict[str, Any]) -> Geometry:
+        return dataclasses.replace(geometry, queries=dataclasses.replace(geometry.queries, **of))
 
     def block(part: tuple[Array, Array, dict[str, Any], tuple[dict[str, Any], ...]]) -> Any:
         q, q_encoded, of_call, of_each = part
@@ -65,8 +65,8 @@ def blockwise(call: Prepared, size: int | None = None) -> Array:
             call._replace(
                 q=q,
                 q_encoded=q_encoded,
-                geometry=dataclasses.replace(call.geometry, **of_call),
-                geometries=tuple(dataclasses.replace(g, **of) for g, of in zip(call.geometries, of_each, strict=True)),
+                geometry=at_block(call.geometry, of_call),
+                geometries=tuple(map(at_block, call.geometries, of_each)),
             )
         )
 

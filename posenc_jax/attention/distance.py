@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import jax.numpy as jnp
@@ -12,7 +11,7 @@ from posenc_jax.attention.devices import on_each
 from posenc_jax.attention.kernel import Backend
 from posenc_jax.attention.kernel_call import attention_by_distance
 from posenc_jax.encodings.attention import Prepared
-from posenc_jax.encodings.base import Array
+from posenc_jax.encodings.base import Array, Geometry, Sequence
 
 
 def distance_table(call: Prepared, elements: tuple[int, ...]) -> Array | None:
@@ -27,25 +26,14 @@ def distance_table(call: Prepared, elements: tuple[int, ...]) -> Array | None:
         queries, keys = geometry.q_positions, geometry.k_positions
         steps = np.arange(queries.shape[1] + keys.shape[1] - 1, dtype=np.int32)[None]
         distances = keys[:, :1] - queries[:, -1:] + steps
-        nowhere = np.zeros((1, 1), np.int32)
-        one = dataclasses.replace(
-            geometry,
-            q_positions=nowhere,
-            k_positions=distances,
-            q_places=nowhere,
-            k_places=nowhere,
-            q_segments=None,
-            k_segments=None,
-            q_types=None,
-            k_types=None,
-            q_length=np.zeros((1,), np.int32),
-            k_length=np.zeros((1,), np.int32),
+        nowhere, nothing = np.zeros((1, 1), np.int32), np.zeros((1,), np.int32)
+        one = Geometry.between(
+            Sequence(nowhere, nothing),
+            Sequence(distances, nothing),
+            causal=geometry.causal,
+            num_heads=geometry.num_heads,
             contiguous=True,
-            packed=False,
-            window=None,
-            q_outline=None,
-            k_outline=None,
-            structure=None,
+            head_axis=geometry.head_axis,
         )
         term = call.encodings[e].bias(call.params[e], one)
         assert term is not None

@@ -26,8 +26,8 @@ _ROWS = "rows or 1"
 _TOKENS: dict[str, tuple[str, Kind, tuple[str, ...]]] = {
     "positions": ("positions", "integers or floats", (_ROWS, "tokens")),
     "places": ("places", "integers", (_ROWS, "tokens")),
-    **dict.fromkeys(("segment_ids", "segments"), ("segment ids", "integers", (_ROWS, "tokens"))),
-    **dict.fromkeys(("token_types", "types"), ("token types", "integers", (_ROWS, "tokens"))),
+    "segment_ids": ("segment ids", "integers", (_ROWS, "tokens")),
+    "token_types": ("token types", "integers", (_ROWS, "tokens")),
     "outline": ("outlines", "integers", (_ROWS, "tokens", "4")),
     "length": ("lengths", "integers", (_ROWS,)),
     "tokens": ("token ids", "integers", ("rows", "tokens")),
@@ -83,7 +83,7 @@ def check_tokens(arrays: Mapping[str, Any], rows: int | None = None, prefix: str
     """Refuses (ValueError) arrays that do not describe the same tokens.
 
     Args:
-      arrays: by the names of the fields of `Sequence`, or of `Geometry` without their ``prefix``; None is left out.
+      arrays: by the names of the fields of `Sequence`; None is left out. prefix: stands before them in messages.
       rows: how many q has; None: as many as the arrays say.
     """
     said = {} if rows is None else {"rows": ("q", rows)}

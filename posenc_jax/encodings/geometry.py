@@ -14,14 +14,12 @@ import numpy as np
 from posenc_jax.encodings.arrays import check_size, check_tokens, is_narrow
 from posenc_jax.encodings.structure import Array, Coordinates, StructureMask, seen_by_structure
 
+# Fields of a `Sequence` that say something of its tokens; those that have all rows come last.
+_TOKENS = ("positions", "places", "segment_ids", "token_types", "outline", "length", "tokens", "example_ids")
+
 
 @functools.partial(
-    jax.tree_util.register_dataclass,
-    data_fields=[
-        *("positions", "length", "tokens", "segment_ids", "token_types", "example_ids", "context", "places"),
-        "outline",
-    ],
-    meta_fields=["right_padded", "packed"],
+    jax.tree_util.register_dataclass, data_fields=[*_TOKENS, "context"], meta_fields=["right_padded", "packed"]
 )
 @dataclasses.dataclass(frozen=True)
 class Sequence:
@@ -41,7 +39,9 @@ class Sequence:
         that splitting a batch changes no draw. A draw belongs to a row: sequences packed into one share it, and each
         takes of it what it would take alone in a row of that number.
       context: the whole sequence, past included, of which these tokens are a part (with a cache), or None: they are the
-        whole. places: ``[#B, S]``, their places in it.
+        whole.
+      places: ``[#B, S]``: order of storage, from which causality follows (mapped positions never decide it), and where
+        these tokens are in their ``context``; None: ``0 .. S-1``.
       outline: ``[#B, S, 4]`` where each token stands in a document (see `structure.Coordinates`), or None.
       right_padded: the segment ids of every row are known to be 1 for its first tokens and 0 for the rest, so that
         their number says all.
@@ -73,11 +73,19 @@ class Sequence:
         """
         if not isinstance(self, Sequence):
             raise ValueError(f"a side of a call is a Sequence, got {type(self).__name__}: write Sequence(...)")
-        # Those that have all rows come last.
-        names = ("positions", "places", "segment_ids", "token_types", "outline", "length", "tokens", "example_ids")
-        check_tokens({name: getattr(self, name) for name in names})
+        check_tokens({name: getattr(self, name) for name in _TOKENS})
         if self.context is not None:
             self.context.check()
+
+    def for_each_token(self) -> dict[str, Array]:
+        """The arrays with a value for each token, by field."""
+        arrays = {name: getattr(self, name) for name in _TOKENS if name != "example_ids"}
+        return {name: x for name, x in arrays.items() if x is not None and (name != "length" or x.ndim == 2)}
+
+    def part(self, tokens: slice) -> Sequence:
+        """Some of these tokens."""
+        cut: dict[str, Any] = {name: x[:, tokens] for name, x in self.for_each_token().items()}
+        return dataclasses.replace(self, **cut, packed=self.packed and tokens.step in (None, 1))
 
     def from_context(self, function: Callable[[Sequence], Array]) -> Array:
         """``function(whole sequence)``, ``[#B, C, ...]`` with a value per token, at the tokens of this one:
@@ -106,69 +114,47 @@ def by_token(length: Array) -> Array:
     return length[:, None] if len(length.shape) == 1 else length
 
 
-_GEOMETRY_ARRAYS = [
-    "q_positions",
-    "k_positions",
-    "q_places",
-    "k_places",
-    "q_segments",
-    "k_segments",
-    "q_types",
-    "k_types",
-    "q_length",
-    "k_length",
-    "q_outline",
-    "k_outline",
-]
+def _of_both(field: str) -> tuple[Any, Any]:
+    """A field of the queries and of the keys, as attributes of a `Geometry`."""
+    return property(lambda self: getattr(self.queries, field)), property(lambda self: getattr(self.keys, field))
 
 
 @functools.partial(
     jax.tree_util.register_dataclass,
-    data_fields=_GEOMETRY_ARRAYS,
-    meta_fields=["causal", "num_heads", "contiguous", "window", "structure", "right_padded", "packed", "head_axis"],
+    data_fields=["queries", "keys"],
+    meta_fields=["causal", "num_heads", "contiguous", "window", "structure", "head_axis"],
 )
 @dataclasses.dataclass(frozen=True)
 class Geometry:
-    """One attention call as one element of a slot sees it. Nothing of size Q x K is stored; `relative` and `mask` are
-    computed on demand, for any `block`.
+    """One attention call as one element of a slot sees it; `between` and `of_length` make it. Nothing of size Q x K is
+    stored; `relative` and `mask` are computed on demand, for any `block`.
 
     Attributes:
-      q_positions, k_positions: ``[#B, Q]``, ``[#B, K]`` (or with a last axis ``A``), as mapped for this element.
-      q_places, k_places: ``[#B, Q]``, ``[#B, K]``: order of storage, from which causality follows (mapped positions
-        never decide it).
-      q_segments, k_segments: segment ids (0 = padding) or None. q_types, k_types: token types or None.
-      q_length, k_length: real length of what is attended to, for every query and key: ``[#B]``, or where rows are
-        packed ``[#B, Q]`` and ``[#B, K]``, that of the sequence on the key side in its segment (see `Sequence`).
+      queries, keys: both sides as mapped for this element, without tokens, with places, and with the real length of
+        what is attended to: for every query that of the sequence on the key side in its segment. ``q_positions``,
+        ``k_positions``, ``q_places``, ``k_places``, ``q_length``, ``k_length``, ``q_segments``, ``k_segments``
+        (0 = padding, or None), ``q_types`` and ``k_types`` are their arrays.
       causal: a query sees only places up to its own. num_heads: query heads H, of the whole model.
       contiguous: both sides' positions grow by one per place, so that the bias is a Toeplitz matrix.
       window: a query sees only keys less than so many places away (1: itself); None: at any distance.
-      q_outline, k_outline: ``[#B, Q, 4]``, ``[#B, K, 4]``, see `Sequence`, or None. structure: what else
-        decides, by token types and outlines, or None. right_padded: as in `Sequence`, of each side that has segments.
-      packed: a sequence attends to itself, with positions as in `Sequence`: tokens that see each other are as many
-        positions apart as places.
+      structure: what else decides, by token types and outlines, or None.
       head_axis: the axis of a `jax.shard_map` over whose devices heads are split in equal parts, in order, or None.
     """
 
-    q_positions: Array
-    k_positions: Array
-    q_places: Array
-    k_places: Array
-    q_length: Array
-    k_length: Array
-    q_segments: Array | None = None
-    k_segments: Array | None = None
-    q_types: Array | None = None
-    k_types: Array | None = None
+    queries: Sequence
+    keys: Sequence
     causal: bool = False
     num_heads: int = 1
     contiguous: bool = False
     window: int | None = None
-    q_outline: Array | None = None
-    k_outline: Array | None = None
     structure: StructureMask | None = None
-    right_padded: bool = False
-    packed: bool = False
     head_axis: str | None = None
+
+    q_positions, k_positions = _of_both("positions")
+    q_places, k_places = _of_both("places")
+    q_length, k_length = _of_both("length")
+    q_segments, k_segments = _of_both("segment_ids")
+    q_types, k_types = _of_both("token_types")
 
     def __post_init__(self) -> None:
         if self.window is not None and self.window < 1:
@@ -176,53 +162,23 @@ class Geometry:
         check_size("num_heads", self.num_heads)
 
     @classmethod
-    def between(
-        cls,
-        queries: Sequence,
-        keys: Sequence,
-        *,
-        num_heads: int,
-        causal: bool = False,
-        q_places: Array | None = None,
-        k_places: Array | None = None,
-        contiguous: bool = False,
-        window: int | None = None,
-        structure: StructureMask | None = None,
-        head_axis: str | None = None,
-    ) -> Geometry:
-        """The geometry of ``queries`` attending to ``keys``; places default to ``0 .. S-1`` on both sides.
+    def between(cls, queries: Sequence, keys: Sequence, **call: Any) -> Geometry:
+        """The geometry of ``queries`` attending to ``keys``; ``call`` are its other fields.
 
         Raises:
           ValueError: as `Sequence.check`.
         """
         Sequence.check(queries)
         Sequence.check(keys)
+        packed = queries is keys and queries.packed and queries.places is None
 
-        def default(places: Array | None, sequence: Sequence) -> Array:
-            return np.arange(sequence.positions.shape[1], dtype=np.int32)[None] if places is None else places
+        def side(own: Sequence, length: Array) -> Sequence:
+            places = np.arange(own.positions.shape[1], dtype=np.int32)[None] if own.places is None else own.places
+            unread: dict[str, Any] = dict.fromkeys(("tokens", "example_ids", "context"))
+            return dataclasses.replace(own, places=places, length=length, packed=packed, **unread)
 
-        return cls(
-            queries.positions,
-            keys.positions,
-            default(q_places, queries),
-            default(k_places, keys),
-            keys.length if queries is keys else _length_for(queries, keys),
-            keys.length,
-            queries.segment_ids,
-            keys.segment_ids,
-            queries.token_types,
-            keys.token_types,
-            causal,
-            num_heads,
-            contiguous,
-            window,
-            queries.outline,
-            keys.outline,
-            structure,
-            all(side.segment_ids is None or side.right_padded for side in (queries, keys)),
-            queries is keys and queries.packed and q_places is None and k_places is None,
-            head_axis,
-        )
+        of_queries = keys.length if queries is keys else _length_for(queries, keys)
+        return cls(side(queries, of_queries), side(keys, keys.length), **call)
 
     @classmethod
     def of_length(cls, length: int, *, num_heads: int, causal: bool = False) -> Geometry:
@@ -232,9 +188,20 @@ class Geometry:
 
     def check(self, rows: int) -> None:
         """Refuses (ValueError) arrays that do not fit each other and a batch of ``rows``."""
-        for side in ("q_", "k_"):
-            names = ("positions", "places", "segments", "types", "outline", "length")
-            check_tokens({name: getattr(self, side + name) for name in names}, rows, side)
+        for name, side in (("queries.", self.queries), ("keys.", self.keys)):
+            check_tokens({field: getattr(side, field) for field in _TOKENS}, rows, name)
+
+    @property
+    def right_padded(self) -> bool:
+        """True if `Sequence.right_padded` is, of each side that has segments."""
+        return all(side.segment_ids is None or side.right_padded for side in (self.queries, self.keys))
+
+    @property
+    def packed(self) -> bool:
+        """True if a sequence attends to itself, with `Sequence.packed` positions: tokens that see each other are as
+        many positions apart as places.
+        """
+        return self.queries.packed and self.keys.packed
 
     @property
     def head_shards(self) -> int:
@@ -292,7 +259,7 @@ class Geometry:
                 visible = visible & (self.k_segments[:, None, :] == self.q_segments[:, :, None])
             mask = visible if mask is None else mask & visible
         if self.structure is not None:
-            sides = Coordinates(self.q_types, self.q_outline), Coordinates(self.k_types, self.k_outline)
+            sides = (Coordinates(side.token_types, side.outline) for side in (self.queries, self.keys))
             itself = self.k_places[:, None, :] == self.q_places[:, :, None]
             seen = seen_by_structure(self.structure, *sides) | itself
             mask = seen if mask is None else mask & seen
@@ -304,31 +271,18 @@ class Geometry:
         """
         if not self.packed:
             return self
-        return dataclasses.replace(self, q_positions=self.q_places, k_positions=self.k_places, contiguous=True)
+        return self.at(self.q_places, self.k_places, contiguous=True)
+
+    def at(self, q_positions: Array, k_positions: Array, **changes: Any) -> Geometry:
+        """This call at other positions."""
+        queries = dataclasses.replace(self.queries, positions=q_positions)
+        keys = dataclasses.replace(self.keys, positions=k_positions)
+        return dataclasses.replace(self, queries=queries, keys=keys, **changes)
 
     def block(self, q: slice, k: slice) -> Geometry:
         """This call, restricted to some queries and some keys."""
-
-        def cut(array: Array | None, part: slice) -> Any:
-            return None if array is None else array[:, part]
-
-        return dataclasses.replace(
-            self,
-            q_positions=cut(self.q_positions, q),
-            k_positions=cut(self.k_positions, k),
-            q_places=cut(self.q_places, q),
-            k_places=cut(self.k_places, k),
-            q_segments=cut(self.q_segments, q),
-            k_segments=cut(self.k_segments, k),
-            q_types=cut(self.q_types, q),
-            k_types=cut(self.k_types, k),
-            q_outline=cut(self.q_outline, q),
-            k_outline=cut(self.k_outline, k),
-            q_length=self.q_length if len(self.q_length.shape) == 1 else cut(self.q_length, q),
-            k_length=self.k_length if len(self.k_length.shape) == 1 else cut(self.k_length, k),
-            contiguous=self.contiguous and {q.step, k.step} <= {None, 1},
-            packed=self.packed and {q.step, k.step} <= {None, 1},
-        )
+        contiguous = self.contiguous and {q.step, k.step} <= {None, 1}
+        return dataclasses.replace(self, queries=self.queries.part(q), keys=self.keys.part(k), contiguous=contiguous)
 
 
 def _length_for(queries: Sequence, keys: Sequence) -> Array:

@@ -16,7 +16,6 @@ import numpy as np
 
 from posenc_jax.encodings.arrays import is_narrow
 from posenc_jax.encodings.base import Array, Dims, Geometry, Key, Params, PositionalEncoding, Sequence, Terms
-from posenc_jax.encodings.structure import StructureMask
 
 SlotParams = tuple[Any, ...]  # by element of a slot: its `Params`, or a tuple of them, one for each layer
 Slot = tuple[PositionalEncoding, ...] | tuple[tuple[PositionalEncoding, ...], ...]
@@ -227,49 +226,23 @@ def geometries(
     keys: Sequence,
     *,
     num_heads: int,
-    causal: bool = False,
-    q_places: Array | None = None,
-    k_places: Array | None = None,
     contiguous: bool = False,
-    window: int | None = None,
-    structure: StructureMask | None = None,
-    head_axis: str | None = None,
     key: Key | None = None,
     train: bool = False,
     layer: int = 0,
+    **call: Any,
 ) -> Geometry | tuple[Geometry, ...]:
     """One `Geometry` per element, for `attend`: as each element sees the call after the mappings before it. For NoPE
-    the one plain `Geometry`.
+    the one plain `Geometry`. ``call`` are its other fields: causal, window, structure, head_axis.
     """
+    call |= {"num_heads": num_heads}
     if not encodings:
-        return Geometry.between(
-            queries,
-            keys,
-            num_heads=num_heads,
-            causal=causal,
-            q_places=q_places,
-            k_places=k_places,
-            contiguous=contiguous,
-            window=window,
-            structure=structure,
-            head_axis=head_axis,
-        )
+        return Geometry.between(queries, keys, contiguous=contiguous, **call)
     q_seen = map_slot(encodings, queries, key=key, train=train, layer=layer)
     k_seen = q_seen if keys is queries else map_slot(encodings, keys, key=key, train=train, layer=layer)
+    kept = [q.positions is queries.positions and k.positions is keys.positions for q, k in zip(q_seen, k_seen)]
     return tuple(
-        Geometry.between(
-            q,
-            k,
-            num_heads=num_heads,
-            causal=causal,
-            q_places=q_places,
-            k_places=k_places,
-            contiguous=contiguous and q.positions is queries.positions and k.positions is keys.positions,
-            window=window,
-            structure=structure,
-            head_axis=head_axis,
-        )
-        for q, k in zip(q_seen, k_seen, strict=True)
+        Geometry.between(q, k, contiguous=contiguous and own, **call) for q, k, own in zip(q_seen, k_seen, kept)
     )
 
 

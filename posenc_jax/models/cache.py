@@ -153,13 +153,13 @@ def next_tokens(
     tokens: Array,
     *,
     num_layers: int,
-    positions: Array | None,
-    segment_ids: Array | None,
-    length: Array | None,
-    example_ids: Array | None,
+    positions: Array | None = None,
+    segment_ids: Array | None = None,
     token_types: Array | None = None,
-) -> tuple[Sequence, Sequence, Cache, dict[str, Any]]:
-    """Arguments for decoding ``tokens [B, S]`` next: queries, keys, the cache with the tokens, places of both.
+    length: Array | None = None,
+    example_ids: Array | None = None,
+) -> tuple[Sequence, Sequence, Cache]:
+    """Arguments for decoding ``tokens [B, S]`` next: queries, keys, and the cache with the tokens.
 
     Positions default to the number of tokens already there, the length to the capacity. Where the cache has no room for
     all tokens, which only the running program knows, they are -1, an id that no vocabulary has.
@@ -201,4 +201,4 @@ def next_tokens(
     k_positions = cache.places if cache.positions is None else cache.positions
     keys = Sequence(k_positions, length, cache.tokens, cache.segment_ids, cache.token_types, example_ids)
     queries = dataclasses.replace(queries, context=keys, places=places)
-    return queries, keys, cache, {"q_places": places, "k_places": cache.places}
+    return queries, keys, cache

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 from flax import nnx
 
@@ -10,7 +10,7 @@ from posenc_jax.encodings.base import Array
 from posenc_jax.models.blocks import Stack
 from posenc_jax.models.cache import Cache, next_tokens
 from posenc_jax.models.config import Slots, Transformer
-from posenc_jax.models.layer_encodings import sequence_of
+from posenc_jax.models.layer_encodings import NextFacts, TokenFacts, sequence_of
 from posenc_jax.models.model import Model
 from posenc_jax.models.randomness import Streams
 
@@ -26,15 +26,10 @@ class DecoderOnly(Model):
         self,
         tokens: Array,
         *,
-        positions: Array | None = None,
-        segment_ids: Array | None = None,
-        token_types: Array | None = None,
-        length: Array | None = None,
-        example_ids: Array | None = None,
         streams: Streams = Streams(),  # noqa: B008  (frozen)
         train: bool = False,
-        packed: bool = False,
         capture: bool = False,
+        **facts: Unpack[TokenFacts],
     ) -> Any:
         """Float32 logits ``[B, S, C]`` for the next token at every one of ``tokens [B, S]``.
 
@@ -42,28 +37,17 @@ class DecoderOnly(Model):
         NaN elsewhere; those of padding are not read.
 
         Args:
-          positions: ``[#B, S]`` or ``[#B, S, A]``; default ``0 .. S-1``.
-          segment_ids: ``[#B, S]``; tokens see only their own segment, 0 is padding. token_types: ``[#B, S]``.
-          length: ``[#B]`` real length, or ``[#B, S]``, that of every token's segment; default: its number of tokens.
-          example_ids: ``[B]`` numbers of the rows in the whole batch; dropout and drawn positions depend on them.
           streams: keys for dropout and drawn positions. train: whether dropout acts.
-          packed: promises positions as in `Sequence`, which spares biases a matrix for every row.
           capture: return ``(logits, {"decoder": activations})``; their names are in `Stack`.
+          facts: see `TokenFacts`.
 
         Raises:
           ValueError: naming both sizes or the dtype, as `Sequence.check`; for a known token outside the vocabulary.
         """
-        sequence = sequence_of(
-            tokens,
-            positions=positions,
-            segment_ids=segment_ids,
-            token_types=token_types,
-            length=length,
-            example_ids=example_ids,
-            packed=packed,
-        )
+        sequence = sequence_of(tokens, **facts)
         call: dict[str, Any] = {"streams": streams, "train": train}
-        layers = self.layer_encodings("decoder", sequence, sequence, causal=True, contiguous=positions is None, **call)
+        contiguous = facts.get("positions") is None
+        layers = self.layer_encodings("decoder", sequence, sequence, causal=True, contiguous=contiguous, **call)
         x, dropout = self.embed("decoder", sequence, **call)
         x, _, captured = self.decoder(x, layers, dropout=dropout, capture=capture)
         return (self.logits(x), {"decoder": captured}) if capture else self.logits(x)
@@ -73,12 +57,8 @@ class DecoderOnly(Model):
         tokens: Array,
         cache: Cache,
         *,
-        positions: Array | None = None,
-        segment_ids: Array | None = None,
-        token_types: Array | None = None,
-        length: Array | None = None,
-        example_ids: Array | None = None,
         streams: Streams = Streams(),  # noqa: B008  (frozen)
+        **facts: Unpack[NextFacts],
     ) -> tuple[Array, Cache]:
         """Logits ``[B, S, C]`` of the next tokens ``[B, S]`` of sequences whose past the cache holds; the new cache.
 
@@ -87,18 +67,9 @@ class DecoderOnly(Model):
         ``streams``. Positions default to the number of tokens already there. Tokens that the cache has no room for give
         NaN.
         """
-        queries, keys, cache, places = next_tokens(
-            cache,
-            tokens,
-            num_layers=self.config.depth("decoder"),
-            positions=positions,
-            segment_ids=segment_ids,
-            token_types=token_types,
-            length=length,
-            example_ids=example_ids,
-        )
+        queries, keys, cache = next_tokens(cache, tokens, num_layers=self.config.depth("decoder"), **facts)
         call: dict[str, Any] = {"streams": streams, "train": False}
-        layers = self.layer_encodings("decoder", queries, keys, causal=True, **places, **call)
+        layers = self.layer_encodings("decoder", queries, keys, causal=True, **call)
         x, dropout = self.embed("decoder", queries, **call)
         x, keys_values, _ = self.decoder(x, layers, remember=cache.remember, dropout=dropout)
         return self.logits(x), cache.with_keys_values(keys_values, tokens.shape[1])

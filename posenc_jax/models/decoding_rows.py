@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Sequence, at_least_float32
+from posenc_jax.encodings.base import Array, at_least_float32
 from posenc_jax.models.cache import Cache
 from posenc_jax.models.decoder_only import DecoderOnly
 from posenc_jax.models.encoder_decoder import EncoderDecoder, Memory
@@ -139,12 +139,10 @@ def _repeat_or_share(x: Any, times: int) -> Any:
 
 def _repeat_memory(memory: Memory, example_ids: Array, times: int) -> Memory:
     source = memory.sequence
-    sequence = Sequence(
-        positions=_repeat_or_share(source.positions, times),
-        length=_repeat_or_share(source.length, times),
+    ids = example_ids if source.example_ids is None else source.example_ids
+    sequence = dataclasses.replace(
+        jax.tree.map(lambda x: _repeat_or_share(x, times), source),
         tokens=None if source.tokens is None else _repeat(source.tokens, times),
-        segment_ids=_repeat_or_share(source.segment_ids, times),
-        token_types=_repeat_or_share(source.token_types, times),
-        example_ids=_repeat(example_ids if source.example_ids is None else source.example_ids, times),
+        example_ids=_repeat(ids, times),
     )
     return Memory(jax.tree.map(lambda x: _repeat(x, times), memory.keys_values), sequence)

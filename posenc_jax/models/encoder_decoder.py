@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import Any
+from typing import Any, Unpack
 
 import jax
 from flax import nnx
@@ -15,7 +15,7 @@ from posenc_jax.models.attention import KeysValues
 from posenc_jax.models.blocks import Captured, Stack
 from posenc_jax.models.cache import Cache, next_tokens
 from posenc_jax.models.config import Slots, Transformer
-from posenc_jax.models.layer_encodings import sequence_of
+from posenc_jax.models.layer_encodings import NextFacts, TokenFacts, sequence_of
 from posenc_jax.models.model import Model
 from posenc_jax.models.randomness import Streams
 
@@ -63,28 +63,17 @@ class EncoderDecoder(Model):
         """Float32 logits ``[B, T, C]`` for the token after each of ``decoder_tokens [B, T]``, given ``tokens [B, S]``.
 
         Arguments as in `DecoderOnly`, for each side. A target sees the source tokens that have its own segment id.
-        ``right_padded`` and ``packed`` promise segment ids and positions as in `Sequence`, which lets more fused ways
-        to attend serve, and spares biases a matrix for every row.
         With ``capture`` returns ``(logits, {"encoder": activations, "decoder": activations})``.
         """
-        source = sequence_of(
-            tokens,
-            positions=positions,
-            segment_ids=segment_ids,
-            length=length,
-            example_ids=example_ids,
-            right_padded=right_padded,
-            packed=packed,
-        )
+        both: dict[str, Any] = {"example_ids": example_ids, "right_padded": right_padded, "packed": packed}
+        source = sequence_of(tokens, positions=positions, segment_ids=segment_ids, length=length, **both)
         _check_rows("decoder_tokens", decoder_tokens, "tokens", tokens)
         target = sequence_of(
             decoder_tokens,
             positions=decoder_positions,
             segment_ids=decoder_segment_ids,
             length=decoder_length,
-            example_ids=example_ids,
-            right_padded=right_padded,
-            packed=packed,
+            **both,
         )
         call: dict[str, Any] = {"streams": streams, "train": train}
         contiguous = decoder_positions is None
@@ -111,17 +100,12 @@ class EncoderDecoder(Model):
         self,
         tokens: Array,
         *,
-        positions: Array | None = None,
-        segment_ids: Array | None = None,
-        length: Array | None = None,
-        example_ids: Array | None = None,
         streams: Streams = Streams(),  # noqa: B008  (frozen)
+        **facts: Unpack[TokenFacts],
     ) -> Memory:
         """The source ``tokens [B, S]`` encoded, for `extend`."""
-        source = sequence_of(
-            tokens, positions=positions, segment_ids=segment_ids, length=length, example_ids=example_ids
-        )
-        return self._encode(source, contiguous=positions is None, streams=streams, train=False, capture=False)[0]
+        source, contiguous = sequence_of(tokens, **facts), facts.get("positions") is None
+        return self._encode(source, contiguous=contiguous, streams=streams, train=False, capture=False)[0]
 
     def extend(
         self,
@@ -129,29 +113,18 @@ class EncoderDecoder(Model):
         cache: Cache,
         memory: Memory,
         *,
-        positions: Array | None = None,
-        segment_ids: Array | None = None,
-        length: Array | None = None,
-        example_ids: Array | None = None,
         streams: Streams = Streams(),  # noqa: B008  (frozen)
+        **facts: Unpack[NextFacts],
     ) -> tuple[Array, Cache]:
         """Logits ``[B, T, C]`` of the next tokens ``[B, T]`` of targets whose past the cache holds, and the new cache.
 
         Equals the full pass under the conditions of `DecoderOnly.extend`; ``length`` is the decoder's.
         """
         _check_rows("tokens", tokens, "the memory", memory.keys_values[0].keys)
-        queries, keys, cache, places = next_tokens(
-            cache,
-            tokens,
-            num_layers=self.config.depth("decoder"),
-            positions=positions,
-            segment_ids=segment_ids,
-            length=length,
-            example_ids=example_ids,
-        )
+        queries, keys, cache = next_tokens(cache, tokens, num_layers=self.config.depth("decoder"), **facts)
         call: dict[str, Any] = {"streams": streams, "train": False}
-        layers = self.layer_encodings("decoder", queries, keys, causal=True, **places, **call)
-        cross_layers = self.layer_encodings("cross", queries, memory.sequence, q_places=places["q_places"], **call)
+        layers = self.layer_encodings("decoder", queries, keys, causal=True, **call)
+        cross_layers = self.layer_encodings("cross", queries, memory.sequence, **call)
         x, dropout = self.embed("decoder", queries, **call)
         x, keys_values, _ = self.decoder(
             x,

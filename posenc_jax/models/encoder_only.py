@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 from flax import nnx
 
 from posenc_jax.encodings.base import Array
 from posenc_jax.models.blocks import Stack
 from posenc_jax.models.config import Slots, Transformer
-from posenc_jax.models.layer_encodings import sequence_of
+from posenc_jax.models.layer_encodings import TokenFacts, sequence_of
 from posenc_jax.models.model import Model
 from posenc_jax.models.pooling import AttentionPooling, mean_of_real
 from posenc_jax.models.randomness import Streams
@@ -28,53 +28,36 @@ class EncoderOnly(Model):
         self,
         tokens: Array,
         *,
-        positions: Array | None = None,
-        segment_ids: Array | None = None,
-        token_types: Array | None = None,
-        length: Array | None = None,
-        example_ids: Array | None = None,
-        outline: Array | None = None,
-        right_padded: bool = False,
         streams: Streams = Streams(),  # noqa: B008  (frozen)
         train: bool = False,
         capture: bool = False,
+        **facts: Unpack[TokenFacts],
     ) -> Any:
         """Float32 logits ``[B, S, C]``, or ``[B, C]`` when the config pools; arguments as in `DecoderOnly`.
 
-        ``outline [#B, S, 4]`` has the coordinates of each token in a document (`encodings.structure.Coordinates`), for
-        the mask of the config; ValueError if the mask needs it and it is None. ``right_padded`` promises segment ids as
-        in `Sequence`, for which more fused paths work.
+        ``outline`` has the coordinates of each token in a document (`encodings.structure.Coordinates`), for the mask of
+        the config; ValueError if the mask needs it and it is None.
 
         Pooling "mean" averages the real tokens of a row (segment id not 0), "first" takes the first token, "attention"
         is `AttentionPooling`; a row is then one example, not several packed. With "attention" ``capture`` also returns
         "pooling_weights" ``[B, H, P, S]`` beside the activations of the stack.
         """
-        sequence = sequence_of(
-            tokens,
-            positions=positions,
-            segment_ids=segment_ids,
-            token_types=token_types,
-            length=length,
-            example_ids=example_ids,
-            outline=outline,
-            right_padded=right_padded,
-        )
+        sequence = sequence_of(tokens, **facts)
         mask = self.config.mask
-        if mask is not None and mask.needs_outline and outline is None:
+        if mask is not None and mask.needs_outline and sequence.outline is None:
             raise ValueError(
                 f"{mask!r} reads where tokens stand in a document: pass outline=, as tasks on structured documents do"
             )
         call: dict[str, Any] = {"streams": streams, "train": train}
-        layers = self.layer_encodings(
-            "encoder", sequence, sequence, contiguous=positions is None, structure=mask, **call
-        )
+        contiguous = facts.get("positions") is None
+        layers = self.layer_encodings("encoder", sequence, sequence, contiguous=contiguous, structure=mask, **call)
         x, dropout = self.embed("encoder", sequence, **call)
         x, _, captured = self.encoder(x, layers, dropout=dropout, capture=capture)
         if self.config.pooling == "first":
             x = x[:, 0]
         elif self.config.pooling == "mean":
-            x = mean_of_real(x, segment_ids)
+            x = mean_of_real(x, sequence.segment_ids)
         elif self.pooling is not None:
-            x, weights = self.pooling(x, segment_ids, token_types)
+            x, weights = self.pooling(x, sequence.segment_ids, sequence.token_types)
             captured |= {"pooling_weights": weights}
         return (self.logits(x), {"encoder": captured}) if capture else self.logits(x)

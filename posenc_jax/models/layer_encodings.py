@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import jax.numpy as jnp
 import numpy as np
@@ -17,42 +17,51 @@ from posenc_jax.encodings.slots import Slot
 from posenc_jax.models.config import Transformer
 
 
-def sequence_of(
-    tokens: Array,
-    *,
-    positions: Array | None = None,
-    segment_ids: Array | None = None,
-    token_types: Array | None = None,
-    length: Array | None = None,
-    example_ids: Array | None = None,
-    outline: Array | None = None,
-    right_padded: bool = False,
-    packed: bool = False,
-) -> Sequence:
+class NextFacts(TypedDict, total=False):
+    """What a call of a model says of its tokens: fields of `Sequence`, each None or left out for its default.
+
+    Attributes:
+      positions: ``[#B, S]`` or ``[#B, S, A]``; default ``0 .. S-1``.
+      segment_ids: ``[#B, S]``; tokens see only their own segment, 0 is padding. token_types: ``[#B, S]``.
+      length: ``[#B]`` real length, or ``[#B, S]``, that of every token's segment; default: its number of tokens.
+      example_ids: ``[B]`` numbers of the rows in the whole batch; dropout and drawn positions depend on them.
+    """
+
+    positions: Array | None
+    segment_ids: Array | None
+    token_types: Array | None
+    length: Array | None
+    example_ids: Array | None
+
+
+class TokenFacts(NextFacts, total=False):
+    """`NextFacts`, and what only whole sequences have.
+
+    Attributes:
+      outline: ``[#B, S, 4]``, for a mask from structure.
+      right_padded, packed: promises that let more fused ways to attend serve and spare biases a matrix for every row.
+    """
+
+    outline: Array | None
+    right_padded: bool
+    packed: bool
+
+
+def sequence_of(tokens: Array, **facts: Unpack[TokenFacts]) -> Sequence:
     """One side of a model from ``tokens [B, S]``.
 
     Positions default to ``0 .. S-1``, known at trace time, the length to the number of real tokens: in each segment
     those of its own. ValueError: arrays that are not of the same tokens, or of other numbers than `Sequence` has.
     """
     check_ids("tokens", tokens)
-    size = tokens.shape[1]
-    if positions is None:
-        positions = np.arange(size, dtype=np.int32)[None]
+    size, segment_ids = tokens.shape[1], facts.get("segment_ids")
     if segment_ids is not None:
         check_ids("segment_ids", segment_ids, "segment ids")
-    if length is None:
-        length = np.full((1,), size, np.int32) if segment_ids is None else segment_lengths(segment_ids)
-    sequence = Sequence(
-        positions,
-        length,
-        tokens,
-        segment_ids,
-        token_types,
-        example_ids,
-        outline=outline,
-        right_padded=right_padded,
-        packed=packed,
-    )
+    if facts.get("positions") is None:
+        facts["positions"] = np.arange(size, dtype=np.int32)[None]
+    if facts.get("length") is None:
+        facts["length"] = np.full((1,), size, np.int32) if segment_ids is None else segment_lengths(segment_ids)
+    sequence = Sequence(tokens=tokens, **facts)  # type: ignore[arg-type]
     sequence.check()
     return sequence
 
@@ -92,7 +101,7 @@ def layer_encodings(
     train: bool,
     **call: Any,
 ) -> tuple[LayerEncodings, ...]:
-    """One `LayerEncodings` per layer; ``call`` goes to `slots.geometries` (causal, q_places, ...).
+    """One `LayerEncodings` per layer; ``call`` goes to `slots.geometries` (causal, contiguous, ...).
 
     ``dtype`` is that of queries and keys.
 

@@ -42,7 +42,7 @@ class Shape:
                 segments = np.searchsorted(ends, np.arange(first, first + size), side="right")
                 segments = np.stack([segments % 3, np.ones_like(segments)]).astype(np.int32)
             places = np.arange(first, first + size, dtype=np.int32)[None]
-            return Sequence(places, np.full((1,), self.keys, np.int32), segment_ids=segments)
+            return Sequence(places, np.full((1,), self.keys, np.int32), segment_ids=segments, places=places)
 
         keys, queries = side(0, self.keys), side(self.keys - self.queries, self.queries)
         if self.restarts is not None:
@@ -52,8 +52,6 @@ class Shape:
             keys,
             num_heads=DIMS.num_heads,
             causal=self.causal,
-            q_places=queries.positions,
-            k_places=keys.positions,
             contiguous=contiguous,
             window=self.window,
         )
@@ -63,7 +61,7 @@ class Shape:
         new = np.diff(sequence.segment_ids, axis=1, prepend=-1) != 0
         places = np.arange(self.keys, dtype=np.int32)[None]
         positions = places - np.maximum.accumulate(np.where(new, places, 0), axis=1)
-        own = dataclasses.replace(sequence, positions=positions.astype(np.int32), packed=self.restarts)
+        own = dataclasses.replace(sequence, positions=positions.astype(np.int32), packed=self.restarts, places=None)
         return Geometry.between(own, own, num_heads=DIMS.num_heads, causal=self.causal, window=self.window)
 
 

@@ -157,12 +157,14 @@ def test_facts_of_a_geometry():
         "first": 0,
     }
     keys = Sequence.of_length(8)
-    later = Sequence(np.arange(5, 8)[None], np.array([8]))
-    last = Geometry.between(later, keys, num_heads=2, q_places=np.arange(5, 8)[None], contiguous=True, window=3)
+    later = Sequence(np.arange(5, 8)[None], np.array([8]), places=np.arange(5, 8)[None])
+    last = Geometry.between(later, keys, num_heads=2, contiguous=True, window=3)
     assert (facts(last)["first"], facts(last)["window"]) == (5, 3)
-    for changed in ({"q_places": jnp.arange(5, 8)[None]}, {"k_places": np.arange(0, 16, 2)[None]}):
-        assert not facts(dataclasses.replace(last, **changed))["ordered"]
-    per_row = dataclasses.replace(last, q_positions=np.zeros((2, 3), np.int32))
+    traced = dataclasses.replace(later, places=jnp.arange(5, 8)[None])
+    apart = dataclasses.replace(keys, places=np.arange(0, 16, 2)[None])
+    for changed in (Geometry.between(traced, keys), Geometry.between(later, apart)):
+        assert not facts(changed)["ordered"]
+    per_row = last.at(np.zeros((2, 3), np.int32), last.k_positions)
     assert not facts(per_row)["contiguous"]
     with pytest.raises(ValueError, match=r"window = 0 must be at least 1, a query's own place, or None"):
         dataclasses.replace(last, window=0)

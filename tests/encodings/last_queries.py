@@ -14,6 +14,5 @@ def last_queries(positions, segments, first, *, causal, known, num_heads=4):
     keys = Sequence(
         positions if known else jnp.asarray(positions), np.full(len(positions), num_keys), segment_ids=segments
     )
-    queries = dataclasses.replace(keys, positions=keys.positions[:, first:], segment_ids=segments[:, first:])
-    slots = {"q_places": np.arange(first, num_keys)[None], "k_places": np.arange(num_keys)[None]}
-    return Geometry.between(queries, keys, num_heads=num_heads, causal=causal, **slots)
+    keys = dataclasses.replace(keys, places=np.arange(num_keys)[None])
+    return Geometry.between(keys.part(slice(first, None)), keys, num_heads=num_heads, causal=causal)

@@ -64,12 +64,10 @@ def run(encodings, params, *, order, queries, known, dtype):
     length = np.full((1,), KEYS, np.int32)
 
     def part(tokens):
-        return Sequence(tokens[None].astype(np.int32), length, segment_ids=SEGMENTS[:, tokens])
+        places = tokens[None] if known else jnp.asarray(tokens[None])
+        return Sequence(tokens[None].astype(np.int32), length, segment_ids=SEGMENTS[:, tokens], places=places)
 
-    slots = [a[None] if known else jnp.asarray(a[None]) for a in (queries, order)]
-    geometry = Geometry.between(
-        part(queries), part(order), num_heads=DIMS.num_heads, causal=True, q_places=slots[0], k_places=slots[1]
-    )
+    geometry = Geometry.between(part(queries), part(order), num_heads=DIMS.num_heads, causal=True)
 
     @jax.jit
     def program(params, x, *qkv):

@@ -72,11 +72,6 @@ def test_a_table_after_it_must_hold_all():
 
 
 def test_what_cannot_be():
-    dims = Dims(d_model=4, num_heads=1, num_kv_heads=1, head_dim=4, num_layers=1, max_len=9, vocab_size=11)
-    with pytest.raises(ValueError, match=r"Abacus.digits has token 11, but the vocabulary has ids 0 .. 10"):
-        Abacus(DIGITS).check(dims)
-    with pytest.raises(ValueError, match=r"Abacus.digits = \(1, 1\) must be different token ids"):
-        Abacus((1, 1))
     with pytest.raises(ValueError, match="Abacus finds positions by token ids, and the sequence has none"):
         Abacus(DIGITS).map_positions(Sequence.of_length(3), key=KEY, train=False)
     with pytest.raises(ValueError, match="Abacus draws random positions: pass key="):

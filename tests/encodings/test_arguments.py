@@ -44,6 +44,14 @@ def replaced(**fields):
     return lambda: dataclasses.replace(G, **fields)
 
 
+def sides(**fields):
+    """The call with other queries (``q_``) or keys."""
+    of = {"queries": {}, "keys": {}}
+    for name, value in fields.items():
+        of["queries" if name.startswith("q_") else "keys"][name[2:]] = value
+    return (Q, K, V, replaced(**{side: dataclasses.replace(getattr(G, side), **own) for side, own in of.items()})())
+
+
 @pytest.mark.parametrize("dtype", ["int32", "uint8", "bool", "complex64"])
 @pytest.mark.parametrize("name", ["q", "k", "v"])
 @pytest.mark.parametrize("path", ["dense", "blockwise", "kernel"])
@@ -94,33 +102,39 @@ WRONG = {
     "a list": (lambda: (Q, K, [[[[1.0]]]], G), r"v is of type list, and values are an array of floats"),
     "no geometry": (lambda: (Q, K, V, None), r"geometry is of type NoneType: pass a Geometry, such as"),
     "one axis of positions": (
-        lambda: (Q, K, V, replaced(q_positions=np.arange(6))()),
-        r"q_positions has the shape \[6\]",
+        lambda: sides(q_positions=np.arange(6)),
+        r"queries\.positions has the shape \[6\]",
     ),
-    "bool positions": (lambda: (Q, K, V, replaced(q_positions=np.ones((1, 6), bool))()), r"q_positions is of bool"),
+    "bool positions": (lambda: sides(q_positions=np.ones((1, 6), bool)), r"queries\.positions is of bool"),
     "float16 positions": (
-        lambda: (Q, K, V, replaced(k_positions=np.ones((1, 6), np.float16))()),
-        r"k_positions is of float16, which rounds positions",
+        lambda: sides(k_positions=np.ones((1, 6), np.float16)),
+        r"keys\.positions is of float16, which rounds positions",
     ),
     "rows of positions": (
-        lambda: (Q, K, V, replaced(k_positions=np.ones((3, 6), int))()),
-        r"k_positions has 3 rows and q 2",
+        lambda: sides(k_positions=np.ones((3, 6), int)),
+        r"keys\.positions has 3 rows and q 2",
     ),
-    "places": (lambda: (Q, K, V, replaced(k_places=np.arange(5)[None])()), r"k_places has 5 tokens and k_positions 6"),
-    "segments": (lambda: (Q, K, V, replaced(q_segments=np.ones((2, 5), int))()), r"q_segments has 5 tokens and q_pos"),
+    "places": (lambda: sides(k_places=np.arange(5)[None]), r"keys\.places has 5 tokens and keys.positions 6"),
+    "segments": (
+        lambda: sides(q_segment_ids=np.ones((2, 5), int)),
+        r"queries\.segment_ids has 5 tokens",
+    ),
     "rows of segments": (
-        lambda: (Q, K, V, replaced(k_segments=np.ones((3, 6), int))()),
-        r"k_segments has 3 rows and q",
+        lambda: sides(k_segment_ids=np.ones((3, 6), int)),
+        r"keys\.segment_ids has 3 rows and q",
     ),
-    "float segments": (lambda: (Q, K, V, replaced(k_segments=np.ones((1, 6)))()), r"k_segments is of float64, and seg"),
-    "types": (lambda: (Q, K, V, replaced(q_types=np.ones((1, 7), int))()), r"q_types has 7 tokens and q_positions 6"),
-    "outline": (lambda: (Q, K, V, replaced(q_outline=np.ones((1, 6, 3), int))()), r"q_outline has 3 numbers a token"),
-    "length of other tokens": (lambda: (Q, K, V, replaced(q_length=np.ones((2, 5), int))()), r"q_length has 5 tokens"),
+    "float segments": (lambda: sides(k_segment_ids=np.ones((1, 6))), r"keys\.segment_ids is of float64, and seg"),
+    "types": (
+        lambda: sides(q_token_types=np.ones((1, 7), int)),
+        r"queries\.token_types has 7 tokens",
+    ),
+    "outline": (lambda: sides(q_outline=np.ones((1, 6, 3), int)), r"queries\.outline has 3 numbers a token"),
+    "length of other tokens": (lambda: sides(q_length=np.ones((2, 5), int)), r"queries\.length has 5 tokens"),
     "a bool length": (
-        lambda: (Q, K, V, replaced(k_length=np.array([True]))()),
-        r"k_length is of bool, and lengths are",
+        lambda: sides(k_length=np.array([True])),
+        r"keys\.length is of bool, and lengths are",
     ),
-    "a negative length": (lambda: (Q, K, V, replaced(k_length=np.array([-1]))()), r"k_length has -1, and a length is"),
+    "a negative length": (lambda: sides(k_length=np.array([-1])), r"keys\.length has -1, and a length is"),
 }
 
 

@@ -58,9 +58,8 @@ def geometry_of(causal, packed, num_q=5, num_k=7):
     segments = SEGMENTS[:, :num_k] if packed else None
     keys = Sequence(np.arange(num_k)[None], np.array([num_k]), segment_ids=segments)
     first = num_k - num_q
-    slots = np.arange(first, num_k)[None]
-    queries = Sequence(slots, np.array([num_k]), segment_ids=SEGMENTS[:, first:num_k] if packed else None)
-    return Geometry.between(queries, keys, num_heads=4, causal=causal, q_places=slots)
+    queries = dataclasses.replace(keys, places=keys.positions).part(slice(first, None))
+    return Geometry.between(queries, keys, num_heads=4, causal=causal)
 
 
 def plain(q, k, v, bias, visible):

@@ -127,25 +127,3 @@ def test_text_tokens_have_plain_rope(random):
     for order in ("blocks", "interleaved"):
         got = MRoPE(order=order).encode_queries({}, x, np.stack([positions] * 3, axis=-1), None)
         np.testing.assert_allclose(got, want, atol=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("refused", "message"),
-    [
-        (lambda: AxialRoPE(axes=3).check(dims(8)), "among axes = 3, so head_dim = 8 must be a multiple of 6"),
-        (lambda: MixedRoPE().check(dims(6)), "head_dim = 6 must be a multiple of 4"),
-        (lambda: MRoPE(sections=(5, -1, 0)), r"\(5, -1, 0\) must be numbers of planes: Qwen2-VL has \(16, 24, 24\)"),
-        (
-            lambda: MRoPE(sections=(2, 1, 2)).check(dims(8)),
-            r"\(2, 1, 2\) are 5 planes .* head_dim = 8 has half as many",
-        ),
-        (lambda: MRoPE().check(dims(7)), r"are 3 planes .* head_dim = 7 .* an even head_dim"),
-        (
-            lambda: MRoPE(sections=(1, 1, 2), order="interleaved").check(dims(8)),
-            r"\(1, 1, 2\) cannot alternate.*give time the largest section.*or use order='blocks'",
-        ),
-    ],
-)
-def test_refusals(refused, message):
-    with pytest.raises(ValueError, match=message):
-        refused()

@@ -142,8 +142,9 @@ SEGMENTS = np.array([[1, 1, 2, 2, 0, 0], [0, 3, 3, 3, 3, 1]])
 @pytest.mark.parametrize("packed", ["none", "keys", "both"])
 def test_mask_follows_from_slots_and_segments_never_from_positions(causal, packed):
     keys = Sequence(np.arange(6)[None] * 0, np.array([6]), segment_ids=None if packed == "none" else SEGMENTS)
-    queries = Sequence(np.array([[9, -9, 0]]), np.array([6]), segment_ids=SEGMENTS[:, 3:] if packed == "both" else None)
-    geometry = Geometry.between(queries, keys, num_heads=2, causal=causal, q_places=np.array([[3, 4, 5]]))
+    of_queries = {"segment_ids": SEGMENTS[:, 3:] if packed == "both" else None, "places": np.array([[3, 4, 5]])}
+    queries = Sequence(np.array([[9, -9, 0]]), np.array([6]), **of_queries)
+    geometry = Geometry.between(queries, keys, num_heads=2, causal=causal)
     if not causal and packed == "none":
         assert geometry.mask is None
         return

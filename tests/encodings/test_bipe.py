@@ -93,10 +93,5 @@ def test_slopes_of_bipe_alibi():
 
 
 def test_what_cannot_be():
-    dims = Dims(d_model=8, num_heads=1, num_kv_heads=1, head_dim=8, num_layers=1, max_len=50, vocab_size=100)
-    with pytest.raises(ValueError, match=r"SegmentIndex.separators has token 869, but the vocabulary has ids 0 .. 99"):
-        SegmentIndex(SEPARATORS).check(dims)
-    with pytest.raises(ValueError, match=r"WithinSegment.separators = \(\) must be different token ids from 0 on"):
-        WithinSegment(())
     with pytest.raises(ValueError, match="SegmentIndex finds positions by token ids, and the sequence has none"):
         SegmentIndex((1,)).map_positions(Sequence.of_length(3), key=None, train=False)

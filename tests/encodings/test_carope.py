@@ -57,9 +57,3 @@ def test_starts_as_rope(base, head_dim):
         return attend(q, k, v, (encoding,), (params,), geometry, (terms,)), want
 
     np.testing.assert_allclose(*both(q, k, v, params, terms), atol=2e-5)
-
-
-def test_refusals():
-    for head_dim in (2, 5):
-        with pytest.raises(ValueError, match=f"head_dim = {head_dim}: make it even and at least 4"):
-            CARoPE().check(Dims(10, 1, 1, head_dim, 1, 16))

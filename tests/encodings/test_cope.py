@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from initial import initial
+from sides import geometry_at
 
 from posenc_jax.encodings.base import Dims, Geometry, Sequence
 from posenc_jax.encodings.cope import CoPE
@@ -46,11 +47,10 @@ def test_logits_are_the_papers(random, encoding, known):
         random.normal(size=(2, 2, 7, 4)),
     )
     with jax.enable_x64(True):
-        keys = Sequence(np.zeros((2, 7)), np.array([7, 6]), segment_ids=segments[:, order])
-        queries = Sequence(np.zeros((2, 3)), np.array([7, 6]), segment_ids=segments[:, 4:])
-        slots = order[None] if known else jnp.asarray(order)[None]
-        sides = {"q_places": np.arange(4, 7)[None], "k_places": slots}
-        geometry = Geometry.between(queries, keys, num_heads=2, causal=True, **sides)
+        places = np.arange(4, 7)[None], order[None] if known else jnp.asarray(order)[None]
+        in_segments = segments[:, 4:], segments[:, order]
+        zeros = np.zeros((2, 3)), np.zeros((2, 7))
+        geometry = geometry_at(*zeros, places=places, segments=in_segments, num_heads=2, causal=True)
         program = jax.jit(lambda table, q, k: encoding.content_bias({"table": table}, q, k, geometry, None))
         got = program(table, q, k[:, :, order])
         assert got.dtype == jnp.float64

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from initial import initial
+from sides import geometry_at
 
 from posenc_jax.encodings import parse
 from posenc_jax.encodings.alibi import ALiBi
@@ -109,9 +110,9 @@ def test_neighbours_go_by_slots_within_a_segment(causal):
     wide = arrays(1, H, 4, 7, seed=2) * 100
     for part, whole in zip(wide, (logits, bias), strict=True):
         part[:, :, :, own] = whole
-    spread = Geometry(
-        slots[:, own], slots, slots[:, own], slots, *[np.array([7])] * 2, segments[:, own], segments, causal=causal
-    )
+    of_own, of_all = (slots[:, own], segments[:, own]), (slots, segments)
+    (q, k), in_segments = zip(of_own, of_all)
+    spread = geometry_at(q, k, places=(q, k), segments=in_segments, causal=causal)
     got = adjusted(encoding, params, *wide, spread)
     seen = np.tril(np.ones((4, 4), bool)) if causal else np.ones((4, 4), bool)
     np.testing.assert_allclose(got[..., own][:, :, seen], alone[:, :, seen], atol=1e-9)
@@ -155,18 +156,6 @@ def test_parameters():
         for name, p in params.items():
             limit = (3 * (inputs if name.endswith("0") else 8)) ** -0.5
             assert 0.5 * limit < np.abs(p).max() <= limit
-
-
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        ({"kernel_size": 2}, r"kernel_size = 2 must be odd and at least 1.*use 1 for DAPE, 3 for DAPE V2"),
-        ({"kernel_size": -1}, r"kernel_size = -1 must be odd"),
-    ],
-)
-def test_impossible_settings_are_refused(fields, message):
-    with pytest.raises(ValueError, match=message):
-        DAPE(**fields)
 
 
 def test_a_slot_without_a_bias_is_refused_before_anything_is_traced():

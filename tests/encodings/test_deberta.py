@@ -135,12 +135,7 @@ def test_initialisation():
 
 
 def test_refusals():
-    with pytest.raises(ValueError, match=r"DeBERTa: num_buckets = 7 must be even and at least 4.*v3 have 256"):
-        DeBERTa("v2", num_buckets=7)
-    with pytest.raises(
-        ValueError,
-        match=r"max_distance = 5 must exceed num_buckets // 2 \+ 1 = 5.*rows of their own; raise max_distance",
-    ):
+    with pytest.raises(ValueError, match=r"max_distance = 5 must exceed num_buckets // 2 \+ 1 = 5.*raise max_distance"):
         DeBERTa("v2", max_distance=5, num_buckets=8)
     with pytest.raises(ValueError, match="DeBERTa reads a table by whole distances, got float32"):
         DeBERTa().rows(np.zeros(2, np.float32))

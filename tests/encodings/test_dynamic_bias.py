@@ -5,16 +5,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from initial import initial
+from sides import geometry_at
 
-from posenc_jax.encodings.base import Dims, Geometry, Sequence
+from posenc_jax.encodings.base import Dims
 from posenc_jax.encodings.dynamic_bias import DynamicBias
 
 DIMS = Dims(d_model=18, num_heads=3, num_kv_heads=3, head_dim=6, num_layers=1, max_len=16)
-
-
-def geometry_of(q_positions, k_positions, contiguous=False):
-    sides = (Sequence(p, np.full((len(p),), p.shape[1], np.int32)) for p in (q_positions, k_positions))
-    return Geometry.between(*sides, num_heads=3, contiguous=contiguous)
 
 
 @pytest.mark.parametrize("log_distance", [False, True])
@@ -37,9 +33,9 @@ def test_bias_is_the_formula(log_distance, depth):
     apart = np.array([[3, 7], [0, 90]]), np.array([[0, 3, 95], [12, 0, 9]])
     line = np.arange(5, 8)[None], np.arange(7)[None]
     with jax.enable_x64(True):
-        known = jax.jit(lambda params: encoding.bias(params, geometry_of(*line, contiguous=True)))
-        known_apart = jax.jit(lambda params: encoding.bias(params, geometry_of(*apart)))
-        traced = jax.jit(lambda params, q, k: encoding.bias(params, geometry_of(q, k)))
+        known = jax.jit(lambda params: encoding.bias(params, geometry_at(*line, contiguous=True)))
+        known_apart = jax.jit(lambda params: encoding.bias(params, geometry_at(*apart)))
+        traced = jax.jit(lambda params, q, k: encoding.bias(params, geometry_at(q, k)))
         on_line = np.asarray(known(params))
         for (q, k), got in ((line, on_line), (apart, known_apart(params)), (apart, traced(params, *apart))):
             got = np.asarray(got)
@@ -55,9 +51,3 @@ def test_parameters():
     assert {name: p.shape for name, p in params.items()} == {
         **{"weight_0": (1, 4), "bias_0": (4,), "weight_1": (4, 4), "bias_1": (4,), "weight_2": (4, 3), "bias_2": (3,)}
     }
-
-
-def test_impossible_settings_are_refused():
-    narrow = Dims(d_model=3, num_heads=1, num_kv_heads=1, head_dim=3, num_layers=1, max_len=4)
-    with pytest.raises(ValueError, match=r"d_model // 4 hidden units, and d_model = 3: use a model of at least 4"):
-        DynamicBias().check(narrow)

@@ -5,18 +5,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from initial import initial
+from sides import geometry_at
 
-from posenc_jax.encodings.base import Dims, Geometry, Sequence
+from posenc_jax.encodings.base import Dims
 from posenc_jax.encodings.fire import FIRE
 from posenc_jax.encodings.slots import init_slot
 
 DIMS = Dims(d_model=16, num_heads=3, num_kv_heads=3, head_dim=4, num_layers=2, max_len=16)
 NAMES = ("c", "multiplier", "weight_0", "bias_0", "weight_1", "bias_1")
-
-
-def geometry_of(q_positions, k_positions, causal=False):
-    sides = (Sequence(p, np.full((len(p),), p.shape[1], np.int32)) for p in (q_positions, k_positions))
-    return Geometry.between(*sides, num_heads=3, causal=causal)
 
 
 def bias(encoding, params, geometry):
@@ -40,7 +36,7 @@ def test_published_inputs():
         name: np.ones(shape, np.float32) for name, shape in zip(NAMES, ((1,), (1,), (1, 1), 1, (1, 3), 3), strict=True)
     }
     params |= {"c": np.float32([0.1]), "bias_0": np.zeros(1, np.float32), "bias_1": np.float32([0, 1, 2])}
-    got = bias(FIRE(threshold=256), params, geometry_of(*rows))
+    got = bias(FIRE(threshold=256), params, geometry_at(*rows))
     want = [[0.21127, 0.19563, 0.17915, 0.16173], [1, 0.85194, 0.02065, 0]]
     np.testing.assert_allclose(got[:, 0, 0], want, atol=1e-5)
     np.testing.assert_allclose(got[:, 2, 0], np.add(want, 2), atol=1e-5)
@@ -61,12 +57,12 @@ def test_bias_and_gradient_are_the_formula(causal):
 
     want = values(arrays)
     single = {name: a.astype(np.float32) for name, a in arrays.items()}
-    np.testing.assert_allclose(bias(encoding, single, geometry_of(*rows, causal)), want, atol=2e-5)
+    np.testing.assert_allclose(bias(encoding, single, geometry_at(*rows, causal=causal)), want, atol=2e-5)
     with jax.enable_x64(True):
 
         @jax.jit
         def of_pairs(params):
-            got, pullback = jax.vjp(lambda p: encoding.bias(p, geometry_of(*rows, causal)), params)
+            got, pullback = jax.vjp(lambda p: encoding.bias(p, geometry_at(*rows, causal=causal)), params)
             return got, pullback(jnp.ones_like(got))[0]
 
         got, gradient = of_pairs(arrays)
@@ -81,7 +77,7 @@ def test_bias_and_gradient_are_the_formula(causal):
 def test_gradients_at_distance_0_and_where_the_position_is_the_threshold():
     positions = np.array([[0, 8]])
     params = {name: a.astype(np.float32) for name, a in noise().items()}
-    program = jax.jit(jax.grad(lambda p: FIRE(8.0).bias(p, geometry_of(positions, positions)).sum()))
+    program = jax.jit(jax.grad(lambda p: FIRE(8.0).bias(p, geometry_at(positions, positions)).sum()))
     for multiplier in (0.0, 1.0):
         gradient = program(params | {"multiplier": np.array([multiplier], np.float32)})
         assert all(np.isfinite(g).all() for g in gradient.values())
@@ -90,8 +86,8 @@ def test_gradients_at_distance_0_and_where_the_position_is_the_threshold():
 def test_decoding_asks_for_the_query_where_it_stands():
     params = {name: a.astype(np.float32) for name, a in noise().items()}
     line, encoding = np.arange(20)[None], FIRE(threshold=8.0, width=5)
-    whole = np.asarray(bias(encoding, params, geometry_of(line, line, True)))
-    last = bias(encoding, params, geometry_of(line[:, 19:], line, True))
+    whole = np.asarray(bias(encoding, params, geometry_at(line, line, causal=True)))
+    last = bias(encoding, params, geometry_at(line[:, 19:], line, causal=True))
     np.testing.assert_allclose(last, whole[:, :, 19:], atol=1e-6)
 
 

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from sides import geometry_at
 
 from posenc_jax.encodings import FLOATER, Dims, Geometry, attend, init_slot
 
@@ -47,7 +48,7 @@ def test_agrees_with_runge_and_kutta(random):
             traced = jax.jit(lambda params, x, p, encode=encode: encode(params, x, p, None))
             np.testing.assert_allclose(traced(PARAMS, x, positions), want, rtol=1e-9)
         weights = random.random((1, 2, 3, 40))
-        geometry = Geometry(positions[:, :3], positions, positions[:, :3], positions, *[np.array([40])] * 2)
+        geometry = geometry_at(positions[:, :3], positions)
         want = np.einsum("bhqk,khd->bhqd", weights, path(2, 40).reshape(40, 2, 2))
         program = jax.jit(lambda params, weights: ENCODING.value_term(params, weights, geometry))
         np.testing.assert_allclose(program(PARAMS, weights), want, rtol=1e-9)
@@ -134,8 +135,3 @@ def test_grouped_keys(random):
     keys, vectors, out = map(np.asarray, program(jax.random.key(0), q, k, v))
     np.testing.assert_array_equal(keys[0, 0], k[0, 0] + vectors[0, :, :2])
     assert out.shape == (1, 2, 3, 2)
-
-
-def test_what_cannot_be():
-    with pytest.raises(ValueError, match=r"FLOATER.max_len = 32, but 64 positions occur: raise max_len to 64"):
-        FLOATER(max_len=32).check(DIMS)

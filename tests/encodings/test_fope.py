@@ -113,9 +113,3 @@ def test_matrices_are_frozen_unless_learnable():
     assert FoPE().frozen == {"sin", "cos"}
     assert FoPE(learnable=True).frozen == frozenset()
     assert set(shapes_of(FoPE(), DIMS)) == {"sin", "cos"}
-
-
-def test_settings_that_cannot_be():
-    for head_dim in (2, 9):
-        with pytest.raises(ValueError, match=rf"head_dim = {head_dim}: it must be even and at least 4"):
-            FoPE().check(dataclasses.replace(DIMS, head_dim=head_dim))

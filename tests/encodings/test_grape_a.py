@@ -7,6 +7,7 @@ import jax
 import numpy as np
 import pytest
 from initial import initial, shapes_of
+from sides import geometry_at
 
 from posenc_jax.encodings import GRAPEA, GRAPEAP, ALiBi, Dims, Geometry, Sequence
 
@@ -32,9 +33,7 @@ def test_slopes_are_gated(random, gate):
         if gate in ("both", "key"):
             rate += softplus(u[h] / np.linalg.norm(u[h]) @ k[0, h, j] / math.sqrt(8))
         want[h, i, j] = -max(q_at[0, i] - k_at[0, j], 0) * softplus(omega[h]) * SLOPES[h] * rate
-    geometry = Geometry(
-        q_at, k_at, np.array([[1, 2, 3]]), np.arange(4)[None], *[np.array([4])] * 2, causal=True, num_heads=2
-    )
+    geometry = geometry_at(q_at, k_at, places=(np.array([[1, 2, 3]]), None), causal=True, num_heads=2)
     for dtype, tolerance in ((np.float64, 1e-9), (np.float32, 2e-5)):
         with jax.enable_x64(dtype == np.float64):
             p = {name: value.astype(dtype) for name, value in params.items()}
@@ -65,11 +64,9 @@ def test_paths_are_summed_from_key_to_query(random, normalized):
     with jax.enable_x64(True):
         params = {"weight": random.normal(size=(5, 2, 4))}
         x, q, k = (random.normal(size=(1, *shape)) for shape in ((6, 5), (2, 6, 8), (2, 6, 8)))
-        tokens = Sequence(positions, np.array([6]), segment_ids=segments)
-        geometry = Geometry.between(tokens, tokens, num_heads=2, causal=True, q_places=slots, k_places=slots)
-        part = dataclasses.replace(
-            geometry, q_places=slots[:, 2:4], q_segments=segments[:, 2:4], q_positions=positions[:, 2:4]
-        )
+        tokens = Sequence(positions, np.array([6]), segment_ids=segments, places=slots)
+        geometry = Geometry.between(tokens, tokens, num_heads=2, causal=True)
+        part = geometry.block(slice(2, 4), slice(None))
 
         @jax.jit
         def program(params, x, q, k):
@@ -108,9 +105,3 @@ def test_initial_projection():
     weight = initial(GRAPEAP(), dataclasses.replace(DIMS, d_model=1024))["weight"]
     assert weight.shape == (1024, 4, 8)
     np.testing.assert_allclose(np.std(weight), 0.5 / 32, rtol=0.02)
-
-
-@pytest.mark.parametrize("size", [0, 3])
-def test_refuses_a_size_without_planes(size):
-    with pytest.raises(ValueError, match=rf"GRAPEAP.size = {size} must be even and at least 2.*experiments have 8"):
-        GRAPEAP(size=size)

@@ -118,9 +118,9 @@ def test_phases_are_sums_over_the_tokens_before(random):
         weight = 30 * random.normal(size=d_model)
         params = {"log_frequencies": random.normal(size=4), "weight": weight, "bias": np.array(2.0)}
         x, q, k = (random.normal(size=(1, *shape)) for shape in ((6, d_model), (2, 6, 8), (2, 6, 8)))
-        tokens = Sequence(np.zeros((1, 6), np.int32), np.array([6]), segment_ids=segments)
-        geometry = Geometry.between(tokens, tokens, num_heads=2, causal=True, q_places=slots, k_places=slots)
-        part = dataclasses.replace(geometry, q_places=slots[:, 2:4], q_segments=segments[:, 2:4])
+        tokens = Sequence(np.zeros((1, 6), np.int32), np.array([6]), segment_ids=segments, places=slots)
+        geometry = Geometry.between(tokens, tokens, num_heads=2, causal=True)
+        part = geometry.block(slice(2, 4), slice(None))
 
         @jax.jit
         def program(params, x, q, k):
@@ -150,23 +150,3 @@ def test_initial_steps():
     np.testing.assert_allclose(np.std(params["weight"]), 0.5 / 64, rtol=0.05)
     omega = GRAPEMContext().token_terms(params, jnp.zeros((1, 1, 4096)), None)
     np.testing.assert_allclose(omega, 1 / (1 + math.exp(6.907255 / 16)), rtol=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("refused", "message"),
-    [
-        (
-            lambda: GRAPEMPlanes(planes=5).check(DIMS),
-            "planes = 5 span 10 dimensions, but head_dim = 8: at most 4 planes fit",
-        ),
-    ],
-)
-def test_refusals(refused, message):
-    with pytest.raises(ValueError, match=message):
-        refused()
-
-
-@pytest.mark.parametrize("encoding", [GRAPEM(), GRAPEMPlanes(), GRAPEMContext()])
-def test_refuses_an_odd_head_dim(encoding):
-    with pytest.raises(ValueError, match="planes of two dimensions, so head_dim = 7 must be even"):
-        encoding.check(dataclasses.replace(DIMS, head_dim=7))

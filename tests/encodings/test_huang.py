@@ -1,10 +1,9 @@
-import dataclasses
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from initial import initial, shapes_of
+from sides import geometry_at
 
 from posenc_jax.encodings.base import Dims, Geometry, Sequence
 from posenc_jax.encodings.huang import Huang
@@ -16,9 +15,8 @@ def test_logits_are_those_of_the_formula(random, known):
     positions = np.array([np.arange(7), [0, 1, 4, 0, 1, 2, 9]])
     table, q, k = random.normal(size=(7, 4)), random.normal(size=(2, 4, 3, 4)), random.normal(size=(2, 4, 7, 4))
     with jax.enable_x64(True):
-        keys = Sequence(positions if known else jnp.asarray(positions), np.full(2, 7))
-        queries = dataclasses.replace(keys, positions=keys.positions[:, 4:])
-        geometry = Geometry.between(queries, keys, num_heads=4)
+        keys = positions if known else jnp.asarray(positions)
+        geometry = geometry_at(keys[:, 4:], keys, num_heads=4)
         got = Huang(3).content_bias({"table": table}, jnp.asarray(q), jnp.asarray(k), geometry, None)
         assert got.dtype == jnp.float64
     for b, h, i, j in np.ndindex(got.shape):

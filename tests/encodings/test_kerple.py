@@ -5,17 +5,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from initial import initial
+from sides import geometry_at
 
-from posenc_jax.encodings.base import Dims, Geometry, Sequence
+from posenc_jax.encodings.base import Dims
 from posenc_jax.encodings.kerple import KERPLE
 
 DIMS = Dims(d_model=16, num_heads=2000, num_kv_heads=2000, head_dim=4, num_layers=1, max_len=16)
 A, P, B = [0.3, 1.7, 0.004], [1.9, 0.002, 2.6], [0.5, 0.25, 1.5]
-
-
-def geometry_of(q_positions, k_positions, causal=False, contiguous=False):
-    sides = (Sequence(p, np.full((len(p),), p.shape[1], np.int32)) for p in (q_positions, k_positions))
-    return Geometry.between(*sides, num_heads=3, causal=causal, contiguous=contiguous)
 
 
 def value(kernel, a, p, b, distance):
@@ -37,7 +33,7 @@ def test_bias_is_the_formula(kernel, causal):
         want[n, h, i, j] = value(kernel, A[h], P[h], B[h], float(abs(q_positions[n, i] - k_positions[n, j])))
     params = {"a": np.array(A), "p": np.array(P)} | ({"b": np.array(B)} if kernel == "nemo" else {})
     small = [p.astype(np.int32) for p in (q_positions, k_positions)]
-    program = jax.jit(lambda params: KERPLE(kernel).bias(params, geometry_of(*small, causal)))
+    program = jax.jit(lambda params: KERPLE(kernel).bias(params, geometry_at(*small, causal=causal)))
     got = program(jax.tree.map(np.float32, params))
     assert got.dtype == jnp.float32
     np.testing.assert_allclose(got, want, rtol=2e-5)
@@ -45,7 +41,9 @@ def test_bias_is_the_formula(kernel, causal):
         np.testing.assert_allclose(program(params), want, rtol=1e-12, atol=1e-14)
         line = np.arange(5)[None]
         whole, parts = (
-            jax.jit(lambda params, c=c: KERPLE(kernel).bias(params, geometry_of(line, line, causal, c)))(params)
+            jax.jit(
+                lambda params, c=c: KERPLE(kernel).bias(params, geometry_at(line, line, causal=causal, contiguous=c))
+            )(params)
             for c in (False, True)
         )
         np.testing.assert_allclose(parts, whole, rtol=1e-14)
@@ -57,7 +55,7 @@ def test_gradients_at_distance_0_and_beyond_the_range(kernel):
     positions = np.arange(3)[None]
     with jax.enable_x64(True):
         params = {"a": np.array(A), "p": np.array(P), "b": np.array(B)}
-        loss = lambda params: KERPLE(kernel).bias(params, geometry_of(positions, positions)).sum()  # noqa: E731
+        loss = lambda params: KERPLE(kernel).bias(params, geometry_at(positions, positions)).sum()  # noqa: E731
         gradient = jax.tree.map(np.asarray, jax.jit(jax.grad(loss))(params))
 
         def total(h, **changed):
@@ -106,8 +104,3 @@ def test_initialisation():
     assert {name: p.tolist() for name, p in nemo.items()} == {
         **{"a": [1.0] * 4, "p": [1.0] * 4, "b": [0.25, 0.0625, 0.015625, 0.00390625]}
     }
-
-
-def test_a_constraint_without_meaning_is_refused():
-    with pytest.raises(ValueError, match=r"constraint = 'softplus' has no meaning for kernel 'nemo'.*leave it out"):
-        KERPLE("nemo", constraint="softplus")

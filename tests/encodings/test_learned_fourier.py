@@ -68,8 +68,3 @@ def test_sizes():
     _, seen = map_slot((Grid(4), LearnedFourier(2)), Sequence.of_length(8))
     params = random_params(LearnedFourier(2))
     assert jax.eval_shape(lambda x: LearnedFourier(2).embed(params, x, seen), np.zeros((1, 8, 6))).shape == (1, 8, 6)
-
-
-def test_what_cannot_be():
-    with pytest.raises(ValueError, match=r"LearnedFourier.features = 7 must be even: half cosines, half sines"):
-        LearnedFourier(features=7)

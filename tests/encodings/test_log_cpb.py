@@ -5,8 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from initial import initial
+from sides import geometry_at
 
-from posenc_jax.encodings.base import Dims, Geometry, Sequence
+from posenc_jax.encodings.base import Dims, Sequence
 from posenc_jax.encodings.grid import Grid
 from posenc_jax.encodings.log_cpb import LogCPB
 from posenc_jax.encodings.slots import geometries
@@ -55,9 +56,8 @@ def test_plain_positions():
     params, encoding, rows = noise(1), LogCPB((9,), width=5), (np.array([[3, 40]]), np.array([[0, 3, 95]]))
     assert encoding.position_axes is None
     assert LogCPB().position_axes == 2
-    sides = (Sequence(p, np.array([p.shape[1]])) for p in rows)
     with jax.enable_x64(True):
-        geometry = Geometry.between(*sides, num_heads=3)
+        geometry = geometry_at(*rows)
         got = np.asarray(jax.jit(lambda p: encoding.bias(p, geometry))(params))
         for i, j in np.ndindex(2, 3):
             want = value(params, (int(rows[0][0, i] - rows[1][0, j]),), (9,), "log2")
@@ -75,15 +75,3 @@ def test_parameters():
     for name in ("weight_0", "weight_1"):
         assert float(params[name].std()) == pytest.approx(0.02, rel=0.1)
     assert not np.array_equal(params["weight_0"][0], params["weight_1"][:, 0])
-
-
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        ({"window": (8, 1)}, r"window = \(8, 1\) must have a number of at least 2 for each axis"),
-        ({"window": ()}, r"window = \(\) must have a number of at least 2 for each axis"),
-    ],
-)
-def test_impossible_settings_are_refused(fields, message):
-    with pytest.raises(ValueError, match=message):
-        LogCPB(**fields)

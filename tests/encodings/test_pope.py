@@ -5,8 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from initial import initial
+from sides import geometry_at
 
-from posenc_jax.encodings import Dims, Geometry, PoPE, attend
+from posenc_jax.encodings import Dims, PoPE, attend
 from posenc_jax.encodings.pope import clipped_phase
 
 
@@ -32,7 +33,7 @@ def test_logits_are_the_papers(random, dtype, kv_heads):
     want /= want.sum(axis=-1, keepdims=True)
     for array in (np.asarray, jnp.asarray):
         with jax.enable_x64(dtype == np.float64):
-            geometry = Geometry(*[array(positions)] * 2, *[np.arange(3)[None]] * 2, *[np.array([3])] * 2, num_heads=4)
+            geometry = geometry_at(array(positions), array(positions), num_heads=4)
             params = ({"delta": delta.astype(dtype)},)
             # Values of three dimensions under queries of six: attention takes its scale from the queries.
             program = jax.jit(lambda p, *qkv, geometry=geometry: attend(*qkv, (PoPE(),), p, geometry))

@@ -212,25 +212,3 @@ def test_every_scaling_is_a_string_and_back():
         assert cls.name == name
         assert cls.citation
         assert any(name in method.spec for method in cls.methods)
-    with pytest.raises(
-        ValueError, match=r"unknown value of RoPE.scaling 'yarm': did you mean 'yarn'\? \(it takes linear"
-    ):
-        parse("rope(scaling=yarm(8))")
-
-
-def test_settings_that_cannot_be():
-    with pytest.raises(
-        ValueError, match=r"LongRoPE.long_factors = \(\) must be positive numbers, one per rotated plane"
-    ):
-        LongRoPE((1,), (), original_length=10)
-    with pytest.raises(ValueError, match=r"LongRoPE.short_factors = \(1.0, 0.0\) must be positive"):
-        LongRoPE((1, 0), (1, 1), original_length=10)
-    with pytest.raises(ValueError, match=r"low_freq_factor = 4.0 must be positive and below high_freq_factor = 4.0"):
-        Llama3(low_freq_factor=4)
-    with pytest.raises(
-        ValueError, match=r"LongRoPE.short_factors has 4 factors, but RoPE turns 3 planes \(6 dimensions\)"
-    ):
-        RoPE(scaling=LONG, rotary_dim=6).check(DIMS)
-    for scaling in (NTK(2), DYNAMIC):
-        with pytest.raises(ValueError, match=r"d = 2 rotated dimensions: rotate at least 4, or use linear"):
-            RoPE(scaling=scaling, rotary_dim=2).check(DIMS)

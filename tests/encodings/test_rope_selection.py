@@ -2,9 +2,8 @@ import math
 
 import jax
 import numpy as np
-import pytest
 
-from posenc_jax.encodings import DynamicNTK, HoPE, LongRoPE, PRoPE, Resonance, RoPE, YaRN, vaswani_frequencies
+from posenc_jax.encodings import HoPE, LongRoPE, PRoPE, Resonance, RoPE, YaRN, vaswani_frequencies
 
 
 def test_p_rope_keeps_the_highest_frequencies_of_the_full_dimension():
@@ -72,11 +71,3 @@ def test_resonance_repeats_itself_at_any_position():
     plain = jax.jit(lambda p: RoPE().encode_queries({}, x, p, None))
     moved = np.array([[126, 127, 131]], np.int32)
     assert np.abs(plain(moved) - plain(moved - 126))[..., :4].max() > 0.1
-
-
-def test_settings_that_cannot_be():
-    for fraction in (-0.1, 1.5):
-        with pytest.raises(ValueError, match=rf"PRoPE.fraction = {fraction} must lie in 0 .. 1: the part of the freq"):
-            PRoPE(fraction)
-    with pytest.raises(ValueError, match=r"changes its frequencies with every length, .*: use ntk or yarn"):
-        Resonance(DynamicNTK(2, 10))

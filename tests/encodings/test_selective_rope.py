@@ -86,10 +86,3 @@ def test_initialisation():
             return got, attend(q, k, v, like, ({},) * len(like), geometry)
 
         np.testing.assert_allclose(*both(params, x), atol=1e-3)
-
-
-def test_refusals():
-    with pytest.raises(ValueError, match="planes of two dimensions, but head_dim = 3 is odd: make it even"):
-        SelectiveRoPE().check(Dims(6, 2, 2, 3, 1, 16))
-    with pytest.raises(ValueError, match="d_model = 9 in num_heads = 2 parts: d_model must be a multiple of num_heads"):
-        SelectiveRoPE().check(Dims(9, 2, 2, 4, 1, 16))

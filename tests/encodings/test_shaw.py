@@ -3,9 +3,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from initial import initial, shapes_of
+from sides import geometry_at
 
 from posenc_jax.encodings.attention import attend
-from posenc_jax.encodings.base import Dims, Geometry, Sequence
+from posenc_jax.encodings.base import Dims, Geometry
 from posenc_jax.encodings.shaw import Shaw, clipped_distances
 
 DIMS = Dims(d_model=16, num_heads=4, num_kv_heads=2, head_dim=4, num_layers=1, max_len=16)
@@ -41,15 +42,8 @@ def test_attention_is_the_papers(random, values, causal, known):
         k_places = np.arange(7)[None]
         if not known:
             k_positions, k_places = jnp.asarray(k_positions), jnp.asarray(k_places)
-        length = np.array([7, 7])
-        geometry = Geometry.between(
-            Sequence(k_positions[:, 4:], length),
-            Sequence(k_positions, length),
-            num_heads=4,
-            causal=causal,
-            q_places=k_places[:, 4:],
-            k_places=k_places,
-        )
+        places = k_places[:, 4:], k_places
+        geometry = geometry_at(k_positions[:, 4:], k_positions, places=places, num_heads=4, causal=causal)
         got = attend(*map(jnp.asarray, (q, k, v)), (encoding,), (params,), geometry)
         assert got.dtype == jnp.float64
     masked = [[causal and j > i for j in range(7)] for i in range(4, 7)]

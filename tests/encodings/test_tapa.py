@@ -4,16 +4,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from sides import geometry_at
 
-from posenc_jax.encodings import TAPA, Dims, Geometry
+from posenc_jax.encodings import TAPA
 
 Q_AT, K_AT = np.array([[2, 9], [0, 40]], np.int32), np.array([[0, 2, 9], [0, 7, 40]], np.int32)
 
 
 def geometry(array, q_at=Q_AT, k_at=K_AT):
-    return Geometry(
-        array(q_at), array(k_at), np.arange(2)[None], np.arange(3)[None], *[np.array([3, 3])] * 2, num_heads=2
-    )
+    return geometry_at(array(q_at), array(k_at), num_heads=2)
 
 
 @pytest.mark.parametrize("phase", ["quadratic", "linear"])
@@ -47,17 +46,3 @@ def test_gradient_of_positions_is_finite_at_distance_zero(random):
     gradient = jax.grad(lambda p: TAPA().score({}, q, k, geometry(jnp.asarray, Q_AT, p), None).sum())(k_at)
     assert np.isfinite(gradient).all()
     assert gradient.any()
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"theta": 1}, "TAPA.theta = 1.0 must lie between 0 and 1: the paper has 0.5"),
-        ({"theta": 0.3}, "theta = 0.3 of head_dim = 8 is 2.4 dimensions: it must be a whole number"),
-        ({"theta": 1e-9}, "of head_dim = 8 is 8e-09 dimensions"),
-    ],
-)
-def test_refusals(settings, message):
-    dims = Dims(d_model=32, num_heads=4, num_kv_heads=2, head_dim=8, num_layers=1, max_len=16)
-    with pytest.raises(ValueError, match=message):
-        TAPA(**settings).check(dims)

@@ -3,8 +3,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from initial import initial
+from sides import geometry_at
 
-from posenc_jax.encodings.base import Dims, Geometry, Sequence
+from posenc_jax.encodings.base import Dims
 from posenc_jax.encodings.transformer_xl import TransformerXL, sinusoid_products
 
 DIMS = Dims(d_model=12, num_heads=2, num_kv_heads=2, head_dim=4, num_layers=1, max_len=16)
@@ -41,10 +42,7 @@ def test_logits_are_the_papers(random, causal, base):
     want = paper(params, q, k, q_positions, k_positions, base)
 
     def terms(params, q, k, q_positions, k_positions):
-        length = np.array([7, 7])
-        geometry = Geometry.between(
-            Sequence(q_positions, length), Sequence(k_positions, length), num_heads=2, causal=causal
-        )
+        geometry = geometry_at(q_positions, k_positions, num_heads=2, causal=causal)
         return encoding.content_bias(params, q, k, geometry, None)
 
     def known(params, q, k, *positions):
@@ -83,8 +81,3 @@ def test_initialisation():
     for p in params.values():
         assert p.dtype == jnp.float32
         assert 0.017 < float(p.std()) < 0.023
-
-
-def test_refusals():
-    with pytest.raises(ValueError, match="splits d_model = 13 into sines and cosines: use an even d_model"):
-        TransformerXL().check(Dims(13, 1, 1, 13, 1, 16))

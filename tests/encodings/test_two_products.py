@@ -6,8 +6,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from sides import geometry_at
 
-from posenc_jax.encodings import Dims, Geometry, LogScaling, ReRoPE, RoPE, SelfExtend, Sequence, String, attend
+from posenc_jax.encodings import LogScaling, ReRoPE, RoPE, SelfExtend, String, attend
 
 POSITIONS = np.array([[0, 1, 2, 3, 4, 5, 6, 7, 8], [0, 1, 4, 5, 6, 13, 14, 30, 31]], np.int32)
 
@@ -53,15 +54,8 @@ CASES = {
 
 def geometry_of(positions, array=np.asarray):
     """Queries are the last four tokens."""
-    slots, length = array(np.arange(9)[None]), np.array([9, 9])
-    return Geometry.between(
-        Sequence(array(positions)[:, 5:], length),
-        Sequence(array(positions), length),
-        num_heads=2,
-        causal=True,
-        q_places=slots[:, 5:],
-        k_places=slots,
-    )
+    keys, places = array(positions), array(np.arange(9)[None])
+    return geometry_at(keys[:, 5:], keys, places=(places[:, 5:], places), num_heads=2, causal=True)
 
 
 @pytest.mark.parametrize("distance", CASES)
@@ -116,21 +110,3 @@ def test_queries_reach_the_score_scaled_by_log_n(random):
     want = of_score(scaled)
     np.testing.assert_allclose(jax.jit(lambda q: attend(q, k, v, slot, ({}, {}), geometry))(q), want, atol=1e-6)
     assert np.abs(of_score(q) - want).max() > 0.01
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        (lambda: String(training_length=100), r"window = 128 must lie in 0 \.\. 33, the shift.*a larger shift"),
-    ],
-)
-def test_refusals(settings, message):
-    with pytest.raises(ValueError, match=message):
-        settings()
-
-
-@pytest.mark.parametrize("encoding", [ReRoPE(), SelfExtend(), String()])
-def test_refuses_what_the_rotation_refuses(encoding):
-    dims = Dims(d_model=14, num_heads=2, num_kv_heads=2, head_dim=7, num_layers=1, max_len=16)
-    with pytest.raises(ValueError, match="planes of two dimensions"):
-        encoding.check(dims)

@@ -53,10 +53,4 @@ def test_factors_stay_finite_as_far_as_check_allows():
     XPos().check(dims(farthest))
     key = XPos().encode_keys({}, np.ones((1, 1, 1, 64), np.float32), np.array([[farthest]]), None)
     assert 1e30 < np.abs(key).max() < np.inf
-    with pytest.raises(
-        ValueError, match=r"by 3.5 per 512 positions .* overflows float32 within max_len = 40000: set center = 20000"
-    ):
-        XPos().check(dims(40000))
     XPos(center=20000).check(dims(40000))
-    with pytest.raises(ValueError, match="head_dim = 7 must be even"):
-        XPos().check(dims(8, 7))

@@ -136,23 +136,3 @@ def test_a_ramp_that_ends_before_the_first_plane_divides_all_frequencies():
     np.testing.assert_allclose(YaRN(**fields, ramp_space="rotations").frequencies(1e4, 64), plain / 4, rtol=1e-14)
     assert set(authors_ramp(32, 2, 1e4, 64, 8)) == {0}  # keeps all
     np.testing.assert_allclose(YaRN(4, 10**6).frequencies(2.0, 64), rotary(2.0, 64), rtol=1e-14)
-
-
-def test_settings_that_cannot_be():
-    for fields in (
-        {"mscale": 1},
-        {"mscale_all_dim": 1},
-        {"mscale": 1, "mscale_all_dim": 1, "attention_factor": 1},
-    ):
-        with pytest.raises(ValueError, match=r"are two rules for one magnitude, or half of one: give both mscales"):
-            YaRN(8, 4096, **fields)
-    with pytest.raises(ValueError, match=r"mscale = -1.0 and mscale_all_dim = 1.0 must not be below 0"):
-        YaRN(8, 4096, mscale=-1, mscale_all_dim=1)
-    with pytest.raises(
-        ValueError, match=r"beta_slow = 32.0 must be positive and below beta_fast = 32.0: the paper has 1"
-    ):
-        YaRN(8, 4096, beta_slow=32)
-    with pytest.raises(ValueError, match=r"RoPE.base = 1.0: use one above 1"):
-        YaRN(8, 4096).frequencies(1.0, 8)
-    with pytest.raises(ValueError, match=r"d = 2 rotated dimensions"):
-        NTKByParts(8, 4096, form="code").frequencies(1e4, 2)

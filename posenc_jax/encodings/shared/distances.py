@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import math
 from collections.abc import Callable
@@ -19,8 +18,7 @@ BLOCK = 2**22
 
 def relative_on_device(geometry: Geometry) -> Array:
     """`Geometry.relative` of device arrays: the difference of host arrays would put a Q x K constant into a program."""
-    q_positions, k_positions = jnp.asarray(geometry.q_positions), jnp.asarray(geometry.k_positions)
-    return dataclasses.replace(geometry, q_positions=q_positions, k_positions=k_positions).relative
+    return geometry.at(jnp.asarray(geometry.q_positions), jnp.asarray(geometry.k_positions)).relative
 
 
 def toeplitz(values: Array, num_queries: int, num_keys: int) -> Array:

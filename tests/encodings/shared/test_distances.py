@@ -5,8 +5,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from sides import geometry_at
 
-from posenc_jax.encodings.base import Geometry, Sequence
+from posenc_jax.encodings.base import Geometry
 from posenc_jax.encodings.shared import distances
 from posenc_jax.encodings.shared.distances import by_distance, init_perceptron, perceptron, row_blocks, toeplitz
 
@@ -20,11 +21,6 @@ def test_toeplitz():
     want = [[[v[j - i + 2] for j in range(4)] for i in range(3)] for v in values]
     np.testing.assert_array_equal(toeplitz(jnp.asarray(values), 3, 4), want)
     np.testing.assert_array_equal(toeplitz(jnp.asarray(values), 1, 6)[:, 0], values)
-
-
-def geometry_of(q_positions, k_positions, contiguous=False):
-    sides = (Sequence(p, np.full((len(p),), p.shape[1], np.int32)) for p in (q_positions, k_positions))
-    return Geometry.between(*sides, num_heads=2, contiguous=contiguous)
 
 
 @pytest.mark.parametrize("width", [1, 3])
@@ -43,16 +39,16 @@ def test_every_form_is_the_function_of_every_pair(width, monkeypatch):
             d = int(k_positions[b, j] - q_positions[b, i])
             assert got[b, :, i, j].tolist() == [d * d, 10 - d]
 
-    line = jax.jit(lambda: by_distance(function, geometry_of(q_positions, k_positions, True), width))()
+    line = jax.jit(lambda: by_distance(function, geometry_at(q_positions, k_positions, contiguous=True), width))()
     check(line, q_positions, k_positions)
     assert seen == [(1, 7)]  # contiguous: 3 + 5 - 1 distances
     rows = np.array([[0, 2, 9], [4, 4, 7]]), np.array([[0, 1, 2, 3, 4], [9, 2, 0, 0, 7]])
     seen.clear()
-    check(jax.jit(lambda: by_distance(function, geometry_of(*rows), width))(), *rows)
+    check(jax.jit(lambda: by_distance(function, geometry_at(*rows), width))(), *rows)
     distinct = {int(k - q) for q_row, k_row in zip(*rows) for q in q_row for k in k_row}
     assert seen == [(2, 15) if width == 1 else (1, len(distinct))]
     seen.clear()
-    check(jax.jit(lambda q, k: by_distance(function, geometry_of(q, k), width))(*rows), *rows)
+    check(jax.jit(lambda q, k: by_distance(function, geometry_at(q, k), width))(*rows), *rows)
     assert max(math.prod(shape) for shape in seen) <= (30 if width == 1 else 20)
 
 
@@ -74,7 +70,10 @@ def test_blocks_of_queries_have_the_gradient_of_the_whole(monkeypatch):
 
 def test_positions_of_several_axes():
     positions = np.array([[[0, 0], [0, 3], [2, 1]]])
-    for geometry in (geometry_of(positions, positions, True), geometry_of(jnp.asarray(positions), positions)):
+    for geometry in (
+        geometry_at(positions, positions, contiguous=True),
+        geometry_at(jnp.asarray(positions), positions),
+    ):
         got = by_distance(lambda x: jnp.swapaxes(jnp.asarray(x), 1, 2), geometry, 4)
         for i, j in np.ndindex(3, 3):
             assert got[0, :, i, j].tolist() == (positions[0, j] - positions[0, i]).tolist()

@@ -1,5 +1,3 @@
-import dataclasses
-
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -10,11 +8,8 @@ from posenc_jax.encodings.shared.token_order import TokenOrder, at_queries
 
 
 def of_rows(order, queries):
-    tokens = Sequence(order[None], np.full((1,), KEYS, np.int32), segment_ids=SEGMENTS[:, order])
-    return dataclasses.replace(
-        Geometry.between(tokens, tokens, num_heads=1, causal=True, q_places=order[None], k_places=order[None]),
-        q_places=queries[None],
-    )
+    keys = Sequence(order[None], np.full((1,), KEYS), segment_ids=SEGMENTS[:, order], places=order[None])
+    return Geometry.between(Sequence(queries[None], keys.length, places=queries[None]), keys, num_heads=1, causal=True)
 
 
 @pytest.mark.parametrize("order", [np.arange(KEYS), SHUFFLED], ids=["in order", "shuffled"])
@@ -40,9 +35,7 @@ def test_sums_and_convolutions_run_along_segments(order):
 @pytest.mark.parametrize("known", [True, False])
 def test_queries_find_their_own_tokens(known):
     queries = np.array([7, 2, 3])
-    geometry = of_rows(SHUFFLED, queries)
-    if not known:
-        geometry = dataclasses.replace(geometry, q_places=jnp.asarray(queries)[None])
+    geometry = of_rows(SHUFFLED, queries if known else jnp.asarray(queries))
     x = noise(ROWS, KEYS, 2)
     np.testing.assert_array_equal(at_queries(x[:, SHUFFLED], geometry), x[:, queries].astype(np.float32))
     places = TokenOrder.of_keys(geometry).of_queries(geometry)
