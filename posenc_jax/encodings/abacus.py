@@ -65,11 +65,9 @@ class Abacus(PositionalEncoding):
     limits = limited(max_offset=at_least(0, ": the paper has 99, 0 is none"))
 
     def check_fields(self) -> None:
-        """Refuses no digits."""
         check_ids("Abacus.digits", self.digits, "the ids of '0' to '9'")
 
     def check(self, dims: Dims) -> None:
-        """Refuses digits that the vocabulary lacks."""
         check_reading("Abacus.digits", self.digits, dims)
 
     def mapped_max_len(self, max_len: int) -> int:
@@ -77,7 +75,6 @@ class Abacus(PositionalEncoding):
         return max_len + 1 + self.max_offset
 
     def map_positions(self, sequence: Sequence, *, key: Key | None, train: bool) -> Array:
-        """``[B, S]`` int32."""
         check_tokens("Abacus", sequence)
 
         def indices(whole: Sequence) -> Array:

@@ -91,7 +91,6 @@ class ALiBi(PositionalEncoding):
         return self.past_offset == 0
 
     def check_fields(self) -> None:
-        """Refuses an offset that would bring the nearest past key closer than the token itself."""
         if not 0 <= self.past_offset <= 1:
             raise ValueError(
                 f"ALiBi.past_offset = {self.past_offset} must lie in 0 .. 1, or the nearest past key would be closer "
@@ -103,7 +102,6 @@ class ALiBi(PositionalEncoding):
         return {"log_slopes": jnp.asarray(np.log(alibi_slopes(dims.num_heads)), jnp.float32)} if self.learned else {}
 
     def bias(self, params: Params, geometry: Geometry) -> Array:
-        """``[#B, H, Q, K]``, see `alibi_bias`."""
         return alibi_bias(relative_on_device(geometry), self._slopes(params, geometry), self.past_offset)
 
     @property

@@ -10,10 +10,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Dims, Key, Params, PositionalEncoding, at_least_float32
+from posenc_jax.encodings.base import Array, Dims, Key, Params, at_least_float32
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.phase import sincos, vaswani_frequencies
-from posenc_jax.encodings.shared.rotation import Layout, turn
+from posenc_jax.encodings.shared.rotation import Layout, Rotary, check_planes, turn
 from posenc_jax.encodings.value import above, at_least, limited
 
 
@@ -31,7 +31,7 @@ def turn_by_axes(x: Array, positions: Array, axes: np.ndarray, frequencies: np.n
 
 
 @dataclasses.dataclass(frozen=True)
-class AxialRoPE(PositionalEncoding):
+class AxialRoPE(Rotary):
     """RoPE over the axes of an image or a film: each axis turns planes of its own::
 
         plane k of axis a turns by p_a base^(-k / n),   k = 0 .. n-1,   n = D / (2 axes)
@@ -61,16 +61,10 @@ class AxialRoPE(PositionalEncoding):
 
     @property
     def position_axes(self) -> int:  # type: ignore[override]
-        """``axes``."""
         return self.axes
 
     def check(self, dims: Dims) -> None:
-        """Refuses planes that the axes cannot share evenly."""
-        if dims.head_dim % (2 * self.axes):
-            raise ValueError(
-                f"AxialRoPE shares planes of two dimensions evenly among axes = {self.axes}, so head_dim = "
-                f"{dims.head_dim} must be a multiple of {2 * self.axes}"
-            )
+        check_planes(self, dims, 2 * self.axes)
 
     def frequencies_for(self, dims: Dims, length: int | None = None) -> np.ndarray:
         """``[head_dim/2]``, the last axis first, as its planes."""
@@ -79,19 +73,14 @@ class AxialRoPE(PositionalEncoding):
     def _frequencies(self, head_dim: int) -> np.ndarray:
         return np.tile(vaswani_frequencies(head_dim // self.axes, self.base), self.axes)
 
-    def encode_queries(self, params: Params, q: Array, positions: Array, length: Array) -> Array:
-        """``[B, H, S, D]``, rotated by ``positions [#B, S, axes]``."""
-        head_dim = q.shape[-1]
+    def rotated(self, params: Params, x: Array, positions: Array, length: Array) -> Array:
+        head_dim = x.shape[-1]
         axes = np.repeat(np.arange(self.axes)[::-1], head_dim // self.axes // 2)
-        return turn_by_axes(q, positions, axes, self._frequencies(head_dim), self.layout)
-
-    def encode_keys(self, params: Params, k: Array, positions: Array, length: Array) -> Array:
-        """``[B, Hkv, S, D]``, rotated by ``positions [#B, S, axes]``."""
-        return self.encode_queries(params, k, positions, length)
+        return turn_by_axes(x, positions, axes, self._frequencies(head_dim), self.layout)
 
 
 @dataclasses.dataclass(frozen=True)
-class MixedRoPE(PositionalEncoding):
+class MixedRoPE(Rotary):
     """RoPE over two axes whose planes turn by both, with learned frequencies::
 
         plane k of head h turns by p_x f_x(h, k) + p_y f_y(h, k)
@@ -124,15 +113,9 @@ class MixedRoPE(PositionalEncoding):
     limits = limited(base=above(0, ": the authors' code has 10.0"))
 
     def check(self, dims: Dims) -> None:
-        """Refuses planes that do not make two equal halves."""
-        if dims.head_dim % 4:
-            raise ValueError(
-                f"MixedRoPE has planes of two dimensions in two perpendicular directions, so head_dim = "
-                f"{dims.head_dim} must be a multiple of 4"
-            )
+        check_planes(self, dims, 4)
 
     def init(self, key: Key, dims: Dims) -> Params:
-        """Perpendicular pairs in a random direction per head."""
         magnitude = vaswani_frequencies(dims.head_dim // 2, self.base)
         angle = jax.random.uniform(key, (dims.num_kv_heads, 1), jnp.float32, maxval=2 * math.pi)
         both = jnp.concatenate([angle, angle + math.pi / 2], axis=1)
@@ -140,22 +123,17 @@ class MixedRoPE(PositionalEncoding):
         magnitude = np.tile(magnitude, 2)[None, None].astype(np.float32)
         return {"frequencies": jnp.stack([jnp.cos(both), jnp.sin(both)]) * magnitude}
 
-    def encode_queries(self, params: Params, q: Array, positions: Array, length: Array) -> Array:
-        """``[B, H, S, D]``, rotated by ``positions [#B, S, 2]``."""
+    def rotated(self, params: Params, x: Array, positions: Array, length: Array) -> Array:
         frequencies = jnp.asarray(params["frequencies"])
-        dtype = at_least_float32(q, frequencies)
-        frequencies = jnp.repeat(frequencies.astype(dtype), q.shape[1] // frequencies.shape[1], axis=1)
+        dtype = at_least_float32(x, frequencies)
+        frequencies = jnp.repeat(frequencies.astype(dtype), x.shape[1] // frequencies.shape[1], axis=1)
         row, column = (jnp.asarray(positions)[..., axis].astype(dtype)[:, None, :, None] for axis in range(2))
         angles = column * frequencies[0][None, :, None] + row * frequencies[1][None, :, None]
-        return turn(q, jnp.sin(angles), jnp.cos(angles), self.layout)
-
-    def encode_keys(self, params: Params, k: Array, positions: Array, length: Array) -> Array:
-        """``[B, Hkv, S, D]``, rotated by ``positions [#B, S, 2]``."""
-        return self.encode_queries(params, k, positions, length)
+        return turn(x, jnp.sin(angles), jnp.cos(angles), self.layout)
 
 
 @dataclasses.dataclass(frozen=True)
-class MRoPE(PositionalEncoding):
+class MRoPE(Rotary):
     """Multimodal RoPE: the planes of one RoPE, dealt out to time, height and width::
 
         plane k turns by p_a(k) base^(-2k/D),   a(k) the axis of plane k
@@ -198,12 +176,10 @@ class MRoPE(PositionalEncoding):
     limits = limited(base=above(0, ": Qwen2-VL has 1e6"))
 
     def check_fields(self) -> None:
-        """Refuses negative sections."""
         if self.sections is not None and min(self.sections) < 0:
             raise ValueError(f"MRoPE.sections = {self.sections} must be numbers of planes: Qwen2-VL has (16, 24, 24)")
 
     def check(self, dims: Dims) -> None:
-        """Refuses sections that do not make up the planes of a head."""
         self.axes(dims.head_dim)
 
     def frequencies_for(self, dims: Dims, length: int | None = None) -> np.ndarray:
@@ -244,11 +220,6 @@ class MRoPE(PositionalEncoding):
         axes[2 : 3 * sections[2] : 3] = 2
         return axes
 
-    def encode_queries(self, params: Params, q: Array, positions: Array, length: Array) -> Array:
-        """``[B, H, S, D]``, rotated by ``positions [#B, S, 3]``."""
-        head_dim = q.shape[-1]
-        return turn_by_axes(q, positions, self.axes(head_dim), vaswani_frequencies(head_dim, self.base), self.layout)
-
-    def encode_keys(self, params: Params, k: Array, positions: Array, length: Array) -> Array:
-        """``[B, Hkv, S, D]``, rotated by ``positions [#B, S, 3]``."""
-        return self.encode_queries(params, k, positions, length)
+    def rotated(self, params: Params, x: Array, positions: Array, length: Array) -> Array:
+        head_dim = x.shape[-1]
+        return turn_by_axes(x, positions, self.axes(head_dim), vaswani_frequencies(head_dim, self.base), self.layout)

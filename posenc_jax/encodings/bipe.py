@@ -29,11 +29,9 @@ class _BySeparators(PositionalEncoding):
     position_axes = "any"
 
     def check_fields(self) -> None:
-        """Refuses no separators."""
         check_ids(f"{type(self).__name__}.separators", self.separators, "the ids of '.' and of the end of a line")
 
     def check(self, dims: Dims) -> None:
-        """Refuses separators that the vocabulary lacks."""
         check_reading(f"{type(self).__name__}.separators", self.separators, dims)
 
 
@@ -66,7 +64,6 @@ class WithinSegment(_BySeparators):
         return max_len if self.max_length is None else min(max_len, self.max_length)
 
     def map_positions(self, sequence: Sequence, *, key: Key | None, train: bool) -> Array:
-        """``[B, S]`` int32."""
         check_tokens("WithinSegment", sequence)
 
         def indices(whole: Sequence) -> Array:
@@ -114,7 +111,6 @@ class SegmentIndex(_BySeparators):
     )
 
     def map_positions(self, sequence: Sequence, *, key: Key | None, train: bool) -> Array:
-        """``[B, S]`` int32."""
         check_tokens("SegmentIndex", sequence)
 
         def counts(whole: Sequence) -> Array:

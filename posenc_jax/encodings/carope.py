@@ -21,7 +21,7 @@ from posenc_jax.encodings.base import (
 )
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.accumulated_phase import phase_scores
-from posenc_jax.encodings.shared.rotation import Layout
+from posenc_jax.encodings.shared.rotation import Layout, check_planes
 from posenc_jax.encodings.shared.token_order import TokenOrder
 from posenc_jax.encodings.value import above, limited
 
@@ -64,12 +64,7 @@ class CARoPE(PositionalEncoding):
     limits = limited(base=above(1, ", for frequencies below 1: the paper has 10000"))
 
     def check(self, dims: Dims) -> None:
-        """Refuses a head_dim that is odd or 2."""
-        if dims.head_dim % 2 or dims.head_dim < 4:
-            raise ValueError(
-                f"CARoPE turns planes of two dimensions, all but the first by tokens' frequencies, but head_dim = "
-                f"{dims.head_dim}: make it even and at least 4"
-            )
+        check_planes(self, dims, least=4)  # tokens' frequencies turn all but the first
 
     def init(self, key: Key, dims: Dims) -> Params:
         """``weight``: zeros ``[d_model, H]``; ``bias``: ``[H]``, the inverse of f at ``base^(-2/D)``."""
@@ -88,7 +83,6 @@ class CARoPE(PositionalEncoding):
         return -jnp.log1p(jax.nn.softplus(product + bias[None, None]))
 
     def score(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Terms) -> Array:
-        """``[B, H, Q, K]``."""
         order = TokenOrder.of_keys(geometry)
         dtype = at_least_float32(q, k)
         exponents = np.arange(q.shape[-1] // 2, dtype=dtype)

@@ -74,7 +74,6 @@ class CoPE(PositionalEncoding):
     )
 
     def init(self, key: Key, dims: Dims) -> Params:
-        """``table [num_positions, D]``."""
         return {"table": jnp.zeros((self.num_positions, dims.head_dim), jnp.float32)}
 
     def content_bias(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Terms) -> Array:

@@ -80,7 +80,6 @@ class DAPE(PositionalEncoding):
         return self.kernel_size == 1
 
     def check_fields(self) -> None:
-        """Refuses an even or empty neighbourhood."""
         if self.kernel_size < 1 or self.kernel_size % 2 == 0:
             raise ValueError(
                 f"DAPE.kernel_size = {self.kernel_size} must be odd and at least 1, a key and as many on either side: "

@@ -119,7 +119,6 @@ class DeBERTa(PositionalEncoding):
     limits = limited(max_distance=at_least(1, ", or all keys look alike: the paper has 512"))
 
     def check_fields(self) -> None:
-        """Refuses sizes for which the rows are undefined."""
         if self.version == "v2":
             try:
                 log_bucket_rows(self.num_buckets, self.max_distance)
@@ -137,7 +136,6 @@ class DeBERTa(PositionalEncoding):
         return (3 if self.terms == "both" else 2) ** -0.5
 
     def init(self, key: Key, dims: Dims) -> Params:
-        """See the class."""
         heads = (dims.num_heads, dims.head_dim)
 
         def normal(index: int, *shape: int) -> Array:

@@ -70,14 +70,12 @@ class DynamicBias(PositionalEncoding):
         return (f"weight_{self.depth}", 1), (f"bias_{self.depth}", 0)
 
     def check(self, dims: Dims) -> None:
-        """Refuses models too narrow for a hidden unit."""
         if dims.d_model < 4:
             raise ValueError(
                 f"DynamicBias has d_model // 4 hidden units, and d_model = {dims.d_model}: use a model of at least 4"
             )
 
     def init(self, key: Key, dims: Dims) -> Params:
-        """The perceptron."""
         return init_perceptron(key, (1, *(dims.d_model // 4,) * self.depth, dims.num_heads))
 
     def bias(self, params: Params, geometry: Geometry) -> Array:

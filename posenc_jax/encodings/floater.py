@@ -80,7 +80,6 @@ class FLOATER(PositionalEncoding):
     )
 
     def check(self, dims: Dims) -> None:
-        """Refuses a model with more positions than are solved."""
         if dims.max_len > self.max_len:
             raise ValueError(
                 f"FLOATER.max_len = {self.max_len}, but {dims.max_len} positions occur: raise max_len to {dims.max_len}"
@@ -109,11 +108,9 @@ class FLOATER(PositionalEncoding):
         return params | {"own": geometry.own_heads(jnp.arange(params["start"].shape[1]))}
 
     def encode_queries(self, params: Params, q: Array, positions: Array, length: Array) -> Array:
-        """``[B, H, S, D]``, with the vectors added."""
         return self._add(params, q, positions, _QUERY)
 
     def encode_keys(self, params: Params, k: Array, positions: Array, length: Array) -> Array:
-        """``[B, Hkv, S, D]``, with the vectors added."""
         return self._add(params, k, positions, _KEY)
 
     def value_term(self, params: Params, weights: Array, geometry: Geometry) -> Array:

@@ -10,15 +10,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Dims, Key, Params, PositionalEncoding, at_least_float32
+from posenc_jax.encodings.base import Array, Dims, Key, Params, at_least_float32
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.phase import sincos, vaswani_frequencies
-from posenc_jax.encodings.shared.rotation import turn
+from posenc_jax.encodings.shared.rotation import Rotary, check_planes, turn
 from posenc_jax.encodings.value import above, at_least, limited
 
 
 @dataclasses.dataclass(frozen=True)
-class FoPE(PositionalEncoding):
+class FoPE(Rotary):
     """Queries and keys turned as by RoPE, with a Fourier series for each plane in place of one sine and cosine::
 
         sin_hk(p) = sum_j S_hjk sin(p theta_j),   cos_hk(p) = sum_j C_hjk cos(p theta_j)
@@ -76,12 +76,7 @@ class FoPE(PositionalEncoding):
         return frozenset() if self.learnable else frozenset({"sin", "cos"})
 
     def check(self, dims: Dims) -> None:
-        """Refuses an odd head_dim and one below 4."""
-        if dims.head_dim % 2 or dims.head_dim < 4:
-            raise ValueError(
-                f"FoPE turns head_dim // 4 planes of two dimensions, but head_dim = {dims.head_dim}: it must be even "
-                "and at least 4"
-            )
+        check_planes(self, dims, least=4)
 
     def frequencies_for(self, dims: Dims, length: int | None = None) -> np.ndarray:
         """``[F]``: those that complete a turn within the original length."""
@@ -106,15 +101,8 @@ class FoPE(PositionalEncoding):
             for name, k in zip(("sin", "cos"), jax.random.split(key), strict=True)
         }
 
-    def encode_queries(self, params: Params, q: Array, positions: Array, length: Array) -> Array:
-        """``[B, H, S, D]``, each head by the matrices of its key head."""
-        return self._encode(params, q, positions)
-
-    def encode_keys(self, params: Params, k: Array, positions: Array, length: Array) -> Array:
-        """``[B, Hkv, S, D]``."""
-        return self._encode(params, k, positions)
-
-    def _encode(self, params: Params, x: Array, positions: Array) -> Array:
+    def rotated(self, params: Params, x: Array, positions: Array, length: Array) -> Array:
+        """``[B, heads, S, D]``, each head by the matrices of its key head."""
         dtype = at_least_float32(x)
         sin, cos = sincos(positions, self._kept(x.shape[-1]), dtype)
 

@@ -81,7 +81,6 @@ class LowSideLobes(FrequencyDesign):
     )
 
     def check_fields(self) -> None:
-        """Refuses a length that no search was made for."""
         if self.length not in LENGTHS:
             raise ValueError(
                 f"LowSideLobes.length = {self.length} is not one of {', '.join(map(str, LENGTHS))}, for which numbers "

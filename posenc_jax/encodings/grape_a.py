@@ -47,7 +47,6 @@ class GRAPEA(PositionalEncoding):
     head_axes = (("omega", 0), ("query", 0), ("key", 0))
 
     def init(self, key: Key, dims: Dims) -> Params:
-        """See the class."""
         params = {"omega": jnp.full((dims.num_heads,), math.log(math.expm1(1.0)), jnp.float32)}
         for index, side in enumerate(("query", "key")):
             if self.gate in ("both", side):
@@ -57,7 +56,6 @@ class GRAPEA(PositionalEncoding):
         return params
 
     def content_bias(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Terms) -> Array:
-        """``[B, H, Q, K]``, see the class."""
         dtype = at_least_float32(q, k)
         rate: Array | float = 0.0
         for side, x in (("query", q), ("key", k)):

@@ -57,7 +57,6 @@ class GRAPEAP(PositionalEncoding):
     breaks = frozenset({"blocks"})  # the sum needs all tokens between query and key
 
     def check_fields(self) -> None:
-        """Refuses a size that does not make planes."""
         if self.size < 2 or self.size % 2:
             raise ValueError(
                 f"GRAPEAP.size = {self.size} must be even and at least 2, as planes of two dimensions turn: the "
@@ -65,7 +64,6 @@ class GRAPEAP(PositionalEncoding):
             )
 
     def init(self, key: Key, dims: Dims) -> Params:
-        """``weight``: ``[d_model, H, P]``."""
         shape = (dims.d_model, dims.num_heads, self.size)
         return {"weight": 0.5 * dims.d_model**-0.5 * jax.random.normal(key, shape, jnp.float32)}
 
@@ -76,7 +74,6 @@ class GRAPEAP(PositionalEncoding):
         return jnp.einsum("bsm,mhp->bshp", x.astype(dtype), weight, precision="highest")
 
     def content_bias(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Terms) -> Array:
-        """``[B, H, Q, K]``, see the class."""
         p = jnp.swapaxes(terms, 1, 2)
         mean = (p**2).mean(axis=-1, keepdims=True)
         unit = p * jax.lax.rsqrt(mean + jnp.finfo(p.dtype).eps)

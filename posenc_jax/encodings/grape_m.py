@@ -7,21 +7,15 @@ import dataclasses
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Dims, Key, Params, PositionalEncoding, at_least_float32
+from posenc_jax.encodings.base import Array, Dims, Key, Params, at_least_float32
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.phase import vaswani_frequencies
-from posenc_jax.encodings.shared.rotation import Layout, turn
+from posenc_jax.encodings.shared.rotation import Layout, Rotary, check_planes, turn
 from posenc_jax.encodings.value import above, limited
 
 
-def check_planes(encoding: PositionalEncoding, dims: Dims) -> None:
-    """ValueError for a head_dim that is odd."""
-    if dims.head_dim % 2:
-        raise ValueError(f"{encoding} turns planes of two dimensions, so head_dim = {dims.head_dim} must be even")
-
-
 @dataclasses.dataclass(frozen=True)
-class GRAPEM(PositionalEncoding):
+class GRAPEM(Rotary):
     """Multiplicative GRAPE with commuting planes: RoPE whose frequencies are learned::
 
         q'_i = G(i) q_i,  k'_j = G(j) k_j,  G(n) = exp(n sum over k of theta_k L_k),  L_k the generator of plane k
@@ -58,7 +52,6 @@ class GRAPEM(PositionalEncoding):
     limits = limited(base=above(0, ": the authors' code has 10000.0"), scale=above(0, ": the authors' code has 16.0"))
 
     def check(self, dims: Dims) -> None:
-        """Refuses an odd head_dim."""
         check_planes(self, dims)
 
     def init(self, key: Key, dims: Dims) -> Params:
@@ -67,15 +60,10 @@ class GRAPEM(PositionalEncoding):
         heads = 1 if self.shared else dims.num_kv_heads
         return {"log_frequencies": jnp.tile(jnp.asarray(logs, jnp.float32)[None], (heads, 1))}
 
-    def encode_queries(self, params: Params, q: Array, positions: Array, length: Array) -> Array:
-        """``[B, H, S, D]``, rotated by ``positions [#B, S]``."""
+    def rotated(self, params: Params, x: Array, positions: Array, length: Array) -> Array:
         logs = jnp.asarray(params["log_frequencies"])
-        dtype = at_least_float32(q, logs)
+        dtype = at_least_float32(x, logs)
         frequencies = jnp.exp(logs.astype(dtype) / self.scale)
-        frequencies = jnp.repeat(frequencies, q.shape[1] // len(logs), axis=0)
+        frequencies = jnp.repeat(frequencies, x.shape[1] // len(logs), axis=0)
         angles = jnp.asarray(positions).astype(dtype)[:, None, :, None] * frequencies[None, :, None]
-        return turn(q, jnp.sin(angles), jnp.cos(angles), self.layout)
-
-    def encode_keys(self, params: Params, k: Array, positions: Array, length: Array) -> Array:
-        """``[B, Hkv, S, D]``, rotated by ``positions [#B, S]``."""
-        return self.encode_queries(params, k, positions, length)
+        return turn(x, jnp.sin(angles), jnp.cos(angles), self.layout)

@@ -20,10 +20,10 @@ from posenc_jax.encodings.base import (
     Terms,
     at_least_float32,
 )
-from posenc_jax.encodings.grape_m import GRAPEM, check_planes
+from posenc_jax.encodings.grape_m import GRAPEM
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.phase import vaswani_frequencies
-from posenc_jax.encodings.shared.rotation import Layout, turn
+from posenc_jax.encodings.shared.rotation import Layout, check_planes, turn
 from posenc_jax.encodings.shared.token_order import TokenOrder, at_queries
 from posenc_jax.encodings.value import above, limited
 
@@ -61,11 +61,9 @@ class GRAPEMContext(PositionalEncoding):
     limits = limited(base=above(0, ": the authors' code has 10000.0"), scale=above(0, ": the authors' code has 16.0"))
 
     def check(self, dims: Dims) -> None:
-        """Refuses an odd head_dim."""
         check_planes(self, dims)
 
     def init(self, key: Key, dims: Dims) -> Params:
-        """See the class."""
         logs = np.log(vaswani_frequencies(dims.head_dim, self.base))
         return {
             "log_frequencies": jnp.asarray(logs, jnp.float32),
@@ -81,7 +79,6 @@ class GRAPEMContext(PositionalEncoding):
         return jax.nn.sigmoid((product + bias) / self.scale)
 
     def score(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Terms) -> Array:
-        """``[B, H, Q, K]``, see the class."""
         dtype = at_least_float32(q, k)
         frequencies = jnp.exp(jnp.asarray(params["log_frequencies"]).astype(dtype))
         order = TokenOrder.of_keys(geometry)

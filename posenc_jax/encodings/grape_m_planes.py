@@ -8,15 +8,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Dims, Key, Params, PositionalEncoding, at_least_float32
-from posenc_jax.encodings.grape_m import GRAPEM, check_planes
+from posenc_jax.encodings.base import Array, Dims, Key, Params, at_least_float32
+from posenc_jax.encodings.grape_m import GRAPEM
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.phase import vaswani_frequencies
+from posenc_jax.encodings.shared.rotation import Rotary, check_planes
 from posenc_jax.encodings.value import above, at_least, limited
 
 
 @dataclasses.dataclass(frozen=True)
-class GRAPEMPlanes(PositionalEncoding):
+class GRAPEMPlanes(Rotary):
     """Multiplicative GRAPE with general generators of rank two, which need not commute::
 
         G(n) = exp(n L),   L = sum over j = 1 .. m of omega_j (a_j b_j^T - b_j a_j^T)
@@ -49,7 +50,6 @@ class GRAPEMPlanes(PositionalEncoding):
     )
 
     def check(self, dims: Dims) -> None:
-        """Refuses an odd head_dim, and more planes than it has."""
         check_planes(self, dims)
         if self.planes is not None and 2 * self.planes > dims.head_dim:
             raise ValueError(
@@ -58,7 +58,6 @@ class GRAPEMPlanes(PositionalEncoding):
             )
 
     def init(self, key: Key, dims: Dims) -> Params:
-        """A random orthonormal frame per head."""
         planes = dims.head_dim // 2 if self.planes is None else self.planes
         shape = (dims.num_kv_heads, dims.head_dim, 2 * planes)
         frame = jnp.swapaxes(jnp.linalg.qr(jax.random.normal(key, shape, jnp.float32))[0], 1, 2)
@@ -69,10 +68,9 @@ class GRAPEMPlanes(PositionalEncoding):
             "log_frequencies": jnp.tile(logs[None], (dims.num_kv_heads, 1)),
         }
 
-    def encode_queries(self, params: Params, q: Array, positions: Array, length: Array) -> Array:
-        """``[B, H, S, D]``, rotated by ``positions [#B, S]``."""
+    def rotated(self, params: Params, x: Array, positions: Array, length: Array) -> Array:
         a, b, logs = (jnp.asarray(params[name]) for name in ("a", "b", "log_frequencies"))
-        dtype = at_least_float32(q, a)
+        dtype = at_least_float32(x, a)
         a, b, omega = a.astype(dtype), b.astype(dtype), jnp.exp(logs.astype(dtype))
         basis = jnp.linalg.qr(jnp.swapaxes(jnp.concatenate([a, b], axis=1), 1, 2))[0]  # [Hkv, D, r]
         exact = jax.lax.Precision.HIGHEST
@@ -80,16 +78,12 @@ class GRAPEMPlanes(PositionalEncoding):
         outer = jnp.einsum("hm,hmr,hms->hrs", omega, in_a, in_b, precision=exact)
         # A skew matrix times i is Hermitian: exp(n L) = U exp(-i n lambda) U*.
         values, vectors = jnp.linalg.eigh(jax.lax.complex(jnp.zeros_like(outer), outer - jnp.swapaxes(outer, 1, 2)))
-        groups = q.shape[1] // len(basis)
+        groups = x.shape[1] // len(basis)
         basis, values, vectors = (jnp.repeat(x, groups, axis=0) for x in (basis, values, vectors))
-        x = jnp.asarray(q).astype(dtype)
-        inside = jnp.einsum("bhsd,hdr->bhsr", x, basis, precision=exact)
+        wide = jnp.asarray(x).astype(dtype)
+        inside = jnp.einsum("bhsd,hdr->bhsr", wide, basis, precision=exact)
         modes = jnp.einsum("bhsr,hrk->bhsk", inside.astype(vectors.dtype), vectors.conj(), precision=exact)
         angles = jnp.asarray(positions).astype(dtype)[:, None, :, None] * values[None, :, None]
         modes = modes * jax.lax.complex(jnp.cos(angles), -jnp.sin(angles))
         change = jnp.einsum("bhsk,hrk->bhsr", modes, vectors, precision=exact).real - inside
-        return (x + jnp.einsum("bhsr,hdr->bhsd", change, basis, precision=exact)).astype(q.dtype)
-
-    def encode_keys(self, params: Params, k: Array, positions: Array, length: Array) -> Array:
-        """``[B, Hkv, S, D]``, rotated by ``positions [#B, S]``."""
-        return self.encode_queries(params, k, positions, length)
+        return (wide + jnp.einsum("bhsr,hdr->bhsd", change, basis, precision=exact)).astype(x.dtype)

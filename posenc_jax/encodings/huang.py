@@ -50,7 +50,6 @@ class Huang(PositionalEncoding):
     limits = limited(max_distance=at_least(1, ", or all keys look alike; None takes the model's max_len - 1"))
 
     def init(self, key: Key, dims: Dims) -> Params:
-        """``table [2 max_distance + 1, D]``."""
         longest = max(dims.max_len - 1, 1) if self.max_distance is None else self.max_distance
         return {"table": 0.02 * jax.random.normal(key, (2 * longest + 1, dims.head_dim), jnp.float32)}
 

@@ -79,7 +79,6 @@ class KERPLE(PositionalEncoding):
     unsigned = True
 
     def check_fields(self) -> None:
-        """Refuses a constraint where the kernel has none."""
         if self.kernel == "nemo" and self.constraint != "clip":
             raise ValueError(
                 f"KERPLE.constraint = {self.constraint!r} has no meaning for kernel 'nemo', which constrains nothing: "

@@ -58,7 +58,6 @@ class Learned(PositionalEncoding):
     limits = limited(max_len=at_least(1, ", or None for the model's own"))
 
     def check(self, dims: Dims) -> None:
-        """Refuses, for "error", a table shorter than an evaluated length."""
         if self.beyond == "error" and self.max_len is not None and dims.max_len > self.max_len:
             raise ValueError(
                 "a learned table shorter than an evaluated length: "
@@ -67,7 +66,6 @@ class Learned(PositionalEncoding):
             )
 
     def init(self, key: Key, dims: Dims) -> Params:
-        """``table``: ``[max_len, d_model]``."""
         shape = (dims.max_len if self.max_len is None else self.max_len, dims.d_model)
         return {"table": self.init_scale * jax.random.normal(key, shape, jnp.float32)}
 

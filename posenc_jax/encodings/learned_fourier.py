@@ -64,11 +64,9 @@ class LearnedFourier(PositionalEncoding):
 
     @property
     def position_axes(self) -> int | None:  # type: ignore[override]
-        """``axes``."""
         return self.axes
 
     def check_fields(self) -> None:
-        """Refuses an odd number of features."""
         if self.features is not None and self.features % 2:
             raise ValueError(f"LearnedFourier.features = {self.features} must be even: half cosines, half sines")
 

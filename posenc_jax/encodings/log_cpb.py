@@ -64,7 +64,6 @@ class LogCPB(PositionalEncoding):
         return None if len(self.window) == 1 else len(self.window)
 
     def check_fields(self) -> None:
-        """Refuses windows without an extent."""
         if not self.window or min(self.window) < 2:
             raise ValueError(
                 f"LogCPB.window = {self.window} must have a number of at least 2 for each axis, since offsets are "
@@ -72,7 +71,6 @@ class LogCPB(PositionalEncoding):
             )
 
     def init(self, key: Key, dims: Dims) -> Params:
-        """The perceptron."""
         keys = jax.random.split(key)
         shapes = (len(self.window), self.width), (self.width, dims.num_heads)
         return {

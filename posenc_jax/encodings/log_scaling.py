@@ -75,7 +75,6 @@ class LogScaling(PositionalEncoding):
         return None if self.count == "position" else "any"
 
     def encode_queries(self, params: Params, q: Array, positions: Array, length: Array) -> Array:
-        """``[B, H, S, D]`` queries, scaled."""
         dtype = at_least_float32(q)
         keys = positions + 1 if self.count == "position" else by_token(length)
         factor = jnp.log(jnp.maximum(jnp.asarray(keys).astype(dtype), 1)) / math.log(self.training_length)

@@ -85,7 +85,6 @@ class PaTH(PositionalEncoding):
     )
 
     def init(self, key: Key, dims: Dims) -> Params:
-        """``down``, ``up``, ``kernel``, ``beta_weight``, ``beta_bias``; see the class."""
         heads = (dims.num_kv_heads, dims.head_dim)
         shapes: dict[str, tuple[int, ...]] = {
             "kernel": (self.kernel_size, *heads),
@@ -114,7 +113,6 @@ class PaTH(PositionalEncoding):
         return 3
 
     def score(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Terms) -> Array:
-        """``[B, H, Q, K]``."""
         dtype = at_least_float32(q, k)
         order = TokenOrder.of_keys(geometry)
         projected, beta = (order.arrange(terms[name].astype(dtype)) for name in ("projected", "beta"))

@@ -88,7 +88,6 @@ class PositionCoupling(PositionalEncoding):
     position_axes = "any"
 
     def check_fields(self) -> None:
-        """Refuses no digits, and signs among them."""
         check_ids("PositionCoupling.digits", self.digits, "the ids of '0' to '9'")
         if len({*self.digits, self.plus, self.equals}) < len(self.digits) + 2 or min(self.plus, self.equals) < 0:
             raise ValueError(
@@ -97,7 +96,6 @@ class PositionCoupling(PositionalEncoding):
             )
 
     def check(self, dims: Dims) -> None:
-        """Refuses tokens that the vocabulary lacks."""
         check_reading("PositionCoupling", (*self.digits, self.plus, self.equals), dims)
 
     def mapped_max_len(self, max_len: int) -> int:
@@ -105,7 +103,6 @@ class PositionCoupling(PositionalEncoding):
         return max(self.max_position + 1, max_len + 2)
 
     def map_positions(self, sequence: Sequence, *, key: Key | None, train: bool) -> Array:
-        """``[B, S]`` int32."""
         check_tokens("PositionCoupling", sequence)
 
         def significance_and_longest(whole: Sequence) -> Array:

@@ -94,7 +94,6 @@ class Randomized(PositionalEncoding):
     limits = limited(max_position=at_least(1, ": the paper has 2048"))
 
     def check(self, dims: Dims) -> None:
-        """Refuses a model with more positions than there are to draw."""
         if dims.max_len > self.max_position:
             raise ValueError(
                 f"Randomized.max_position = {self.max_position} has too few distinct positions for max_len = "

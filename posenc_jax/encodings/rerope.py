@@ -33,11 +33,9 @@ class TwoProducts(PositionalEncoding):
     causal_only = True
 
     def check(self, dims: Dims) -> None:
-        """Checks that the rotation suits the model."""
         self.rope.check(dims)
 
     def frequencies_for(self, dims: Dims, length: int | None = None) -> np.ndarray:
-        """The frequencies of the rotation."""
         return self.rope.frequencies_for(dims, length)
 
     def encoded(
@@ -107,7 +105,6 @@ class ReRoPE(TwoProducts):
     )
 
     def score(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Terms) -> Array:
-        """``[B, H, Q, K]``, see the class."""
         q_positions, k_positions = geometry.q_positions, geometry.k_positions
         q_far: Array
         k_far: Array

@@ -6,11 +6,11 @@ import dataclasses
 
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Dims, Params, PositionalEncoding, at_least_float32
+from posenc_jax.encodings.base import Array, Dims, Params, at_least_float32
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.rope_scaling import RoPEScaling
 from posenc_jax.encodings.shared.phase import sincos, sincos_of_turns, vaswani_frequencies
-from posenc_jax.encodings.shared.rotation import Layout, turn
+from posenc_jax.encodings.shared.rotation import Layout, Rotary, turn
 from posenc_jax.encodings.value import above, limited
 
 
@@ -47,7 +47,7 @@ def convert_layout(weight: Array, head_dim: int, to: Layout, rotary_dim: int | N
 
 
 @dataclasses.dataclass(frozen=True)
-class RoPE(PositionalEncoding):
+class RoPE(Rotary):
     """Rotates queries and keys by their positions, so that logits depend on position differences only::
 
         q'_i = R(i) q_i,  k'_j = R(j) k_j,  q'_i . k'_j = q_i . R(j - i) k_j,  R(p) turning plane k by p base^(-2k/r)
@@ -94,7 +94,6 @@ class RoPE(PositionalEncoding):
     limits = limited(base=above(0, ": the paper has 10000.0"))
 
     def check_fields(self) -> None:
-        """Refuses a rotary_dim that is neither a whole number nor a fraction."""
         r = self.rotary_dim
         if r is None or 0 < r < 1:
             return
@@ -103,7 +102,6 @@ class RoPE(PositionalEncoding):
         object.__setattr__(self, "rotary_dim", int(r))  # 64.0 and 64 are one value
 
     def check(self, dims: Dims) -> None:
-        """Refuses a number of rotated dimensions that is odd or exceeds head_dim."""
         self.frequencies_for(dims)
 
     def frequencies_for(self, dims: Dims, length: int | None = None) -> np.ndarray:
@@ -124,15 +122,7 @@ class RoPE(PositionalEncoding):
             )
         return r
 
-    def encode_queries(self, params: Params, q: Array, positions: Array, length: Array) -> Array:
-        """``[B, H, S, D]``, rotated by ``positions [#B, S]``."""
-        return self._encode(q, positions, length)
-
-    def encode_keys(self, params: Params, k: Array, positions: Array, length: Array) -> Array:
-        """``[B, Hkv, S, D]``, rotated by ``positions [#B, S]``."""
-        return self._encode(k, positions, length)
-
-    def _encode(self, x: Array, positions: Array, length: Array) -> Array:
+    def rotated(self, params: Params, x: Array, positions: Array, length: Array) -> Array:
         r, dtype = self._rotated(x.shape[-1]), at_least_float32(x)
         if self.scaling is None:
             sin, cos = sincos(positions, vaswani_frequencies(r, self.base), dtype)

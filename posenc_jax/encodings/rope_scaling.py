@@ -111,7 +111,6 @@ class PositionInterpolation(RoPEScaling):
     limits = limited(factor=FACTOR)
 
     def frequencies(self, base: float, dim: int, length: int | None = None) -> np.ndarray:
-        """``[dim/2]``."""
         return vaswani_frequencies(dim, base) / self.factor
 
 
@@ -184,7 +183,6 @@ class DynamicNTK(RoPEScaling):
         return 1 + self.factor / self.original_length * beyond
 
     def turns(self, base: float, dim: int, length: Array, dtype: Any) -> Turns:
-        """``[#B, 1, F]`` or ``[#B, S, F]``."""
         check_four_dimensions(self, dim)
         plain, exponents = vaswani_frequencies(dim, base), _ntk_exponents(dim)[None, None]
         beyond = jnp.maximum(by_token(jnp.asarray(length)) - self.original_length, 0)[..., None]
@@ -231,7 +229,6 @@ class LongRoPE(RoPEScaling):
     limits = limited(factor=FACTOR, original_length=ORIGINAL_LENGTH, attention_factor=ATTENTION_FACTOR)
 
     def check_fields(self) -> None:
-        """Refuses factors that are missing or not positive."""
         for field in ("short_factors", "long_factors"):
             factors = getattr(self, field)
             if not factors or not all(factor > 0 for factor in factors):
@@ -239,7 +236,6 @@ class LongRoPE(RoPEScaling):
 
     @property
     def magnitude(self) -> float:
-        """m."""
         if self.attention_factor is not None:
             return self.attention_factor
         return math.sqrt(1 + math.log(self.factor) / math.log(self.original_length))
@@ -286,7 +282,6 @@ class Llama3(RoPEScaling):
     limits = limited(factor=FACTOR, original_length=ORIGINAL_LENGTH)
 
     def check_fields(self) -> None:
-        """Refuses bounds out of order."""
         if not 0 < self.low_freq_factor < self.high_freq_factor:
             raise ValueError(
                 f"Llama3.low_freq_factor = {self.low_freq_factor} must be positive and below high_freq_factor = "
@@ -294,7 +289,6 @@ class Llama3(RoPEScaling):
             )
 
     def frequencies(self, base: float, dim: int, length: int | None = None) -> np.ndarray:
-        """``[dim/2]``."""
         plain = vaswani_frequencies(dim, base)
         rotations = self.original_length * plain / math.tau
         kept = (rotations - self.low_freq_factor) / (self.high_freq_factor - self.low_freq_factor)

@@ -38,14 +38,12 @@ class PRoPE(RoPEScaling):
     methods = (Method("rotary", "p-RoPE", "rope(scaling=p_rope(fraction=0.75))", "Barbero et al. 2024", paper),)
 
     def check_fields(self) -> None:
-        """Refuses a fraction that is none."""
         if not 0 <= self.fraction <= 1:
             raise ValueError(
                 f"PRoPE.fraction = {self.fraction} must lie in 0 .. 1: the part of the frequencies to keep, as in 0.75"
             )
 
     def frequencies(self, base: float, dim: int, length: int | None = None) -> np.ndarray:
-        """``[dim/2]``."""
         kept = np.arange(dim // 2) < int(self.fraction * dim // 2)
         return np.where(kept, vaswani_frequencies(dim, base), 0.0)
 
@@ -77,7 +75,6 @@ class HoPE(RoPEScaling):
     limits = limited(original_length=ORIGINAL_LENGTH)
 
     def frequencies(self, base: float, dim: int, length: int | None = None) -> np.ndarray:
-        """``[dim/2]``."""
         plain = vaswani_frequencies(dim, base)
         return np.where(plain * self.original_length >= math.tau, plain, 0.0)
 
@@ -117,7 +114,6 @@ class Resonance(RoPEScaling):
     )
 
     def check_fields(self) -> None:
-        """Refuses frequencies that change with every length."""
         if isinstance(self.inner, DynamicNTK):
             raise ValueError(
                 f"Resonance.inner = {self.inner} changes its frequencies with every length, so that no wavelength is "
@@ -135,7 +131,6 @@ class Resonance(RoPEScaling):
         return None if self.inner is None else self.inner.switches_above
 
     def frequencies(self, base: float, dim: int, length: int | None = None) -> np.ndarray:
-        """``[dim/2]``."""
         inner = self.inner
         plain = vaswani_frequencies(dim, base) if inner is None else inner.frequencies(base, dim, length)
         turning = plain > 0

@@ -53,7 +53,6 @@ class Sandwich(PositionalEncoding):
     limits = limited(base=above(0, ": the paper has 10000.0"))
 
     def check_fields(self) -> None:
-        """Refuses a width without sines and cosines in pairs."""
         if self.width < 2 or self.width % 2:
             raise ValueError(
                 f"Sandwich.width = {self.width} must be even and at least 2, since sines and cosines come in pairs: "

@@ -65,7 +65,6 @@ class WithinSection(_BySections):
     )
 
     def map_positions(self, sequence: Sequence, *, key: Key | None, train: bool) -> Array:
-        """``[#B, S]`` int32."""
         _check_types("WithinSection", sequence)
 
         def indices(whole: Sequence) -> Array:
@@ -118,7 +117,6 @@ class SectionIndex(_BySections):
 
     @property
     def known_token_types(self) -> int:  # type: ignore[override]
-        """``token_types``."""
         return self.token_types
 
     def mapped_max_len(self, max_len: int) -> int:
@@ -126,7 +124,6 @@ class SectionIndex(_BySections):
         return self.token_types
 
     def map_positions(self, sequence: Sequence, *, key: Key | None, train: bool) -> Array:
-        """``[#B, S]`` int32."""
         return _check_types("SectionIndex", sequence).astype(np.int32)
 
 

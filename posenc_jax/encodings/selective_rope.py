@@ -22,6 +22,7 @@ from posenc_jax.encodings.base import (
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.accumulated_phase import phase_scores
 from posenc_jax.encodings.shared.phase import vaswani_frequencies
+from posenc_jax.encodings.shared.rotation import check_planes
 from posenc_jax.encodings.shared.token_order import TokenOrder
 from posenc_jax.encodings.value import above, at_least, limited
 
@@ -80,11 +81,7 @@ class SelectiveRoPE(PositionalEncoding):
     )
 
     def check(self, dims: Dims) -> None:
-        """Refuses an odd head_dim and a d_model without H equal parts."""
-        if dims.head_dim % 2:
-            raise ValueError(
-                f"SelectiveRoPE turns planes of two dimensions, but head_dim = {dims.head_dim} is odd: make it even"
-            )
+        check_planes(self, dims)
         if dims.d_model % dims.num_heads:
             raise ValueError(
                 f"SelectiveRoPE normalises d_model = {dims.d_model} in num_heads = {dims.num_heads} parts: "
@@ -92,7 +89,6 @@ class SelectiveRoPE(PositionalEncoding):
             )
 
     def init(self, key: Key, dims: Dims) -> Params:
-        """``down``, ``up``, ``kernel`` and what ``offset`` and ``gate`` need; see the class."""
         angles = (dims.num_heads, dims.head_dim // 2)
         shapes: dict[str, tuple[int, ...]] = {
             "down": (dims.d_model, self.rank),
@@ -124,7 +120,6 @@ class SelectiveRoPE(PositionalEncoding):
         return terms
 
     def score(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Terms) -> Array:
-        """``[B, H, Q, K]``."""
         dtype = at_least_float32(q, k)
         order = TokenOrder.of_keys(geometry)
         terms = {name: order.arrange(a.astype(dtype)) for name, a in terms.items()}

@@ -58,7 +58,6 @@ class SelfExtend(TwoProducts):
     )
 
     def score(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Terms) -> Array:
-        """``[B, H, Q, K]``, see the class."""
         g, w = self.group_size, self.window
         shift = w - (w // g if self.shift == "floor" or w % g == 0 else w / g)
         at_q, at_k = geometry.q_positions, geometry.k_positions

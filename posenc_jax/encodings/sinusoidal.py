@@ -135,7 +135,6 @@ class Sinusoidal(PositionalEncoding):
     limits = limited(base=above(0, ": the paper has 10000.0"))
 
     def check_fields(self) -> None:
-        """Refuses a base that does nothing, and an empty tuple of frequencies."""
         if isinstance(self.frequencies, tuple):
             if not self.frequencies:
                 raise ValueError(
@@ -146,7 +145,6 @@ class Sinusoidal(PositionalEncoding):
                 raise ValueError(f"Sinusoidal.base = {self.base} does nothing beside given frequencies: leave it out")
 
     def check(self, dims: Dims) -> None:
-        """Refuses an odd d_model unless ``odd`` names a policy, and one that the frequencies do not fit."""
         if dims.d_model % 2 and self.odd == "error":
             raise ValueError(_odd_message(dims.d_model))
         self.frequencies_for(dims)

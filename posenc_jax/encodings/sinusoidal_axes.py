@@ -80,11 +80,9 @@ class SinusoidalAxes(PositionalEncoding):
 
     @property
     def position_axes(self) -> int:  # type: ignore[override]
-        """``axes``."""
         return self.axes
 
     def check(self, dims: Dims) -> None:
-        """Refuses a width in which the last axis has no channel."""
         channels = channels_per_axis(dims.d_model, self.axes)
         if dims.d_model <= channels * (self.axes - 1):
             raise ValueError(

@@ -61,7 +61,6 @@ class String(TwoProducts):
     limits = limited(attention_factor=above(0, ": 1 leaves the logits as they are"))
 
     def check_fields(self) -> None:
-        """Refuses a window that the shift does not leave room for."""
         if not 0 <= self.window <= self.offset:
             raise ValueError(
                 f"String.window = {self.window} must lie in 0 .. {self.offset}, the shift, or far distances would "
@@ -74,7 +73,6 @@ class String(TwoProducts):
         return int(0.33 * self.training_length) if self.shift is None else self.shift
 
     def score(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Terms) -> Array:
-        """``[B, H, Q, K]``, see the class."""
         at_q, length = geometry.q_positions, geometry.q_length
         keys = self.rope.encode_keys(params, k, geometry.k_positions, geometry.k_length)
         near = self.rope.encode_queries(params, q, at_q, length)

@@ -118,7 +118,6 @@ class T5Bias(PositionalEncoding):
     bias_of_distance = True
 
     def check_fields(self) -> None:
-        """Refuses sizes for which the buckets are undefined, with a causal mask or without."""
         if self.num_buckets < 4 or self.num_buckets % 2:
             raise ValueError(
                 f"T5Bias.num_buckets = {self.num_buckets} must be even and at least 4, since without a causal mask "
@@ -153,7 +152,6 @@ class T5Bias(PositionalEncoding):
         return float((6 / (num_heads + self.num_buckets)) ** 0.5)
 
     def init(self, key: Key, dims: Dims) -> Params:
-        """``table [H, num_buckets]``."""
         limit = self.initial_limit(dims.num_heads)
         return {"table": jax.random.uniform(key, (dims.num_heads, self.num_buckets), jnp.float32, -limit, limit)}
 

@@ -48,12 +48,10 @@ class TAPA(PositionalEncoding):
     limits = limited(alpha=above(0, ": the paper has 0.1"))
 
     def check_fields(self) -> None:
-        """Refuses a share that leaves one part empty."""
         if not 0 < self.theta < 1:
             raise ValueError(f"TAPA.theta = {self.theta} must lie between 0 and 1: the paper has 0.5")
 
     def check(self, dims: Dims) -> None:
-        """Refuses a head that theta does not divide into whole dimensions."""
         share = self.theta * dims.head_dim
         if abs(share - round(share)) > 1e-6 or not 0 < round(share) < dims.head_dim:
             raise ValueError(
@@ -62,7 +60,6 @@ class TAPA(PositionalEncoding):
             )
 
     def score(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Terms) -> Array:
-        """``[B, H, Q, K]``, see the class."""
         dtype = at_least_float32(q, k)
         split = round(self.theta * q.shape[-1])
 

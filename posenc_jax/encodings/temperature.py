@@ -53,7 +53,6 @@ class Temperature(PositionalEncoding):
     position_axes = "any"
 
     def check_fields(self) -> None:
-        """Refuses what no logit can be divided by."""
         if not 1e-6 <= self.value <= 1e6:
             raise ValueError(
                 f"Temperature.value = {self.value} must be from 1e-6 to 1e6: 1 changes nothing, less is sharper"

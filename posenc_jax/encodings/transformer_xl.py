@@ -75,7 +75,6 @@ class TransformerXL(PositionalEncoding):
     limits = limited(base=above(0, ": the paper has 10000.0"))
 
     def check(self, dims: Dims) -> None:
-        """Refuses an odd d_model, which does not split into sines and cosines."""
         if dims.d_model % 2:
             raise ValueError(
                 f"TransformerXL splits d_model = {dims.d_model} into sines and cosines: use an even d_model"

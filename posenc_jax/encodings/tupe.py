@@ -67,7 +67,6 @@ class TUPE(PositionalEncoding):
     limits = limited(max_len=at_least(1, ", or None for the model's own"))
 
     def check_fields(self) -> None:
-        """Refuses sizes for which the buckets are undefined."""
         if self.relative:
             try:
                 T5Bias(self.num_buckets, self.max_distance)
@@ -75,7 +74,6 @@ class TUPE(PositionalEncoding):
                 raise ValueError(f"TUPE: {problem}") from None
 
     def check(self, dims: Dims) -> None:
-        """Refuses, for "error", a table shorter than an evaluated length."""
         if self.beyond == "error" and self.max_len is not None and dims.max_len > self.max_len:
             raise ValueError(
                 f"TUPE.max_len = {self.max_len}, but {dims.max_len} positions occur: raise max_len to {dims.max_len}, "
@@ -83,7 +81,6 @@ class TUPE(PositionalEncoding):
             )
 
     def init(self, key: Key, dims: Dims) -> Params:
-        """See the class."""
         rows = 1 + (dims.max_len if self.max_len is None else self.max_len)
         heads = (dims.num_heads, dims.head_dim)
 

@@ -70,7 +70,6 @@ class XLNet(PositionalEncoding):
     limits = limited(clamp_len=at_least(1, ", or all keys look alike: None does not clamp"))
 
     def check(self, dims: Dims) -> None:
-        """Refuses an odd d_model, which does not split into sines and cosines."""
         if dims.d_model % 2:
             raise ValueError(f"XLNet splits d_model = {dims.d_model} into sines and cosines: use an even d_model")
 
@@ -79,7 +78,6 @@ class XLNet(PositionalEncoding):
         return vaswani_frequencies(dims.d_model, 10000.0)
 
     def init(self, key: Key, dims: Dims) -> Params:
-        """See the class."""
         heads = (dims.num_heads, dims.head_dim)
         shapes = {"u": heads, "v": heads, "w": heads, "projection": (*heads, dims.d_model), "segments": (2, *heads)}
         return {

@@ -11,7 +11,7 @@ import numpy as np
 from posenc_jax.encodings.base import Array, Dims, Params, PositionalEncoding, at_least_float32
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.phase import sincos, vaswani_frequencies
-from posenc_jax.encodings.shared.rotation import Layout, turn
+from posenc_jax.encodings.shared.rotation import Layout, check_planes, turn
 from posenc_jax.encodings.value import above, limited
 
 _LARGEST_EXPONENT = 80.0  # float32 and bfloat16 end at exp(88.7): a factor of 6000 is left for the values themselves
@@ -67,9 +67,7 @@ class XPos(PositionalEncoding):
     )
 
     def check(self, dims: Dims) -> None:
-        """Refuses an odd head_dim, and positions so far from the centre that the factors overflow."""
-        if dims.head_dim % 2:
-            raise ValueError(f"XPos turns planes of two dimensions, so head_dim = {dims.head_dim} must be even")
+        check_planes(self, dims)
         farthest = max(abs(dims.max_len - 1 - self.center), abs(self.center))
         steepest = -math.log(decay_bases(dims.head_dim, self.gamma)[0])
         if farthest * steepest / self.scale_base > _LARGEST_EXPONENT:
@@ -80,7 +78,6 @@ class XPos(PositionalEncoding):
             )
 
     def frequencies_for(self, dims: Dims, length: int | None = None) -> np.ndarray:
-        """``[head_dim/2]``."""
         return vaswani_frequencies(dims.head_dim, self.base)
 
     def encode_queries(self, params: Params, q: Array, positions: Array, length: Array) -> Array:

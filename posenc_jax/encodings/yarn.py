@@ -95,7 +95,6 @@ class NTKByParts(RoPEScaling):
     limits = limited(factor=FACTOR, original_length=ORIGINAL_LENGTH)
 
     def frequencies(self, base: float, dim: int, length: int | None = None) -> np.ndarray:
-        """``[dim/2]``."""
         plain, sizes = vaswani_frequencies(dim, base), (base, dim, self.original_length)
         if self.form == "paper":
             return blend(plain / self.factor, plain, 1 - rotation_ramp(32, 1, *sizes))
@@ -150,7 +149,6 @@ class YaRN(RoPEScaling):
     limits = limited(factor=FACTOR, original_length=ORIGINAL_LENGTH, attention_factor=ATTENTION_FACTOR)
 
     def check_fields(self) -> None:
-        """Refuses bounds out of order and two different rules for m."""
         if not 0 < self.beta_slow < self.beta_fast:
             raise ValueError(
                 f"YaRN.beta_slow = {self.beta_slow} must be positive and below beta_fast = {self.beta_fast}: the paper "
@@ -173,7 +171,6 @@ class YaRN(RoPEScaling):
 
     @property
     def magnitude(self) -> float:
-        """m."""
         if self.attention_factor is not None:
             return self.attention_factor
         if self.mscale is None or self.mscale_all_dim is None:
@@ -184,7 +181,6 @@ class YaRN(RoPEScaling):
         return 0.1 * mscale * math.log(self.factor) + 1.0
 
     def frequencies(self, base: float, dim: int, length: int | None = None) -> np.ndarray:
-        """``[dim/2]``."""
         plain, bounds = vaswani_frequencies(dim, base), (self.beta_fast, self.beta_slow)
         if self.ramp_space == "rotations":
             ramp = rotation_ramp(*bounds, base, dim, self.original_length)

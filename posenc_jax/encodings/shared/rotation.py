@@ -6,10 +6,32 @@ from typing import Literal
 
 import jax.numpy as jnp
 
-from posenc_jax.encodings.base import Array, at_least_float32
+from posenc_jax.encodings.base import Array, Dims, Params, PositionalEncoding, at_least_float32
 from posenc_jax.encodings.shared.phase import sincos
 
 Layout = Literal["interleaved", "half"]
+
+
+def check_planes(encoding: PositionalEncoding, dims: Dims, multiple: int = 2, least: int = 2) -> None:
+    """Refuses (ValueError) a head_dim that does not make whole planes."""
+    if dims.head_dim % multiple or dims.head_dim < least:
+        rule = "even" if multiple == 2 else f"a multiple of {multiple}"
+        rule += f" and at least {least}" if least > multiple else ""
+        raise ValueError(f"{encoding} turns planes of two dimensions, so head_dim = {dims.head_dim} must be {rule}")
+
+
+class Rotary(PositionalEncoding):
+    """Base class of encodings that turn queries and keys alike."""
+
+    def rotated(self, params: Params, x: Array, positions: Array, length: Array) -> Array:
+        """``[B, heads, S, D]`` queries or keys, each turned by its own position ``[#B, S]``."""
+        raise NotImplementedError
+
+    def encode_queries(self, params: Params, q: Array, positions: Array, length: Array) -> Array:
+        return self.rotated(params, q, positions, length)
+
+    def encode_keys(self, params: Params, k: Array, positions: Array, length: Array) -> Array:
+        return self.rotated(params, k, positions, length)
 
 
 def rotate(x: Array, positions: Array, frequencies: Array, layout: Layout = "interleaved") -> Array:
