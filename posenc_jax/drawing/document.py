@@ -122,6 +122,8 @@ def packed_plotly() -> str:
 
 
 def json_in_script(value: Any) -> str:
-    """JSON that can stand in a script element: no ``<`` begins a tag or a comment, no character ends a line."""
+    """JSON that can stand in a script element: no ``<`` begins a tag or a comment, no character ends a line or reorders
+    one.
+    """
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return re.sub("[<\u2028\u2029]", lambda found: f"\\u{ord(found[0]):04x}", text)
+    return re.sub("[<\u2028\u2029\u202a-\u202e\u2066-\u2069]", lambda found: f"\\u{ord(found[0]):04x}", text)

@@ -33,6 +33,7 @@ from fault_battery.scene import (
     posenc,
 )
 from fault_battery.trials import disk_of, flip
+from posenc_jax.drawing.plain import plain
 
 Counts = dict[str, int]
 
@@ -257,7 +258,7 @@ def names(scene: Scene, count: int) -> Counts:
         rows = [json.loads(line) for line in (place / "results.jsonl").read_text().splitlines()]
         page, latex = (place / "report.html").read_text(), (place / "tables.tex").read_text()
         kept = name in {row["label"] for row in rows}
-        written = html.escape(" ".join(name.split()))[:20] in html.unescape(page) or html.escape(name)[:20] in page
+        written = any(html.escape(shown)[:20] in page for shown in (" ".join(name.split()), plain(name)))
         obeyed = re.search("[\x00-\x08\x0b-\x1f\x7f\u202e]", ended.said + page + latex)
         return IDENTICAL if kept and written and not obeyed and "Warning" not in ended.said else SILENT
 
