@@ -217,6 +217,7 @@ def test_html_escapes_what_others_wrote(ablation):
         "<!--<script>",
         pytest.param("</script><script>", marks=pytest.mark.slow),
         pytest.param("a\u2028b", marks=pytest.mark.slow),
+        "\u202eback",
         "\x1b[2J",
     ],
 )
@@ -227,7 +228,7 @@ def test_no_label_ends_the_script_or_commands_a_terminal(ablation, label):
     report.build(ablation)
     page = (ablation / "report.html").read_text()
     script = page.partition('id="figures">')[2].partition("</script>")[0]
-    assert not set("<\u2028\u2029") & set(script)
+    assert not set("<\u2028\u2029\u202e") & set(script)
     names = {trace.get("name") for trace in json.loads(script)["curves-rsc"]["data"]}
     assert html.escape(plain(label)) in names
     for written in (
