@@ -18,6 +18,7 @@ from posenc_jax import __version__
 from posenc_jax.cli import screen
 from posenc_jax.cli.examples import examples
 from posenc_jax.drawing.plain import short
+from posenc_jax.extras import plain_one
 from posenc_jax.own_exits import refuse_os_exit
 from posenc_jax.user_paths import NO_TEXT, VARIABLES, PathError, from_environment, is_text
 
@@ -136,7 +137,14 @@ def _run(arguments: list[str]) -> int:
         hint = f"; did you mean {near[0]!r}?" if near else "."
         screen.tell(f"posenc: there is no command {short(command)!r}{hint} Known: {', '.join(COMMANDS)}.")
         return 2
-    code: int = importlib.import_module(f"posenc_jax.cli.{command}").main(rest)
+    try:
+        module = importlib.import_module(f"posenc_jax.cli.{command}")
+    except ModuleNotFoundError as error:
+        if (said := plain_one(error)) is None:
+            raise
+        screen.tell(f"posenc: {said}")
+        return 2
+    code: int = module.main(rest)
     if code == 0 and not {"-h", "--help"}.isdisjoint(rest):
         screen.show(f"\n{examples(command)}")
     return code

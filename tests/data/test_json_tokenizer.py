@@ -71,7 +71,7 @@ def config(**changes):
     return Run(
         task=LanguageModel(data=data, max_length=8, row=8),
         model=Transformer(d_model=8, num_layers=1, num_heads=1),
-        training=Training(steps=1, batch_size=2),
+        training=Training(steps=1, batch_size=1),
         evaluation=Evaluation(lengths=(8,)),
         seeds=(0,),
     )
