@@ -100,19 +100,19 @@ def catalogue_rows() -> list[Row]:
 def row_of(text: str) -> Row:
     """The row that a name of the catalogue or a spec means; UsageError when it is neither, or cannot be measured."""
     from posenc_jax.analysis.audit import measured
-    from posenc_jax.cli.own_files import named
+    from posenc_jax.cli.own_files import catalogue_row, named
     from posenc_jax.config import is_own, values_in
-    from posenc_jax.encodings import parse, spec
+    from posenc_jax.encodings import spec
 
     method, slot = named(text)
-    known = catalogue_rows()
+    if method is None:
+        with refusing(f"{text}: an audit runs small models of up to 1024 positions: "):
+            measured(slot)
+        method = catalogue_row(slot)
     if method is not None:
-        return next(row for row in known if row.name == method.name)
-    with refusing(f"{text}: an audit runs small models of up to 1024 positions: "):
-        measured(slot)
-    same = next((row for row in known if parse(row.spec) == slot), None)
+        return Row(**dataclasses.asdict(method))
     # What a file brings is read from that file in every process.
-    return same or Row(GIVEN, spec(slot), text if any(is_own(type(value)) for value in values_in(slot)) else spec(slot))
+    return Row(GIVEN, spec(slot), text if any(is_own(type(value)) for value in values_in(slot)) else spec(slot))
 
 
 def _measured(rows: list[Row], *, timing: bool) -> Iterator[tuple[int, dict[str, Any]]]:

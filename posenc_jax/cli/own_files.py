@@ -25,6 +25,7 @@ from posenc_jax.data.text import TEXT_TASKS
 from posenc_jax.drawing.plain import short
 from posenc_jax.encodings import PositionalEncoding, parse
 from posenc_jax.encodings.catalogue import CATALOGUE
+from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.parsing import parse_values
 from posenc_jax.encodings.slots import Slot
 from posenc_jax.encodings.structure import MASKS, StructureMask
@@ -88,7 +89,7 @@ def _one(text: str, option: str, owner: str, found: tuple[Any, ...]) -> Any:
     return found[0]
 
 
-def named(text: str) -> tuple[Any, Slot]:
+def named(text: str) -> tuple[Method | None, Slot]:
     """The row of the catalogue with that name (None for a spec) and the slot; UsageError when it is neither."""
     methods = {method.name.lower(): method for family in CATALOGUE.values() for method in family}
     method = methods.get(text.strip().lower())
@@ -101,6 +102,12 @@ def named(text: str) -> tuple[Any, Slot]:
         near = [] if "(" in text or ":" in text else difflib.get_close_matches(text.lower(), methods, n=1)
         hint = f"; did you mean {methods[near[0]].name!r}?" if near else f": {error}"
         raise UsageError(f"{short(text)!r} is neither a name of the catalogue nor a spec{hint}") from None
+
+
+def catalogue_row(slot: Slot) -> Method | None:
+    """The row of the catalogue whose spec means a slot."""
+    rows = (method for family in CATALOGUE.values() for method in family)
+    return next((row for row in rows if parse(row.spec) == slot), None)
 
 
 def own_class(file: str, name: str) -> type:

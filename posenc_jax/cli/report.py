@@ -6,22 +6,20 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from posenc_jax.cli.errors import UsageError, as_path, guarded, in_words, refusing
+from posenc_jax.cli.errors import Parser, UsageError, as_path, guarded, in_words, refusing
 from posenc_jax.cli.screen import show, tell
 from posenc_jax.drawing.plain import short
 from posenc_jax.refusals import of_the_system, or_else
 
-USAGE = """usage: posenc report DIR
-
-Writes report.html, figures and tables of the finished results in an ablation's directory, and prints the table."""
+DESCRIPTION = """Writes report.html, figures and tables of the finished results in an ablation's directory, and prints
+the table."""
 
 
 def main(arguments: list[str]) -> int:
     """Runs the command and returns its exit code."""
-    if len(arguments) != 1 or arguments[0] in ("-h", "--help"):
-        show(USAGE)
-        return 0 if arguments[:1] in (["-h"], ["--help"]) else 2
-    return guarded(lambda: _report(as_path(arguments[0])))
+    parser = Parser("posenc report", description=DESCRIPTION)
+    parser.add_argument("directory", type=as_path, metavar="DIR", help="of an ablation")
+    return guarded(lambda: _report(parser.parse_args(arguments).directory))
 
 
 def _report(directory: Path) -> int:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from posenc_jax.cli.errors import Parser, UsageError, as_path, guarded, whole
-from posenc_jax.cli.own_files import named, refuse_unusable
+from posenc_jax.cli.own_files import catalogue_row, named, refuse_unusable
 from posenc_jax.cli.screen import shell_words, show, tell
 from posenc_jax.cli.session import prepare_jax, stoppable
 
@@ -86,14 +86,11 @@ def _verdict(arguments: Any) -> int:
 
 def _named(text: str) -> tuple[str, Slot]:
     """Name and slot of an encoding; the name is that of its row in the catalogue, if it has one."""
-    from posenc_jax.encodings import parse, spec
-    from posenc_jax.encodings.catalogue import CATALOGUE
+    from posenc_jax.encodings import spec
 
     method, slot = named(text)
-    if method is not None:
-        return method.name, slot
-    rows = (method for family in CATALOGUE.values() for method in family)
-    return next((row.name for row in rows if parse(row.spec) == slot), spec(slot)), slot
+    method = method or catalogue_row(slot)
+    return (method.name if method else spec(slot)), slot
 
 
 def _tables(names: list[str] | None, *, quick: bool) -> dict[str, Table]:
