@@ -8,14 +8,13 @@ import math
 import time
 
 import jax
-import numpy as np
 import pytest
 from registry_slots import slots_of_registry
 from test_configs import CONFIGS
 
 from posenc_jax.cli.session import load_config
 from posenc_jax.config import Ablation, Evaluation, Execution, Run, Training
-from posenc_jax.data.tasks import TASKS, Copying, Scan, TokenAt
+from posenc_jax.data.tasks import TASKS, Copying, TokenAt
 from posenc_jax.data.tasks.by_offset import SUMS
 from posenc_jax.data.text import Classification, Translation
 from posenc_jax.encodings import ENCODINGS, elements, parse
@@ -26,7 +25,7 @@ from posenc_jax.training.batches import buckets, of_few_lengths
 from posenc_jax.training.fitting import TooLarge, too_large
 from posenc_jax.training.layout import Devices
 from posenc_jax.training.memory import memory_of, parameters_of
-from posenc_jax.training.step import evaluate_length, init_params, init_state, train_call
+from posenc_jax.training.step import init_params, init_state, train_call
 
 BASE = Run(
     task=Copying(kind="mc", max_length=31, num_symbols=50),
@@ -44,15 +43,8 @@ def with_posenc(text: str, **fields) -> Run:
     return dataclasses.replace(BASE, posenc=parse(text), label="", **fields)
 
 
-ENCODER_DECODER = Run(task=Scan(model="encoder_decoder"), model=Transformer(d_model=32, num_layers=2))
+# Models at random are in test_costs; these have parameters of encodings.
 MODELS = {
-    "decoder": of_model(num_layers=3),
-    "encoder": Run(task=TokenAt(length=8)),
-    "encoder-decoder": ENCODER_DECODER,
-    "post-norm, tied, RMS, no biases": of_model(
-        norm="post", tie_output=True, norm_type="rms", attention_bias=False, mlp_bias=False, num_kv_heads=2, mlp_dim=24
-    ),
-    "pooling": Run(task=Classification(), model=Transformer(pooling="attention", token_types=4, head_dim=8)),
     "a set in each layer": with_posenc("cope/nope", model=Transformer(num_layers=3)),
     "a table behind a mapping": with_posenc("randomized(max_position=500)|learned"),
     "as many as layers": with_posenc("floater", model=Transformer(num_layers=3)),
@@ -72,8 +64,6 @@ PLANNED = {
     "activations": of_model(mlp_dim=512),
     "logits": dataclasses.replace(BASE, task=dataclasses.replace(BASE.task, num_symbols=1000)),
     "gradients": of_model(d_model=256, mlp_dim=16),
-    "microbatches": dataclasses.replace(BASE, training=dataclasses.replace(BASE.training, microbatches=4)),
-    "encoder-decoder": ENCODER_DECODER,
     "draws": with_posenc("randomized(max_position=1000000)|rope"),
 }
 
@@ -89,19 +79,6 @@ def test_a_step_takes_what_xla_plans(name):
     planned, estimate = step.lower(state).compile().memory_analysis(), memory_of(run, 1, 1)
     assert estimate.state == pytest.approx(planned.argument_size_in_bytes, rel=1e-2)
     assert 0.7 < estimate.step / planned.temp_size_in_bytes < 1.4
-
-
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param("attention", marks=pytest.mark.slow), pytest.param("activations", marks=pytest.mark.slow), "logits"],
-)
-def test_an_evaluation_takes_what_xla_plans(name):
-    run = PLANNED[name]
-    (bucket,) = buckets(run, run.evaluation.lengths)
-    params = jax.eval_shape(lambda: init_params(run, 0))
-    lowered = jax.jit(lambda p, n: evaluate_length(run, bucket, p, np.int32(0), n)).lower(params, np.int32(3))
-    planned = lowered.compile().memory_analysis().temp_size_in_bytes
-    assert 0.7 < memory_of(run, 1, 1).evaluation / planned < 1.4
 
 
 def test_sums_of_all_chunks_are_counted():
