@@ -5,13 +5,8 @@ from __future__ import annotations
 import json
 import statistics
 
-import pytest
-
-from experiments.classification.small import plain
-
-pytest.importorskip("sklearn", reason="linear.py needs scikit-learn")
-
 from experiments.classification import linear
+from experiments.classification.small import plain
 
 FOUND = json.loads(linear.RECORD.read_text())
 README = " ".join(linear.README.read_text().split())

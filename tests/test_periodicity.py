@@ -135,7 +135,6 @@ def test_the_reduced_version_runs_in_miniature(miniature):
 
 @pytest.mark.slow
 def test_its_tables_and_figures(miniature, tmp_path, capsys, monkeypatch):
-    pytest.importorskip("matplotlib")
     assert excess.main([str(miniature)]) == 0
     printed = capsys.readouterr().out
     assert printed.count("### ") == 2

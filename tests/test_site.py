@@ -108,7 +108,6 @@ def test_an_environment_that_lacks_something_is_refused():
 
 
 def test_a_picture_is_drawn_and_kept(tmp_path):
-    pytest.importorskip("matplotlib")
     made = drawn.draw(tmp_path, ("ALiBi", "alibi"))
     assert [(file, title) for file, title, _ in made] == [("alibi-0.png", "Bias of ALiBi")]
     assert {path.name for path in tmp_path.iterdir()} == {"alibi-0.png", "alibi-small.png", "alibi.json"}

@@ -2,10 +2,6 @@
 
 import json
 
-import pytest
-
-pytest.importorskip("sacrebleu")
-
 from experiments.translation import translated
 
 

@@ -5,8 +5,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("sacrebleu")
-
 from experiments.word_order import shuffled, trained
 from posenc_jax.drawing.markdown import refilled
 from posenc_jax.statistics import mean_interval
