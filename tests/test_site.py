@@ -91,7 +91,7 @@ def test_a_picture_that_lacks_an_extra_says_so(tmp_path, monkeypatch):
             "figures for a paper need matplotlib, which is not installed: pip install 'x[report]'"
         )
 
-    monkeypatch.setattr("posenc_jax.show.paper.render", render)
+    monkeypatch.setattr("posenc_jax.drawing.printed.render", render)
     said = drawn.draw(tmp_path, ("ALiBi", "alibi"), lambda name, spec: [None])
     assert said.startswith(
         "ModuleNotFoundError: figures for a paper need matplotlib, which is not installed: pip install"

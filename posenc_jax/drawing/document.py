@@ -9,10 +9,14 @@ import gzip
 import importlib.resources
 import json
 import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from posenc_jax.drawing.hypertext import escaped
-from posenc_jax.drawing.interactive import Figure, dark_words
+from posenc_jax.drawing.interactive import dark_words, figure
+from posenc_jax.drawing.plots import Plot
+from posenc_jax.drawing.style import Style
+from posenc_jax.drawing.text_table import BEST, TextTable
 from posenc_jax.extras import needed
 
 POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
@@ -80,10 +84,9 @@ for (const table of document.querySelectorAll("table[data-name]")) {
 """
 
 
-def document(title: str, body: list[str], figures: dict[str, Figure]) -> str:
-    """A page of its own: ``body`` in HTML, and each of the ``figures`` drawn in the element of its name
-    (without any it needs no plotly). A table that says a ``data-name`` can be copied, and saved as CSV.
-    """
+def document(title: str, body: list[str], plots: Sequence[Plot] = ()) -> str:
+    """A page of its own: ``body`` in HTML, and the ``plots`` drawn in their `html_figure`; only those need plotly."""
+    figures = {plot.slug: figure(plot) for plot in plots}
     scripts = [f"const DARK = {json_in_script(dark_words())};{_FIGURES}"] if figures else []
     scripts += [_TABLES] if any("<table data-name=" in part for part in body) else []
     return "\n".join(
@@ -107,6 +110,60 @@ def document(title: str, body: list[str], figures: dict[str, Figure]) -> str:
             "",
         ]
     )
+
+
+def html_figure(plot: Plot, heading: str = "") -> str:
+    """The place of a plot in a page, under a heading (its title by default), with its caption."""
+    return "\n".join(
+        [
+            f"<h3>{escaped(heading or plot.title)}</h3>",
+            f'<div class="figure" id="{escaped(plot.slug)}"></div>',
+            f'<p class="caption">{escaped(plot.caption)}</p>',
+        ]
+    )
+
+
+_SPLIT = re.compile(r"([^ ]*\d[^ ]*(?: of \d+)?) ((?:\[[^]]*\]|\([^)]*\))(?: \([^)]*\))?)")
+
+
+def html_table(table: TextTable, name: str, style: Mapping[str, Style] | None = None) -> str:
+    """A table that can be copied, and saved as CSV under a name; what stands in brackets goes under its number, an
+    encoding has its colour beside its name.
+    """
+    named = [style is not None and column == "encoding" for column in table.columns]
+    kinds = ["l name" if encoding else align for encoding, align in zip(named, table.align)]
+    head = "".join(f'<th class="{kind}">{escaped(column)}</th>' for kind, column in zip(kinds, table.columns))
+    lines = []
+    for row, line in enumerate(table.entries):
+        cells = []
+        for i, (kind, entry) in enumerate(zip(kinds, line)):
+            if style is not None and named[i]:
+                color = style[entry].color if entry in style else "transparent"
+                swatch = f'<span class="swatch" style="background:{color}"></span>'
+                cells.append(f'<td class="l name">{swatch}{_breakable(entry)}</td>')
+                continue
+            split = _SPLIT.fullmatch(entry)
+            value, rest = split.groups() if split else (entry, "")
+            groups = rest.replace("] (", "]\n(").split("\n")
+            small = f"<small>{' '.join(f'<span>{_minus(own)}</span>' for own in groups)}</small>" if rest else ""
+            bold = ("<strong>", "</strong>") if (row, i) in table.best else ("", "")
+            kind = "l wrap" if kind == "l" and len(entry) > 30 else kind
+            cells.append(f'<td class="{kind}">{bold[0]}{_minus(value)}{bold[1]}{small}</td>')
+        lines.append(f"<tr>{''.join(cells)}</tr>")
+    notes = "".join(f"<li>{escaped(note)}</li>" for note in (*table.notes, *([BEST] if table.best else [])))
+    whole = f"<thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody>"
+    below = f'<ul class="notes">{notes}</ul>' if notes else ""
+    return f'<div class="scroll"><table data-name="{escaped(name)}">{whole}</table></div>{below}'
+
+
+def _minus(text: str) -> str:
+    """Escaped, with a real minus sign before a number."""
+    return re.sub(r"(?<![\w.-])-(?=\d)", "−", escaped(text))
+
+
+def _breakable(label: str) -> str:
+    """A label that may break after | and commas."""
+    return escaped(label).replace("|", "|<wbr>").replace(",", ",<wbr>")
 
 
 def page_style() -> str:

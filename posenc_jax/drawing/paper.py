@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from posenc_jax.drawing.plain import plain
+from posenc_jax.drawing.plots import tick_name
 from posenc_jax.drawing.style import GRID, INK, MUTED
 from posenc_jax.extras import needed
 
@@ -86,24 +87,11 @@ def axes_of_lines(axes: Any) -> None:
 
     for axis in (axes.xaxis, axes.yaxis):
         if isinstance(axis.get_major_formatter(), LogFormatter):  # its names are in matplotlib's language of formulas
-            axis.set_major_formatter(FuncFormatter(lambda value, _: power_of_ten(value)))
+            axis.set_major_formatter(FuncFormatter(lambda value, _: tick_name(value)))
     axes.minorticks_off()
     axes.grid(axis="y", color=GRID, linewidth=0.5)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
-
-
-_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-
-
-def power_of_ten(value: float) -> str:
-    """A tick of a logarithmic axis.
-
-    >>> power_of_ten(1e-3), power_of_ten(20.0)
-    ('10⁻³', '20')
-    """
-    exponent = round(math.log10(value)) if value > 0 else 0
-    return f"10{str(exponent).translate(_RAISED)}" if math.isclose(value, 10.0**exponent) else f"{value:g}"
 
 
 def legend(figure: Any, named: Mapping[str, Any], *, beside: int, height: float) -> None:

@@ -7,11 +7,10 @@ import importlib.util
 import shutil
 from pathlib import Path
 
-from posenc_jax.drawing.style import styles
+from posenc_jax.drawing.printed import render
 from posenc_jax.files import refuse_links, write_atomically
-from posenc_jax.report import bibtex, page, paper, parquet, tables
+from posenc_jax.report import bibtex, page, parquet, plots, tables
 from posenc_jax.results import read_record, summarise
-from posenc_jax.results.sweep import sweep_of
 
 __all__ = ["build", "missing", "text_report", "up_to_date"]
 
@@ -41,16 +40,8 @@ def build(directory: Path | str) -> list[Path]:
     if entries := bibtex.entries(page.cited(summary)):
         files["citations.bib"] = entries.encode()
     if "figures" not in absent:
-        for task in summary.tasks:
-            if any(cell.curve for cell in task.cells):
-                for kind, data in paper.render(task, styles(summary.labels)).items():
-                    files[f"figures/{task.slug}.{kind}"] = data
-            if any(cell.losses for cell in task.cells):
-                for kind, data in paper.render_learning(task, styles(summary.labels)).items():
-                    files[f"figures/{task.slug}-training.{kind}"] = data
-        if sweep := sweep_of(summary):
-            for kind, data in paper.render_sweep(sweep, styles(tuple(sweep.lines))).items():
-                files[f"figures/swept-field.{kind}"] = data
+        for name, plot in plots.printed(summary):
+            files |= {f"figures/{name}.{kind}": data for kind, data in render(plot).items()}
     if "results.parquet" not in absent:
         files["results.parquet"] = parquet.parquet_bytes(record.rows)
     for name, data in files.items():

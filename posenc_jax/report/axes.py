@@ -2,59 +2,41 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Iterable
 
 from posenc_jax.data.score_kinds import Kind
+from posenc_jax.drawing.plots import Axis, tick_name
 from posenc_jax.results.summary import CellSummary, TaskSummary
 from posenc_jax.results.sweep import Sweep
 from posenc_jax.statistics import Interval
 
 
-@dataclasses.dataclass(frozen=True)
-class Axis:
-    """From ``low`` to ``high``, with ticks at values and what is written there."""
-
-    low: float
-    high: float
-    ticks: tuple[float, ...]
-    names: tuple[str, ...]
-    logarithmic: bool = False
-
-    def at(self, fraction: float) -> float:
-        """The value at a fraction of the way along the axis."""
-        if self.logarithmic:
-            return self.low * (self.high / self.low) ** fraction
-        return self.low + fraction * (self.high - self.low)
-
-    def coordinate(self, value: float) -> float:
-        """The coordinate of a value in plotly's ranges and annotations."""
-        return math.log10(value) if self.logarithmic else value
-
-
-def score_axis(kind: Kind, values: Iterable[float], room: float) -> Axis:
+def score_axis(kind: Kind, values: Iterable[float], room: float = 0.1) -> Axis:
     """An axis for a kind of score that holds ``values``, with ``room`` (a fraction of it) beyond the last tick.
 
-    The whole range if the kind says so; else from 0 to the largest value; logarithmic around the values.
+    The whole range if the kind says so; else from 0 to the largest value; logarithmic around the values. Its title has
+    the unit and, where it is not the usual one, the direction.
     """
+    unit = f" ({kind.unit})" if kind.unit else ""
+    title = f"{kind.title}{unit}{', lower is better' if kind.better == 'lower' else ''}"
     values = list(values)
     if kind.logarithmic:
-        return _logarithmic(values, room)
+        return _logarithmic(title, values, room)
     ticks = _linear_ticks(max(values, default=1.0) or 1.0, kind)
     top = ticks[-1]
-    return Axis(-0.03 * top, (1 + room) * top, ticks, tuple(f"{tick:g}" for tick in ticks))
+    return Axis(title, -0.03 * top, (1 + room) * top, ticks, tuple(f"{tick:g}" for tick in ticks))
 
 
-def length_axis(task: TaskSummary) -> Axis | None:
-    """Lengths of text: a logarithmic axis that names them. None: a plain axis of numbers."""
+def length_axis(task: TaskSummary) -> Axis:
+    """A plain axis of numbers; of lengths of text a logarithmic one that names them."""
     lengths = sorted({point.length for cell in task.cells for point in cell.curve})
     if not task.length_unit or not lengths:
-        return None
+        return Axis(task.length_unit or "length")
     mixed = {length for length in lengths if task.ranges[length] == "mixed"}
     names = tuple(task.length_name(length) + "\nmixed" * (length in mixed) for length in lengths)
     room = 1.25 if len(lengths) < 2 else (lengths[-1] / lengths[0]) ** 0.08
-    return Axis(lengths[0] / room, lengths[-1] * room, tuple(map(float, lengths)), names, logarithmic=True)
+    return Axis(task.length_unit, lengths[0] / room, lengths[-1] * room, tuple(lengths), names, logarithmic=True)
 
 
 def sweep_axis(sweep: Sweep) -> Axis:
@@ -63,12 +45,9 @@ def sweep_axis(sweep: Sweep) -> Axis:
     names = tuple(f"{value:g}" for value in values)
     if values[0] > 0 and values[-1] >= 4 * values[0]:
         room = (values[-1] / values[0]) ** 0.08
-        return Axis(values[0] / room, values[-1] * room, values, names, logarithmic=True)
+        return Axis(sweep.field, values[0] / room, values[-1] * room, values, names, logarithmic=True)
     room = 0.08 * (values[-1] - values[0])
-    return Axis(values[0] - room, values[-1] + room, values, names)
-
-
-LOSS_TITLE = "training loss (nats)"
+    return Axis(sweep.field, values[0] - room, values[-1] + room, values, names)
 
 
 def mean_losses(cell: CellSummary) -> dict[int, float]:
@@ -81,7 +60,7 @@ def mean_losses(cell: CellSummary) -> dict[int, float]:
 def loss_axis(task: TaskSummary) -> Axis:
     """A logarithmic axis that holds every seed's training loss."""
     losses = (loss for cell in task.cells for own in cell.losses.values() for loss in own.values())
-    return _logarithmic([loss for loss in losses if loss > 0], 0.05)
+    return _logarithmic("training loss (nats)", [loss for loss in losses if loss > 0], 0.05)
 
 
 def drawn(interval: Interval) -> tuple[float, float] | None:
@@ -117,7 +96,7 @@ def _step(span: float) -> float:
     return unit * next(factor for factor in (1, 2, 2.5, 5, 10) if factor * unit * 5 >= span)
 
 
-def _logarithmic(values: list[float], room: float) -> Axis:
+def _logarithmic(title: str, values: list[float], room: float) -> Axis:
     """Ticks at decades, at 1, 2 and 5 of each, or at more digits: the first of these that gives three; round numbers
     in a short range.
     """
@@ -133,13 +112,4 @@ def _logarithmic(values: list[float], room: float) -> Axis:
         if len(ticks) < 3:
             ticks = [digit * 10.0**e for e in decades for digit in digits if low <= digit * 10.0**e <= high]
     ticks = [round(tick, 10) for tick in ticks[:: math.ceil(len(ticks) / 10)]]
-    return Axis(low, high, tuple(ticks), tuple(map(_tick_name, ticks)), logarithmic=True)
-
-
-def _tick_name(tick: float) -> str:
-    """``20,000``, ``10⁶``, ``2·10⁶``."""
-    if tick < 1e5:
-        return f"{tick:,g}"
-    mantissa, exponent = f"{tick:e}".split("e")
-    power = "10" + str(int(exponent)).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
-    return power if float(mantissa) == 1 else f"{float(mantissa):g}·{power}"
+    return Axis(title, low, high, tuple(ticks), tuple(map(tick_name, ticks)), logarithmic=True)

@@ -16,12 +16,6 @@ def metric_name(task: TaskSummary) -> str:
     return task.kind.title
 
 
-def axis_title(kind: Kind) -> str:
-    """The name of a score beside an axis, with its unit and, where it is not the usual one, its direction."""
-    unit = f" ({kind.unit})" if kind.unit else ""
-    return f"{kind.title}{unit}, lower is better" if kind.better == "lower" else f"{kind.title}{unit}"
-
-
 def heading(title: str) -> str:
     """A name at the beginning of a line; chrF stays chrF."""
     return title.capitalize() if title == title.lower() else title

@@ -11,40 +11,31 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from posenc_jax.drawing.document import document
+from posenc_jax.drawing.document import document, html_figure, html_table
 from posenc_jax.drawing.hypertext import escaped
-from posenc_jax.drawing.interactive import Figure
+from posenc_jax.drawing.plots import Plot
 from posenc_jax.drawing.quantities import NONE
 from posenc_jax.drawing.style import Style, styles
-from posenc_jax.drawing.text_table import BEST, TextTable
-from posenc_jax.report import bibtex, interactive, provenance, tables
-from posenc_jax.report.entries import comparable, heading, metric_name, seeds_text
+from posenc_jax.drawing.text_table import TextTable
+from posenc_jax.report import bibtex, provenance, tables
+from posenc_jax.report.entries import heading, metric_name, seeds_text
 from posenc_jax.report.many_tasks import across_tasks, matrix
+from posenc_jax.report.plots import plots_of, swept
 from posenc_jax.report.speed import speed_table, when
 from posenc_jax.results.summary import Summary, TaskSummary
-from posenc_jax.results.sweep import Sweep, sweep_of
+from posenc_jax.results.sweep import sweep_of
 
 
 def page(summary: Summary) -> str:
     """The whole document. Needs plotly, for its JavaScript only."""
     style = styles(summary.labels)
-    figures: dict[str, Figure] = {}
-    for task in summary.tasks:
-        if any(cell.curve for cell in task.cells):
-            figures[f"curves-{task.slug}"] = interactive.curves(task, style)
-        if any(cell.scores for cell in task.cells):
-            figures[f"scores-{task.slug}"] = interactive.scores(task, style)
-        if any(cell.losses for cell in task.cells):
-            figures[f"learning-{task.slug}"] = interactive.learning(task, style)
-        if any(cell.positions for cell in task.cells):
-            figures[f"positions-{task.slug}"] = interactive.positions(task, style)
+    of_tasks = [plots_of(task, style) for task in summary.tasks]
     sweep = sweep_of(summary)
-    if sweep is not None:
-        figures["swept-field"] = interactive.swept(sweep, styles(tuple(sweep.lines)))
+    plots = [*([swept(sweep)] if sweep else []), *(plot for own in of_tasks for plot in own.values())]
     body = [
         _header(summary),
-        _sweep_section(sweep),
-        *(_task_section(task, style) for task in summary.tasks),
+        f'<h2 id="sweep">Score against {escaped(sweep.field)}</h2>{html_figure(plots[0])}' if sweep else "",
+        *(_task_section(task, style, own) for task, own in zip(summary.tasks, of_tasks)),
         _together_section(summary, style),
         _comparison_section(summary),
         _speed_section(summary, style),
@@ -54,7 +45,7 @@ def page(summary: Summary) -> str:
         "<footer>Written by posenc_jax from ablation.json and results.jsonl in this directory.</footer>",
     ]
     written = list(filter(None, body))
-    return document(summary.title, [written[0], _contents(written), *written[1:]], figures)
+    return document(summary.title, [written[0], _contents(written), *written[1:]], plots)
 
 
 def _contents(parts: list[str]) -> str:
@@ -99,7 +90,7 @@ def _header(summary: Summary) -> str:
     return "\n".join(parts)
 
 
-def _task_section(task: TaskSummary, style: dict[str, Style]) -> str:
+def _task_section(task: TaskSummary, style: dict[str, Style], plots: dict[str, Plot]) -> str:
     anchor = task.slug
     name = heading(metric_name(task))
     about = [name]
@@ -110,37 +101,10 @@ def _task_section(task: TaskSummary, style: dict[str, Style]) -> str:
     if task.length_unit:
         about.append(f"lengths in {task.length_unit}")
     parts = [f'<h2 id="{anchor}">{escaped(task.task_label)}</h2>', f'<p class="facts">{escaped(", ".join(about))}.</p>']
-    if any(cell.curve for cell in task.cells):
-        mixed = " Mixed: examples of trained and of unseen lengths together, in no mean." if task.mixed_lengths else ""
-        parts += [
-            f"<h3>{escaped(name)} at each length</h3>",
-            f'<div class="figure" id="curves-{anchor}"></div>',
-            _caption(
-                "Thick: mean over seeds; thin: every seed; band: 95 % interval of the mean; grey: training "
-                f"lengths.{mixed} Click an encoding to hide or show it, double-click to see it alone."
-            ),
-        ]
-    if any(cell.scores for cell in task.cells):
-        published = any(comparable(task, value) for cell in task.cells for value in cell.published)
-        diamond = "; open diamond below: published, at the lengths in the table" if published else ""
-        parts += [
-            f"<h3>Mean over {'the ' if task.unseen_lengths else ''}{task.score_name}</h3>",
-            f'<div class="figure" id="scores-{anchor}"></div>',
-            _caption(f"Large mark: mean over seeds with its 95 % interval; dots above: every seed{diamond}."),
-        ]
-    parts.append(_table(tables.main_table(task), style, anchor))
-    if any(cell.losses for cell in task.cells):
-        parts += [
-            "<h3>Loss while training</h3>",
-            f'<div class="figure" id="learning-{anchor}"></div>',
-            _caption("Thick: mean over seeds; thin: every seed; at the learning rate that was chosen."),
-        ]
-    if any(cell.positions for cell in task.cells):
-        parts += [
-            f"<h3>Perplexity by position, windows of {task.position_length} tokens</h3>",
-            f'<div class="figure" id="positions-{anchor}"></div>',
-            _caption("Mean over seeds with its 95 % interval, at positions from 0; grey: within the training length."),
-        ]
+    headings = {"curves": f"{name} at each length", "learning": "Loss while training"}
+    drawn = {kind: html_figure(plot, headings.get(kind, "")) for kind, plot in plots.items()}
+    above = [drawn.pop(kind) for kind in ("curves", "scores") if kind in drawn]
+    parts += [*above, html_table(tables.main_table(task), anchor, style), *drawn.values()]
     for table, name, opened in (
         (tables.score_table(task), "Every score", " open" if task.length_unit else ""),
         (tables.length_table(task), "Every length", ""),
@@ -149,57 +113,14 @@ def _task_section(task: TaskSummary, style: dict[str, Style]) -> str:
         (tables.rate_table(task), "Learning rates tried", ""),
     ):
         if table.entries:
-            written = _table(table, style, f"{anchor}-{name.lower().replace(' ', '-')}")
+            written = html_table(table, f"{anchor}-{name.lower().replace(' ', '-')}", style)
             parts.append(f"<details{opened}><summary>{name}</summary>{written}</details>")
     return "\n".join(parts)
 
 
-def _caption(text: str) -> str:
-    return f'<p class="caption">{escaped(text)}</p>'
-
-
-def _table(table: TextTable, style: dict[str, Style], name: str) -> str:
-    """A table; an interval goes under its mean, an encoding has its colour beside its name. name: of its CSV file."""
-    kinds = ["l name" if column == "encoding" else align for align, column in zip(table.align, table.columns)]
-    head = "".join(f'<th class="{kind}">{escaped(column)}</th>' for kind, column in zip(kinds, table.columns))
-    lines = []
-    for row, line in enumerate(table.entries):
-        marked = []
-        for i, (column, align, entry) in enumerate(zip(table.columns, table.align, line)):
-            if column == "encoding":
-                color = style[entry].color if entry in style else "transparent"
-                swatch = f'<span class="swatch" style="background:{color}"></span>'
-                marked.append(f'<td class="l name">{swatch}{_breakable(entry)}</td>')
-                continue
-            value, bracket, rest = entry.partition(" [" if " [" in entry else " (")
-            groups = (bracket[1:] + rest).replace("] (", "]\n(").split("\n")
-            small = f"<small>{' '.join(f'<span>{_minus(g)}</span>' for g in groups)}</small>" if bracket else ""
-            kind = f"{align} wrap" if align == "l" else align
-            value = f"<strong>{_minus(value)}</strong>" if (row, i) in table.best else _minus(value)
-            marked.append(f'<td class="{kind}">{value}{small}</td>')
-        lines.append(f"<tr>{''.join(marked)}</tr>")
-    notes = "".join(f"<li>{escaped(note)}</li>" for note in (*table.notes, *([BEST] if table.best else [])))
-    whole = f"<thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody>"
-    below = f'<ul class="notes">{notes}</ul>' if notes else ""
-    return f'<div class="scroll"><table data-name="{escaped(name)}">{whole}</table></div>{below}'
-
-
-def _sweep_section(sweep: Sweep | None) -> str:
-    if sweep is None:
-        return ""
-    along = f" With it change {', '.join(sweep.along)}." if sweep.along else ""
-    return "\n".join(
-        [
-            f'<h2 id="sweep">Score against {escaped(sweep.field)}</h2>',
-            '<div class="figure" id="swept-field"></div>',
-            _caption(f"Large mark: mean over seeds with its 95 % interval; small: every seed.{along}"),
-        ]
-    )
-
-
 def _together_section(summary: Summary, style: dict[str, Style]) -> str:
     named = {"every-task": matrix(summary), "all-tasks": across_tasks(summary)}
-    written = [_table(table, style, name) for name, table in named.items() if table.entries]
+    written = [html_table(table, name, style) for name, table in named.items() if table.entries]
     return "\n".join(['<h2 id="together">All tasks together</h2>', *written]) if written else ""
 
 
@@ -215,7 +136,7 @@ def _speed_section(summary: Summary, style: dict[str, Style]) -> str:
     if summary.commands:
         commands = "\n".join(summary.commands)
         parts.append(f"<pre><code>{escaped(commands)}</code></pre>")
-    parts += [_table(table, style, "speed")] if table.entries else []
+    parts += [html_table(table, "speed", style)] if table.entries else []
     return f'<h2 id="speed">Command, time and speed</h2>{"".join(parts)}' if parts else ""
 
 
@@ -225,7 +146,7 @@ def _provenance_section(summary: Summary) -> str:
     if not lines:
         return ""
     text = "".join(f"<p>{escaped(line)}</p>" for line in lines)
-    written = _table(table, {}, "code") if table.entries else ""
+    written = html_table(table, "code", {}) if table.entries else ""
     return f'<h2 id="provenance">What the results stand on</h2>{text}{written}'
 
 
@@ -242,7 +163,7 @@ def _config_section(summary: Summary) -> str:
         for key, value in (summary.info.get("environment") or {}).items()
     )
     parts = ['<h2 id="configs">Configs and environment</h2>']
-    written = _table(cells, styles(summary.labels), "cells")
+    written = html_table(cells, "cells", styles(summary.labels))
     parts.append(f"<details><summary>Cells</summary>{written}</details>")
     for name, key in (("Full config", "config"), ("Tasks", "task")):
         if summary.info.get(key):
@@ -314,19 +235,9 @@ def _count(n: int, noun: str) -> str:
     return f"{n} {noun}{'' if n == 1 else 's'}"
 
 
-def _minus(text: str) -> str:
-    """Escaped, with a real minus sign before a number."""
-    return re.sub(r"(?<![\w.-])-(?=\d)", "−", escaped(text))
-
-
 def _linked(text: str) -> str:
     """Escaped, its addresses as links."""
     return re.sub(r"https?://[^\s<>&;]+[^\s<>&;.,)]", r'<a href="\g<0>">\g<0></a>', escaped(text))
-
-
-def _breakable(label: str) -> str:
-    """A label that may break after | and commas."""
-    return escaped(label).replace("|", "|<wbr>").replace(",", ",<wbr>")
 
 
 def _plain(value: Any) -> str:

@@ -7,12 +7,12 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from posenc_jax.drawing import printed
+from posenc_jax.drawing.plots import Plot
 from posenc_jax.drawing.text_table import TextTable
 from posenc_jax.files import replaced
 from posenc_jax.refusals import or_else
-from posenc_jax.show import paper
 from posenc_jax.show.page import page
-from posenc_jax.show.plots import Plot
 
 FILES = (".html", ".png", ".pdf")
 
@@ -49,11 +49,11 @@ def make(
     """The bytes of every file, one after another: for a directory the page and all figures, for a file itself."""
     kind = output.suffix
     if kind in FILES[1:]:
-        yield output, paper.render(plots[0], (kind[1:],))[kind[1:]]
+        yield output, printed.render(plots[0], (kind[1:],))[kind[1:]]
         return
     yield output if kind == ".html" else output / "show.html", page(title, facts, plots, properties).encode()
     for plot in plots if kind != ".html" else ():
-        for ending, data in paper.render(plot).items():
+        for ending, data in printed.render(plot).items():
             yield output / f"{plot.slug}.{ending}", data
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
 
 import numpy as np
 
-from posenc_jax.drawing.paper import DASHES, MARKERS, axes_of_lines, figure_of, legend, level, written
+from posenc_jax.drawing.paper import figure_of, legend, written
 from posenc_jax.drawing.plain import plain
-from posenc_jax.drawing.style import INK, MUTED, SHADE, Style, styles
+from posenc_jax.drawing.plots import Axis, Line, Lines, Row, Rows
+from posenc_jax.drawing.printed import draw_lines, draw_rows
+from posenc_jax.drawing.style import MUTED, Style, styles
 from posenc_jax.verdict.card import Card
 
 COLORS = {"better": "#009e73", "worse": "#d55e00", "no difference seen": MUTED}
@@ -18,80 +20,63 @@ def render(card: Card) -> dict[str, bytes]:
     """``{"png": ..., "pdf": ...}``: a panel for each table, three in a row, and one of differences below them; as wide
     as two panels at least, which the words of the last one take.
     """
-    names = list(card.tables)
     style = styles((card.label, *card.baselines))
-    columns = min(3, len(names))
-    lines = -(-len(names) // columns)
-    drawn = [finding for finding in card.findings if finding.comparison.low is not None]
-    below = 0.55 + 0.22 * max(len(drawn), 1)
+    columns = min(3, len(card.tables))
+    lines = -(-len(card.tables) // columns)
+    differences = _differences(card)
+    below = 0.55 + 0.22 * max(len(differences.rows), 1)
     with figure_of(2.35 * max(columns, 2) + 0.4, 1.9 * lines + below + 0.4) as figure:
         grid = figure.add_gridspec(lines + 1, columns, height_ratios=[1.9] * lines + [below])
-        named: dict[str, Any] = {}
-        for number, name in enumerate(names):
-            named = _curves(figure.add_subplot(grid[divmod(number, columns)]), card, name, style)
-        _differences(figure.add_subplot(grid[lines, :]), card)
+        for number, name in enumerate(card.tables):
+            axes, plot = figure.add_subplot(grid[divmod(number, columns)]), _curves(card, name, style)
+            named = draw_lines(axes, plot, 7)
+            axes.set_title(plain(plot.title), fontsize=8, loc="left")
+        draw_rows(figure.add_subplot(grid[lines, :]), differences)
         legend(figure, named, beside=0, height=figure.get_figheight())
         return written(figure)
 
 
-def _curves(axes: Any, card: Card, name: str, style: dict[str, Style]) -> dict[str, Any]:
-    """Draws the curves of a table, and gives the line of each name."""
-    table, named = card.tables[name], {}
-    trained = [n for n in table.run.evaluation.lengths if table.run.task.range_of(n) == "within"]
-    if trained:
-        axes.axvspan(min(trained), max(trained), color=SHADE, linewidth=0, zorder=0)
-    if table.run.task.chance:
-        level(axes, table.run.task.chance, "chance")
+def _curves(card: Card, name: str, style: dict[str, Style]) -> Lines:
+    """The scores on a table by length."""
+    table, lines = card.tables[name], []
     for label in (card.label, *card.baselines):
-        own, by_length = style[label], card.measured[label][name].by_length
-        lengths = [length for length in sorted(by_length) if by_length[length]]
-        for seed in card.seeds:
-            values = [by_length[length].get(seed, np.nan) for length in lengths]
-            axes.plot(lengths, values, color=own.color, alpha=0.3, linewidth=0.4)
-        means = [np.mean(list(by_length[length].values())) for length in lengths]
-        judged = label == card.label  # wide, below: it is seen where another has the same scores
-        (named[own.name],) = axes.plot(
-            lengths,
-            means,
-            color=own.color,
-            linestyle=DASHES[own.dash],
-            marker=MARKERS[own.marker],
-            markersize=4.6 if judged else 2.4,
-            linewidth=2.6 if judged else 1.0,
-        )
-    if table.kind.whole_axis:
-        axes.set_ylim(-0.03, 1.03)
-    axes.set_title(f"{plain(name)}: {table.kind.title}", fontsize=8, loc="left")
-    axes.set_xlabel(plain(table.run.task.length_unit or "length"), fontsize=7)
-    axes.xaxis.get_major_locator().set_params(integer=True)
-    axes_of_lines(axes)
-    return named
+        by_length = {length: own for length, own in sorted(card.measured[label][name].by_length.items()) if own}
+        seeds = {s: {length: own.get(s, math.nan) for length, own in by_length.items()} for s in card.seeds}
+        x, y = np.array([*by_length]), np.array([np.mean(list(own.values())) for own in by_length.values()])
+        wide = label == card.label  # and below: it is seen where another has the same scores
+        lines.append(Line(name=style[label].name, x=x, y=y, style=style[label], seeds=seeds, wide=wide))
+    task = table.run.task
+    trained = [n for n in table.run.evaluation.lengths if task.range_of(n) == "within"]
+    return Lines(
+        slug=name,
+        title=f"{name}: {table.kind.title}",
+        x=Axis(task.length_unit or "length"),
+        y=Axis("", -0.03, 1.03) if table.kind.whole_axis else Axis(),
+        lines=tuple(lines),
+        markers=True,
+        shade=(min(trained), max(trained), "") if trained else None,
+        levels=((task.chance, "chance"),) if task.chance else (),
+    )
 
 
-def _differences(axes: Any, card: Card) -> None:
-    """A line for each finding that is measurable, the first on top; those of perplexities are logarithms."""
-    drawn = [finding for finding in card.findings if finding.comparison.low is not None]
-    several = len(card.baselines) > 1
-    for row, finding in enumerate(reversed(drawn)):
-        found = finding.comparison
-        color = COLORS.get(finding.word, MUTED)
-        axes.plot([found.low, found.high], [row, row], color=color, linewidth=1.6, solid_capstyle="butt")
-        axes.plot([found.difference], [row], "o", color=color, markersize=3.6)
-        axes.annotate(
-            finding.word,
-            (1, row),
-            xycoords=("axes fraction", "data"),
-            xytext=(3, 0),
-            textcoords="offset points",
-            color=color,
-            fontsize=7,
-            va="center",
-            annotation_clip=False,
-        )
-    axes.axvline(0, color=INK, linewidth=0.6)
-    axes.set_ylim(-0.6, len(drawn) - 0.4)
-    names = [f"{f.table} (to {f.baseline})" if several else f.table for f in reversed(drawn)]
-    axes.set_yticks(range(len(drawn)), [plain(name) for name in names], fontsize=7)
-    axes.set_xlabel(f"{plain(card.label)} minus baseline, 95 % interval over paired seeds", fontsize=7)
-    axes_of_lines(axes)
-    axes.grid(axis="y", visible=False)
+def _differences(card: Card) -> Rows:
+    """A row for each finding that is measurable; those of perplexities are logarithms."""
+    return Rows(
+        slug="differences",
+        title="Differences",
+        x=Axis(f"{card.label} minus baseline, 95 % interval over paired seeds"),
+        y=Axis(),
+        rows=tuple(
+            Row(
+                name=f"{own.table} (to {own.baseline})" if len(card.baselines) > 1 else own.table,
+                style=Style("", COLORS.get(own.word, MUTED), "solid", "circle"),
+                mean=own.comparison.difference,
+                low=own.comparison.low,
+                high=own.comparison.high,
+                word=own.word,
+            )
+            for own in card.findings
+            if own.comparison.low is not None
+        ),
+        level=(0.0, ""),
+    )

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import base64
 
-from posenc_jax.drawing.document import document
+from posenc_jax.drawing.document import document, html_table
 from posenc_jax.drawing.hypertext import escaped
 from posenc_jax.drawing.paper import RESOLUTION
-from posenc_jax.drawing.text_table import TextTable
 from posenc_jax.verdict.card import Card, text_tables
 
 
@@ -21,19 +20,6 @@ def page(card: Card, picture: bytes | None) -> str:
         size = f"width: min(100%, {width * 3 // 2}px); min-width: {width}px"  # on paper, or half as large again
         image = f'<img alt="{escaped(title)}" style="{size}" src="data:image/png;base64,{data}">'
         body.append(f'<div class="scroll">{image}</div>')
-    body += [_table(table) for table in text_tables(card)]
-    return document(title, body, {})
-
-
-def _table(table: TextTable) -> str:
-    head = "".join(f'<th class="{align}">{escaped(name)}</th>' for align, name in zip(table.align, table.columns))
-    lines = (
-        "".join(f'<td class="{align}">{escaped(entry)}</td>' for align, entry in zip(table.align, entries))
-        for entries in table.entries
-    )
-    notes = "".join(f"<li>{escaped(note)}</li>" for note in table.notes)
-    return (
-        f'<h2>{escaped(table.title)}</h2><div class="scroll"><table><thead><tr>{head}</tr></thead>'
-        f"<tbody>{''.join(f'<tr>{line}</tr>' for line in lines)}</tbody></table></div>"
-        f'<ul class="notes">{notes}</ul>'
-    )
+    for table in text_tables(card):
+        body += [f"<h2>{escaped(table.title)}</h2>", html_table(table, table.title)]
+    return document(title, body)

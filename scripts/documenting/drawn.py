@@ -13,7 +13,7 @@ from pathlib import Path
 
 from documenting.picture import plots
 from documenting.rows import page_name
-from posenc_jax.show.plots import Plot
+from posenc_jax.drawing.plots import Plot
 
 SMALL = 400  # pixels, of the pictures of the index
 
@@ -81,7 +81,7 @@ def draw(folder: Path, method: tuple[str, str], plots: Plots = plots) -> Drawn |
 
 def _written(folder: Path, page: str, plots: list[Plot]) -> Drawn:
     """Plots as files, and the first of them once more, small."""
-    from posenc_jax.show.paper import render
+    from posenc_jax.drawing.printed import render
 
     made = []
     for number, plot in enumerate(plots):

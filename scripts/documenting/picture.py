@@ -13,6 +13,7 @@ import numpy as np
 
 from posenc_jax.analysis.audit import model_for
 from posenc_jax.analysis.views import available, bias, content_logits, position_vectors
+from posenc_jax.drawing.plots import Axis, HeatMap, Plot
 from posenc_jax.encodings import (
     Dims,
     Sequence,
@@ -29,7 +30,6 @@ from posenc_jax.encodings import (
 )
 from posenc_jax.show.measure import with_equal_contents
 from posenc_jax.show.measured import MeasuredEncoding
-from posenc_jax.show.plots import HeatMap, Plot
 from posenc_jax.show.views import plots_of
 
 LENGTH = 64
@@ -105,22 +105,17 @@ def _positions(name: str, slot: Slot) -> Iterator[Plot]:
         return
     kept = [(e.name, p) for e, p in zip(encodings, seen, strict=True) if "map_positions" not in e.acts_on]
     yield HeatMap(
-        "positions",
-        "positions",
-        f"Positions that tokens have, {name}",
-        "Of one example: the token ids are below, an addition and a text with separators, in three sections of token "
-        "types. Colour is the position that each element reads.",
-        "token id",
-        "read by",
-        "position",
-        (("", np.stack([p for _, p in kept])),),
-        0.0,
-        float(max(1.0, *(p.max() for _, p in kept))),
-        False,
-        False,
-        1,
-        tuple(map(str, TOKENS)),
-        tuple(word for word, _ in kept),
+        slug="positions",
+        view="positions",
+        title=f"Positions that tokens have, {name}",
+        caption="Of one example: the token ids are below, an addition and a text with separators, in three sections of "
+        "token types. Colour is the position that each element reads.",
+        x=Axis("token id", names=tuple(map(str, TOKENS))),
+        y=Axis("read by", names=tuple(word for word, _ in kept)),
+        z_title="position",
+        panels=(("", np.stack([p for _, p in kept])),),
+        low=0.0,
+        high=float(max(1.0, *(p.max() for _, p in kept))),
     )
 
 
@@ -155,17 +150,16 @@ def _of_contents(name: str, slot: Slot, dims: Dims) -> Plot:
     state = "; parameters as initialised, and 0.3 times a normal draw added" if jax.tree.leaves(params) else ""
     panels = (("the mask alone", without), ("with it", with_it))
     return HeatMap(
-        "attention",
-        "attention",
-        f"Attention with equal contents, {name}",
-        f"{about}. Nothing but the mask depends on positions." if same else f"{about}{state}.",
-        "key",
-        "query",
-        "attention weight",
-        panels[:1] if same else panels,
-        0.0,
-        float(max(without[4:].max(), with_it[4:].max())),
-        False,
-        True,
-        2,
+        slug="attention",
+        view="attention",
+        title=f"Attention with equal contents, {name}",
+        caption=f"{about}. Nothing but the mask depends on positions." if same else f"{about}{state}.",
+        x=Axis("key"),
+        y=Axis("query"),
+        z_title="attention weight",
+        panels=panels[:1] if same else panels,
+        low=0.0,
+        high=float(max(without[4:].max(), with_it[4:].max())),
+        square=True,
+        columns=2,
     )

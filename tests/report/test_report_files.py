@@ -18,10 +18,12 @@ from synthetic_ablation import SEEDS, rewrite, score, write_ablation
 from posenc_jax import report
 from posenc_jax.data.tasks import TASKS
 from posenc_jax.drawing.document import packed_plotly
+from posenc_jax.drawing.interactive import figure
 from posenc_jax.drawing.paper import figure_of, legend
 from posenc_jax.drawing.plain import plain
+from posenc_jax.drawing.printed import render
 from posenc_jax.drawing.style import short_names, styles
-from posenc_jax.report import interactive, paper
+from posenc_jax.report import plots
 from posenc_jax.report.page import page as page_of
 from posenc_jax.report.page import settings
 from posenc_jax.results import read_record, summarise
@@ -160,8 +162,8 @@ def test_the_figures_are_valid_and_show_every_seed(page):
     from plotly import graph_objects
 
     data = json.loads(re.search(r'id="figures">(.*?)</script>', page, re.S).group(1))
-    for figure in data.values():
-        graph_objects.Figure(figure)  # refuses unknown properties
+    for drawn in data.values():
+        graph_objects.Figure(drawn)  # refuses unknown properties
     curves = data["curves-rsc"]
     names = [trace["name"] for trace in curves["data"] if trace.get("showlegend", True)]
     assert names == ["nope", "t5", "alibi", "sinusoidal"]
@@ -183,7 +185,7 @@ def test_an_encoding_looks_the_same_everywhere(built):
     style = styles(summary.labels)
     colors = {}
     for task in summary.tasks:
-        for trace in interactive.curves(task, style)["data"]:
+        for trace in figure(plots.curves(task, style))["data"]:
             if trace.get("showlegend", True):
                 colors.setdefault(trace["name"], set()).add(trace["line"]["color"])
     assert all(len(found) == 1 for found in colors.values())
@@ -269,7 +271,7 @@ def test_without_the_extra_packages_the_tables_are_still_written(ablation, monke
     assert report.missing() in report.text_report(ablation, 100)
     summary = summarise(read_record(ablation))
     with pytest.raises(ModuleNotFoundError, match=r"needs matplotlib.*pip install 'posenc-jax\[report\]'"):
-        paper.render(summary.tasks[0], styles(summary.labels))
+        render(plots.curves(summary.tasks[0], styles(summary.labels)))
     with pytest.raises(ModuleNotFoundError, match=r"needs plotly.*pip install 'posenc-jax\[report\]'"):
         page_of(summary)
 

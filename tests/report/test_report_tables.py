@@ -11,9 +11,10 @@ from synthetic_ablation import RSC_LENGTHS, SEEDS, T5_NOTE, rewrite, score
 
 from posenc_jax.data.score_kinds import kind_of
 from posenc_jax.drawing import text_table
+from posenc_jax.drawing.interactive import figure
 from posenc_jax.drawing.latex import latex_table
 from posenc_jax.drawing.style import styles
-from posenc_jax.report import axes, entries, interactive, tables
+from posenc_jax.report import axes, entries, plots, tables
 from posenc_jax.report.page import page
 from posenc_jax.report.provenance import code_table
 from posenc_jax.results import read_record, summarise
@@ -254,7 +255,9 @@ def test_equal_seeds_are_said_and_drawn_without_a_band(summary):
     cell = next(cell for cell in task.cells if cell.label == "nope")
     at_12 = next(point for point in cell.curve if point.length == 12)
     assert at_12.interval.all_equal
-    band, _, mean = (t for t in interactive.curves(task, styles(summary.labels))["data"] if t["legendgroup"] == "nope")
+    band, _, mean = (
+        t for t in figure(plots.curves(task, styles(summary.labels)))["data"] if t["legendgroup"] == "nope"
+    )
     assert {y for x, y in zip(band["x"], band["y"]) if x == 12} == {1.0}
     assert mean["customdata"][mean["x"].index(12)] == "(all seeds equal)"
     difference = paired_difference(dict.fromkeys(range(4), 1.0), dict.fromkeys(range(4), 0.0), lower=0, upper=1)

@@ -12,8 +12,10 @@ from synthetic_ablation import NOT_WMT, SEEDS, SIGNATURES, rewrite, text_loss, t
 
 from posenc_jax import report
 from posenc_jax.data.score_kinds import KINDS, headline, kind_of
+from posenc_jax.drawing.interactive import figure
+from posenc_jax.drawing.printed import render
 from posenc_jax.drawing.style import styles
-from posenc_jax.report import axes, interactive, page, paper, tables
+from posenc_jax.report import axes, page, plots, tables
 from posenc_jax.results import read_record, summarise
 
 BUCKETS, WINDOWS = (16, 32, 64), (64, 128, 256, 512)
@@ -105,20 +107,20 @@ def test_perplexity_has_geometric_means_ratios_and_lower_is_better(perplexity):
 
 def test_axes_of_perplexity_and_of_text_lengths_are_logarithmic(perplexity, translation):
     style = styles(("sinusoidal", "rope", "alibi"))
-    curves = interactive.curves(perplexity, style)["layout"]
+    curves = figure(plots.curves(perplexity, style))["layout"]
     assert (curves["yaxis"]["type"], curves["xaxis"]["type"]) == ("log", "log")
     assert curves["yaxis"]["title"]["text"] == "perplexity, lower is better"
     assert curves["xaxis"]["ticktext"] == ["64", "128", "256", "512"]
     points = [point.interval for cell in perplexity.cells for point in cell.curve]
     low, high = curves["yaxis"]["range"]
     assert 10**low < min(p.low for p in points) < max(p.high for p in points) < 10**high
-    chrf = interactive.curves(translation, style)["layout"]
+    chrf = figure(plots.curves(translation, style))["layout"]
     assert chrf["xaxis"]["ticktext"] == ["9-16", "17-32", "33-64"]
     assert chrf["xaxis"]["title"]["text"] == "source tokens"
     assert (chrf["yaxis"]["title"]["text"], chrf["yaxis"]["tickvals"]) == ("chrF (0 to 100)", [0, 10, 20, 30, 40, 50])
     shade = next(shape for shape in chrf["shapes"] if shape["type"] == "rect")
     assert (shade["x0"], shade["x1"]) == (pytest.approx(10 ** chrf["xaxis"]["range"][0]), 32)
-    assert paper.render(perplexity, style)["png"][:8] == b"\x89PNG\r\n\x1a\n"
+    assert render(plots.curves(perplexity, style))["png"][:8] == b"\x89PNG\r\n\x1a\n"
 
 
 def test_perplexity_by_position_is_a_figure_and_a_table(perplexity, tmp_path):
@@ -127,10 +129,10 @@ def test_perplexity_by_position_is_a_figure_and_a_table(perplexity, tmp_path):
     assert [row[0] for row in table.entries][-4:] == ["32-63*", "64-127*", "128-255", "256-511"]
     mean = math.exp(np.mean([text_loss("rope", seed, 257, 128) for seed in SEEDS]))
     assert dict(zip(table.columns, table.entries[-1]))["rope"].startswith(f"{mean:.1f} [")
-    figure = interactive.positions(perplexity, styles(("sinusoidal", "rope", "alibi")))
-    rope = next(trace for trace in figure["data"] if trace["name"] == "rope")
-    assert rope["y"][-1] == pytest.approx(mean, abs=1e-5)
-    assert rope["text"][-1].startswith("rope, positions 256-511: ")
+    drawn = figure(plots.positions(perplexity, styles(("sinusoidal", "rope", "alibi"))))
+    rope = next(trace for trace in drawn["data"] if trace["name"] == "rope")
+    assert rope["y"][-1] == float(f"{mean:.6g}")
+    assert rope["customdata"][-1].endswith("] at positions 256-511")
     html = page.page(summarise(read_record(tmp_path / "a")))
     assert html.count('id="positions-lm"') == 1
     data = json.loads(re.search(r'id="figures">(.*?)</script>', html, re.S).group(1))
@@ -202,7 +204,7 @@ def test_a_length_of_trained_and_unseen_examples_is_in_no_mean_and_says_so(tmp_p
     lengths = tables.length_table(task)
     assert [line[0] for line in lengths.entries] == ["9-16*", "17-32 (mixed)", "33-64"]
     assert lengths.notes[1].startswith("mixed: examples of trained and of unseen lengths together")
-    curve = interactive.curves(task, styles(("sinusoidal", "rope", "alibi")))["layout"]
+    curve = figure(plots.curves(task, styles(("sinusoidal", "rope", "alibi"))))["layout"]
     assert curve["xaxis"]["ticktext"] == ["9-16", "17-32<br>mixed", "33-64"]
     assert "17-32" in " ".join(tables.score_table(task).notes)  # its examples are counted all the same
     rewrite(directory, lambda row: row if row["length"] < 64 else None)

@@ -7,8 +7,8 @@ import pytest
 from synthetic_ablation import write_ablation
 
 from posenc_jax import report
-from posenc_jax.drawing.style import styles
-from posenc_jax.report import interactive, page
+from posenc_jax.drawing.interactive import figure
+from posenc_jax.report import page, plots
 from posenc_jax.results import read_record, summarise
 from posenc_jax.results.sweep import sweep_of
 
@@ -64,10 +64,10 @@ def test_it_stands_on_the_page_and_in_a_figure(summary, tmp_path, monkeypatch):
     assert "Score against model.d_model</h2>" in text
     assert "With it change model.num_heads." in text
     sweep = sweep_of(changed)
-    figure = interactive.swept(sweep, styles(tuple(sweep.lines)))
-    assert figure["layout"]["xaxis"]["ticktext"] == ["8", "16", "64"]
-    assert [trace["x"] for trace in figure["data"] if trace["mode"] == "lines+markers"] == [[8, 16, 64]] * 2
+    drawn = figure(plots.swept(sweep))
+    assert drawn["layout"]["xaxis"]["ticktext"] == ["8", "16", "64"]
+    assert [trace["x"] for trace in drawn["data"] if trace["mode"] == "lines+markers"] == [[8, 16, 64]] * 2
     monkeypatch.setattr(report, "summarise", lambda record: changed)
     written = {path.name for path in report.build(write_ablation(tmp_path / "b"))}
     assert {"swept-field.png", "swept-field.pdf"} <= written
-    json.dumps(figure, allow_nan=False)
+    json.dumps(drawn, allow_nan=False)

@@ -7,8 +7,9 @@ import re
 import numpy as np
 import pytest
 
+from posenc_jax.drawing.printed import render
 from posenc_jax.file_names import file_name
-from posenc_jax.show import page, paper, projections, properties
+from posenc_jax.show import page, projections, properties
 from posenc_jax.show.measured import Attention, MeasuredEncoding, Shifts, by_offset, distances
 from posenc_jax.show.properties import NAMES
 from posenc_jax.show.views import VIEWS, plots_of, views_of
@@ -106,7 +107,7 @@ def test_every_figure_is_the_same_when_made_again(kinds):
     assert pages[0] == pages[1]
     # One of each kind of plot: they share all code, and the kinds share most.
     for i in list({type(plot): i for i, plot in enumerate(first)}.values())[:kinds]:
-        one, two = paper.render(first[i]), paper.render(second[i])
+        one, two = render(first[i]), render(second[i])
         assert one["png"].startswith(b"\x89PNG")
         assert one["pdf"].startswith(b"%PDF")
         assert one == two

@@ -1,0 +1,148 @@
+"""Plots as plain values, which `posenc_jax.drawing.interactive` and `posenc_jax.drawing.printed` both draw."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+from posenc_jax.drawing.style import Style
+
+
+@dataclasses.dataclass(frozen=True)
+class Axis:
+    """An axis: ``ticks`` at values, with what is written there; without them, and without ``low`` and ``high``, as
+    the plotted values ask for.
+    """
+
+    title: str = ""
+    low: float | None = None
+    high: float | None = None
+    ticks: tuple[float, ...] = ()
+    names: tuple[str, ...] = ()
+    logarithmic: bool = False
+
+    def coordinate(self, value: float) -> float:
+        """The coordinate of a value in plotly's ranges and annotations."""
+        return math.log10(value) if self.logarithmic else value
+
+
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+class Plot:
+    """The common fields of plots; ``slug``: a file name without ending, ``view``: of `posenc_jax.show.views`."""
+
+    slug: str
+    title: str
+    x: Axis
+    y: Axis
+    caption: str = ""
+    view: str = ""
+
+
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+class HeatMap(Plot):
+    """Panels (a title and an array ``[Y, X]``, first row on top) with one colour scale from ``low`` to ``high``;
+    ``diverging`` around 0. Names of axes are those of rows and columns.
+    """
+
+    z_title: str
+    panels: tuple[tuple[str, np.ndarray], ...]
+    low: float
+    high: float
+    diverging: bool = False
+    square: bool = False
+    columns: int = 1
+
+
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+class Line:
+    """One line.
+
+    Attributes:
+      name: its entry in the legend, which lines of one name share. label: its name where it is pointed at.
+      low, high: its interval, NaN where there is none. seeds: seed -> x -> y, which are drawn thin.
+      notes: of every point, where it is pointed at. wide: whether another line lies upon it.
+    """
+
+    name: str
+    x: np.ndarray
+    y: np.ndarray
+    style: Style
+    label: str = ""
+    opacity: float = 1.0
+    low: np.ndarray | None = None
+    high: np.ndarray | None = None
+    seeds: Mapping[int, Mapping[float, float]] = dataclasses.field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    wide: bool = False
+
+
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+class Lines(Plot):
+    """Lines on one pair of axes.
+
+    Attributes:
+      stacked: each on axes of its own, below the others. bars: intervals are bars, else bands.
+      shade: from where to where x is shaded, and a word for it. levels: values of y with a name.
+      y_format: of d3. x_words: x in words, where it is pointed at; "" where notes say it.
+    """
+
+    lines: tuple[Line, ...]
+    markers: bool = False
+    stacked: bool = False
+    bars: bool = False
+    shade: tuple[float, float, str] | None = None
+    levels: tuple[tuple[float, str], ...] = ()
+    y_format: str = ".5g"
+    x_words: str = "{}"
+
+
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+class Points(Plot):
+    """Positions ``0 .. P-1`` as points ``[P, 2]``, some labelled; ``path`` joins successive ones."""
+
+    points: np.ndarray
+    labelled: tuple[int, ...]
+    path: bool
+
+
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+class Row:
+    """A mean with its interval, of each seed its value, and others' values with what is said of them. word: what
+    stands to its right.
+    """
+
+    name: str
+    style: Style
+    mean: float | None
+    low: float | None = None
+    high: float | None = None
+    label: str = ""
+    note: str = ""
+    word: str = ""
+    seeds: Mapping[int, float] = dataclasses.field(default_factory=dict)
+    others: tuple[tuple[float, str], ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+class Rows(Plot):
+    """Rows, the first on top, along an axis x; ``level``: a value of it with a name; ``x_format``: of d3."""
+
+    rows: tuple[Row, ...]
+    level: tuple[float, str] | None = None
+    x_format: str = ".3f"
+
+
+def tick_name(value: float) -> str:
+    """A number beside a logarithmic axis.
+
+    >>> tick_name(20000.0), tick_name(2e6), tick_name(1e-3)
+    ('20,000', '2·10⁶', '10⁻³')
+    """
+    if 0.01 <= value < 1e5:
+        return f"{value:,g}"
+    mantissa, exponent = f"{value:e}".split("e")
+    power = "10" + str(int(exponent)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return power if float(mantissa) == 1 else f"{float(mantissa):g}·{power}"

@@ -1,0 +1,213 @@
+"""Plots for a paper: one PNG and one PDF each, with matplotlib; the same plot gives the same bytes."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from posenc_jax.drawing.paper import DASHES, MARKERS, axes_of_lines, figure_of, legend, level, written
+from posenc_jax.drawing.plain import plain
+from posenc_jax.drawing.plots import Axis, HeatMap, Line, Lines, Plot, Points, Rows
+from posenc_jax.drawing.style import GRID, INK, MUTED, SHADE
+
+# Safe for colour-blind readers, and monotonic in lightness (the first to both sides).
+_DIVERGING, _SEQUENTIAL = "RdBu_r", "viridis"
+_WIDTH = 5.5
+
+
+def render(plot: Plot, kinds: tuple[str, ...] = ("png", "pdf")) -> dict[str, bytes]:
+    """The bytes of a plot by kind of file, 5.5 inches wide. Needs matplotlib."""
+    with figure_of(_WIDTH, 2.9) as figure:
+        if isinstance(plot, HeatMap):
+            _heat_map(figure, plot)
+        elif isinstance(plot, Points):
+            _points(figure, plot)
+        elif isinstance(plot, Lines) and plot.stacked:
+            _stacked(figure, plot)
+        elif isinstance(plot, Lines):
+            axes = figure.add_subplot()
+            named = draw_lines(axes, plot)
+            alone = list(filter(None, named)) if len(named) == 1 else []
+            axes.set_title(plain(": ".join((plot.title, *alone))), fontsize=9, loc="left")
+            if len(named) > 1:
+                legend(figure, named, beside=12, height=2.7)
+        return written(figure, kinds)
+
+
+def _heat_map(figure: Any, plot: HeatMap) -> None:
+    columns = min(plot.columns, len(plot.panels))
+    rows = math.ceil(len(plot.panels) / columns)
+    alone = len(plot.panels) == 1
+    figure.set_size_inches(_heat_map_size(plot, rows, columns))
+    grid = figure.subplots(rows, columns, squeeze=False)
+    image = None
+    for i, axes in enumerate(grid.flat):
+        if i >= len(plot.panels):
+            axes.set_visible(False)
+            continue
+        title, values = plot.panels[i]
+        image = axes.imshow(
+            values,
+            cmap=_DIVERGING if plot.diverging else _SEQUENTIAL,
+            vmin=plot.low,
+            vmax=plot.high,
+            interpolation="nearest",
+            aspect="equal" if plot.square else "auto",
+            rasterized=False,
+        )
+        axes.set_title(title, fontsize=7, loc="left", pad=3)
+        outer_left, outer_bottom = i % columns == 0, i + columns >= len(plot.panels)
+        size = 7 if alone else 6
+        _image_ticks(axes.xaxis, plot.x.names if outer_bottom else (), values.shape[1], size, shown=outer_bottom)
+        _image_ticks(axes.yaxis, plot.y.names if outer_left else (), values.shape[0], size, shown=outer_left)
+        if plot.x.names and outer_bottom:
+            axes.tick_params(axis="x", labelrotation=90)
+    assert image is not None
+    bar = figure.colorbar(image, ax=grid, shrink=0.9 if alone else min(0.9, 2.4 / (1.3 * rows)), aspect=24, pad=0.02)
+    bar.set_label(plot.z_title)
+    bar.outline.set_linewidth(0.6)
+    if alone:
+        grid[0, 0].set_xlabel(plot.x.title)
+        grid[0, 0].set_ylabel(plot.y.title)
+        grid[0, 0].set_title(plot.title, fontsize=9, loc="left")
+    else:
+        figure.supxlabel(plot.x.title, fontsize=8)
+        figure.supylabel(plot.y.title, fontsize=8)
+        figure.suptitle(plot.title, fontsize=9, x=0.01, ha="left")
+
+
+def _heat_map_size(plot: HeatMap, rows: int, columns: int) -> tuple[float, float]:
+    if len(plot.panels) > 1:
+        names = 0.06 * max(map(len, plot.x.names), default=3)
+        return _WIDTH, 0.75 + names + rows * (0.22 + min(4.2 / columns, 1.9))
+    if plot.square:
+        return 4.4, 3.9
+    height, width = plot.panels[0][1].shape
+    return _WIDTH, min(max(3.9 * height / width, 2.4), 5.5)
+
+
+def _image_ticks(axis: Any, names: tuple[str, ...], count: int, size: float, *, shown: bool) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    if names and len(names) == count:
+        axis.set_ticks(range(count), names, fontsize=size)
+    elif shown:
+        bins = 6 if size > 6 else 4
+        axis.set_major_locator(MaxNLocator(nbins=bins, integer=True, min_n_ticks=2, steps=[1, 2, 5, 10]))
+        axis.set_tick_params(labelsize=size)
+    else:
+        axis.set_ticks([])
+
+
+def _stacked(figure: Any, plot: Lines) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    figure.set_size_inches(_WIDTH, 0.7 + 1.0 * len(plot.lines))
+    grid = figure.subplots(len(plot.lines), 1, sharex=True, sharey=True, squeeze=False)[:, 0]
+    for axes, line in zip(grid, plot.lines):
+        _line(axes, plot, line)
+        _axes(axes, plot.x, plot.y)
+        axes.yaxis.set_major_locator(MaxNLocator(nbins=5, min_n_ticks=3, steps=[1, 2, 5, 10]))
+        axes.margins(y=0.1)
+        axes.set_title(line.name, fontsize=7, loc="right", color=MUTED, pad=2)
+    grid[-1].set_xlabel(plot.x.title)
+    figure.supylabel(plot.y.title, fontsize=8)
+    grid[0].set_title(plot.title, fontsize=9, loc="left")
+
+
+def draw_lines(axes: Any, plot: Lines, size: float = 8) -> dict[str, Any]:
+    """Draws lines with titles of axes in letters of a size, and gives a line of each name."""
+    if plot.shade is not None:
+        start, end, word = plot.shade
+        axes.axvspan(start, end, color=SHADE, linewidth=0, zorder=0)
+        where = {"xycoords": ("data", "axes fraction"), "xytext": (2, -2), "textcoords": "offset points"}
+        axes.annotate(word, (start, 1), **where, color=MUTED, fontsize=7, ha="left", va="top")
+    for value, name in plot.levels:
+        level(axes, value, name)
+    named: dict[str, Any] = {}
+    for line in plot.lines:
+        named.setdefault(line.name, _line(axes, plot, line))
+    _axes(axes, plot.x, plot.y)
+    axes.set_xlabel(plain(plot.x.title), fontsize=size)
+    axes.set_ylabel(plain(plot.y.title), fontsize=size)
+    return named
+
+
+def _axes(axes: Any, x: Axis, y: Axis) -> None:
+    """Scales, ranges and ticks."""
+    if x.logarithmic:
+        axes.set_xscale("log")
+    elif x.low is None:
+        axes.margins(x=0.02)
+    if y.logarithmic:
+        axes.set_yscale("log")
+    if not (x.logarithmic or x.ticks):
+        axes.xaxis.get_major_locator().set_params(integer=True)
+    axes_of_lines(axes)
+    for axis, limits, drawn in ((x, axes.set_xlim, axes.set_xticks), (y, axes.set_ylim, axes.set_yticks)):
+        if axis.low is not None:
+            limits(axis.low, axis.high)
+        if axis.ticks:
+            drawn(axis.ticks, axis.names or [f"{tick:g}" for tick in axis.ticks])
+
+
+def _line(axes: Any, plot: Lines, line: Line) -> Any:
+    color = line.style.color
+    look = {"linestyle": DASHES[line.style.dash], "linewidth": 3.2 if line.wide else 1.3, "alpha": line.opacity}
+    look |= {"marker": MARKERS[line.style.marker], "markersize": 5 if line.wide else 3} if plot.markers else {}
+    for own in line.seeds.values() if not plot.bars else ():
+        axes.plot([*own], [*own.values()], color=color, alpha=0.4, linewidth=0.5)
+    if line.low is None or line.high is None:
+        (drawn,) = axes.plot(line.x, line.y, color=color, **look)
+        return drawn
+    if plot.bars:
+        reach = np.nan_to_num([line.y - line.low, line.high - line.y])
+        return axes.errorbar(line.x, line.y, reach, color=color, **look, elinewidth=0.8, capsize=2)
+    there = np.isfinite(line.low)
+    axes.fill_between(
+        line.x[there], line.low[there], line.high[there], color=color, alpha=0.13 * line.opacity, linewidth=0
+    )
+    (drawn,) = axes.plot(line.x, line.y, color=color, **look)
+    return drawn
+
+
+def draw_rows(axes: Any, plot: Rows) -> None:
+    """Draws rows: mean and interval, with the word of each to its right."""
+    for y, row in enumerate(reversed(plot.rows)):
+        color = row.style.color
+        axes.plot([row.low, row.high], [y, y], color=color, linewidth=1.6, solid_capstyle="butt")
+        axes.plot([row.mean], [y], "o", color=color, markersize=3.6)
+        where = {"xycoords": ("axes fraction", "data"), "xytext": (3, 0), "textcoords": "offset points"}
+        axes.annotate(row.word, (1, y), **where, color=color, fontsize=7, va="center", annotation_clip=False)
+    if plot.level is not None:
+        axes.axvline(plot.level[0], color=INK, linewidth=0.6)
+    axes.set_ylim(-0.6, len(plot.rows) - 0.4)
+    axes.set_yticks(range(len(plot.rows)), [plain(row.name) for row in reversed(plot.rows)], fontsize=7)
+    axes.set_xlabel(plain(plot.x.title), fontsize=7)
+    axes_of_lines(axes)
+    axes.grid(axis="y", visible=False)
+
+
+def _points(figure: Any, plot: Points) -> None:
+    crowded = len(plot.labelled) > 64
+    figure.set_size_inches(*((6.9, 5.9) if crowded else (4.9, 3.9)))
+    axes = figure.add_subplot()
+    x, y = plot.points[:, 0], plot.points[:, 1]
+    if plot.path:
+        axes.plot(x, y, color=MUTED, linewidth=0.5, alpha=0.6, zorder=1)
+    marks = axes.scatter(x, y, c=np.arange(len(x)), cmap=_SEQUENTIAL, s=14, linewidths=0.3, edgecolors=INK, zorder=2)
+    size = 5 if crowded else 5.5 if len(plot.labelled) > 24 else 7
+    for p in plot.labelled:
+        axes.annotate(str(p), (x[p], y[p]), xytext=(2, 2), textcoords="offset points", fontsize=size)
+    axes.margins(0.07)
+    axes.set_xlabel(plot.x.title)
+    axes.set_ylabel(plot.y.title)
+    axes.set_title(plot.title, fontsize=9, loc="left")
+    axes.grid(color=GRID, linewidth=0.5)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    bar = figure.colorbar(marks, ax=axes, aspect=28, pad=0.02)
+    bar.set_label("position")
+    bar.outline.set_linewidth(0.6)
