@@ -12,17 +12,27 @@ RATES = (1e-3, 3e-3)
 T5_NOTE = "8 buckets to distance 32, chosen after the default of 32 to 128 had failed; only T5 got a second try."
 
 # label -> (encoding, citation, own parameters, length where the curve falls to one half, its slope)
-VASWANI = "Vaswani et al. 2017, Attention Is All You Need, https://arxiv.org/abs/1706.03762."
+VASWANI = """@misc{vaswani2017attention, author = {Vaswani and others}, title = {{Attention Is All You Need}},
+    year = {2017}, url = {https://arxiv.org/abs/1706.03762}}"""
+
+
+def _work(key, author, year, title):
+    return f"@misc{{{key}, author = {{{author} and others}}, title = {{{{{title}}}}}, year = {{{year}}}}}"
+
+
+RAFFEL = _work("raffel2020exploring", "Raffel", 2020, "Exploring the Limits")
+PRESS = _work("press2022train", "Press", 2022, "Train Short, Test Long")
+RUOSS = _work("ruoss2023randomized", "Ruoss", 2023, "Randomized Positions")
 RSC = {
     "nope": ("()", "", 0, 60, 3.0),
-    "t5": ("t5_bias(num_buckets=8, max_distance=32)", "Raffel et al. 2020, Exploring the Limits", 32, 13.4, 1.2),
-    "alibi": ("alibi()", "Press et al. 2022, Train Short, Test Long", 0, 10.6, 0.8),
-    "rope": ("rope()", "Su et al. 2021, RoFormer", 0, 8.5, 0.1),
+    "t5": ("t5_bias(num_buckets=8, max_distance=32)", RAFFEL, 32, 13.4, 1.2),
+    "alibi": ("alibi()", PRESS, 0, 10.6, 0.8),
+    "rope": ("rope()", _work("su2021roformer", "Su", 2021, "RoFormer"), 0, 8.5, 0.1),
     "sinusoidal": ("sinusoidal()", VASWANI, 0, 8.5, 0.1),
 }
 EVEN = {
     "sinusoidal": ("sinusoidal()", VASWANI, 0, 11, 0.7),
-    "randomized": ("randomized(max_position=128)|sinusoidal()", "Ruoss et al. 2023, Randomized Positions", 0, 90, 30),
+    "randomized": ("randomized(max_position=128)|sinusoidal()", RUOSS, 0, 90, 30),
 }
 SOURCE = "Kazemnejad et al. 2023, result files of the paper, mean of 3 seeds"
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from posenc_jax.cli.errors import UsageError, guarded
 from posenc_jax.cli.screen import show, tell
+from posenc_jax.drawing.bibtex import prose
 from posenc_jax.drawing.plain import short
 
 USAGE = """usage: posenc list [encodings | tasks | NAME | FILE.py:Class]
@@ -156,7 +157,7 @@ def _details(cls: Any, methods: dict[str, Any]) -> str:
     ]
     lines += ["Fields and their types:", *fields, ""] if fields else ["No fields.", ""]
     lines += [_wrap(_encoding_facts(cls), "") + "\n"] if hasattr(cls, "HOOKS") else []
-    lines += [_wrap(cls.citation, "")] if getattr(cls, "citation", "") else []
+    lines += [_wrap(prose(cls.citation), "")] if getattr(cls, "citation", "") else []
     using = [method for method in methods.values() if getattr(cls, "name", "") in _words_of(method.spec)]
     lines += ["", "In the catalogue:"] if using else []
     for method in using:

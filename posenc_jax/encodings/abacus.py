@@ -44,11 +44,10 @@ class Abacus(PositionalEncoding):
 
     name = "abacus"
     paper = "arXiv:2405.17399"
-    citation = (
-        "McLeish, S., Bansal, A., Stein, A., Jain, N., Kirchenbauer, J., Bartoldson, B. R., Kailkhura, B., Bhatele, "
-        "A., Geiping, J., Schwarzschild, A., Goldstein, T. (2024). Transformers Can Do Arithmetic with the Right "
-        "Embeddings. NeurIPS 2024. arXiv:2405.17399."
-    )
+    citation = """@inproceedings{mcleish2024transformers, author = {McLeish, S. and Bansal, A. and Stein, A. and
+        Jain, N. and Kirchenbauer, J. and Bartoldson, B. R. and Kailkhura, B. and Bhatele, A. and Geiping, J. and
+        Schwarzschild, A. and Goldstein, T.}, title = {{Transformers Can Do Arithmetic with the Right Embeddings}},
+        booktitle = {NeurIPS}, year = {2024}, eprint = {2405.17399}}"""
     methods = (
         Method(
             "positions",

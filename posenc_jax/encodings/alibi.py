@@ -71,10 +71,9 @@ class ALiBi(PositionalEncoding):
 
     name = "alibi"
     paper = "arXiv:2108.12409"
-    citation = (
-        "Press, O., Smith, N. A., Lewis, M. (2022). Train Short, Test Long: Attention with Linear Biases Enables Input "
-        "Length Extrapolation. ICLR. arXiv:2108.12409."
-    )
+    citation = """@inproceedings{press2022train, author = {Press, O. and Smith, N. A. and Lewis, M.}, title = {{Train
+        Short, Test Long: Attention with Linear Biases Enables Input Length Extrapolation}}, booktitle = {ICLR},
+        year = {2022}, eprint = {2108.12409}}"""
     methods = (
         Method("additive", "ALiBi", "alibi", "Press et al. 2021", paper),
         Method(

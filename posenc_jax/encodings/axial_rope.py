@@ -51,10 +51,9 @@ class AxialRoPE(Rotary):
 
     name = "axial_rope"
     paper = "arXiv:2403.13298"
-    citation = (
-        "Heo, B., Park, S., Han, D., Yun, S. (2024). Rotary Position Embedding for Vision Transformer. ECCV. "
-        "arXiv:2403.13298."
-    )
+    citation = """@inproceedings{heo2024rotary, author = {Heo, B. and Park, S. and Han, D. and Yun, S.},
+        title = {{Rotary Position Embedding for Vision Transformer}}, booktitle = {ECCV}, year = {2024},
+        eprint = {2403.13298}}"""
     methods = (Method("rotary", "Axial 2-D RoPE", "grid(width=8)|axial_rope", "Heo et al. 2024", paper),)
     shift_invariant = True
     limits = limited(axes=at_least(1, ": 2 for images, 3 for films"), base=above(0, ": the paper has 100.0"))
@@ -157,10 +156,9 @@ class MRoPE(Rotary):
 
     name = "mrope"
     paper = "arXiv:2409.12191"
-    citation = (
-        "Wang, P., Bai, S., Tan, S., Wang, S., Fan, Z., Bai, J., ... Lin, J. (2024). Qwen2-VL: Enhancing "
-        "Vision-Language Model's Perception of the World at Any Resolution. arXiv:2409.12191."
-    )
+    citation = """@misc{wang2024qwen, author = {Wang, P. and Bai, S. and Tan, S. and Wang, S. and Fan, Z. and Bai, J.
+        and others}, title = {{Qwen2-VL: Enhancing Vision-Language Model's Perception of the World at Any
+        Resolution}}, year = {2024}, eprint = {2409.12191}}"""
     methods = (
         Method("rotary", "M-RoPE", "grid(width=4, height=4)|mrope", "Wang et al. 2024", paper),
         Method(

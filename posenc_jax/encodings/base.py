@@ -56,7 +56,7 @@ class PositionalEncoding(Value):
     """Base class of all encodings; subclass as a frozen dataclass and override the hooks that the method needs.
 
     Class facts:
-      name: the word used in strings and tables. paper, citation: its source, empty for one of your own.
+      name: the word used in strings and tables. paper, citation (BibTeX): its source, empty for one of your own.
         methods: its rows of the catalogue.
       shift_invariant: logits (or outputs) depend on position differences only.
       unsigned: sees distances, not directions: without a causal mask a sequence looks like its mirror image. Where a

@@ -21,10 +21,9 @@ class _BySeparators(PositionalEncoding):
     separators: tuple[int, ...]
 
     paper = "arXiv:2401.16421"
-    citation = (
-        "He, Z., Feng, G., Luo, S., Yang, K., Wang, L., Xu, J., Zhang, Z., Yang, H., He, D. (2024). Two Stones Hit One "
-        "Bird: Bilevel Positional Encoding for Better Length Extrapolation. ICML 2024. arXiv:2401.16421."
-    )
+    citation = """@inproceedings{he2024stones, author = {He, Z. and Feng, G. and Luo, S. and Yang, K. and Wang, L.
+        and Xu, J. and Zhang, Z. and Yang, H. and He, D.}, title = {{Two Stones Hit One Bird: Bilevel Positional
+        Encoding for Better Length Extrapolation}}, booktitle = {ICML}, year = {2024}, eprint = {2401.16421}}"""
     shift_invariant = True
     position_axes = "any"
 

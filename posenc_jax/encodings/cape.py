@@ -49,10 +49,9 @@ class CAPE(PositionalEncoding):
 
     name = "cape"
     paper = "arXiv:2106.03143"
-    citation = (
-        "Likhomanenko, T., Xu, Q., Synnaeve, G., Collobert, R., Rogozhnikov, A. (2021). CAPE: Encoding Relative "
-        "Positions with Continuous Augmented Positional Embeddings. NeurIPS 2021. arXiv:2106.03143."
-    )
+    citation = """@inproceedings{likhomanenko2021cape, author = {Likhomanenko, T. and Xu, Q. and Synnaeve, G. and
+        Collobert, R. and Rogozhnikov, A.}, title = {{CAPE: Encoding Relative Positions with Continuous Augmented
+        Positional Embeddings}}, booktitle = {NeurIPS}, year = {2021}, eprint = {2106.03143}}"""
     methods = (Method("positions", "CAPE", "cape|sinusoidal", "Likhomanenko et al. 2021", paper),)
     integer_positions = True
     random = True

@@ -51,9 +51,8 @@ class CARoPE(PositionalEncoding):
 
     name = "carope"
     paper = "arXiv:2507.23083"
-    citation = (
-        "Veisi, A., Fartoot, D., Amirzadeh, H. (2025). Context-aware Rotary Position Embedding. arXiv:2507.23083."
-    )
+    citation = """@misc{veisi2025context, author = {Veisi, A. and Fartoot, D. and Amirzadeh, H.},
+        title = {{Context-aware Rotary Position Embedding}}, year = {2025}, eprint = {2507.23083}}"""
     methods = (Method("data-dependent", "CARoPE", "carope", "Veisi et al. 2025", paper),)
     shift_invariant = True
     causal_only = True

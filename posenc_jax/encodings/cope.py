@@ -53,10 +53,9 @@ class CoPE(PositionalEncoding):
 
     name = "cope"
     paper = "arXiv:2405.18719"
-    citation = (
-        "Golovneva, O., Wang, T., Weston, J., Sukhbaatar, S. (2024). Contextual Position Encoding: Learning to Count "
-        "What's Important. arXiv:2405.18719."
-    )
+    citation = """@misc{golovneva2024contextual, author = {Golovneva, O. and Wang, T. and Weston, J. and Sukhbaatar,
+        S.}, title = {{Contextual Position Encoding: Learning to Count What's Important}}, year = {2024},
+        eprint = {2405.18719}}"""
     methods = (
         Method("relative", "CoPE", "cope", "Golovneva et al. 2024", paper, "counts attended keys; reads no positions"),
     )

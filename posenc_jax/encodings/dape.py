@@ -60,10 +60,9 @@ class DAPE(PositionalEncoding):
 
     name = "dape"
     paper = "arXiv:2405.14722"
-    citation = (
-        "Zheng, C., Gao, Y., Shi, H., Huang, M., Li, J., Xiong, J., Ren, X., Ng, M., Jiang, X., Li, Z., Li, Y. (2024). "
-        "DAPE: Data-Adaptive Positional Encoding for Length Extrapolation. NeurIPS. arXiv:2405.14722."
-    )
+    citation = """@inproceedings{zheng2024dape, author = {Zheng, C. and Gao, Y. and Shi, H. and Huang, M. and Li, J.
+        and Xiong, J. and Ren, X. and Ng, M. and Jiang, X. and Li, Z. and Li, Y.}, title = {{DAPE: Data-Adaptive
+        Positional Encoding for Length Extrapolation}}, booktitle = {NeurIPS}, year = {2024}, eprint = {2405.14722}}"""
     methods = (
         Method("additive", "DAPE", "kerple|dape", "Zheng et al. 2024", paper, "after ALiBi or FIRE as well"),
         Method("additive", "DAPE V2", "kerple|dape(kernel_size=3)", "Zheng et al. 2024", "arXiv:2410.04798"),

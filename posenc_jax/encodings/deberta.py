@@ -104,10 +104,9 @@ class DeBERTa(PositionalEncoding):
 
     name = "deberta"
     paper = "arXiv:2006.03654"
-    citation = (
-        "He, P., Liu, X., Gao, J., Chen, W. (2021). DeBERTa: Decoding-enhanced BERT with Disentangled Attention. ICLR. "
-        "arXiv:2006.03654."
-    )
+    citation = """@inproceedings{he2021deberta, author = {He, P. and Liu, X. and Gao, J. and Chen, W.},
+        title = {{DeBERTa: Decoding-enhanced BERT with Disentangled Attention}}, booktitle = {ICLR}, year = {2021},
+        eprint = {2006.03654}}"""
     methods = (
         Method("relative", "DeBERTa", "deberta", "He et al. 2020", paper),
         Method("relative", "DeBERTa, version 2 and 3", "deberta(version='v2')", "He et al. 2020", paper),

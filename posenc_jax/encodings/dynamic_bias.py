@@ -45,10 +45,10 @@ class DynamicBias(PositionalEncoding):
 
     name = "dynamic_bias"
     paper = "arXiv:2108.00154"
-    citation = (
-        "Wang, W., Yao, L., Chen, L., Lin, B., Cai, D., He, X., Liu, W. (2022). CrossFormer: A Versatile Vision "
-        "Transformer Hinging on Cross-scale Attention. ICLR. arXiv:2108.00154; in the form of x-transformers."
-    )
+    citation = """@inproceedings{wang2022crossformer, author = {Wang, W. and Yao, L. and Chen, L. and Lin, B. and
+        Cai, D. and He, X. and Liu, W.}, title = {{CrossFormer: A Versatile Vision Transformer Hinging on Cross-scale
+        Attention}}, booktitle = {ICLR}, year = {2022}, eprint = {2108.00154}, note = {In the form of
+        x-transformers}}"""
     methods = (
         Method("additive", "Dynamic position bias", "dynamic_bias", "Wang et al. 2021", paper, "as in x-transformers"),
         Method(

@@ -48,11 +48,10 @@ class FIRE(PositionalEncoding):
 
     name = "fire"
     paper = "arXiv:2310.04418"
-    citation = (
-        "Li, S., You, C., Guruganesh, G., Ainslie, J., Ontanon, S., Zaheer, M., Sanghai, S., Yang, Y., Kumar, S., "
-        "Bhojanapalli, S. (2024). Functional Interpolation for Relative Positions Improves Long Context Transformers. "
-        "ICLR. arXiv:2310.04418."
-    )
+    citation = """@inproceedings{li2024functional, author = {Li, S. and You, C. and Guruganesh, G. and Ainslie, J.
+        and Ontanon, S. and Zaheer, M. and Sanghai, S. and Yang, Y. and Kumar, S. and Bhojanapalli, S.},
+        title = {{Functional Interpolation for Relative Positions Improves Long Context Transformers}},
+        booktitle = {ICLR}, year = {2024}, eprint = {2310.04418}}"""
     methods = (
         Method("additive", "FIRE", "fire", "Li et al. 2023", paper),
         Method("additive", "FIRE-S", "fire(per_layer=False)", "Li et al. 2023", paper, "one set for all layers"),

@@ -59,10 +59,9 @@ class FLOATER(PositionalEncoding):
 
     name = "floater"
     paper = "arXiv:2003.09229"
-    citation = (
-        "Liu, X., Yu, H.-F., Dhillon, I., Hsieh, C.-J. (2020). Learning to Encode Position for Transformer with "
-        "Continuous Dynamical Model. ICML 2020. arXiv:2003.09229."
-    )
+    citation = """@inproceedings{liu2020learning, author = {Liu, X. and Yu, H.-F. and Dhillon, I. and Hsieh, C.-J.},
+        title = {{Learning to Encode Position for Transformer with Continuous Dynamical Model}}, booktitle = {ICML},
+        year = {2020}, eprint = {2003.09229}}"""
     methods = (
         Method(
             "absolute",

@@ -55,11 +55,10 @@ class FoPE(Rotary):
 
     name = "fope"
     paper = "arXiv:2412.17739"
-    citation = (
-        "Hua, E., Jiang, C., Lv, X., Zhang, K., Sun, Y., Fan, Y., Zhu, X., Qi, B., Ding, N., Zhou, B. (2025). Fourier "
-        "Position Embedding: Enhancing Attention's Periodic Extension for Length Generalization. ICML 2025. "
-        "arXiv:2412.17739."
-    )
+    citation = """@inproceedings{hua2025fourier, author = {Hua, E. and Jiang, C. and Lv, X. and Zhang, K. and Sun, Y.
+        and Fan, Y. and Zhu, X. and Qi, B. and Ding, N. and Zhou, B.}, title = {{Fourier Position Embedding:
+        Enhancing Attention's Periodic Extension for Length Generalization}}, booktitle = {ICML}, year = {2025},
+        eprint = {2412.17739}}"""
     methods = (Method("rotary", "FoPE", "fope(original_length=512)", "Hua et al. 2025", paper),)
     per_layer = True
     head_axes = (("sin", 0), ("cos", 0))

@@ -45,10 +45,9 @@ class FoX(PositionalEncoding):
 
     name = "fox"
     paper = "arXiv:2503.02130"
-    citation = (
-        "Lin, Z., Nikishin, E., He, X. O., Courville, A. (2025). Forgetting Transformer: Softmax Attention with a "
-        "Forget Gate. ICLR. arXiv:2503.02130."
-    )
+    citation = """@inproceedings{lin2025forgetting, author = {Lin, Z. and Nikishin, E. and He, X. O. and Courville,
+        A.}, title = {{Forgetting Transformer: Softmax Attention with a Forget Gate}}, booktitle = {ICLR},
+        year = {2025}, eprint = {2503.02130}}"""
     methods = (
         Method(
             "additive",

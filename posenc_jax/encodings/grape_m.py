@@ -40,10 +40,9 @@ class GRAPEM(Rotary):
 
     name = "grape_m"
     paper = "arXiv:2512.07805"
-    citation = (
-        "Zhang, Y., Chen, Z., Liu, Y., Qin, Z., Yuan, H., Xu, K., Yang, Y., Gu, Q., Yao, A. C.-C. (2026). Group "
-        "Representational Position Encoding. ICLR. arXiv:2512.07805."
-    )
+    citation = """@inproceedings{zhang2026group, author = {Zhang, Y. and Chen, Z. and Liu, Y. and Qin, Z. and Yuan,
+        H. and Xu, K. and Yang, Y. and Gu, Q. and Yao, A. C.-C.}, title = {{Group Representational Position
+        Encoding}}, booktitle = {ICLR}, year = {2026}, eprint = {2512.07805}}"""
     methods = (Method("rotary", "GRAPE-M, commuting planes", "grape_m", "Zhang et al. 2025", paper),)
     shift_invariant = True
     per_layer = True

@@ -35,11 +35,10 @@ class Grid(PositionalEncoding):
 
     name = "grid"
     paper = "arXiv:2010.11929"
-    citation = (
-        "Dosovitskiy, A., Beyer, L., Kolesnikov, A., Weissenborn, D., Zhai, X., Unterthiner, T., Dehghani, M., "
-        "Minderer, M., Heigold, G., Gelly, S., Uszkoreit, J., Houlsby, N. (2020). An Image is Worth 16x16 Words: "
-        "Transformers for Image Recognition at Scale. ICLR 2021. arXiv:2010.11929."
-    )
+    citation = """@inproceedings{dosovitskiy2020image, author = {Dosovitskiy, A. and Beyer, L. and Kolesnikov, A. and
+        Weissenborn, D. and Zhai, X. and Unterthiner, T. and Dehghani, M. and Minderer, M. and Heigold, G. and Gelly,
+        S. and Uszkoreit, J. and Houlsby, N.}, title = {{An Image is Worth 16x16 Words: Transformers for Image
+        Recognition at Scale}}, booktitle = {ICLR 2021}, year = {2020}, eprint = {2010.11929}}"""
     integer_positions = True
     limits = limited(
         width=at_least(1, ": it is the number of columns"), height=at_least(1, ", or None for a grid of two axes")

@@ -39,10 +39,9 @@ class Huang(PositionalEncoding):
 
     name = "huang"
     paper = "arXiv:2009.13658"
-    citation = (
-        "Huang, Z., Liang, D., Xu, P., Xiang, B. (2020). Improve Transformer Models with Better Relative Position "
-        "Embeddings. Findings of EMNLP. arXiv:2009.13658."
-    )
+    citation = """@inproceedings{huang2020improve, author = {Huang, Z. and Liang, D. and Xu, P. and Xiang, B.},
+        title = {{Improve Transformer Models with Better Relative Position Embeddings}}, booktitle = {Findings of
+        EMNLP}, year = {2020}, eprint = {2009.13658}}"""
     methods = (Method("relative", "Huang's method 4", "huang", "Huang et al. 2020", paper),)
     shift_invariant = True
     integer_positions = True

@@ -34,10 +34,9 @@ class Interpolated(PositionalEncoding):
 
     name = "interpolated"
     paper = "arXiv:2306.15595"
-    citation = (
-        "Chen, S., Wong, S., Chen, L., Tian, Y. (2023). Extending Context Window of Large Language Models via "
-        "Positional Interpolation. arXiv:2306.15595."
-    )
+    citation = """@misc{chen2023extending, author = {Chen, S. and Wong, S. and Chen, L. and Tian, Y.},
+        title = {{Extending Context Window of Large Language Models via Positional Interpolation}}, year = {2023},
+        eprint = {2306.15595}}"""
     methods = (Method("positions", "Interpolated positions", "interpolated(factor=4)|rope", "Chen et al. 2023", paper),)
     shift_invariant = True
     position_axes = "any"

@@ -64,10 +64,9 @@ class KERPLE(PositionalEncoding):
 
     name = "kerple"
     paper = "arXiv:2205.09921"
-    citation = (
-        "Chi, T.-C., Fan, T.-H., Ramadge, P. J., Rudnicky, A. I. (2022). KERPLE: Kernelized Relative Positional "
-        "Embedding for Length Extrapolation. NeurIPS. arXiv:2205.09921."
-    )
+    citation = """@inproceedings{chi2022kerple, author = {Chi, T.-C. and Fan, T.-H. and Ramadge, P. J. and Rudnicky,
+        A. I.}, title = {{KERPLE: Kernelized Relative Positional Embedding for Length Extrapolation}},
+        booktitle = {NeurIPS}, year = {2022}, eprint = {2205.09921}}"""
     methods = (
         Method("additive", "KERPLE, logarithmic", "kerple", "Chi et al. 2022", paper),
         Method("additive", "KERPLE, power", "kerple(kernel='power')", "Chi et al. 2022", paper),

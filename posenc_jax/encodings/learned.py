@@ -49,10 +49,9 @@ class Learned(PositionalEncoding):
 
     name = "learned"
     paper = "arXiv:1705.03122"
-    citation = (
-        "Gehring, J., Auli, M., Grangier, D., Yarats, D., Dauphin, Y. N. (2017). Convolutional Sequence to Sequence "
-        "Learning. ICML 2017. arXiv:1705.03122."
-    )
+    citation = """@inproceedings{gehring2017convolutional, author = {Gehring, J. and Auli, M. and Grangier, D. and
+        Yarats, D. and Dauphin, Y. N.}, title = {{Convolutional Sequence to Sequence Learning}}, booktitle = {ICML},
+        year = {2017}, eprint = {1705.03122}}"""
     methods = (Method("absolute", "Learned absolute", "learned", "Gehring et al. 2017", paper),)
     extrapolates = False
     limits = limited(max_len=at_least(1, ", or None for the model's own"))

@@ -49,10 +49,9 @@ class LearnedFourier(PositionalEncoding):
 
     name = "learned_fourier"
     paper = "arXiv:2106.02795"
-    citation = (
-        "Li, Y., Si, S., Li, G., Hsieh, C.-J., Bengio, S. (2021). Learnable Fourier Features for Multi-Dimensional "
-        "Spatial Positional Encoding. NeurIPS 2021. arXiv:2106.02795."
-    )
+    citation = """@inproceedings{li2021learnable, author = {Li, Y. and Si, S. and Li, G. and Hsieh, C.-J. and Bengio,
+        S.}, title = {{Learnable Fourier Features for Multi-Dimensional Spatial Positional Encoding}},
+        booktitle = {NeurIPS}, year = {2021}, eprint = {2106.02795}}"""
     methods = (
         Method(
             "absolute", "Learned Fourier features", "grid(width=8)|learned_fourier(axes=2)", "Li et al. 2021", paper

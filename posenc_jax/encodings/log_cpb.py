@@ -45,10 +45,10 @@ class LogCPB(PositionalEncoding):
 
     name = "log_cpb"
     paper = "arXiv:2111.09883"
-    citation = (
-        "Liu, Z., Hu, H., Lin, Y., Yao, Z., Xie, Z., Wei, Y., Ning, J., Cao, Y., Zhang, Z., Dong, L., Wei, F., Guo, B. "
-        "(2022). Swin Transformer V2: Scaling Up Capacity and Resolution. CVPR. arXiv:2111.09883."
-    )
+    citation = """@inproceedings{liu2022swin, author = {Liu, Z. and Hu, H. and Lin, Y. and Yao, Z. and Xie, Z. and
+        Wei, Y. and Ning, J. and Cao, Y. and Zhang, Z. and Dong, L. and Wei, F. and Guo, B.}, title = {{Swin
+        Transformer V2: Scaling Up Capacity and Resolution}}, booktitle = {CVPR}, year = {2022},
+        eprint = {2111.09883}}"""
     methods = (
         Method("additive", "Log-spaced continuous bias (Swin V2)", "grid(width=8)|log_cpb", "Liu et al. 2021", paper),
     )

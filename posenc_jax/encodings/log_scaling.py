@@ -47,10 +47,10 @@ class LogScaling(PositionalEncoding):
 
     name = "log_scaling"
     paper = "arXiv:2202.12172"
-    citation = (
-        "Su, J. (2021). Attention scale from the viewpoint of entropy invariance. kexue.fm/archives/8823. Chiang, D., "
-        "Cholak, P. (2022). Overcoming a Theoretical Limitation of Self-Attention. ACL. arXiv:2202.12172."
-    )
+    citation = """@misc{su2021attention, author = {Su, J.}, title = {{Attention scale from the viewpoint of entropy
+        invariance}}, year = {2021}, url = {https://kexue.fm/archives/8823}}
+        @inproceedings{chiang2022overcoming, author = {Chiang, D. and Cholak, P.}, title = {{Overcoming a Theoretical
+        Limitation of Self-Attention}}, booktitle = {ACL}, year = {2022}, eprint = {2202.12172}}"""
     methods = (
         Method(
             "rotary",

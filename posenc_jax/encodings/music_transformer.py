@@ -89,11 +89,10 @@ class MusicTransformer(PositionalEncoding):
 
     name = "music_transformer"
     paper = "arXiv:1809.04281"
-    citation = (
-        "Huang, C.-Z. A., Vaswani, A., Uszkoreit, J., Shazeer, N., Simon, I., Hawthorne, C., Dai, A. M., Hoffman, "
-        "M. D., Dinculescu, M., Eck, D. (2019). Music Transformer: Generating Music with Long-Term Structure. ICLR. "
-        "arXiv:1809.04281."
-    )
+    citation = """@inproceedings{huang2019music, author = {Huang, C.-Z. A. and Vaswani, A. and Uszkoreit, J. and
+        Shazeer, N. and Simon, I. and Hawthorne, C. and Dai, A. M. and Hoffman, M. D. and Dinculescu, M. and Eck,
+        D.}, title = {{Music Transformer: Generating Music with Long-Term Structure}}, booktitle = {ICLR},
+        year = {2019}, eprint = {1809.04281}}"""
     methods = (Method("relative", "Music Transformer", "music_transformer", "Huang et al. 2018", paper),)
     shift_invariant = True
     integer_positions = True

@@ -57,10 +57,9 @@ class PaTH(PositionalEncoding):
 
     name = "path"
     paper = "arXiv:2505.16381"
-    citation = (
-        "Yang, S., Shen, Y., Wen, K., Tan, S., Mishra, M., Ren, L., Panda, R., Kim, Y. (2025). PaTH Attention: "
-        "Position Encoding via Accumulating Householder Transformations. NeurIPS. arXiv:2505.16381."
-    )
+    citation = """@inproceedings{yang2025path, author = {Yang, S. and Shen, Y. and Wen, K. and Tan, S. and Mishra, M.
+        and Ren, L. and Panda, R. and Kim, Y.}, title = {{PaTH Attention: Position Encoding via Accumulating
+        Householder Transformations}}, booktitle = {NeurIPS}, year = {2025}, eprint = {2505.16381}}"""
     methods = (
         Method("data-dependent", "PaTH", "path", "Yang et al. 2025", paper),
         Method(

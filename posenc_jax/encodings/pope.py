@@ -56,10 +56,9 @@ class PoPE(PositionalEncoding):
 
     name = "pope"
     paper = "arXiv:2509.10534"
-    citation = (
-        'Gopalakrishnan, A., Csordás, R., Schmidhuber, J., Mozer, M. C. (2025). Decoupling the "What" and "Where" '
-        "With Polar Coordinate Positional Embeddings. arXiv:2509.10534."
-    )
+    citation = """@misc{gopalakrishnan2025decoupling, author = {Gopalakrishnan, A. and Csordás, R. and Schmidhuber,
+        J. and Mozer, M. C.}, title = {{Decoupling the ``What'' and ``Where'' With Polar Coordinate Positional
+        Embeddings}}, year = {2025}, eprint = {2509.10534}}"""
     methods = (Method("rotary", "PoPE", "pope", "Gopalakrishnan et al. 2025", paper),)
     shift_invariant = True
     per_layer = True

@@ -59,10 +59,9 @@ class PositionCoupling(PositionalEncoding):
 
     name = "position_coupling"
     paper = "arXiv:2405.20671"
-    citation = (
-        "Cho, H., Cha, J., Awasthi, P., Bhojanapalli, S., Gupta, A., Yun, C. (2024). Position Coupling: Improving "
-        "Length Generalization of Arithmetic Transformers Using Task Structure. NeurIPS 2024. arXiv:2405.20671."
-    )
+    citation = """@inproceedings{cho2024position, author = {Cho, H. and Cha, J. and Awasthi, P. and Bhojanapalli, S.
+        and Gupta, A. and Yun, C.}, title = {{Position Coupling: Improving Length Generalization of Arithmetic
+        Transformers Using Task Structure}}, booktitle = {NeurIPS}, year = {2024}, eprint = {2405.20671}}"""
     methods = (
         Method(
             "positions",

@@ -84,10 +84,10 @@ class Randomized(PositionalEncoding):
 
     name = "randomized"
     paper = "arXiv:2305.16843"
-    citation = (
-        "Ruoss, A., Deletang, G., Genewein, T., Grau-Moya, J., Csordas, R., Bennani, M., Legg, S., Veness, J. (2023). "
-        "Randomized Positional Encodings Boost Length Generalization of Transformers. ACL 2023. arXiv:2305.16843."
-    )
+    citation = """@inproceedings{ruoss2023randomized, author = {Ruoss, A. and Deletang, G. and Genewein, T. and
+        Grau-Moya, J. and Csordas, R. and Bennani, M. and Legg, S. and Veness, J.}, title = {{Randomized Positional
+        Encodings Boost Length Generalization of Transformers}}, booktitle = {ACL}, year = {2023},
+        eprint = {2305.16843}}"""
     methods = (Method("positions", "Randomized positions", "randomized|rope", "Ruoss et al. 2023", paper),)
     integer_positions = True
     random = True

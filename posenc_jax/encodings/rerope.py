@@ -73,9 +73,8 @@ class ReRoPE(TwoProducts):
 
     name = "rerope"
     paper = "https://kexue.fm/archives/9708"
-    citation = (
-        "Su, J. (2023). Rectified Rotary Position Embeddings. https://kexue.fm/archives/9708, github.com/bojone/rerope."
-    )
+    citation = """@misc{su2023rectified, author = {Su, J.}, title = {{Rectified Rotary Position Embeddings}},
+        year = {2023}, url = {https://kexue.fm/archives/9708}, note = {https://github.com/bojone/rerope}}"""
     methods = (
         Method(
             "rotary",

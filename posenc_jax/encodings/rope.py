@@ -80,10 +80,9 @@ class RoPE(Rotary):
 
     name = "rope"
     paper = "arXiv:2104.09864"
-    citation = (
-        "Su, J., Lu, Y., Pan, S., Murtadha, A., Wen, B., Liu, Y. (2021). RoFormer: Enhanced Transformer with Rotary "
-        "Position Embedding. arXiv:2104.09864."
-    )
+    citation = """@misc{su2021roformer, author = {Su, J. and Lu, Y. and Pan, S. and Murtadha, A. and Wen, B. and Liu,
+        Y.}, title = {{RoFormer: Enhanced Transformer with Rotary Position Embedding}}, year = {2021},
+        eprint = {2104.09864}}"""
     methods = (
         Method("rotary", "RoPE", "rope", "Su et al. 2021", paper),
         Method(

@@ -103,10 +103,9 @@ class PositionInterpolation(RoPEScaling):
 
     name = "linear"
     paper = "arXiv:2306.15595"
-    citation = (
-        "Chen, S., Wong, S., Chen, L., Tian, Y. (2023). Extending Context Window of Large Language Models via "
-        "Positional Interpolation. arXiv:2306.15595."
-    )
+    citation = """@misc{chen2023extending, author = {Chen, S. and Wong, S. and Chen, L. and Tian, Y.},
+        title = {{Extending Context Window of Large Language Models via Positional Interpolation}}, year = {2023},
+        eprint = {2306.15595}}"""
     methods = (Method("rotary", "Position Interpolation", "rope(scaling=linear(factor=8))", "Chen et al. 2023", paper),)
     limits = limited(factor=FACTOR)
 
@@ -127,7 +126,9 @@ class NTK(RoPEScaling):
 
     name = "ntk"
     paper = "https://www.reddit.com/r/LocalLLaMA/comments/14lz7j5"
-    citation = "bloc97 (2023). NTK-Aware Scaled RoPE allows LLaMA models to have extended (8k+) context size. Reddit."
+    citation = """@misc{bloc972023aware, author = {bloc97}, title = {{NTK-Aware Scaled RoPE allows LLaMA models to
+        have extended (8k+) context size}}, howpublished = {Reddit}, year = {2023},
+        url = {https://www.reddit.com/r/LocalLLaMA/comments/14lz7j5}}"""
     methods = (Method("rotary", "NTK-aware scaling", "rope(scaling=ntk(factor=8))", "bloc97 2023", paper),)
     limits = limited(factor=FACTOR)
 
@@ -159,7 +160,9 @@ class DynamicNTK(RoPEScaling):
 
     name = "dynamic_ntk"
     paper = "https://www.reddit.com/r/LocalLLaMA/comments/14mrgpr"
-    citation = "emozilla (2023). Dynamically Scaled RoPE further increases performance of long context LLaMA. Reddit."
+    citation = """@misc{emozilla2023dynamically, author = {emozilla}, title = {{Dynamically Scaled RoPE further
+        increases performance of long context LLaMA}}, howpublished = {Reddit}, year = {2023},
+        url = {https://www.reddit.com/r/LocalLLaMA/comments/14mrgpr}}"""
     methods = (
         Method(
             "rotary",
@@ -212,10 +215,9 @@ class LongRoPE(RoPEScaling):
 
     name = "longrope"
     paper = "arXiv:2402.13753"
-    citation = (
-        "Ding, Y., Zhang, L. L., Zhang, C., Xu, Y., Shang, N., Xu, J., Yang, F., Yang, M. (2024). LongRoPE: Extending "
-        "LLM Context Window Beyond 2 Million Tokens. arXiv:2402.13753."
-    )
+    citation = """@misc{ding2024longrope, author = {Ding, Y. and Zhang, L. L. and Zhang, C. and Xu, Y. and Shang, N.
+        and Xu, J. and Yang, F. and Yang, M.}, title = {{LongRoPE: Extending LLM Context Window Beyond 2 Million
+        Tokens}}, year = {2024}, eprint = {2402.13753}}"""
     methods = (
         Method(
             "rotary",
@@ -277,7 +279,8 @@ class Llama3(RoPEScaling):
 
     name = "llama3"
     paper = "arXiv:2407.21783"
-    citation = "Dubey, A., et al. (2024). The Llama 3 Herd of Models. arXiv:2407.21783."
+    citation = """@misc{dubey2024llama, author = {Dubey, A. and others}, title = {{The Llama 3 Herd of Models}},
+        year = {2024}, eprint = {2407.21783}}"""
     methods = (Method("rotary", "Llama 3.1 scaling", "rope(base=5e5, scaling=llama3)", "Dubey et al. 2024", paper),)
     limits = limited(factor=FACTOR, original_length=ORIGINAL_LENGTH)
 

@@ -31,10 +31,9 @@ class PRoPE(RoPEScaling):
 
     name = "p_rope"
     paper = "arXiv:2410.06205"
-    citation = (
-        "Barbero, F., Vitvitskyi, A., Perivolaropoulos, C., Pascanu, R., Velickovic, P. (2024). Round and Round We Go! "
-        "What makes Rotary Positional Encodings useful? arXiv:2410.06205."
-    )
+    citation = """@misc{barbero2024round, author = {Barbero, F. and Vitvitskyi, A. and Perivolaropoulos, C. and
+        Pascanu, R. and Velickovic, P.}, title = {{Round and Round We Go! What makes Rotary Positional Encodings
+        useful?}}, year = {2024}, eprint = {2410.06205}}"""
     methods = (Method("rotary", "p-RoPE", "rope(scaling=p_rope(fraction=0.75))", "Barbero et al. 2024", paper),)
 
     def check_fields(self) -> None:
@@ -67,10 +66,9 @@ class HoPE(RoPEScaling):
 
     name = "hope"
     paper = "arXiv:2410.21216"
-    citation = (
-        "Chen, Y., Lv, A., Luan, J., Wang, B., Liu, W. (2024). HoPE: A Novel Positional Encoding Without Long-Term "
-        "Decay for Enhanced Context Awareness and Extrapolation. arXiv:2410.21216."
-    )
+    citation = """@misc{chen2024hope, author = {Chen, Y. and Lv, A. and Luan, J. and Wang, B. and Liu, W.},
+        title = {{HoPE: A Novel Positional Encoding Without Long-Term Decay for Enhanced Context Awareness and
+        Extrapolation}}, year = {2024}, eprint = {2410.21216}}"""
     methods = (Method("rotary", "HoPE", "rope(scaling=hope(original_length=64))", "Chen et al. 2024", paper),)
     limits = limited(original_length=ORIGINAL_LENGTH)
 
@@ -98,10 +96,9 @@ class Resonance(RoPEScaling):
 
     name = "resonance"
     paper = "arXiv:2403.00071"
-    citation = (
-        "Wang, S., Kobyzev, I., Lu, P., Rezagholizadeh, M., Liu, B. (2024). Resonance RoPE: Improving Context Length "
-        "Generalization of Large Language Models. arXiv:2403.00071."
-    )
+    citation = """@misc{wang2024resonance, author = {Wang, S. and Kobyzev, I. and Lu, P. and Rezagholizadeh, M. and
+        Liu, B.}, title = {{Resonance RoPE: Improving Context Length Generalization of Large Language Models}},
+        year = {2024}, eprint = {2403.00071}}"""
     methods = (
         Method("rotary", "Resonance RoPE", "rope(scaling=resonance)", "Wang et al. 2024", paper),
         Method(

@@ -42,10 +42,9 @@ class Sandwich(PositionalEncoding):
 
     name = "sandwich"
     paper = "arXiv:2212.10356"
-    citation = (
-        "Chi, T.-C., Fan, T.-H., Rudnicky, A. I., Ramadge, P. J. (2023). Dissecting Transformer Length Extrapolation "
-        "via the Lens of Receptive Field Analysis. ACL. arXiv:2212.10356."
-    )
+    citation = """@inproceedings{chi2023dissecting, author = {Chi, T.-C. and Fan, T.-H. and Rudnicky, A. I. and
+        Ramadge, P. J.}, title = {{Dissecting Transformer Length Extrapolation via the Lens of Receptive Field
+        Analysis}}, booktitle = {ACL}, year = {2023}, eprint = {2212.10356}}"""
     methods = (Method("additive", "Sandwich", "sandwich", "Chi et al. 2022", paper),)
     shift_invariant = True
     bias_of_distance = True

@@ -48,10 +48,9 @@ class WithinSection(_BySections):
 
     name = "within_section"
     paper = "arXiv:2004.02349"
-    citation = (
-        "Herzig, J., Nowak, P. K., Mueller, T., Piccinno, F., Eisenschlos, J. M. (2020). TaPas: Weakly Supervised "
-        "Table Parsing via Pre-training. ACL 2020. arXiv:2004.02349."
-    )
+    citation = """@inproceedings{herzig2020tapas, author = {Herzig, J. and Nowak, P. K. and Mueller, T. and Piccinno,
+        F. and Eisenschlos, J. M.}, title = {{TaPas: Weakly Supervised Table Parsing via Pre-training}},
+        booktitle = {ACL}, year = {2020}, eprint = {2004.02349}}"""
     methods = (
         Method(
             "positions",
@@ -99,10 +98,9 @@ class SectionIndex(_BySections):
 
     name = "section_index"
     paper = "arXiv:1810.04805"
-    citation = (
-        "Devlin, J., Chang, M.-W., Lee, K., Toutanova, K. (2019). BERT: Pre-training of Deep Bidirectional "
-        "Transformers for Language Understanding. NAACL 2019. arXiv:1810.04805."
-    )
+    citation = """@inproceedings{devlin2019bert, author = {Devlin, J. and Chang, M.-W. and Lee, K. and Toutanova,
+        K.}, title = {{BERT: Pre-training of Deep Bidirectional Transformers for Language Understanding}},
+        booktitle = {NAACL}, year = {2019}, eprint = {1810.04805}}"""
     methods = (
         Method(
             "positions",

@@ -62,10 +62,9 @@ class SelectiveRoPE(PositionalEncoding):
 
     name = "selective_rope"
     paper = "arXiv:2511.17388"
-    citation = (
-        "Movahedi, S., Carstensen, T., Afzal, A., Hutter, F., Orvieto, A., Cevher, V. (2026). Selective Rotary "
-        "Position Embedding. ICLR. arXiv:2511.17388."
-    )
+    citation = """@inproceedings{movahedi2026selective, author = {Movahedi, S. and Carstensen, T. and Afzal, A. and
+        Hutter, F. and Orvieto, A. and Cevher, V.}, title = {{Selective Rotary Position Embedding}},
+        booktitle = {ICLR}, year = {2026}, eprint = {2511.17388}}"""
     methods = (Method("data-dependent", "Selective RoPE", "selective_rope", "Movahedi et al. 2025", paper),)
     shift_invariant = True
     causal_only = True

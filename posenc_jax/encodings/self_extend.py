@@ -39,10 +39,9 @@ class SelfExtend(TwoProducts):
 
     name = "self_extend"
     paper = "arXiv:2401.01325"
-    citation = (
-        "Jin, H., Han, X., Yang, J., Jiang, Z., Liu, Z., Chang, C.-Y., Chen, H., Hu, X. (2024). LLM Maybe LongLM: "
-        "Self-Extend LLM Context Window Without Tuning. ICML. arXiv:2401.01325."
-    )
+    citation = """@inproceedings{jin2024maybe, author = {Jin, H. and Han, X. and Yang, J. and Jiang, Z. and Liu, Z.
+        and Chang, C.-Y. and Chen, H. and Hu, X.}, title = {{LLM Maybe LongLM: Self-Extend LLM Context Window Without
+        Tuning}}, booktitle = {ICML}, year = {2024}, eprint = {2401.01325}}"""
     methods = (
         Method(
             "rotary",

@@ -39,10 +39,9 @@ class SHAPE(PositionalEncoding):
 
     name = "shape"
     paper = "arXiv:2109.05644"
-    citation = (
-        "Kiyono, S., Kobayashi, S., Suzuki, J., Inui, K. (2021). SHAPE: Shifted Absolute Position Embedding for "
-        "Transformers. EMNLP 2021. arXiv:2109.05644."
-    )
+    citation = """@inproceedings{kiyono2021shape, author = {Kiyono, S. and Kobayashi, S. and Suzuki, J. and Inui,
+        K.}, title = {{SHAPE: Shifted Absolute Position Embedding for Transformers}}, booktitle = {EMNLP},
+        year = {2021}, eprint = {2109.05644}}"""
     methods = (Method("positions", "SHAPE", "shape|sinusoidal", "Kiyono et al. 2021", paper),)
     shift_invariant = True
     random = True

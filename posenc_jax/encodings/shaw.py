@@ -85,10 +85,9 @@ class Shaw(PositionalEncoding):
 
     name = "shaw"
     paper = "arXiv:1803.02155"
-    citation = (
-        "Shaw, P., Uszkoreit, J., Vaswani, A. (2018). Self-Attention with Relative Position Representations. "
-        "NAACL-HLT. arXiv:1803.02155."
-    )
+    citation = """@inproceedings{shaw2018self, author = {Shaw, P. and Uszkoreit, J. and Vaswani, A.},
+        title = {{Self-Attention with Relative Position Representations}}, booktitle = {NAACL-HLT}, year = {2018},
+        eprint = {1803.02155}}"""
     methods = (Method("relative", "Shaw", "shaw", "Shaw et al. 2018", paper),)
     shift_invariant = True
     integer_positions = True

@@ -118,10 +118,9 @@ class Sinusoidal(PositionalEncoding):
 
     name = "sinusoidal"
     paper = "arXiv:1706.03762"
-    citation = (
-        "Vaswani, A., Shazeer, N., Parmar, N., Uszkoreit, J., Jones, L., Gomez, A. N., Kaiser, L., Polosukhin, I. "
-        "(2017). Attention Is All You Need. NeurIPS 2017. arXiv:1706.03762."
-    )
+    citation = """@inproceedings{vaswani2017attention, author = {Vaswani, A. and Shazeer, N. and Parmar, N. and
+        Uszkoreit, J. and Jones, L. and Gomez, A. N. and Kaiser, L. and Polosukhin, I.}, title = {{Attention Is All
+        You Need}}, booktitle = {NeurIPS}, year = {2017}, eprint = {1706.03762}}"""
     methods = (
         Method("absolute", "Sinusoidal", "sinusoidal", "Vaswani et al. 2017", paper),
         Method(

@@ -62,10 +62,9 @@ class SinusoidalAxes(PositionalEncoding):
 
     name = "sinusoidal_axes"
     paper = "arXiv:1908.11415"
-    citation = (
-        "Wang, Z., Liu, J.-C. (2019). Translating Math Formula Images to LaTeX Sequences Using Deep Neural Networks "
-        "with Sequence-level Training. arXiv:1908.11415."
-    )
+    citation = """@misc{wang2019translating, author = {Wang, Z. and Liu, J.-C.}, title = {{Translating Math Formula
+        Images to LaTeX Sequences Using Deep Neural Networks with Sequence-level Training}}, year = {2019},
+        eprint = {1908.11415}}"""
     methods = (
         Method("absolute", "2-D sinusoidal", "grid(width=8)|sinusoidal_axes", "Wang & Liu 2019", paper),
         Method(

@@ -35,10 +35,9 @@ class StickBreaking(PositionalEncoding):
 
     name = "stick_breaking"
     paper = "arXiv:2410.17980"
-    citation = (
-        "Tan, S., Yang, S., Courville, A., Panda, R., Shen, Y. (2025). Scaling Stick-Breaking Attention: An Efficient "
-        "Implementation and In-depth Study. ICLR. arXiv:2410.17980."
-    )
+    citation = """@inproceedings{tan2025scaling, author = {Tan, S. and Yang, S. and Courville, A. and Panda, R. and
+        Shen, Y.}, title = {{Scaling Stick-Breaking Attention: An Efficient Implementation and In-depth Study}},
+        booktitle = {ICLR}, year = {2025}, eprint = {2410.17980}}"""
     methods = (
         Method("data-dependent", "Stick-breaking attention", "stick_breaking", "Tan et al. 2024", paper),
         Method(

@@ -43,10 +43,9 @@ class String(TwoProducts):
 
     name = "string"
     paper = "arXiv:2410.18745"
-    citation = (
-        "An, C., Zhang, J., Zhong, M., Li, L., Gong, S., Luo, Y., Xu, J., Kong, L. (2025). Why Does the Effective "
-        "Context Length of LLMs Fall Short? ICLR. arXiv:2410.18745."
-    )
+    citation = """@inproceedings{an2025does, author = {An, C. and Zhang, J. and Zhong, M. and Li, L. and Gong, S. and
+        Luo, Y. and Xu, J. and Kong, L.}, title = {{Why Does the Effective Context Length of LLMs Fall Short?}},
+        booktitle = {ICLR}, year = {2025}, eprint = {2410.18745}}"""
     methods = (
         Method(
             "rotary",

@@ -107,11 +107,10 @@ class T5Bias(PositionalEncoding):
 
     name = "t5"
     paper = "arXiv:1910.10683"
-    citation = (
-        "Raffel, C., Shazeer, N., Roberts, A., Lee, K., Narang, S., Matena, M., Zhou, Y., Li, W., Liu, P. J. (2020). "
-        "Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer. JMLR 21(140). "
-        "arXiv:1910.10683."
-    )
+    citation = """@article{raffel2020exploring, author = {Raffel, C. and Shazeer, N. and Roberts, A. and Lee, K. and
+        Narang, S. and Matena, M. and Zhou, Y. and Li, W. and Liu, P. J.}, title = {{Exploring the Limits of Transfer
+        Learning with a Unified Text-to-Text Transformer}}, journal = {JMLR}, volume = {21}, number = {140},
+        year = {2020}, eprint = {1910.10683}}"""
     methods = (Method("additive", "T5 bias", "t5", "Raffel et al. 2019", paper),)
     shift_invariant = True
     head_axes = (("table", 0),)

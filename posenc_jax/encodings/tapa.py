@@ -38,10 +38,8 @@ class TAPA(PositionalEncoding):
     name = "tapa"
     linear_in_queries = False
     paper = "arXiv:2509.12635"
-    citation = (
-        "Wang, Y., Shen, S., Munos, R., Zhan, H., Tian, Y. (2025). Positional Encoding via Token-Aware Phase "
-        "Attention. arXiv:2509.12635."
-    )
+    citation = """@misc{wang2025positional, author = {Wang, Y. and Shen, S. and Munos, R. and Zhan, H. and Tian, Y.},
+        title = {{Positional Encoding via Token-Aware Phase Attention}}, year = {2025}, eprint = {2509.12635}}"""
     methods = (Method("rotary", "TAPA", "tapa", "Wang et al. 2025", paper),)
     shift_invariant = True
     unsigned = True

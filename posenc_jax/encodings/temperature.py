@@ -34,10 +34,9 @@ class Temperature(PositionalEncoding):
 
     name = "temperature"
     paper = "arXiv:2311.00684"
-    citation = (
-        "Chi, T.-C., Fan, T.-H., Rudnicky, A. I. (2023). Attention Alignment and Flexible Positional Embeddings "
-        "Improve Transformer Length Extrapolation. arXiv:2311.00684."
-    )
+    citation = """@misc{chi2023attention, author = {Chi, T.-C. and Fan, T.-H. and Rudnicky, A. I.},
+        title = {{Attention Alignment and Flexible Positional Embeddings Improve Transformer Length Extrapolation}},
+        year = {2023}, eprint = {2311.00684}}"""
     methods = (
         Method(
             "additive",

@@ -64,10 +64,9 @@ class TransformerXL(PositionalEncoding):
 
     name = "transformer_xl"
     paper = "arXiv:1901.02860"
-    citation = (
-        "Dai, Z., Yang, Z., Yang, Y., Carbonell, J., Le, Q. V., Salakhutdinov, R. (2019). Transformer-XL: Attentive "
-        "Language Models beyond a Fixed-Length Context. ACL. arXiv:1901.02860."
-    )
+    citation = """@inproceedings{dai2019transformer, author = {Dai, Z. and Yang, Z. and Yang, Y. and Carbonell, J.
+        and Le, Q. V. and Salakhutdinov, R.}, title = {{Transformer-XL: Attentive Language Models beyond a
+        Fixed-Length Context}}, booktitle = {ACL}, year = {2019}, eprint = {1901.02860}}"""
     methods = (Method("relative", "Transformer-XL", "transformer_xl", "Dai et al. 2019", paper),)
     shift_invariant = True
     per_layer = True

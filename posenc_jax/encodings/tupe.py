@@ -54,10 +54,8 @@ class TUPE(PositionalEncoding):
 
     name = "tupe"
     paper = "arXiv:2006.15595"
-    citation = (
-        "Ke, G., He, D., Liu, T.-Y. (2021). Rethinking Positional Encoding in Language Pre-training. ICLR. "
-        "arXiv:2006.15595."
-    )
+    citation = """@inproceedings{ke2021rethinking, author = {Ke, G. and He, D. and Liu, T.-Y.}, title = {{Rethinking
+        Positional Encoding in Language Pre-training}}, booktitle = {ICLR}, year = {2021}, eprint = {2006.15595}}"""
     methods = (
         Method("relative", "TUPE-A", "tupe", "Ke et al. 2020", paper),
         Method("relative", "TUPE-R", "tupe(relative=True)", "Ke et al. 2020", paper),

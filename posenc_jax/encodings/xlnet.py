@@ -59,10 +59,9 @@ class XLNet(PositionalEncoding):
 
     name = "xlnet"
     paper = "arXiv:1906.08237"
-    citation = (
-        "Yang, Z., Dai, Z., Yang, Y., Carbonell, J., Salakhutdinov, R., Le, Q. V. (2019). XLNet: Generalized "
-        "Autoregressive Pretraining for Language Understanding. NeurIPS. arXiv:1906.08237."
-    )
+    citation = """@inproceedings{yang2019xlnet, author = {Yang, Z. and Dai, Z. and Yang, Y. and Carbonell, J. and
+        Salakhutdinov, R. and Le, Q. V.}, title = {{XLNet: Generalized Autoregressive Pretraining for Language
+        Understanding}}, booktitle = {NeurIPS}, year = {2019}, eprint = {1906.08237}}"""
     methods = (Method("relative", "XLNet", "xlnet", "Yang et al. 2019", paper),)
     shift_invariant = True
     per_layer = True

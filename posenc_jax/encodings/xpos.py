@@ -53,10 +53,9 @@ class XPos(PositionalEncoding):
 
     name = "xpos"
     paper = "arXiv:2212.10554"
-    citation = (
-        "Sun, Y., Dong, L., Patra, B., Ma, S., Huang, S., Benhaim, A., Chaudhary, V., Song, X., Wei, F. (2023). A "
-        "Length-Extrapolatable Transformer. ACL. arXiv:2212.10554."
-    )
+    citation = """@inproceedings{sun2023length, author = {Sun, Y. and Dong, L. and Patra, B. and Ma, S. and Huang, S.
+        and Benhaim, A. and Chaudhary, V. and Song, X. and Wei, F.}, title = {{A Length-Extrapolatable Transformer}},
+        booktitle = {ACL}, year = {2023}, eprint = {2212.10554}}"""
     methods = (Method("rotary", "xPos", "xpos", "Sun et al. 2022", paper),)
     shift_invariant = True
     causal_only = True

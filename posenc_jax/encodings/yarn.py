@@ -13,10 +13,9 @@ from posenc_jax.encodings.rope_scaling import ATTENTION_FACTOR, FACTOR, NTK, ORI
 from posenc_jax.encodings.shared.phase import vaswani_frequencies
 from posenc_jax.encodings.value import limited
 
-_CITATION = (
-    "Peng, B., Quesnelle, J., Fan, H., Shippole, E. (2023). YaRN: Efficient Context Window Extension of Large Language "
-    "Models. arXiv:2309.00071."
-)
+_CITATION = """@misc{peng2023yarn, author = {Peng, B. and Quesnelle, J. and Fan, H. and Shippole, E.},
+    title = {{YaRN: Efficient Context Window Extension of Large Language Models}}, year = {2023},
+    eprint = {2309.00071}}"""
 
 
 def plane_of_rotations(rotations: float, base: float, dim: int, original_length: int) -> float:

@@ -7,9 +7,10 @@ import importlib.util
 import shutil
 from pathlib import Path
 
+from posenc_jax.drawing.bibtex import bibtex
 from posenc_jax.drawing.printed import render
 from posenc_jax.files import refuse_links, write_atomically
-from posenc_jax.report import bibtex, page, parquet, plots, tables
+from posenc_jax.report import page, parquet, plots, tables
 from posenc_jax.results import read_record, summarise
 
 __all__ = ["build", "missing", "text_report", "up_to_date"]
@@ -37,7 +38,7 @@ def build(directory: Path | str) -> list[Path]:
         files["report.html"] = page.page(summary).encode()
     files["tables.md"] = tables.markdown(summary).encode()
     files["tables.tex"] = tables.latex(summary).encode()
-    if entries := bibtex.entries(page.cited(summary)):
+    if entries := bibtex(page.cited(summary)):
         files["citations.bib"] = entries.encode()
     if "figures" not in absent:
         for name, plot in plots.printed(summary):

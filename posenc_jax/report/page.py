@@ -11,13 +11,14 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from posenc_jax.drawing.bibtex import bibtex, prose
 from posenc_jax.drawing.document import document, html_figure, html_table
 from posenc_jax.drawing.hypertext import escaped
 from posenc_jax.drawing.plots import Plot
 from posenc_jax.drawing.quantities import NONE
 from posenc_jax.drawing.style import Style, styles
 from posenc_jax.drawing.text_table import TextTable
-from posenc_jax.report import bibtex, provenance, tables
+from posenc_jax.report import provenance, tables
 from posenc_jax.report.entries import heading, metric_name, seeds_text
 from posenc_jax.report.many_tasks import across_tasks, matrix
 from posenc_jax.report.plots import plots_of, swept
@@ -223,10 +224,10 @@ def _citation_section(summary: Summary) -> str:
     if not used and not sources:
         return ""
     count = len(summary.labels)
-    works = [(text, ", ".join(who) if len(who) < max(count, 4) else "all") for text, who in used.items()]
+    works = [(prose(text), ", ".join(who) if len(who) < max(count, 4) else "all") for text, who in used.items()]
     works += [(source, "published values") for source in sources]
     lines = [f"<li>{_linked(text)} <span class='facts'>({escaped(why)})</span></li>" for text, why in works]
-    entries = bibtex.entries(used)
+    entries = bibtex(used)
     block = f"<details><summary>BibTeX</summary><pre>{escaped(entries)}</pre></details>" if entries else ""
     return f'<h2 id="citations">Citations</h2><ul>{"".join(lines)}</ul>{block}'
 

@@ -121,7 +121,7 @@ def _by_hand(method: Any, facts: dict[str, Any]) -> tuple[dict[str, type], tuple
         if not facts.get(name):
             raise ValueError(f"{name!r} is missing: write it in scripts/docs/encodings/facts.toml")
     classes = _classes(method.spec)
-    main = tuple(word for word, cls in classes.items() if method.link in f"{cls.paper} {cls.citation}")
+    main = tuple(word for word, cls in classes.items() if _cites(cls, method.link))
     main = main or tuple(classes)[-1:]
     formula = facts.get("formula") or "\n\n".join(f for word in main for f in formulas(classes[word].__doc__ or ""))
     if not formula:
@@ -144,11 +144,16 @@ def citation(method: Any, classes: list[type], facts: dict[str, Any]) -> str:
     Raises:
       ValueError: nothing cites it.
     """
-    from posenc_jax.report.bibtex import entries
+    from posenc_jax.drawing.bibtex import bibtex
 
     given = [facts["citation"]] if "citation" in facts else []
-    given += [cls.citation for cls in classes if method.link in f"{cls.paper} {cls.citation}"]
+    given += [cls.citation for cls in classes if _cites(cls, method.link)]
     if not given:
         raise ValueError(f"no citation of {method.link}: write one in its class, or in facts.toml")
-    address = method.link if method.link.startswith("http") and method.link not in given[0] else ""
-    return entries([f"{given[0]} {address}".strip()]).strip()
+    return bibtex(given[:1]).strip()
+
+
+def _cites(cls: Any, link: str) -> bool:
+    from posenc_jax.drawing.bibtex import prose
+
+    return link in f"{cls.paper} {prose(cls.citation)}"

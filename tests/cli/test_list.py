@@ -8,6 +8,7 @@ import pytest
 from posenc_jax.cli import COMMANDS, main
 from posenc_jax.data.tasks import TASKS
 from posenc_jax.data.text import TEXT_TASKS
+from posenc_jax.drawing.bibtex import prose
 from posenc_jax.encodings import ENCODINGS, parse
 from posenc_jax.encodings.catalogue import CATALOGUE
 
@@ -76,7 +77,7 @@ def test_a_row_of_the_catalogue_in_full(capsys, monkeypatch, name):
     assert text.startswith(head + (f" note: {method.note}" if method.note else ""))
     for element in parse(method.spec):
         assert f" {element.name}(" in text
-        assert " ".join(element.citation.split()) in text
+        assert prose(element.citation) in text
 
 
 def test_what_a_verdict_said_of_it(capsys, monkeypatch):

@@ -127,7 +127,7 @@ def test_the_page_has_figures_tables_notes_configs_and_citations(page):
     assert "12 layers of width 768" in text
     assert '"d_model": 64' in text
     assert "commit 0123abcd" in text
-    assert "Raffel et al. 2020, Exploring the Limits (t5)" in text
+    assert "Raffel et al. (2020). Exploring the Limits. (t5)" in text
     assert '<a href="https://arxiv.org/abs/1706.03762">' in page
 
 

@@ -59,11 +59,11 @@ class Addition(RangedTask):
 
     name = "addition"
     paper = "Position Coupling; Transformers Can Do Arithmetic with the Right Embeddings"
-    citation = (
-        "Cho et al. (2024). Position Coupling: Improving Length Generalization of Arithmetic Transformers Using Task "
-        "Structure. NeurIPS. arXiv:2405.20671; McLeish et al. (2024). Transformers Can Do Arithmetic with the Right "
-        "Embeddings. NeurIPS. arXiv:2405.17399."
-    )
+    citation = """@inproceedings{cho2024position, author = {Cho and others}, title = {{Position Coupling: Improving
+        Length Generalization of Arithmetic Transformers Using Task Structure}}, booktitle = {NeurIPS}, year = {2024},
+        eprint = {2405.20671}}
+        @inproceedings{mcleish2024transformers, author = {McLeish and others}, title = {{Transformers Can Do
+        Arithmetic with the Right Embeddings}}, booktitle = {NeurIPS}, year = {2024}, eprint = {2405.17399}}"""
     metric = "exact_match"
     length_unit = "digits"
 

@@ -57,7 +57,8 @@ class ArrowGrid(Task):
 
     name = "arrow_grid"
     paper = "LieRE: Lie Rotational Positional Encodings"
-    citation = "Ostmeier et al. (2025). LieRE: Lie Rotational Positional Encodings. ICML. arXiv:2406.10322."
+    citation = """@inproceedings{ostmeier2025liere, author = {Ostmeier and others}, title = {{LieRE: Lie Rotational
+        Positional Encodings}}, booktitle = {ICML}, year = {2025}, eprint = {2406.10322}}"""
     metric = "accuracy"
     chance = 0.25
     length_unit = "rows"

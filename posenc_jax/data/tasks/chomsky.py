@@ -38,7 +38,8 @@ class StringTask(Task):
     max_length: int = 40
 
     paper = "Neural Networks and the Chomsky Hierarchy"
-    citation = "Delétang et al. (2023). Neural Networks and the Chomsky Hierarchy. ICLR. arXiv:2207.02098."
+    citation = """@inproceedings{deletang2023neural, author = {Delétang and others}, title = {{Neural Networks and
+        the Chomsky Hierarchy}}, booktitle = {ICLR}, year = {2023}, eprint = {2207.02098}}"""
     metric = "accuracy"
     length_per = "step"
     num_tokens: ClassVar[int] = 2

@@ -64,10 +64,9 @@ class Copying(Task):
 
     name = "copying"
     paper = "The Impact of Positional Encoding on Length Generalization in Transformers"
-    citation = (
-        "Kazemnejad et al. (2023). The Impact of Positional Encoding on Length Generalization in Transformers. "
-        "NeurIPS. arXiv:2305.19466."
-    )
+    citation = """@inproceedings{kazemnejad2023impact, author = {Kazemnejad and others}, title = {{The Impact of
+        Positional Encoding on Length Generalization in Transformers}}, booktitle = {NeurIPS}, year = {2023},
+        eprint = {2305.19466}}"""
     metric = "exact_match"
 
     def check_fields(self) -> None:

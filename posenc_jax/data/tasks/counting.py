@@ -63,9 +63,8 @@ class Counting(RangedTask):
 
     name = "counting"
     paper = "Contextual Position Encoding: Learning to Count What's Important"
-    citation = (
-        "Golovneva et al. (2024). Contextual Position Encoding: Learning to Count What's Important. arXiv:2405.18719."
-    )
+    citation = """@misc{golovneva2024contextual, author = {Golovneva and others}, title = {{Contextual Position
+        Encoding: Learning to Count What's Important}}, year = {2024}, eprint = {2405.18719}}"""
     metric = "exact_match"
     length_unit = "statements"
     shortest: ClassVar[int] = 1

@@ -57,11 +57,11 @@ class FlipFlop(Task):
 
     name = "flip_flop"
     paper = "Exposing Attention Glitches with Flip-Flop Language Modeling"
-    citation = (
-        "Liu et al. (2023). Exposing Attention Glitches with Flip-Flop Language Modeling. NeurIPS. arXiv:2306.00946; "
-        "table: Yang et al. (2025). PaTH Attention: Position Encoding via Accumulating Householder Transformations. "
-        "NeurIPS. arXiv:2505.16381."
-    )
+    citation = """@inproceedings{liu2023exposing, author = {Liu and others}, title = {{Exposing Attention Glitches with
+        Flip-Flop Language Modeling}}, booktitle = {NeurIPS}, year = {2023}, eprint = {2306.00946}}
+        @inproceedings{yang2025path, author = {Yang and others}, title = {{PaTH Attention: Position Encoding via
+        Accumulating Householder Transformations}}, booktitle = {NeurIPS}, year = {2025}, eprint = {2505.16381},
+        annote = {table}}"""
     metric = "sparse_read_error"
     chance = 0.5
     length_unit = "tokens"

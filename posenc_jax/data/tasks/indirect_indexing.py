@@ -51,10 +51,8 @@ class IndirectIndexing(RangedTask):
 
     name = "indirect_indexing"
     paper = "Decoupling the 'What' and 'Where' With Polar Coordinate Positional Embeddings"
-    citation = (
-        "Gopalakrishnan et al. (2025). Decoupling the 'What' and 'Where' With Polar Coordinate Positional "
-        "Embeddings. arXiv:2509.10534."
-    )
+    citation = """@misc{gopalakrishnan2025decoupling, author = {Gopalakrishnan and others}, title = {{Decoupling the
+        'What' and 'Where' With Polar Coordinate Positional Embeddings}}, year = {2025}, eprint = {2509.10534}}"""
     metric = "exact_match"
     length_unit = "letters"
     shortest: ClassVar[int] = 2

@@ -61,10 +61,9 @@ class Needles(RangedTask):
 
     name = "needles"
     paper = "RULER: What's the Real Context Size of Your Long-Context Language Models?"
-    citation = (
-        "Hsieh et al. (2024). RULER: What's the Real Context Size of Your Long-Context Language Models? COLM. "
-        "arXiv:2404.06654."
-    )
+    citation = """@inproceedings{hsieh2024ruler, author = {Hsieh and others}, title = {{RULER: What's the Real
+        Context Size of Your Long-Context Language Models?}}, booktitle = {COLM}, year = {2024},
+        eprint = {2404.06654}}"""
     metric = "exact_match"
     length_unit = "tokens of the haystack"
 
@@ -183,10 +182,9 @@ class Passkey(Needles):
 
     name = "passkey"
     paper = "Landmark Attention: Random-Access Infinite Context Length for Transformers"
-    citation = (
-        "Mohtashami and Jaggi (2023). Landmark Attention: Random-Access Infinite Context Length for Transformers. "
-        "NeurIPS. arXiv:2305.16300."
-    )
+    citation = """@inproceedings{mohtashami2023landmark, author = {Mohtashami and Jaggi}, title = {{Landmark
+        Attention: Random-Access Infinite Context Length for Transformers}}, booktitle = {NeurIPS}, year = {2023},
+        eprint = {2305.16300}}"""
 
     def check_fields(self) -> None:
         """Refuses more than one needle."""
@@ -230,10 +228,9 @@ class PhoneBook(RangedTask):
 
     name = "phone_book"
     paper = "Repeat After Me: Transformers are Better than State Space Models at Copying"
-    citation = (
-        "Jelassi et al. (2024). Repeat After Me: Transformers are Better than State Space Models at Copying. ICML. "
-        "arXiv:2402.01032."
-    )
+    citation = """@inproceedings{jelassi2024repeat, author = {Jelassi and others}, title = {{Repeat After Me:
+        Transformers are Better than State Space Models at Copying}}, booktitle = {ICML}, year = {2024},
+        eprint = {2402.01032}}"""
     metric = "exact_match"
     length_unit = "entries"
 

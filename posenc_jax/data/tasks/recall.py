@@ -105,10 +105,8 @@ class AssociativeRecall(RecallTask):
 
     name = "associative_recall"
     paper = "Zoology: Measuring and Improving Recall in Efficient Language Models"
-    citation = (
-        "Arora et al. (2024). Zoology: Measuring and Improving Recall in Efficient Language Models. ICLR. "
-        "arXiv:2312.04927."
-    )
+    citation = """@inproceedings{arora2024zoology, author = {Arora and others}, title = {{Zoology: Measuring and
+        Improving Recall in Efficient Language Models}}, booktitle = {ICLR}, year = {2024}, eprint = {2312.04927}}"""
     length_unit = "tokens"
 
     @property
@@ -180,10 +178,9 @@ class RepeatedRecall(RecallTask):
 
     name = "repeated_recall"
     paper = "PaTH Attention: Position Encoding via Accumulating Householder Transformations"
-    citation = (
-        "Yang et al. (2025). PaTH Attention: Position Encoding via Accumulating Householder Transformations. "
-        "NeurIPS. arXiv:2505.16381."
-    )
+    citation = """@inproceedings{yang2025path, author = {Yang and others}, title = {{PaTH Attention: Position
+        Encoding via Accumulating Householder Transformations}}, booktitle = {NeurIPS}, year = {2025},
+        eprint = {2505.16381}}"""
     length_unit = "tokens"
 
     @property

@@ -152,11 +152,12 @@ class Scan(Task):
 
     name = "scan"
     paper = "Generalization without Systematicity"
-    citation = (
-        "Lake and Baroni (2018). Generalization without Systematicity: On the Compositional Skills of "
-        "Sequence-to-Sequence Recurrent Networks. ICML. arXiv:1711.00350; cutoffs: Csordás et al. (2021). The Devil "
-        "is in the Detail: Simple Tricks Improve Systematic Generalization of Transformers. EMNLP. arXiv:2108.12284."
-    )
+    citation = """@inproceedings{lake2018generalization, author = {Lake and Baroni}, title = {{Generalization without
+        Systematicity: On the Compositional Skills of Sequence-to-Sequence Recurrent Networks}}, booktitle = {ICML},
+        year = {2018}, eprint = {1711.00350}}
+        @inproceedings{csordas2021devil, author = {Csordás and others}, title = {{The Devil is in the Detail: Simple
+        Tricks Improve Systematic Generalization of Transformers}}, booktitle = {EMNLP}, year = {2021},
+        eprint = {2108.12284}, annote = {cutoffs}}"""
     metric = "exact_match"
 
     def check_fields(self) -> None:

@@ -74,9 +74,8 @@ class WordProblem(RangedTask):
 
     name = "word_problem"
     paper = "The Illusion of State in State-Space Models"
-    citation = (
-        "Merrill, Petty and Sabharwal (2024). The Illusion of State in State-Space Models. ICML. arXiv:2404.08819."
-    )
+    citation = """@inproceedings{merrill2024illusion, author = {Merrill and Petty and Sabharwal}, title = {{The
+        Illusion of State in State-Space Models}}, booktitle = {ICML}, year = {2024}, eprint = {2404.08819}}"""
     metric = "accuracy"
     length_unit = "elements"
 

@@ -68,10 +68,9 @@ class Classification(TextTask):
     structure: Literal["sections", "markdown", "html", "spans"] = "sections"
 
     name = "classification"
-    citation = (
-        "Devlin et al. (2019). BERT: Pre-training of Deep Bidirectional Transformers for Language Understanding. "
-        "NAACL. arXiv:1810.04805."
-    )
+    citation = """@inproceedings{devlin2019bert, author = {Devlin and others}, title = {{BERT: Pre-training of Deep
+        Bidirectional Transformers for Language Understanding}}, booktitle = {NAACL}, year = {2019},
+        eprint = {1810.04805}}"""
     paper = "arXiv:1810.04805"
     one_answer = True
     metric = "accuracy"

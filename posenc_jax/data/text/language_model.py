@@ -40,10 +40,9 @@ class LanguageModel(TextTask):
     batching: Literal["packed", "buckets", "fitted", "plain"] = "plain"
 
     name = "language_model"
-    citation = (
-        "Press et al. (2022). Train Short, Test Long: Attention with Linear Biases Enables Input Length "
-        "Extrapolation. ICLR. arXiv:2108.12409."
-    )
+    citation = """@inproceedings{press2022train, author = {Press and others}, title = {{Train Short, Test Long:
+        Attention with Linear Biases Enables Input Length Extrapolation}}, booktitle = {ICLR}, year = {2022},
+        eprint = {2108.12409}}"""
     paper = "arXiv:2108.12409"
     metric = "perplexity"
     length_unit = "tokens of a window"

@@ -34,7 +34,8 @@ class Summarization(TextTask):
     target: str = "summary"
 
     name = "summarization"
-    citation = "Liu et al. (2018). Generating Wikipedia by Summarizing Long Sequences. ICLR. arXiv:1801.10198."
+    citation = """@inproceedings{liu2018generating, author = {Liu and others}, title = {{Generating Wikipedia by
+        Summarizing Long Sequences}}, booktitle = {ICLR}, year = {2018}, eprint = {1801.10198}}"""
     paper = "arXiv:1801.10198"
     metric = "rouge_l"
     length_unit = "document tokens"

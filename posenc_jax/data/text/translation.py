@@ -39,7 +39,8 @@ class Translation(TextTask):
     target_tokenizer: str = "bpe"
 
     name = "translation"
-    citation = "Vaswani et al. (2017). Attention Is All You Need. NeurIPS. arXiv:1706.03762."
+    citation = """@inproceedings{vaswani2017attention, author = {Vaswani and others}, title = {{Attention Is All You
+        Need}}, booktitle = {NeurIPS}, year = {2017}, eprint = {1706.03762}}"""
     paper = "arXiv:1706.03762"
     metric = "chrf"
     length_unit = "source tokens"
