@@ -85,8 +85,8 @@ AT_THE_TOP = {"posenc_jax/cli/overrides.py": {"tyro"}}
 # What each package is built of, from the bottom: a module imports those before it only.
 ORDER = {
     "verdict": (
-        *("tables", "published", "cells", "otherwise", "measuring", "judging"),
-        *("published_page", "published_run", "card", "figure", "page", "deciding", "evidence", "__init__"),
+        *("tables", "published", "cells", "other_scores", "measuring", "judging", "published_results"),
+        *("card", "figure", "card_files", "deciding", "evidence", "__init__"),
     ),
     "attention": (
         "devices",

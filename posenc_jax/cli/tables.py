@@ -59,8 +59,7 @@ def _run(name: str, directory: Path, elsewhere: tuple[str, ...]) -> int:
     prepare_jax()
     from posenc_jax.cli.progress import TerminalReporter
     from posenc_jax.verdict.published import README
-    from posenc_jax.verdict.published_page import text_tables
-    from posenc_jax.verdict.published_run import check, run_table
+    from posenc_jax.verdict.published_results import check, run_table, text_tables
 
     with refusing():
         check(folder, config)

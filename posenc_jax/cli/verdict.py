@@ -61,7 +61,8 @@ def _verdict(arguments: Any) -> int:
     _check(arguments.encoding, label, slot)
     from posenc_jax.cli.progress import TerminalReporter
     from posenc_jax.verdict.card import text_card
-    from posenc_jax.verdict.deciding import decide, write
+    from posenc_jax.verdict.card_files import write
+    from posenc_jax.verdict.deciding import decide
 
     with TerminalReporter() as reporter, stoppable() as stop:
         seeds = tuple(range(arguments.seeds))

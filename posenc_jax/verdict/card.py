@@ -17,7 +17,7 @@ from posenc_jax.statistics import CLAIM_SEEDS, mean_interval
 from posenc_jax.verdict.cells import device
 from posenc_jax.verdict.judging import Finding, breaks_at, sentence
 from posenc_jax.verdict.measuring import Measured, Scored
-from posenc_jax.verdict.otherwise import TEMPERATURES
+from posenc_jax.verdict.other_scores import TEMPERATURES
 from posenc_jax.verdict.tables import CHECKPOINTS, Table
 
 

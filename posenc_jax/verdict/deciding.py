@@ -1,28 +1,21 @@
-"""A verdict from nothing to its card: every encoding measured on every table, compared, written."""
+"""A verdict from nothing to its card: every encoding measured on every table, and compared."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from posenc_jax.encodings.slots import Slot
 from posenc_jax.environments import between, history
-from posenc_jax.file_names import file_name
-from posenc_jax.files import make_directory, write_atomically
 from posenc_jax.runs.environment import environment
 from posenc_jax.runs.errors import RefusedError
-from posenc_jax.runs.files import write_json
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.shapes import Json
-from posenc_jax.verdict.card import Card, latex_card, markdown_card, record
+from posenc_jax.verdict.card import Card
 from posenc_jax.verdict.cells import distinct
-from posenc_jax.verdict.figure import render
 from posenc_jax.verdict.judging import findings
 from posenc_jax.verdict.measuring import Measured, histories, measure
-from posenc_jax.verdict.otherwise import WAYS
-from posenc_jax.verdict.page import page
+from posenc_jax.verdict.other_scores import WAYS
 from posenc_jax.verdict.tables import Table
 
 
@@ -94,36 +87,3 @@ def _compared(
                 "seeds that drew the same: set that back, or choose another directory"
             )
     return tuple(dict.fromkeys(line for _, differs in others for line in differs.lines))
-
-
-def write(card: Card, directory: Path) -> list[Path]:
-    """Writes ``card.html``, ``.md``, ``.tex``, ``.json``, and ``.png`` and ``.pdf`` where matplotlib is there, in a
-    folder of ``directory`` that only this question has; returns the files, the page first.
-    """
-    home = directory / "cards" / _name(card)
-    make_directory(home)
-    try:
-        pictures = render(card)
-    except ModuleNotFoundError:
-        pictures = {}
-    files: dict[str, bytes] = {
-        "card.html": page(card, pictures.get("png")).encode(),
-        "card.md": markdown_card(card).encode(),
-        "card.tex": latex_card(card).encode(),
-        **{f"card.{kind}": data for kind, data in pictures.items()},
-    }
-    for name, data in files.items():
-        write_atomically(home / name, data)
-    write_json(home / "card.json", record(card))
-    return [home / name for name in (*files, "card.json")]
-
-
-def _name(card: Card) -> str:
-    """The folder of a card: readable, and with a digest of all that was asked: what was compared with what, on which
-    tables at which size, over which seeds.
-    """
-    asked = {own: {name: found.question for name, found in by_table.items()} for own, by_table in card.measured.items()}
-    question = json.dumps([card.label, card.baselines, list(card.tables), card.seeds, asked], sort_keys=True)
-    on = "-".join(card.tables) if len(card.tables) == 1 else f"{len(card.tables)}-tables"
-    words = f"{card.label}-against-{'-'.join(card.baselines)}-{on}-{len(card.seeds)}-seeds"
-    return file_name(words, hashlib.sha256(question.encode()).hexdigest()[:8])

@@ -25,7 +25,7 @@ from posenc_jax.runs.ownership import is_begun
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.shapes import Json
 from posenc_jax.verdict.cells import Cell, environments_of
-from posenc_jax.verdict.otherwise import Way, otherwise
+from posenc_jax.verdict.other_scores import Way, other_scores
 from posenc_jax.verdict.tables import Table
 
 RECORDED = ("version", "commit", "jax", "flax", "python", "platform", "device_kind", "device_count", "cpu")
@@ -41,7 +41,7 @@ class Measured(Cell):
     Attributes:
       by_metric: of the table's own metric. scores: seed -> mean over the table's ``score_lengths``. in_range: the same
         over the lengths of training. A seed that diverged, or whose score is not finite, is in neither.
-      otherwise: way -> seed -> score of the same models by another way to score (`posenc_jax.verdict.otherwise`).
+      otherwise: way -> seed -> score of the same models by another way to score (`posenc_jax.verdict.other_scores`).
       milliseconds_per_step: of training one model, compiling apart; None where its groups do not say.
       seconds: compiling, training, evaluating, and scoring otherwise; untimed: why the times of its runs are not known,
         and the first three are not in it.
@@ -102,7 +102,7 @@ def measure(
     home = _folder(directory, table, cell) / cell.directory_name
     results = run(cell, home, reporter=reporter, stop=stop)
     found = _measured(table, cell, results)
-    others, seconds = otherwise(
+    others, seconds = other_scores(
         table, cell, home, found.learning_rates, found.scores, reporter=reporter, stop=stop, clock=clock
     )
     groups = [group for group, _ in results_by_group(home, cell)]  # others are of seeds that nobody asks for here

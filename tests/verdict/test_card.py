@@ -11,13 +11,12 @@ from tex_pages import check_margins, needs_latex
 from posenc_jax.cli import main
 from posenc_jax.cli.verdict import _named
 from posenc_jax.runs.environment import environment
-from posenc_jax.verdict import deciding
+from posenc_jax.verdict import card_files
 from posenc_jax.verdict.card import Card, latex_card, markdown_card, record, text_card
-from posenc_jax.verdict.deciding import write
+from posenc_jax.verdict.card_files import page, write
 from posenc_jax.verdict.figure import render
 from posenc_jax.verdict.judging import findings
-from posenc_jax.verdict.otherwise import WAYS
-from posenc_jax.verdict.page import page
+from posenc_jax.verdict.other_scores import WAYS
 from posenc_jax.verdict.tables import tables as all_tables
 
 TABLES = all_tables()
@@ -126,7 +125,7 @@ def test_files(card, tmp_path):
 
 def test_every_question_has_a_folder_of_its_own(card):
     def folder(**changes):
-        return deciding._name(dataclasses.replace(card, **changes))
+        return card_files._name(dataclasses.replace(card, **changes))
 
     def other(name, **changes):
         inner = {own: dict(by_table) for own, by_table in card.measured.items()}

@@ -9,8 +9,7 @@ from posenc_jax.cli.session import load_config
 from posenc_jax.config import Ablation
 from posenc_jax.verdict.cells import read_results, state
 from posenc_jax.verdict.published import DIRECTIONS, FULL, README, REDUCED, RESULTS, folders, read_folder
-from posenc_jax.verdict.published_page import section
-from posenc_jax.verdict.published_run import check
+from posenc_jax.verdict.published_results import check, section
 
 CLONE = Path(__file__).parent.parent.parent
 ROOT = Path("experiments/tables")

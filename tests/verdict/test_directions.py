@@ -10,7 +10,7 @@ from posenc_jax.results.record import ReplicaScores
 from posenc_jax.verdict.cells import Cell, Results, TaskFacts, read_results, save_results, state
 from posenc_jax.verdict.judging import check_directions, held
 from posenc_jax.verdict.published import Direction, Folder, Selection
-from posenc_jax.verdict.published_page import text_tables
+from posenc_jax.verdict.published_results import text_tables
 
 NOISE = (0.0, 0.02, -0.01, 0.01)
 ARMS = {"a": 0.9, "b": 0.6}

@@ -16,8 +16,8 @@ from posenc_jax.runs.evaluation import evaluate
 from posenc_jax.runs.groups import plan
 from posenc_jax.runs.ownership import claim
 from posenc_jax.runs.reporter import Reporter
-from posenc_jax.verdict import otherwise as module
-from posenc_jax.verdict.otherwise import WAYS, otherwise
+from posenc_jax.verdict import other_scores as module
+from posenc_jax.verdict.other_scores import WAYS, other_scores
 from posenc_jax.verdict.tables import CHECKPOINTS, Table, tables
 
 TABLES = tables()
@@ -60,7 +60,7 @@ def test_what_a_stopped_verdict_of_more_seeds_left_is_passed_over(tmp_path, monk
     ]
     monkeypatch.setattr(module, "Engine", lambda *_: None)
     monkeypatch.setattr(module, "measure", lambda *_: (rows, []))
-    found, _ = otherwise(table, CONFIG, place, dict.fromkeys((0, 1), 1e-2), {0: 0.5, 1: 0.125}, reporter=Reporter())
+    found, _ = other_scores(table, CONFIG, place, dict.fromkeys((0, 1), 1e-2), {0: 0.5, 1: 0.125}, reporter=Reporter())
     assert found == {way: {0: 0.5, 1: 0.25} for way in WAYS}
 
 
@@ -84,7 +84,7 @@ def test_each_seed_has_the_best_of_what_evaluate_says(tmp_path, monkeypatch, tex
     }
     assert len({tuple(found.values()) for found in scores.values()}) > 3, "all the same: nothing is shown"
     chosen = dict.fromkeys((0, 1, 2), 3e-3)
-    found, seconds = otherwise(
+    found, seconds = other_scores(
         TABLE, cell, place, chosen, scores["final"], reporter=Reporter(), clock=iter((3.0, 5.5)).__next__
     )
     assert seconds == 2.5
@@ -98,12 +98,12 @@ def test_each_seed_has_the_best_of_what_evaluate_says(tmp_path, monkeypatch, tex
         raise AssertionError("what is measured is not measured again")
 
     monkeypatch.setattr(module, "measure", unexpected)
-    assert otherwise(TABLE, cell, place, chosen, scores["final"], reporter=Reporter()) == (found, seconds)
+    assert other_scores(TABLE, cell, place, chosen, scores["final"], reporter=Reporter()) == (found, seconds)
     only = {1: scores["final"][1]}
     of_one = {way: {1: found[way][1]} for way in WAYS}
-    assert otherwise(TABLE, cell, place, chosen, only, reporter=Reporter()) == (of_one, seconds)
+    assert other_scores(TABLE, cell, place, chosen, only, reporter=Reporter()) == (of_one, seconds)
     with pytest.raises(AssertionError, match="not measured again"):  # another rate is another model
-        otherwise(TABLE, cell, place, {1: 1e-3}, only, reporter=Reporter())
+        other_scores(TABLE, cell, place, {1: 1e-3}, only, reporter=Reporter())
     (result,) = (
         file
         for file in place.glob("group-*/result.json")
@@ -112,12 +112,12 @@ def test_each_seed_has_the_best_of_what_evaluate_says(tmp_path, monkeypatch, tex
     before = result.read_bytes()
     sealed_files.rewrite(result, lambda found: [own.update(parameters_sha256="0" * 64) for own in found["replicas"]])
     with pytest.raises(AssertionError, match="not measured again"):  # trained anew, it is another model too
-        otherwise(TABLE, cell, place, chosen, only, reporter=Reporter())
+        other_scores(TABLE, cell, place, chosen, only, reporter=Reporter())
     result.write_bytes(before)
     kept = place / "evaluations" / "verdict.json"
     assert json.loads(kept.read_text())["question"]["lengths"] == [4, 5]
     with pytest.raises(AssertionError, match="not measured again"):
-        otherwise(
+        other_scores(
             dataclasses.replace(TABLE, run=dataclasses.replace(SMALL, evaluation=Evaluation(lengths=(3, 4)))),
             cell,
             place,

@@ -1,19 +1,28 @@
-"""Ours beside theirs, as text: for a terminal, and as the marked section of a table's README."""
+"""A published table from nothing to ours beside theirs, for a terminal and as the marked section of a README."""
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from posenc_jax.config import Ablation, Published
 from posenc_jax.data.score_kinds import Kind
+from posenc_jax.drawing.markdown import refilled
 from posenc_jax.drawing.quantities import NONE, difference, duration, p_value
 from posenc_jax.drawing.text_table import TextTable, markdown_table
+from posenc_jax.files import write_changed
 from posenc_jax.results.averages import hint, interval_of
 from posenc_jax.results.provenance import code_words
+from posenc_jax.runs.ablation import ablate
+from posenc_jax.runs.errors import FailedCellsError, StoppedError
+from posenc_jax.runs.reporter import Reporter
 from posenc_jax.shapes import Json
 from posenc_jax.statistics import Interval
-from posenc_jax.verdict.cells import Results, device
+from posenc_jax.verdict.cells import Results, collect, device, read_results, save_results
 from posenc_jax.verdict.judging import CheckedDirection, check_directions, held
-from posenc_jax.verdict.published import RESULTS, Column, Folder, Selection
+from posenc_jax.verdict.published import README, RESULTS, Column, Folder, Selection
 
 BEGIN, END = "<!-- written by `posenc tables`: from here -->", "<!-- to here -->"
 
@@ -30,6 +39,100 @@ _ALIKE = (
 )
 
 
+def check(folder: Folder, config: Ablation) -> None:
+    """ValueError for a direction between arms that the ablation does not have, which could never be judged, and for a
+    README without the marks for results.
+    """
+    _readme(folder, "")
+    arms = {(run.table, run.label) for run in config.runs}
+    for direction in folder.directions:
+        table, where = direction.selection.table, direction.selection.where
+        for label in (direction.better, direction.worse):
+            if (table, label) not in arms:
+                raise ValueError(
+                    f"{folder.name}: a direction names {label!r} in table {table!r}, and its ablation has no such "
+                    f"cell; it has {', '.join(sorted(f'{of} {own}' for of, own in arms))}"
+                )
+        lengths = {n for run in config.runs if run.table == table for n in run.evaluation.lengths}
+        if isinstance(where, int) and where not in lengths:
+            raise ValueError(
+                f"{folder.name}: a direction is about length {where} of table {table!r}, which is measured at "
+                f"{', '.join(map(str, sorted(lengths)))} only"
+            )
+
+
+def run_table(
+    folder: Folder,
+    config: Ablation,
+    directory: Path,
+    *,
+    reporter: Reporter,
+    stop: Callable[[], int | None] = lambda: None,
+) -> Results:
+    """Runs what is not there yet in ``directory``, then writes ``results.json`` and the README's section in the table's
+    folder. The same call resumes.
+
+    Raises:
+      FailedCellsError: some cells failed. StoppedError: ``stop`` asked for it. What is finished is written even so,
+        unless the folder has results of more.
+    """
+    check(folder, config)
+    try:
+        ablate(with_published(folder, config), directory, reporter=reporter, stop=stop)
+    except (FailedCellsError, StoppedError):
+        with contextlib.suppress(ValueError):  # nothing is finished yet
+            found = collect(directory, _selections(folder))
+            before = read_results(folder.path / RESULTS)
+            if before is None or _replicas(before) <= _replicas(found):
+                _write(folder, found)
+        raise
+    results = collect(directory, _selections(folder))
+    _write(folder, results)
+    return results
+
+
+def _replicas(results: Results) -> set[tuple[str, str, int]]:
+    """Table, label and seed of all that has been run."""
+    return {
+        (cell.table, cell.label, seed)
+        for cell in results.cells
+        for seed in {
+            *cell.diverged,
+            *(s for by_length in cell.by_metric.values() for own in by_length.values() for s in own),
+        }
+    }
+
+
+def _write(folder: Folder, results: Results) -> None:
+    save_results(results, folder.path / RESULTS)
+    write_changed(folder.path / README, _readme(folder, section(folder, results)))
+
+
+def with_published(folder: Folder, config: Ablation) -> Ablation:
+    """The ablation with their numbers, so that its report shows them too."""
+    metric = {run.table: run.task.metric for run in config.runs}
+    shown = tuple(
+        Published(
+            column.selection.table,
+            label,
+            folder.source,
+            metric=column.theirs,
+            value=value * column.scale,
+            lengths="those of training" if column.selection.where == "within" else "",
+        )
+        for column in folder.columns
+        if column.selection.table in metric and column.selection.metric in ("", metric[column.selection.table])
+        for label, value in column.values.items()
+        if value is not None and not isinstance(column.selection.where, int)
+    )
+    return dataclasses.replace(config, published=shown)
+
+
+def _selections(folder: Folder) -> Iterator[Selection]:
+    yield from (column.selection for column in folder.columns)
+    yield from (direction.selection for direction in folder.directions)
+
+
 def text_tables(folder: Folder, results: Results) -> tuple[TextTable, ...]:
     """Scores and directions."""
     return _scores(folder, results), _directions(check_directions(folder, results))
@@ -37,16 +140,16 @@ def text_tables(folder: Folder, results: Results) -> tuple[TextTable, ...]:
 
 def section(folder: Folder, results: Results) -> str:
     """The text between the marks of the README."""
-    return "\n\n".join([BEGIN, *map(markdown_table, text_tables(folder, results)), END])
+    return "\n" + "\n\n".join(map(markdown_table, text_tables(folder, results))) + "\n"
 
 
-def with_section(readme: str, section: str, path: Path) -> str:
-    """The README with its marked section replaced; ValueError where it has no marks."""
-    before, begin, rest = readme.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise ValueError(f"{path} lacks the marks for results: write the two lines {BEGIN} and {END} into it")
-    return before + section + after
+def _readme(folder: Folder, section: str) -> str:
+    """The README with another section; ValueError where it has no marks for one."""
+    path = folder.path / README
+    try:
+        return refilled(path.read_text(), BEGIN, section, END)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
 
 
 def _scores(folder: Folder, results: Results) -> TextTable:

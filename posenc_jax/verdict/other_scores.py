@@ -31,7 +31,7 @@ TEMPERATURES = (0.5, 0.7, 0.85, 1.2)
 """What the logits of attention are divided by, beside 1."""
 
 
-def otherwise(
+def other_scores(
     table: Table,
     cell: Run,
     home: Path,

@@ -1,0 +1,65 @@
+"""The files of a card: a page that needs nothing else, Markdown, LaTeX, JSON and the figure."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from pathlib import Path
+
+from posenc_jax.drawing.document import document, html_table
+from posenc_jax.drawing.hypertext import escaped
+from posenc_jax.drawing.paper import RESOLUTION
+from posenc_jax.file_names import file_name
+from posenc_jax.files import make_directory, write_atomically
+from posenc_jax.runs.files import write_json
+from posenc_jax.verdict.card import Card, latex_card, markdown_card, record, text_tables
+from posenc_jax.verdict.figure import render
+
+
+def write(card: Card, directory: Path) -> list[Path]:
+    """Writes ``card.html``, ``.md``, ``.tex``, ``.json``, and ``.png`` and ``.pdf`` where matplotlib is there, in a
+    folder of ``directory`` that only this question has; returns the files, the page first.
+    """
+    home = directory / "cards" / _name(card)
+    make_directory(home)
+    try:
+        pictures = render(card)
+    except ModuleNotFoundError:
+        pictures = {}
+    files: dict[str, bytes] = {
+        "card.html": page(card, pictures.get("png")).encode(),
+        "card.md": markdown_card(card).encode(),
+        "card.tex": latex_card(card).encode(),
+        **{f"card.{kind}": data for kind, data in pictures.items()},
+    }
+    for name, data in files.items():
+        write_atomically(home / name, data)
+    write_json(home / "card.json", record(card))
+    return [home / name for name in (*files, "card.json")]
+
+
+def _name(card: Card) -> str:
+    """The folder of a card: readable, and with a digest of all that was asked: what was compared with what, on which
+    tables at which size, over which seeds.
+    """
+    asked = {own: {name: found.question for name, found in by_table.items()} for own, by_table in card.measured.items()}
+    question = json.dumps([card.label, card.baselines, list(card.tables), card.seeds, asked], sort_keys=True)
+    on = "-".join(card.tables) if len(card.tables) == 1 else f"{len(card.tables)}-tables"
+    words = f"{card.label}-against-{'-'.join(card.baselines)}-{on}-{len(card.seeds)}-seeds"
+    return file_name(words, hashlib.sha256(question.encode()).hexdigest()[:8])
+
+
+def page(card: Card, picture: bytes | None) -> str:
+    """HTML; ``picture``: the figure as PNG, or None where it could not be drawn."""
+    title = f"{card.label} against {', '.join(card.baselines)}"
+    body = [f"<h1>{escaped(title)}</h1>", *(f'<p class="lead">{escaped(line)}</p>' for line in card.sentences)]
+    if picture is not None:
+        data = base64.b64encode(picture).decode()
+        width = int.from_bytes(picture[16:20], "big") * 96 // RESOLUTION  # of a PNG
+        size = f"width: min(100%, {width * 3 // 2}px); min-width: {width}px"  # on paper, or half as large again
+        image = f'<img alt="{escaped(title)}" style="{size}" src="data:image/png;base64,{data}">'
+        body.append(f'<div class="scroll">{image}</div>')
+    for table in text_tables(card):
+        body += [f"<h2>{escaped(table.title)}</h2>", html_table(table, table.title)]
+    return document(title, body)
