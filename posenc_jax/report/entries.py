@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from posenc_jax.data.score_kinds import Kind
 from posenc_jax.drawing.quantities import NONE, p_value
-from posenc_jax.results.published import PublishedResult
-from posenc_jax.results.summary import CellSummary, TaskSummary
+from posenc_jax.results.summary import CellSummary, PublishedResult, TaskSummary
 from posenc_jax.statistics import Interval
 
 _FRACTION = Kind("")

@@ -1,6 +1,6 @@
 """The groups in a cell's directory, and their files of rows: those of the cell itself and whole, the others by name.
 
-Pages show more of a cell than its record has: the course and the time of its training, in files that are found by the
+Pages show more of a cell than its record has: the losses and the time of its training, in files that are found by the
 names of folders. So a group's ``config.json`` names its config, its ``result.json`` the metrics that it had, and every
 row carries a checksum. Files that are damaged, missing or another cell's are left out as a whole.
 """
@@ -8,15 +8,20 @@ row carries a checksum. Files that are damaged, missing or another cell's are le
 from __future__ import annotations
 
 import hashlib
+import math
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 from posenc_jax.checksums import DamagedError, read_lines, unseal
 from posenc_jax.shapes import Json, problem
 
 _GROUP = {"config_hash": str, "replicas": [[float]]}
+_LOSS = {"step": int, "seed": int, "learning_rate": float, "loss?": float}
 _NAME = re.compile(r"group-\d{3,}")
+
+Losses = Mapping[tuple[int, float], Mapping[int, float]]
+"""(seed, learning rate) -> step -> mean training loss in nats since the row before; only finite ones."""
 
 
 def own_groups(
@@ -79,7 +84,24 @@ def whole_rows(group: Path, name: str, wrong: Callable[[Json], str]) -> tuple[li
     return rows, ""
 
 
-def other_metrics(group: Path) -> str:
+def read_losses(cell_directory: Path, config_hash: str | None = None) -> tuple[Losses, list[str]]:
+    """Losses of the groups of a cell, empty without any; and a line for each group that is left out because its file is
+    damaged or belongs to another cell.
+    """
+    found: dict[tuple[int, float], dict[int, float]] = {}
+    groups, problems = own_groups(cell_directory, config_hash)
+    for group in groups:
+        rows, wrong = whole_rows(group, "metrics.jsonl", lambda row: problem(row, _LOSS))
+        if wrong := wrong or _other_metrics(group):
+            problems.append(wrong)
+            continue
+        for row in rows:
+            if math.isfinite(row.get("loss", math.nan) or math.nan):
+                found.setdefault((row["seed"], float(row["learning_rate"])), {})[row["step"]] = float(row["loss"])
+    return found, problems
+
+
+def _other_metrics(group: Path) -> str:
     """Why ``metrics.jsonl`` of a finished group is not what it was when that was finished, or ""."""
     path = group / "result.json"
     if not path.exists():

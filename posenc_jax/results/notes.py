@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from posenc_jax.results.summary import CellSummary
 
 
@@ -58,3 +60,18 @@ def setting_notes(settings: dict[tuple[str, ...], dict[str, set[int]]]) -> list[
         ]
         listed.append("mode {}, group of {}, {}, {} threads: ".format(*setting) + ", ".join(who))
     return [f"The rows come from several settings, between which results differ by rounding: {'; '.join(listed)}."]
+
+
+def published_notes(cells: Iterable[CellSummary]) -> list[str]:
+    """Sources of the published column, each once."""
+    notes = []
+    sources: dict[str, list[str]] = {}
+    published = [(cell.label, row) for cell in cells for row in cell.published]
+    for label, row in published:
+        sources.setdefault(" ".join(filter(None, (row.source, row.metric and f"({row.metric})"))), []).append(label)
+    for source, cited in sources.items():
+        whose = "" if len(sources) == 1 else f" for {', '.join(dict.fromkeys(cited))}"
+        notes.append(f"Published{whose}: {source}.")
+    if any(row.value is None for _, row in published):
+        notes.append("Where the published column has words, only the direction is verified, not a number.")
+    return notes

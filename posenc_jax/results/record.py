@@ -16,10 +16,9 @@ from typing import Any, Literal
 from posenc_jax.checksums import DamagedError, read_lines, unseal
 from posenc_jax.data.score_kinds import KINDS, kind_of
 from posenc_jax.environments import draw_classes
-from posenc_jax.results.learning import Losses, read_losses
-from posenc_jax.results.shape import ABLATION, ROW
+from posenc_jax.results.groups import Losses, read_losses
 from posenc_jax.results.timing import Timing, read_commands, read_timing
-from posenc_jax.shapes import Json, problem
+from posenc_jax.shapes import Json, Shape, problem
 
 Cell = tuple[str, str]  # (task_label, label)
 COUNTS = ("count", "decoded")
@@ -29,6 +28,55 @@ RANGES: tuple[Range, ...] = ("within", "beyond", "mixed")
 """Where the examples of an evaluated length lie: all within the training lengths, all beyond them, or (a length that
 stands for several) some here and some there; means over trained and over unseen lengths leave "mixed" out.
 """
+
+# The shapes of ``ablation.json`` and of a row, as far as they are relied on.
+_OR_NOTHING = type(None)
+
+_CODE: Shape = {
+    **dict.fromkeys(("version?", "commit?", "source?"), str),
+    "dirty?": bool,
+    "own?": {str: str},
+    "seeds?": [int],
+}
+_CELL: Shape = {
+    **dict.fromkeys(("task_label", "label", "config_hash"), str),
+    **dict.fromkeys(("posenc?", "directory?", "note?"), str),
+    **dict.fromkeys(("num_parameters?", "num_posenc_parameters?"), int),
+    **dict.fromkeys(("bit_exact?", "changed_code?"), bool),
+    "seeds?": [int],
+    "learning_rates?": [float],
+    "lengths?": [int],
+    "citations?": [str],
+    "code?": [_CODE],
+    "by_position?": [
+        {"seed": int, "learning_rate": float, "length": int, "perplexity": [[(float, _OR_NOTHING)]]},
+    ],
+}
+_PUBLISHED: Shape = {
+    **dict.fromkeys(("task_label", "label"), str),
+    **dict.fromkeys(("direction?", "metric?", "lengths?", "source?"), str),
+    "value?": float,
+}
+_ENVIRONMENT: Shape = {str: (str, float, bool, _OR_NOTHING, dict, list)}
+_ABLATION: Shape = {
+    "name": str,
+    **dict.fromkeys(("title?", "description?", "size_note?", "baseline?"), str),
+    "cells": [_CELL],
+    "seeds?": [int],
+    "learning_rates?": [float],
+    "published?": [_PUBLISHED],
+    "metric": {str: str},
+    **{name: {str: (str, _OR_NOTHING)} for name in ("validation_metric?", "length_unit?", "task_notes?")},
+    "own_metrics?": {str: [str]},
+    "writes_text?": {str: bool},
+    "length_names?": {str: {str: str}},
+    "signatures?": {str: {str: str}},
+    "train_lengths?": {str: [int]},
+    "chance?": {str: (float, _OR_NOTHING)},
+    "environment?": _ENVIRONMENT,
+    "environments?": {str: {"began": _ENVIRONMENT, "resumed?": [_ENVIRONMENT], "start?": [_ENVIRONMENT]}},
+}
+_ROW: Shape = {"diverged_at?": int, "config_hash?": str, "environment?": str}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -171,7 +219,7 @@ def _read_info(directory: Path) -> dict[str, Any]:
         info = unseal(path.read_bytes())
     except DamagedError as error:
         raise ValueError(f"{path} is damaged ({error}): run the ablation again, it writes the file") from error
-    if wrong := problem(info, ABLATION) or _without_metric(info):
+    if wrong := problem(info, _ABLATION) or _without_metric(info):
         raise ValueError(f"{path} is no record of an ablation ({wrong}): run the ablation again, it writes the file")
     return info
 
@@ -203,7 +251,7 @@ def _read_rows(path: Path) -> tuple[list[dict[str, Any]], list[str]]:
 
 
 def _wrong_fields(row: dict[str, Any]) -> list[str]:
-    if odd := problem(row, ROW):
+    if odd := problem(row, _ROW):
         return [odd]
     wrong = [field for field, kind in _FIELDS.items() if not isinstance(row.get(field), kind)]  # type: ignore[arg-type]
     if not wrong and row.get("range") not in RANGES:

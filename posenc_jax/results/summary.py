@@ -12,10 +12,8 @@ from typing import Any
 
 from posenc_jax.data.score_kinds import Kind
 from posenc_jax.results.averages import alike, difference_of
-from posenc_jax.results.by_position import PositionRange
 from posenc_jax.results.every_score import EveryScore
 from posenc_jax.results.provenance import Provenance
-from posenc_jax.results.published import PublishedResult
 from posenc_jax.results.record import Range
 from posenc_jax.results.timing import Timing
 from posenc_jax.statistics import Interval, PairedDifference
@@ -39,6 +37,32 @@ class Point:
     range: Range
     scores: dict[int, float]
     interval: Interval
+
+
+@dataclasses.dataclass(frozen=True)
+class PositionRange:
+    """Positions ``first .. last`` of a window, from 0: the perplexity of every seed, and their mean."""
+
+    first: int
+    last: int
+    scores: dict[int, float]
+    interval: Interval
+
+    @property
+    def name(self) -> str:
+        """``4-7``."""
+        return f"{self.first}-{self.last}" if self.last > self.first else str(self.first)
+
+
+@dataclasses.dataclass(frozen=True)
+class PublishedResult:
+    """A published result: a verified value, or only a direction in words."""
+
+    value: float | None
+    direction: str
+    metric: str
+    lengths: str
+    source: str
 
 
 @dataclasses.dataclass(frozen=True)

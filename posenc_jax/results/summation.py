@@ -8,16 +8,23 @@ from __future__ import annotations
 
 import dataclasses
 
-from posenc_jax.data.score_kinds import Kind, kind_of
+from posenc_jax.data.score_kinds import KINDS, Kind, kind_of
 from posenc_jax.file_names import file_name
 from posenc_jax.results.averages import interval_of
-from posenc_jax.results.by_position import read_position_ranges
 from posenc_jax.results.every_score import every_score
-from posenc_jax.results.notes import cell_notes, setting_notes
+from posenc_jax.results.notes import cell_notes, published_notes, setting_notes
 from posenc_jax.results.provenance import read_provenance
-from posenc_jax.results.published import published_notes, read_published
 from posenc_jax.results.record import RANGES, Range, Record, ReplicaScores, asked_learning_rates, asked_seeds, of_task
-from posenc_jax.results.summary import CellSummary, Point, Summary, TaskSummary, Tried, compact
+from posenc_jax.results.summary import (
+    CellSummary,
+    Point,
+    PositionRange,
+    PublishedResult,
+    Summary,
+    TaskSummary,
+    Tried,
+    compact,
+)
 from posenc_jax.shapes import Json
 from posenc_jax.statistics import select_learning_rate
 
@@ -74,7 +81,7 @@ def _summarise_task(record: Record, task_label: str) -> TaskSummary:
     notes += [note for cell in summaries for note in cell_notes(cell, length_names)]
     if baseline is not None and not baseline.scores:
         notes.append(f"The baseline {baseline.label} has no finished seed: there are no differences to it.")
-    notes += published_notes(info, task_label, [cell["label"] for cell in cells])
+    notes += published_notes(summaries)
     notes += setting_notes(record.settings.get(task_label, {}))
     if note := of_task(info, "task_notes", task_label, ""):
         notes.append(note)
@@ -171,11 +178,11 @@ def _measure(
         difference=None,
         draws={seed: draws_of(record, cell, replica.environment) for seed, replica in at_chosen.items()},
         curve=tuple(curve),
-        published=read_published(record.info, cell["task_label"], cell["label"]),
+        published=_published(record.info, cell["task_label"], cell["label"]),
         every_score=every_score(
             {seed: replica.every_score for seed, replica in finished.items()}, asked, within, beyond, lengths
         ),
-        positions=read_position_ranges(cell, chosen, position_length, asked, set(finished)),
+        positions=_position_ranges(cell, chosen, position_length, asked, set(finished)),
         timing=record.timings.get((cell["task_label"], cell["label"])),
         losses={
             seed: steps
@@ -222,3 +229,33 @@ def _tried(replicas: list[ReplicaScores], rate: float, asked: tuple[int, ...], c
     validation = interval_of((here[seed].validation if seed in here else None for seed in asked), kind)
     diverged = tuple(seed for seed, replica in sorted(here.items()) if replica.diverged_at is not None)
     return Tried(rate, validation, diverged, chosen)
+
+
+def _published(info: Json, task_label: str, label: str) -> tuple[PublishedResult, ...]:
+    """Published results in ``ablation.json`` for one encoding on one task."""
+    return tuple(
+        PublishedResult(
+            row.get("value"), *(row.get(field) or "" for field in ("direction", "metric", "lengths", "source"))
+        )
+        for row in info.get("published") or ()
+        if (row["task_label"], row["label"]) == (task_label, label)
+        and (row.get("value") is not None or row.get("direction"))
+    )
+
+
+def _position_ranges(
+    cell: Json, learning_rate: float | None, length: int | None, asked: tuple[int, ...], finished: set[int]
+) -> tuple[PositionRange, ...]:
+    """Perplexities of a cell of ``ablation.json`` by position, in windows of ``length``, at the chosen rate."""
+    if length is None:
+        return ()
+    found: dict[tuple[int, int], dict[int, float]] = {}
+    for row in cell.get("by_position") or ():
+        if row["length"] == length and row["learning_rate"] == learning_rate and row["seed"] in finished:
+            for first, last, perplexity in row["perplexity"]:
+                if perplexity is not None:
+                    found.setdefault((first, min(last, length - 1)), {})[row["seed"]] = perplexity
+    return tuple(
+        PositionRange(first, last, scores, interval_of((scores.get(seed) for seed in asked), KINDS["perplexity"]))
+        for (first, last), scores in sorted(found.items())
+    )

@@ -18,7 +18,7 @@ from posenc_jax.report import axes, entries, plots, tables
 from posenc_jax.report.page import page
 from posenc_jax.report.provenance import code_table
 from posenc_jax.results import read_record, summarise
-from posenc_jax.results.published import PublishedResult
+from posenc_jax.results.summary import PublishedResult
 from posenc_jax.statistics import holm, mean_interval, paired_difference
 
 
