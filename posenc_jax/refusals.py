@@ -1,4 +1,4 @@
-"""Errors of the operating system, however a library wraps them, and the way out of each."""
+"""Errors in one line; those of the operating system, however a library wraps them, and the way out of each."""
 
 from __future__ import annotations
 
@@ -51,6 +51,11 @@ def _place(error: BaseException, text: str) -> str | None:
         return str(error.args[0][0][1])
     named = _PATH.search(text)
     return named and named[0]
+
+
+def first_line(error: BaseException) -> str:
+    """The beginning of what an error says, or its type where it says nothing."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0][:200]
 
 
 def or_else(error: OSError, otherwise: str) -> str:

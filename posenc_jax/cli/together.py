@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from posenc_jax.cli.errors import Parser, UsageError
 from posenc_jax.cli.screen import tell
+from posenc_jax.refusals import first_line
 
 HELP = """Several processes, each with its own devices, train one run together:
   --distributed        find the others by what SLURM (or another launcher that JAX knows) says: srun posenc train ...
@@ -71,9 +72,9 @@ def join(together: Together) -> None:
             initialization_timeout=ARRIVAL,
         )
     except (ValueError, RuntimeError) as error:
-        line = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise UsageError(
-            f"cannot join the other processes ({line}): start all within {ARRIVAL} s, with the same --coordinator"
+            f"cannot join the other processes ({first_line(error)}): start all within {ARRIVAL} s, with the same "
+            "--coordinator"
         ) from None
 
 
@@ -101,7 +102,7 @@ def _failed(error: Exception) -> int:
 
     from posenc_jax.training.processes import lost
 
-    line = (str(error).strip() or type(error).__name__).splitlines()[0]
+    line = first_line(error)
     if lost(error):
         end = f"lost the others, for one has ended ({line}): start all again with the same commands to go on"
     else:

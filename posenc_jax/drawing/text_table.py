@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 import textwrap
+from collections.abc import Iterable
 
 from posenc_jax.drawing.markdown import escaped, grid
 from posenc_jax.drawing.plain import display_width, plain
@@ -47,9 +48,13 @@ def text(table: TextTable, width: int = 100) -> str:
     width = max(width, 20)
     entries = _entries(table)
     body = _grid(entries, table.align, width) if _fits(entries, width) else _blocks(entries, width)
-    notes = [line for note in table.notes for line in textwrap.wrap(plain(note), width, subsequent_indent="  ")]
-    lines = [*textwrap.wrap(plain(table.title), width), "", *body, *notes]
+    lines = [*textwrap.wrap(plain(table.title), width), "", *body, *filled(map(plain, table.notes), width)]
     return "\n".join(line.rstrip() for line in lines).replace("\u00a0", " ") + "\n"
+
+
+def filled(lines: Iterable[str], width: int) -> list[str]:
+    """Lines of text, each wrapped at a width; what goes on is indented."""
+    return [part for line in lines for part in textwrap.wrap(line, max(width, 20), subsequent_indent="  ")]
 
 
 def narrowed(table: TextTable, width: int, least: tuple[str, ...], whole: str) -> TextTable:

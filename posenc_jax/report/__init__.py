@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import io
 import shutil
 from pathlib import Path
+from typing import Any
 
+from posenc_jax.data.score_kinds import KINDS
 from posenc_jax.drawing.bibtex import bibtex
 from posenc_jax.drawing.printed import render
+from posenc_jax.extras import needed
 from posenc_jax.files import refuse_links, write_atomically
-from posenc_jax.report import page, parquet, plots, tables
+from posenc_jax.report import page, plots, tables
 from posenc_jax.results import read_record, summarise
+from posenc_jax.results.record import COUNTS
 
 __all__ = ["build", "missing", "text_report", "up_to_date"]
 
@@ -44,7 +49,7 @@ def build(directory: Path | str) -> list[Path]:
         for name, plot in plots.printed(summary):
             files |= {f"figures/{name}.{kind}": data for kind, data in render(plot).items()}
     if "results.parquet" not in absent:
-        files["results.parquet"] = parquet.parquet_bytes(record.rows)
+        files["results.parquet"] = _parquet(record.rows)
     for name, data in files.items():
         refuse_links(directory, (directory / name).parent)
         (directory / name).parent.mkdir(exist_ok=True)
@@ -96,3 +101,23 @@ def missing() -> str | None:
 
 def _absent() -> list[tuple[str, str]]:
     return [(package, output) for package, output in _WRITERS.items() if importlib.util.find_spec(package) is None]
+
+
+def _parquet(rows: list[dict[str, Any]]) -> bytes:
+    """All well-formed rows in order; known columns keep their type when empty, so that several ablations join."""
+    with needed("report", "results.parquet"):
+        import pyarrow
+        import pyarrow.parquet
+    known = {
+        **dict.fromkeys(
+            ("task_label", "label", "posenc", "config_hash", "range", "mode", "device_kind"), pyarrow.string()
+        ),
+        **dict.fromkeys(("seed", "length", *COUNTS, "diverged_at", "group_size", "threads"), pyarrow.int64()),
+        **dict.fromkeys(("learning_rate", *KINDS, "validation"), pyarrow.float64()),
+        **dict.fromkeys(("in_range", "bit_exact"), pyarrow.bool_()),
+    }
+    names = dict.fromkeys(name for row in rows for name in row)
+    columns = {name: pyarrow.array([row.get(name) for row in rows], known.get(name)) for name in names}
+    buffer = io.BytesIO()
+    pyarrow.parquet.write_table(pyarrow.table(columns), buffer)
+    return buffer.getvalue()

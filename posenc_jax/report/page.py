@@ -22,7 +22,6 @@ from posenc_jax.report import provenance, tables
 from posenc_jax.report.entries import heading, metric_name, seeds_text
 from posenc_jax.report.many_tasks import across_tasks, matrix
 from posenc_jax.report.plots import plots_of, swept
-from posenc_jax.report.speed import speed_table, when
 from posenc_jax.results.summary import Summary, TaskSummary
 from posenc_jax.results.sweep import sweep_of
 
@@ -132,8 +131,8 @@ def _comparison_section(summary: Summary) -> str:
 
 
 def _speed_section(summary: Summary, style: dict[str, Style]) -> str:
-    table = speed_table(summary)
-    parts = [f"<p>{escaped(said)}</p>"] if (said := when(summary)) else []
+    table = provenance.speed_table(summary)
+    parts = [f"<p>{escaped(said)}</p>"] if (said := provenance.when(summary)) else []
     if summary.commands:
         commands = "\n".join(summary.commands)
         parts.append(f"<pre><code>{escaped(commands)}</code></pre>")

@@ -1,9 +1,16 @@
-"""Provenance of the results, in words: the code that computed them, and whether they are bit-exact."""
+"""How results were computed: by which code, whether bit-exact, and when and how fast beside what was planned. Times
+are the one part of a report that depends on a clock.
+"""
 
 from __future__ import annotations
 
+import datetime
+
+from posenc_jax.drawing.quantities import NONE, count, duration
 from posenc_jax.drawing.text_table import TextTable
 from posenc_jax.results.provenance import Provenance
+from posenc_jax.results.summary import Summary
+from posenc_jax.results.timing import PHASES, PhaseTiming
 
 
 def statement(provenance: Provenance) -> str:
@@ -42,3 +49,56 @@ def code_table(provenance: Provenance) -> TextTable:
     for name, digests in provenance.own.items():
         entries += [(f"{name} {digest[:12]}", "; ".join(who)) for digest, who in digests.items() if len(digests) > 1]
     return TextTable("What computed which", ("code", "cells"), "ll", tuple(entries))
+
+
+_NOTES = (
+    "Planned: what `posenc plan` says of these devices. Time: of all groups, compiling apart.",
+    "FLOP: the matrix products of the model, those of padding and masked pairs included; MFU: the part of the peak of "
+    "the devices that they reached (of a CPU: of 96 GFLOP/s a core).",
+)
+
+
+def speed_table(summary: Summary) -> TextTable:
+    """A line for each cell and phase that was timed; empty where nothing was."""
+    columns = ("task", "encoding", "phase", "planned", "took", "steps/s", "tokens/s", "FLOP/s", "MFU")
+    lines = []
+    for task in summary.tasks:
+        for cell in task.cells:
+            if cell.timing is None:
+                continue
+            for phase in PHASES:
+                if phase in cell.timing.measured:
+                    planned = cell.timing.planned.get(phase)
+                    lines.append(
+                        (task.task_label, cell.label, phase, duration(planned), *_of(cell.timing.measured[phase]))
+                    )
+    return TextTable("Speed", columns, "lll" + "r" * 6, tuple(lines), _NOTES)
+
+
+def when(summary: Summary) -> str:
+    """One sentence: from when to when the cells ran (UTC), and how long of it they computed; "" where nobody knows."""
+    timings = [cell.timing for task in summary.tasks for cell in task.cells if cell.timing is not None]
+    spans = [timing.times for timing in timings if timing.times is not None]
+    if not spans:
+        return ""
+    begun, ended = (_moment(seconds) for seconds in (min(a for a, _ in spans), max(b for _, b in spans)))
+    if begun[:10] == ended[:10]:
+        ended = ended[11:]
+    took = duration(sum(phase.seconds for timing in timings for phase in timing.measured.values()))
+    until = "" if begun.endswith(ended) else f" to {ended}"
+    return f"Run {begun}{until} UTC; {took} of it in programs, compiling apart."
+
+
+def _moment(seconds: float) -> str:
+    return f"{datetime.datetime.fromtimestamp(seconds, datetime.UTC):%Y-%m-%d %H:%M}"
+
+
+def _of(measured: PhaseTiming) -> tuple[str, ...]:
+    seconds = measured.seconds
+    return (
+        duration(seconds),
+        f"{measured.steps / seconds:.3g}" if measured.steps else NONE,
+        count(measured.tokens / seconds),
+        count(measured.operations / seconds),
+        NONE if measured.mfu is None else f"{100 * measured.mfu:.2g} %",
+    )

@@ -6,13 +6,11 @@ there is no column of maxima.
 
 from __future__ import annotations
 
-import textwrap
-
 from posenc_jax.data.score_kinds import kind_of, signed
 from posenc_jax.drawing.latex import PACKAGES, latex_table
 from posenc_jax.drawing.markdown import escaped
 from posenc_jax.drawing.quantities import NONE
-from posenc_jax.drawing.text_table import TextTable, markdown_table, narrowed, text
+from posenc_jax.drawing.text_table import TextTable, filled, markdown_table, narrowed, text
 from posenc_jax.report.entries import (
     difference_text,
     heading,
@@ -187,18 +185,14 @@ def terminal(summary: Summary, width: int = 100) -> str:
 
     Where a table is too wide its least important columns are left out, which a note says.
     """
-    skipped = [f"Not used: {line}" for line in summary.skipped]
-    notes = [line for note in skipped for line in textwrap.wrap(note, max(width, 20), subsequent_indent="  ")]
-    parts = [text(narrowed(main_table(task), width, _LEAST_IMPORTANT, "tables.md"), width) for task in summary.tasks]
+    parts = [
+        text(narrowed(task, width, _LEAST_IMPORTANT, "tables.md"), width) for task in map(main_table, summary.tasks)
+    ]
     codes = code_table(summary.provenance)
     parts += [text(codes, width)] if codes.entries else []
     said = statement(summary.provenance)
-    notes += [
-        line
-        for note in ([said] if said else alarms(summary.provenance))
-        for line in textwrap.wrap(note, max(width, 20), subsequent_indent="  ")
-    ]
-    return "\n".join([*parts, *notes]).rstrip() + "\n"
+    notes = [f"Not used: {line}" for line in summary.skipped] + ([said] if said else alarms(summary.provenance))
+    return "\n".join([*parts, *filled(notes, width)]).rstrip() + "\n"
 
 
 def markdown(summary: Summary) -> str:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import textwrap
 from collections.abc import Callable
 from typing import Any
 
 from posenc_jax.analysis.outcome import way_out
 from posenc_jax.drawing.markdown import code, grid
 from posenc_jax.drawing.quantities import NONE
-from posenc_jax.drawing.text_table import TextTable, narrowed, text
+from posenc_jax.drawing.text_table import TextTable, filled, narrowed, text
 
 Record = dict[str, Any]  # of one encoding, as `posenc audit --json` writes it
 
@@ -33,13 +32,8 @@ SHOWN_SHIFTS = ("1000", "10000", "1000000")
 def audit_markdown(audit: Record) -> str:
     """The whole audit, ``{"settings": ..., "encodings": [...]}``, as a Markdown document with a legend."""
     parts = ["# Audit", *map(_markdown, audit_tables(audit))]
-    failures = [f"- {line}" for line in _failures(audit)]
-    parts += ["## What fails, and the way out\n\n" + "\n".join(failures)] if failures else []
-    problems = [f"- {line}" for line in _problems(audit)]
-    parts += ["## What could not be measured\n\n" + "\n".join(problems)] if problems else []
-    legend = [f"- **{column}**: {text}" for column, text in _legend().items()]
-    parts += ["## Legend\n\n" + "\n".join(legend)]
-    parts += ["## Measured in\n\n" + "\n".join(f"- {line}" for line in _measured_in(audit))]
+    for title, lines in _sections(audit, [f"**{column}**: {about}" for column, about in _legend().items()]):
+        parts += [f"## {title}\n\n" + "\n".join(f"- {line}" for line in lines)] if lines else []
     return "\n\n".join(parts) + "\n"
 
 
@@ -47,17 +41,20 @@ def audit_text(audit: Record, width: int) -> str:
     """The whole audit as plain text no wider than ``width``, with the legend of the columns that fit."""
     tables = [narrowed(table, width, _LEAST_IMPORTANT, "the Markdown") for table in audit_tables(audit)]
     there = {column for table in tables for column in table.columns} | {NONE}
-    legend = tuple(f"{column}: {about}" for column, about in _legend().items() if column in there)
     parts = [text(table, width) for table in tables]
-    for title, lines in (
+    for title, lines in _sections(audit, [f"{c}: {about}" for c, about in _legend().items() if c in there]):
+        parts += ["\n".join([title, "", *filled(lines, width)])] if lines else []
+    return "\n\n".join(part.rstrip() for part in parts) + "\n"
+
+
+def _sections(audit: Record, legend: list[str]) -> list[tuple[str, list[str]]]:
+    """The lists below the tables, each with its title."""
+    return [
         ("What fails, and the way out", _failures(audit)),
-        ("What could not be measured", _problems(audit)),
+        ("What could not be measured", [f"{r['name']}: {line}" for r in audit["encodings"] for line in r["problems"]]),
         ("Legend", legend),
         ("Measured in", _measured_in(audit)),
-    ):
-        wrapped = [part for line in lines for part in textwrap.wrap(line, width, subsequent_indent="  ")]
-        parts += ["\n".join([title, "", *wrapped]) + "\n"] if lines else []
-    return "\n\n".join(part.rstrip() for part in parts) + "\n"
+    ]
 
 
 def audit_tables(audit: Record) -> list[TextTable]:
@@ -89,10 +86,6 @@ def _failures(audit: Record) -> list[str]:
         for name, clause in record["clauses"].items()
         if clause["status"] == "failed"
     ]
-
-
-def _problems(audit: Record) -> list[str]:
-    return [f"{r['name']}: {line}" for r in audit["encodings"] for line in r["problems"]]
 
 
 def _legend() -> dict[str, str]:

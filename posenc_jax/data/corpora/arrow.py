@@ -18,6 +18,7 @@ from posenc_jax.data.corpora.corpus import MOST_BYTES, DataError
 from posenc_jax.data.corpora.packed import is_packed, page_sizes
 from posenc_jax.data.corpora.reading import Malformed, Record, check_fields, chosen, decoded
 from posenc_jax.extras import needed
+from posenc_jax.refusals import first_line
 
 MOST_TIMES = 20
 """How many times its size a file may unpack to, where that is more than `MOST_BYTES`."""
@@ -41,7 +42,7 @@ def parquet(path: Path, fields: tuple[str, ...], names: tuple[str, ...] = ()) ->
         rows = max(1, min(_ROWS, _AT_ONCE // max(sizes, default=1)))
         yield from _rows(path, lambda: file.iter_batches(rows, columns=list(fields)), fields, names=names)
     except (pyarrow.ArrowException, OSError) as error:
-        raise DataError(f"{path} is no Parquet file that can be read: {_first_line(error)}") from None
+        raise DataError(f"{path} is no Parquet file that can be read: {first_line(error)}") from None
 
 
 def saved(folder: Path, fields: tuple[str, ...], names: tuple[str, ...] = ()) -> dict[str, Iterator[Record]]:
@@ -73,7 +74,7 @@ def saved(folder: Path, fields: tuple[str, ...], names: tuple[str, ...] = ()) ->
                     _check_columns(path, reader.schema, fields)
                 yield from _rows(path, functools.partial(batches, path), fields, labels, names)
             except (pyarrow.ArrowException, OSError) as error:
-                raise DataError(f"{path} cannot be read: {_first_line(error)}") from None
+                raise DataError(f"{path} cannot be read: {first_line(error)}") from None
 
     if not (next(iter(splits.values()), folder) / "state.json").is_file():
         raise DataError(f"{folder} has no state.json: name the folder that Dataset.save_to_disk wrote")
@@ -195,7 +196,3 @@ def _json(path: Path) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise DataError(f"{path} holds no JSON object: save the data set again")
     return found
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
