@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -74,7 +75,7 @@ class Line:
     opacity: float = 1.0
     low: np.ndarray | None = None
     high: np.ndarray | None = None
-    seeds: Mapping[int, Mapping[float, float]] = dataclasses.field(default_factory=dict)
+    seeds: Mapping[int, Mapping[Any, float]] = dataclasses.field(default_factory=dict)
     notes: tuple[str, ...] = ()
     wide: bool = False
 
