@@ -56,6 +56,7 @@ def page_name(name: str) -> str:
 
 def lacking(facts: dict[str, Any] | None = None) -> list[str]:
     """What is not written yet of encodings: their sources, facts, formulas and citations; and facts of no row."""
+    from posenc_jax.drawing.bibtex import prose
     from posenc_jax.encodings import ENCODINGS
     from posenc_jax.encodings.catalogue import CATALOGUE
 
@@ -65,7 +66,7 @@ def lacking(facts: dict[str, Any] | None = None) -> list[str]:
     for cls in ENCODINGS.values():
         if not cls.paper.startswith(("arXiv:", "https://")):
             problems.append(f"{cls.__name__}.paper = {cls.paper!r} is no source: write arXiv:... or https://...")
-        elif cls.citation.count(cls.paper) != 1:
+        elif prose(cls.citation).count(cls.paper) != 1:
             problems.append(f"{cls.__name__}.citation = {cls.citation!r} must name {cls.paper} once")
     for method in methods.values():
         try:
