@@ -7,6 +7,7 @@ import importlib.util
 import json
 import struct
 import sys
+import time
 import types
 
 import pytest
@@ -175,9 +176,11 @@ def test_weights_and_biases_offline(tmp_path, monkeypatch):
     _, notes = tracked_run(place, "wandb")
     assert [note for note in notes if "--track" in note] == []
     (record,) = (place / "tracking/wandb").rglob("run-*.wandb")
-    content = record.read_bytes()
-    for name in (
+    names = (
         "by_step/cmc a label/seed 0, rate 0.01/validation_loss",
         "by_length/cmc a label/seed 1, rate 0.01/accuracy",
-    ):
-        assert name.encode() in content
+    )
+    until = time.monotonic() + 60  # its own process writes the end a moment after `finish` has returned
+    while not all(name.encode() in record.read_bytes() for name in names):
+        assert time.monotonic() < until
+        time.sleep(0.1)
