@@ -156,7 +156,7 @@ def test_directions_and_pages_are_checked_before_anything_is_trained(table, caps
     readme = (table / "README.md").read_text()
     (table / "README.md").write_text("# A small table\n")
     assert main(["tables", "small"]) == 2
-    assert "README.md lacks the marks for it: write the two lines" in capsys.readouterr().err
+    assert "README.md: the page lacks the marks for it: write the two lines" in capsys.readouterr().err
     (table / "README.md").write_text(readme)
     text = (table / "directions.toml").read_text()
     (table / "directions.toml").write_text(text.replace('better = "nope"', 'better = "alibi"'))
