@@ -18,7 +18,7 @@ import shutil
 import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 _UNFINISHED = ".unfinished"
 
@@ -51,7 +51,6 @@ class DiskFullError(OSError):
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _NO_FOLLOWING = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
-_HANDLES = {os.open, os.rename, os.unlink} <= os.supports_dir_fd
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
@@ -67,31 +66,36 @@ def write_atomically(path: Path, content: str | bytes) -> None:
 
 @contextlib.contextmanager
 def replaced(path: Path) -> Iterator[BinaryIO]:
-    """A new file to write, under a name that nobody can foresee, which is renamed to ``path`` if all went well.
-
-    Where the system can, both names are looked up in one handle of the directory, so that another directory put in its
-    place meanwhile gets nothing.
-    """
-    folder = os.open(path.parent, os.O_RDONLY) if _HANDLES else None
-    where: dict[str, Any] = {} if folder is None else {"dir_fd": folder}
-    names = [f"{path.name}.{os.getpid()}-{secrets.token_hex(4)}{_UNFINISHED}", path.name]
-    unfinished, final = names if folder is not None else (str(path.parent / name) for name in names)
-
-    def opener(name: str, flags: int) -> int:
-        return os.open(name, flags | _NO_FOLLOWING, 0o666, **where)
-
+    """A new file to write, under a name that nobody can foresee, which is renamed to ``path`` if all went well."""
+    unfinished = path.with_name(f"{path.name}.{os.getpid()}-{secrets.token_hex(4)}{_UNFINISHED}")
     try:
-        with open(unfinished, "xb", opener=opener) as file:
+        with open(unfinished, "xb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.replace(unfinished, final, **({} if folder is None else {"src_dir_fd": folder, "dst_dir_fd": folder}))
+        os.replace(unfinished, path)
         sync(path.parent)
     finally:
-        with contextlib.suppress(OSError):
-            os.unlink(unfinished, **where)
-        if folder is not None:
-            os.close(folder)
+        unfinished.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def new_folder(path: Path) -> Iterator[Path]:
+    """A folder to fill, which takes the place of ``path`` if all went well; what killed processes left goes first."""
+    unfinished, replaced = (path.with_name(f".{path.name}.{word}") for word in ("preparing", "replaced"))
+    for left in (unfinished, replaced):
+        shutil.rmtree(left, ignore_errors=True)
+    try:
+        unfinished.mkdir(parents=True)
+        yield unfinished
+        sync_tree(unfinished)
+        if path.exists():
+            path.rename(replaced)
+        unfinished.rename(path)
+        sync(path.parent)
+    finally:
+        for left in (unfinished, replaced):
+            shutil.rmtree(left, ignore_errors=True)
 
 
 def append(path: Path, text: str, *, wait: bool = True) -> None:

@@ -173,18 +173,6 @@ def test_a_directory_on_the_way_that_is_a_link(tmp_path):
         refuse_links(tmp_path / "named", tmp_path / "named" / "group-000" / "checkpoints" / "8")
 
 
-def test_a_directory_put_in_the_place_of_another_meanwhile_gets_nothing(tmp_path):
-    ours, moved, theirs = (tmp_path / name for name in ("ours", "moved", "theirs"))
-    ours.mkdir()
-    theirs.mkdir()
-    with replaced(ours / "x") as file:
-        file.write(b"x")
-        ours.rename(moved)
-        ours.symlink_to(theirs)
-    assert [path.name for path in moved.iterdir()] == ["x"]
-    assert list(theirs.iterdir()) == []
-
-
 @contextlib.contextmanager
 def room(size):
     """Files of this process end at a size, as on a full disk."""

@@ -74,8 +74,9 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _listing(directory: Path | None) -> str:
-    from posenc_jax.data.corpora import CORPORA, DataError
+    from posenc_jax.data.corpora import CORPORA
     from posenc_jax.data.corpora.store import data_directory, home_of, is_prepared, manifest, own_names
+    from posenc_jax.data.errors import DataError
 
     lines = [f"Corpora in {directory or data_directory()} (posenc data prepare NAME makes one ready).", ""]
 

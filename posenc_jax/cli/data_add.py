@@ -68,7 +68,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def add(options: argparse.Namespace, note: Callable[[str], None]) -> int:
     """Runs the command and returns its exit code."""
     from posenc_jax.data.corpora import own
-    from posenc_jax.data.corpora.nesting import nested, structure_of
+    from posenc_jax.data.corpora.own import nested, structure_of
     from posenc_jax.data.corpora.store import OWN, check_own, is_prepared
 
     name = f"{OWN}{options.name}"
@@ -110,7 +110,7 @@ def add(options: argparse.Namespace, note: Callable[[str], None]) -> int:
 def _note_structure(folder: Path, structure: str, note: Callable[[str], None]) -> None:
     """Says which documents of a folder do not nest, whose files have this structure by their names."""
     from posenc_jax.data.corpora import own, reading
-    from posenc_jax.data.corpora.nesting import nested
+    from posenc_jax.data.corpora.own import nested
 
     documents = (one for one in reading.classes(folder) if not isinstance(one[1], reading.Malformed))
     checked = nested({"": documents}, "text", structure, of_many_lines=True)[""]

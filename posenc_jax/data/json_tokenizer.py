@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from posenc_jax.data.corpora.corpus import DataError
+from posenc_jax.data.errors import DataError
 from posenc_jax.data.tokenizer import NUM_SPECIAL, ByteTokenizer, SentencePieceTokenizer, Tokenizer
 from posenc_jax.extras import needed
 

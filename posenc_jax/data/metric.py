@@ -7,8 +7,8 @@ from typing import Any, ClassVar, SupportsFloat
 
 import numpy as np
 
+from posenc_jax.data.example import Example
 from posenc_jax.data.score_kinds import KINDS
-from posenc_jax.data.tasks.base import Example
 from posenc_jax.duplicates import refuse_twice
 from posenc_jax.encodings.base import Array
 from posenc_jax.encodings.parsing import spec

@@ -46,7 +46,12 @@ def packed(lengths: np.ndarray, capacities: int | Sequence[int], max_examples: i
 
     ValueError: a length below 1 or above its capacity; capacities that are not one a side; max_examples below 1.
     """
-    lengths, capacities = _checked(lengths, capacities, max_examples)
+    lengths, capacities = _by_side(lengths), _tuple(capacities)
+    if len(capacities) != lengths.shape[1]:
+        raise ValueError(f"capacities {capacities} for examples of {lengths.shape[1]} sides: give one int a side")
+    if max_examples < 1:
+        raise ValueError(f"max_examples {max_examples} is below 1: a row holds at least one example")
+    _check_lengths(lengths, capacities, "capacity")
     smallest = lengths.min(axis=0, initial=max(capacities)).tolist()
     # Tokens left in each open row, an array a side; -1 where no row is open.
     free = [np.full(OPEN_ROWS, -1, np.int64) for _ in capacities]
@@ -78,18 +83,6 @@ def packed(lengths: np.ndarray, capacities: int | Sequence[int], max_examples: i
     return result
 
 
-def _checked(
-    lengths: np.ndarray, capacities: int | Sequence[int], max_examples: int
-) -> tuple[np.ndarray, tuple[int, ...]]:
-    lengths, capacities = _by_side(lengths), _tuple(capacities)
-    if len(capacities) != lengths.shape[1]:
-        raise ValueError(f"capacities {capacities} for examples of {lengths.shape[1]} sides: give one int a side")
-    if max_examples < 1:
-        raise ValueError(f"max_examples {max_examples} is below 1: a row holds at least one example")
-    _check_lengths(lengths, capacities, "capacity")
-    return lengths, capacities
-
-
 def _check_lengths(lengths: np.ndarray, limits: Sequence[int], limit_name: str) -> None:
     if len(lengths) and lengths.min() < 1:
         example = int(np.argmin(lengths.min(axis=1)))
@@ -114,11 +107,50 @@ def _tuple(capacities: int | Sequence[int]) -> tuple[int, ...]:
     return tuple(np.atleast_1d(np.asarray(capacities, np.int64)).tolist())
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class Packing:
-    """Several examples a row: packed once per seed, the rows shuffled anew in every epoch.
+class _Rows:
+    """Batches of rows that are shuffled anew in every epoch.
 
     An epoch has ``R // batch_size`` steps; what does not fill a batch is left out of that epoch, other rows each time.
+    """
+
+    rows: np.ndarray
+    batch_size: int
+    seed: int
+    _order: Callable[[int], np.ndarray]
+
+    def _take(self, rows: np.ndarray, what: str, first_epoch: int) -> None:
+        """The rows, and the number under which the first epoch's order is drawn."""
+        if self.batch_size < 1:
+            raise ValueError(f"batch_size {self.batch_size} is below 1")
+        if len(rows) < self.batch_size:
+            raise ValueError(
+                f"{len(rows)} {what} do not fill a batch of {self.batch_size}: lower batch_size to {len(rows)} or "
+                "less, or use more text"
+            )
+        object.__setattr__(self, "rows", rows)
+        in_order = _remembered(lambda epoch: order(len(rows), self.seed, first_epoch + epoch))
+        object.__setattr__(self, "_order", in_order)
+
+    @property
+    def steps_per_epoch(self) -> int:
+        """Whole batches in one pass over the rows."""
+        return len(self.rows) // self.batch_size
+
+    def batches(self, step: int, count: int) -> np.ndarray:
+        """``[count, batch_size, G]`` int32, the ids of steps ``step .. step+count-1``; -1 = none."""
+        _check_steps(step, count)
+        parts = []
+        while count:
+            epoch, first = divmod(step, self.steps_per_epoch)
+            steps = min(count, self.steps_per_epoch - first)
+            parts.append(self._order(epoch)[first * self.batch_size : (first + steps) * self.batch_size])
+            step, count = step + steps, count - steps
+        return self.rows[np.concatenate(parts).reshape(-1, self.batch_size)]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Packing(_Rows):
+    """Several examples a row: packed once per seed, the rows shuffled anew in every epoch.
 
     Attributes:
       lengths, capacities, max_examples: as in `packed`.
@@ -133,24 +165,10 @@ class Packing:
     max_examples: int
     batch_size: int
     seed: int
-    rows: np.ndarray = dataclasses.field(init=False, repr=False)
-    _order: Callable[[int], np.ndarray] = dataclasses.field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         in_order = order(len(self.lengths), self.seed, 0)
-        rows = packed(self.lengths, self.capacities, self.max_examples, in_order)
-        _check_batch(self.batch_size, len(rows), "rows")
-        object.__setattr__(self, "rows", rows)
-        object.__setattr__(self, "_order", _remembered(lambda epoch: order(len(rows), self.seed, epoch + 1)))
-
-    @property
-    def steps_per_epoch(self) -> int:
-        """Whole batches in one pass over the rows."""
-        return len(self.rows) // self.batch_size
-
-    def batches(self, step: int, count: int) -> np.ndarray:
-        """``[count, batch_size, max_examples]`` int32, the ids of steps ``step .. step+count-1``; -1 = none."""
-        return self.rows[_shuffled(step, count, self.batch_size, self.steps_per_epoch, self._order)]
+        self._take(packed(self.lengths, self.capacities, self.max_examples, in_order), "rows", first_epoch=1)
 
     def padding_fraction(self) -> float:
         """Share of padding in all rows, both sides together."""
@@ -165,8 +183,8 @@ def least_rows(plan: Packing) -> int:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Plain:
-    """One example a row, in an order of its own in every epoch; what does not fill a batch is left out of that epoch.
+class Plain(_Rows):
+    """One example a row, in an order of its own in every epoch.
 
     ValueError: fewer examples than ``batch_size``.
     """
@@ -174,21 +192,9 @@ class Plain:
     n: int
     batch_size: int
     seed: int
-    _order: Callable[[int], np.ndarray] = dataclasses.field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        _check_batch(self.batch_size, self.n, "examples")
-        object.__setattr__(self, "_order", _remembered(lambda epoch: order(self.n, self.seed, epoch)))
-
-    @property
-    def steps_per_epoch(self) -> int:
-        """Whole batches in one pass over the examples."""
-        return self.n // self.batch_size
-
-    def batches(self, step: int, count: int) -> np.ndarray:
-        """``[count, batch_size, 1]`` int32, the ids of steps ``step .. step+count-1``."""
-        ids = _shuffled(step, count, self.batch_size, self.steps_per_epoch, self._order)
-        return ids[..., None].astype(np.int32)
+        self._take(np.arange(self.n, dtype=np.int32)[:, None], "examples", first_epoch=0)
 
 
 def fitted_widths(lengths: np.ndarray, row: int, batch_size: int, parts: int = 1, most: int = 10) -> tuple[int, ...]:
@@ -242,10 +248,9 @@ class Buckets:
 
     An example belongs to the narrowest width that holds it on every side. A batch of width ``w`` has
     ``batch_size * row // w`` rows (``row``: by default the widest), fewer where they would not make ``parts`` equal
-    parts, so that all have about the same number of tokens.
-    The steps of one call
-    (``count`` of them) are of one width. Which widths come when depends on (lengths, epoch, count), never on the seed,
-    so that replicas of all seeds run the same program at once; which examples they hold depends on the seed.
+    parts, so that all have about the same number of tokens. The steps of one call (``count`` of them) are of one width.
+    Which widths come when depends on (lengths, epoch, count), never on the seed, so that replicas of all seeds run the
+    same program at once; which examples they hold depends on the seed.
 
     What does not fill a call goes on to the next wider bucket, as do all of a bucket too small for one call; what then
     does not fill a call of the widest bucket with examples is left out of that epoch, others each time. If that bucket
@@ -346,33 +351,9 @@ class Buckets:
         return 1 - float(lengths[np.concatenate(ids)].sum()) / tokens
 
 
-def _check_batch(batch_size: int, available: int, what: str) -> None:
-    if batch_size < 1:
-        raise ValueError(f"batch_size {batch_size} is below 1")
-    if available < batch_size:
-        raise ValueError(
-            f"{available} {what} do not fill a batch of {batch_size}: lower batch_size to {available} or less, or use "
-            "more text"
-        )
-
-
 def _check_steps(step: int, count: int) -> None:
     if step < 0 or count < 1:
         raise ValueError(f"steps {step} to {step + count - 1} do not exist: steps start at 0, and count at 1")
-
-
-def _shuffled(
-    step: int, count: int, batch_size: int, steps_per_epoch: int, in_order: Callable[[int], np.ndarray]
-) -> np.ndarray:
-    """``[count, batch_size]``: each step takes its part of its epoch's order."""
-    _check_steps(step, count)
-    parts = []
-    while count:
-        epoch, first = divmod(step, steps_per_epoch)
-        steps = min(count, steps_per_epoch - first)
-        parts.append(in_order(epoch)[first * batch_size : (first + steps) * batch_size])
-        step, count = step + steps, count - steps
-    return np.concatenate(parts).reshape(-1, batch_size)
 
 
 def _remembered(function: Callable) -> Callable:

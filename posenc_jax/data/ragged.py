@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import itertools
 from collections.abc import Iterable, Sequence
 
@@ -16,7 +15,7 @@ MAX_TOKENS = np.iinfo(np.int32).max
 """What one `Ragged` holds: its starts are int32."""
 
 
-@functools.partial(jax.tree_util.register_dataclass, data_fields=["tokens", "starts"], meta_fields=[])
+@jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True, eq=False)
 class Ragged:
     """``n`` token sequences end to end; sequence ``i`` is ``tokens[starts[i] : starts[i + 1]]``.
@@ -25,7 +24,7 @@ class Ragged:
     padding, that a fixed shape asks for.
 
     Attributes:
-      tokens: ``[N]`` int32.
+      tokens: ``[N]`` int32 (or ``[N, ...]``, what is known of each).
       starts: ``[n + 1]`` int32, ascending, ``starts[0] = 0``.
     """
 
@@ -33,7 +32,7 @@ class Ragged:
     starts: Array
 
     @classmethod
-    def of(cls, sequences: Iterable[Sequence[int]]) -> Ragged:
+    def of(cls, sequences: Iterable[Sequence[int] | np.ndarray]) -> Ragged:
         """The sequences in their order, empty ones too.
 
         ValueError: more tokens than int32 can number.

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from posenc_jax.data.example import Example
 from posenc_jax.data.ragged import Ragged
-from posenc_jax.data.tasks.base import Example
 from posenc_jax.encodings.base import Array
 
 
-@functools.partial(
-    jax.tree_util.register_dataclass,
-    data_fields=["inputs", "targets", "given", "types", "labels", "outline"],
-    meta_fields=[],
-)
+@jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class Records:
     """Tokenized examples, ``n`` of them.
@@ -49,7 +44,7 @@ class Records:
         return inputs if self.targets is None else np.stack([inputs, self.targets.lengths - 1], axis=1)
 
 
-def compose_rows(records: Records, ids: Array, width: int, decoder_width: int | None = None) -> Example:
+def compose_rows(records: Records, ids: Array, width: int, decoder_width: int = 0) -> Example:
     """A batch with row ``b`` made of the examples ``ids[b]``, one after the other, each a segment of its own.
 
     Args:
@@ -65,7 +60,7 @@ def compose_rows(records: Records, ids: Array, width: int, decoder_width: int | 
     return jax.vmap(lambda members: _row(records, members, width, decoder_width))(jnp.asarray(ids))
 
 
-def _row(records: Records, members: Array, width: int, decoder_width: int | None) -> Example:
+def _row(records: Records, members: Array, width: int, decoder_width: int) -> Example:
     many = members.shape[0] > 1
     shift = int(records.given is not None)
     side = _packed(records.inputs, members, width, shift)
@@ -92,7 +87,6 @@ def _row(records: Records, members: Array, width: int, decoder_width: int | None
             weights=(side.real & (side.positions >= given - 1)).astype(jnp.float32),
             **common,
         )
-    assert decoder_width is not None
     target = _packed(records.targets, members, decoder_width, 1)
     return Example(
         targets=jnp.where(target.real, records.targets.tokens[target.index + 1], 0),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-from posenc_jax.data.tasks.base import Example
+from posenc_jax.data.example import Example
 from posenc_jax.encodings.base import Array, at_least_float32
 
 

@@ -22,9 +22,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.config import Run
+from posenc_jax.data.example import Example
 from posenc_jax.data.ragged import Ragged
 from posenc_jax.data.records import Records, compose_rows
-from posenc_jax.data.tasks.base import Example
 from posenc_jax.data.text import Classification, Summarization, TextTask, Translation
 from posenc_jax.data.text.classification import Tokens, records_of
 from posenc_jax.data.text.pieces import TooLong, document_pieces, text_pieces
@@ -427,5 +427,5 @@ def _streams(random_seed: Array) -> Streams:
 def _examples(run: Run, records: Records, max_length: int) -> Example:
     """Every record in a row of its own, as test examples are."""
     task: Any = run.task
-    decoder_width = task.decoder_width(max_length) if task.model_kind == "encoder_decoder" else None
-    return compose_rows(records, jnp.arange(len(records))[:, None], task.width(max_length), decoder_width)
+    numbers = jnp.arange(len(records))[:, None]
+    return compose_rows(records, numbers, task.width(max_length), task.decoder_width(max_length))

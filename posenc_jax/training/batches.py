@@ -57,12 +57,7 @@ def training_batches(run: Run) -> tuple[Batch, ...]:
 
 def batch_of_length(run: Run, rows: int, length: int) -> Batch:
     """``rows`` examples that are padded to a length in the task's own measure."""
-    return Batch(rows, run.task.width(length), decoder_width(run, length), run.model.pooling is not None)
-
-
-def decoder_width(run: Run, length: int) -> int:
-    """Width of the decoder's rows of an encoder-decoder at a length; 0 for other models."""
-    return run.task.decoder_width(length) if run.task.model_kind == "encoder_decoder" else 0
+    return Batch(rows, run.task.width(length), run.task.decoder_width(length), run.model.pooling is not None)
 
 
 def costs_of(run: Run) -> ModelCosts:

@@ -10,7 +10,7 @@ import numpy as np
 from jax.sharding import Mesh
 
 from posenc_jax.config import Run
-from posenc_jax.data.tasks.base import Example
+from posenc_jax.data.example import Example
 from posenc_jax.data.tokenizer import BOS, EOS, PAD
 from posenc_jax.encodings.base import Array, Params
 from posenc_jax.models import Decoded, Decoding, Streams, decode
@@ -25,7 +25,7 @@ CHUNK = 32
 def new_tokens(run: Run, max_length: int) -> int:
     """The longest output for inputs of up to ``max_length``."""
     task: Any = run.task
-    longest: int = task.decoder_width(max_length) if task.model_kind == "encoder_decoder" else task.max_summary + 1
+    longest: int = task.decoder_width(max_length) or task.max_summary + 1
     return longest
 
 

@@ -36,8 +36,8 @@ from typing import Any
 import jax
 
 from posenc_jax.config import Run
+from posenc_jax.data.example import Example
 from posenc_jax.data.metric import metric_sums
-from posenc_jax.data.tasks.base import Example
 from posenc_jax.encodings.attention import UNFUSABLE
 from posenc_jax.encodings.base import Dims, PositionalEncoding
 from posenc_jax.encodings.slots import dims_seen, elements, for_layer
@@ -50,7 +50,6 @@ from posenc_jax.training.batches import (
     batch_of_length,
     buckets,
     costs_of,
-    decoder_width,
     training_batch,
 )
 from posenc_jax.training.generation import CHUNK, new_tokens
@@ -256,7 +255,7 @@ def _scores(run: Run, at_once: int) -> int:
 def own_sums(run: Run, rows: int, length: int) -> dict[str, Any]:
     """Shapes of the sums that the task and the run's metrics add to those of every task, of a batch of one length."""
     width = run.task.width(length)
-    targets = 1 if run.model.pooling is not None else decoder_width(run, length) or width
+    targets = 1 if run.model.pooling is not None else run.task.decoder_width(length) or width
     sums: dict[str, Any] = jax.eval_shape(
         lambda logits, example: (
             run.task.extra_sums(logits, example) | metric_sums(run.evaluation.metrics, logits, example)

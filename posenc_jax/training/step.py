@@ -17,9 +17,9 @@ from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 from posenc_jax.config import Run
+from posenc_jax.data.example import Example
 from posenc_jax.data.metric import metric_sums
 from posenc_jax.data.scoring import scores, smoothed_loss
-from posenc_jax.data.tasks.base import Example
 from posenc_jax.data.text.base import is_packed
 from posenc_jax.encodings.base import Array, Params
 from posenc_jax.encodings.slots import position_axes

@@ -47,7 +47,7 @@ class RandomTokens(Task):
         return max_length
 
     def decoder_width(self, max_length):
-        return max_length
+        return max_length if self.kind == "encoder_decoder" else 0
 
     def example(self, key, length, max_length, split="test"):
         tokens = jax.random.randint(key, (max_length + 1,), 0, VOCAB)

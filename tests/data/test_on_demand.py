@@ -15,6 +15,7 @@ from posenc_jax.data.corpora import source
 from posenc_jax.data.corpora.corpus import DataError
 from posenc_jax.data.corpora.derived import derived, path_of
 from posenc_jax.data.corpora.source import load_split
+from posenc_jax.data.plan import Plain
 from posenc_jax.data.text import Classification, Data, LanguageModel, Translation, loading, on_demand
 from posenc_jax.data.text.loading import check_source, load
 from posenc_jax.data.text.on_demand import Feed
@@ -136,6 +137,38 @@ def test_a_run_gives_the_same_parameters_also_when_resumed(kind, tmp_path):
     assert got[0]["replicas"] == expected[0]["replicas"]
     logs = [next(tmp_path.glob(f"{name}/group-*/metrics.jsonl")).read_text() for name in ("whole", "parts")]
     assert logs[0] == logs[1]
+
+
+def test_an_error_of_the_corpus_reaches_the_trainer_and_threads_end():
+    plan = Plain(200, 4, 0)
+
+    class Broken:
+        fields = ("inputs",)
+
+        def __getitems__(self, indices):
+            if {*indices} & {*plan.batches(9, 3).ravel().tolist()}:
+                raise OSError("the disk is gone")
+            return [([5, 6],)] * len(indices)
+
+    def threads_end(threads):
+        assert threads
+        for thread in threads:
+            thread.join(timeout=20)
+            assert not thread.is_alive()
+
+    before = set(threading.enumerate())
+    feed = Feed(Broken(), plan, 16, COUNT)
+    with contextlib.closing(feed):
+        jax.tree.map(np.testing.assert_array_equal, feed(0), feed.read(0))
+        ahead = set(threading.enumerate()) - before
+    threads_end(ahead)
+
+    feed(0)
+    ahead = set(threading.enumerate()) - before
+    with pytest.raises(OSError, match="the disk is gone") as error:
+        [feed(step) for step in range(0, 60, COUNT)]
+    threads_end(ahead)  # though the traceback still holds all frames
+    assert error.tb is not None
 
 
 def test_examples_are_measured_once(tmp_path, monkeypatch):

@@ -6,8 +6,7 @@ import pytest
 
 from posenc_jax.data.corpora.corpus import DataError
 from posenc_jax.data.text import Classification
-from posenc_jax.data.text.pieces import document_pieces, text_pieces
-from posenc_jax.data.text.windows import windows
+from posenc_jax.data.text.pieces import document_pieces, text_pieces, windows
 from posenc_jax.data.tokenizer import ByteTokenizer
 
 TEXTS = {

@@ -48,7 +48,7 @@ class Noise(Task):
         return self.places
 
     def decoder_width(self, max_length):
-        return self.decoder_places
+        return self.decoder_places if self.kind == "encoder_decoder" else 0
 
     def padded_length(self, length):
         return self.places

@@ -5,16 +5,14 @@ from __future__ import annotations
 import functools
 
 from posenc_jax.data.corpora import descriptions, libreoffice, python_docs
-from posenc_jax.data.corpora.corpus import Corpus, DataError
-
-__all__ = ["CORPORA", "Corpus", "DataError"]
+from posenc_jax.data.corpora.corpus import Corpus as Corpus
 
 _HELP_LICENCE = "MPL-2.0, parts Apache-2.0 (the packages' copyright files)"
 _DESCRIPTIONS_LICENCE = "that of each described source package; use locally, do not redistribute"
 _CLASSIFICATION = ("header", "body", "footer", "label", "doc")
 
 
-def _help(language: str, sha256: str | None = None) -> Corpus:
+def _help(language: str, sha256: str) -> Corpus:
     return Corpus(
         name=f"help/en-{language}",
         kind="translation",
@@ -26,7 +24,7 @@ def _help(language: str, sha256: str | None = None) -> Corpus:
     )
 
 
-def _descriptions(language: str, sha256: str | None = None) -> Corpus:
+def _descriptions(language: str, sha256: str) -> Corpus:
     return Corpus(
         name=f"descriptions/en-{language}",
         kind="translation",

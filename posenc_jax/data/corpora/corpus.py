@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
+from posenc_jax.data.errors import DataError as DataError
+from posenc_jax.data.errors import UnfitError as UnfitError
 from posenc_jax.files import read_regular
 
 Kind = Literal["translation", "summarization", "classification", "text", "pairs"]
@@ -16,14 +18,6 @@ Rows = dict[str, list[Row]]
 """{split: rows}."""
 
 SPLITS = ("train", "validation", "test")
-
-
-class DataError(Exception):
-    """Data is missing, damaged or not what it should be; the message has the value, the rule and the way out."""
-
-
-class UnfitError(DataError):
-    """A corpus does not give what a task asks of it, and would give it to another vocabulary, length or list."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,6 +80,17 @@ def read_text(path: Path, root: Path) -> str:
     return decoded(content_of(path, root), path)
 
 
+def sha256_of(path: Path) -> str:
+    """SHA-256 of a file, or of the names and contents of all files in a folder."""
+    if path.is_file():
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    total = hashlib.sha256()
+    for inner in sorted(inner for inner in path.rglob("*") if inner.is_file()):
+        total.update(f"{inner.relative_to(path).as_posix()}\0{sha256_of(inner)}\n".encode())
+    return total.hexdigest()
+
+
 def decoded(data: bytes, path: Path) -> str:
     """``data`` of the file ``path`` as UTF-8; DataError names the file and the offset of a byte that is none."""
     try:
@@ -95,3 +100,22 @@ def decoded(data: bytes, path: Path) -> str:
             f"{path} is not UTF-8: byte 0x{data[error.start]:02x} at offset {error.start} ({error.reason}); "
             "the file is damaged: unpack its package again"
         ) from None
+
+
+def clean(english: str, other: str, language: str) -> bool:
+    """True if a pair looks like two sentences: words, letters, and lengths that go together.
+
+    3 to 80 English words and 2 to 100 in the other language; 0.4 to 2.5 times as many characters; at least 60 %
+    letters on both sides; not the same text twice. Japanese has no spaces: its words are not counted, and it has 0.15
+    to 1.5 times as many characters.
+    """
+    if english == other or not 3 <= len(english.split()) <= 80:
+        return False
+    if language != "ja" and not 2 <= len(other.split()) <= 100:
+        return False
+    low, high = (0.15, 1.5) if language == "ja" else (0.4, 2.5)
+    return low <= len(other) / len(english) <= high and min(_letters(english), _letters(other)) >= 0.6
+
+
+def _letters(text: str) -> float:
+    return sum(map(str.isalpha, text)) / len(text) if text else 0.0

@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from posenc_jax.data.corpora.corpus import DataError, content_of
-from posenc_jax.data.corpora.indexes import APT_HELPER
+from posenc_jax.data.corpora.indexes import by_apt
 
 Note = Callable[[str], None]
 
@@ -95,7 +95,7 @@ def download_indexes(names: Iterable[str], cache: Path, note: Note = print) -> l
                 if source is None:
                     raise DataError(_explained(f"the archive's index {name}", said, [name]))
                 with gzip.GzipFile(folder / name, "wb", compresslevel=6, mtime=0) as packed:
-                    packed.write(_cat(source))
+                    packed.write(by_apt(source))
                 os.replace(folder / name, cache / f"{name}.gz")
     return [cache / f"{name}.gz" for name in names]
 
@@ -219,14 +219,6 @@ def _index(lists: Path, name: str) -> Path | None:
             if found:
                 return found[0]
     return None
-
-
-def _cat(path: Path) -> bytes:
-    """A list of apt's, decompressed."""
-    said = subprocess.run([APT_HELPER, "cat-file", str(path)], capture_output=True)
-    if said.returncode:
-        raise DataError(f"{path.name} cannot be read ({_last(said.stderr.decode(errors='replace'))}): try again")
-    return said.stdout
 
 
 def _explained(wanted: str, said: subprocess.CompletedProcess[str], names: list[str]) -> str:

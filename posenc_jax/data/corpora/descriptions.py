@@ -12,9 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from posenc_jax.data.corpora.corpus import DataError, Row, Rows, split_rows
+from posenc_jax.data.corpora.corpus import DataError, Row, Rows, clean, split_rows
 from posenc_jax.data.corpora.indexes import stanzas
-from posenc_jax.data.corpora.pairs import clean
 
 MIN_BODY_WORDS, MIN_SUMMARY_WORDS = 25, 3
 SAME_START = 120

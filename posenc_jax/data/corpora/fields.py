@@ -26,11 +26,11 @@ class Fields:
     sections: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.sections:
-            self._check_sections()
-            return
         pair, text = (self.source, self.target), (self.text, self.label)
-        if any(pair) == any(text) or (any(pair) and not all(pair)) or (self.label and not self.text):
+        if self.sections:
+            if not self.label or self.text or any(pair):
+                raise DataError("documents in sections are for classification: name their class with --label F")
+        elif any(pair) == any(text) or (any(pair) and not all(pair)) or (self.label and not self.text):
             raise DataError(
                 "name the fields to read: --source F --target F for pairs, --field F for texts, --field F --label F "
                 "for texts with classes, --field F F ... --label F for documents in sections"
@@ -39,12 +39,6 @@ class Fields:
             raise DataError(f"two of the fields have one name: {', '.join(self.read)}")
         if taken := {"doc"} & set(pair):
             raise DataError(f"a side of a pair cannot be called {taken.pop()!r}, which is the document's: rename it")
-
-    def _check_sections(self) -> None:
-        if not self.label or self.text or self.source or self.target:
-            raise DataError("documents in sections are for classification: name their class with --label F")
-        if len(set(self.read)) < len(self.read):
-            raise DataError(f"two of the fields have one name: {', '.join(self.read)}")
         if taken := {"doc", "label"} & set(self.sections):
             raise DataError(f"a section cannot be called {taken.pop()!r}, which is a column of its own: rename it")
 

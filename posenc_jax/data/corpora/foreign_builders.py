@@ -17,7 +17,7 @@ from posenc_jax.data.corpora.fields import Fields
 from posenc_jax.data.corpora.reading import Malformed, Record
 from posenc_jax.data.corpora.source import UnlabelledError, quiet, text_of
 from posenc_jax.own_exits import ExitError, exits_as_errors
-from posenc_jax.refusals import of_the_system
+from posenc_jax.refusals import first_line, of_the_system
 
 
 def of_builder(builder: Any, fields: Fields, config: str = "", called: str = "") -> dict[str, Iterator[Record]]:
@@ -46,9 +46,8 @@ def of_builder(builder: Any, fields: Fields, config: str = "", called: str = "")
             raise refused from error
         if twice:
             raise DataError(f"{name} yields the key {twice[0]} twice: give every example a key of its own") from error
-        what = (str(error).strip().splitlines() or [""])[0][:200]
         kind = "" if isinstance(error, ExitError) else f"{type(error).__name__}: "  # which it names itself
-        raise DataError(f"{name} cannot be prepared ({kind}{what}): mend it") from error
+        raise DataError(f"{name} cannot be prepared ({kind}{first_line(error)}): mend it") from error
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -102,10 +101,8 @@ def _builder_class(builder: Any, called: str) -> Any:
         with exits_as_errors(), quiet():
             found = getattr(builder, "__mro__", (builder,))[0]
     except Exception as error:  # whatever its module does
-        what = (str(error).strip().splitlines() or [""])[0][:200]
-        raise DataError(
-            f"{called or 'the builder'} cannot be imported ({type(error).__name__}: {what}): install what it needs"
-        ) from error
+        what = f"{type(error).__name__}: {first_line(error)}"
+        raise DataError(f"{called or 'the builder'} cannot be imported ({what}): install what it needs") from error
     if not (isinstance(found, type) and issubclass(found, tfds.core.DatasetBuilder)):
         name = getattr(found, "__qualname__", repr(found))
         raise DataError(f"{name} is no builder: it needs the base class tfds.core.GeneratorBasedBuilder")

@@ -72,7 +72,7 @@ def _decompressed(path: Path, folder: Path) -> bytes:
     """Decompressed chunks of a file; no more than `MOST_BYTES` are ever there."""
     packed = content_of(path, folder)
     if path.suffix == ".lz4":  # not in the standard library; whoever has such a file has apt
-        return _by_apt(path)
+        return by_apt(path)
     if path.suffix not in _OPENERS:
         return packed
     try:
@@ -102,7 +102,8 @@ def bounded(file: Any, path: Path) -> bytes:
     return b"".join(parts)
 
 
-def _by_apt(path: Path) -> bytes:
+def by_apt(path: Path) -> bytes:
+    """The content of a list of apt's, decompressed."""
     command = [APT_HELPER, "cat-file", str(path.absolute())]
     try:
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:

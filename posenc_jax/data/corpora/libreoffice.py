@@ -12,8 +12,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import NamedTuple
 
-from posenc_jax.data.corpora.corpus import DataError, Row, Rows, read_text, split_rows
-from posenc_jax.data.corpora.pairs import clean
+from posenc_jax.data.corpora.corpus import DataError, Row, Rows, clean, read_text, split_rows
 
 FOLDERS = {"en": "en-US", "de": "de", "fr": "fr", "ja": "ja"}
 """Language: the folder of its pages; the package is ``libreoffice-help-`` and this in lower case."""

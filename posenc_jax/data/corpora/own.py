@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -12,11 +11,15 @@ from typing import Any, Literal
 
 from posenc_jax.data.corpora import arrow, reading
 from posenc_jax.data.corpora.corpus import SPLITS, DataError, Row, Rows
+from posenc_jax.data.corpora.corpus import sha256_of as sha256_of
 from posenc_jax.data.corpora.debian import Note
 from posenc_jax.data.corpora.fields import Fields, digest_of, words_of
 from posenc_jax.data.corpora.reading import Malformed, Record
 from posenc_jax.data.corpora.store import LEFT_OUT, OWN, add
+from posenc_jax.data.documents import SUFFIXES, NotNested, document_parts
 
+Located = dict[str, list[tuple[str, Row]]]
+"""Split: rows with their locations."""
 Format = Literal["text", "jsonl", "csv", "parquet", "folder", "saved"]
 HELD_OUT = 0.04
 """The share of the documents that validation has, and that testing has, where no files are given for them."""
@@ -82,7 +85,7 @@ def take(
     given splits that share a text.
     """
     malformed: list[tuple[str, str]] = []
-    rows: dict[str, list[tuple[str, Row]]] = {}
+    rows: Located = {}
     total, lost = 0, list[int]()
     for name, part in found.items():
         own = rows.setdefault(_split_name(name), [])
@@ -112,12 +115,18 @@ def take(
         raise DataError(
             "there is no text to train on in what was named: name other files, or a data set with a train split"
         )
-    _refuse_shared(kept, fields)
+    if fields.document:
+        _refuse_same(kept, "document", lambda row: row["doc"])
+    _refuse_same(kept, "text", lambda row: words_of(fields.input_of(row)))
     leaking = 0
     if set(kept) != set(SPLITS):
         kept, leaking = _held_out(kept, fields)
     words = _lost(lost) if of_many_lines else _counted(len(lost), "record")
-    return Taken(_rows(kept), repeated, leaking, tuple(malformed), unused, words, _origins(kept, fields))
+    origins = {}
+    if fields.text and fields.label:
+        origins = {fields.input_of(row): location for part in kept.values() for location, row in part}
+    of_splits = {split: [row for _, row in kept[split]] for split in SPLITS}
+    return Taken(of_splits, repeated, leaking, tuple(malformed), unused, words, origins)
 
 
 def add_own(name: str, taken: Taken, fields: Fields, facts: dict[str, Any], **options: Any) -> Path:
@@ -131,15 +140,8 @@ def add_own(name: str, taken: Taken, fields: Fields, facts: dict[str, Any], **op
         note(f"{_counted(taken.leaking, 'row')} left out of a split, because a held-out one has their text too")
     counts = {"malformed": len(taken.malformed), "repeated": taken.repeated, "leaking": taken.leaking}
     facts = {"kind": fields.kind, "left_out": counts, **facts}
-    home = add(
-        f"{OWN}{name}",
-        taken.rows,
-        fields.columns,
-        facts,
-        origins=taken.origins,
-        left_out=taken.malformed,
-        **options,
-    )
+    kept: dict[str, Any] = {"origins": taken.origins, "left_out": taken.malformed}
+    home = add(f"{OWN}{name}", taken.rows, fields.columns, facts, **kept, **options)
     if taken.malformed:
         note(f"{taken.lost} left out: {listed(taken.malformed)}; each is named in {home / LEFT_OUT}")
     return home
@@ -156,24 +158,13 @@ def _lost(lines: list[int]) -> str:
     return f"{count:,} document{'s' * (count != 1)}{of} {'is' if count == 1 else 'are'}"
 
 
-def sha256_of(path: Path) -> str:
-    """SHA-256 of a file, or of the names and contents of all files in a folder."""
-    if path.is_file():
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    total = hashlib.sha256()
-    for inner in sorted(inner for inner in path.rglob("*") if inner.is_file()):
-        total.update(f"{inner.relative_to(path).as_posix()}\0{sha256_of(inner)}\n".encode())
-    return total.hexdigest()
-
-
 def _split_name(name: str) -> str:
     return next((split for split, names in _SAME_NAMES.items() if name in names), name)
 
 
-def _without_repeats(rows: Mapping[str, list[tuple[str, Row]]]) -> tuple[dict[str, list[tuple[str, Row]]], int]:
+def _without_repeats(rows: Located) -> tuple[Located, int]:
     """Each row once in its split."""
-    kept: dict[str, list[tuple[str, Row]]] = {}
+    kept: Located = {}
     for split, part in rows.items():
         seen: set[tuple[str, ...]] = set()
         kept[split] = []
@@ -185,14 +176,8 @@ def _without_repeats(rows: Mapping[str, list[tuple[str, Row]]]) -> tuple[dict[st
     return kept, sum(map(len, rows.values())) - sum(map(len, kept.values()))
 
 
-def _refuse_shared(kept: Mapping[str, list[tuple[str, Row]]], fields: Fields) -> None:
+def _refuse_same(kept: Located, what: str, key_of: Callable[[Row], str]) -> None:
     """DataError where two of the given splits have a document, or a text, in common."""
-    if fields.document:
-        _refuse_same(kept, "document", lambda row: row["doc"])
-    _refuse_same(kept, "text", lambda row: words_of(fields.input_of(row)))
-
-
-def _refuse_same(kept: Mapping[str, list[tuple[str, Row]]], what: str, key_of: Callable[[Row], str]) -> None:
     locations: dict[str, tuple[str, str]] = {}
     shared: list[tuple[str, str]] = []
     for split in SPLITS:
@@ -207,9 +192,7 @@ def _refuse_same(kept: Mapping[str, list[tuple[str, Row]]], what: str, key_of: C
         )
 
 
-def _held_out(
-    kept: Mapping[str, list[tuple[str, Row]]], fields: Fields
-) -> tuple[dict[str, list[tuple[str, Row]]], int]:
+def _held_out(kept: Located, fields: Fields) -> tuple[Located, int]:
     """The splits that are missing, made of the documents of training that come first by their hash."""
     given = {split: list(part) for split, part in kept.items() if split != "train"}
     rows = kept.get("train", [])
@@ -224,18 +207,16 @@ def _held_out(
     split_of: dict[str, str] = {}
     for number, split in enumerate(missing):
         split_of |= dict.fromkeys(documents[number * count : (number + 1) * count], split)
-    found: dict[str, list[tuple[str, Row]]] = {split: given.get(split, []) for split in SPLITS}
+    found: Located = {split: given.get(split, []) for split in SPLITS}
     for location, row in rows:
         found[split_of.get(row["doc"], "train")].append((location, row))
     return _without_leaks(found, fields)
 
 
-def _without_leaks(
-    found: dict[str, list[tuple[str, Row]]], fields: Fields
-) -> tuple[dict[str, list[tuple[str, Row]]], int]:
+def _without_leaks(found: Located, fields: Fields) -> tuple[Located, int]:
     """Without rows of training or validation whose text a split after them has."""
     seen: set[str] = set()
-    kept: dict[str, list[tuple[str, Row]]] = {}
+    kept: Located = {}
     for split in reversed(SPLITS):
         kept[split] = [(location, row) for location, row in found[split] if words_of(fields.input_of(row)) not in seen]
         seen |= {words_of(fields.input_of(row)) for _, row in found[split]}
@@ -243,17 +224,6 @@ def _without_leaks(
             raise DataError(f"the split {split} has no row of its own: the texts are too few, or too much alike")
     leaking = sum(len(part) for part in found.values()) - sum(len(part) for part in kept.values())
     return {split: kept[split] for split in SPLITS}, leaking
-
-
-def _rows(kept: Mapping[str, list[tuple[str, Row]]]) -> Rows:
-    return {split: [row for _, row in kept[split]] for split in SPLITS}
-
-
-def _origins(kept: Mapping[str, list[tuple[str, Row]]], fields: Fields) -> dict[str, str]:
-    """The origin of each document that is one text with a class."""
-    if not (fields.text and fields.label):
-        return {}
-    return {fields.input_of(row): location for part in kept.values() for location, row in part}
 
 
 def listed(malformed: Iterable[tuple[str, str]], named: int = _NAMED) -> str:
@@ -271,3 +241,31 @@ def _refused(malformed: list[tuple[str, str]]) -> str:
     counts = [f"{count:,} {reason}" for reason, count in reasons[:_REASONS]]
     others = sum(count for _, count in reasons[_REASONS:])
     return f"{found}; by reason: {', '.join([*counts, *[f'{others:,} others'] * bool(others)])}"
+
+
+def nested(
+    found: Mapping[str, Iterable[Record]], field: str, structure: str, *, of_many_lines: bool
+) -> dict[str, Iterator[Record]]:
+    """The records by split; malformed too is one whose ``field`` does not nest as a document of that structure.
+
+    of_many_lines: as for `take`; the location is then that of the line within the file.
+    """
+
+    def checked(location: str, record: dict[str, str] | Malformed) -> Record:
+        if isinstance(record, Malformed):
+            return location, record
+        try:
+            document_parts(record[field], structure, location)
+        except NotNested as error:
+            location, why = error.at(location, of_many_lines=of_many_lines)
+            return location, Malformed(why, record[field].count("\n") + 1 if of_many_lines else 1)
+        return location, record
+
+    return {split: (checked(*one) for one in part) for split, part in found.items()}
+
+
+def structure_of(folder: Path) -> str | None:
+    """The structure that the names of all files in a folder say, None where they say none or several."""
+    files = [path for path in folder.glob("[!.]*/**/*") if path.is_file() and not path.name.startswith(".")]
+    said = {SUFFIXES.get(path.suffix.lower()) for path in files}
+    return said.pop() if len(said) == 1 else None

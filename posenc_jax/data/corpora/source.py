@@ -19,6 +19,7 @@ import numpy as np
 from posenc_jax.data.corpora import CORPORA, builders
 from posenc_jax.data.corpora.corpus import DataError, Kind, Row
 from posenc_jax.data.corpora.store import OWN, home_of, is_own, manifest, own_names, refuse_path
+from posenc_jax.refusals import first_line
 
 NEEDS_TENSORFLOW = ("lm1b", "cnn_dailymail", "xsum", "wiki40b")
 """Data sets of the hub whose generating code runs TensorFlow; to read them once they are prepared needs none."""
@@ -48,6 +49,8 @@ class Source:
     """Of a data set of the hub."""
     held_out: tuple[str, ...] = ()
     """Splits that the data set has not, made of rows of its training split."""
+    numbers: np.ndarray | None = dataclasses.field(default=None, repr=False)
+    """Those of the rows of ``data``; None: all."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -55,23 +58,24 @@ class Source:
         return tuple(self.texts)
 
     def __len__(self) -> int:
-        return len(self.data)
+        return len(self.data if self.numbers is None else self.numbers)
 
     def __getitem__(self, index: int) -> Row:
         if not 0 <= index < len(self):
             raise IndexError(f"row {index} of {self.name}, split {self.split}: it has rows 0 to {len(self) - 1}")
-        return self._row(self.data[index])
+        return self._row(self.data[index if self.numbers is None else int(self.numbers[index])])
 
     def __getitems__(self, indices: Sequence[int]) -> list[Row]:
         """Several rows at once, which takes half the time."""
+        indices = indices if self.numbers is None else self.numbers[np.asarray(indices)].tolist()
         return [self._row(values) for values in self.data.__getitems__(indices)]
+
+    def _row(self, values: dict[str, Any]) -> Row:
+        return {column: text(values[column]) for column, text in self.texts.items()}
 
     def __iter__(self) -> Iterator[Row]:
         for start in range(0, len(self), CHUNK):
             yield from self.__getitems__(range(start, min(start + CHUNK, len(self))))
-
-    def _row(self, values: dict[str, Any]) -> Row:
-        return {column: text(values[column]) for column, text in self.texts.items()}
 
 
 def load_source(name: str, split: str, directory: Path | None = None) -> Source:
@@ -118,24 +122,7 @@ def load_split(name: str, split: str, directory: Path | None = None) -> Source:
     numbers = np.arange(len(source))
     held = numbers % HELD_OUT
     chosen = held == missing.index(split) if split in missing else held >= len(missing)
-    return dataclasses.replace(source, split=split, data=_Chosen(source.data, numbers[chosen]), held_out=missing)
-
-
-@dataclasses.dataclass(frozen=True)
-class _Chosen:
-    """Some of the rows of ``data``."""
-
-    data: Any
-    numbers: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.numbers)
-
-    def __getitem__(self, index: int) -> Any:
-        return self.data[int(self.numbers[index])]
-
-    def __getitems__(self, indices: Sequence[int]) -> Any:
-        return self.data.__getitems__(self.numbers[np.asarray(indices)].tolist())
+    return dataclasses.replace(source, split=split, numbers=numbers[chosen], held_out=missing)
 
 
 def reachable(url: str, seconds: float = SECONDS) -> bool:
@@ -284,8 +271,7 @@ def _label(feature: Any, value: Any) -> str:
 
 
 def _first_line(error: Exception) -> str:
-    line = (str(error).strip().splitlines() or [type(error).__name__])[0]
-    return line.rpartition('}": ')[2][:200]  # what stands before repeats what was asked for
+    return first_line(error, 1000).rpartition('}": ')[2][:200]  # what stands before repeats what was asked for
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""The folder of prepared corpora: atomic writing, and checksums that find damage.
+"""The folder of prepared corpora, with checksums that find damage.
 
     DIRECTORY/sources/          unpacked packages and indexes, in the layout of ``debian``
     DIRECTORY/help/en-de/       a prepared corpus: manifest.json, and the files that it lists with their hashes
@@ -13,17 +13,15 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
-import os
 import re
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from posenc_jax.data.corpora import CORPORA, builders, debian
-from posenc_jax.data.corpora.corpus import Corpus, DataError, Rows, content_of
+from posenc_jax.data.corpora.corpus import Corpus, DataError, Rows, content_of, sha256_of
 from posenc_jax.data.corpora.debian import Note
-from posenc_jax.files import LockingError, held
+from posenc_jax.files import LockingError, held, new_folder
 from posenc_jax.refusals import or_else
 from posenc_jax.shapes import loads, problem
 from posenc_jax.user_paths import cache_directory, from_environment
@@ -150,7 +148,7 @@ def _damage(home: Path, name: str, sha256: str) -> str:
         return f"it leads out of {home}"
     if path.exists() and not path.is_file():
         return "it is no file"
-    return "" if _file_sha256(path) == sha256 else "its hash is not that of the manifest"
+    return "" if sha256_of(path) == sha256 else "its hash is not that of the manifest"
 
 
 def prepare(
@@ -177,7 +175,7 @@ def prepare(
         _compare(corpus, manifest(name, directory, verify=False)["sha256"], strict=strict, note=note)
 
     def build(working: Path) -> None:
-        _build(corpus, working, _sources(corpus, root, from_dir, note), strict, note)
+        _build(corpus, working, root, from_dir, strict, note)
 
     return _put(name, directory, build, there, rebuild=rebuild, note=note)
 
@@ -246,25 +244,15 @@ def _put(
     root, home = directory or data_directory(), home_of(name, directory)
     try:
         with held(root, wait=lambda who: note(f"{who} prepares data in {root}: waiting for it")):
-            if home.is_dir() and not rebuild:
-                found = manifest(name, directory)
-                note(f"{name} is prepared in {home}: {_counts(found['splits'])}")
+            kept = home.is_dir() and not rebuild
+            if not kept:
+                with new_folder(home) as working:
+                    build(working)
+            splits = manifest(name, directory)["splits"]
+            counts = ", ".join(f"{split} {part['count']:,}" for split, part in splits.items())
+            note(f"{name} is prepared in {home}: {counts}")
+            if kept:
                 there()
-                return home
-            working = home.with_name(f".{home.name}.preparing")
-            replaced = home.with_name(f".{home.name}.replaced")
-            for left in (working, replaced):  # by a process that was killed
-                shutil.rmtree(left, ignore_errors=True)
-            try:
-                build(working)
-                if home.exists():
-                    home.rename(replaced)
-                working.rename(home)
-            finally:
-                for left in (working, replaced):
-                    shutil.rmtree(left, ignore_errors=True)
-            found = manifest(name, directory)
-            note(f"{name} is prepared in {home}: {_counts(found['splits'])}")
             return home
     except (OSError, LockingError) as error:
         why, way_out = str(error), "choose another folder (directory, or the variable POSENC_DATA)"
@@ -284,23 +272,22 @@ def rows_sha256(rows: Rows, columns: tuple[str, ...]) -> tuple[str, dict[str, st
     return total.hexdigest(), parts
 
 
-def _sources(corpus: Corpus, root: Path, from_dir: Path | None, note: Note) -> Path:
-    """The folder that the corpus is extracted from, with all it needs in it."""
-    if from_dir is not None:
-        return from_dir
-    sources = root / "sources"
-    sources.mkdir(parents=True, exist_ok=True)
-    debian.download_packages(corpus.packages, sources, note)
-    debian.download_indexes(corpus.indexes, sources, note)
-    return sources
-
-
-def _build(corpus: Corpus, working: Path, sources: Path, strict: bool, note: Note) -> None:
-    """Fills the folder ``working``; its manifest comes last."""
+def _build(corpus: Corpus, working: Path, root: Path, from_dir: Path | None, strict: bool, note: Note) -> None:
+    """Fills the folder ``working`` from the sources, which are fetched where they are not there."""
+    sources = from_dir or root / "sources"
+    if from_dir is None:
+        sources.mkdir(parents=True, exist_ok=True)
+        debian.download_packages(corpus.packages, sources, note)
+        debian.download_indexes(corpus.indexes, sources, note)
     versions = debian.versions(corpus.packages, sources)
     note(f"{corpus.name}: reading {sources}")
     rows = corpus.extract(sources)
-    _check(corpus, rows)
+    for split in corpus.splits:
+        if not rows.get(split):
+            raise DataError(
+                f"{corpus.name}: no rows for the split {split!r}; the files are fewer than the packages have, or other "
+                f"ones: unpack {', '.join(corpus.packages + corpus.indexes)} again"
+            )
     _compare(corpus, rows_sha256(rows, corpus.columns)[0], strict=strict, note=note)
     note(f"{corpus.name}: writing {sum(map(len, rows.values())):,} rows")
     facts = {
@@ -322,9 +309,8 @@ def _write(
     origins: Mapping[str, str] | None = None,
     left_out: Sequence[tuple[str, str]] = (),
 ) -> None:
-    """The rows and their manifest, which comes last, in a new folder."""
+    """The rows and their manifest, which comes last, in an empty folder."""
     sha256, parts = rows_sha256(rows, columns)
-    working.mkdir(parents=True)
     builders.write(rows, columns, working)
     if origins:
         locations = {_sha256(text): location for text, location in origins.items()}
@@ -342,28 +328,9 @@ def _write(
     if found["kind"] == "classification":
         found["labels"] = sorted({row["label"] for part in rows.values() for row in part})
     paths = sorted(path for path in working.rglob("*") if path.is_file())
-    found["files"] = {path.relative_to(working).as_posix(): _file_sha256(path) for path in paths}
-    for path in paths:
-        _to_disk(path)
+    found["files"] = {path.relative_to(working).as_posix(): sha256_of(path) for path in paths}
     found["checksum"] = _checksum(found)
     (working / MANIFEST).write_text(json.dumps(found, indent=1) + "\n")
-    _to_disk(working / MANIFEST)
-
-
-def _check(corpus: Corpus, rows: Rows) -> None:
-    """DataError unless the rows are what the corpus says."""
-    for split in corpus.splits:
-        if not rows.get(split):
-            raise DataError(
-                f"{corpus.name}: no rows for the split {split!r}; the files are fewer than the packages have, or other "
-                f"ones: unpack {', '.join(corpus.packages + corpus.indexes)} again"
-            )
-    if set(rows) != set(corpus.splits):
-        raise AssertionError(f"{corpus.name}: splits {sorted(rows)}, not {corpus.splits}")
-    for part in rows.values():
-        for row in part:
-            if set(row) != set(corpus.columns):
-                raise AssertionError(f"{corpus.name}: columns {sorted(row)}, not {corpus.columns}")
 
 
 def _compare(corpus: Corpus, sha256: str, *, strict: bool, note: Note) -> None:
@@ -380,19 +347,5 @@ def _compare(corpus: Corpus, sha256: str, *, strict: bool, note: Note) -> None:
     note(f"{text}: another revision of a package. It is recorded; compare scores only where the hash is the same")
 
 
-def _counts(splits: dict[str, dict[str, Any]]) -> str:
-    return ", ".join(f"{split} {part['count']:,}" for split, part in splits.items())
-
-
 def _checksum(found: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(found, sort_keys=True).encode()).hexdigest()
-
-
-def _file_sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _to_disk(path: Path) -> None:
-    with path.open("rb") as file:
-        os.fsync(file.fileno())

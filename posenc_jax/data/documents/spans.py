@@ -6,8 +6,7 @@ import json
 from collections import Counter
 from typing import Any, NamedTuple
 
-from posenc_jax.data.documents.outline import NotNested, Part
-from posenc_jax.data.documents.sentences import sentences
+from posenc_jax.data.documents.outline import NotNested, Part, sentences
 
 KINDS = ("section", "subsection", "paragraph", "sentence")
 """What a span can be, from the outside in; also "heading", which stands where a paragraph can."""

@@ -1,7 +1,4 @@
-"""The generated tasks.
-
-The first lines below are the registry, one for each task, in the order of tables.
-"""
+"""The generated tasks. The first lines below are the registry, one per task, in the order of tables."""
 
 # isort: off
 from posenc_jax.data.tasks.chomsky import EvenPairs as EvenPairs
@@ -24,7 +21,7 @@ from posenc_jax.data.tasks.scan import Scan as Scan
 from posenc_jax.data.tasks.position_probes import TokenAt as TokenAt
 from posenc_jax.data.tasks.position_probes import PositionOf as PositionOf
 from posenc_jax.data.tasks.position_probes import TokenBack as TokenBack
-from posenc_jax.data.tasks.position_or_token import PositionOrToken as PositionOrToken
+from posenc_jax.data.tasks.position_probes import PositionOrToken as PositionOrToken
 from posenc_jax.data.tasks.flip_flop import FlipFlop as FlipFlop
 from posenc_jax.data.tasks.indirect_indexing import IndirectIndexing as IndirectIndexing
 from posenc_jax.data.tasks.counting import Counting as Counting
@@ -36,9 +33,9 @@ from posenc_jax.data.tasks.needles import Needles as Needles
 from posenc_jax.data.tasks.needles import Passkey as Passkey
 from posenc_jax.data.tasks.needles import PhoneBook as PhoneBook
 from posenc_jax.data.tasks.arrow_grid import ArrowGrid as ArrowGrid
-# isort: on
 
-from posenc_jax.data.tasks.base import Example as Example
+# isort: on
+from posenc_jax.data.example import Example as Example
 from posenc_jax.data.tasks.base import Split as Split
 from posenc_jax.data.tasks.base import Task as Task
 from posenc_jax.model_kind import ModelKind as ModelKind
@@ -48,4 +45,4 @@ TASKS: dict[str, type[Task]] = {
     for value in tuple(globals().values())
     if isinstance(value, type) and issubclass(value, Task) and hasattr(value, "name")
 }
-"""Classes of the registry by the word used in strings and tables."""
+"""The tasks by the word used in strings and tables."""

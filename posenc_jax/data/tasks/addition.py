@@ -13,7 +13,7 @@ from posenc_jax.data.tasks.carrying import carried
 from posenc_jax.data.tasks.ranged import RangedTask
 from posenc_jax.data.tasks.sequences import NUM_SPECIAL, PAD, prompted
 from posenc_jax.encodings.base import Array
-from posenc_jax.encodings.value import check_at_most
+from posenc_jax.encodings.value import at_least, limited
 
 PLUS = NUM_SPECIAL
 FIRST_DIGIT = NUM_SPECIAL + 1
@@ -58,7 +58,6 @@ class Addition(RangedTask):
     summands: Literal["most_significant_first", "least_significant_first"] = "most_significant_first"
 
     name = "addition"
-    paper = "Position Coupling; Transformers Can Do Arithmetic with the Right Embeddings"
     citation = """@inproceedings{cho2024position, author = {Cho and others}, title = {{Position Coupling: Improving
         Length Generalization of Arithmetic Transformers Using Task Structure}}, booktitle = {NeurIPS}, year = {2024},
         eprint = {2405.20671}}
@@ -66,27 +65,9 @@ class Addition(RangedTask):
         Arithmetic with the Right Embeddings}}, booktitle = {NeurIPS}, year = {2024}, eprint = {2405.17399}}"""
     metric = "exact_match"
     length_unit = "digits"
-
-    def check_fields(self) -> None:
-        """Refuses too few and too many summands, and lengths as in `RangedTask`."""
-        check_at_most(self, {"num_summands": 100}, "Addition: ")
-        self.refuse_below(num_summands=2)
-        super().check_fields()
-
-    @property
-    def vocab_size(self) -> int:
-        """Special tokens, plus and digits."""
-        return FIRST_DIGIT + 10
-
-    @property
-    def num_classes(self) -> int:
-        """Targets are tokens of the same vocabulary."""
-        return self.vocab_size
-
-    @property
-    def token_names(self) -> tuple[str, ...]:
-        """SEP is the equals sign."""
-        return ("PAD", "BOS", "=", "EOS", "+", *"0123456789")
+    limits = limited(num_summands=at_least(2, most=100))
+    token_names = ("PAD", "BOS", "=", "EOS", "+", *"0123456789")
+    vocab_size = len(token_names)
 
     def width(self, max_length: int) -> int:
         """BOS, summands and signs, and the sum."""
@@ -97,7 +78,6 @@ class Addition(RangedTask):
         return length + len(str(self.num_summands - 1))
 
     def example(self, key: Array, length: Array, max_length: int, split: Split = "test") -> Example:
-        """Drawn afresh; train and test do not differ."""
         digits = self._digits(key, length, max_length)
         count, total = self.num_summands, self.sum_length(max_length)
         sums = carried(jnp.pad(jnp.sum(digits, axis=0), (0, total - max_length)), 10)

@@ -7,10 +7,10 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from posenc_jax.data.tasks.base import LONGEST, Example, Split, Task, integers
+from posenc_jax.data.tasks.base import MANY, Example, Split, Task, integers
+from posenc_jax.data.tasks.sequences import answered
 from posenc_jax.encodings.base import Array
-from posenc_jax.encodings.value import check_at_most
-from posenc_jax.model_kind import ModelKind
+from posenc_jax.encodings.value import at_least, limited
 
 EMPTY = 0
 FIRST_ARROW = 1
@@ -56,20 +56,18 @@ class ArrowGrid(Task):
     num_letters: int = 6
 
     name = "arrow_grid"
-    paper = "LieRE: Lie Rotational Positional Encodings"
     citation = """@inproceedings{ostmeier2025liere, author = {Ostmeier and others}, title = {{LieRE: Lie Rotational
         Positional Encodings}}, booktitle = {ICML}, year = {2025}, eprint = {2406.10322}}"""
-    metric = "accuracy"
     chance = 0.25
     length_unit = "rows"
+    limits = limited(size=at_least(1, most=1024), num_arrows=MANY, num_letters=at_least(1, most=len(LETTERS) + 1))
+    model_kind = "encoder_only"
     position_axes = 2
+    class_names = tuple("^>v<")
+    num_classes = len(class_names)
 
     def check_fields(self) -> None:
-        """Refuses numbers out of range and a grid that is too small."""
-        check_at_most(self, {"size": 1024, "num_letters": len(LETTERS) + 1, "num_arrows": LONGEST}, "ArrowGrid: ")
-        for field in ("num_arrows", "num_letters"):
-            if getattr(self, field) < 1:
-                raise ValueError(f"ArrowGrid: {field} = {getattr(self, field)} must be at least 1: an arrow and the Y")
+        super().check_fields()
         self._refuse_small(f"ArrowGrid: size = {self.size}", self.size)
 
     def _refuse_small(self, what: str, size: int) -> None:
@@ -78,37 +76,18 @@ class ArrowGrid(Task):
             raise ValueError(f"{what}: a grid of so many rows has no room for {things} arrows and letters; raise it")
 
     @property
-    def model_kind(self) -> ModelKind:
-        """Encoder-only."""
-        return "encoder_only"
-
-    @property
     def vocab_size(self) -> int:
-        """Empty, arrows, Y and the other letters."""
         return FIRST_LETTER + self.num_letters - 1
 
     @property
-    def num_classes(self) -> int:
-        """Directions."""
-        return 4
-
-    @property
     def token_names(self) -> tuple[str, ...]:
-        """Arrows as such, the Y with its direction."""
         return (".", *"^>v<", "Y^", "Y>", "Yv", "Y<", *LETTERS[: self.num_letters - 1])
 
     @property
-    def class_names(self) -> tuple[str, ...]:
-        """Directions."""
-        return tuple("^>v<")
-
-    @property
     def train_lengths(self) -> tuple[int, ...]:
-        """``size`` alone."""
         return (self.size,)
 
     def check_length(self, length: int) -> None:
-        """Refuses a grid that is too small, or above 1024 rows."""
         super().check_length(length)
         self._refuse_small(f"length {length}", length)
         if length > 1024:
@@ -119,7 +98,6 @@ class ArrowGrid(Task):
         return max_length**2
 
     def example(self, key: Array, length: Array, max_length: int, split: Split = "test") -> Example:
-        """Drawn afresh; train and test do not differ."""
         turn_key, row_key, column_key, arrow_key, other_key = jax.random.split(key, 5)
         turn = integers(turn_key, (), 4)
         down, right = (jnp.asarray(axis)[(turn + 2) % 4] for axis in zip(*STEPS))
@@ -136,15 +114,9 @@ class ArrowGrid(Task):
         others = jnp.argsort(order, stable=True)[: self.num_arrows + self.num_letters - 2]
         things = jnp.concatenate([arrows[1:], FIRST_LETTER + jnp.arange(self.num_letters - 1)])
         tokens = jnp.zeros_like(cell).at[others].set(things).at[base].set(arrows[0]).at[y].set(FIRST_Y + turn)
+        example = answered(tokens, jnp.full_like(tokens, arrows[0] - FIRST_ARROW), cell == y, length * length)
         row_and_column = jnp.stack([cell // length, cell % length], axis=1)
-        return Example(
-            inputs=tokens.astype(jnp.int32),
-            targets=jnp.where(cell == y, arrows[0] - FIRST_ARROW, 0).astype(jnp.int32),
-            weights=(cell == y).astype(jnp.float32),
-            length=jnp.asarray(length * length, jnp.int32),
-            segment_ids=real.astype(jnp.int32),
-            grid_positions=jnp.where(real[:, None], row_and_column, 0).astype(jnp.int32),
-        )
+        return dataclasses.replace(example, grid_positions=jnp.where(real[:, None], row_and_column, 0))
 
     def describe(self, example: Example) -> str:
         """Row by row, and the answer."""

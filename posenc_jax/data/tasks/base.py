@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
@@ -11,9 +10,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from posenc_jax.data.example import Example
 from posenc_jax.data.score_kinds import kind_of
 from posenc_jax.encodings.base import Array
-from posenc_jax.encodings.value import Value
+from posenc_jax.encodings.value import Value, at_least
 from posenc_jax.model_kind import ModelKind
 
 Split = Literal["train", "test"]
@@ -25,63 +25,8 @@ SMALLEST = 32
 LONGEST = 2**20
 """The largest length, and the largest number of symbols or tokens, that a task takes."""
 
-
-@functools.partial(
-    jax.tree_util.register_dataclass,
-    data_fields=[
-        "inputs",
-        "targets",
-        "weights",
-        "length",
-        "segment_ids",
-        "decoder_inputs",
-        "decoder_length",
-        "decoder_segment_ids",
-        "positions",
-        "decoder_positions",
-        "token_types",
-        "group",
-        "grid_positions",
-    ],
-    meta_fields=[],
-)
-@dataclasses.dataclass(frozen=True)
-class Example:
-    """One example, padded to a static width (or, with a leading ``B`` on every leaf, a batch of them).
-
-    Attributes:
-      inputs: ``[S]`` int32 tokens that the model reads: decoder-only the whole sequence from BOS without its last
-        token, encoder-only the input and its empty output tokens, encoder-decoder the source.
-      targets: ``[S]`` int32, the token to predict at each position (``[T]``, the width of ``decoder_inputs``, for an
-        encoder-decoder; ``[1]``, a class, for a model that pools).
-      weights: of the shape of ``targets``, float32, 1 where loss, accuracy and exact match count, else 0. All zero: the
-        example does not exist and counts nowhere.
-      length: ``[]`` int32, number of real tokens of ``inputs``; the rest is padding on the right. In a packed row
-        ``[S]``, for every token the length of its own sequence, 0 for padding.
-      segment_ids: ``[S]`` int32, 1 = real, 0 = padding.
-      decoder_inputs: ``[T]`` int32 starting with BOS, or None. decoder_length: ``[]`` int32, its real tokens
-        (``[T]`` in a packed row), or None.
-      decoder_segment_ids, positions, decoder_positions: ``[T]``, ``[S]``, ``[T]`` where a row is packed with several
-        sequences, each a segment with positions from 0; else None.
-      token_types: ``[S]`` int32, 1 = header, 2 = body, 3 = footer, 0 = padding, or None.
-      group: ``[]`` int32, which of the task's own kinds of example this is, for scores by kind, or None.
-      grid_positions: ``[S, A]`` int32, where tokens stand on several axes, which encodings that read so many are given;
-        others get ``0 .. S-1``, the order of reading. Or None.
-    """
-
-    inputs: Array
-    targets: Array
-    weights: Array
-    length: Array
-    segment_ids: Array
-    decoder_inputs: Array | None = None
-    decoder_length: Array | None = None
-    decoder_segment_ids: Array | None = None
-    positions: Array | None = None
-    decoder_positions: Array | None = None
-    token_types: Array | None = None
-    group: Array | None = None
-    grid_positions: Array | None = None
+MANY = at_least(1, most=LONGEST)
+"""The limit of a field that is such a number."""
 
 
 class Task(Value):
@@ -94,8 +39,9 @@ class Task(Value):
     weighted target right), "accuracy" (mean over weighted targets) or one of the task's own `results`;
     ``length_per`` says whether training draws one length per "step" or per "example"; ``chance`` is the score of
     guessing; ``has_token_types`` says whether examples have token types; ``one_answer`` says whether an example has one
-    answer of a class, so that a model must pool; ``writes_text`` says whether outputs are
-    decoded and scored as text; ``length_unit`` is what lengths count ("source tokens"), where reports should say it.
+    answer of a class, so that a model must pool; ``writes_text`` says whether outputs are decoded and scored as text;
+    ``length_unit`` is what lengths count ("source tokens"), where reports should say it. What depends on no field, as
+    ``model_kind`` often, can be a class fact where a property stands here.
     """
 
     name: ClassVar[str]
@@ -123,8 +69,8 @@ class Task(Value):
 
     @property
     def num_classes(self) -> int:
-        """Number of values that a target can take."""
-        raise NotImplementedError
+        """Number of values that a target can take: by default one for each token of the vocabulary."""
+        return self.vocab_size
 
     @property
     def position_axes(self) -> int | None:
@@ -228,14 +174,11 @@ class Task(Value):
         stands at positions.
         """
         longest = max(self.train_lengths[-1], self.padded_length(max(lengths)) if lengths else 0)
-        sides = [self.width(longest)]
-        if self.model_kind == "encoder_decoder":
-            sides.append(self.decoder_width(longest))
-        return max(sides)
+        return max(self.width(longest), self.decoder_width(longest))
 
     def decoder_width(self, max_length: int) -> int:
-        """Positions that ``decoder_inputs`` need (encoder-decoder only)."""
-        raise NotImplementedError
+        """Positions that ``decoder_inputs`` need: 0 but for an encoder-decoder."""
+        return 0
 
     def example(self, key: Array, length: Array, max_length: int, split: Split = "test") -> Example:
         """One example of traced ``length`` <= static ``max_length``, padded to ``width(max_length)``.
@@ -256,12 +199,8 @@ class Task(Value):
 
     def check_strata(self, count: int) -> None:
         """Refuses (ValueError) a number of strata of length that training cannot have."""
-        own = self._own_draws()
-        if count > 1 and own:
-            raise ValueError(
-                f"training.length_strata = {count}: task {self.name!r} has a {own[0]} of its own, which strata would "
-                "pass by; set it to 1, or give the task's drawn_lengths instead"
-            )
+        if count > 1:
+            self._refuse_own_draws(f"training.length_strata = {count}", "strata would pass by; set it to 1")
         if count > 1 and count > (most := len(set(self.train_lengths))):
             raise ValueError(f"training.length_strata = {count} is more than the {most} training lengths: lower it")
 
@@ -272,26 +211,24 @@ class Task(Value):
         """Refuses (ValueError) lengths that grow ``every`` so many of the ``steps`` where training cannot have that."""
         if not every:
             return
-        own, count = self._own_draws(), len(set(self.train_lengths))
-        if own:
-            raise ValueError(
-                f"training.curriculum_every = {every}: task {self.name!r} has a {own[0]} of its own, which a "
-                "curriculum would pass by; set it to 0, or give the task's drawn_lengths instead"
-            )
+        asked, count = f"training.curriculum_every = {every}", len(set(self.train_lengths))
+        self._refuse_own_draws(asked, "a curriculum would pass by; set it to 0")
         if count == 1:
-            raise ValueError(
-                f"training.curriculum_every = {every}: task {self.name!r} trains on one length only; set it to 0"
-            )
+            raise ValueError(f"{asked}: task {self.name!r} trains on one length only; set it to 0")
         if every * (count - 1) >= steps:
             raise ValueError(
-                f"training.curriculum_every = {every}: the longest of {count} training lengths would come after step "
+                f"{asked}: the longest of {count} training lengths would come after step "
                 f"{steps}, the last one; set it to at most {(steps - 1) // (count - 1)}"
             )
 
-    def _own_draws(self) -> list[str]:
-        """The methods of a subclass that replace the drawing of batches here."""
-        names = ("train_batch", "sample_lengths")
-        return [name for name in names if getattr(type(self), name) is not getattr(Task, name)]
+    def _refuse_own_draws(self, asked: str, consequence: str) -> None:
+        """Refuses (ValueError) what is asked of a subclass that replaces the drawing of batches here."""
+        for name in ("train_batch", "sample_lengths"):
+            if getattr(type(self), name) is not getattr(Task, name):
+                raise ValueError(
+                    f"{asked}: task {self.name!r} has a {name} of its own, which {consequence}, or give the task's "
+                    "drawn_lengths instead"
+                )
 
     def strata(self, count: int) -> tuple[int, ...]:
         """The longest length of each of ``count`` equal shares of the draws, short ones first."""
@@ -319,10 +256,8 @@ class Task(Value):
         ``fed``, what the host decided for this step.
         """
         length_key, example_key = jax.random.split(key)
-        count = 1 if self.length_per == "step" else batch_size
-        lengths = jnp.broadcast_to(self.sample_lengths(length_key, (count,)), (batch_size,))
-        keys = jax.vmap(functools.partial(jax.random.fold_in, example_key))(jnp.arange(batch_size))
-        return jax.vmap(lambda k, n: self.example(k, n, self.train_lengths[-1], "train"))(keys, lengths)
+        lengths = self.sample_lengths(length_key, (self._drawn_at_once(batch_size),))
+        return self._made(_keys(example_key, batch_size), lengths, self.train_lengths[-1])
 
     def growing_batch(self, key: Array, batch_size: int, count: Array) -> Example:
         """Training examples as `train_batch` draws them, padded as those, of the ``count []`` shortest training lengths
@@ -332,11 +267,8 @@ class Task(Value):
         drawn = self.drawn_lengths
         ends = np.searchsorted(drawn, np.unique(drawn), side="right").astype(np.int32)
         among = jnp.asarray(ends)[jnp.minimum(count, len(ends)) - 1]
-        many = 1 if self.length_per == "step" else batch_size
-        lengths = jnp.asarray(drawn)[integers(length_key, (many,), among)]
-        keys = jax.vmap(functools.partial(jax.random.fold_in, example_key))(jnp.arange(batch_size))
-        make = functools.partial(self.example, max_length=self.train_lengths[-1], split="train")
-        return jax.vmap(make)(keys, jnp.broadcast_to(lengths, (batch_size,)))
+        lengths = jnp.asarray(drawn)[integers(length_key, (self._drawn_at_once(batch_size),), among)]
+        return self._made(_keys(example_key, batch_size), lengths, self.train_lengths[-1])
 
     def stratified_batch(self, key: Array, batch_size: int, strata: int) -> tuple[Example, ...]:
         """Training examples as `train_batch` draws them, ``batch_size / strata`` from each equal share of the lengths;
@@ -352,16 +284,20 @@ class Task(Value):
         all.
         """
         length_key, example_key = jax.random.split(key)
-        drawn = self.drawn_lengths
-        count = 1 if self.length_per == "step" else batch_size // strata
-        within = jnp.broadcast_to(integers(length_key, (strata, count), len(drawn)), (strata, batch_size // strata))
-        keys = jax.vmap(functools.partial(jax.random.fold_in, example_key))(jnp.arange(batch_size))
-        batches = []
-        for share, longest in enumerate(self.strata(strata)):
-            lengths = jnp.asarray(drawn)[(share * len(drawn) + within[share]) // strata]
-            make = functools.partial(self.example, max_length=longest, split="train")
-            batches.append(jax.vmap(make)(keys.reshape(strata, -1)[share], lengths))
-        return tuple(batches)
+        drawn, rows = self.drawn_lengths, batch_size // strata
+        within = integers(length_key, (strata, self._drawn_at_once(rows)), len(drawn))
+        keys = _keys(example_key, batch_size).reshape(strata, rows)
+        lengths = (jnp.asarray(drawn)[(share * len(drawn) + within[share]) // strata] for share in range(strata))
+        return tuple(map(self._made, keys, lengths, self.strata(strata)))
+
+    def _drawn_at_once(self, batch_size: int) -> int:
+        """Lengths that a batch has: one, or one for each example."""
+        return 1 if self.length_per == "step" else batch_size
+
+    def _made(self, keys: Array, lengths: Array, max_length: int) -> Example:
+        """Training examples of these lengths, or all of the one."""
+        make = functools.partial(self.example, max_length=max_length, split="train")
+        return jax.vmap(make)(keys, jnp.broadcast_to(lengths, keys.shape))
 
     def validation_batch(self, data: Any, key: Array, index: Array, batch_size: int) -> Example:
         """Batch number ``index`` of examples like those of training, by which learning rates are chosen."""
@@ -398,6 +334,11 @@ class Task(Value):
         for index in np.flatnonzero(example.weights):
             words[index] += f" [{self.class_names[int(example.targets[index])]}]"
         return " ".join(words)
+
+
+def _keys(key: Array, count: int) -> Array:
+    """A key of its own for each example, whatever the size of the batch."""
+    return jax.vmap(functools.partial(jax.random.fold_in, key))(jnp.arange(count))
 
 
 def integers(key: Array, shape: tuple[int, ...], count: Array | int) -> Array:

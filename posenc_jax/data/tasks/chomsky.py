@@ -13,10 +13,9 @@ from typing import Any, ClassVar
 import jax
 import jax.numpy as jnp
 
-from posenc_jax.data.tasks.base import LONGEST, Example, Split, Task, integers
+from posenc_jax.data.tasks.base import MANY, Example, Split, Task, integers
 from posenc_jax.encodings.base import Array
-from posenc_jax.encodings.value import check_at_most
-from posenc_jax.model_kind import ModelKind
+from posenc_jax.encodings.value import limited
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,35 +36,21 @@ class StringTask(Task):
 
     max_length: int = 40
 
-    paper = "Neural Networks and the Chomsky Hierarchy"
     citation = """@inproceedings{deletang2023neural, author = {Delétang and others}, title = {{Neural Networks and
         the Chomsky Hierarchy}}, booktitle = {ICLR}, year = {2023}, eprint = {2207.02098}}"""
-    metric = "accuracy"
     length_per = "step"
+    limits = limited(max_length=MANY)
+    model_kind = "encoder_only"
     num_tokens: ClassVar[int] = 2
     num_outputs: ClassVar[int] = 2
     terminator: ClassVar[int | None] = None
 
-    def check_fields(self) -> None:
-        """Refuses a longest training length below 1, or one that is too long."""
-        name = type(self).__name__
-        check_at_most(self, {"max_length": LONGEST}, f"{name}: ")
-        if self.max_length < 1:
-            raise ValueError(f"{name}: max_length = {self.max_length}, but lengths start at 1: set it to 1 or more")
-
-    @property
-    def model_kind(self) -> ModelKind:
-        """Encoder-only."""
-        return "encoder_only"
-
     @property
     def vocab_size(self) -> int:
-        """The symbols and the empty token."""
         return self.num_tokens + 1
 
     @property
     def num_classes(self) -> int:
-        """Values of an output."""
         return self.num_outputs
 
     @property
@@ -75,7 +60,6 @@ class StringTask(Task):
 
     @property
     def train_lengths(self) -> range:
-        """``1 .. max_length``."""
         return range(1, self.max_length + 1)
 
     def width(self, max_length: int) -> int:
@@ -95,7 +79,6 @@ class StringTask(Task):
         raise NotImplementedError
 
     def example(self, key: Array, length: Array, max_length: int, split: Split = "test") -> Example:
-        """The problem with its outputs at the empty tokens; train and test do not differ."""
         tokens, outputs = self.problem(key, length, max_length)
         num_inputs, num_outputs = self.input_length(length), self.output_length(length)
         position = jnp.arange(self.width(max_length))
@@ -174,15 +157,11 @@ class ModularArithmetic(StringTask):
     chance = 0.2
     num_tokens = 9
     num_outputs = 5
+    token_names = (*"01234+-* ", "_")
 
     def input_length(self, length: Any) -> Any:
         """``length``, or one fewer where it is even."""
         return length - (length + 1) % 2
-
-    @property
-    def token_names(self) -> tuple[str, ...]:
-        """Digits and operators; the unused blank as a space."""
-        return (*"01234+-* ", "_")
 
     def problem(self, key: Array, length: Array, max_length: int) -> tuple[Array, Array]:
         """Each operator and its digit act on (sum of the finished terms, term being multiplied) as an affine map.
@@ -216,7 +195,6 @@ class ReverseString(StringTask):
     chance = 0.5
 
     def output_length(self, length: Any) -> Any:
-        """``length``."""
         return length
 
     def problem(self, key: Array, length: Array, max_length: int) -> tuple[Array, Array]:
@@ -233,7 +211,6 @@ class DuplicateString(StringTask):
     chance = 0.5
 
     def output_length(self, length: Any) -> Any:
-        """``2 length``."""
         return 2 * length
 
     def problem(self, key: Array, length: Array, max_length: int) -> tuple[Array, Array]:
@@ -278,7 +255,6 @@ class OddsFirst(StringTask):
     chance = 0.5
 
     def output_length(self, length: Any) -> Any:
-        """``length``."""
         return length
 
     def problem(self, key: Array, length: Array, max_length: int) -> tuple[Array, Array]:
@@ -298,7 +274,6 @@ class BucketSort(StringTask):
     num_outputs = 5
 
     def output_length(self, length: Any) -> Any:
-        """``length``."""
         return length
 
     def problem(self, key: Array, length: Array, max_length: int) -> tuple[Array, Array]:

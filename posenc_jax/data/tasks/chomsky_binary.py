@@ -74,7 +74,6 @@ class BinaryAddition(BinaryOperation):
     name = "binary_addition"
 
     def output_length(self, length: Any) -> Any:
-        """``length + 1``."""
         return length + 1
 
     def combined(self, first: Array, second: Array) -> Array:
@@ -101,7 +100,6 @@ class BinaryMultiplication(BinaryOperation):
     name = "binary_multiplication"
 
     def output_length(self, length: Any) -> Any:
-        """``length``."""
         return length
 
     def combined(self, first: Array, second: Array) -> Array:
@@ -128,7 +126,6 @@ class SquareRoot(StringTask):
     chance = 0.5
 
     def output_length(self, length: Any) -> Any:
-        """``ceil(length / 2)``."""
         return (length + 1) // 2
 
     def problem(self, key: Array, length: Array, max_length: int) -> tuple[Array, Array]:

@@ -36,7 +36,6 @@ class StackManipulation(StringTask):
     terminator = 2
 
     def output_length(self, length: Any) -> Any:
-        """``length + 1``."""
         return length + 1
 
     def problem(self, key: Array, length: Array, max_length: int) -> tuple[Array, Array]:
@@ -151,11 +150,7 @@ class ModularArithmeticBrackets(StringTask):
     chance = 0.2
     num_tokens = 10
     num_outputs = MODULUS
-
-    @property
-    def token_names(self) -> tuple[str, ...]:
-        """Digits, operators and brackets."""
-        return (*"01234+-*()", "_")
+    token_names = (*"01234+-*()", "_")
 
     def problem(self, key: Array, length: Array, max_length: int) -> tuple[Array, Array]:
         """An `expression` and its value."""
@@ -182,11 +177,7 @@ class SolveEquation(StringTask):
     chance = 0.2
     num_tokens = MODULUS + 6
     num_outputs = MODULUS
-
-    @property
-    def token_names(self) -> tuple[str, ...]:
-        """Digits, operators, brackets, the unknown and the equals sign."""
-        return (*"01234+-()x=", "_")
+    token_names = (*"01234+-()x=", "_")
 
     def problem(self, key: Array, length: Array, max_length: int) -> tuple[Array, Array]:
         """An `expression`, its value, and the digit that was hidden."""

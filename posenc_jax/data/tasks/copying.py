@@ -7,23 +7,25 @@ from typing import Literal, TypeVar
 
 import jax.numpy as jnp
 
-from posenc_jax.data.tasks.base import LONGEST, Example, Split, Task, integers
+from posenc_jax.data.tasks.base import MANY, Example, Split, integers
+from posenc_jax.data.tasks.ranged import RangedTask
 from posenc_jax.data.tasks.sequences import NUM_SPECIAL, SPECIAL_NAMES, prompted
 from posenc_jax.encodings.base import Array
-from posenc_jax.encodings.value import check_at_most
-from posenc_jax.model_kind import ModelKind
+from posenc_jax.encodings.value import limited
 
 Length = TypeVar("Length", int, Array)  # known, or an array
 
 NEXT, WITH, IN = range(NUM_SPECIAL, NUM_SPECIAL + 3)
 FIRST_SYMBOL = NUM_SPECIAL + 3
+MOST_PAIRED = 46_341
+"""Symbols whose n (n - 1) ordered pairs are numbered in int32."""
 
 # The target of the tasks on random symbols: x is copied forwards (1) or backwards (-1), parts are joined by NEXT.
 _PARTS = {"cmc": (1,), "cmc2x": (1, 1), "mc": (-1,), "mc2x": (-1, -1), "mcrv": (-1, 1)}
 
 
 @dataclasses.dataclass(frozen=True)
-class Copying(Task):
+class Copying(RangedTask):
     """Copy or reverse a string of ``n`` symbols, decoder-only: ``BOS prompt SEP target EOS``.
 
     Exact match of the target and EOS; ``a``, ``b`` and ``x_i`` are symbols, ``n`` the length:
@@ -42,7 +44,7 @@ class Copying(Task):
     ======== =========================== ================================
 
     kind: which of the eight tasks. min_length, max_length: lengths that training draws, uniformly, up to 1048576.
-    num_symbols: number of symbols, up to 1048576 (rdc, whose ordered pairs are numbered: 46341).
+    num_symbols: number of symbols, up to 1048576 (of rdc 46341).
 
     Tokens: PAD 0, BOS 1, SEP 2, EOS 3, NEXT 4, WITH 5, IN 6, then the symbols; all kinds share the one vocabulary.
     Test examples of rsc, rsc2x and rdc are enumerated (every symbol, every ordered pair), the others drawn afresh.
@@ -63,52 +65,24 @@ class Copying(Task):
     num_symbols: int = 100
 
     name = "copying"
-    paper = "The Impact of Positional Encoding on Length Generalization in Transformers"
     citation = """@inproceedings{kazemnejad2023impact, author = {Kazemnejad and others}, title = {{The Impact of
         Positional Encoding on Length Generalization in Transformers}}, booktitle = {NeurIPS}, year = {2023},
         eprint = {2305.19466}}"""
     metric = "exact_match"
+    limits = limited(num_symbols=MANY)
 
     def check_fields(self) -> None:
-        """Refuses lengths below 1, out of order or too long, and too few or too many symbols."""
-        most = 46_341 if self.kind == "rdc" else LONGEST  # n (n - 1) pairs are numbered in int32
-        check_at_most(self, {"max_length": LONGEST, "num_symbols": most}, "Copying: ")
-        if not 1 <= self.min_length <= self.max_length:
-            raise ValueError(
-                f"Copying: min_length = {self.min_length} and max_length = {self.max_length}, but "
-                "1 <= min_length <= max_length must hold: swap or raise them"
-            )
-        needed = 2 if self.kind == "rdc" else 1
-        if self.num_symbols < needed:
-            raise ValueError(
-                f"Copying: num_symbols = {self.num_symbols}, but {self.kind} needs at least {needed}: "
-                f"set num_symbols to {needed} or more"
-            )
-
-    @property
-    def model_kind(self) -> ModelKind:
-        """Decoder-only."""
-        return "decoder_only"
+        super().check_fields()
+        if self.kind == "rdc" and not 2 <= self.num_symbols <= MOST_PAIRED:
+            raise ValueError(f"Copying: num_symbols = {self.num_symbols} of rdc must be from 2 to {MOST_PAIRED}")
 
     @property
     def vocab_size(self) -> int:
-        """Seven special tokens and the symbols."""
         return FIRST_SYMBOL + self.num_symbols
 
     @property
-    def num_classes(self) -> int:
-        """Targets are tokens of the same vocabulary."""
-        return self.vocab_size
-
-    @property
     def token_names(self) -> tuple[str, ...]:
-        """Special tokens by name, symbols by number."""
         return (*SPECIAL_NAMES, "NEXT", "WITH", "IN", *map(str, range(self.num_symbols)))
-
-    @property
-    def train_lengths(self) -> range:
-        """``min_length .. max_length``."""
-        return range(self.min_length, self.max_length + 1)
 
     def width(self, max_length: int) -> int:
         """BOS, prompt, SEP and target."""
@@ -126,7 +100,6 @@ class Copying(Task):
         return parts * length + parts - 1
 
     def example(self, key: Array, length: Array, max_length: int, split: Split = "test") -> Example:
-        """Symbols drawn uniformly; train and test do not differ."""
         if self.kind in _PARTS:
             symbols = FIRST_SYMBOL + integers(key, (max_length,), self.num_symbols)
             step = jnp.arange(self.target_length(max_length))

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, ClassVar
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 
-from posenc_jax.data.tasks.base import Example, Split, integers
+from posenc_jax.data.tasks.base import MANY, Example, Split, integers
 from posenc_jax.data.tasks.ranged import RangedTask
 from posenc_jax.data.tasks.sequences import NUM_SPECIAL, SPECIAL_NAMES, prompted
 from posenc_jax.encodings.base import Array
-from posenc_jax.encodings.value import check_at_most
+from posenc_jax.encodings.value import at_least, limited
 
 EQUALS, SEMICOLON, INCREMENT, PASS, PRINT = range(NUM_SPECIAL, NUM_SPECIAL + 5)
 FIRST_NUMBER = NUM_SPECIAL + 5
@@ -62,28 +62,21 @@ class Counting(RangedTask):
     increment_weight: int = 7
 
     name = "counting"
-    paper = "Contextual Position Encoding: Learning to Count What's Important"
     citation = """@misc{golovneva2024contextual, author = {Golovneva and others}, title = {{Contextual Position
         Encoding: Learning to Count What's Important}}, year = {2024}, eprint = {2405.18719}}"""
     metric = "exact_match"
     length_unit = "statements"
-    shortest: ClassVar[int] = 1
+    limits = limited(
+        num_variables=at_least(1, most=26), max_value=MANY, set_weight=MANY, pass_weight=MANY, increment_weight=MANY
+    )
 
     @property
     def chance(self) -> float:  # type: ignore[override]
         """One of the values."""
         return 1 / (self.max_value + 1)
 
-    def check_fields(self) -> None:
-        """Refuses numbers below 1 and too many variables."""
-        super().check_fields()
-        weights = dict.fromkeys(("set_weight", "pass_weight", "increment_weight"), 2**20)
-        check_at_most(self, {"num_variables": 26, "max_value": 2**20, **weights}, "Counting: ")
-        self.refuse_below(num_variables=1, max_value=1, set_weight=1, pass_weight=1, increment_weight=1)
-
     @property
     def vocab_size(self) -> int:
-        """Special tokens, words, numbers and variables."""
         return self._first_variable + self.num_variables
 
     @property
@@ -91,13 +84,7 @@ class Counting(RangedTask):
         return FIRST_NUMBER + self.max_value + 1
 
     @property
-    def num_classes(self) -> int:
-        """Targets are tokens of the same vocabulary."""
-        return self.vocab_size
-
-    @property
     def token_names(self) -> tuple[str, ...]:
-        """Words as the source writes them."""
         variables = "abcdefghijklmnopqrstuvwxyz"[: self.num_variables]
         return (*SPECIAL_NAMES, "=", ";", "++;", "pass;", "print", *map(str, range(self.max_value + 1)), *variables)
 
@@ -109,7 +96,6 @@ class Counting(RangedTask):
         return int(self._room(max_length) + 5)
 
     def example(self, key: Array, length: Array, max_length: int, split: Split = "test") -> Example:
-        """Drawn afresh; train and test do not differ."""
         first_key, statement_key, print_key = jax.random.split(key, 3)
         draws = jax.random.uniform(statement_key, (max_length,), jnp.float32)
         first = self._first_set(first_key, length)

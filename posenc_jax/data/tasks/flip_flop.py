@@ -10,10 +10,9 @@ import jax.numpy as jnp
 
 from posenc_jax.data.scoring import correct_tokens
 from posenc_jax.data.tasks.base import LONGEST, Example, Split, Task, integers
-from posenc_jax.data.tasks.ranged import answered
+from posenc_jax.data.tasks.sequences import answered
 from posenc_jax.encodings.base import Array
-from posenc_jax.encodings.value import check_at_most
-from posenc_jax.model_kind import ModelKind
+from posenc_jax.encodings.value import at_least, limited
 
 ZERO, ONE, WRITE, READ, IGNORE = range(5)
 KINDS = ("", "sparse_", "dense_")
@@ -56,7 +55,6 @@ class FlipFlop(Task):
     dense_ignore: float = 0.1
 
     name = "flip_flop"
-    paper = "Exposing Attention Glitches with Flip-Flop Language Modeling"
     citation = """@inproceedings{liu2023exposing, author = {Liu and others}, title = {{Exposing Attention Glitches with
         Flip-Flop Language Modeling}}, booktitle = {NeurIPS}, year = {2023}, eprint = {2306.00946}}
         @inproceedings{yang2025path, author = {Yang and others}, title = {{PaTH Attention: Position Encoding via
@@ -65,22 +63,21 @@ class FlipFlop(Task):
     metric = "sparse_read_error"
     chance = 0.5
     length_unit = "tokens"
+    limits = limited(length=at_least(4, most=LONGEST))
+    model_kind = "decoder_only"
+    token_names = ("0", "1", "w", "r", "i")
+    vocab_size = len(token_names)
+    num_classes = 2
 
     def check_fields(self) -> None:
-        """Refuses an impossible length and probabilities that are none."""
-        check_at_most(self, {"length": LONGEST}, "FlipFlop: ")
-        if self.length < 4 or self.length % 2:
+        super().check_fields()
+        if self.length % 2:
             raise ValueError(
                 f"FlipFlop: length = {self.length} must be even and at least 4, a write and a read with their bits"
             )
         for field in ("ignore", "sparse_ignore", "dense_ignore"):
             if not 0 <= getattr(self, field) <= 1:
                 raise ValueError(f"FlipFlop: {field} = {getattr(self, field)} must be a probability, from 0 to 1")
-
-    @property
-    def validation_metric(self) -> str:
-        """Right bits of examples as in training."""
-        return "accuracy"
 
     @property
     def note(self) -> str:
@@ -91,32 +88,10 @@ class FlipFlop(Task):
         )
 
     @property
-    def model_kind(self) -> ModelKind:
-        """Decoder-only."""
-        return "decoder_only"
-
-    @property
-    def vocab_size(self) -> int:
-        """Bits and instructions."""
-        return 5
-
-    @property
-    def num_classes(self) -> int:
-        """Bits."""
-        return 2
-
-    @property
-    def token_names(self) -> tuple[str, ...]:
-        """Bits and instructions."""
-        return ("0", "1", "w", "r", "i")
-
-    @property
     def train_lengths(self) -> tuple[int, ...]:
-        """``length`` alone."""
         return (self.length,)
 
     def check_length(self, length: int) -> None:
-        """Refuses an odd length, and one without a write and a read."""
         super().check_length(length)
         if length < 4 or length % 2:
             raise ValueError(f"length {length}: a flip-flop sequence has an even number of tokens, at least 4")

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
 
-from posenc_jax.data.tasks.base import LONGEST, Example, Split, integers
+from posenc_jax.data.tasks.base import MANY, Example, Split, integers
 from posenc_jax.data.tasks.ranged import RangedTask
 from posenc_jax.data.tasks.sequences import NUM_SPECIAL, SPECIAL_NAMES, prompted
 from posenc_jax.encodings.base import Array
-from posenc_jax.encodings.value import check_at_most
+from posenc_jax.encodings.value import limited
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,12 +49,11 @@ class IndirectIndexing(RangedTask):
     num_letters: int = 128
 
     name = "indirect_indexing"
-    paper = "Decoupling the 'What' and 'Where' With Polar Coordinate Positional Embeddings"
     citation = """@misc{gopalakrishnan2025decoupling, author = {Gopalakrishnan and others}, title = {{Decoupling the
         'What' and 'Where' With Polar Coordinate Positional Embeddings}}, year = {2025}, eprint = {2509.10534}}"""
     metric = "exact_match"
     length_unit = "letters"
-    shortest: ClassVar[int] = 2
+    limits = limited(max_shift=MANY, num_letters=MANY)
 
     @property
     def chance(self) -> float:  # type: ignore[override]
@@ -65,12 +63,9 @@ class IndirectIndexing(RangedTask):
     @property
     def least_length(self) -> int:
         """Every shift has an index to start from."""
-        return max(self.shortest, self.max_shift + 1)
+        return self.max_shift + 1
 
     def check_fields(self) -> None:
-        """Refuses strings that a shift leaves, and too few letters."""
-        check_at_most(self, {"num_letters": LONGEST, "max_shift": LONGEST}, "IndirectIndexing: ")
-        self.refuse_below(max_shift=1)
         super().check_fields()
         if self.num_letters < self.max_length:
             raise ValueError(
@@ -79,7 +74,6 @@ class IndirectIndexing(RangedTask):
             )
 
     def check_length(self, length: int) -> None:
-        """Refuses strings that a shift leaves, and those of more letters than there are."""
         super().check_length(length)
         if length > self.num_letters:
             raise ValueError(
@@ -89,7 +83,6 @@ class IndirectIndexing(RangedTask):
 
     @property
     def vocab_size(self) -> int:
-        """Special tokens, shifts and letters."""
         return self._first_letter + self.num_letters
 
     @property
@@ -97,13 +90,7 @@ class IndirectIndexing(RangedTask):
         return NUM_SPECIAL + 2 * self.max_shift + 1
 
     @property
-    def num_classes(self) -> int:
-        """Targets are tokens of the same vocabulary."""
-        return self.vocab_size
-
-    @property
     def token_names(self) -> tuple[str, ...]:
-        """Special tokens by name, shifts with their sign, letters by number."""
         shifts = (f"{d:+d}" for d in range(-self.max_shift, self.max_shift + 1))
         return (*SPECIAL_NAMES, *shifts, *map(str, range(self.num_letters)))
 
@@ -112,7 +99,6 @@ class IndirectIndexing(RangedTask):
         return max_length + 5
 
     def example(self, key: Array, length: Array, max_length: int, split: Split = "test") -> Example:
-        """Drawn afresh; train and test do not differ."""
         letter_key, shift_key, source_key = jax.random.split(key, 3)
         room = max(max_length, self.num_letters)  # a padded length may be above the number of letters
         letters = jax.random.permutation(letter_key, self.num_letters)

@@ -8,11 +8,11 @@ from typing import Literal
 import jax
 import jax.numpy as jnp
 
-from posenc_jax.data.tasks.base import LONGEST, Example, Split, integers
+from posenc_jax.data.tasks.base import MANY, Example, Split, integers
 from posenc_jax.data.tasks.ranged import RangedTask
 from posenc_jax.data.tasks.sequences import NUM_SPECIAL, SPECIAL_NAMES, prompted
 from posenc_jax.encodings.base import Array
-from posenc_jax.encodings.value import check_at_most
+from posenc_jax.encodings.value import at_least, limited
 
 FIRST_DIGIT = NUM_SPECIAL
 AFTER_DIGITS = NUM_SPECIAL + 10
@@ -60,12 +60,14 @@ class Needles(RangedTask):
     haystack: Literal["random", "repeated"] = "random"
 
     name = "needles"
-    paper = "RULER: What's the Real Context Size of Your Long-Context Language Models?"
     citation = """@inproceedings{hsieh2024ruler, author = {Hsieh and others}, title = {{RULER: What's the Real
         Context Size of Your Long-Context Language Models?}}, booktitle = {COLM}, year = {2024},
         eprint = {2404.06654}}"""
     metric = "exact_match"
     length_unit = "tokens of the haystack"
+    limits = limited(
+        **dict.fromkeys(("num_keys", "num_values", "num_queries", "value_digits", "num_key_names", "num_fillers"), MANY)
+    )
 
     @property
     def least_length(self) -> int:
@@ -77,32 +79,21 @@ class Needles(RangedTask):
         return self.num_keys * self.num_values
 
     def check_fields(self) -> None:
-        """Refuses haystacks that their needles do not fit into."""
-        name = type(self).__name__
-        numbers = ("num_keys", "num_values", "num_queries", "value_digits", "num_key_names", "num_fillers")
-        check_at_most(self, dict.fromkeys(numbers, LONGEST), f"{name}: ")
-        self.refuse_below(**dict.fromkeys(numbers, 1))
-        for fewer, more in (("num_queries", "num_keys"), ("num_keys", "num_key_names")):
-            if getattr(self, fewer) > getattr(self, more):
-                raise ValueError(
-                    f"{name}: {fewer} = {getattr(self, fewer)} must be at most {more} = {getattr(self, more)}: no key "
-                    "is there twice; lower it"
-                )
         super().check_fields()
+        name = type(self).__name__
+        for fewer, more in (("num_queries", "num_keys"), ("num_keys", "num_key_names")):
+            least, most = getattr(self, fewer), getattr(self, more)
+            if least > most:
+                raise ValueError(
+                    f"{name}: {fewer} = {least} must be at most {more} = {most}: no key is there twice; lower it"
+                )
 
     @property
     def vocab_size(self) -> int:
-        """Special tokens, digits, keys and fillers."""
         return AFTER_DIGITS + self.num_key_names + self.num_fillers
 
     @property
-    def num_classes(self) -> int:
-        """Targets are tokens of the same vocabulary."""
-        return self.vocab_size
-
-    @property
     def token_names(self) -> tuple[str, ...]:
-        """Digits as such, keys as k0, k1, ..., fillers with a dot before their number."""
         keys, fillers = range(self.num_key_names), range(self.num_fillers)
         return (*SPECIAL_NAMES, *"0123456789", *(f"k{i}" for i in keys), *(f".{i}" for i in fillers))
 
@@ -115,7 +106,6 @@ class Needles(RangedTask):
         return max_length + self.num_queries + self._num_answers + 2
 
     def example(self, key: Array, length: Array, max_length: int, split: Split = "test") -> Example:
-        """Drawn afresh; train and test do not differ."""
         name_key, order_key, index_key, digit_key, filler_key = jax.random.split(key, 5)
         count, size = self._num_needles, 1 + self.value_digits
         names = AFTER_DIGITS + jax.random.permutation(name_key, self.num_key_names)[: self.num_keys]
@@ -181,13 +171,11 @@ class Passkey(Needles):
     haystack: Literal["random", "repeated"] = "repeated"
 
     name = "passkey"
-    paper = "Landmark Attention: Random-Access Infinite Context Length for Transformers"
     citation = """@inproceedings{mohtashami2023landmark, author = {Mohtashami and Jaggi}, title = {{Landmark
         Attention: Random-Access Infinite Context Length for Transformers}}, booktitle = {NeurIPS}, year = {2023},
         eprint = {2305.16300}}"""
 
     def check_fields(self) -> None:
-        """Refuses more than one needle."""
         super().check_fields()
         for field in ("num_keys", "num_values", "num_queries", "num_key_names"):
             if getattr(self, field) != 1:
@@ -227,27 +215,22 @@ class PhoneBook(RangedTask):
     number_digits: int = 4
 
     name = "phone_book"
-    paper = "Repeat After Me: Transformers are Better than State Space Models at Copying"
     citation = """@inproceedings{jelassi2024repeat, author = {Jelassi and others}, title = {{Repeat After Me:
         Transformers are Better than State Space Models at Copying}}, booktitle = {ICML}, year = {2024},
         eprint = {2402.01032}}"""
     metric = "exact_match"
     length_unit = "entries"
+    limits = limited(**dict.fromkeys(("num_first_names", "num_last_names", "number_digits"), at_least(1, most=1024)))
 
     @property
     def _num_names(self) -> int:
         return self.num_first_names * self.num_last_names
 
     def check_fields(self) -> None:
-        """Refuses fewer names than entries."""
         super().check_fields()
-        numbers = ("num_first_names", "num_last_names", "number_digits")
-        check_at_most(self, dict.fromkeys(numbers, 1024), "PhoneBook: ")
-        self.refuse_below(**dict.fromkeys(numbers, 1))
         self._refuse_without_names(f"PhoneBook: max_length = {self.max_length}", self.max_length)
 
     def check_length(self, length: int) -> None:
-        """Also refuses more entries than there are names."""
         super().check_length(length)
         self._refuse_without_names(f"length {length}", length)
 
@@ -260,17 +243,10 @@ class PhoneBook(RangedTask):
 
     @property
     def vocab_size(self) -> int:
-        """Special tokens, digits and names."""
         return AFTER_DIGITS + self.num_first_names + self.num_last_names
 
     @property
-    def num_classes(self) -> int:
-        """Targets are tokens of the same vocabulary."""
-        return self.vocab_size
-
-    @property
     def token_names(self) -> tuple[str, ...]:
-        """Digits as such, first names as f0, f1, ..., last names as l0, l1, ..."""
         first, last = range(self.num_first_names), range(self.num_last_names)
         return (*SPECIAL_NAMES, *"0123456789", *(f"f{i}" for i in first), *(f"l{i}" for i in last))
 
@@ -279,7 +255,6 @@ class PhoneBook(RangedTask):
         return max_length * (2 + self.number_digits) + 4 + self.number_digits
 
     def example(self, key: Array, length: Array, max_length: int, split: Split = "test") -> Example:
-        """Drawn afresh; train and test do not differ."""
         name_key, digit_key, asked_key = jax.random.split(key, 3)
         size = 2 + self.number_digits
         # A padded length may be above the number of names; entries beyond ``length`` are not read.

@@ -1,18 +1,19 @@
-"""Three tasks in which a model must act on a position: to see which positions it takes for which."""
+"""Tasks in which a model must act on a position: to see which positions it takes for which, and what failed."""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.data.tasks.base import LONGEST, Example, Split, Task, integers
+from posenc_jax.data.tasks.base import LONGEST, MANY, Example, Split, Task, integers
 from posenc_jax.data.tasks.by_offset import SUMS, curves, position_sums, symbol_sums
+from posenc_jax.data.tasks.sequences import answered
 from posenc_jax.encodings.base import Array
-from posenc_jax.encodings.value import check_at_most
+from posenc_jax.encodings.value import at_least, limited
 from posenc_jax.model_kind import ModelKind
 
 
@@ -34,39 +35,23 @@ class PositionTask(Task):
 
     paper = "this library"
     citation = "this library (posenc_jax), no publication"
-    metric = "accuracy"
     length_per = "step"
-
-    def check_fields(self) -> None:
-        """Refuses fewer than two positions or symbols, and too many."""
-        check_at_most(self, {"length": LONGEST, "num_symbols": LONGEST}, f"{type(self).__name__}: ")
-        for field in ("length", "num_symbols"):
-            if getattr(self, field) < 2:
-                name, value = type(self).__name__, getattr(self, field)
-                raise ValueError(f"{name}: {field} = {value}, but a choice needs at least 2: raise it")
-
-    @property
-    def model_kind(self) -> ModelKind:
-        """Encoder-only."""
-        return "encoder_only"
+    limits = limited(length=at_least(2, most=LONGEST), num_symbols=at_least(2, most=LONGEST))
+    model_kind: ClassVar[ModelKind] = "encoder_only"
 
     @property
     def vocab_size(self) -> int:
-        """The symbols."""
         return self.num_symbols
 
     @property
     def num_classes(self) -> int:
-        """The symbols."""
         return self.num_symbols
 
     @property
     def train_lengths(self) -> tuple[int, ...]:
-        """``length`` alone."""
         return (self.length,)
 
     def check_length(self, length: int) -> None:
-        """Refuses every length but its own."""
         if length != self.length:
             raise ValueError(
                 f"length {length}: {self.name} has sequences of task.length = {self.length} symbols only; evaluate "
@@ -81,16 +66,6 @@ class PositionTask(Task):
         """Results with the curves by offset."""
         rest = {name: value for name, value in scores.items() if name not in SUMS}
         return {**rest, **curves(scores)}
-
-    def _read(self, tokens: Array, targets: Array, weights: Array) -> Example:
-        """An example without padding."""
-        return Example(
-            inputs=tokens.astype(jnp.int32),
-            targets=targets.astype(jnp.int32),
-            weights=weights.astype(jnp.float32),
-            length=jnp.asarray(len(tokens), jnp.int32),
-            segment_ids=jnp.ones(len(tokens), jnp.int32),
-        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -111,27 +86,18 @@ class TokenAt(PositionTask):
     queries: int = 1
 
     name = "token_at"
-
-    def check_fields(self) -> None:
-        """Refuses examples without a question, or with too many."""
-        super().check_fields()
-        check_at_most(self, {"queries": LONGEST}, "TokenAt: ")
-        if self.queries < 1:
-            raise ValueError(f"TokenAt: queries = {self.queries}, but every example asks: set it to 1 or more")
+    limits = limited(**PositionTask.limits, queries=MANY)
 
     @property
     def vocab_size(self) -> int:
-        """The symbols and a name for each position."""
         return self.num_symbols + self.length
 
     @property
     def token_names(self) -> tuple[str, ...]:
-        """Symbols by number; names of positions with a question mark."""
         return (*map(str, range(self.num_symbols)), *(f"?{p}" for p in range(self.length)))
 
     @property
     def class_names(self) -> tuple[str, ...]:
-        """Symbols by number."""
         return self.token_names[: self.num_symbols]
 
     def width(self, max_length: int) -> int:
@@ -139,16 +105,12 @@ class TokenAt(PositionTask):
         return max_length + self.queries
 
     def example(self, key: Array, length: Array, max_length: int, split: Split = "test") -> Example:
-        """Symbols and positions drawn afresh; train and test do not differ."""
         symbol_key, index_key = jax.random.split(key)
         symbols = self._symbols(symbol_key)
         positions = integers(index_key, (self.queries,), self.length)
-        nothing = jnp.zeros(self.length, jnp.int32)
-        return self._read(
-            jnp.concatenate([symbols, self.num_symbols + positions]),
-            jnp.concatenate([nothing, symbols[positions]]),
-            jnp.concatenate([nothing, jnp.ones(self.queries, jnp.int32)]),
-        )
+        tokens = jnp.concatenate([symbols, self.num_symbols + positions])
+        answers = jnp.concatenate([symbols, symbols[positions]])
+        return answered(tokens, answers, jnp.arange(len(tokens)) >= self.length, len(tokens))
 
     def _symbols(self, key: Array) -> Array:
         return integers(key, (self.length,), self.num_symbols)
@@ -158,6 +120,64 @@ class TokenAt(PositionTask):
         n = self.length
         weights = jnp.broadcast_to(example.weights[:, n:, None], (*example.weights[:, n:].shape, n))
         return symbol_sums(logits[:, n:], example.inputs[:, :n], example.inputs[:, n:] - self.num_symbols, weights)
+
+
+@dataclasses.dataclass(frozen=True)
+class PositionOrToken(TokenAt):
+    """Report the symbol at a named position, where no symbol stands twice: ``x_0 ... x_(n-1) ?p -> x_p``.
+
+    Retrieval benchmarks (needles, passkeys) count an answer as right or wrong, and a wrong one may come of two
+    failures. Here each wrong answer says which: a symbol that stands elsewhere in the sequence was read at a wrong
+    position; a symbol that stands nowhere in it was misread, wherever the model looked. n of the ``num_symbols``
+    symbols are drawn without replacement, in random order.
+
+    A result also has ``position_error`` and ``token_error``, the mean probability of either kind of wrong answer: with
+    the probability of the right one they sum to 1. A model that knows nothing has ``(n - 1) / num_symbols`` and
+    ``(num_symbols - n) / num_symbols``; one that knows the tokens but no position ``(n - 1) / n`` and 0.
+
+    Tokens, the field ``queries`` and the curves by offset as in `TokenAt`.
+
+    Errors: ValueError unless ``num_symbols > length``; those of `TokenAt`.
+    """
+
+    length: int = 64
+    num_symbols: int = 128
+
+    name = "position_or_token"
+
+    def check_fields(self) -> None:
+        super().check_fields()
+        if self.num_symbols <= self.length:
+            raise ValueError(
+                f"PositionOrToken: num_symbols = {self.num_symbols} must be above length = {self.length}: no symbol "
+                "stands twice, and one at least stands nowhere; raise it"
+            )
+
+    def _symbols(self, key: Array) -> Array:
+        return jax.random.permutation(key, self.num_symbols)[: self.length]
+
+    def extra_sums(self, logits: Array, example: Example) -> dict[str, Array]:
+        """The sums of `TokenAt`, and the probabilities of symbols that are there and of those that are not."""
+        n = self.length
+        given = jax.nn.softmax(logits[:, n:].astype(jnp.float32), axis=-1)
+        there = jnp.any(jax.nn.one_hot(example.inputs[:, :n], self.num_symbols, dtype=bool), axis=1)
+        right = jnp.take_along_axis(given, example.targets[:, n:, None], axis=-1)[..., 0]
+        of_there = jnp.sum(given * there[:, None].astype(given.dtype), axis=-1)
+        weights = example.weights[:, n:]
+        return {
+            **super().extra_sums(logits, example),
+            "position_error": jnp.sum((of_there - right) * weights),
+            "token_error": jnp.sum((1.0 - of_there) * weights),
+            "questions": jnp.sum(weights),
+        }
+
+    def results(self, scores: dict[str, Any]) -> dict[str, Any]:
+        """Results with both errors as means."""
+        found = super().results(scores)
+        questions = float(found.pop("questions"))
+        for name in ("position_error", "token_error"):
+            found[name] = float(found[name]) / questions if questions else float("nan")
+        return found
 
 
 @dataclasses.dataclass(frozen=True)
@@ -180,31 +200,27 @@ class PositionOf(PositionTask):
 
     @property
     def vocab_size(self) -> int:
-        """The symbols and the mark."""
         return self.num_symbols + 1
 
     @property
     def num_classes(self) -> int:
-        """The positions."""
         return self.length
 
     @property
     def token_names(self) -> tuple[str, ...]:
-        """Symbols by number, the mark as a star."""
         return (*map(str, range(self.num_symbols)), "*")
 
     @property
     def class_names(self) -> tuple[str, ...]:
-        """Positions by number."""
         return tuple(map(str, range(self.length)))
 
     def example(self, key: Array, length: Array, max_length: int, split: Split = "test") -> Example:
-        """Symbols and position drawn afresh; train and test do not differ."""
         symbol_key, index_key = jax.random.split(key)
         symbols = integers(symbol_key, (self.length,), self.num_symbols)
         position = integers(index_key, (), self.length)
         marked = jnp.arange(self.length) == position
-        return self._read(jnp.where(marked, self.num_symbols, symbols), jnp.where(marked, position, 0), marked)
+        tokens = jnp.where(marked, self.num_symbols, symbols)
+        return answered(tokens, jnp.full_like(tokens, position), marked, self.length)
 
     def extra_sums(self, logits: Array, example: Example) -> dict[str, Array]:
         """`position_sums` at the mark."""
@@ -238,9 +254,9 @@ class TokenBack(PositionTask):
     back: int = 8
 
     name = "token_back"
+    model_kind = "decoder_only"
 
     def check_fields(self) -> None:
-        """Refuses a distance that no position has before it."""
         super().check_fields()
         if not 1 <= self.back < self.length:
             raise ValueError(
@@ -248,17 +264,11 @@ class TokenBack(PositionTask):
                 "symbol there; lower it or raise length"
             )
 
-    @property
-    def model_kind(self) -> ModelKind:
-        """Decoder-only."""
-        return "decoder_only"
-
     def example(self, key: Array, length: Array, max_length: int, split: Split = "test") -> Example:
-        """Symbols drawn afresh; train and test do not differ."""
         symbols = integers(key, (self.length,), self.num_symbols)
         position = jnp.arange(self.length)
-        there = position >= self.back
-        return self._read(symbols, jnp.where(there, symbols[jnp.maximum(position - self.back, 0)], 0), there)
+        answers = symbols[jnp.maximum(position - self.back, 0)]
+        return answered(symbols, answers, position >= self.back, self.length)
 
     def extra_sums(self, logits: Array, example: Example) -> dict[str, Array]:
         """`symbol_sums` at every position with a target, of what it sees."""

@@ -8,10 +8,11 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from posenc_jax.data.tasks.base import LONGEST, Example, Split, integers
-from posenc_jax.data.tasks.ranged import RangedTask, answered
+from posenc_jax.data.tasks.base import LONGEST, MANY, Example, Split, integers
+from posenc_jax.data.tasks.ranged import RangedTask
+from posenc_jax.data.tasks.sequences import answered
 from posenc_jax.encodings.base import Array
-from posenc_jax.encodings.value import check_at_most
+from posenc_jax.encodings.value import at_least, limited
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,15 +22,17 @@ class RecallTask(RangedTask):
     vocabulary: number of tokens, even. num_pairs: keys of an example. Token 0 is never a key.
     """
 
+    min_length: int = 64
+    max_length: int = 64
     vocabulary: int = 8192
     num_pairs: int = 8
 
+    length_unit = "tokens"
+    limits = limited(vocabulary=at_least(4, most=LONGEST), num_pairs=MANY)
+
     def check_fields(self) -> None:
-        """Refuses odd numbers of tokens, too few of them, and lengths as in `RangedTask`."""
-        name = type(self).__name__
-        check_at_most(self, {"vocabulary": LONGEST, "num_pairs": LONGEST}, f"{name}: ")
-        self.refuse_below(num_pairs=1)
         super().check_fields()
+        name = type(self).__name__
         if self.vocabulary % 2 or self.vocabulary < 2 * (self.num_pairs + 1):
             raise ValueError(
                 f"{name}: vocabulary = {self.vocabulary} must be even and at least {2 * (self.num_pairs + 1)}: half of "
@@ -48,21 +51,13 @@ class RecallTask(RangedTask):
 
     @property
     def vocab_size(self) -> int:
-        """``vocabulary``."""
-        return self.vocabulary
-
-    @property
-    def num_classes(self) -> int:
-        """Targets are tokens."""
         return self.vocabulary
 
     @property
     def train_lengths(self) -> range:
-        """The even ones."""
         return range(self.min_length, self.max_length + 1, 2)
 
     def check_length(self, length: int) -> None:
-        """Refuses odd lengths, and those below the shortest."""
         super().check_length(length)
         if length % 2:
             raise ValueError(f"length {length}: {self.name} has pairs of tokens, so lengths are even")
@@ -99,15 +94,11 @@ class AssociativeRecall(RecallTask):
     appendix; HazyResearch/zoology, multiquery_ar.
     """
 
-    min_length: int = 64
-    max_length: int = 64
     power: float = 0.01
 
     name = "associative_recall"
-    paper = "Zoology: Measuring and Improving Recall in Efficient Language Models"
     citation = """@inproceedings{arora2024zoology, author = {Arora and others}, title = {{Zoology: Measuring and
         Improving Recall in Efficient Language Models}}, booktitle = {ICLR}, year = {2024}, eprint = {2312.04927}}"""
-    length_unit = "tokens"
 
     @property
     def least_length(self) -> int:
@@ -115,7 +106,6 @@ class AssociativeRecall(RecallTask):
         return 4 * self.num_pairs
 
     def check_fields(self) -> None:
-        """Also refuses a power outside 0 .. 1."""
         super().check_fields()
         if not 0 < self.power <= 1:
             raise ValueError(
@@ -123,7 +113,6 @@ class AssociativeRecall(RecallTask):
             )
 
     def example(self, key: Array, length: Array, max_length: int, split: Split = "test") -> Example:
-        """Drawn afresh; train and test do not differ."""
         key_key, value_key, index_key, filler_key = jax.random.split(key, 4)
         pairs, half = self.num_pairs, self.vocabulary // 2
         keys = self._keys(key_key)
@@ -177,11 +166,10 @@ class RepeatedRecall(RecallTask):
     back: int = 1
 
     name = "repeated_recall"
-    paper = "PaTH Attention: Position Encoding via Accumulating Householder Transformations"
     citation = """@inproceedings{yang2025path, author = {Yang and others}, title = {{PaTH Attention: Position
         Encoding via Accumulating Householder Transformations}}, booktitle = {NeurIPS}, year = {2025},
         eprint = {2505.16381}}"""
-    length_unit = "tokens"
+    limits = limited(**RecallTask.limits, back=MANY)
 
     @property
     def chance(self) -> float:  # type: ignore[override]
@@ -193,13 +181,7 @@ class RepeatedRecall(RecallTask):
         """Room for a question even if all keys are drawn in turn."""
         return 2 * (self.num_pairs * self.back + 1)
 
-    def check_fields(self) -> None:
-        """Also refuses ``back`` below 1."""
-        self.refuse_below(back=1)
-        super().check_fields()
-
     def example(self, key: Array, length: Array, max_length: int, split: Split = "test") -> Example:
-        """Drawn afresh; train and test do not differ."""
         key_key, turn_key, value_key = jax.random.split(key, 3)
         half, count = self.vocabulary // 2, max_length // 2
         chosen = integers(turn_key, (count,), self.num_pairs)

@@ -151,7 +151,6 @@ class Scan(Task):
     model: Literal["decoder_only", "encoder_decoder"] = "decoder_only"
 
     name = "scan"
-    paper = "Generalization without Systematicity"
     citation = """@inproceedings{lake2018generalization, author = {Lake and Baroni}, title = {{Generalization without
         Systematicity: On the Compositional Skills of Sequence-to-Sequence Recurrent Networks}}, booktitle = {ICML},
         year = {2018}, eprint = {1711.00350}}
@@ -159,39 +158,22 @@ class Scan(Task):
         Tricks Improve Systematic Generalization of Transformers}}, booktitle = {EMNLP}, year = {2021},
         eprint = {2108.12284}, annote = {cutoffs}}"""
     metric = "exact_match"
+    token_names = TOKEN_NAMES
+    vocab_size = len(TOKEN_NAMES)
 
     def check_fields(self) -> None:
-        """Refuses a cutoff that is none of the published ones."""
         if self.cutoff not in CUTOFFS:
             raise ValueError(f"Scan: cutoff = {self.cutoff} is not one of {', '.join(map(str, CUTOFFS))}: choose one")
 
     @property
     def model_kind(self) -> ModelKind:
-        """The architecture that the field chooses."""
         return self.model
 
     @property
-    def vocab_size(self) -> int:
-        """Special tokens, words and actions."""
-        return len(TOKEN_NAMES)
-
-    @property
-    def num_classes(self) -> int:
-        """Targets are tokens of the same vocabulary."""
-        return self.vocab_size
-
-    @property
-    def token_names(self) -> tuple[str, ...]:
-        """The words and actions themselves."""
-        return TOKEN_NAMES
-
-    @property
     def train_lengths(self) -> tuple[int, ...]:
-        """Numbers of actions among the training commands."""
-        return tuple(np.flatnonzero(self.part("train").counts).tolist())
+        return tuple(np.flatnonzero(self.commands("train").counts).tolist())
 
     def check_length(self, length: int) -> None:
-        """Refuses a number of actions that no command has."""
         lengths = np.unique(table().num_actions).tolist()
         if length not in lengths:
             raise ValueError(
@@ -204,29 +186,29 @@ class Scan(Task):
 
     def decoder_width(self, max_length: int) -> int:
         """BOS and actions."""
-        return max_length + 1
+        return 0 if self.model == "decoder_only" else max_length + 1
 
     @property
     def drawn_lengths(self) -> np.ndarray:
         """The lengths of all training commands, which are drawn uniformly."""
-        counts = self.part("train").counts
+        counts = self.commands("train").counts
         return np.repeat(np.arange(len(counts), dtype=np.int32), counts)
 
     def example(self, key: Array, length: Array, max_length: int, split: Split = "test") -> Example:
         """One of the commands of this length, drawn uniformly; weights 0 if there is none."""
-        part = self.part(split)
+        part = self.commands(split)
         count = jnp.asarray(part.counts)[length]
         return self._numbered(part, integers(key, (), jnp.maximum(count, 1)), length, max_length)
 
     def num_test_examples(self, length: int) -> int:
         """Test commands with ``length`` actions."""
-        return int(self.part("test").counts[length]) if 0 <= length <= MAX_ACTIONS else 0
+        return int(self.commands("test").counts[length]) if 0 <= length <= MAX_ACTIONS else 0
 
     def test_example(self, key: Array, index: Array, length: Array, max_length: int) -> Example:
         """Test command ``index`` of this length in the order of hashes; no key is needed."""
-        return self._numbered(self.part("test"), index, length, max_length)
+        return self._numbered(self.commands("test"), index, length, max_length)
 
-    def part(self, side: Split) -> Part:
+    def commands(self, side: Split) -> Part:
         """The commands of one side of the split."""
         return _part(self.split, self.cutoff if self.split == "length_cutoff" else 0, side)
 

@@ -1,10 +1,10 @@
-"""From a prompt and a target to the arrays that a decoder, or an encoder and a decoder, reads and predicts."""
+"""Examples made of token sequences: of a prompt and a target, of two texts, or with answers inside the sequence."""
 
 from __future__ import annotations
 
 import jax.numpy as jnp
 
-from posenc_jax.data.tasks.base import Example
+from posenc_jax.data.example import Example
 from posenc_jax.encodings.base import Array
 
 # Special tokens of the tasks with a prompt; a task's own tokens follow from NUM_SPECIAL on.
@@ -65,6 +65,22 @@ def translated(source: Array, source_length: Array, target: Array, target_length
         segment_ids=(position <= source_length + 1).astype(jnp.int32),
         decoder_inputs=jnp.where(step == 0, BOS, before).astype(jnp.int32),
         decoder_length=jnp.asarray(target_length + 1, jnp.int32),
+    )
+
+
+def answered(tokens: Array, answers: Array, asked: Array, length: Array | int) -> Example:
+    """An example whose answers stand inside the sequence: ``answers [S]`` are predicted where ``asked [S]``.
+
+    ``tokens [S]`` are read; from index ``length []`` on there is padding, token 0.
+    """
+    real = jnp.arange(tokens.shape[0]) < length
+    asked = asked & real
+    return Example(
+        inputs=jnp.where(real, tokens, 0).astype(jnp.int32),
+        targets=jnp.where(asked, answers, 0).astype(jnp.int32),
+        weights=asked.astype(jnp.float32),
+        length=jnp.asarray(length, jnp.int32),
+        segment_ids=real.astype(jnp.int32),
     )
 
 

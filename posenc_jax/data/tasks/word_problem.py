@@ -12,7 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.data.tasks.base import Example, Split, integers
-from posenc_jax.data.tasks.ranged import RangedTask, answered
+from posenc_jax.data.tasks.ranged import RangedTask
+from posenc_jax.data.tasks.sequences import answered
 from posenc_jax.encodings.base import Array
 
 Group = Literal["s2", "s3", "s5", "a5", "z60"]
@@ -73,10 +74,8 @@ class WordProblem(RangedTask):
     group: Group = "s5"
 
     name = "word_problem"
-    paper = "The Illusion of State in State-Space Models"
     citation = """@inproceedings{merrill2024illusion, author = {Merrill and Petty and Sabharwal}, title = {{The
         Illusion of State in State-Space Models}}, booktitle = {ICML}, year = {2024}, eprint = {2404.08819}}"""
-    metric = "accuracy"
     length_unit = "elements"
 
     @property
@@ -86,24 +85,20 @@ class WordProblem(RangedTask):
 
     @property
     def vocab_size(self) -> int:
-        """The elements and BOS."""
         return self.num_classes + 1
 
     @property
     def num_classes(self) -> int:
-        """The elements."""
         return len(elements(self.group))
 
     @property
     def token_names(self) -> tuple[str, ...]:
-        """Permutations as strings of digits (elements of "z60" as numbers), and BOS."""
         if self.group == "z60":
             return (*map(str, range(60)), "BOS")
         return (*("".join(map(str, p)) for p in elements(self.group)), "BOS")
 
     @property
     def class_names(self) -> tuple[str, ...]:
-        """The elements."""
         return self.token_names[:-1]
 
     def width(self, max_length: int) -> int:
@@ -111,7 +106,6 @@ class WordProblem(RangedTask):
         return max_length + 1
 
     def example(self, key: Array, length: Array, max_length: int, split: Split = "test") -> Example:
-        """Drawn afresh; train and test do not differ."""
         drawn = integers(key, (max_length,), self.num_classes)
         table = jnp.asarray(products(self.group))
         states = jax.lax.associative_scan(lambda first, second: table[first, second], drawn)

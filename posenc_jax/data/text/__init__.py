@@ -1,23 +1,15 @@
 """Tasks on real text: translation, summarisation, classification of documents, language modelling."""
 
-from posenc_jax.data.text.base import Data, Encoded, TextData, TextTask
-from posenc_jax.data.text.classification import Classification
-from posenc_jax.data.text.language_model import LanguageModel
-from posenc_jax.data.text.summarization import Summarization
-from posenc_jax.data.text.translation import Translation
+from posenc_jax.data.text.base import Data as Data
+from posenc_jax.data.text.base import Encoded as Encoded
+from posenc_jax.data.text.base import TextData as TextData
+from posenc_jax.data.text.base import TextTask as TextTask
+from posenc_jax.data.text.classification import Classification as Classification
+from posenc_jax.data.text.language_model import LanguageModel as LanguageModel
+from posenc_jax.data.text.summarization import Summarization as Summarization
+from posenc_jax.data.text.translation import Translation as Translation
 
 TEXT_TASKS: dict[str, type[TextTask]] = {
     task.name: task for task in (Translation, Summarization, Classification, LanguageModel)
 }
-
-__all__ = [
-    "TEXT_TASKS",
-    "Classification",
-    "Data",
-    "Encoded",
-    "LanguageModel",
-    "Summarization",
-    "TextData",
-    "TextTask",
-    "Translation",
-]
+"""The tasks on text by the word used in strings and tables."""

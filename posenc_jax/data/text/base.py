@@ -11,13 +11,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from posenc_jax.data.example import Example
 from posenc_jax.data.plan import Buckets, Packing, Plain, fitted_widths, order, packed
 from posenc_jax.data.records import Records, compose_rows
-from posenc_jax.data.tasks.base import LONGEST, Example, Task
+from posenc_jax.data.tasks.base import LONGEST, MANY, Task
 from posenc_jax.data.text.on_demand import Examples, OnDemand, Windows
 from posenc_jax.data.tokenizer import LEAST_PIECES, ByteTokenizer, Tokenizer
 from posenc_jax.encodings.base import Array
-from posenc_jax.encodings.value import Value, check_at_most
+from posenc_jax.encodings.value import Value, at_least, limited
 from posenc_jax.user_paths import full
 
 SPLITS = ("train", "validation", "test")
@@ -49,9 +50,10 @@ class Data(Value):
     shuffle_words: Literal["never", "test", "always"] = "never"
     in_memory: bool = True
 
+    limits = limited(vocab_size=MANY, max_examples=at_least(1, ", or None for all"))
+    part_of_run = "data"
+
     def check_fields(self) -> None:
-        """Refuses impossible sizes."""
-        check_at_most(self, {"vocab_size": LONGEST}, "data.")
         if self.tokenizer not in ("bpe", "bytes") and self.tokenizer_file is None:
             raise ValueError(f"data.tokenizer = {self.tokenizer!r} is not 'bpe', 'bytes' or a file that ends in .json")
         if self.tokenizer == "bpe" and self.vocab_size < LEAST_PIECES:
@@ -59,8 +61,6 @@ class Data(Value):
                 f"data.vocab_size = {self.vocab_size} is too small: 5 special tokens and 256 bytes come first; take "
                 f"{LEAST_PIECES} or more"
             )
-        if self.max_examples is not None and self.max_examples < 1:
-            raise ValueError(f"data.max_examples = {self.max_examples} must be at least 1, or None for all")
 
     @property
     def num_tokens(self) -> int:
@@ -130,7 +130,8 @@ class TextTask(Task):
     row: int = 128
     batching: Literal["packed", "buckets", "fitted", "plain"] = "packed"
 
-    paper: ClassVar[str] = ""
+    limits = limited(max_length=MANY, row=MANY)
+    part_of_run = "task"
     max_per_row: ClassVar[int] = 16
     columns: ClassVar[tuple[str, ...]] = ()
     input_columns: ClassVar[tuple[str, ...]] = ()
@@ -139,11 +140,8 @@ class TextTask(Task):
     on_demand: ClassVar[type[Examples] | type[Windows]] = Examples
 
     def check_fields(self) -> None:
-        """Refuses sizes that do not fit together, and those that are too large."""
-        check_at_most(self, {"max_length": LONGEST, "row": LONGEST}, "task.")
-        if self.max_length < 1:
-            raise ValueError(f"task.max_length = {self.max_length} must be at least 1 token")
-        needed = max(self.train_widths)
+        super().check_fields()
+        needed = self.widest
         if self.row < needed:
             raise ValueError(
                 f"task.row = {self.row} tokens do not hold an example of task.max_length = {self.max_length} tokens, "
@@ -180,7 +178,7 @@ class TextTask(Task):
 
     def narrower(self) -> Iterator[TextTask]:
         """The task, then with rows of a half, a quarter, ... of their tokens, down to what holds an example."""
-        least, row = _in_fours(max(self.train_widths)), self.row
+        least, row = _in_fours(self.widest), self.row
         yield self
         while row > least:
             row = max(_in_fours(row // 2), least)
@@ -189,24 +187,19 @@ class TextTask(Task):
     def lengthened(self, **changes: Any) -> TextTask:
         """The task with other lengths, and rows that hold them."""
         found = dataclasses.replace(self, row=LONGEST, **changes)
-        return dataclasses.replace(found, row=max(self.row, _in_fours(max(found.train_widths))))
+        return dataclasses.replace(found, row=max(self.row, _in_fours(found.widest)))
 
     @property
-    def train_widths(self) -> tuple[int, ...]:
-        """Slots of the longest training example, on each side of the model."""
-        sides = [self.width(self.max_length)]
-        if self.model_kind == "encoder_decoder":
-            sides.append(self.decoder_width(self.max_length))
-        return tuple(sides)
+    def widest(self) -> int:
+        """Tokens of a row that holds the longest training example, on the wider side of the model."""
+        return max(self.width(self.max_length), self.decoder_width(self.max_length))
 
     @property
     def vocab_size(self) -> int:
-        """Number of tokens."""
         return self.data.num_tokens
 
     @property
     def num_classes(self) -> int:
-        """Number of values that a target can take."""
         return (self.target_data or self.data).num_tokens
 
     @property
@@ -248,7 +241,6 @@ class TextTask(Task):
 
     @property
     def validation_metric(self) -> str:
-        """Right tokens (or classes) with the true past given."""
         return "accuracy"
 
     def text_scores(self, outputs: list[str], examples: list[Row]) -> dict[str, float]:
@@ -306,8 +298,32 @@ class TextTask(Task):
     def test_batch(self, data: Any, key: Array, length: Array, indices: Array, max_length: int) -> Example:
         """Test examples of more than ``length // 2`` and up to ``length`` tokens, in a mixed order."""
         ids = test_ids(data["test_lengths"], length, indices)
-        decoder_width = self.decoder_width(max_length) if self.model_kind == "encoder_decoder" else None
-        return compose_rows(data["test"], ids[:, None], self.width(max_length), decoder_width)
+        return compose_rows(data["test"], ids[:, None], self.width(max_length), self.decoder_width(max_length))
+
+
+class PairTask(TextTask):
+    """Base class of the tasks that write a target for a source, two columns of the corpus."""
+
+    source: str
+    target: str
+
+    writes_text = True
+
+    @property
+    def columns(self) -> tuple[str, ...]:  # type: ignore[override]
+        return (self.source, self.target)
+
+    @property
+    def input_columns(self) -> tuple[str, ...]:  # type: ignore[override]
+        return (self.source,)
+
+    def tokenizer_lines(self, row: Row) -> list[str]:
+        return [row[self.source], row[self.target]]
+
+    def pairs(self, tokenizer: Tokenizer, rows: list[Row]) -> list[tuple[list[int], list[int]]]:
+        """The tokens of both sides of each row."""
+        sources = tokenizer.encode_all([row[self.source] for row in rows])
+        return list(zip(sources, tokenizer.target.encode_all([row[self.target] for row in rows]), strict=True))
 
 
 def length_of_most(lengths: Iterable[float]) -> float:

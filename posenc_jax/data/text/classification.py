@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.data.corpora.corpus import DataError, UnfitError
 from posenc_jax.data.corpora.store import is_own, origin_of
 from posenc_jax.data.documents import NotNested, Part, document_parts
+from posenc_jax.data.errors import DataError, UnfitError
+from posenc_jax.data.example import Example
 from posenc_jax.data.metrics import macro_f1
 from posenc_jax.data.ragged import Ragged
 from posenc_jax.data.records import Records
-from posenc_jax.data.tasks.base import Example
 from posenc_jax.data.text.base import Data, Encoded, Row, TextTask
 from posenc_jax.data.tokenizer import Tokenizer
 from posenc_jax.encodings.base import Array
-from posenc_jax.model_kind import ModelKind
 
 HEADER, BODY, FOOTER = 1, 2, 3
 """Token types of these three; 0 is padding."""
@@ -71,14 +70,12 @@ class Classification(TextTask):
     citation = """@inproceedings{devlin2019bert, author = {Devlin and others}, title = {{BERT: Pre-training of Deep
         Bidirectional Transformers for Language Understanding}}, booktitle = {NAACL}, year = {2019},
         eprint = {1810.04805}}"""
-    paper = "arXiv:1810.04805"
     one_answer = True
-    metric = "accuracy"
+    model_kind = "encoder_only"
     length_unit = "tokens"
     has_token_types = True
 
     def check_fields(self) -> None:
-        """Refuses packing, and classes or sections that cannot be."""
         super().check_fields()
         if self.batching == "packed":
             raise ValueError(
@@ -99,7 +96,6 @@ class Classification(TextTask):
             )
 
     def check_facts(self, facts: Mapping[str, Any]) -> None:
-        """Refuses a corpus that was added as documents of another structure, or from files with names of another."""
         added, named = facts.get("structure"), facts.get("named_as")
         found = added or named
         if not self.has_outline or found in (None, self.structure):
@@ -117,7 +113,6 @@ class Classification(TextTask):
 
     @property
     def has_outline(self) -> bool:
-        """True with a whole document."""
         return self.structure != "sections"
 
     @property
@@ -146,18 +141,11 @@ class Classification(TextTask):
         return (*self.input_columns, "label")
 
     @property
-    def model_kind(self) -> ModelKind:
-        """An encoder."""
-        return "encoder_only"
-
-    @property
     def num_classes(self) -> int:
-        """One per label."""
         return len(self.labels)
 
     @property
     def class_names(self) -> tuple[str, ...]:
-        """The labels."""
         return self.labels
 
     def width(self, max_length: int) -> int:
@@ -165,24 +153,22 @@ class Classification(TextTask):
         return max_length
 
     def tokenizer_lines(self, row: Row) -> list[str]:
-        """All sections, or all parts of a document."""
         if self.has_outline:
             return [part.text for part in self._parts(row)]
         return [row[section] for section in self.input_columns]
 
     def encode(self, tokenizer: Tokenizer, split: list[Row], *, training: bool) -> Encoded:
         """Documents that are not empty."""
-        documents = self._whole(tokenizer, split) if self.has_outline else self._of_sections(tokenizer, split)
+        documents = self._documents(tokenizer, split, self.max_length if training else None)
         numbers = {label: i for i, label in enumerate(self.labels)}
         found, labels, kept, truncated = [], [], [], 0
-        for i, row in enumerate(split):
+        for i, (row, (document, size)) in enumerate(zip(split, documents, strict=True)):
             if row["label"] not in numbers:
                 raise UnfitError(
                     f"{self.data.name} has a document of class {row['label']!r}, and task.labels has "
                     f"{', '.join(self.labels)}: name every class of the corpus"
                 )
-            document = documents[i].cut(self.max_length) if training else documents[i].whole()
-            truncated += len(document.tokens) < documents[i].size
+            truncated += len(document.tokens) < size
             if not document.tokens:
                 continue
             kept.append(i)
@@ -205,12 +191,23 @@ class Classification(TextTask):
             raise DataError(f"{self.data.name} has the class {found[0]!r} alone: use texts of at least two classes")
         return dataclasses.replace(self, labels=tuple(found)), f"its classes are {', '.join(map(repr, found))}"
 
-    def _of_sections(self, tokenizer: Tokenizer, split: list[Row]) -> list[InSections]:
-        parts = {name: tokenizer.encode_all([row[name] for row in split]) for name in self.sections}
-        return [InSections({name: part[i] for name, part in parts.items()}, self.types) for i in range(len(split))]
+    def _documents(self, tokenizer: Tokenizer, split: list[Row], most: int | None) -> Iterator[tuple[Tokens, int]]:
+        """Each document, cut to ``most`` tokens, and how many it has."""
+        if self.has_outline:
+            for row in split:
+                whole = self._tokens(tokenizer, self._parts(row))
+                yield whole.cut(most), len(whole.tokens)
+        else:
+            parts = {name: tokenizer.encode_all([row[name] for row in split]) for name in self.sections}
+            for i in range(len(split)):
+                sections = {name: part[i] for name, part in parts.items()}
+                yield self.joined(shortened(sections, most)), sum(map(len, sections.values()))
 
-    def _whole(self, tokenizer: Tokenizer, split: list[Row]) -> list[Tokens]:
-        return [self._tokens(tokenizer, self._parts(row)) for row in split]
+    def joined(self, sections: Mapping[str, list[int]]) -> Tokens:
+        """A document of the tokens of its sections, one after the other."""
+        types = self.types
+        tokens = [token for part in sections.values() for token in part]
+        return Tokens(tokens, [types[name] for name, part in sections.items() for _ in part])
 
     def _parts(self, row: Row) -> list[Part]:
         """The parts of a document of the corpus; DataError with the origin, if known, of one that does not nest."""
@@ -268,41 +265,10 @@ class Tokens:
     types: list[int]
     outline: list[tuple[int, ...]] | None = None
 
-    @property
-    def size(self) -> int:
-        """Number of tokens."""
-        return len(self.tokens)
-
-    def whole(self) -> Tokens:
-        """The document unchanged."""
-        return self
-
-    def cut(self, max_length: int) -> Tokens:
-        """Its first tokens."""
+    def cut(self, max_length: int | None) -> Tokens:
+        """Its first tokens, or all."""
         outline = None if self.outline is None else self.outline[:max_length]
         return Tokens(self.tokens[:max_length], self.types[:max_length], outline)
-
-
-@dataclasses.dataclass(frozen=True)
-class InSections:
-    """A document as the tokens of its sections, and the types that these have."""
-
-    sections: dict[str, list[int]]
-    types: dict[str, int]
-
-    @property
-    def size(self) -> int:
-        """Number of tokens."""
-        return sum(map(len, self.sections.values()))
-
-    def whole(self) -> Tokens:
-        """One section after the other."""
-        tokens = [token for part in self.sections.values() for token in part]
-        return Tokens(tokens, [self.types[name] for name, part in self.sections.items() for _ in part])
-
-    def cut(self, max_length: int) -> Tokens:
-        """The document cut by `shortened`."""
-        return InSections(shortened(self.sections, max_length), self.types).whole()
 
 
 def records_of(documents: list[Tokens]) -> Records:
@@ -318,8 +284,8 @@ def records_of(documents: list[Tokens]) -> Records:
     )
 
 
-def shortened(document: dict[str, list[int]], max_length: int) -> dict[str, list[int]]:
-    """The sections within ``max_length`` tokens.
+def shortened(document: dict[str, list[int]], max_length: int | None) -> dict[str, list[int]]:
+    """The sections within ``max_length`` tokens, or all of them.
 
     The body is cut first, then the header, then the footer. With other sections the longest ones lose their ends, so
     that all sections that are cut have about the same length.
@@ -327,6 +293,8 @@ def shortened(document: dict[str, list[int]], max_length: int) -> dict[str, list
     >>> {name: len(part) for name, part in shortened({"a": [1] * 9, "b": [2], "c": [3] * 5}, 9).items()}
     {'a': 4, 'b': 1, 'c': 4}
     """
+    if max_length is None:
+        return document
     shown = dict(document)
     if not SECTIONS.keys() >= shown.keys():
         return _levelled(shown, max_length)

@@ -9,16 +9,15 @@ from typing import Any, Literal
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.data.corpora.corpus import DataError
+from posenc_jax.data.errors import DataError
+from posenc_jax.data.example import Example
 from posenc_jax.data.ragged import Ragged
 from posenc_jax.data.records import Records
 from posenc_jax.data.scoring import token_losses
-from posenc_jax.data.tasks.base import Example
 from posenc_jax.data.text.base import Data, Encoded, Row, TextTask, mixed
 from posenc_jax.data.text.on_demand import Windows
 from posenc_jax.data.tokenizer import BOS, Tokenizer
 from posenc_jax.encodings.base import Array
-from posenc_jax.model_kind import ModelKind
 
 RANGES = tuple(2**i for i in range(17))
 """Positions 0, 1, 2..3, 4..7, ...: where the loss by position is averaged."""
@@ -43,14 +42,13 @@ class LanguageModel(TextTask):
     citation = """@inproceedings{press2022train, author = {Press and others}, title = {{Train Short, Test Long:
         Attention with Linear Biases Enables Input Length Extrapolation}}, booktitle = {ICLR}, year = {2022},
         eprint = {2108.12409}}"""
-    paper = "arXiv:2108.12409"
     metric = "perplexity"
     length_unit = "tokens of a window"
+    model_kind = "decoder_only"
     columns = ("text",)
     on_demand = Windows
 
     def check_fields(self) -> None:
-        """Refuses batching that windows have no use for."""
         super().check_fields()
         if self.data.shuffle_words != "never":
             raise ValueError("data.shuffle_words cannot be used in language modelling, whose inputs are its targets")
@@ -59,11 +57,6 @@ class LanguageModel(TextTask):
                 f"task.batching = {self.batching!r}, task.row = {self.row}: windows all have task.max_length = "
                 f"{self.max_length} tokens; take batching = 'plain' and row = {self.max_length}"
             )
-
-    @property
-    def model_kind(self) -> ModelKind:
-        """A decoder-only model."""
-        return "decoder_only"
 
     def lengths_of(self, length: int) -> tuple[int, int]:
         """Windows have one length exactly."""
@@ -74,7 +67,6 @@ class LanguageModel(TextTask):
         return max_length
 
     def tokenizer_lines(self, row: Row) -> list[str]:
-        """A document by lines: sentencepiece skips very long ones."""
         return row["text"].splitlines(keepends=True)
 
     def encode(self, tokenizer: Tokenizer, split: list[Row], *, training: bool) -> Encoded:

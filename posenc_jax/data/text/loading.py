@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from posenc_jax.data.corpora import CORPORA
-from posenc_jax.data.corpora.corpus import DataError, UnfitError, content_of
+from posenc_jax.data.corpora.corpus import content_of
 from posenc_jax.data.corpora.derived import derived
 from posenc_jax.data.corpora.source import CHUNK, HELD_OUT, Source, load_split
 from posenc_jax.data.corpora.store import is_own, manifest
+from posenc_jax.data.errors import DataError, UnfitError
 from posenc_jax.data.json_tokenizer import JsonTokenizer, TwoTokenizers
 from posenc_jax.data.text.base import SPLITS, Data, Encoded, Row, TextData, TextTask, named_as_target
 from posenc_jax.data.text.on_demand import OnDemand
@@ -229,9 +230,7 @@ def _sorted(part: Encoded) -> Encoded:
     for name in ("types", "outline"):
         values = getattr(records, name)
         if values is not None:
-            columns = np.asarray(values).reshape(len(records.inputs.tokens), -1).T
-            moved = [dataclasses.replace(records.inputs, tokens=column).take(order).tokens for column in columns]
-            along[name] = moved[0] if values.ndim == 1 else np.stack(moved, axis=1)
+            along[name] = dataclasses.replace(records.inputs, tokens=values).take(order).tokens
     taken = dataclasses.replace(
         records,
         inputs=records.inputs.take(order),

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
+import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
@@ -16,17 +18,20 @@ from typing import Any, Protocol
 import jax
 import numpy as np
 
-from posenc_jax.data.corpora.corpus import DataError
+from posenc_jax.data.errors import DataError
 from posenc_jax.data.plan import Buckets, Packing, Plain
 from posenc_jax.data.ragged import Ragged
-from posenc_jax.data.reading import Call, Reader
 from posenc_jax.data.records import Records
 from posenc_jax.data.tokenizer import BOS, Tokenizer
 from posenc_jax.encodings.base import Array
+from posenc_jax.extras import needed
 
 Sides = tuple[Sequence[int] | np.ndarray, ...]
 """An example's token sequences, one for each field that its `Records` have."""
 
+READING = "a corpus that is read in turn (data.in_memory = False)"
+_CALLS_AHEAD = 4
+"""Calls that wait ready: enough to hide the reading of one, few enough to be no matter of memory."""
 _FIELDS = ("inputs", "targets", "given", "types", "labels")
 _NOTED = 1_000_000
 CHUNK = 256
@@ -42,7 +47,7 @@ class Texts(Protocol):
     def __getitems__(self, indices: Sequence[int]) -> list[dict[str, str]]: ...
 
 
-@functools.partial(jax.tree_util.register_dataclass, data_fields=["ids", "records"], meta_fields=[])
+@jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class Fed:
     """``count`` steps, each with its own examples.
@@ -225,42 +230,28 @@ OnDemand = Examples | Windows
 class Feed:
     """The batches of one seed as a function of the step; fast if asked in the order of the calls.
 
-    Threads read ahead from where it was asked last; `close` ends them.
+    Threads, not processes, read ahead from where it was asked last: starting a process takes longer than reading
+    hundreds of batches. `close` ends them.
     """
 
     def __init__(
         self, examples: OnDemand, plan: Packing | Buckets | Plain, row: int, steps_per_call: int, num_threads: int = 2
     ) -> None:
-        fields = examples.fields
-        # One value each beside tokens, which is "extra" and is not counted; so is the token that a target is ahead.
-        single = {"given", "labels"}
-        ahead = {"targets", "given", "labels"} | ({"inputs"} if "given" in fields else set())
-        self._extra = [int(field in ahead) for field in fields]
-        self._fields = fields
-        self._row = row
-        self._reader = Reader(
-            examples,
-            tuple,  # each is its sides already
-            plan,
-            steps_per_call,
-            # Of buckets it is the width.
-            None if isinstance(plan, Buckets) else [0 if field in single else row for field in fields],
-            self._extra,
-        )
-        self._num_threads = num_threads
-        self._calls: Iterator[Call] | None = None
+        self._examples, self._plan, self._row = examples, plan, row
+        self._steps, self._num_threads = steps_per_call, num_threads
+        self._calls: Iterator[Fed] | None = None
         self._next = 0
         self._last: tuple[int, Fed] | None = None
 
     def __call__(self, step: int) -> Fed:
-        """The steps of the call that begins at ``step``."""
+        """The steps of the call that begins at ``step``, a multiple of ``steps_per_call``."""
         if self._last is not None and self._last[0] == step:
             return self._last[1]
         if self._calls is None or self._next != step:
             self.close()
-            self._calls = self._reader.calls(step, self._num_threads)
-        self._last = (step, self._by_step(next(self._calls)))
-        self._next = step + self._reader.steps_per_call
+            self._calls = self._from(step // self._steps)
+        self._last = (step, next(self._calls))
+        self._next = step + self._steps
         return self._last[1]
 
     def close(self) -> None:
@@ -269,31 +260,37 @@ class Feed:
             self._calls.close()  # type: ignore[attr-defined]  # a generator
         self._calls = self._last = None
 
-    def _by_step(self, call: Call) -> Fed:
-        """The small corpus of a call taken apart: that of each step, padded to one shape."""
-        count, rows, members = call.ids.shape
-        real = call.ids >= 0
-        ends = np.concatenate([[0], np.cumsum(real.sum((1, 2)))])
-        ids = np.where(real, call.ids - ends[:-1, None, None], -1).astype(np.int32)
-        width = call.width or self._row
+    def _from(self, call: int) -> Iterator[Fed]:
+        with needed("text", READING):
+            import grain  # takes more than a second
+
+        options = grain.ReadOptions(num_threads=self._num_threads, prefetch_buffer_size=_CALLS_AHEAD)
+        # An element's number is its call's: to begin anywhere is plain random access.
+        numbers = grain.MapDataset.range(call, sys.maxsize)
+        iterator = iter(numbers.map(self.read).to_iter_dataset(options))
+        try:
+            yield from iterator
+        finally:
+            iterator.close()
+
+    def read(self, call: int) -> Fed:
+        """Call number ``call``, the same bytes each time."""
+        batches = self._plan.batches(call * self._steps, self._steps)
+        width, ids = batches if isinstance(batches, tuple) else (self._row, batches)
+        real, (_, rows, members) = ids >= 0, ids.shape
+        found = iter(self._examples.__getitems__(ids[real].tolist()))
+        steps = [list(itertools.islice(found, count)) for count in real.sum((1, 2)).tolist()]
         made: dict[str, Any] = {}
-        for field, side, extra in zip(self._fields, call.sides, self._extra, strict=True):
-            if field in ("given", "labels"):
-                made[field] = np.zeros((count, rows * members), np.int32)
-                for step in range(count):
-                    values = side.tokens[ends[step] : ends[step + 1]]
-                    made[field][step, : len(values)] = values
-                continue
-            tokens = np.zeros((count, rows * (width + members * extra)), np.int32)
-            starts = np.zeros((count, rows * members + 1), np.int32)
-            for step in range(count):
-                of_step = side.starts[ends[step] : ends[step + 1] + 1]
-                part = side.tokens[of_step[0] : of_step[-1]]
-                tokens[step, : len(part)] = part
-                starts[step] = len(part)
-                starts[step, : len(of_step)] = of_step - of_step[0]
-            made[field] = tokens if field == "types" else Ragged(tokens, starts)
-        return Fed(ids, Records(**made))
+        for number, field in enumerate(self._examples.fields):
+            sequences = [Ragged.of(example[number] for example in step) for step in steps]
+            # One value each, or the tokens of a row; each example may have one more, by which its targets are ahead.
+            ahead = field == "targets" or (field == "inputs" and "given" in self._examples.fields)
+            size = rows * members if field in ("given", "labels") else rows * (width + members * ahead)
+            tokens = np.stack([np.pad(one.tokens, (0, size - len(one.tokens))) for one in sequences])
+            starts = np.stack([np.pad(one.starts, (0, rows * members - len(one)), mode="edge") for one in sequences])
+            made[field] = Ragged(tokens, starts) if field in ("inputs", "targets") else tokens
+        numbers = real.reshape(len(ids), -1).cumsum(axis=1).reshape(ids.shape) - 1
+        return Fed(np.where(real, numbers, -1).astype(np.int32), Records(**made))
 
 
 def _chunks(split: Texts, note: Callable[[str], None]) -> Iterator[tuple[int, list[dict[str, str]]]]:

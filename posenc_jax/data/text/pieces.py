@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import bisect
+import re
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
-from posenc_jax.data.corpora.corpus import DataError
-from posenc_jax.data.text.classification import SECTIONS, Classification, InSections, Tokens, shortened
-from posenc_jax.data.text.windows import windows
+from posenc_jax.data.documents.outline import END
+from posenc_jax.data.errors import DataError
+from posenc_jax.data.text.classification import SECTIONS, Classification, Tokens, shortened
 from posenc_jax.data.tokenizer import Tokenizer
 
 TooLong = Literal["refuse", "truncate", "window"]
 """What becomes of a text of more tokens than a model was trained or evaluated with."""
 
+_WORD = re.compile(r"\s+")
 Note = Callable[[str], None]
 
 
@@ -53,7 +56,21 @@ def document_pieces(
     the one with the most text is read in parts.
     """
     if task.has_outline:
-        return [_whole(document, what, too_long, task=task, tokenizer=tokenizer, limit=limit, note=note)]
+        if not isinstance(document, str):
+            raise DataError(
+                f"{what} is in sections, and this run reads whole documents ({task.structure}): give one text"
+            )
+        whole = task.read(tokenizer, _checked(document, what), what)
+        if not whole.tokens:
+            raise DataError(f"{what} is empty: give it at least one word, or leave it out")
+        _check_length(len(whole.tokens), limit, what, too_long)
+        if len(whole.tokens) > limit:
+            if too_long == "window":
+                raise DataError(
+                    f"{what}: a part of a whole document has another structure: choose too_long = 'truncate'"
+                )
+            _note_cut(len(whole.tokens), limit, what, note)
+        return [whole.cut(limit)]
     if isinstance(document, str):
         raise DataError(f"{what} is one text, and this run reads the sections {', '.join(task.sections)}: give those")
     known, sections = tuple(task.input_columns), task.sections
@@ -67,12 +84,12 @@ def document_pieces(
     total = sum(map(len, shown.values()))
     _check_length(total, limit, what, too_long)
     if total <= limit:
-        return [InSections(shown, task.types).whole()]
+        return [task.joined(shown)]
     longest = max(shown, key=lambda name: len(shown[name]) if texts[name].strip() else 0)
     parted = "body" if "body" in shown and SECTIONS.keys() >= shown.keys() else longest
     if too_long == "truncate" or not texts[parted].strip():
         _note_cut(total, limit, what, note)
-        return [InSections(shown, task.types).cut(limit)]
+        return [task.joined(shortened(shown, limit))]
     others = {name: part for name, part in shown.items() if name != parted}
     around = shortened(others, limit // 2)
     before, left = (sum(map(len, part.values())) for part in (others, around))
@@ -80,31 +97,7 @@ def document_pieces(
         _note_cut(before, left, f"{what} without its {parted}", note)
     pieces = _windows(texts[parted], limit - left, f"the {parted} of {what}", tokenizer, note)
     parts = ({name: piece if name == parted else around[name] for name in shown} for piece in pieces)
-    return [InSections(part, task.types).whole() for part in parts]
-
-
-def _whole(
-    document: Mapping[str, str] | str,
-    what: str,
-    too_long: TooLong,
-    *,
-    task: Classification,
-    tokenizer: Tokenizer,
-    limit: int,
-    note: Note,
-) -> Tokens:
-    """A document whose structure is read."""
-    if not isinstance(document, str):
-        raise DataError(f"{what} is in sections, and this run reads whole documents ({task.structure}): give one text")
-    found = task.read(tokenizer, _checked(document, what), what)
-    if not found.tokens:
-        raise DataError(f"{what} is empty: give it at least one word, or leave it out")
-    _check_length(found.size, limit, what, too_long)
-    if found.size > limit:
-        if too_long == "window":
-            raise DataError(f"{what}: a part of a whole document has another structure: choose too_long = 'truncate'")
-        _note_cut(found.size, limit, what, note)
-    return found.cut(limit)
+    return [task.joined(part) for part in parts]
 
 
 def _checked(text: str, what: str) -> str:
@@ -142,3 +135,50 @@ def _windows(text: str, room: int, what: str, tokenizer: Tokenizer, note: Note) 
         raise DataError(f"{what}: windows of {room} tokens are too small for a character: choose too_long = 'truncate'")
     note(f"{what} is read in {len(found)} windows of at most {room} tokens")
     return tokenizer.encode_all(found)
+
+
+def windows(text: str, fits: Callable[[str], bool]) -> list[str]:
+    """``text`` in order as pieces that fit, each as long as it can be; white space between pieces is dropped.
+
+    A piece ends with a sentence (at ``.!?…。！？`` or the end of a line), else with a word, else with any character. No
+    pieces when not even one character fits.
+
+    >>> windows("One two. Three four five. Six.", lambda piece: len(piece) <= 16)
+    ['One two.', 'Three four five.', 'Six.']
+    """
+    ends: tuple[Sequence[int], ...] = (
+        [*(match.end() for match in END.finditer(text)), len(text)],
+        [*(match.end() for match in _WORD.finditer(text)), len(text)],
+        range(1, len(text) + 1),
+    )
+    pieces, start = [], 0
+    while start < len(text):
+        end = _end(text, start, ends, fits)
+        if end is None:
+            return []
+        pieces.append(text[start:end].strip())
+        start = end
+    return [piece for piece in pieces if piece]
+
+
+def _end(text: str, start: int, ends: tuple[Sequence[int], ...], fits: Callable[[str], bool]) -> int | None:
+    """The end of the piece that begins at ``start``: the furthest fitting end of the first kind that has any."""
+    furthest = (_furthest(kind, start, lambda end: fits(text[start:end].strip())) for kind in ends)
+    return next((end for end in furthest if end is not None), None)
+
+
+def _furthest(ends: Sequence[int], start: int, fits: Callable[[int], bool]) -> int | None:
+    """The last of the ascending ``ends`` after ``start`` that fits, None if the first does not.
+
+    Steps are doubled, then halved: the cost depends on the piece, not on the text.
+    """
+    first = bisect.bisect_right(ends, start)
+    count = len(ends) - first
+    low, step = -1, 1
+    while step <= count and fits(ends[first + step - 1]):
+        low, step = step - 1, 2 * step
+    high = min(step - 1, count)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(ends[first + middle]) else (low, middle)
+    return None if low < 0 else ends[first + low]

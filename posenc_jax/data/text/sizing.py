@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from posenc_jax.data.corpora.corpus import DataError, UnfitError
+from posenc_jax.data.errors import DataError, UnfitError
 from posenc_jax.data.json_tokenizer import TwoTokenizers
 from posenc_jax.data.plan import Buckets, Packing, least_rows
 from posenc_jax.data.text.base import Data, Row, TextTask

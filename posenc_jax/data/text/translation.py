@@ -11,16 +11,15 @@ import numpy as np
 from posenc_jax.data.metrics import bleu, chrf
 from posenc_jax.data.ragged import Ragged
 from posenc_jax.data.records import Records
-from posenc_jax.data.text.base import Data, Encoded, Row, TextTask, length_of_most, named_as_target
+from posenc_jax.data.text.base import Data, Encoded, PairTask, Row, TextTask, length_of_most, named_as_target
 from posenc_jax.data.tokenizer import BOS, EOS, Tokenizer
-from posenc_jax.model_kind import ModelKind
 
 _WITHOUT_WORDS = ("ja", "ko")
 """Languages whose words sacrebleu finds by packages of their own only."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Translation(TextTask):
+class Translation(PairTask):
     """Translate a sentence: the encoder reads ``source EOS``, the decoder ``BOS target`` and predicts ``target EOS``.
 
     source, target: columns of the corpus, language codes. target_ratio: room for the target, in tokens for each token
@@ -41,14 +40,12 @@ class Translation(TextTask):
     name = "translation"
     citation = """@inproceedings{vaswani2017attention, author = {Vaswani and others}, title = {{Attention Is All You
         Need}}, booktitle = {NeurIPS}, year = {2017}, eprint = {1706.03762}}"""
-    paper = "arXiv:1706.03762"
     metric = "chrf"
     length_unit = "source tokens"
-    writes_text = True
+    model_kind = "encoder_decoder"
     scored_with = "sacrebleu"
 
     def check_fields(self) -> None:
-        """Refuses a room for targets that is none, or has no end, and a vocabulary of theirs that cannot be."""
         if not 0 < self.target_ratio <= 1000:
             raise ValueError(f"task.target_ratio = {self.target_ratio} must be positive, and at most 1000")
         super().check_fields()
@@ -70,16 +67,6 @@ class Translation(TextTask):
         return dataclasses.replace(self.data, tokenizer=self.target_tokenizer, vocab_size=self.target_vocab_size)
 
     @property
-    def columns(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The columns that are read."""
-        return (self.source, self.target)
-
-    @property
-    def input_columns(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The column whose words can be shuffled."""
-        return (self.source,)
-
-    @property
     def note(self) -> str:
         """The meaning of scores on the small local corpora."""
         from posenc_jax.data.corpora import CORPORA
@@ -95,11 +82,6 @@ class Translation(TextTask):
         if self.target not in _WITHOUT_WORDS:
             found["bleu"] = bleu(["a"], ["a"], self.target).signature
         return found
-
-    @property
-    def model_kind(self) -> ModelKind:
-        """An encoder-decoder."""
-        return "encoder_decoder"
 
     def width(self, max_length: int) -> int:
         """A source and its EOS."""
@@ -117,36 +99,30 @@ class Translation(TextTask):
             scores["bleu"] = bleu(outputs, references, self.target).value
         return scores
 
-    def tokenizer_lines(self, row: Row) -> list[str]:
-        """Both sides."""
-        return [row[self.source], row[self.target]]
-
     def encode(self, tokenizer: Tokenizer, split: list[Row], *, training: bool) -> Encoded:
         """Pairs that are not empty and fit."""
-        sources = tokenizer.encode_all([row[self.source] for row in split])
-        targets = tokenizer.target.encode_all([row[self.target] for row in split])
+        pairs = self.pairs(tokenizer, split)
         kept = [
             i
-            for i, (source, target) in enumerate(zip(sources, targets, strict=True))
+            for i, (source, target) in enumerate(pairs)
             if source
             and target
             and (not training or len(source) <= self.max_length)
             and len(target) < self.decoder_width(len(source))
         ]
         records = Records(
-            inputs=Ragged.of([[*sources[i], EOS] for i in kept]),
-            targets=Ragged.of([[BOS, *targets[i], EOS] for i in kept]),
+            inputs=Ragged.of([[*pairs[i][0], EOS] for i in kept]),
+            targets=Ragged.of([[BOS, *pairs[i][1], EOS] for i in kept]),
         )
-        measure = np.array([len(sources[i]) for i in kept], np.int32)
+        measure = np.array([len(pairs[i][0]) for i in kept], np.int32)
         return Encoded(records, np.array(kept, np.int64), measure, left_out=len(split) - len(kept))
 
     def suited(self, tokenizer: Tokenizer, texts: Mapping[str, list[Row]], lacking: list[str]) -> tuple[TextTask, str]:
         """The task with room for sources and targets of the splits without a pair."""
         longest, ratio = self.max_length, self.target_ratio
         for name in lacking:
-            sources = tokenizer.encode_all([row[self.source] for row in texts[name]])
-            targets = tokenizer.target.encode_all([row[self.target] for row in texts[name]])
-            pairs = [(len(source), len(target)) for source, target in zip(sources, targets) if source and target]
+            found = self.pairs(tokenizer, texts[name])
+            pairs = [(len(source), len(target)) for source, target in found if source and target]
             if pairs:
                 longest = max(longest, int(length_of_most(source for source, _ in pairs)) if name != "test" else 0)
                 # A target of so many tokens fits `decoder_width` of its source.

@@ -128,7 +128,7 @@ def test_indexes_are_those_of_the_distribution_itself(machine, tmp_path, monkeyp
     for name, text in (("dpkg", "echo amd64"), ("helper", 'cat "$2"')):
         (tmp_path / "bin" / name).write_text(f"#!/bin/sh\n{text}\n")
         (tmp_path / "bin" / name).chmod(0o755)
-    monkeypatch.setattr("posenc_jax.data.corpora.debian.APT_HELPER", str(tmp_path / "bin/helper"))
+    monkeypatch.setattr("posenc_jax.data.corpora.indexes.APT_HELPER", str(tmp_path / "bin/helper"))
     cache = tmp_path / "sources"
     cache.mkdir()
     for _ in range(2):

@@ -21,8 +21,7 @@ from posenc_jax.data.checks import check_task
 from posenc_jax.data.corpora import arrow, builders, own, reading
 from posenc_jax.data.corpora.corpus import DataError
 from posenc_jax.data.corpora.fields import Fields
-from posenc_jax.data.corpora.nesting import nested
-from posenc_jax.data.corpora.own import take
+from posenc_jax.data.corpora.own import nested, take
 from posenc_jax.data.corpora.reading import Malformed
 from posenc_jax.data.corpora.source import load_split, text_of
 from posenc_jax.data.corpora.store import manifest

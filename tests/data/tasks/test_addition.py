@@ -69,7 +69,7 @@ def test_digits_of_equal_significance_share_a_position():
 
 def test_settings_and_what_is_refused():
     assert (Addition().train_lengths, Addition().metric) == (range(1, 31), "exact_match")
-    with pytest.raises(ValueError, match=r"Addition: num_summands = 1 must be at least 2"):
+    with pytest.raises(ValueError, match=r"Addition.num_summands = 1 must be at least 2"):
         Addition(num_summands=1)
-    with pytest.raises(ValueError, match=r"Addition: num_summands = 101 must be at most 100"):
+    with pytest.raises(ValueError, match=r"Addition.num_summands = 101 must be at most 100"):
         Addition(num_summands=101)

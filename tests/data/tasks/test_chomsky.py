@@ -186,7 +186,7 @@ def test_settings_and_class_facts():
         assert task.num_test_examples(3) is None
     assert EvenPairs(max_length=np.int64(40)) == EvenPairs()
     assert hash(EvenPairs(max_length=np.int64(40))) == hash(EvenPairs())
-    with pytest.raises(ValueError, match=r"EvenPairs: max_length = 0, but lengths start at 1: set it to 1 or more"):
+    with pytest.raises(ValueError, match=r"EvenPairs.max_length = 0 must be at least 1"):
         EvenPairs(max_length=0)
 
 

@@ -99,9 +99,9 @@ def test_settings_and_what_is_refused():
     task = Counting()
     assert (task.train_lengths, task.chance) == (range(3, 513), 1 / 11)
     assert (task.set_weight, task.pass_weight, task.increment_weight, task.max_value) == (1, 50, 7, 10)
-    with pytest.raises(ValueError, match=r"Counting: num_variables = 0 must be at least 1"):
+    with pytest.raises(ValueError, match=r"Counting.num_variables = 0 must be at least 1"):
         Counting(num_variables=0)
-    with pytest.raises(ValueError, match=r"Counting: num_variables = 27 must be at most 26"):
+    with pytest.raises(ValueError, match=r"Counting.num_variables = 27 must be at most 26"):
         Counting(num_variables=27)
     with pytest.raises(ValueError, match=r"but 1 <= min_length <= max_length must hold"):
         Counting(min_length=9, max_length=8)

@@ -45,7 +45,7 @@ def test_settings_and_what_is_refused():
         IndirectIndexing(min_length=15)
     with pytest.raises(ValueError, match=r"num_letters = 30 must be at least max_length = 40: no letter stands twice"):
         IndirectIndexing(num_letters=30)
-    with pytest.raises(ValueError, match=r"IndirectIndexing: max_shift = 0 must be at least 1"):
+    with pytest.raises(ValueError, match=r"IndirectIndexing.max_shift = 0 must be at least 1"):
         IndirectIndexing(max_shift=0)
     with pytest.raises(ValueError, match=r"length 129: there are task.num_letters = 128 letters"):
         task.check_length(129)

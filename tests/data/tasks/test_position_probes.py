@@ -199,9 +199,9 @@ def test_a_planted_confusion_is_found_at_its_rate_and_nowhere_else(task, rate):
 
 
 REFUSED = [
-    (lambda: TokenAt(length=1), ["TokenAt: length = 1", "at least 2", "raise it"]),
-    (lambda: PositionOf(num_symbols=1), ["PositionOf: num_symbols = 1", "at least 2"]),
-    (lambda: TokenAt(queries=0), ["queries = 0", "1 or more"]),
+    (lambda: TokenAt(length=1), ["TokenAt.length = 1", "at least 2"]),
+    (lambda: PositionOf(num_symbols=1), ["PositionOf.num_symbols = 1", "at least 2"]),
+    (lambda: TokenAt(queries=0), ["queries = 0", "at least 1"]),
     (lambda: TokenBack(length=8, back=8), ["back = 8", "1 <= back < length = 8", "lower it or raise length"]),
     (lambda: TokenBack(back=0), ["back = 0", "lower it or raise length"]),
     (lambda: PositionOf(length=8).check_length(9), ["length 9", "task.length = 8", "set task.length to 9"]),

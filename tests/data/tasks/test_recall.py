@@ -75,7 +75,7 @@ def test_settings_and_what_is_refused():
         AssociativeRecall(vocabulary=16)
     with pytest.raises(ValueError, match=r"power = 0\.0 must be above 0 and at most 1"):
         AssociativeRecall(power=0)
-    with pytest.raises(ValueError, match=r"RepeatedRecall: back = 0 must be at least 1"):
+    with pytest.raises(ValueError, match=r"RepeatedRecall.back = 0 must be at least 1"):
         RepeatedRecall(back=0)
     with pytest.raises(ValueError, match=r"length 15: repeated_recall has pairs of tokens, so lengths are even"):
         AGAIN.check_length(15)
