@@ -66,8 +66,3 @@ def or_else(error: OSError, otherwise: str) -> str:
     """
     way_out = WAYS_OUT.get(error.errno or 0) if error.errno in PASSING else None
     return f"{way_out}, or {otherwise}" if way_out else otherwise
-
-
-def first_line(error: BaseException, most: int = 200) -> str:
-    """The first line of what an error says, up to so many characters; its type where it says nothing."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:most]

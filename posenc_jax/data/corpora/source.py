@@ -19,7 +19,6 @@ import numpy as np
 from posenc_jax.data.corpora import CORPORA, builders
 from posenc_jax.data.corpora.corpus import DataError, Kind, Row
 from posenc_jax.data.corpora.store import OWN, home_of, is_own, manifest, own_names, refuse_path
-from posenc_jax.refusals import first_line
 
 NEEDS_TENSORFLOW = ("lm1b", "cnn_dailymail", "xsum", "wiki40b")
 """Data sets of the hub whose generating code runs TensorFlow; to read them once they are prepared needs none."""
@@ -271,7 +270,8 @@ def _label(feature: Any, value: Any) -> str:
 
 
 def _first_line(error: Exception) -> str:
-    return first_line(error, 1000).rpartition('}": ')[2][:200]  # what stands before repeats what was asked for
+    line = (str(error).strip() or type(error).__name__).splitlines()[0]
+    return line.rpartition('}": ')[2][:200]  # what stands before repeats what was asked for
 
 
 @contextlib.contextmanager
