@@ -26,8 +26,9 @@ _CPUINFO = Path("/proc/cpuinfo")
 MOST_THREADS = 1024
 """Of XLA's pool, and host devices, since each has one."""
 
-# Rooms that no result is computed in: what changes there changes no bits.
-_ELSEWHERE = ("cli", "configs", "drawing", "experiments", "report", "results", "show", "verdict")
+_IMPORT = re.compile(
+    r"^ *(?:from posenc_jax\.?([\w.]*) import (\([^)]*\)|.*)|import posenc_jax\.([\w.]+))", re.MULTILINE
+)
 # Of the many features of a processor, those that a compiler chooses instructions by; kernels add and rename others.
 _VECTORS = re.compile(r"s?sse|avx|fma|f16c|bmi|popcnt|amx|asimd|sve|sme|i8mm|bf16")
 
@@ -37,7 +38,7 @@ def environment() -> dict[str, Any]:
     devices = jax.devices()
     return {
         **code(),
-        **{name: _version(name) for name in ("jax", "jaxlib", "flax", "optax", "orbax-checkpoint", "numpy")},
+        **{name: version(name) for name in ("jax", "jaxlib", "flax", "optax", "orbax-checkpoint", "numpy")},
         "python": platform.python_version(),
         "platform": devices[0].platform,
         "device_kind": devices[0].device_kind,
@@ -121,7 +122,8 @@ def code_of(record: Json) -> dict[str, Any]:
     return {name: record.get(name) for name in ("version", "commit", "dirty", "source", "own")}
 
 
-def _version(name: str) -> str | None:
+def version(name: str) -> str | None:
+    """Version of an installed distribution; None if it is absent."""
     try:
         return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:  # on the path, but not installed
@@ -139,21 +141,32 @@ def _device_software(device: jax.Device) -> dict[str, str] | None:
     """Versions of an accelerator's runtime and libraries; None of a CPU, for which jaxlib has all."""
     if device.platform == "cpu":
         return None
-    found = {"runtime": " ".join(device.client.platform_version.split())}
-    for name in _DEVICE_PACKAGES:
-        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            found[name] = importlib.metadata.version(name)
-    return found
+    found = {name: version(name) for name in _DEVICE_PACKAGES}
+    there = {name: text for name, text in found.items() if text is not None}
+    return {"runtime": " ".join(device.client.platform_version.split()), **there}
 
 
 @functools.cache
 def _source() -> str:
+    """SHA-256 of the Python files that results are computed by: what changes elsewhere changes no bits."""
     total = hashlib.sha256()
-    for path in sorted(_PACKAGE.rglob("*.py")):
-        relative = path.relative_to(_PACKAGE)
-        if relative.parts[0] not in _ELSEWHERE:
-            total.update(f"{relative.as_posix()}\0".encode() + path.read_bytes() + b"\0")
+    for path in sorted(computing(_PACKAGE / "runs" / "cell.py")):
+        total.update(f"{path.relative_to(_PACKAGE).as_posix()}\0".encode() + path.read_bytes() + b"\0")
     return total.hexdigest()
+
+
+def computing(file: Path) -> list[Path]:
+    """A file of this package and all files of it that those import, in functions too."""
+    found, seen = [file], set[str]()
+    for path in found:  # grows
+        for module, names, plain in _IMPORT.findall(path.read_text(encoding="utf-8")):
+            parts = list(filter(None, (module or plain).split(".")))
+            named = {"/".join(parts[:n]) for n in range(1, len(parts) + 1)}
+            named |= {"/".join([*parts, name]) for name in re.findall(r"\w+", names)}
+            files = (_PACKAGE / f"{name}{end}" for name in named - seen for end in (".py", "/__init__.py"))
+            found += [other for other in files if other != file and other.is_file()]
+            seen |= named
+    return found
 
 
 def _cpu_features() -> str | None:

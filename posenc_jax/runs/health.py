@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib.metadata
 import os
 import re
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import jax
 
 from posenc_jax import extras
-from posenc_jax.runs.environment import environment, threads
+from posenc_jax.runs.environment import environment, threads, version
 
 ROOM = 2e9
 """Bytes on the disk below which a finding says so."""
@@ -77,8 +76,9 @@ def versions() -> dict[str, str]:
     found = environment()
     commit = found["commit"]
     own = f"{found['version']}{f', commit {commit[:12]}' if commit else ''}{', changed' if found['dirty'] else ''}"
-    plain = {name: _version(name) for name in extras.PLAIN.values()}
-    return {"posenc_jax": own, "Python": sys.version.split()[0], **plain, "jaxlib": _version("jaxlib")}
+    names = (*extras.PLAIN.values(), "jaxlib")
+    plain = {name: version(name) or "not installed" for name in names}
+    return {"posenc_jax": own, "Python": sys.version.split()[0], **plain}
 
 
 def optional() -> dict[str, list[str]]:
@@ -91,66 +91,38 @@ def optional() -> dict[str, list[str]]:
 
 def findings(machine: Machine) -> list[Finding]:
     """Findings on what slows this machine down or changes its bits, worst first."""
-    flags, variables = machine.variables.get("XLA_FLAGS", ""), machine.variables
-    found = []
-    if machine.gpus and machine.platform == "cpu":
-        found.append(
-            Finding(
-                f"there are {len(machine.gpus)} NVIDIA GPUs ({machine.gpus[0]}), and jax computes on the CPU",
-                "pip install 'posenc-jax[cuda]', and see that JAX_PLATFORMS does not say cpu",
-            )
-        )
+    return [Finding(what, way_out) for what, way_out in _findings(machine)]
+
+
+def _findings(machine: Machine) -> Iterator[tuple[str, str]]:
+    flags, on_cpu, cache = machine.variables.get("XLA_FLAGS", ""), machine.platform == "cpu", machine.cache
+    if machine.gpus and on_cpu:
+        what = f"there are {len(machine.gpus)} NVIDIA GPUs ({machine.gpus[0]}), and jax computes on the CPU"
+        yield what, "pip install 'posenc-jax[cuda]', and see that JAX_PLATFORMS does not say cpu"
     if machine.load is not None and machine.load > 1.5 * machine.cores:
-        found.append(
-            Finding(
-                f"load {machine.load:.1f} on {machine.cores} cores: other programs compute, and runs wait for them",
-                "end them, or wait; times measured now mean little",
-            )
-        )
-    if machine.cache is None or not machine.cache_is_writable:
-        why = "there is no cache" if machine.cache is None else f"{machine.cache} cannot be written"
-        found.append(
-            Finding(
-                f"{why}: every command compiles its programs anew, a minute or more",
-                "set JAX_COMPILATION_CACHE_DIR to a folder of yours",
-            )
-        )
+        what = f"load {machine.load:.1f} on {machine.cores} cores: other programs compute, and runs wait for them"
+        yield what, "end them, or wait; times measured now mean little"
+    if cache is None or not machine.cache_is_writable:
+        why = "there is no cache" if cache is None else f"{cache} cannot be written"
+        what = f"{why}: every command compiles its programs anew, a minute or more"
+        yield what, "set JAX_COMPILATION_CACHE_DIR to a folder of yours"
     elif not machine.programs:
-        found.append(
-            Finding(
-                f"no compiled program is in {machine.cache} yet: the first run of a config compiles, a minute or more",
-                "nothing: the second run finds them",
-            )
-        )
-    if machine.platform == "cpu" and machine.threads < machine.cores:
-        found.append(
-            Finding(f"{machine.threads} of {machine.cores} cores are used, as NPROC says", "unset NPROC, or raise it")
-        )
-    if machine.platform == "cpu" and len(machine.devices) > machine.cores:
-        found.append(
-            Finding(
-                f"{len(machine.devices)} host devices share {machine.cores} cores",
-                "take --xla_force_host_platform_device_count out of XLA_FLAGS",
-            )
-        )
+        what = f"no compiled program is in {cache} yet: the first run of a config compiles, a minute or more"
+        yield what, "nothing: the second run finds them"
+    if on_cpu and machine.threads < machine.cores:
+        yield f"{machine.threads} of {machine.cores} cores are used, as NPROC says", "unset NPROC, or raise it"
+    if on_cpu and len(machine.devices) > machine.cores:
+        what = f"{len(machine.devices)} host devices share {machine.cores} cores"
+        yield what, "take --xla_force_host_platform_device_count out of XLA_FLAGS"
     if level := re.search(r"--xla_backend_optimization_level=([01])\b", flags):
-        found.append(
-            Finding(
-                f"XLA_FLAGS asks for optimization level {level[1]}: programs compile fast and run slowly",
-                "take --xla_backend_optimization_level out of it; results have other last digits",
-            )
-        )
+        what = f"XLA_FLAGS asks for optimization level {level[1]}: programs compile fast and run slowly"
+        yield what, "take --xla_backend_optimization_level out of it; results have other last digits"
     for name, why in _SLOW.items():
-        if variables.get(name, "").lower() in ("1", "true", "yes", "on"):
-            found.append(Finding(f"{name} is set: {why}", f"unset {name}"))
+        if machine.variables.get(name, "").lower() in ("1", "true", "yes", "on"):
+            yield f"{name} is set: {why}", f"unset {name}"
     if machine.room < ROOM:
-        found.append(
-            Finding(
-                f"{machine.room / 1e9:.1f} GB are left on the disk of this folder, and checkpoints need room",
-                "make room, or name another --directory",
-            )
-        )
-    return found
+        what = f"{machine.room / 1e9:.1f} GB are left on the disk of this folder, and checkpoints need room"
+        yield what, "make room, or name another --directory"
 
 
 _SLOW = {
@@ -158,10 +130,3 @@ _SLOW = {
     "JAX_DEBUG_NANS": "every program is waited for and looked at",
     "JAX_ENABLE_X64": "numbers have 64 bits where nothing says 32, and results are others",
 }
-
-
-def _version(name: str) -> str:
-    try:
-        return importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
-        return "not installed"

@@ -19,7 +19,7 @@ from posenc_jax.environments import compared
 from posenc_jax.runs import cell as cell_module
 from posenc_jax.runs import environment as environment_module
 from posenc_jax.runs.cell import run
-from posenc_jax.runs.environment import _ELSEWHERE, code, environment, threads
+from posenc_jax.runs.environment import code, computing, environment, threads
 from posenc_jax.runs.errors import RefusedError
 
 PACKAGE = Path(posenc_jax.__file__).parent
@@ -69,12 +69,14 @@ def test_the_commit_is_of_this_project_and_never_of_one_that_encloses_it(tmp_pat
         assert (changed["source"] == record["source"]) == same, "what computes no result changes no bits"
 
 
-def test_no_result_is_computed_in_the_rooms_that_the_digest_leaves_out():
+def test_the_digest_is_of_what_results_are_computed_by():
     show = "import sys; import posenc_jax.runs.cell; print(*(n for n in sys.modules if n.startswith('posenc_jax.')))"
-    found = subprocess.run([sys.executable, "-c", show], capture_output=True, text=True, check=True, cwd=PACKAGE.parent)
-    rooms = {name.split(".")[1] for name in found.stdout.split()}
-    assert rooms & set(_ELSEWHERE) == set()
-    assert rooms > {"encodings", "models", "data", "config", "training", "runs"}
+    done = subprocess.run([sys.executable, "-c", show], capture_output=True, text=True, check=True, cwd=PACKAGE.parent)
+    found = {path.relative_to(PACKAGE) for path in computing(PACKAGE / "runs" / "cell.py")}
+    modules = {Path(*name.split(".")[1:]) for name in done.stdout.split()}
+    assert {m.with_suffix(".py") if m.with_suffix(".py") in found else m / "__init__.py" for m in modules} <= found
+    assert Path("attention/cudnn.py") in found, "which a function imports"
+    assert not {path.parts[0] for path in found} & {"cli", "drawing", "report", "results", "show", "verdict"}
 
 
 def test_batches_that_are_divided_are_a_difference():
