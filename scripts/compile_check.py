@@ -115,7 +115,7 @@ def compile_one(target_name: str, case: str) -> int:
     from compiling.cases import CASES
     from compiling.fused import chosen_paths, problem_of
 
-    from posenc_jax.runs.described import compiled, lowered_for
+    from posenc_jax.runs.compiling import compiled, lowered_for
     from posenc_jax.runs.targets import target
     from posenc_jax.training.layout import layout_of, memory_in_group
 

@@ -125,7 +125,7 @@ ORDER = {
             "preflight",
             "targets",
             "plan",
-            "described",
+            "compiling",
             "timing",
             "trackers",
             "calls",

@@ -16,7 +16,6 @@ from posenc_jax.drawing.text_table import TextTable, text
 
 if TYPE_CHECKING:
     from posenc_jax.runs.plan import Plan
-    from posenc_jax.runs.targets import Target
 
 DESCRIPTION = "Says what a run or an ablation will take: replicas, operations, memory, hours. Nothing is compiled."
 USAGE = f"""usage: posenc plan CONFIG [--target T] [--utilisation U] [--compile] [overrides]
@@ -48,10 +47,11 @@ def _plan(config_file: str, words: list[str]) -> int:
         from posenc_jax.cli.ablate import overridden
 
         config = overridden(config, overrides, f"posenc plan {config_file}", DESCRIPTION)
-    target = _target(options.target)
-    from posenc_jax.runs.described import training_memory
+    from posenc_jax.runs import targets
+    from posenc_jax.runs.compiling import training_memory
     from posenc_jax.runs.plan import UTILISATION, plan_of
 
+    target = targets.target_here() if options.target is None else targets.target(options.target)
     runs = [config] if isinstance(config, Run) else list(config.runs)
     compiled = training_memory if options.compile else None
     plans = [plan_of(run, target, options.utilisation or UTILISATION, compiled) for run in runs]
@@ -83,19 +83,8 @@ def _utilisation(asked: str) -> float:
     return value
 
 
-def _target(name: str | None) -> Target:
-    from posenc_jax.runs import targets
-
-    if name is not None:
-        return targets.target(name)
-    return targets.target_here()
-
-
 def _of_run(plan: Plan) -> TextTable:
     """Everything about one run, a line each."""
-    from posenc_jax.runs.machine import bytes_in_words
-    from posenc_jax.runs.plan import PHASES
-
     layout, memory = plan.layout, plan.memory
     part, largest = memory.largest
     lines = [
@@ -104,24 +93,22 @@ def _of_run(plan: Plan) -> TextTable:
         ("parameters", f"{plan.parameters:,} ({plan.encoding_parameters:,} of the encodings)"),
         ("a step of one replica", f"{_operations(plan.step.operations)}, {plan.step.tokens:,} tokens with padding"),
         ("attention", "; ".join(plan.attention)),
-        ("memory", f"{bytes_in_words(memory.peak)} of {_limit(plan)} (most: {part}, {bytes_in_words(largest)})"),
-        *([] if plan.compiled is None else [("compiled, training", _compiled(plan))]),
-        ("a checkpoint", f"{bytes_in_words(plan.checkpoint)}; {bytes_in_words(plan.checkpoints)} stay on disk"),
+        ("memory", f"{_bytes(memory.peak)} of {_limit(plan)} (most: {part}, {_bytes(largest)})"),
     ]
-    for phase in PHASES:
-        work = plan.work[phase].operations * layout.replicas
-        if work:
-            lines.append((phase, f"{_operations(work)}, {duration(plan.seconds(phase))}"))
-    lines.append(("in all", f"{_operations(plan.operations)}, {duration(_seconds(plan.hours))}"))
-    return TextTable(
-        f"{plan.run.table} {plan.run.label} on {_where(plan)}", ("", "plan"), "ll", tuple(lines), _notes(plan)
-    )
+    if plan.compiled is not None:
+        formula = f"the formula says {_bytes(memory.state + memory.step)}"
+        lines.append(("compiled, training", f"{_bytes(plan.compiled)} of {_limit(plan)}; {formula}"))
+    lines.append(("a checkpoint", f"{_bytes(plan.checkpoint)}; {_bytes(plan.checkpoints)} stay on disk"))
+    for phase, work in plan.work.items():
+        if work.operations:
+            lines.append((phase, f"{_operations(work.operations * layout.replicas)}, {duration(plan.seconds(phase))}"))
+    lines.append(("in all", f"{_operations(plan.operations)}, {_hours(plan.hours)}"))
+    title = f"{plan.run.table} {plan.run.label} on {_where(plan)}"
+    return TextTable(title, ("", "plan"), "ll", tuple(lines), _notes(plan))
 
 
 def _of_cells(plans: list[Plan]) -> TextTable:
     """A line for each cell of an ablation, and their sum."""
-    from posenc_jax.runs.machine import bytes_in_words
-
     sizes = ("parameters", "a step", "in all", "measuring", "memory", "checkpoints")
     columns = ("cell", "replicas", "attention", *sizes, "time")
     lines = [
@@ -132,10 +119,10 @@ def _of_cells(plans: list[Plan]) -> TextTable:
             f"{plan.parameters:,}",
             _operations(plan.step.operations),
             _operations(plan.operations),
-            f"{100 * _measuring(plan) / plan.operations:.0f} %",
-            bytes_in_words(plan.memory.peak if plan.compiled is None else plan.compiled),
-            bytes_in_words(plan.checkpoints),
-            duration(_seconds(plan.hours)),
+            _measuring([plan]),
+            _bytes(plan.compiled or plan.memory.peak),
+            _bytes(plan.checkpoints),
+            _hours(plan.hours),
         )
         for plan in plans
     ]
@@ -144,41 +131,28 @@ def _of_cells(plans: list[Plan]) -> TextTable:
         (
             "all",
             str(sum(plan.layout.replicas for plan in plans)),
-            "",
-            "",
-            "",
+            *("", "", ""),
             _operations(sum(plan.operations for plan in plans)),
-            f"{100 * sum(map(_measuring, plans)) / sum(plan.operations for plan in plans):.0f} %",
-            f"at most {bytes_in_words(max(plan.compiled or plan.memory.peak for plan in plans))}",
-            bytes_in_words(sum(plan.checkpoints for plan in plans)),
-            duration(None if None in hours else 3600 * sum(h for h in hours if h is not None)),
+            _measuring(plans),
+            f"at most {_bytes(max(plan.compiled or plan.memory.peak for plan in plans))}",
+            _bytes(sum(plan.checkpoints for plan in plans)),
+            _hours(None if None in hours else sum(h for h in hours if h is not None)),
         )
     )
     align = "lrl" + "r" * (len(columns) - 3)
     return TextTable(f"{len(plans)} cells on {_where(plans[0])}", columns, align, tuple(lines), _notes(plans[0]))
 
 
-_MEMORY = "Memory: of one device (on CPU of the machine), by the formula in training/memory.py; corpora apart."
-_COMPILED = (
-    "Memory: of one device (on CPU of the machine), as XLA plans the compiled program of training; evaluation and "
-    "checkpoints by the formula in training/memory.py."
-)
-
-
-def _compiled(plan: Plan) -> str:
-    from posenc_jax.runs.machine import bytes_in_words
-
-    assert plan.compiled is not None
-    formula = plan.memory.state + plan.memory.step
-    return f"{bytes_in_words(plan.compiled)} of {_limit(plan)}; the formula says {bytes_in_words(formula)}"
-
-
 def _notes(plan: Plan) -> tuple[str, ...]:
     """Notes on the assumptions behind the numbers."""
     chip, dtype = plan.target.chip, plan.run.model.dtype
+    formula = "by the formula in training/memory.py"
+    means = f"{formula}; corpora apart"
+    if plan.compiled is not None:
+        means = f"as XLA plans the compiled program of training; evaluation and checkpoints {formula}"
     notes = [
         "Operations: the matrix products of the model, padding and masked pairs included, encodings' own work not.",
-        _MEMORY if plan.compiled is None else _COMPILED,
+        f"Memory: of one device (on CPU of the machine), {means}.",
     ]
     if plan.peak is None:
         notes.append(f"Time: not told, nobody has written down the peak of {chip.title}: see runs/targets.toml.")
@@ -197,19 +171,13 @@ def _notes(plan: Plan) -> tuple[str, ...]:
 
 def _where(plan: Plan) -> str:
     target = plan.target
-    each = "" if _on_cpu(plan) else " each"
+    each = "" if target.devices.on_cpu else " each"
     return f"{target.name}: {target.count} x {target.chip.title}, {_limit(plan)}{each}"
 
 
-def _on_cpu(plan: Plan) -> bool:
-    return plan.target.chip.platform == "cpu"
-
-
 def _limit(plan: Plan) -> str:
-    from posenc_jax.runs.machine import bytes_in_words
-
     memory = plan.target.chip.memory
-    return "an unknown memory" if memory is None else bytes_in_words(memory)
+    return "an unknown memory" if memory is None else _bytes(memory)
 
 
 def _groups(plan: Plan) -> str:
@@ -227,13 +195,19 @@ def _short_groups(plan: Plan) -> str:
     return f"{layout.groups} x {layout.size}{f', {layout.spares} spare' if layout.spares else ''}"
 
 
-def _measuring(plan: Plan) -> int:
-    return plan.operations - plan.work["train"].operations * plan.layout.replicas
+def _measuring(plans: list[Plan]) -> str:
+    """The part of the operations that does not train."""
+    training = sum(plan.work["train"].operations * plan.layout.replicas for plan in plans)
+    return f"{100 - 100 * training / sum(plan.operations for plan in plans):.0f} %"
 
 
 def _operations(operations: int) -> str:
     return count(operations, "FLOP")
 
 
-def _seconds(hours: float | None) -> float | None:
-    return None if hours is None else 3600 * hours
+def _bytes(size: int) -> str:
+    return count(size, "B")
+
+
+def _hours(hours: float | None) -> str:
+    return duration(None if hours is None else 3600 * hours)

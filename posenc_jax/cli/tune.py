@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from posenc_jax.cli.errors import Parser, guarded
@@ -65,28 +64,28 @@ def _tune_one(run: Run, seconds: float) -> None:
     from posenc_jax.runs.tuning import tune
 
     rows: list[Timed] = []
-    say = _printer()
+    out = sys.stdout
 
-    def hear(timed: Timed) -> None:
-        head = [] if rows else [f"{run.table} {run.label}", _line(_HEAD)]
-        rows.append(timed)
-        say("\n".join([*head, _row(timed)]))
+    def say(*lines: str) -> None:
+        """Prints at once on the standard output of now: Rich's live display takes what is printed to standard error."""
+        show("\n".join(lines), stream=sys.stdout if out.isatty() else out, flush=True)
 
     try:
         with TerminalReporter() as reporter:
-            tuned = tune(run, seconds, reporter, hear)
+            for timed in tune(run, seconds, reporter):
+                if not rows:
+                    say(f"{run.table} {run.label}", _line(_HEAD))
+                if timed.training != run.training or not rows:
+                    say(_row(timed))
+                rows.append(timed)
     except KeyboardInterrupt:
-        say("\n".join(_so_far(rows)))
+        if not rows:
+            say("Stopped before a setting was timed.")
+        else:
+            best = max(rows, key=lambda timed: timed.speed)
+            say("Stopped before all settings were timed. So far:", *_advice(rows[0], best, "The fastest row"))
         raise
-    if tuned.best.training != tuned.own.training:
-        say(_row(tuned.best))
-    say("\n".join(_advice(tuned.own, tuned.best, "The last row")))
-
-
-def _printer() -> Callable[[str], None]:
-    """Prints at once on the standard output of now, for Rich's live display takes what is printed to standard error."""
-    out = sys.stdout
-    return lambda text: show(text, stream=sys.stdout if out.isatty() else out, flush=True)
+    say(*_advice(rows[0], rows[-1], "The last row"))
 
 
 def _options(words: list[str]) -> tuple[argparse.Namespace, list[str]]:
@@ -118,13 +117,6 @@ def _row(timed: Timed) -> str:
     settings = (training.microbatches, training.length_strata, training.steps_at_once)
     measured = (f"{timed.compile_seconds:.1f} s", f"{timed.milliseconds:.2f} ms", f"{timed.speed:.2f}")
     return _line((*map(str, settings), *measured))
-
-
-def _so_far(rows: list[Timed]) -> list[str]:
-    if not rows:
-        return ["Stopped before a setting was timed."]
-    best = max(rows, key=lambda timed: timed.speed)
-    return ["Stopped before all settings were timed. So far:", *_advice(rows[0], best, "The fastest row")]
 
 
 def _advice(first: Timed, fastest: Timed, which: str) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -30,30 +31,76 @@ class Plan:
     """The costs of a run on a target.
 
     Attributes:
-      layout: its groups. parameters, encoding_parameters: of one replica.
-      step: one training step of one replica. work: phase -> that of one replica in the whole run.
       attention: the ways in which it is computed in training, each with its reason.
-      memory: of one device (on CPU of the machine), by the formula of `memory_of`. compiled: what the compiled
-        program of training takes of it, None where it is not compiled.
-      checkpoint: bytes of one checkpoint of a group. checkpoints: bytes of all that stay on disk.
       utilisation: the part of the peak that hours are told by.
-      shortage: what does not fit and which field makes it fit, or None.
+      compiled: bytes that the compiled program of training takes of one device (of the machine on CPU); None where it
+        is not compiled.
     """
 
     run: Run
     target: Target
-    layout: Layout
-    parameters: int
-    encoding_parameters: int
-    step: Work
-    work: dict[str, Work]
     attention: tuple[str, ...]
-    memory: Memory
-    checkpoint: int
-    checkpoints: int
     utilisation: float
-    shortage: str | None
     compiled: int | None = None
+
+    @functools.cached_property
+    def layout(self) -> Layout:
+        """Its groups."""
+        return layout_of(self.run, len(self.run.replicas), self.target.devices)
+
+    @functools.cached_property
+    def parameters(self) -> int:
+        """Parameters of one replica, the encodings' included."""
+        return parameters_of(self.run)
+
+    @functools.cached_property
+    def encoding_parameters(self) -> int:
+        """Parameters of the encodings of one replica."""
+        return encoding_parameters_of(self.run)
+
+    @functools.cached_property
+    def memory(self) -> Memory:
+        """The memory of one device (on CPU of the machine), by the formula of `memory_of`."""
+        return memory_in_group(self.run, self.layout.size, self.target.devices)
+
+    @functools.cached_property
+    def shortage(self) -> str | None:
+        """A line about what does not fit, and which field makes it fit; told by the formula times what it is wrong by
+        where the program is compiled.
+        """
+        correction = 1.0 if self.compiled is None else self.compiled / (self.memory.state + self.memory.step)
+        return shortage(self.run, self.target.devices, correction=correction)
+
+    @property
+    def checkpoint(self) -> int:
+        """Bytes of one checkpoint of a group."""
+        return state_size(self.run) * self.layout.size
+
+    @property
+    def checkpoints(self) -> int:
+        """Bytes of all checkpoints that stay on disk."""
+        steps, every = self.run.training.steps, self.run.training.checkpoint_every or self.run.training.steps
+        saved = sorted({*range(every, steps, every), steps})
+        return self.layout.groups * len(kept(saved, self.run.training.keep_every)) * self.checkpoint
+
+    @functools.cached_property
+    def step(self) -> Work:
+        """A training step of one replica."""
+        return of_step(self.run)
+
+    @functools.cached_property
+    def work(self) -> dict[str, Work]:
+        """Phase -> its work for one replica in the whole run."""
+        run, training = self.run, self.run.training
+        _, at_once = in_one_memory(run.execution, self.layout.size, self.target.devices)
+        # The last step is always validated.
+        validations = -(-training.steps // training.validate_every) if training.validate_every else 1
+        return {
+            "train": self.step * training.steps,
+            "validate": of_validation(run) * validations,
+            "evaluate": sum((of_length(run, length, at_once) for length in run.evaluation.lengths), Work()),
+            "decode": sum((of_decoding(run, length) for length in run.evaluation.lengths), Work()),
+        }
 
     @property
     def peak(self) -> float | None:
@@ -69,8 +116,7 @@ class Plan:
         """Seconds of a phase of all groups: a row of devices does one replica after the other."""
         if self.peak is None:
             return None
-        execution = self.run.execution
-        speed = self.peak * self.utilisation * execution.data * execution.model
+        speed = self.peak * self.utilisation * self.run.execution.data * self.run.execution.model
         return self.layout.groups * self.layout.on_each * self.work[phase].operations / speed
 
     @property
@@ -85,62 +131,20 @@ def plan_of(
 ) -> Plan:
     """The plan of a run on a target.
 
-    compiled: gives the bytes that training takes of one device (of the machine on CPU) by its compiled program; what
-    does not fit, and what would, is then told by the formula times what it is wrong by.
+    compiled: gives the bytes that its compiled program of training takes there.
 
     Raises:
       RefusedError: ``execution.data`` and ``execution.model`` do not fit the devices of the target, or
         ``model.attention`` names a way that cannot serve the run there.
     """
-    devices, training = target.devices, run.training
-    rows = training.batch_size // training.microbatches // run.execution.data
+    rows = run.training.batch_size // run.training.microbatches // run.execution.data
     try:
-        check_mesh(run.execution, devices)
-        ways = choices(run, training_batch(run, rows), devices.backend)
+        check_mesh(run.execution, target.devices)
+        ways = choices(run, training_batch(run, rows), target.devices.backend)
     except ValueError as error:
         raise RefusedError(f"{target.name}: {error}") from None
-    layout = layout_of(run, len(run.replicas), devices)
-    _, at_once = in_one_memory(run.execution, layout.size, devices)
-    lengths, step = run.evaluation.lengths, of_step(run)
-    # The last step is always validated.
-    validations = -(-training.steps // training.validate_every) if training.validate_every else 1
-    every = training.checkpoint_every or training.steps
-    saved = sorted({*range(every, training.steps, every), training.steps})
-    parameters, encoding = parameters_of(run), encoding_parameters_of(run)
-    checkpoint = state_size(run) * layout.size
-    memory_of_group, found = memory_in_group(run, layout.size, devices), None
-    correction = 1.0
-    if compiled is not None:
-        found = compiled(run, target)
-        correction = found / (memory_of_group.state + memory_of_group.step)
-    on_cpu, memory = devices.on_cpu, devices.memory
-    return Plan(
-        run,
-        target,
-        layout,
-        parameters,
-        encoding,
-        step,
-        {
-            "train": step * training.steps,
-            "validate": of_validation(run) * validations,
-            "evaluate": sum((of_length(run, length, at_once) for length in lengths), Work()),
-            "decode": sum((of_decoding(run, length) for length in lengths), Work()),
-        },
-        tuple(dict.fromkeys(str(choice) for of_stack in ways.values() for choice in of_stack)),
-        memory_of_group,
-        checkpoint,
-        layout.groups * len(kept(saved, training.keep_every)) * checkpoint,
-        utilisation,
-        shortage(
-            run,
-            devices,
-            host=memory if on_cpu else None,
-            device=None if on_cpu else memory,
-            correction=correction,
-        ),
-        found,
-    )
+    attention = tuple(dict.fromkeys(str(choice) for of_stack in ways.values() for choice in of_stack))
+    return Plan(run, target, attention, utilisation, None if compiled is None else compiled(run, target))
 
 
 def in_record(plan: Plan) -> dict[str, Any]:

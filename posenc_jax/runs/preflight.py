@@ -14,7 +14,7 @@ from posenc_jax.own_exits import own_frames
 from posenc_jax.runs.directory import load_config
 from posenc_jax.runs.environment import check_settings
 from posenc_jax.runs.errors import RefusedError
-from posenc_jax.runs.machine import bytes_in_words, device_memory, devices_with_memory, host_memory
+from posenc_jax.runs.machine import bytes_in_words, devices_with_memory, host_memory
 from posenc_jax.runs.origins import start_of
 from posenc_jax.runs.state import surviving_seeds
 from posenc_jax.runs.supply import start_tokenizer
@@ -24,7 +24,7 @@ from posenc_jax.training.fitting import too_large
 from posenc_jax.training.layout import Devices, check_mesh, layout_of, memory_in_group
 from posenc_jax.training.memory import Memory, own_sums
 from posenc_jax.training.processes import count
-from posenc_jax.training.replicas import check_devices
+from posenc_jax.training.replicas import devices_here
 
 
 def refuse_several_processes(what: str) -> None:
@@ -60,12 +60,8 @@ def check_run(config: Run, on: Devices | None = None, directory: Path | None = N
             start_tokenizer(config, source)
             check_start(config, source)
     try:
-        if on is None:
-            check_devices(config.execution)
-            check_memory(config)
-        else:
-            check_mesh(config.execution, on)
-            _refuse_shortage(config, on)
+        check_mesh(config.execution, on or devices_here())
+        check_memory(config, on)
         check_task(config.task)
         check_scores(config.task, config.evaluation.metrics, own_sums(config, 1, config.task.train_lengths[-1]))
     except ValueError as error:
@@ -74,48 +70,36 @@ def check_run(config: Run, on: Devices | None = None, directory: Path | None = N
         raise RefusedError(str(error)) from None
 
 
-def check_memory(config: Run, *, trained: bool = False) -> None:
-    """Refuses a run that, by `memory_of`, takes more memory than this machine or its accelerator has; of one that is
-    ``trained`` to measure it.
+def check_memory(config: Run, on: Devices | None = None, *, trained: bool = False) -> None:
+    """Refuses a run that, by `memory_of`, takes more memory than this machine or its accelerator has, or the devices
+    ``on`` which it will run; of one that is ``trained`` to measure it.
     """
-    found = shortage(config, devices_with_memory(), host=host_memory(), device=device_memory(), trained=trained)
+    found = shortage(config, on or devices_with_memory(), None if on else host_memory(), trained=trained)
     if found is not None:
         raise RefusedError(found)
 
 
-def _refuse_shortage(config: Run, on: Devices) -> None:
-    host, device = (on.memory, None) if on.on_cpu else (None, on.memory)
-    if found := shortage(config, on, host=host, device=device):
-        raise RefusedError(found)
-
-
 def shortage(
-    config: Run,
-    devices: Devices,
-    *,
-    host: int | None,
-    device: int | None,
-    trained: bool = False,
-    correction: float = 1.0,
+    config: Run, devices: Devices, host: int | None = None, *, trained: bool = False, correction: float = 1.0
 ) -> str | None:
     """The memory that a run lacks on these devices and the field to lower, in a line; None if all fits.
 
     Args:
-      host, device: bytes of the machine's memory, and of an accelerator's; None where nobody tells, or there is none.
+      host: bytes of the machine's memory beside that of accelerators; None where nobody tells.
       trained: whether the run is only measured. correction: what the formula of computing is multiplied by, where a
         compiled program says what it takes.
     """
-
     config = of_few_lengths(config)  # memory is asked for many times
 
     def lacking(run: Run) -> tuple[Memory, int, str] | None:
         memory = memory_in_group(run, layout_of(run, len(run.replicas), devices).size, devices)
         computing = round(correction * (memory.state + memory.measuring if trained else memory.peak))
-        on_host = memory.checkpoint + (computing if devices.on_cpu else 0)
-        if host is not None and on_host > host:
-            return memory, on_host, f"this machine has {bytes_in_words(host)}"
-        if device is not None and computing > device:
-            return memory, computing, f"its accelerator has {bytes_in_words(device)}"
+        needs = [(memory.checkpoint, host, "this machine"), (computing, devices.memory, "its accelerator")]
+        if devices.on_cpu:
+            needs = [(memory.checkpoint + computing, devices.memory, "this machine")]
+        for needed, limit, what in needs:
+            if limit is not None and needed > limit:
+                return memory, needed, f"{what} has {bytes_in_words(limit)}"
         return None
 
     found = lacking(config)
@@ -133,21 +117,21 @@ def shortage(
 def _check_source(source: Path, config: Run) -> None:
     if source.is_file():
         return
+    asked = f"init_from = {config.init_from!r}"
     if not source.is_dir() and str(config.init_from).startswith(CELL):
         raise RefusedError(
-            f"init_from = {config.init_from!r}: there is no {source}: run the ablation that has both cells, or name "
-            "the directory of a finished run"
+            f"{asked}: there is no {source}: run the ablation that has both cells, or name the directory of a finished "
+            "run"
         )
     if not source.is_dir():
         raise RefusedError(
-            f"init_from = {config.init_from!r}: there is no such directory; name one of a finished run, or a file that "
-            "`posenc weights export` wrote"
+            f"{asked}: there is no such directory; name one of a finished run, or a file that `posenc weights export` "
+            "wrote"
         )
     load_config(source)
     there = surviving_seeds(source)
-    missing = [seed for seed in config.seeds if seed not in there]
-    if missing:
+    if missing := [str(seed) for seed in config.seeds if seed not in there]:
         raise RefusedError(
-            f"init_from = {config.init_from!r} has no finished replica of seed {', '.join(map(str, missing))} that did "
-            f"not diverge: it has {', '.join(map(str, sorted(there)))}; choose among them, or train the others there"
+            f"{asked} has no finished replica of seed {', '.join(missing)} that did not diverge: it has "
+            f"{', '.join(map(str, sorted(there)))}; choose among them, or train the others there"
         )

@@ -10,7 +10,7 @@ import itertools
 import math
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Iterator
 from typing import Any
 
 import jax
@@ -48,31 +48,15 @@ class Timed:
     speed: float
 
 
-@dataclasses.dataclass(frozen=True)
-class Tuned:
-    """The timed settings: the config's own, the others in the order of trial, and the fastest of all, timed beside the
-    own one in the end.
-    """
-
-    own: Timed
-    others: tuple[Timed, ...]
-    best: Timed
-
-
-def tune(
-    config: Run,
-    seconds: float = 10.0,
-    reporter: Reporter | None = None,
-    hear: Callable[[Timed], None] = lambda timed: None,
-) -> Tuned:
-    """Times the run's own setting and others around it.
+def tune(config: Run, seconds: float = 10.0, reporter: Reporter | None = None) -> Iterator[Timed]:
+    """Times the run's own setting and others around it: its own one first, each as it is timed, and at last the
+    fastest beside the own one.
 
     One setting after the other is doubled (steps per call: times four), or else halved, for as long as that makes a
     step at least `GAIN` faster than the best before it. Both take turns, so that a busy machine slows both.
 
     Args:
       seconds: how long each pair is timed, besides compiling.
-      hear: is told of each setting when it is timed, the run's own first; not of the last time of first and fastest.
 
     Raises:
       RefusedError: this machine cannot train the run as it is.
@@ -87,17 +71,17 @@ def tune(
         return _Trial(dataclasses.replace(config, training=training), data)
 
     own = best = trial(config.training)
-    others: list[Timed] = []
+    alone = True
     for (field, factor), up in itertools.product(SEARCHES, (True, False)):
         if not up and getattr(best.training, field) != getattr(own.training, field):
             continue  # more of it was faster
         while (training := _changed(best.run, data, field, factor, up)) is not None:
             other = trial(training)
             _take_turns(best, other, seconds)
-            if not others:
-                hear(own.timed(1.0))
-            others.append(other.timed(best.speed * best.milliseconds / other.milliseconds))
-            hear(others[-1])
+            if alone:
+                yield own.timed(1.0)
+            alone = False
+            yield other.timed(best.speed * best.milliseconds / other.milliseconds)
             if other.milliseconds > (1 - GAIN) * best.milliseconds:
                 other.close()
                 break
@@ -106,12 +90,11 @@ def tune(
             best = other
     reporter.phase(f"{config.table} {config.label}: the first beside the fastest")
     _take_turns(own, best, seconds)
-    if not others:
-        hear(own.timed(1.0))
-    fastest = best.timed(own.milliseconds / best.milliseconds)
+    if alone:
+        yield own.timed(1.0)
+    yield best.timed(own.milliseconds / best.milliseconds)
     own.close()
     best.close()
-    return Tuned(own.timed(1.0), tuple(t for t in others if t.training != fastest.training), fastest)
 
 
 def settings(training: Training) -> str:

@@ -34,10 +34,8 @@ def too_large(run: Run, fits: Callable[[Run], bool]) -> TooLarge | None:
     found = []
     for path, value in _counts(run):
         unit = _unit(run, path)
-        if not _may_fit(run, path, unit, fits):
-            continue
-        largest = unit * _largest(functools.partial(_fits, run, path, unit, fits), value // unit)
-        if largest:
+        allowed = functools.partial(_fits, run, path, unit, fits)
+        if allowed(1, invalid=True) and (largest := unit * _largest(allowed, value // unit)):
             found.append(TooLarge(_named(run, path), value, largest))
     return max(found, key=lambda one: (one.field in _FREE, one.largest / one.value), default=None)
 
@@ -87,21 +85,14 @@ def _rounded(number: int) -> int:
     return number >> shift << shift
 
 
-def _may_fit(run: Run, path: FieldPath, unit: int, fits: Callable[[Run], bool]) -> bool:
-    """True if any value of a count may fit: the smallest one fits, or is not valid."""
-    try:
-        smallest: Run = _changed(run, path, unit)
-    except ValueError:
-        return True
-    return fits(smallest)
-
-
-def _fits(run: Run, path: FieldPath, unit: int, fits: Callable[[Run], bool], number: int) -> bool:
-    """True if the run with ``number`` units of a count is valid and fits."""
+def _fits(
+    run: Run, path: FieldPath, unit: int, fits: Callable[[Run], bool], number: int, *, invalid: bool = False
+) -> bool:
+    """True if the run with ``number`` units of a count fits; ``invalid`` if it is no valid run."""
     try:
         changed: Run = _changed(run, path, unit * number)
     except ValueError:
-        return False
+        return invalid
     return fits(changed)
 
 

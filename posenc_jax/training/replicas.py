@@ -28,19 +28,15 @@ def mode_of(execution: Execution) -> str:
     return mode_on(execution, on_cpu=jax.default_backend() == "cpu")
 
 
-def check_devices(execution: Execution) -> None:
-    """Refuses (ValueError) an execution that these devices cannot serve."""
-    check_mesh(execution, devices_here())
-
-
 def make_mesh(execution: Execution, group_size: int) -> Mesh:
     """Devices as (replica, data, model): as many rows of ``data x model`` devices as divide the group."""
-    check_devices(execution)
-    rows, asked = rows_of(execution, group_size, devices_here()), execution.data * execution.model
-    if jax.process_count() > 1 and rows * asked < len(jax.devices()):
+    devices, asked = devices_here(), execution.data * execution.model
+    check_mesh(execution, devices)
+    rows = rows_of(execution, group_size, devices)
+    if devices.processes > 1 and rows * asked < devices.count:
         raise ValueError(
-            f"a group of {group_size} replicas lies on {rows * asked} of the {len(jax.devices())} devices that "
-            f"{jax.process_count()} processes share, and each process must have a part: go on in one process, or with "
+            f"a group of {group_size} replicas lies on {rows * asked} of the {devices.count} devices that "
+            f"{devices.processes} processes share, and each process must have a part: go on in one process, or with "
             "other numbers of devices"
         )
     return mesh_of(jax.devices(), execution, rows)

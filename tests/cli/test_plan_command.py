@@ -106,7 +106,7 @@ def test_the_compiled_program_says_what_it_takes(capsys, monkeypatch):
         asked.append((run.label, target.name))
         return 200 * 10**9
 
-    monkeypatch.setattr("posenc_jax.runs.described.training_memory", training_memory)
+    monkeypatch.setattr("posenc_jax.runs.compiling.training_memory", training_memory)
     code, out, _ = planned(capsys, "configs/copy_rope.py", "--target", "h100", "--compile")
     assert (code, asked) == (1, [("rope", "h100")])
     assert "compiled, training" in out

@@ -9,6 +9,7 @@ from posenc_jax.config import Evaluation, Execution, Run, Training
 from posenc_jax.data.tasks import Copying
 from posenc_jax.runs import machine, preflight
 from posenc_jax.runs.errors import RefusedError
+from posenc_jax.training.layout import Devices
 
 RUN = Run(
     task=Copying(),
@@ -50,28 +51,26 @@ def test_no_control_groups(tmp_path):
     assert machine.device_memory() is None
 
 
-def test_a_run_is_refused_where_memory_is_short(monkeypatch):
+def test_a_run_is_refused_where_memory_is_short():
     preflight.check_memory(RUN)
-    monkeypatch.setattr(preflight, "host_memory", lambda: None)
-    preflight.check_memory(dataclasses.replace(RUN, training=Training(batch_size=10**9)))  # nobody can tell
-    monkeypatch.setattr(preflight, "host_memory", lambda: 20_000_000)
-    with pytest.raises(RefusedError) as error:
-        preflight.check_memory(RUN)
-    (line,) = str(error.value).splitlines()
+    large = dataclasses.replace(RUN, training=Training(batch_size=10**9))
+    assert preflight.shortage(large, Devices(1, "cpu", None)) is None, "nobody can tell"
+    line = preflight.shortage(RUN, Devices(1, "cpu", 20_000_000))
     assert line.startswith("training.batch_size = 64 is too large: rsc nope takes about ")
     assert ", and this machine has 20 MB; lower it to " in line
     batch_size = int(line.removesuffix(" or less").rpartition(" ")[2])
-    preflight.check_memory(dataclasses.replace(RUN, training=Training(batch_size=batch_size)))
-    preflight.check_memory(RUN, trained=True)  # to measure it takes less
-    monkeypatch.setattr(preflight, "host_memory", lambda: 1000)
-    with pytest.raises(RefusedError, match="no single setting is to blame: lower several"):
-        preflight.check_memory(RUN, trained=True)
+    fitting = dataclasses.replace(RUN, training=Training(batch_size=batch_size))
+    assert preflight.shortage(fitting, Devices(1, "cpu", 20_000_000)) is None
+    assert preflight.shortage(RUN, Devices(1, "cpu", 20_000_000), trained=True) is None, "to measure it takes less"
+    nothing = preflight.shortage(RUN, Devices(1, "cpu", 1000), trained=True)
+    assert nothing.endswith("no single setting is to blame: lower several")
 
 
 def test_an_accelerator_has_a_memory_of_its_own(monkeypatch):
-    monkeypatch.setattr(preflight, "device_memory", lambda: 1_000_000)
+    monkeypatch.setattr(preflight, "devices_with_memory", lambda: Devices(1, "gpu", 1_000_000))
     with pytest.raises(RefusedError, match="its accelerator has 1 MB"):
         preflight.check_memory(RUN)
+    assert "and this machine has 1 kB" in preflight.shortage(RUN, Devices(1, "gpu", 10**12), host=1000)
 
 
 @pytest.mark.parametrize(

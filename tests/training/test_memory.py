@@ -215,7 +215,7 @@ def test_of_many_lengths_one_for_each_program_is_asked_for(monkeypatch):
     asked = []
     padded = Copying.padded_length
     monkeypatch.setattr(Copying, "padded_length", lambda task, length: asked.append(length) or padded(task, length))
-    said = shortage(many, Devices(1, "cpu"), host=2**26, device=None)
+    said = shortage(many, Devices(1, "cpu", 2**26))
     assert said.startswith("evaluation.lengths = 3000 is too large")
     assert len(asked) < 3 * 3000, "the search asks for memory dozens of times"
 

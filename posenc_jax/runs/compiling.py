@@ -1,5 +1,5 @@
-"""Programs of a run for devices that are only described: lowered by `jax.export`, or compiled by XLA for a chip that is
-not here, which says what fits and which kernels it chooses. Only times need the device itself.
+"""Programs of a run compiled by XLA for devices that need not be here, which says what fits and which kernels it
+chooses. Only times need the device itself.
 """
 
 from __future__ import annotations
@@ -28,11 +28,7 @@ from posenc_jax.training.precision import at_precision
 from posenc_jax.training.replicas import lowered, mesh_of
 from posenc_jax.training.step import evaluate_length, model_of, train_call
 
-NAMES = ("train", "evaluate", "decode")
 _NEW_TOKENS = 4
-# What fused attention calls; exported programs with them are read here, not kept.
-_FMHA = ("Softmax", "SoftmaxBackward", "ScaleBiasSoftmax", "ScaleBiasSoftmaxBackward")
-KERNELS = ("tpu_custom_call", "__gpu$xla.gpu.triton", *(f"__cudnn$fmha{name}" for name in _FMHA))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,7 +48,7 @@ class Compiled:
 
 
 def functions(run: Run, mesh: Mesh | None = None) -> dict[str, Callable[[Any], Any]]:
-    """Name of `NAMES` -> that program of one replica, a function of its state; "decode" of decoders only.
+    """The programs "train", "evaluate" and (of decoders) "decode" of one replica, as functions of its state.
 
     mesh: that of an execution whose batches or matrices are split.
     """
@@ -77,16 +73,6 @@ def _decoded(run: Run, params: Params) -> Any:
     streams = Streams(positions=jax.random.key(0))
     call: dict[str, Any] = dict(max_new_tokens=_NEW_TOKENS, eos=1, pad=0, example_ids=ids, streams=streams)
     return decode(model_of(run, params), prompt, Greedy(), **call).tokens
-
-
-def exported(run: Run, platform: str) -> str:
-    """The programs of one replica, together, lowered for "cuda" or "tpu" without a compiler for it, as text."""
-    programs = functions(run)
-    state = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), abstract_state(run, 1))
-    with traced_for(platform):
-        together = jax.jit(lambda state: [program(state) for program in programs.values()])
-        kernels = [jax.export.DisabledSafetyCheck.custom_call(name) for name in KERNELS]
-        return str(jax.export.export(together, platforms=[platform], disabled_checks=kernels)(state).mlir_module())
 
 
 def lowered_for(run: Run, target: Target, name: str) -> Any:
@@ -134,12 +120,10 @@ def training_memory(run: Run, target: Target) -> int:
     try:
         peak = compiled(program).peak
     except jax.errors.JaxRuntimeError as error:
-        raise RefusedError(
-            f"{target.name}: {run.table} {run.label} was not compiled: {' '.join(str(error).split())[:200]}"
-        ) from error
-    if target.chip.platform != "cpu":
-        return peak
-    return peak * layout_of(run, len(run.replicas), target.devices).rows * run.execution.data * run.execution.model
+        why = " ".join(str(error).split())[:200]
+        raise RefusedError(f"{target.name}: {run.table} {run.label} was not compiled: {why}") from error
+    layout = layout_of(run, len(run.replicas), target.devices)
+    return peak * layout.rows * run.execution.data * run.execution.model if target.devices.on_cpu else peak
 
 
 def traced_for(platform: str, kind: str = "") -> contextlib.AbstractContextManager[Any]:

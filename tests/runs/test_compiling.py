@@ -14,8 +14,9 @@ from posenc_jax.data.tasks import Copying, Scan, TokenAt
 from posenc_jax.data.text import Translation
 from posenc_jax.encodings import elements, parse
 from posenc_jax.encodings.base import PositionalEncoding
-from posenc_jax.runs.described import compiled, exported, functions, lowered_for, traced_for, training_memory
+from posenc_jax.runs.compiling import compiled, functions, lowered_for, traced_for, training_memory
 from posenc_jax.runs.errors import RefusedError
+from posenc_jax.runs.state import abstract_state
 from posenc_jax.runs.targets import target, target_here
 from posenc_jax.training.layout import layout_of, memory_in_group
 
@@ -40,6 +41,21 @@ PLATFORMS = ("cuda", "tpu")
 def row(text: str) -> Run:
     """At a length from which on attention is fused where it can be."""
     return Run(task=Copying(kind="cmc", max_length=64, num_symbols=12), model=MODEL, posenc=parse(text), **SMALL)
+
+
+# What fused attention calls; exported programs with them are read here, not kept.
+_FMHA = ("Softmax", "SoftmaxBackward", "ScaleBiasSoftmax", "ScaleBiasSoftmaxBackward")
+KERNELS = ("tpu_custom_call", "__gpu$xla.gpu.triton", *(f"__cudnn$fmha{name}" for name in _FMHA))
+
+
+def exported(run: Run, platform: str) -> str:
+    """The programs of one replica, together, lowered for "cuda" or "tpu" without a compiler for it, as text."""
+    programs = functions(run)
+    state = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), abstract_state(run, 1))
+    with traced_for(platform):
+        together = jax.jit(lambda state: [program(state) for program in programs.values()])
+        kernels = [jax.export.DisabledSafetyCheck.custom_call(name) for name in KERNELS]
+        return str(jax.export.export(together, platforms=[platform], disabled_checks=kernels)(state).mlir_module())
 
 
 def lowers(run: Run, platform: str) -> None:
@@ -110,10 +126,10 @@ def test_text_needs_its_corpus():
 
 def test_replicas_lie_as_the_plan_has_them(monkeypatch):
     """On the CPU that is here, under the name of a chip: two replicas on one device."""
-    from posenc_jax.runs import described
+    from posenc_jax.runs import compiling
 
-    monkeypatch.setattr(described, "devices_of", lambda target: jax.devices()[:1])
-    monkeypatch.setattr(described, "traced_for", lambda platform, kind="": traced_for("cpu"))
+    monkeypatch.setattr(compiling, "devices_of", lambda target: jax.devices()[:1])
+    monkeypatch.setattr(compiling, "traced_for", lambda platform, kind="": traced_for("cpu"))
     run = Run(
         task=Copying(kind="cmc", max_length=3, num_symbols=12),
         model=MODEL,
