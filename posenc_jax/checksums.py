@@ -71,6 +71,11 @@ def _read(number: int, text: bytes) -> Line:
         return Line(number, None, str(error))
 
 
+def sha256_of(data: Any) -> str:
+    """SHA-256 of a JSON value."""
+    return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
+
+
 def _checksum(data: dict[str, Any]) -> str:
     text = json.dumps(data, sort_keys=True, separators=(",", ":"))
     return f"{_KIND}{hashlib.sha256(text.encode()).hexdigest()[:16]}"

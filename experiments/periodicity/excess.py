@@ -82,7 +82,7 @@ def collected(directory: Path) -> tuple[str, Json]:
     arms = [numbers(arm) for arm in read(directory) if arm.positions - 1 > OFFSET]
     began = [unseal(path.read_bytes())["began"] for path in sorted(directory.glob("*/*/environment.json"))]
     same = {name: began[0][name] for name in NAMED if all(one.get(name) == began[0].get(name) for one in began)}
-    return load_stored(directory).config.name, {"environment": same, "arms": arms}
+    return load_stored(directory).name, {"environment": same, "arms": arms}
 
 
 def as_text(kept: Json) -> str:

@@ -63,7 +63,7 @@ class Arm:
 
 def read(directory: Path) -> list[Arm]:
     """The arms that have results, in order; RefusedError if there is none of these tasks."""
-    config = load_stored(directory).config if (directory / "config.json").exists() else None
+    config = load_stored(directory) if (directory / "config.json").exists() else None
     if not isinstance(config, Ablation):
         raise RefusedError(f"{directory} is no ablation directory: name the one that posenc ablate wrote")
     arms = []

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from posenc_jax.checksums import sha256_of
 from posenc_jax.config import Ablation, Run, config_hash, identity, to_json
 from posenc_jax.data.score_kinds import headline
 from posenc_jax.encodings import Value, elements, spec
@@ -59,7 +60,7 @@ def stored_cell(cell: Run, home: Path, varying: dict[str, Any], on_damage: OnDam
     for path, result in results_by_group(home, cell, on_damage):
         ran.append(read_environments(path))
         own = history(ran[-1])
-        name = hashlib.sha256(json.dumps(own, sort_keys=True).encode()).hexdigest()[:8]
+        name = sha256_of(own)[:8]
         groups.append((path, {**result, "environment": name}))
         environments[name] = own
     whole = has_all([result for _, result in groups], cell)
@@ -129,8 +130,10 @@ def write_record(directory: Path, config: Ablation, cells: list[Cell]) -> None:
         "environments": environments,
         "size_note": config.size_note,
     }
-    path = directory / "ablation.json"
-    if not path.exists() or not _same(path, record):
+    path, old = directory / "ablation.json", {}
+    with contextlib.suppress(DamagedFileError):
+        old = read_json(path) if path.exists() else {}
+    if old | {"environment": None} != json.loads(json.dumps(record)) | {"environment": None}:
         write_json(path, record)
 
 
@@ -140,22 +143,18 @@ def _environment(groups: list[tuple[Path, Json]]) -> Json:
     return {name: value for name, value in began.items() if name not in ("mode", "own")} or environment()
 
 
-def _same(path: Path, record: Json) -> bool:
-    """True if a file has this record, from whatever environment; False if it is damaged."""
-    try:
-        old = read_json(path)
-    except DamagedFileError:
-        return False
-    return old | {"environment": None} == json.loads(json.dumps(record)) | {"environment": None}
-
-
 def varying_fields(config: Ablation) -> list[dict[str, Any]]:
     """For each cell, the fields in which the cells of the ablation differ: ``{"model.d_model": 64, ...}``.
 
     Slots are written as strings; a field that a cell does not have is None. Names of cells, seeds and learning rates
     have columns of their own, and execution is recorded with the results.
     """
-    flat = [dict(_fields(identity(to_json(cell)))) | _slots_of(cell) for cell in config.runs]
+    slots = ("posenc", "posenc_encoder", "posenc_cross")
+    flat = [
+        dict(_fields(identity(to_json(cell))))
+        | {name: None if (slot := getattr(cell, name)) is None else spec(slot) for name in slots}
+        for cell in config.runs
+    ]
     names = list(dict.fromkeys(name for fields in flat for name in fields))
     varying = [name for name in names if len({json.dumps(fields.get(name)) for fields in flat}) > 1]
     return [{name: fields.get(name) for name in varying} for fields in flat]
@@ -172,11 +171,6 @@ def _fields(data: Json, path: str = "") -> list[tuple[str, Any]]:
         else:
             found.append((f"{path}{name}", value))
     return found
-
-
-def _slots_of(cell: Run) -> dict[str, str | None]:
-    slots = {name: getattr(cell, name) for name in ("posenc", "posenc_encoder", "posenc_cross")}
-    return {name: None if slot is None else spec(slot) for name, slot in slots.items()}
 
 
 def _cell_record(cell: Run, home: Path, groups: list[tuple[Path, Json]], ran: list[Json]) -> Json:

@@ -26,11 +26,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from posenc_jax.checksums import sha256_of
 from posenc_jax.files import make_directory, sync, sync_tree
 from posenc_jax.refusals import WAYS_OUT, of_the_system
 from posenc_jax.runs.errors import CheckpointError, RefusedError, SaveError
 from posenc_jax.runs.files import numbered, put_aside
-from posenc_jax.shapes import Json
 from posenc_jax.training.leaf_names import flat
 from posenc_jax.training.processes import agreed, count, everyone, first, host, lost
 
@@ -102,7 +102,7 @@ class Checkpoints:
         self.wait()
         leaves = flat(state) if count() > 1 else _copied(flat(state))
         self._size = sum(leaf.nbytes for leaf in leaves.values())
-        metadata = {"step": step} if rows is None else {"step": step, "rows": rows}
+        metadata = {"step": step, **({} if rows is None else {"rows": rows})}
         if count() > 1:  # what Orbax's processes tell each other must not overtake what training's do
             self._saved(lambda: self._write(metadata, leaves, before))
             self._remove_old()
@@ -208,7 +208,7 @@ class Checkpoints:
             sync(self._directory)
 
         agreed(begun)
-        ocp.save(unfinished, leaves, custom_metadata={**metadata, "sha256": _record_digest(metadata)})
+        ocp.save(unfinished, leaves, custom_metadata={**metadata, "sha256": sha256_of(metadata)})
         agreed(ended)
 
     def _remove_unfinished(self) -> None:
@@ -221,8 +221,7 @@ class Checkpoints:
         free = shutil.disk_usage(there).free
         missing = f", {self._size - free:,} are missing" if self._size > free else ""
         refused = of_the_system(error)
-        unknown = "make room" if missing else "mend that"
-        way_out = WAYS_OUT.get((refused and refused.errno) or 0, unknown)
+        way_out = WAYS_OUT.get((refused and refused.errno) or 0, "make room" if missing else "mend that")
         return SaveError(
             f"could not save a checkpoint in {self._directory} ({_first_line(error)}; it needs at least {self._size:,} "
             f"bytes, {free:,} are free{missing}): {way_out}, then run the same command again to go on from the "
@@ -244,7 +243,7 @@ class Checkpoints:
             digest = metadata.pop("sha256")
         except Exception as error:
             raise _reason(error, path) from error
-        if digest != _record_digest(metadata):
+        if digest != sha256_of(metadata):
             raise DamagedError("its record of checksums does not match its own")
         if metadata["step"] != step:
             raise DamagedError(f"it is step {metadata['step']} under another name")
@@ -304,7 +303,8 @@ _OS_ERROR = re.compile(r"OS error (\d+)|errno[ =:]*(\d+)", re.IGNORECASE)
 
 def _reason(error: Exception, path: Path) -> Exception:
     """Damage, or why the files cannot be read here and now."""
-    numbers = [number for link in _chain(error) for number in _system_errors(link)]
+    numbers = [int(a or b) for link in _chain(error) for a, b in _OS_ERROR.findall(str(link))]
+    numbers += [link.errno for link in _chain(error) if isinstance(link, OSError) and link.errno]
     here = [n for n in numbers if n not in (errno.ENOENT, errno.ENOTDIR, errno.EISDIR)]
     blocked = _unreadable(path)
     if not here and blocked is None and any(_is_damage(link) for link in _chain(error)):
@@ -322,11 +322,6 @@ def _is_damage(error: BaseException) -> bool:
     if isinstance(error, json.JSONDecodeError | UnicodeDecodeError | FileNotFoundError | KeyError | EOFError):
         return True
     return bool(_DAMAGE.search(str(error))) or (isinstance(error, TypeError) and "NoneType" in str(error))
-
-
-def _system_errors(error: BaseException) -> list[int]:
-    found = [int(a or b) for a, b in _OS_ERROR.findall(str(error))]
-    return found + ([error.errno] if isinstance(error, OSError) and error.errno else [])
 
 
 def _unreadable(path: Path) -> str | None:
@@ -375,10 +370,6 @@ def _sums(leaves: dict[str, Any]) -> dict[str, list[Any]]:
 def _kind(leaf: Any) -> tuple[str, list[int]]:
     """Dtype and shape, as JSON gives them back."""
     return str(np.dtype(leaf.dtype)), list(np.shape(leaf))
-
-
-def _record_digest(record: Json) -> str:
-    return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
 
 
 def _digest(array: np.ndarray) -> str:

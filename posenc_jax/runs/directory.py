@@ -7,11 +7,9 @@ last. All carry checksums.
 from __future__ import annotations
 
 import dataclasses
-import os
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 from posenc_jax.config import (
     Ablation,
@@ -63,34 +61,13 @@ class Group:
         return self.replicas + (self.replicas[-1],) * (self.size - len(self.replicas))
 
 
-@dataclasses.dataclass(frozen=True)
-class Stored:
-    """The content of a ``config.json``: the run or the ablation, and the digests of the user's own classes in it (see
-    `own_code`).
-    """
-
-    config: Any
-    code: own_code.Digests
-
-
 def group_directories(directory: Path) -> list[Path]:
     """The groups of a run's directory, in order; a group's directory is its own only one.
 
     Only ``group-NNN``: one that was renamed, as ``group-000.old``, is none. Nor is an empty one: its maker was killed.
     """
-    found = [path for path in map(directory.joinpath, _names(directory)) if is_group(path) and _has_json(path)]
+    found = [path for path in directory.glob("group-*") if is_group(path) and any(path.glob("*.json"))]
     return sorted(found, key=lambda path: int(path.name[6:])) or [directory]
-
-
-def _names(directory: Path) -> list[str]:
-    try:
-        return os.listdir(directory)
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-
-
-def _has_json(directory: Path) -> bool:
-    return any(name.endswith(".json") for name in _names(directory))
 
 
 def results(
@@ -222,19 +199,6 @@ def has_all(found: list[Json], config: Run) -> bool:
     return done.issuperset(config.replicas)
 
 
-def config_differences(old: Any, new: Any) -> list[str]:
-    """The fields in which a config that is stored and another one differ, each with both values."""
-    if isinstance(new, Run):
-        return difference(identity(to_json(old)), identity(to_json(new)))
-    cells = {(cell.table, cell.label): cell for cell in old.runs}
-    lines = difference(old.name, new.name, "name")
-    for cell in new.runs:  # cells may be added or left out
-        before = cells.get((cell.table, cell.label))
-        if before is not None:
-            lines += difference(identity(to_json(before)), identity(to_json(cell)), f"[{cell.table} {cell.label}]")
-    return lines
-
-
 def differences_from(path: Path, data: Json, config: Run | Ablation) -> list[str]:
     """The fields in which what a ``config.json`` says and a config differ.
 
@@ -243,14 +207,22 @@ def differences_from(path: Path, data: Json, config: Run | Ablation) -> list[str
     """
     if data["config"] == to_json(config):  # which spares making values of it, one for each of hundreds of cells
         return []
-    stored = _stored(path, data, own_code.own_classes(config)).config
+    stored = _config(path, data, own_code.own_classes(config))
     if type(stored) is not type(config):
         kinds = {"Run": "a single run", "Ablation": "an ablation"}
         raise RefusedError(
             f"{path.parent} holds {kinds[type(stored).__name__]}, not {kinds[type(config).__name__]}: choose another "
             "directory"
         )
-    return config_differences(stored, config)
+    if isinstance(stored, Run) or isinstance(config, Run):
+        return difference(identity(to_json(stored)), identity(to_json(config)))
+    cells = {(cell.table, cell.label): cell for cell in stored.runs}
+    lines = difference(stored.name, config.name, "name")
+    for cell in config.runs:  # cells may be added or left out
+        before = cells.get((cell.table, cell.label))
+        if before is not None:
+            lines += difference(identity(to_json(before)), identity(to_json(cell)), f"[{cell.table} {cell.label}]")
+    return lines
 
 
 def groups_of(directory: Path, config: Run) -> list[Group]:
@@ -279,29 +251,28 @@ def groups_of(directory: Path, config: Run) -> list[Group]:
 
 def load_config(directory: Path, *, own: Mapping[str, type] | None = None) -> Run:
     """The config of a run's or a group's directory, with the user's own classes from the copy that the run keeps."""
-    stored = load_stored(directory, own=own)
-    if not isinstance(stored.config, Run):
+    config = load_stored(directory, own=own)
+    if not isinstance(config, Run):
         raise RefusedError(f"{directory} is no run: it holds an ablation, each of whose cells is a directory in it")
-    return stored.config
+    return config
 
 
-def load_stored(directory: Path, *, own: Mapping[str, type] | None = None) -> Stored:
-    """The content of a directory's ``config.json``. ``own``: the user's classes, if not those of the copy."""
+def load_stored(directory: Path, *, own: Mapping[str, type] | None = None) -> Run | Ablation:
+    """The config of a directory of either. ``own``: the user's classes, if not those of the copy."""
     path = directory / "config.json"
     if not path.exists():
         raise RefusedError(f"{directory} is no run: it has no config.json")
-    if own is None:
-        own = own_code.load(home_of(directory), code_in(path))
-    return read_stored(path, own)
+    data = checked(path)
+    code = _code(path, data)
+    return _config(path, data, own_code.load(home_of(directory), code) if own is None else own)
 
 
 def code_in(path: Path) -> own_code.Digests:
     """The digests of the user's classes in a ``config.json``."""
-    return code_of(path, checked(path))
+    return _code(path, checked(path))
 
 
-def code_of(path: Path, data: Json) -> own_code.Digests:
-    """The digests of code in ``data``, which was read from ``path``; errors as `code_in`."""
+def _code(path: Path, data: Json) -> own_code.Digests:
     code = data.get("code")
     if not (isinstance(code, dict) and all(isinstance(digest, str) for digest in code.values())):
         raise RefusedError(f"{path} is damaged (its code is no table of digests): restore it")
@@ -310,12 +281,8 @@ def code_of(path: Path, data: Json) -> own_code.Digests:
     return code
 
 
-def read_stored(path: Path, own: Mapping[str, type]) -> Stored:
-    """The content of a ``config.json``; RefusedError if this version cannot read it."""
-    return _stored(path, checked(path), own)
-
-
-def _stored(path: Path, data: Json, own: Mapping[str, type]) -> Stored:
+def _config(path: Path, data: Json, own: Mapping[str, type]) -> Run | Ablation:
+    """The config in ``data``, which was read from ``path``; RefusedError if this version cannot read it."""
     try:
         config = from_json(data["config"], own)
         if not isinstance(config, Run | Ablation):
@@ -324,7 +291,7 @@ def _stored(path: Path, data: Json, own: Mapping[str, type]) -> Stored:
         raise RefusedError(f"{path}: {error}") from None
     except (TypeError, ValueError, AttributeError, OverflowError) as error:
         raise RefusedError(f"{path} cannot be read as a config: {error}") from None
-    return Stored(config, code_of(path, data))
+    return config
 
 
 def read_group(directory: Path) -> Group:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import itertools
-import json
 import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import jax
-import numpy as np
 
+from posenc_jax.checksums import sha256_of
 from posenc_jax.config import Run, to_json
 from posenc_jax.data.metric import Metric
 from posenc_jax.data.text.base import TextTask
@@ -24,9 +22,9 @@ from posenc_jax.encodings.slots import Slot
 from posenc_jax.environments import OF_PROCESS, Compared, compared, of_process
 from posenc_jax.files import make_directory, refuse_links, write_atomically
 from posenc_jax.runs.cell import Engine, write_texts
-from posenc_jax.runs.checkpoint import Checkpoints
 from posenc_jax.runs.directory import (
     Group,
+    checkpoint_steps,
     code_in,
     finished,
     finished_groups,
@@ -47,7 +45,7 @@ from posenc_jax.runs.state import load_group_state, load_state_at
 from posenc_jax.runs.supply import home_of, read_tokenizer, refuse_rebuilt_corpus
 from posenc_jax.runs.transplant import partners
 from posenc_jax.shapes import Json
-from posenc_jax.training.step import init_encodings
+from posenc_jax.training.step import init_encodings_of
 from posenc_jax.user_paths import full
 
 
@@ -99,9 +97,9 @@ def evaluate(
     check_writable(folder)
     refuse_links(directory, folder)
     groups = list(finished_groups(directory))
-    here, found = of_process(environment()), Compared()
-    for group in groups:
-        found += compared(read_environments(group)["began"], here, OF_PROCESS)
+    here = of_process(environment())
+    began = (read_environments(group)["began"] for group in groups)
+    found = sum((compared(own, here, OF_PROCESS) for own in began), Compared())
     if found.lines:
         reporter.note(f"{_elsewhere(found)}: {'; '.join(found.lines)}")
     changed = _for_these_devices(changed, reporter.note)
@@ -123,14 +121,15 @@ def evaluate(
         question["steps"] = steps
     if other_code:
         question["changed_code"] = other_code
-    if brought := _brought(directory, changed):
-        question["code"] = brought
+    trained_with = code_in(directory / "config.json")
+    if brought := {name: digest for name, digest in digests(changed).items() if name not in trained_with}:
+        question["code"] = brought  # with the question, not with the run
     if found.draws:
         question["other_draws"] = found.draws
     if loaded is not None:
         assert isinstance(task, TextTask)
         question |= {"shuffle_words": task.data.shuffle_words != "never", "data": loaded.identity}
-    name = hashlib.sha256(json.dumps(question, sort_keys=True).encode()).hexdigest()[:8]
+    name = sha256_of(question)[:8]
     path = folder / f"{name}.json"
     make_directory(folder)
     if decoded:
@@ -189,24 +188,14 @@ def states_of(
             continue
         if steps is None:
             yield None, *load_group_state(config, directory, note)
-        for step in steps or ():
-            if _over_before(directory, step):
+            continue
+        ends = [replica["diverged_at"] for replica in finished(directory)["replicas"]]
+        for step in steps:
+            gone = all(end is not None and end < step for end in ends)
+            if gone and step not in checkpoint_steps(directory):
                 note(f"{directory} has no step {step}: all of its replicas diverged before it")
-                continue
-            yield step, *load_state_at(config, directory, step, note)
-
-
-def _over_before(directory: Path, step: int) -> bool:
-    """True if training ended before this step because all replicas of the group had diverged."""
-    ends = [replica["diverged_at"] for replica in finished(directory)["replicas"]]
-    gone = all(end is not None and end < step for end in ends)
-    return gone and step not in Checkpoints(directory / "checkpoints").steps()
-
-
-def _brought(directory: Path, changed: Run) -> Digests:
-    """The digests of the user's classes that came with the question, not with the run."""
-    trained_with = code_in(directory / "config.json")
-    return {name: digest for name, digest in digests(changed).items() if name not in trained_with}
+            else:
+                yield step, *load_state_at(config, directory, step, note)
 
 
 def _config_of(directory: Path, accept_changed_code: bool) -> tuple[Run, Digests]:
@@ -267,23 +256,13 @@ def changed_config(
 
 def _fit(old: Run, new: Run, params: Any) -> Any:
     """The trained encodings' parameters (leading replica axis) arranged for the new slots."""
-    fitted: dict[str, tuple[Any, ...]] = {}
-    shapes = jax.eval_shape(
-        lambda: init_encodings(
-            np.int32(0),
-            kind=new.task.model_kind,
-            model=new.model,
-            slots=new.slots,
-            vocab_size=new.task.vocab_size,
-            max_len=new.max_len,
-        )
-    )
-    for stack, wanted in shapes.items():
+    shapes = jax.eval_shape(lambda: init_encodings_of(new, 0))
+
+    def fitted(stack: str) -> Iterator[Any]:
         before, after = getattr(old.slots, stack), getattr(new.slots, stack)
-        entries = []
-        for element, shape, partner in zip(elements(after), wanted, partners(before, after), strict=True):
+        for element, shape, partner in zip(elements(after), shapes[stack], partners(before, after), strict=True):
             if not jax.tree.leaves(shape):
-                entries.append(shape)
+                yield shape
                 continue
             if partner is None:
                 raise RefusedError(
@@ -298,6 +277,6 @@ def _fit(old: Run, new: Run, params: Any) -> Any:
                     f"{spec(element)} needs parameters of shape {need} here, the trained ones of "
                     f"{spec(elements(before)[partner])} are {got}: choose lengths and settings that keep the shapes"
                 )
-            entries.append(trained)
-        fitted[stack] = tuple(entries)
-    return fitted
+            yield trained
+
+    return {stack: tuple(fitted(stack)) for stack in shapes}

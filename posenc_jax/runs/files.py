@@ -171,15 +171,12 @@ def _up_to(content: bytes, step: int) -> list[Line]:
     """The lines before the rows after ``step``; what cannot be read at the end belongs to these: it was being written
     when the process died.
     """
-    lines = [_with_step(line) for line in read_lines(content)]
+    lines = read_lines(content)
+    for number, line in enumerate(lines):
+        if line.row is not None and not isinstance(line.row.get("step"), int):
+            lines[number] = Line(line.number, None, "it has no step")
     count = max((n for n, line in enumerate(lines, 1) if line.row is not None and line.row["step"] <= step), default=0)
     return lines[:count]
-
-
-def _with_step(line: Line) -> Line:
-    if line.row is None or isinstance(line.row.get("step"), int):
-        return line
-    return Line(line.number, None, "it has no step")
 
 
 def _whole(path: Path, lines: list[Line]) -> list[Json]:

@@ -19,7 +19,6 @@ from posenc_jax.runs.directory import (
     groups_of,
     is_group,
     replicas_of,
-    results,
     results_by_group,
 )
 from posenc_jax.runs.errors import DamagedFileError, RefusedError
@@ -43,9 +42,10 @@ def missing_replicas(
     """
     claim(directory, config, accept_changed_code=accept_changed_code)
     on_damage = functools.partial(put_result_aside, note=note)
-    done = {replica for result in results(directory, on_damage=on_damage) for replica in replicas_of(result)}
-    for group, result in results_by_group(directory):
+    done: set[Replica] = set()
+    for group, result in results_by_group(directory, on_damage=on_damage):
         refuse_damaged_metrics(group, result)
+        done.update(replicas_of(result))
     return [replica for replica in config.replicas if replica not in done]
 
 

@@ -92,19 +92,16 @@ def load_run(directory: str | os.PathLike[str], seed: int | None = None, *, repo
     config = load_config(directory)
     if not isinstance(config.task, TextTask):
         raise RefusedError(f"{directory} is a run of task {config.task.name!r}, which is not about text: name another")
-    group_directory, index = best_replica(directory, _first_seed(directory, config) if seed is None else seed)
+    if seed is None:
+        alive = surviving_seeds(directory)
+        seed = next((seed for seed in config.seeds if seed in alive), None)
+    if seed is None:
+        raise RefusedError(f"every replica of {directory} diverged: train it with a smaller learning rate")
+    group_directory, index = best_replica(directory, seed)
     tokenizer = read_tokenizer(directory)
     group, state = load_group_state(config, group_directory, reporter.note)
     params = jax.tree.map(lambda leaf: jnp.asarray(leaf[index]), state["params"])
     return Loaded(directory, config, params, tokenizer, *group.replicas[index])
-
-
-def _first_seed(directory: Path, config: Run) -> int:
-    alive = surviving_seeds(directory)
-    seed = next((seed for seed in config.seeds if seed in alive), None)
-    if seed is None:
-        raise RefusedError(f"every replica of {directory} diverged: train it with a smaller learning rate")
-    return seed
 
 
 def translate(
@@ -134,16 +131,12 @@ def translate(
         or too long.
     """
     task = _task(loaded, Translation)
-    reporter = reporter or Reporter()
-    pieces = _pieces(loaded, texts, "text", too_long, reporter)
-    inputs = [[*tokens, EOS] for tokens in _joined(pieces)]
 
-    def records(batch: list[int], length: int) -> Records:
-        source = _ragged([inputs[i] for i in batch], len(batch) * task.width(length))
+    def records(batch: list[list[int]], length: int) -> Records:
+        source = _ragged([[*tokens, EOS] for tokens in batch], len(batch) * task.width(length))
         return Records(source, targets=Ragged.of([[BOS, EOS]] * len(batch)))
 
-    outputs = _outputs(loaded, _joined(pieces), records, decoding, max_new_tokens, random_seed, reporter, "translate")
-    return [_together(own) for own in _parted(outputs, pieces)]
+    return _written("translate", loaded, texts, records, decoding, max_new_tokens, too_long, random_seed, reporter)
 
 
 def summarize(
@@ -161,20 +154,18 @@ def summarize(
     ``too_long = "window"`` is refused: summaries of parts are no summary of the whole.
     """
     task = _task(loaded, Summarization)
-    reporter = reporter or Reporter()
     if too_long == "window":
         raise RefusedError(
             "too_long = 'window': summaries of the parts of a document are no summary of it; take 'truncate', which "
             "keeps its beginning, as training did"
         )
-    pieces = _pieces(loaded, documents, "document", too_long, reporter)
-    inputs = [[BOS, *tokens, SEP, EOS] for tokens in _joined(pieces)]
 
-    def records(batch: list[int], length: int) -> Records:
-        given = np.array([len(inputs[i]) - 1 for i in batch], np.int32)
-        return Records(_ragged([inputs[i] for i in batch], len(batch) * (task.width(length) + 1)), given=given)
+    def records(batch: list[list[int]], length: int) -> Records:
+        rows = [[BOS, *tokens, SEP, EOS] for tokens in batch]
+        given = np.array([len(row) - 1 for row in rows], np.int32)
+        return Records(_ragged(rows, len(batch) * (task.width(length) + 1)), given=given)
 
-    return _outputs(loaded, _joined(pieces), records, decoding, max_new_tokens, random_seed, reporter, "summarize")
+    return _written("summarize", loaded, documents, records, decoding, max_new_tokens, too_long, random_seed, reporter)
 
 
 def classify(
@@ -206,11 +197,9 @@ def classify(
         document_pieces(document, f"document {number}", too_long, **given)
         for number, document in enumerate(documents, 1)
     ]
-    shown: list[Tokens] = _joined(pieces)
-    inputs = [document.tokens for document in shown]
 
-    def records(batch: list[int], length: int) -> Records:
-        found = records_of([shown[i] for i in batch])
+    def records(batch: list[Tokens], length: int) -> Records:
+        found = records_of(batch)
         more = len(batch) * task.width(length) - len(found.inputs.tokens)
 
         def padded(values: Array | None) -> Array | None:
@@ -223,18 +212,9 @@ def classify(
             labels=np.zeros(len(batch), np.int32),
         )
 
-    found = np.zeros((len(inputs), task.num_classes))
-    for length, batch, _ in batches(loaded.config, inputs, reporter, "classify"):
-        probabilities = _probabilities(
-            loaded.params,
-            records(batch, length),
-            _draws(inputs, batch),
-            _seed(random_seed),
-            run=loaded.config,
-            max_length=length,
-        )
-        found[batch] = np.asarray(probabilities, np.float64)
-    means = [np.mean(own, axis=0) for own in _parted(list(found), pieces)]
+    probabilities = functools.partial(_probabilities, run=loaded.config, random_seed=_seed(random_seed))
+    found = _answers(loaded, pieces, records, probabilities, reporter, "classify", 1)
+    means = [np.mean(np.asarray(own, np.float64), axis=0) for own in found]
     return [dict(zip(task.class_names, map(float, mean), strict=True)) for mean in means]
 
 
@@ -252,37 +232,6 @@ def _task(loaded: Loaded, kind: type[Task]) -> Task:
             f"{kind.name!r}: {way_out}"
         )
     return task
-
-
-def _pieces(
-    loaded: Loaded, texts: Sequence[str], kind: str, too_long: TooLong, reporter: Reporter
-) -> list[list[list[int]]]:
-    """The tokens of the pieces of each text."""
-    if isinstance(texts, str):
-        raise ValueError(f"{texts!r} is one {kind}: give a list")
-    given: dict[str, Any] = dict(tokenizer=loaded.tokenizer, limit=loaded.limit, note=reporter.note)
-    return [text_pieces(text, _name(kind, number, text), too_long, **given) for number, text in enumerate(texts, 1)]
-
-
-def _name(kind: str, number: int, text: str) -> str:
-    """The name of a text in messages: its number and its beginning."""
-    return f"{kind} {number} ({text if len(text) <= 24 else f'{text[:21]}...'!r})"
-
-
-def _joined(pieces: list[list[Any]]) -> list[Any]:
-    return [piece for own in pieces for piece in own]
-
-
-def _parted(values: list[Any], pieces: list[list[Any]]) -> Iterator[list[Any]]:
-    """``values``, one for each piece, as a list for each text."""
-    remaining = iter(values)
-    return ([next(remaining) for _ in own] for own in pieces)
-
-
-def _together(outputs: list[Output]) -> Output:
-    """The output of a text from those of its pieces."""
-    text = " ".join(output.text for output in outputs)
-    return Output(text, sum(output.log_prob for output in outputs), all(output.finished for output in outputs))
 
 
 def _ragged(sequences: list[list[int]], size: int) -> Ragged:
@@ -329,60 +278,69 @@ def _lengths(config: Run) -> tuple[int, ...]:
     return (*lengths, longest) if longest > max(lengths, default=0) else lengths
 
 
-def _check_new_tokens(config: Run, asked: int) -> None:
-    """Refuses outputs of no token, or longer than any that the run has a measure of."""
-    most = max(new_tokens(config, length) for length in _lengths(config))
-    if not 1 <= asked <= most:
-        raise RefusedError(
-            f"max_new_tokens = {asked} must be from 1 to {most}, the longest output that this run was trained or "
-            "evaluated with"
-        )
-
-
-def _draws(inputs: list[list[int]], batch: list[int]) -> np.ndarray:
-    """``[B]`` what random draws for each input depend on: its tokens."""
-    return np.array([zlib.crc32(np.array(inputs[i], np.int32).tobytes()) >> 1 for i in batch], np.int32)
-
-
 def _seed(random_seed: int) -> np.int32:
     if not 0 <= random_seed < 2**31:
         raise RefusedError(f"random_seed = {random_seed} must be from 0 to 2147483647")
     return np.int32(random_seed)
 
 
-def _outputs(
+def _answers(
     loaded: Loaded,
-    inputs: list[list[int]],
-    records: Callable[[list[int], int], Records],
-    decoding: Decoding,
-    max_new_tokens: int | None,
-    random_seed: int,
+    pieces: list[list[Any]],
+    records: Callable[[list[Any], int], Records],
+    program: Callable[..., Any],
     reporter: Reporter,
     title: str,
-) -> list[Output]:
-    """The first output for each input."""
-    if max_new_tokens is not None:
-        _check_new_tokens(loaded.config, max_new_tokens)
-    found: dict[int, Output] = {}
-    for length, batch, devices in batches(loaded.config, inputs, reporter, title, len(jax.local_devices())):
-        best = jax.tree.map(
-            lambda x: np.asarray(x)[:, 0],
-            _decode(
-                loaded.params,
-                records(batch, length),
-                _draws(inputs, batch),
-                _seed(random_seed),
-                run=loaded.config,
-                decoding=decoding,
-                max_length=length,
-                max_new_tokens=max_new_tokens,
-                devices=devices,
-            ),
-        )
+    devices: int,
+) -> list[list[Any]]:
+    """What a program gives for each piece of each text, batch by batch."""
+    inputs = [piece for of_text in pieces for piece in of_text]
+    tokens = [piece.tokens if isinstance(piece, Tokens) else piece for piece in inputs]
+    found: dict[int, Any] = {}
+    for length, batch, used in batches(loaded.config, tokens, reporter, title, devices):
+        # What random draws for each input depend on: its tokens.
+        draws = [zlib.crc32(np.array(tokens[i], np.int32).tobytes()) >> 1 for i in batch]
+        given = loaded.params, records([inputs[i] for i in batch], length), np.array(draws, np.int32)
+        rows = jax.tree.map(np.asarray, program(*given, max_length=length, devices=used))
         for row, number in enumerate(batch):
-            tokens = best.tokens[row].tolist()
-            found[number] = Output(loaded.tokenizer.target.decode(tokens), float(best.log_probs[row]), EOS in tokens)
-    return [found[number] for number in range(len(inputs))]
+            found[number] = jax.tree.map(lambda x, row=row: x[row], rows)
+    answers = (found[number] for number in range(len(inputs)))
+    return [[next(answers) for _ in of_text] for of_text in pieces]
+
+
+def _written(
+    command: str,
+    loaded: Loaded,
+    texts: Sequence[str],
+    records: Callable[[list[list[int]], int], Records],
+    decoding: Decoding,
+    max_new_tokens: int | None,
+    too_long: TooLong,
+    random_seed: int,
+    reporter: Reporter | None,
+) -> list[Output]:
+    """The first output for each text, of pieces joined."""
+    kind = "text" if command == "translate" else "document"
+    if isinstance(texts, str):
+        raise ValueError(f"{texts!r} is one {kind}: give a list")
+    reporter = reporter or Reporter()
+    cut: dict[str, Any] = dict(tokenizer=loaded.tokenizer, limit=loaded.limit, note=reporter.note)
+    names = [f"{kind} {n} ({t if len(t) <= 24 else f'{t[:21]}...'!r})" for n, t in enumerate(texts, 1)]
+    pieces = [text_pieces(text, name, too_long, **cut) for name, text in zip(names, texts, strict=True)]
+    most = max(new_tokens(loaded.config, length) for length in _lengths(loaded.config))
+    if max_new_tokens is not None and not 1 <= max_new_tokens <= most:
+        raise RefusedError(
+            f"max_new_tokens = {max_new_tokens} must be from 1 to {most}, the longest output that this run was trained "
+            "or evaluated with"
+        )
+    asked: dict[str, Any] = dict(run=loaded.config, decoding=decoding, max_new_tokens=max_new_tokens)
+    program = functools.partial(_decode, random_seed=_seed(random_seed), **asked)
+    outputs = []
+    for answers in _answers(loaded, pieces, records, program, reporter, command, len(jax.local_devices())):
+        tokens, log_probs = [answer.tokens[0].tolist() for answer in answers], [a.log_probs[0] for a in answers]
+        text = " ".join(map(loaded.tokenizer.target.decode, tokens))
+        outputs.append(Output(text, sum(map(float, log_probs)), all(EOS in own for own in tokens)))
+    return outputs
 
 
 @functools.partial(jax.jit, static_argnames=("run", "decoding", "max_length", "max_new_tokens", "devices"))
@@ -390,8 +348,8 @@ def _decode(
     params: Params,
     records: Records,
     draws: Array,
-    random_seed: Array,
     *,
+    random_seed: Array,
     run: Run,
     decoding: Decoding,
     max_length: int,
@@ -410,9 +368,9 @@ def _decode(
     return found
 
 
-@functools.partial(jax.jit, static_argnames=("run", "max_length"))
+@functools.partial(jax.jit, static_argnames=("run", "max_length", "devices"))
 def _probabilities(
-    params: Params, records: Records, draws: Array, random_seed: Array, *, run: Run, max_length: int
+    params: Params, records: Records, draws: Array, *, random_seed: Array, run: Run, max_length: int, devices: int
 ) -> Array:
     """``[B, C]``."""
     example = _examples(run, records, max_length)

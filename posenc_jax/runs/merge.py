@@ -129,7 +129,7 @@ def _union(before: tuple[Member, ...], more: tuple[Member, ...]) -> tuple[Member
 
 
 def _read(folder: Path) -> Ablation:
-    config = load_stored(folder).config
+    config = load_stored(folder)
     if not isinstance(config, Ablation):
         raise RefusedError(f"{folder} holds a single run, and ablations are merged: name the directory of an ablation")
     return config

@@ -156,7 +156,9 @@ def refuse_other_start(config: Run, directory: Path) -> None:
     start is away or unfinished, or the run was begun before this was kept.
     """
     source, path = start_of(config, directory), directory / START
-    if source is None or not path.exists() or not (source.is_file() or _is_finished(source)):
+    if source is None or not path.exists() or not source.exists():
+        return
+    if source.is_dir() and not all((group / "result.json").exists() for group in groups_that_count(source)):
         return
     now = _digests(source)
     for seed, before in read_json(path).items():
@@ -193,10 +195,6 @@ def _digests(source: Path) -> dict[str, list[str]]:
             if replica["diverged_at"] is None:
                 found.setdefault(str(replica["seed"]), []).append(replica["parameters_sha256"])
     return {seed: sorted(digests) for seed, digests in sorted(found.items())}
-
-
-def _is_finished(source: Path) -> bool:
-    return source.is_dir() and all((group / "result.json").exists() for group in groups_that_count(source))
 
 
 def _words(seed: str) -> str:

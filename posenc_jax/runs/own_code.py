@@ -109,18 +109,13 @@ def _found(directory: Path, wanted: Digests, fits: Callable[[type, str], bool]) 
 def changed_here(directory: Path, wanted: Digests) -> Digests:
     """Classes of a run that differ in this process, or in the files of this folder that the run's were copied from."""
     folder, found = _folder(directory, wanted), {}
+    find = lambda module: file_in(Path.cwd(), module) or located(module)  # noqa: E731
     for name, digest in wanted.items():
         here = [_digest(cls) for cls in _loaded(name)]
         for copy in folder.rglob(name.partition(":")[0]):
             file = Path.cwd() / copy.relative_to(folder)
             if file.is_file():
-                here.append(
-                    _digest_in(
-                        _module_of(copy.relative_to(folder)),
-                        file,
-                        lambda name: file_in(Path.cwd(), name) or located(name),
-                    )
-                )
+                here.append(_digest_in(_module_of(copy.relative_to(folder)), file, find))
         if others := [other for other in here if other != digest]:
             found[name] = others[0]
     return found

@@ -19,7 +19,7 @@ from posenc_jax.data.json_tokenizer import TwoTokenizers, tokenizer_from_bytes
 from posenc_jax.data.text.base import SPLITS, Data, Plan, TextData, TextTask
 from posenc_jax.data.text.loading import TOKENIZER_EXAMPLES, Split, identity_of, load
 from posenc_jax.data.text.on_demand import Feed
-from posenc_jax.data.text.sizing import Batches, Sizes, check_filled, sized
+from posenc_jax.data.text.sizing import Batches, check_filled, sized
 from posenc_jax.data.tokenizer import Tokenizer
 from posenc_jax.files import write_atomically
 from posenc_jax.runs.directory import home_of
@@ -47,15 +47,20 @@ def load_data(config: Run, directory: Path, note: Callable[[str], None]) -> Text
     if not isinstance(config.task, TextTask):
         return None
     record, model = directory / "data.json", directory / "tokenizer.model"
-    tokenizer = read_tokenizer(directory) if record.exists() else _tokenizer_of_the_start(config, directory, note)
+    source = start_of(config, directory)
+    if record.exists():
+        tokenizer: Tokenizer | None = read_tokenizer(directory)
+    elif (tokenizer := None if source is None else start_tokenizer(config, source)) is not None:
+        note(f"init_from {source}: the text is read with its tokenizer")
     if tokenizer is not None:
         _refuse_other_files(config.task, tokenizer)
     data = load_filling(config, note, tokenizer)
-    _refuse_other_pieces(config, directory, data.tokenizer, note)
+    if source is not None and source.is_file():
+        _refuse_other_pieces(config, source, data.tokenizer, note)
     if not record.exists():
         write_atomically(model, data.tokenizer.to_bytes())
         write_json(record, data.identity)
-    elif lines := difference(read_json(record), json.loads(json.dumps(data.identity))):
+    elif lines := difference(read_json(record), _as_json(data.identity)):
         raise RefusedError(
             f"{directory} was begun with other data: choose another directory, or prepare that data again. "
             "Differences:\n  " + "\n  ".join(lines)
@@ -82,12 +87,6 @@ def batches_of(config: Run) -> Batches:
     return Batches(*sizes, config.seeds, config.execution.data)
 
 
-def with_sizes(config: Run, sizes: Sizes) -> Run:
-    """The run with sizes that its corpus fills; ValueError where another of its settings does not go with them."""
-    fields = {name.removeprefix("training."): now for name, (_, now) in sizes.changed.items() if "training." in name}
-    return dataclasses.replace(config, task=sizes.task, training=dataclasses.replace(config.training, **fields))
-
-
 def _with_sizes(config: Run, tokenizer: Tokenizer | None, refused: str) -> str:
     """All that a corpus does not give to a run that was ``refused`` it, and what it does give."""
     task = config.task
@@ -99,8 +98,9 @@ def _with_sizes(config: Run, tokenizer: Tokenizer | None, refused: str) -> str:
         return str(error)
     if not found.changed:
         return refused
+    fields = {name.removeprefix("training."): now for name, (_, now) in found.changed.items() if "training." in name}
     try:
-        with_sizes(config, found)
+        dataclasses.replace(config, task=found.task, training=dataclasses.replace(config.training, **fields))
     except ValueError as error:
         return f"{found}; then also: {error}"
     return str(found)
@@ -115,7 +115,14 @@ def refuse_other_tokenizers(config: Run, directory: Path) -> None:
             _refuse_other_files(config.task, read_tokenizer(directory))
 
 
-_OF_A_CORPUS = ("name", "sha256", "version", "held_out", "packages")
+def _of_corpus(identity: Json) -> Json:
+    """The part of an identity of data that says which corpus it is, at which state."""
+    return _as_json({k: identity[k] for k in ("name", "sha256", "version", "held_out", "packages") if k in identity})
+
+
+def _as_json(value: Json) -> Json:
+    found: Json = json.loads(json.dumps(value))
+    return found
 
 
 def refuse_rebuilt_corpus(directory: Path, now: Json) -> None:
@@ -125,8 +132,8 @@ def refuse_rebuilt_corpus(directory: Path, now: Json) -> None:
     kept = directory / "data.json"
     if not kept.exists():
         return
-    before, own = ({key: of[key] for key in _OF_A_CORPUS if key in of} for of in (read_json(kept), now))
-    if lines := difference(before, json.loads(json.dumps(own))):
+    own = _of_corpus(now)
+    if lines := difference(_of_corpus(read_json(kept)), own):
         raise RefusedError(
             f"{directory} was trained on {own['name']} at another state of it: prepare that state again, or say by "
             f"--data {own['name']} that it is to be measured on this one. Differences:\n  " + "\n  ".join(lines)
@@ -152,7 +159,7 @@ def refuse_other_corpora(cells: Mapping[Run, Path], to_run: Collection[Run] = ()
             where, record = f"{cell.table} {cell.label}, which is still to run,", now[name]
         else:
             continue
-        own = {key: record[key] for key in _OF_A_CORPUS if key in record}
+        own = _of_corpus(record)
         first, before = seen.setdefault((cell.table, name), (where, own))
         if lines := difference(before, own):
             raise RefusedError(
@@ -181,15 +188,6 @@ def _refuse_another_file(data: Data, tokenizer: Tokenizer) -> None:
         )
 
 
-def _tokenizer_of_the_start(config: Run, directory: Path, note: Callable[[str], None]) -> Tokenizer | None:
-    """The tokenizer of the run that this one starts from, or None where there is none."""
-    source = start_of(config, directory)
-    tokenizer = None if source is None else start_tokenizer(config, source)
-    if tokenizer is not None:
-        note(f"init_from {source}: the text is read with its tokenizer")
-    return tokenizer
-
-
 def start_tokenizer(config: Run, source: Path) -> Tokenizer | None:
     """The tokenizer of the run ``source`` that a run starts from, None where there is none; RefusedError where it has
     other pieces than the run asks for.
@@ -209,11 +207,8 @@ def start_tokenizer(config: Run, source: Path) -> Tokenizer | None:
     return tokenizer
 
 
-def _refuse_other_pieces(config: Run, directory: Path, tokenizer: Tokenizer, note: Callable[[str], None]) -> None:
+def _refuse_other_pieces(config: Run, source: Path, tokenizer: Tokenizer, note: Callable[[str], None]) -> None:
     """Refuses a start from a file of weights that were trained with another tokenizer."""
-    source = start_of(config, directory)
-    if source is None or not source.is_file():
-        return
     trained_with = metadata_of(source, read_shapes(source)[1]).get("tokenizer")
     if trained_with is None:
         note(f"init_from {source} does not say which tokenizer it was trained with: its embeddings may be of others")
@@ -244,10 +239,6 @@ def read_tokenizer(directory: Path) -> Tokenizer:
     return tokenizer_from_bytes(content)
 
 
-def _on_all(arrays: Any, mesh: Mesh) -> Any:
-    return jax.tree.map(lambda _: NamedSharding(mesh, PartitionSpec()), arrays)
-
-
 class Supply:
     """The inputs of programs besides their replicas: nothing for generated tasks."""
 
@@ -255,7 +246,7 @@ class Supply:
         self.config = config
         self.data = data
         self._arrays: tuple[Mesh, Any] | None = None
-        self._plans: dict[int, Any] = {}
+        self._plans: dict[int, Plan] = {}
         self._feeds: dict[int, Feed] = {}
 
     def arrays(self, mesh: Mesh) -> Any:
@@ -263,14 +254,9 @@ class Supply:
         if self.data is None:
             return None
         if self._arrays is None or self._arrays[0] != mesh:
-            self._arrays = (mesh, put(self.data.arrays, _on_all(self.data.arrays, mesh)))
+            whole = NamedSharding(mesh, PartitionSpec())
+            self._arrays = (mesh, put(self.data.arrays, jax.tree.map(lambda _: whole, self.data.arrays)))
         return self._arrays[1]
-
-    def _plan(self, seed: int) -> Plan:
-        assert isinstance(self.config.task, TextTask)
-        assert self.data is not None
-        training = self.config.training
-        return self.config.task.plan(self.data.sizes, seed, training.batch_size, training.microbatches)
 
     def feed(self, seeds: Sequence[int], step: int, mesh: Mesh) -> Any:
         """The part of the batches that the host decides, for the call that begins at ``step``: a pytree with a leading
@@ -283,7 +269,8 @@ class Supply:
         sharding = NamedSharding(mesh, PartitionSpec("replica"))
         own = {seeds[i] for i in rows_here(sharding, len(seeds))}  # of several processes each reads for its replicas
         for seed in own - set(self._plans):
-            self._plans[seed] = self._plan(seed)
+            training = self.config.training
+            self._plans[seed] = task.plan(self.data.sizes, seed, training.batch_size, training.microbatches)
         if self.data.on_demand is None:
             parts: dict[int, Any] = {seed: task.feed(self._plans[seed], step, count) for seed in own}
         else:

@@ -97,7 +97,7 @@ class Tracked(Reporter):
     def _scalars(self, cell: str, replica: Json, axis: str, at: int, found: Json) -> None:
         series = f"{cell}/seed {replica['seed']}, rate {replica['learning_rate']:g}"
         known = {"seed", "learning_rate", axis}
-        values = {k: float(v) for k, v in found.items() if k not in known and _is_number(v)}
+        values = {k: float(v) for k, v in found.items() if k not in known and type(v) in (int, float)}
         for name in [*self._open, *self._waiting]:
             self._guarded(name, lambda name=name: self._tracker(name).scalars(series, axis, at, values))
 
@@ -181,7 +181,3 @@ class _Lines:
 
 
 _KINDS: dict[TrackerName, Any] = {"tensorboard": _TensorBoard, "wandb": _WeightsAndBiases, "jsonl": _Lines}
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -22,7 +22,6 @@ from typing import Any
 
 import jax
 import numpy as np
-from flax import nnx
 
 from posenc_jax.checksums import DamagedError, seal, unseal
 from posenc_jax.config import Run, UnknownTypeError, from_json, to_json, type_name
@@ -31,7 +30,7 @@ from posenc_jax.encodings.base import Params
 from posenc_jax.extras import needed
 from posenc_jax.files import write_atomically
 from posenc_jax.model_kind import ModelKind
-from posenc_jax.models import Model, build
+from posenc_jax.models import Model
 from posenc_jax.models.config import STACKS, Slots, Transformer
 from posenc_jax.models.torch_weights import from_torch, listed, to_torch
 from posenc_jax.refusals import or_else
@@ -40,8 +39,8 @@ from posenc_jax.runs.directory import load_config
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import read_json
 from posenc_jax.runs.state import best_replica, load_group_state
-from posenc_jax.training.leaf_names import flat, names
-from posenc_jax.training.step import init_encodings, init_model
+from posenc_jax.training.leaf_names import filled, flat
+from posenc_jax.training.step import init_encodings, init_model, model_with
 from posenc_jax.user_paths import full
 
 Metadata = dict[str, Any]
@@ -173,7 +172,7 @@ def load_weights(
     if problem := _problem(tensors, flat(expected)):
         raise RefusedError(f"{path} {problem}: this is not the model that its metadata describe; export it again")
     _note_non_finite(tensors, path, note)
-    return _filled(expected, tensors), metadata
+    return filled(expected, tensors), metadata
 
 
 def load_model(
@@ -181,22 +180,9 @@ def load_model(
 ) -> Model:
     """The model of a file that `save_weights` wrote, with its parameters; arguments and errors as of `load_weights`."""
     params, metadata = load_weights(path, own=own, note=note)
-    model, key = describe(Path(path), metadata, own), jax.random.key(0)
-    graph, state = nnx.split(
-        nnx.eval_shape(
-            lambda: build(
-                model.kind,
-                model.model,
-                model.slots,
-                vocab_size=model.vocab_size,
-                num_classes=model.num_classes,
-                max_len=model.max_len,
-                key=key,
-                posenc_key=key,
-            )
-        )
-    )
-    return nnx.merge(graph, _filled(state, jax.tree.map(jax.numpy.asarray, flat(params))))
+    params, found = jax.tree.map(jax.numpy.asarray, params), vars(describe(Path(path), metadata, own))
+    model: Model = model_with(params, **found)
+    return model
 
 
 def export_weights(
@@ -292,11 +278,6 @@ def metadata_of(path: Path, entries: Mapping[str, str]) -> Metadata:
             "of a torch model use posenc_jax.runs.weights.read_tensors and posenc_jax.models.torch_weights.from_torch"
         ) from None
     return metadata
-
-
-def _filled(tree: Any, values: Mapping[str, Any]) -> Any:
-    """A tree of the same structure with the values of the same names."""
-    return jax.tree_util.tree_map_with_path(lambda path, _: values[".".join(names(path))], tree)
 
 
 def _expected(model: Described) -> Params:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import jax
@@ -22,3 +23,8 @@ def names(path: tuple[Any, ...]) -> tuple[str, ...]:
 def flat(tree: Any) -> dict[str, Any]:
     """Every array of a tree of parameters (or of an NNX state) by its path, joined by dots."""
     return {".".join(names(path)): leaf for path, leaf in jax.tree_util.tree_leaves_with_path(tree)}
+
+
+def filled(tree: Any, values: Mapping[str, Any]) -> Any:
+    """A tree of the same structure (or an NNX state) with the values of the same names as `flat` gives them."""
+    return jax.tree_util.tree_map_with_path(lambda path, _: values[".".join(names(path))], tree)

@@ -27,7 +27,7 @@ from posenc_jax.model_kind import ModelKind
 from posenc_jax.models import Slots, Streams, Transformer, build, init_posenc, model_dims
 from posenc_jax.training.averaging import averaged, averages
 from posenc_jax.training.batches import Bucket
-from posenc_jax.training.leaf_names import names
+from posenc_jax.training.leaf_names import filled, flat
 from posenc_jax.training.moments import as_tree, optimized
 from posenc_jax.training.optimizer import schedule, trainable, transformation, updated
 from posenc_jax.training.precision import at_precision, in_float32
@@ -65,10 +65,16 @@ def init_encodings(
 def init_params(run: Run, seed: int) -> Params:
     """The parameters of one replica at step 0, ``{..., "posenc": {stack: ...}}``."""
     task = run.task
-    common = dict(kind=task.model_kind, model=run.model, vocab_size=task.vocab_size)
-    params = init_model(np.int32(seed), num_classes=task.num_classes, **common)
-    encodings = init_encodings(np.int32(seed), slots=run.slots, max_len=run.max_len, **common)
-    return {**params, "posenc": encodings}
+    sizes = dict(vocab_size=task.vocab_size, num_classes=task.num_classes)
+    params = init_model(np.int32(seed), kind=task.model_kind, model=run.model, **sizes)
+    return {**params, "posenc": init_encodings_of(run, seed)}
+
+
+def init_encodings_of(run: Run, seed: int) -> Params:
+    """`init_encodings` of a run."""
+    sizes = dict(vocab_size=run.task.vocab_size, max_len=run.max_len)
+    found: Params = init_encodings(np.int32(seed), kind=run.task.model_kind, model=run.model, slots=run.slots, **sizes)
+    return found
 
 
 def init_state(run: Run, params: Params, seed: int, learning_rate: float) -> State:
@@ -88,20 +94,15 @@ def init_state(run: Run, params: Params, seed: int, learning_rate: float) -> Sta
 def model_of(run: Run, params: Params) -> Any:
     """The run's model with these parameters."""
     task = run.task
-    model = nnx.eval_shape(
-        lambda: build(
-            task.model_kind,
-            run.model,
-            run.slots,
-            vocab_size=task.vocab_size,
-            num_classes=task.num_classes,
-            max_len=run.max_len,
-            key=jax.random.key(0),
-            posenc_key=jax.random.key(0),
-        )
-    )
-    graph, state = nnx.split(model)
-    return nnx.merge(graph, _with_values(state, params))
+    sizes = dict(vocab_size=task.vocab_size, num_classes=task.num_classes, max_len=run.max_len)
+    return model_with(params, task.model_kind, run.model, run.slots, **sizes)
+
+
+def model_with(params: Params, kind: ModelKind, model: Transformer, slots: Slots, **sizes: int) -> Any:
+    """A model of `posenc_jax.models.build` with these parameters."""
+    made = lambda key: build(kind, model, slots, key=key, posenc_key=key, **sizes)  # noqa: E731
+    graph, state = nnx.split(nnx.eval_shape(lambda: made(jax.random.key(0))))
+    return nnx.merge(graph, filled(state, flat(params)))
 
 
 @at_precision
@@ -138,12 +139,6 @@ def forward(run: Run, params: Params, example: Example, *, streams: Streams, exa
         common |= dict(segment_ids=example.segment_ids, packed=in_order)
     logits = model(example.inputs, **common)
     return logits if run.model.pooling is None else logits[:, None]
-
-
-def _with_values(state: Any, params: Params) -> Any:
-    """The NNX state with the arrays of ``params``, matched by path."""
-    values = {names(path): leaf for path, leaf in jax.tree_util.tree_leaves_with_path(params)}
-    return jax.tree_util.tree_map_with_path(lambda path, leaf: values[names(path)], state)
 
 
 @at_precision

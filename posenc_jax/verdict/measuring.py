@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-import json
 import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
 from posenc_jax.attention import fused_paths
+from posenc_jax.checksums import sha256_of
 from posenc_jax.config import Run, config_hash
 from posenc_jax.encodings import spec
 from posenc_jax.encodings.slots import Slot
@@ -130,7 +129,7 @@ def _folder(directory: Path, table: Table, cell: Run) -> Path:
 
 
 def _digest(what: Any) -> str:
-    return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:8]
+    return sha256_of(what)[:8]
 
 
 def _measured(table: Table, cell: Run, results: list[Json]) -> Measured:

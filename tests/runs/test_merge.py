@@ -164,7 +164,7 @@ def test_what_is_not_finished_is_left_out_in_words(tmp_path):
         f"{group} is not finished and is left out: {replicas}",
         f"cmc rope|learned has no result of {replicas}",
     ]
-    assert load_stored(tmp_path / "out").config.runs[0].seeds == (0, 1, 2, 3)
+    assert load_stored(tmp_path / "out").runs[0].seeds == (0, 1, 2, 3)
 
 
 def test_groups_of_one_cell_that_were_made_on_different_machines_are_marked(tmp_path):
