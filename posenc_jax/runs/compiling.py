@@ -29,6 +29,9 @@ from posenc_jax.training.replicas import lowered, mesh_of
 from posenc_jax.training.step import evaluate_length, model_of, train_call
 
 _NEW_TOKENS = 4
+# What fused attention calls; exported programs with them are only read.
+_FMHA = ("Softmax", "SoftmaxBackward", "ScaleBiasSoftmax", "ScaleBiasSoftmaxBackward")
+KERNELS = ("tpu_custom_call", "__gpu$xla.gpu.triton", *(f"__cudnn$fmha{name}" for name in _FMHA))
 
 
 @dataclasses.dataclass(frozen=True)

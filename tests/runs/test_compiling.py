@@ -14,7 +14,7 @@ from posenc_jax.data.tasks import Copying, Scan, TokenAt
 from posenc_jax.data.text import Translation
 from posenc_jax.encodings import elements, parse
 from posenc_jax.encodings.base import PositionalEncoding
-from posenc_jax.runs.compiling import compiled, functions, lowered_for, traced_for, training_memory
+from posenc_jax.runs.compiling import KERNELS, compiled, functions, lowered_for, traced_for, training_memory
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.state import abstract_state
 from posenc_jax.runs.targets import target, target_here
@@ -41,11 +41,6 @@ PLATFORMS = ("cuda", "tpu")
 def row(text: str) -> Run:
     """At a length from which on attention is fused where it can be."""
     return Run(task=Copying(kind="cmc", max_length=64, num_symbols=12), model=MODEL, posenc=parse(text), **SMALL)
-
-
-# What fused attention calls; exported programs with them are read here, not kept.
-_FMHA = ("Softmax", "SoftmaxBackward", "ScaleBiasSoftmax", "ScaleBiasSoftmaxBackward")
-KERNELS = ("tpu_custom_call", "__gpu$xla.gpu.triton", *(f"__cudnn$fmha{name}" for name in _FMHA))
 
 
 def exported(run: Run, platform: str) -> str:
