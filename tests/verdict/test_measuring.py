@@ -62,7 +62,7 @@ def asked(monkeypatch):
         return [{"replicas": replicas, "num_parameters": 7, "num_posenc_parameters": 2}]
 
     monkeypatch.setattr(measuring, "run", run)
-    monkeypatch.setattr(measuring, "otherwise", lambda *_, **__: ({}, 0.0))
+    monkeypatch.setattr(measuring, "other_scores", lambda *_, **__: ({}, 0.0))
     return found
 
 
