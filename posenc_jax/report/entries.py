@@ -10,11 +10,6 @@ from posenc_jax.statistics import Interval
 _FRACTION = Kind("")
 
 
-def metric_name(task: TaskSummary) -> str:
-    """The metric in words."""
-    return task.kind.title
-
-
 def heading(title: str) -> str:
     """A name at the beginning of a line; chrF stays chrF."""
     return title.capitalize() if title == title.lower() else title
@@ -102,4 +97,4 @@ def comparable(task: TaskSummary, published: PublishedResult) -> bool:
 
 def _same_metric(task: TaskSummary, published: PublishedResult) -> bool:
     named = published.metric.replace("_", " ").strip().lower()
-    return named in ("", task.metric.replace("_", " "), metric_name(task).lower())
+    return named in ("", task.metric.replace("_", " "), task.kind.title.lower())

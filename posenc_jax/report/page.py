@@ -19,7 +19,7 @@ from posenc_jax.drawing.quantities import NONE
 from posenc_jax.drawing.style import Style, styles
 from posenc_jax.drawing.text_table import TextTable
 from posenc_jax.report import provenance, tables
-from posenc_jax.report.entries import heading, metric_name, seeds_text
+from posenc_jax.report.entries import heading, seeds_text
 from posenc_jax.report.many_tasks import across_tasks, matrix
 from posenc_jax.report.plots import plots_of, swept
 from posenc_jax.results.summary import Summary, TaskSummary
@@ -92,7 +92,7 @@ def _header(summary: Summary) -> str:
 
 def _task_section(task: TaskSummary, style: dict[str, Style], plots: dict[str, Plot]) -> str:
     anchor = task.slug
-    name = heading(metric_name(task))
+    name = heading(task.kind.title)
     about = [name]
     if task.train_lengths:
         about.append("trained on lengths {} to {}".format(*task.train_lengths))
@@ -141,8 +141,7 @@ def _speed_section(summary: Summary, style: dict[str, Style]) -> str:
 
 
 def _provenance_section(summary: Summary) -> str:
-    said = provenance.statement(summary.provenance)
-    lines, table = [said] if said else provenance.alarms(summary.provenance), provenance.code_table(summary.provenance)
+    lines, table = provenance.statement(summary.provenance), provenance.code_table(summary.provenance)
     if not lines:
         return ""
     text = "".join(f"<p>{escaped(line)}</p>" for line in lines)

@@ -13,16 +13,16 @@ from posenc_jax.results.summary import Summary
 from posenc_jax.results.timing import PHASES, PhaseTiming
 
 
-def statement(provenance: Provenance) -> str:
-    """The one line where all is alike: the code, and that results are bit-exact; "" where nothing is known."""
-    if alarms(provenance) or not (provenance.codes or provenance.known):
-        return ""
+def statement(provenance: Provenance) -> list[str]:
+    """The `alarms`, or where all is alike one line: the code, and that results are bit-exact. None if nothing is known."""
+    if (found := alarms(provenance)) or not (provenance.codes or provenance.known):
+        return found
     (words,) = provenance.codes or ("code that is not known",)
     own = "".join(f"; {name} {digest[:12]}" for name, digests in provenance.own.items() for digest in digests)
     exact = "; all results are bit-exact: computed in one environment by one code"
     if not provenance.placed:
         exact = "; none was resumed in another environment or by other code. In which each cell ran is not recorded"
-    return f"Computed by {words}{own}{exact if provenance.known else ''}."
+    return [f"Computed by {words}{own}{exact if provenance.known else ''}."]
 
 
 def alarms(provenance: Provenance) -> list[str]:

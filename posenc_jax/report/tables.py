@@ -15,7 +15,6 @@ from posenc_jax.report.entries import (
     difference_text,
     heading,
     interval_text,
-    metric_name,
     number,
     p_text,
     parameters_text,
@@ -24,7 +23,7 @@ from posenc_jax.report.entries import (
     seeds_text,
 )
 from posenc_jax.report.many_tasks import across_tasks, matrix
-from posenc_jax.report.provenance import alarms, code_table, statement
+from posenc_jax.report.provenance import code_table, statement
 from posenc_jax.results.averages import alike, best_and_tied, hint
 from posenc_jax.results.every_score import worth_a_column
 from posenc_jax.results.summary import Summary, TaskSummary
@@ -113,7 +112,7 @@ def length_table(task: TaskSummary) -> TextTable:
         mark = {"within": "*", "beyond": "", "mixed": " (mixed)"}[task.ranges[length]]
         entries = (NONE if point is None else interval_text(point.interval, task.kind) for point in here)
         lines.append((f"{task.length_name(length)}{mark}", *entries))
-    title = f"{task.task_label}: {metric_name(task)} at each length"
+    title = f"{task.task_label}: {task.kind.title} at each length"
     columns = (task.length_unit or "length", *(cell.label for cell in task.cells))
     notes = ["* in the training range."]
     if "mixed" in task.ranges.values():
@@ -152,7 +151,7 @@ def seed_table(task: TaskSummary) -> TextTable:
             else:
                 line.append(number(cell.scores.get(seed), task.kind))
         lines.append(tuple(line))
-    title = f"{task.task_label}: {metric_name(task)} of every seed, mean over {task.score_name}"
+    title = f"{task.task_label}: {task.kind.title} of every seed, mean over {task.score_name}"
     return TextTable(title, ("encoding", *(f"seed {seed}" for seed in seeds)), "l" + "r" * len(seeds), tuple(lines))
 
 
@@ -190,8 +189,7 @@ def terminal(summary: Summary, width: int = 100) -> str:
     ]
     codes = code_table(summary.provenance)
     parts += [text(codes, width)] if codes.entries else []
-    said = statement(summary.provenance)
-    notes = [f"Not used: {line}" for line in summary.skipped] + ([said] if said else alarms(summary.provenance))
+    notes = [*(f"Not used: {line}" for line in summary.skipped), *statement(summary.provenance)]
     return "\n".join([*parts, *filled(notes, width)]).rstrip() + "\n"
 
 
@@ -204,8 +202,8 @@ def markdown(summary: Summary) -> str:
     for task in summary.tasks:
         parts += map(markdown_table, task_tables(task))
     parts += [markdown_table(table) for table in (matrix(summary), across_tasks(summary)) if table.entries]
-    said, codes = statement(summary.provenance), code_table(summary.provenance)
-    if lines := [said] if said else alarms(summary.provenance):
+    codes = code_table(summary.provenance)
+    if lines := statement(summary.provenance):
         parts.append("## What the results stand on\n\n" + "\n".join(f"- {escaped(line)}" for line in lines))
     parts += [markdown_table(codes)] if codes.entries else []
     if summary.skipped:
@@ -244,7 +242,7 @@ def _title(task: TaskSummary) -> str:
     if task.unseen_lengths:
         unseen = f"unseen lengths {task.length_words(task.unseen_lengths)}{unit}"
     trained = "trained on {}..{}".format(*task.train_lengths) if task.train_lengths else "training range unknown"
-    return f"{task.task_label}: {metric_name(task)}, {unseen}, {trained}"
+    return f"{task.task_label}: {task.kind.title}, {unseen}, {trained}"
 
 
 def _reading(task: TaskSummary) -> str:
@@ -258,9 +256,9 @@ def _reading(task: TaskSummary) -> str:
         over = "those of training" if task.mixed_lengths else "all lengths"
         reading += f" No evaluated length lies beyond the training range: the score is over {over}."
     if task.kind.unit:
-        reading += f" {heading(metric_name(task))} runs from {task.kind.unit}."
+        reading += f" {heading(task.kind.title)} runs from {task.kind.unit}."
     if task.kind.better == "lower":
-        reading += f" {heading(metric_name(task))}: lower is better."
+        reading += f" {heading(task.kind.title)}: lower is better."
     if task.baseline:
         differences = "Ratios to the baseline" if task.kind.logarithmic else "Differences"
         apart = _apart(task)
