@@ -14,7 +14,7 @@ from posenc_jax.results.timing import PHASES, PhaseTiming
 
 
 def statement(provenance: Provenance) -> list[str]:
-    """The `alarms`, or where all is alike one line: the code, and that results are bit-exact. None if nothing is known."""
+    """Its `alarms`, or where there are none the code, and that results are bit-exact; empty if nothing is known."""
     if (found := alarms(provenance)) or not (provenance.codes or provenance.known):
         return found
     (words,) = provenance.codes or ("code that is not known",)
