@@ -171,7 +171,7 @@ class Scan(Task):
 
     @property
     def train_lengths(self) -> tuple[int, ...]:
-        return tuple(np.flatnonzero(self.commands("train").counts).tolist())
+        return tuple(np.flatnonzero(self.part("train").counts).tolist())
 
     def check_length(self, length: int) -> None:
         lengths = np.unique(table().num_actions).tolist()
@@ -191,24 +191,24 @@ class Scan(Task):
     @property
     def drawn_lengths(self) -> np.ndarray:
         """The lengths of all training commands, which are drawn uniformly."""
-        counts = self.commands("train").counts
+        counts = self.part("train").counts
         return np.repeat(np.arange(len(counts), dtype=np.int32), counts)
 
     def example(self, key: Array, length: Array, max_length: int, split: Split = "test") -> Example:
         """One of the commands of this length, drawn uniformly; weights 0 if there is none."""
-        part = self.commands(split)
+        part = self.part(split)
         count = jnp.asarray(part.counts)[length]
         return self._numbered(part, integers(key, (), jnp.maximum(count, 1)), length, max_length)
 
     def num_test_examples(self, length: int) -> int:
         """Test commands with ``length`` actions."""
-        return int(self.commands("test").counts[length]) if 0 <= length <= MAX_ACTIONS else 0
+        return int(self.part("test").counts[length]) if 0 <= length <= MAX_ACTIONS else 0
 
     def test_example(self, key: Array, index: Array, length: Array, max_length: int) -> Example:
         """Test command ``index`` of this length in the order of hashes; no key is needed."""
-        return self._numbered(self.commands("test"), index, length, max_length)
+        return self._numbered(self.part("test"), index, length, max_length)
 
-    def commands(self, side: Split) -> Part:
+    def part(self, side: Split) -> Part:
         """The commands of one side of the split."""
         return _part(self.split, self.cutoff if self.split == "length_cutoff" else 0, side)
 

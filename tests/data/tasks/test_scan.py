@@ -65,7 +65,7 @@ def test_lengths():
 
 
 def members(task, side):
-    return task.commands(side).order
+    return task.part(side).order
 
 
 @pytest.mark.parametrize("task", SPLITS, ids=lambda task: f"{task.split}-{task.cutoff}")
