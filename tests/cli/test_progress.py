@@ -1,6 +1,7 @@
 """Progress: rate and time left count work and not compiling; lines in a pipe, a live display on a terminal."""
 
 import pytest
+from rich.console import Console
 
 from posenc_jax.cli import progress
 from posenc_jax.cli.progress import Pace, TerminalReporter
@@ -60,13 +61,12 @@ def test_a_piece_without_work_says_nothing(capsys, clock):
 
 
 def test_the_live_lines(clock):
-    rich = pytest.importorskip("rich.console")
     reporter = TerminalReporter()
     reporter.cell("rsc nope", 0, 3)
     clock.now += 60
     reporter.cell("rsc rope", 1, 3)
     reporter.phase("rsc rope seed 0: train", 300)
-    console = rich.Console(width=100, record=True, force_terminal=True)
+    console = Console(width=100, record=True, force_terminal=True)
 
     def lines():
         console.print(reporter.__rich__())

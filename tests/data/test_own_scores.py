@@ -67,7 +67,6 @@ def test_every_column_of_results_is_a_taken_name():
 @pytest.mark.parametrize("language", ["ja", "ko"])
 def test_languages_whose_words_need_a_package_of_their_own_have_no_bleu(language):
     """Which would be missed after the training only."""
-    pytest.importorskip("sacrebleu")
     task = Translation(data=Data(name="own/x"), target=language)
     assert set(task.text_scores(["a b"], [{"en": "x", language: "a b"}])) == {"chrf"} == set(task.signatures)
     assert "bleu" in Translation(data=Data(name="own/x"), target="zh").text_scores(["a b"], [{"en": "x", "zh": "a b"}])

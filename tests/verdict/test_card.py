@@ -109,7 +109,6 @@ def test_few_seeds_are_called_a_hint(card):
 
 
 def test_pictures_are_the_same_when_made_again(card):
-    pytest.importorskip("matplotlib")
     first = render(card)
     assert first["png"].startswith(b"\x89PNG")
     assert first["pdf"].startswith(b"%PDF")

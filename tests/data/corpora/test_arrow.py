@@ -2,11 +2,9 @@
 
 import json
 
-import pytest
-
-pytest.importorskip("pyarrow")
 import pyarrow
 import pyarrow.parquet
+import pytest
 
 from posenc_jax.data.corpora import arrow
 from posenc_jax.data.corpora.corpus import DataError

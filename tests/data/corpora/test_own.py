@@ -184,7 +184,6 @@ def test_malformed_lines_are_named(tmp_path):
 
 
 def test_a_field_is_a_text_and_a_name_may_be_a_whole_number(tmp_path):
-    pytest.importorskip("pyarrow")
     import pyarrow
     import pyarrow.parquet
 
@@ -552,7 +551,6 @@ def test_names_that_lead_elsewhere_are_no_corpora(here):
 
 
 def test_a_parquet_file_and_a_saved_data_set(here, capsys):
-    pytest.importorskip("pyarrow")
     import pyarrow
     import pyarrow.parquet
 
