@@ -272,6 +272,7 @@ def test_padding_is_that_of_the_plan_of_a_run():
     import text_runs
 
     from posenc_jax.runs.supply import Supply
+    from posenc_jax.training.replicas import make_mesh
 
     config = text_runs.CONFIGS["classification"]
     sizes = np.random.default_rng(0).integers(1, 30, 500)
@@ -281,8 +282,9 @@ def test_padding_is_that_of_the_plan_of_a_run():
         for parts in (1, 3):
             training = dataclasses.replace(config.training, batch_size=6, microbatches=parts)
             run = dataclasses.replace(config, task=dataclasses.replace(task, batching=way), training=training)
-            plan = Supply(run, types.SimpleNamespace(sizes=sizes))._plan(0)
-            found[way, parts] = plan.padding_fraction(1)
+            supply = Supply(run, types.SimpleNamespace(sizes=sizes, on_demand=None))
+            supply.feed((0,), 0, make_mesh(run.execution, 1))
+            found[way, parts] = supply._plans[0].padding_fraction(1)
             assert padding.empty(task, way, training, 1, sizes) == found[way, parts]
     assert found["fitted", 1] != found["fitted", 3]
 
