@@ -61,6 +61,9 @@ def test_every_value_class_of_the_package_is_registered_once():
         "RoPEScaling",
         "FrequencyDesign",
         "StructureMask",
+        "Rotary",
+        "TwoProducts",
+        "PairTask",
     }
     classes = {
         cls
