@@ -296,8 +296,8 @@ class Task(Value):
 
     def _made(self, keys: Array, lengths: Array, max_length: int) -> Example:
         """Training examples of these lengths, or all of the one."""
-        make = functools.partial(self.example, max_length=max_length, split="train")
-        return jax.vmap(make)(keys, jnp.broadcast_to(lengths, keys.shape))
+        make = jax.vmap(lambda key, length: self.example(key, length, max_length, "train"))
+        return make(keys, jnp.broadcast_to(lengths, keys.shape))
 
     def validation_batch(self, data: Any, key: Array, index: Array, batch_size: int) -> Example:
         """Batch number ``index`` of examples like those of training, by which learning rates are chosen."""
