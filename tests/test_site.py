@@ -231,7 +231,8 @@ def test_links_of_docstrings_lead_to_where_a_name_is_defined():
     assert source.resolved("Geometry.of_length", paths) == "posenc_jax.encodings.geometry.Geometry.of_length"
     assert source.resolved("nothing", paths) is None
     rope = source.modules()["posenc_jax.encodings.rope"]
-    assert source.resolved("check", rope, "RoPE") == "posenc_jax.encodings.rope.RoPE.check"
+    assert source.resolved("frequencies_for", rope, "RoPE") == "posenc_jax.encodings.rope.RoPE.frequencies_for"
+    assert source.resolved("check", rope, "RoPE") is None, "said of the base alone"
 
 
 def test_types_are_in_full():
