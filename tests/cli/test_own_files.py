@@ -503,7 +503,7 @@ def test_own_metrics_have_a_table_in_the_terminal(mine):
         (["--task", "copying|scan"], "a run has one task, and here are 2"),
         (["--task", "copyin"], r"--task: unknown task 'copyin': did you mean 'copying'\?"),
         (["--task", "my_own.py:Mine"], "--task: my_own.py:Mine is no task: .* base class Task"),
-        (["--task", "my_own.py:Pairs(max_length=0)"], "--task: Pairs: max_length = 0"),
+        (["--task", "my_own.py:Pairs(max_length=0)"], "--task: Pairs.max_length = 0"),
         (["--task", "./my_own.py"], "the class of the task is missing: name it, as in ./my_own.py:Pairs$"),
         (
             ["--metrics", "my_own.py"],
