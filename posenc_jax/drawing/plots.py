@@ -5,11 +5,12 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from posenc_jax.drawing.style import Style
+
+if TYPE_CHECKING:  # commands import this to say what a figure lacks, and their help needs no NumPy
+    import numpy as np
 
 
 @dataclasses.dataclass(frozen=True)
