@@ -104,7 +104,8 @@ class Layer:
             rest = np.full((rows, CALL - tokens, *array.shape[2:]), value, array.dtype)
             return np.concatenate([array, rest], axis=1)
 
-        places = np.broadcast_to(np.arange(first_place, first_place + tokens), (rows, tokens))
+        order = np.arange(first_place, first_place + tokens, dtype=np.int32)
+        places = np.broadcast_to(order, (rows, tokens))
         x = fill(x, 3)
         length = np.broadcast_to(by_token(length), (rows, tokens))
         queries = self.sequence(x, fill(positions), fill(segment_ids), fill(length))

@@ -58,8 +58,7 @@ def check_call(
                 f"{len(encodings)} encodings need as many terms, got {len(terms)}: None where one has none"
             )
         _check_arrays(encodings, terms, "terms", (("q", q.shape[0]), ("k", k.shape[2])), "integers or floats")
-    if known[0].head_axis is not None:
-        _check_heads_of_all(encodings, params, terms, known[0], k.shape[1])
+    _check_heads_of_all(encodings, params, terms, known[0], k.shape[1])
     return per_element
 
 
@@ -89,7 +88,9 @@ def _check_heads_of_all(
     geometry: Geometry,
     key_heads: int,
 ) -> None:
-    """Refuses parameters and terms that are not of all heads; a device takes its part of them."""
+    """Refuses parameters and terms that are not of all heads, one of which would be broadcast to all; where devices
+    share the heads each takes its part.
+    """
     for index, (element, p) in enumerate(zip(encodings, params, strict=True)):
         found = [(f"parameters['{name}']", p[name], axis) for name, axis in element.head_axes if name in p]
         if element.terms_by_head and terms is not None:
@@ -99,10 +100,12 @@ def _check_heads_of_all(
         whole = key_heads * geometry.head_shards if element.by_key_head else geometry.num_heads
         for name, x, axis in found:
             if x.shape[axis] != whole and not (element.by_key_head and x.shape[axis] == 1):
+                way = "pass what init_slot gives for Dims of this model"
+                if geometry.head_axis is not None:
+                    way = "give every device those of all heads (P() in in_specs), and attend takes its part"
                 raise ValueError(
                     f"{type(element).__name__}'s {name} have {x.shape[axis]} heads (axis {axis} of the shape "
-                    f"{list(x.shape)}), and there are {whole}: give every device those of all heads (P() in "
-                    "in_specs), and attend takes its part"
+                    f"{list(x.shape)}), and there are {whole}: {way}"
                 )
 
 
@@ -140,6 +143,23 @@ def _check_slot(
     if not encodings and isinstance(geometry, tuple):
         raise ValueError("without encodings pass one Geometry, which holds the mask")
     return per_element
+
+
+def check_shared_bias(bias: Any, encodings: tuple[PositionalEncoding, ...], sizes: tuple[int, ...]) -> None:
+    """Refuses (ValueError) what `position_bias` cannot have returned for these encodings and ``sizes`` of `PAIRS`."""
+    if not any("bias" in element.acts_on for element in encodings):
+        raise ValueError(
+            "shared_bias is the sum of the encodings' `bias`, and none of them has one: leave it out, or write a bias "
+            "of your own as an encoding"
+        )
+    shape, what = getattr(bias, "shape", None), f"[{', '.join(PAIRS)}] = {list(sizes)}"
+    if shape is None or len(shape) != len(sizes) or any(n not in (1, own) for n, own in zip(shape, sizes)):
+        got = type(bias).__name__ if shape is None else f"an array of shape {list(shape)}"
+        raise ValueError(
+            f"shared_bias is {got}, and here it is {what}, or 1 along axes where all is the same: pass what "
+            "position_bias(encodings, params, geometry) gives for this call"
+        )
+    check_kind("shared_bias", bias, "biases", "integers or floats")
 
 
 def _check_vectors(q: Array, k: Array, v: Array, geometry: Geometry) -> None:

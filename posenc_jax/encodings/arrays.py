@@ -42,14 +42,21 @@ def check_sizes(**sizes: Any) -> None:
         check_size(name, value)
 
 
-def check_size(name: str, value: Any, least: int = 1) -> None:
+def check_choices(**choices: Any) -> None:
+    """Refuses (ValueError) what is neither True nor False: the text "no" would count as True."""
+    for name, value in choices.items():
+        if not isinstance(value, bool | np.bool_):
+            raise ValueError(f"{name} = {value!r} must be True or False")
+
+
+def check_size(name: str, value: Any, least: int = 1, because: str = "") -> None:
     """Refuses (ValueError) what is no whole number, or one below ``least``; a bool is none."""
     try:
         whole = None if isinstance(value, bool | np.bool_) else operator.index(value)
     except TypeError:  # a float, a text; a number that only the program knows
         whole = None
     if whole is None or whole < least:
-        raise ValueError(f"{name} = {value!r} must be a whole number from {least} on")
+        raise ValueError(f"{name} = {value!r} must be a whole number from {least} on{because}")
 
 
 def is_narrow(x: Any) -> bool:

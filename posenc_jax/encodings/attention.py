@@ -10,7 +10,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from posenc_jax.encodings.arguments import PAIRS, check_call, check_return
+from posenc_jax.encodings.arguments import PAIRS, check_call, check_return, check_shared_bias
 from posenc_jax.encodings.base import Array, Geometry, Params, PositionalEncoding, Terms, at_least_float32
 from posenc_jax.encodings.slots import check_axes, only
 
@@ -82,7 +82,7 @@ def attend(
       ``[B, H, Q, D]`` in the dtype of ``v``, and the weights if asked for.
 
     Raises:
-      ValueError: as `prepare`.
+      ValueError: as `prepare`, and if ``shared_bias`` is not of this call.
     """
     call = prepare(q, k, v, encodings, params, geometry, terms)
     return dense(call, return_weights=return_weights, shared_bias=shared_bias)
@@ -133,6 +133,8 @@ def dense(
     q, k, v, q_encoded, k_encoded, encodings, params, terms, per_element, geometry = call
     mask = geometry.mask
     of_pairs = dict(zip(PAIRS, (*q.shape[:3], k.shape[2]), strict=True))
+    if shared_bias is not None:
+        check_shared_bias(shared_bias, encodings, tuple(of_pairs.values()))
     bias = _sum_of_biases(encodings, params, per_element, q.shape[0]) if shared_bias is None else shared_bias
     if call.groups > 1:
         k, k_encoded, v = (jnp.repeat(x, call.groups, axis=1) for x in (k, k_encoded, v))

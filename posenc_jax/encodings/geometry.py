@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.arrays import check_size, check_tokens, is_narrow
+from posenc_jax.encodings.arrays import check_choices, check_size, check_tokens, is_narrow
 from posenc_jax.encodings.structure import Array, Coordinates, StructureMask, seen_by_structure
 
 # Fields of a `Sequence` that say something of its tokens; those that have all rows come last.
@@ -157,9 +157,10 @@ class Geometry:
     q_types, k_types = _of_both("token_types")
 
     def __post_init__(self) -> None:
-        if self.window is not None and self.window < 1:
-            raise ValueError(f"window = {self.window} must be at least 1, a query's own place, or None for no window")
+        if self.window is not None:
+            check_size("window", self.window, because=": 1 is a query's own place, None no window")
         check_size("num_heads", self.num_heads)
+        check_choices(causal=self.causal)
 
     @classmethod
     def between(cls, queries: Sequence, keys: Sequence, **call: Any) -> Geometry:

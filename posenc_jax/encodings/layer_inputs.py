@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import jax
 
+from posenc_jax.encodings.arrays import check_choices, check_size
 from posenc_jax.encodings.base import Array, Geometry, Key, Params, PositionalEncoding, Sequence, Terms
 from posenc_jax.encodings.slots import Slot, SlotParams, elements, for_layer, geometries, layer_params, token_terms
 
@@ -59,6 +60,8 @@ def layer_inputs(
     """
     if x.ndim != 3:
         raise ValueError(f"x has the shape {list(x.shape)}, and q is projected from one [batch, sequence, d_model]")
+    check_choices(embedded=embedded, train=train)
+    check_size("layer", layer, 0)
     sequence = Sequence.of_length(x.shape[1]) if sequence is None else sequence
     for element in elements(slot):
         if "embed" in element.acts_on and not embedded:

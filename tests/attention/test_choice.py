@@ -166,7 +166,9 @@ def test_facts_of_a_geometry():
         assert not facts(changed)["ordered"]
     per_row = last.at(np.zeros((2, 3), np.int32), last.k_positions)
     assert not facts(per_row)["contiguous"]
-    with pytest.raises(ValueError, match=r"window = 0 must be at least 1, a query's own place, or None"):
+    with pytest.raises(
+        ValueError, match=r"window = 0 must be a whole number from 1 on: 1 is a query's own place, None"
+    ):
         dataclasses.replace(last, window=0)
 
 

@@ -294,3 +294,37 @@ def test_what_a_hook_returns_is_real_and_of_the_sizes_of_the_call(hook):
         call("float32", (shape[0], 3, *shape[2:]))
     with pytest.raises(WrongReturnError, match=rf"Returning.{hook} returns an array of shape \[4, 6, "):
         call("float32", shape[1:])
+
+
+BY_HEAD = (
+    *("t5", "fire", "kerple", "tupe", "deberta", "transformer_xl", "xlnet", "music_transformer", "grape_a"),
+    *("dynamic_bias", "pope"),
+)
+
+
+@pytest.mark.parametrize("spec", BY_HEAD)
+def test_parameters_of_one_head_are_not_broadcast_to_all(spec):
+    (element,) = parse(spec)
+    one = element.init(jax.random.key(0), dataclasses.replace(DIMS, num_heads=1, num_kv_heads=1))
+    names = [name for name, _ in element.head_axes if name in one]
+    assert names
+    terms = None if "token_terms" not in element.acts_on else ({},)
+    with pytest.raises(
+        ValueError, match=f"parameters\\['{names[0]}'\\] have 1 heads .* and there are 2: pass what init"
+    ):
+        attend(Q, K, V, (element,), (one,), G, terms)
+
+
+@pytest.mark.parametrize(
+    ("spec", "bias", "message"),
+    [
+        ("alibi", jnp.ones((1, 2, 6, 6), complex), "shared_bias is of complex64"),
+        ("alibi", jnp.ones((2, 6, 6)), r"shared_bias is an array of shape \[2, 6, 6\], and here it is"),
+        ("alibi", jnp.ones((1, 3, 6, 6)), r"shared_bias is an array of shape \[1, 3, 6, 6\], and here it is"),
+        ("alibi", [0.0], "shared_bias is list, and here it is"),
+        ("rope", jnp.ones((1, 2, 6, 6)), "none of them has one: leave it out"),
+    ],
+)
+def test_a_shared_bias_is_that_of_the_call(spec, bias, message):
+    with pytest.raises(ValueError, match=message):
+        attend(Q, K, V, parse(spec), ({},), G, shared_bias=bias)

@@ -115,7 +115,7 @@ def test_what_would_be_of_other_heads_is_refused(arguments, words):
 def test_parameters_of_another_number_of_heads():
     """One head became four, in values and in the shape."""
     params = KERPLE().init(jax.random.key(0), DIMS)
-    with pytest.raises(ValueError, match="returns 4 heads where there are 1: make its parameters for"):
+    with pytest.raises(ValueError, match=r"have 4 heads .* and there are 1: pass what init_slot gives"):
         attend(Q[:, :1], K[:, :1], V[:, :1], (KERPLE(),), (params,), Geometry.of_length(6, num_heads=1))
 
 
