@@ -67,7 +67,7 @@ def write_atomically(path: Path, content: str | bytes) -> None:
 @contextlib.contextmanager
 def replaced(path: Path) -> Iterator[BinaryIO]:
     """A new file to write, under a name that nobody can foresee, which is renamed to ``path`` if all went well."""
-    unfinished = path.with_name(f"{path.name}.{os.getpid()}-{secrets.token_hex(4)}{_UNFINISHED}")
+    unfinished = path.parent / f"{path.name}.{os.getpid()}-{secrets.token_hex(4)}{_UNFINISHED}"  # "." has no name
     try:
         with open(unfinished, "xb") as file:
             yield file

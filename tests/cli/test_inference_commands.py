@@ -125,7 +125,7 @@ T, S, C = "translation", "summarization", "classification"
         ("translate", T, ["sun", " "], "text 2 (' ') is empty"),
         ("translate", T, ["sun\udce9"], "sun\\udce9 has bytes that are no text in UTF-8"),
         ("translate", T, ["sun", "--seed", "7"], "has no finished replica of seed 7"),
-        ("translate", T, ["sun", "--beam", "0"], "Beam.size = 0 keeps nothing"),
+        ("translate", T, ["sun", "--beam", "0"], "Beam.size = 0 must be at least 1"),
         ("translate", T, ["sun", "--beam", "2", "--sample"], "--beam and --sample are two ways"),
         ("translate", T, ["sun", "--alpha", "1"], "--alpha is a setting of --beam: give both"),
         (
