@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from fault_battery.scene import IDENTICAL, OUTCOMES, SILENT, TRACEBACK, Ended, Scene, command, each, finish
+from fault_battery.scene import IDENTICAL, OUTCOMES, REFUSED, SILENT, TRACEBACK, Ended, Scene, command, each, finish
 
 Counts = dict[str, int]
 
@@ -213,12 +213,13 @@ def flip(chance: random.Random, files: list[Path]) -> None:
 
 
 def _reported(scene: Scene, place: Path) -> str:
-    """The outcome of ``posenc report``: its tables are those of the undisturbed directory, or a refusal."""
+    """The outcome of ``posenc report``: the undisturbed tables, or the damage is named."""
     ended = command(["report", str(place)])
     if ended.code or "Traceback" in ended.said:
         return scene.verdict(place, ended)
     same = (place / "tables.md").read_text() == (scene.whole / "tables.md").read_text()
-    return IDENTICAL if same else SILENT
+    named = "Not used" in ended.said and "is damaged" in " ".join(ended.said.split())
+    return IDENTICAL if same else REFUSED if named else SILENT
 
 
 def _worst(*found: str) -> str:
