@@ -225,7 +225,7 @@ def with_variables(group: tuple[Tried, ...]) -> dict[str, Any] | str:
         [sys.executable, __file__, "--train"], env=given, capture_output=True, text=True, timeout=SECONDS, check=False
     )
     if done.returncode:
-        return f"ends with {done.returncode}: {(done.stderr.strip().splitlines() or [''])[-1][:90]}"
+        return f"ends with {done.returncode}: {_short((done.stderr.strip().splitlines() or [''])[-1])}"
     return json.loads(done.stdout)
 
 
@@ -274,7 +274,12 @@ def _together(asked: list[Tried]) -> list[tuple[Tried, ...]]:
 
 
 def _line(error: BaseException) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:90]}"
+    return f"{type(error).__name__}: {_short(str(error))}"
+
+
+def _short(said: str) -> str:
+    """The beginning of what an error says, in which files of this checkout have no folder."""
+    return " ".join(said.replace(f"{ROOT}/", "").split())[:90]
 
 
 def clean() -> dict[str, str]:

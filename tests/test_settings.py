@@ -39,9 +39,17 @@ def test_the_table_of_the_page_is_that_of_what_was_found():
     assert page == settings.on_page(page, FOUND["settings"])
 
 
+def test_errors_name_no_folder_of_the_machine():
+    with pytest.raises(FileNotFoundError) as caught:
+        (settings.ROOT / "nowhere" / "at_all").read_text()
+    assert settings._line(caught.value).endswith("'nowhere/at_all'")
+    assert [own["error"] for own in FOUND["settings"].values() if " /" in own.get("error", "")] == []
+
+
 def test_every_setting_was_tried():
     names = {key.partition("=")[0] for key in FOUND["settings"]}
     assert {one.key for one in settings.variables()} <= set(FOUND["settings"])
+    assert settings.UNTRIED not in {own["effect"] for own in FOUND["settings"].values()}
     import jax
 
     if FOUND["jax"] == jax.__version__:
