@@ -10,7 +10,7 @@ from posenc_jax.encodings.base import Array
 from posenc_jax.models.blocks import Stack
 from posenc_jax.models.cache import Cache, next_tokens
 from posenc_jax.models.config import Slots, Transformer
-from posenc_jax.models.layer_encodings import NextFacts, TokenFacts, sequence_of
+from posenc_jax.models.layer_encodings import NextFacts, TokenFacts, refuse_unread, sequence_of
 from posenc_jax.models.model import Model
 from posenc_jax.models.randomness import Streams
 
@@ -44,6 +44,7 @@ class DecoderOnly(Model):
         Raises:
           ValueError: naming both sizes or the dtype, as `Sequence.check`; for a known token outside the vocabulary.
         """
+        refuse_unread(facts, "token_types", "packed")
         sequence = sequence_of(tokens, **facts)
         call: dict[str, Any] = {"streams": streams, "train": train}
         contiguous = facts.get("positions") is None

@@ -15,7 +15,7 @@ from posenc_jax.models.attention import KeysValues
 from posenc_jax.models.blocks import Captured, Stack
 from posenc_jax.models.cache import Cache, next_tokens
 from posenc_jax.models.config import Slots, Transformer
-from posenc_jax.models.layer_encodings import NextFacts, TokenFacts, sequence_of
+from posenc_jax.models.layer_encodings import NextFacts, TokenFacts, refuse_unread, sequence_of
 from posenc_jax.models.model import Model
 from posenc_jax.models.randomness import Streams
 
@@ -104,6 +104,7 @@ class EncoderDecoder(Model):
         **facts: Unpack[TokenFacts],
     ) -> Memory:
         """The source ``tokens [B, S]`` encoded, for `extend`."""
+        refuse_unread(facts)
         source, contiguous = sequence_of(tokens, **facts), facts.get("positions") is None
         return self._encode(source, contiguous=contiguous, streams=streams, train=False, capture=False)[0]
 
@@ -120,6 +121,7 @@ class EncoderDecoder(Model):
 
         Equals the full pass under the conditions of `DecoderOnly.extend`; ``length`` is the decoder's.
         """
+        refuse_unread(facts)
         _check_rows("tokens", tokens, "the memory", memory.keys_values[0].keys)
         queries, keys, cache = next_tokens(cache, tokens, num_layers=self.config.depth("decoder"), **facts)
         call: dict[str, Any] = {"streams": streams, "train": False}

@@ -9,7 +9,7 @@ from flax import nnx
 from posenc_jax.encodings.base import Array
 from posenc_jax.models.blocks import Stack
 from posenc_jax.models.config import Slots, Transformer
-from posenc_jax.models.layer_encodings import TokenFacts, sequence_of
+from posenc_jax.models.layer_encodings import TokenFacts, refuse_unread, sequence_of
 from posenc_jax.models.model import Model
 from posenc_jax.models.pooling import AttentionPooling, mean_of_real
 from posenc_jax.models.randomness import Streams
@@ -42,6 +42,7 @@ class EncoderOnly(Model):
         is `AttentionPooling`; a row is then one example, not several packed. With "attention" ``capture`` also returns
         "pooling_weights" ``[B, H, P, S]`` beside the activations of the stack.
         """
+        refuse_unread(facts, "token_types", "outline", "right_padded")
         sequence = sequence_of(tokens, **facts)
         mask = self.config.mask
         if mask is not None and mask.needs_outline and sequence.outline is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any, TypedDict, Unpack
 
 import jax.numpy as jnp
@@ -45,6 +46,17 @@ class TokenFacts(NextFacts, total=False):
     outline: Array | None
     right_padded: bool
     packed: bool
+
+
+ALWAYS = frozenset({"positions", "segment_ids", "length", "example_ids"})
+"""The facts that every call of a model reads."""
+
+
+def refuse_unread(facts: Mapping[str, Any], *also: str) -> None:
+    """Refuses (TypeError) facts that a call does not read: only those of `ALWAYS`, and ``also`` these."""
+    read = ALWAYS.union(also)
+    if unread := [name for name in facts if name not in read]:
+        raise TypeError(f"{unread[0]} is no argument of this call, which reads {', '.join(sorted(read))}: leave it out")
 
 
 def sequence_of(tokens: Array, **facts: Unpack[TokenFacts]) -> Sequence:

@@ -161,3 +161,19 @@ def test_types_outside_their_table_are_nan():
     found = jitted(model.__call__)(TOKENS, token_types=types)
     assert np.isnan(found[0, -1]).all()
     assert np.isfinite(found[1]).all()
+
+
+@pytest.mark.parametrize(
+    ("kind", "method", "name"),
+    [
+        ("decoder_only", "__call__", "outline"),
+        ("decoder_only", "__call__", "right_padded"),
+        ("decoder_only", "__call__", "places"),
+        ("encoder_only", "__call__", "packed"),
+        ("encoder_only", "__call__", "context"),
+        ("encoder_decoder", "encode", "token_types"),
+    ],
+)
+def test_what_a_call_does_not_read_is_no_argument(kind, method, name):
+    with pytest.raises(TypeError, match=f"{name} is no argument of this call, which reads example_ids, length"):
+        getattr(small(kind), method)(TOKENS, **{name: None})
