@@ -89,7 +89,9 @@ class WrongReturnError(ValueError):
 
 @functools.cache
 def field_types(cls: type) -> dict[str, Any]:
-    """The types that the fields of a dataclass are annotated with; ValueError where they name what is not there."""
+    """The types that the fields of a dataclass are annotated with; ValueError where they name what is not there, or
+    a field is called like a fact of the class.
+    """
     try:
         hints = typing.get_type_hints(cls)
     except Exception as error:  # whatever evaluating an annotation raises
@@ -97,7 +99,13 @@ def field_types(cls: type) -> dict[str, Any]:
         raise ValueError(
             f"the annotations of {cls.__name__} cannot be read ({what}): import or define what they name"
         ) from None
-    return {field.name: hints[field.name] for field in dataclasses.fields(cls)}
+    names = [field.name for field in dataclasses.fields(cls)]
+    if issubclass(cls, Value) and (taken := {"limits", "part_of_run"}.intersection(names)):
+        raise ValueError(
+            f"{cls.__name__}.{min(taken)} is a fact of the class, and no field: give the field another name, or write "
+            "it without an annotation"
+        )
+    return {name: hints[name] for name in names}
 
 
 def _hashes(value: Any) -> bool:

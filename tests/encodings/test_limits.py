@@ -115,3 +115,10 @@ def test_what_is_beyond_is_refused_in_one_line(cls, examples):
         if limit.most is not None:
             with pytest.raises(ValueError, match=rf"^{name}\.{field} = [\d.]+ must be at most {limit.most}$"):
                 dataclasses.replace(example, **{field: limit.most + 1})
+
+
+@pytest.mark.parametrize("name", ["limits", "part_of_run"])
+def test_a_field_called_like_a_fact_of_the_class_is_refused(name):
+    taken = dataclasses.make_dataclass("Mine", [(name, int, 3)], bases=(Value,), frozen=True)
+    with pytest.raises(ValueError, match=rf"Mine\.{name} is a fact of the class, and no field: give the field another"):
+        taken()
