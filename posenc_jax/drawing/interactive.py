@@ -175,7 +175,8 @@ def _lines(plot: Lines) -> Drawn:
         layout["shapes"].append(_level(value))
         at = _note(name, 1, plot.y.coordinate(value), "paper", "left", "middle", "y")
         layout["annotations"].append(at | {"xshift": 4})
-        layout["margin"]["r"] = max(layout["margin"]["r"], 14 + 7 * max(map(len, name.split("\n"))))
+        beside = 46 + 7 * max(map(len, name.split("\n")))  # the name, then the buttons of the figure
+        layout["margin"]["r"] = max(layout["margin"]["r"], beside)
     traces: list[dict[str, Any]] = []
     named: set[str] = set()
     several = len({line.name for line in plot.lines}) > 1
