@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import tokenizers
 
 from posenc_jax.config import Ablation, Evaluation, Run, Training, from_json, to_json
 from posenc_jax.data.corpora.corpus import DataError
@@ -78,7 +79,6 @@ def config(**changes):
 
 
 def test_ids_are_moved_past_ours_and_nothing_is_added_or_cut():
-    pytest.importorskip("tokenizers")
     found = JsonTokenizer(file_of())
     assert found.vocab_size == 11
     assert found.encode(LINES[0]) == [7, 8, 9, 7, 10]
@@ -95,7 +95,6 @@ def test_ids_are_moved_past_ours_and_nothing_is_added_or_cut():
 
 @pytest.mark.parametrize("data", [b"{}", b'{"version": "1.0"}', b"\xff{", b"{" * 999])
 def test_what_is_no_tokenizer(data):
-    pytest.importorskip("tokenizers")
     with pytest.raises(DataError, match=r"bytes are no tokenizer.json \(.*name the file that tokenizers.Tok"):
         JsonTokenizer(data)
 
@@ -107,7 +106,6 @@ def test_without_the_package_one_line_says_so(monkeypatch):
 
 
 def test_a_run_keeps_it_and_refuses_another(here):
-    pytest.importorskip("tokenizers")
     asked = config()
     assert from_json(json.loads(json.dumps(to_json(asked)))) == asked
     assert asked.task.vocab_size == 11
@@ -128,7 +126,6 @@ def test_a_run_keeps_it_and_refuses_another(here):
 
 
 def test_a_complete_run_refuses_another_too(here):
-    pytest.importorskip("tokenizers")
     notes, training = [], Training(steps=1, batch_size=1, validate_every=0, checkpoint_every=0)
     asked = dataclasses.replace(config(), training=training)
     grid = Ablation(name="grid", runs=(dataclasses.replace(asked, table="t", label="a"),))
@@ -162,7 +159,6 @@ def test_a_complete_run_refuses_another_too(here):
     ],
 )
 def test_what_does_not_fit(here, changes, message):
-    pytest.importorskip("tokenizers")
     (here / "broken.json").write_text("{}")
     with pytest.raises(DataError, match=message):
         load(config(**changes).task)
@@ -172,7 +168,6 @@ def test_what_does_not_fit(here, changes, message):
 
 
 def test_a_link_as_caches_hold_them_is_read(here):
-    pytest.importorskip("tokenizers")
     (here / "deep").mkdir()
     (here / "deep" / "linked.json").symlink_to(Path("..") / "tokenizer.json")
     assert load(config(tokenizer="deep/linked.json").task).tokenizer.vocab_size == 11
@@ -185,8 +180,6 @@ def test_other_words_are_refused_at_once():
 
 
 def test_a_text_that_the_tokenizer_has_no_token_for_is_one_line():
-    tokenizers = pytest.importorskip("tokenizers")
-
     made = tokenizers.Tokenizer(tokenizers.models.WordLevel({"known": 0}, unk_token="[UNK]"))
     made.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
     tokenizer = JsonTokenizer(made.to_str().encode())

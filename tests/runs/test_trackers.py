@@ -150,7 +150,6 @@ def events(file) -> list:
 
 
 def test_event_files_of_tensorboard_hold_the_metrics(tmp_path):
-    pytest.importorskip("tensorboardX", reason="the extra tracking is not installed")
     place = tmp_path / "run"
     tracked_run(place, "tensorboard")
     folders = sorted((place / "tracking/tensorboard").iterdir())
@@ -169,7 +168,6 @@ def test_event_files_of_tensorboard_hold_the_metrics(tmp_path):
 
 @pytest.mark.slow
 def test_weights_and_biases_offline(tmp_path, monkeypatch):
-    pytest.importorskip("wandb", reason="the extra tracking is not installed")
     monkeypatch.setenv("WANDB_MODE", "offline")
     monkeypatch.setenv("WANDB_SILENT", "true")
     place = tmp_path / "run"
