@@ -11,10 +11,9 @@ import pytest
 from posenc_jax import extras
 from posenc_jax.cli import main
 from posenc_jax.data import checks
-from posenc_jax.data.json_tokenizer import JsonTokenizer
 from posenc_jax.data.metrics import bleu, chrf
 from posenc_jax.data.text import Data, LanguageModel, Translation
-from posenc_jax.data.tokenizer import SentencePieceTokenizer, train_sentencepiece
+from posenc_jax.data.tokenizer import JsonTokenizer, SentencePieceTokenizer, train_sentencepiece
 from posenc_jax.runs.weights import read_shapes
 
 ROOT = Path(__file__).parent.parent

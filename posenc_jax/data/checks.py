@@ -12,13 +12,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax import extras
-from posenc_jax.data.json_tokenizer import JSON
 from posenc_jax.data.metric import Metric, with_metrics
 from posenc_jax.data.tasks.base import Task
 from posenc_jax.data.text.base import TextTask
 from posenc_jax.data.text.loading import check_source, tokenizer_of_file
 from posenc_jax.data.text.on_demand import READING
-from posenc_jax.data.tokenizer import PIECES
+from posenc_jax.data.tokenizer import JSON, PIECES
 from posenc_jax.encodings.base import Array
 from posenc_jax.encodings.value import WrongReturnError
 

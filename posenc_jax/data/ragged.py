@@ -62,6 +62,10 @@ class Ragged:
             raise IndexError(f"sequence {index} of {len(self)}")
         return self.tokens[self.starts[index] : self.starts[index + 1]]
 
+    def padded(self, count: int, size: int) -> Ragged:
+        """The sequences, then empty ones up to ``count``, in ``size`` tokens (on the host)."""
+        return Ragged(padded(self.tokens, size), np.pad(self.starts, (0, count - len(self)), mode="edge"))
+
     def take(self, ids: Array) -> Ragged:
         """Sequences ``ids [k]`` in that order, also repeated (on the host). IndexError beyond ``n``."""
         ids = np.asarray(ids, np.int64)
@@ -76,3 +80,8 @@ class Ragged:
         # Each token's index in the source: its index in the result, moved by how far its sequence moved.
         indices = np.arange(total) + np.repeat(starts[ids] - (ends - lengths), lengths)
         return Ragged(np.asarray(self.tokens)[indices], np.concatenate([[0], ends]).astype(np.int32))
+
+
+def padded(values: Array, size: int) -> np.ndarray:
+    """``[size, ...]``: ``values [n, ...]``, then zeros."""
+    return np.pad(values, [(0, size - len(values))] + [(0, 0)] * (values.ndim - 1))

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.data.example import Example
-from posenc_jax.data.ragged import Ragged
+from posenc_jax.data.ragged import Ragged, padded
 from posenc_jax.encodings.base import Array
 
 
@@ -42,6 +42,36 @@ class Records:
         """``[n]`` or, with targets, ``[n, 2]``: tokens that each example takes in a row."""
         inputs = np.asarray(self.inputs.lengths) - (self.given is not None)
         return inputs if self.targets is None else np.stack([inputs, self.targets.lengths - 1], axis=1)
+
+    def take(self, ids: np.ndarray) -> Records:
+        """Examples ``ids [k]`` in that order (on the host)."""
+
+        def beside(values: Array | None) -> Array | None:
+            return None if values is None else dataclasses.replace(self.inputs, tokens=values).take(ids).tokens
+
+        return Records(
+            inputs=self.inputs.take(ids),
+            targets=None if self.targets is None else self.targets.take(ids),
+            given=None if self.given is None else self.given[ids],
+            types=beside(self.types),
+            labels=None if self.labels is None else self.labels[ids],
+            outline=beside(self.outline),
+        )
+
+    def padded(self, count: int, tokens: int) -> Records:
+        """The examples in arrays of the shapes of ``count`` that take ``tokens`` tokens in rows (on the host).
+
+        Of a side whose next tokens are targets each example has one more token than it takes in a row.
+        """
+        ahead = tokens + count
+        return Records(
+            inputs=self.inputs.padded(count, tokens if self.given is None else ahead),
+            targets=None if self.targets is None else self.targets.padded(count, ahead),
+            given=None if self.given is None else padded(self.given, count),
+            types=None if self.types is None else padded(self.types, tokens),
+            labels=None if self.labels is None else padded(self.labels, count),
+            outline=None if self.outline is None else padded(self.outline, tokens),
+        )
 
 
 def compose_rows(records: Records, ids: Array, width: int, decoder_width: int = 0) -> Example:

@@ -1,13 +1,15 @@
-"""Texts to token ids and back without loss: bytes, or subwords of SentencePiece with byte fallback."""
+"""Texts to token ids and back: bytes, subwords of SentencePiece with byte fallback, or a ``tokenizer.json``."""
 
 from __future__ import annotations
 
 import abc
+import copy
 import hashlib
 import io
 import re
 from collections.abc import Iterable
 
+from posenc_jax.data.errors import DataError
 from posenc_jax.extras import needed
 
 PAD, BOS, EOS, UNK, SEP = range(5)
@@ -17,7 +19,9 @@ NUM_SPECIAL = len(SPECIAL_TOKENS)
 LEAST_PIECES = 300
 """The smallest vocabulary of pieces that a run may ask for: 261 ids come before the first of them."""
 PIECES = "a vocabulary of pieces (data.tokenizer = 'bpe')"
+JSON = "a tokenizer.json (data.tokenizer)"
 _BYTES = b"byte tokenizer 1"  # what ByteTokenizer is stored as; no SentencePiece model begins so
+_TWO = b"two tokenizers 1\n"  # likewise two
 _SPACE = "\u2581"  # SentencePiece writes it for a space, and so loses the character itself
 
 
@@ -39,6 +43,10 @@ class Tokenizer(abc.ABC):
     Ids 0 to 4 are `PAD`, `BOS`, `EOS`, `UNK` and `SEP`; no text encodes to one of them (nor the text "<s>"): callers
     add them.
     """
+
+    sides: tuple[Tokenizer, ...] = ()
+    """Of pairs with two vocabularies the tokenizers of the sources, which this one is too, and of the targets."""
+    _stored: bytes
 
     @property
     @abc.abstractmethod
@@ -72,14 +80,17 @@ class Tokenizer(abc.ABC):
     def _text(self, ids: list[int]) -> str:
         """The text of valid ids without special ones."""
 
-    @abc.abstractmethod
     def to_bytes(self) -> bytes:
-        """All of the tokenizer; `tokenizer_from_bytes` reads it."""
+        """All of the tokenizer, or of both sides after the length of the first; `tokenizer_from_bytes` reads it."""
+        if not self.sides:
+            return self._stored
+        source, target = (side.to_bytes() for side in self.sides)
+        return _TWO + len(source).to_bytes(8, "big") + source + target
 
     @property
     def target(self) -> Tokenizer:
         """The tokenizer of the targets of pairs: itself, unless they have a vocabulary of their own."""
-        return self
+        return self.sides[-1] if self.sides else self
 
     @property
     def sha256(self) -> str:
@@ -89,6 +100,8 @@ class Tokenizer(abc.ABC):
 
 class ByteTokenizer(Tokenizer):
     """UTF-8 bytes: ``id = 5 + byte``. Needs no training."""
+
+    _stored = _BYTES
 
     @property
     def vocab_size(self) -> int:
@@ -101,10 +114,6 @@ class ByteTokenizer(Tokenizer):
 
     def _text(self, ids: list[int]) -> str:
         return bytes(token - NUM_SPECIAL for token in ids).decode(errors="replace")
-
-    def to_bytes(self) -> bytes:
-        """A constant."""
-        return _BYTES
 
 
 class SentencePieceTokenizer(Tokenizer):
@@ -122,7 +131,7 @@ class SentencePieceTokenizer(Tokenizer):
         with needed("text", PIECES):
             import sentencepiece
 
-        self._model = model
+        self._stored = model
         if not model:  # which the library takes, and complains about later
             raise ValueError("0 bytes are not a SentencePiece model")
         try:
@@ -174,10 +183,6 @@ class SentencePieceTokenizer(Tokenizer):
 
     def _text(self, ids: list[int]) -> str:
         return self._pieces.decode(ids) if ids else ""
-
-    def to_bytes(self) -> bytes:
-        """The model file."""
-        return self._model
 
 
 def train_sentencepiece(lines: Iterable[str], vocab_size: int) -> SentencePieceTokenizer:
@@ -237,3 +242,69 @@ def train_sentencepiece(lines: Iterable[str], vocab_size: int) -> SentencePieceT
             ) from error
         raise
     return SentencePieceTokenizer(model.getvalue())
+
+
+class JsonTokenizer(Tokenizer):
+    """A ``tokenizer.json`` as the package tokenizers reads it: its id ``i`` is ``5 + i`` here, after our special ids.
+
+    If the tokenizer changes case or spaces, or leaves out unknown characters, ``decode(encode(text))`` is another text.
+    It adds no special tokens, cuts nothing and pads nothing.
+
+    DataError: bytes that are no such file. MissingExtraError: there is no package tokenizers.
+    """
+
+    def __init__(self, data: bytes):
+        with needed("text", JSON):
+            import tokenizers
+        self._stored = data
+        try:
+            self._tokenizer = tokenizers.Tokenizer.from_str(data.decode())
+        except Exception as error:  # the library has no class of its own
+            raise DataError(
+                f"{len(data):,} bytes are no tokenizer.json ({error}): name the file that "
+                "tokenizers.Tokenizer.save wrote"
+            ) from None
+        self._tokenizer.no_truncation()
+        self._tokenizer.no_padding()
+        self._size = max(self._tokenizer.get_vocab(with_added_tokens=True).values(), default=-1) + 1
+
+    @property
+    def vocab_size(self) -> int:
+        """Our special ids and those of the file."""
+        return NUM_SPECIAL + self._size
+
+    def encode(self, text: str) -> list[int]:
+        """Ids of the file, moved."""
+        return self.encode_all([text])[0]
+
+    def encode_all(self, texts: Iterable[str]) -> list[list[int]]:
+        """`encode` of each text, in one call of the library."""
+        try:
+            found = self._tokenizer.encode_batch(list(texts), add_special_tokens=False)
+        except Exception as error:  # the library has no class of its own
+            raise DataError(
+                f"a text cannot be read with this tokenizer.json ({error}): give it a token for what it does not know, "
+                "or train it on these texts"
+            ) from None
+        return [[NUM_SPECIAL + token for token in encoding.ids] for encoding in found]
+
+    def _text(self, ids: list[int]) -> str:
+        return self._tokenizer.decode([token - NUM_SPECIAL for token in ids])
+
+
+def of_two_sides(source: Tokenizer, target: Tokenizer) -> Tokenizer:
+    """The tokenizer of the sources of pairs, with another one for their targets (`Tokenizer.target`)."""
+    both = copy.copy(source)
+    both.sides = (source, target)
+    return both
+
+
+def tokenizer_from_bytes(data: bytes) -> Tokenizer:
+    """The tokenizer whose `Tokenizer.to_bytes` these are. ValueError or DataError: other bytes."""
+    if data.startswith(_TWO):
+        begin = len(_TWO) + 8
+        end = begin + int.from_bytes(data[len(_TWO) : begin], "big")
+        return of_two_sides(tokenizer_from_bytes(data[begin:end]), tokenizer_from_bytes(data[end:]))
+    if data == _BYTES:
+        return ByteTokenizer()
+    return JsonTokenizer(data) if data.lstrip()[:1] == b"{" else SentencePieceTokenizer(data)

@@ -15,12 +15,11 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from posenc_jax.config import Run, difference
 from posenc_jax.data.corpora.corpus import DataError, UnfitError
-from posenc_jax.data.json_tokenizer import TwoTokenizers, tokenizer_from_bytes
 from posenc_jax.data.text.base import SPLITS, Data, Plan, TextData, TextTask
 from posenc_jax.data.text.loading import TOKENIZER_EXAMPLES, Split, identity_of, load
 from posenc_jax.data.text.on_demand import Feed
 from posenc_jax.data.text.sizing import Batches, check_filled, sized
-from posenc_jax.data.tokenizer import Tokenizer
+from posenc_jax.data.tokenizer import Tokenizer, tokenizer_from_bytes
 from posenc_jax.files import write_atomically
 from posenc_jax.runs.directory import home_of
 from posenc_jax.runs.errors import RefusedError
@@ -170,8 +169,7 @@ def refuse_other_corpora(cells: Mapping[Run, Path], to_run: Collection[Run] = ()
 
 
 def _refuse_other_files(task: TextTask, tokenizer: Tokenizer) -> None:
-    source = tokenizer.source if isinstance(tokenizer, TwoTokenizers) else tokenizer
-    for data, of_side in ((task.data, source), (task.target_data, tokenizer.target)):
+    for data, of_side in zip((task.data, task.target_data), tokenizer.sides or (tokenizer, tokenizer), strict=True):
         if data is not None:
             _refuse_another_file(data, of_side)
 
@@ -196,8 +194,7 @@ def start_tokenizer(config: Run, source: Path) -> Tokenizer | None:
     if not isinstance(task, TextTask) or not (home_of(source) / "data.json").is_file():
         return None
     tokenizer = read_tokenizer(source)
-    sides = [tokenizer] if tokenizer.target is tokenizer else [tokenizer, tokenizer.target]
-    found = " and ".join(str(side.vocab_size) for side in sides)
+    found = " and ".join(str(side.vocab_size) for side in tokenizer.sides or (tokenizer,))
     wanted = " and ".join(str(data.num_tokens) for data in (task.data, task.target_data) if data is not None)
     if found != wanted:
         raise RefusedError(

@@ -16,6 +16,8 @@ from posenc_jax.data.corpora.corpus import DataError
 from posenc_jax.data.corpora.derived import derived, path_of
 from posenc_jax.data.corpora.source import load_split
 from posenc_jax.data.plan import Plain
+from posenc_jax.data.ragged import Ragged
+from posenc_jax.data.records import Records
 from posenc_jax.data.text import Classification, Data, LanguageModel, Translation, loading, on_demand
 from posenc_jax.data.text.loading import check_source, load
 from posenc_jax.data.text.on_demand import Feed
@@ -143,12 +145,10 @@ def test_an_error_of_the_corpus_reaches_the_trainer_and_threads_end():
     plan = Plain(200, 4, 0)
 
     class Broken:
-        fields = ("inputs",)
-
-        def __getitems__(self, indices):
+        def records(self, indices):
             if {*indices} & {*plan.batches(9, 3).ravel().tolist()}:
                 raise OSError("the disk is gone")
-            return [([5, 6],)] * len(indices)
+            return Records(Ragged.of([[5, 6]] * len(indices)))
 
     def threads_end(threads):
         assert threads
@@ -202,13 +202,13 @@ def test_text_that_changed_under_its_name_is_refused(tmp_path):
     with small_corpus(task.data.name, changed, tmp_path / "other"):
         stream = dataclasses.replace(stream, split=load(task, quiet).on_demand.split)
         with pytest.raises(DataError, match=r"'help/en-de' have other lengths .* remove .*other/derived to have it"):
-            stream[3]
+            stream.records(np.array([3]))
     with small_corpus("python_docs", TEXT, tmp_path / "text"):
         windows = load(read_on_demand(WINDOWS), quiet).on_demand
         starts = windows.starts.copy()
         starts[1:] += 1
         with pytest.raises(DataError, match="'python_docs' have other lengths than"):
-            dataclasses.replace(windows, starts=starts)[0]
+            dataclasses.replace(windows, starts=starts).records(np.array([0]))
 
 
 def test_what_is_used_of_a_large_corpus(tmp_path, monkeypatch):
@@ -307,7 +307,4 @@ def test_a_data_set_of_the_hub_is_read_on_demand(hub):
     assert whole.identity["train"]["examples"] == 120
     assert "held_out" not in whole.identity
     assert whole.identity["version"]
-    for i in range(120):
-        source_tokens, target_tokens = parts.on_demand[i]
-        np.testing.assert_array_equal(source_tokens, whole.arrays["train"].inputs.row(i))
-        np.testing.assert_array_equal(target_tokens, whole.arrays["train"].targets.row(i))
+    jax.tree.map(np.testing.assert_array_equal, parts.on_demand.records(np.arange(120)), whole.arrays["train"])

@@ -8,7 +8,6 @@ import sys
 import numpy as np
 import pytest
 
-from posenc_jax.data.json_tokenizer import tokenizer_from_bytes
 from posenc_jax.data.tokenizer import (
     BOS,
     EOS,
@@ -18,6 +17,7 @@ from posenc_jax.data.tokenizer import (
     UNK,
     ByteTokenizer,
     SentencePieceTokenizer,
+    tokenizer_from_bytes,
     train_sentencepiece,
 )
 

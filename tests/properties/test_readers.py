@@ -21,9 +21,8 @@ from posenc_jax.data.corpora.corpus import DataError
 from posenc_jax.data.corpora.indexes import stanzas
 from posenc_jax.data.corpora.libreoffice import read_page
 from posenc_jax.data.corpora.python_docs import documents
-from posenc_jax.data.json_tokenizer import tokenizer_from_bytes
 from posenc_jax.data.tasks import Copying
-from posenc_jax.data.tokenizer import ByteTokenizer, train_sentencepiece
+from posenc_jax.data.tokenizer import ByteTokenizer, tokenizer_from_bytes, train_sentencepiece
 from posenc_jax.encodings import ENCODINGS, SCALINGS, parse, spec
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import Log, read_json, sealed_line

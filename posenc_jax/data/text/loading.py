@@ -16,10 +16,16 @@ from posenc_jax.data.corpora.derived import derived
 from posenc_jax.data.corpora.source import CHUNK, HELD_OUT, Source, load_split
 from posenc_jax.data.corpora.store import is_own, manifest
 from posenc_jax.data.errors import DataError, UnfitError
-from posenc_jax.data.json_tokenizer import JsonTokenizer, TwoTokenizers
 from posenc_jax.data.text.base import SPLITS, Data, Encoded, Row, TextData, TextTask, named_as_target
 from posenc_jax.data.text.on_demand import OnDemand
-from posenc_jax.data.tokenizer import ByteTokenizer, Tokenizer, VocabularyError, train_sentencepiece
+from posenc_jax.data.tokenizer import (
+    ByteTokenizer,
+    JsonTokenizer,
+    Tokenizer,
+    VocabularyError,
+    of_two_sides,
+    train_sentencepiece,
+)
 
 TOKENIZER_EXAMPLES = 200_000
 """When training examples are read in turn, the tokenizer is trained on the first so many."""
@@ -184,7 +190,7 @@ def make_tokenizer(task: TextTask, train: Iterable[Row]) -> Tokenizer:
             kind = UnfitError if isinstance(error, VocabularyError) else DataError
             said = str(error) if isinstance(error, DataError) else f"data.vocab_size = {data.vocab_size}: {error}"
             raise kind(named_as_target(said) if made else said) from None
-    return TwoTokenizers(*made) if len(made) == 2 else made[0]
+    return of_two_sides(*made) if len(made) == 2 else made[0]
 
 
 def vocabularies(task: TextTask, train: Iterable[Row]) -> list[tuple[Data, Iterable[str]]]:
@@ -225,18 +231,6 @@ def tokenizer_of_file(data: Data) -> Tokenizer:
 def _sorted(part: Encoded) -> Encoded:
     """The examples by length, equal ones as they were."""
     order = np.argsort(part.measure, kind="stable")
-    records = part.records
-    along = {}  # what lies beside the tokens
-    for name in ("types", "outline"):
-        values = getattr(records, name)
-        if values is not None:
-            along[name] = dataclasses.replace(records.inputs, tokens=values).take(order).tokens
-    taken = dataclasses.replace(
-        records,
-        inputs=records.inputs.take(order),
-        targets=None if records.targets is None else records.targets.take(order),
-        given=None if records.given is None else records.given[order],
-        **along,
-        labels=None if records.labels is None else records.labels[order],
+    return dataclasses.replace(
+        part, records=part.records.take(order), kept=part.kept[order], measure=part.measure[order]
     )
-    return dataclasses.replace(part, records=taken, kept=part.kept[order], measure=part.measure[order])

@@ -26,13 +26,9 @@ from posenc_jax.data.tokenizer import BOS, Tokenizer
 from posenc_jax.encodings.base import Array
 from posenc_jax.extras import needed
 
-Sides = tuple[Sequence[int] | np.ndarray, ...]
-"""An example's token sequences, one for each field that its `Records` have."""
-
 READING = "a corpus that is read in turn (data.in_memory = False)"
 _CALLS_AHEAD = 4
 """Calls that wait ready: enough to hide the reading of one, few enough to be no matter of memory."""
-_FIELDS = ("inputs", "targets", "given", "types", "labels")
 _NOTED = 1_000_000
 CHUNK = 256
 """Rows of one call of the tokenizer: few enough to be no matter of memory, long documents too."""
@@ -105,30 +101,11 @@ class Examples:
     def __len__(self) -> int:
         return len(self.kept)
 
-    @functools.cached_property
-    def fields(self) -> tuple[str, ...]:
-        """The fields of the first example."""
-        records = self._records([0])
-        return tuple(field for field in _FIELDS if getattr(records, field) is not None)
-
-    def __getitem__(self, index: int) -> Sides:
-        return self.__getitems__([index])[0]
-
-    def __getitems__(self, indices: Sequence[int]) -> list[Sides]:
-        records = self._records(indices)
-        sides: list[Any] = []
-        for field in self.fields:
-            values = getattr(records, field)
-            if field == "types":
-                values = dataclasses.replace(records.inputs, tokens=values)
-            single = not isinstance(values, Ragged)
-            sides.append(values[:, None] if single else [values.row(i) for i in range(len(values))])
-        return list(zip(*sides, strict=True))
-
-    def _records(self, indices: Sequence[int]) -> Records:
-        rows = self.split.__getitems__(self.kept[np.asarray(indices)].tolist())
+    def records(self, indices: np.ndarray) -> Records:
+        """The examples of these numbers, in their order."""
+        rows = self.split.__getitems__(self.kept[indices].tolist())
         records = self.task.encode(self.tokenizer, rows, training=True).records
-        if len(records) != len(rows) or np.any(records.sizes() != self.sizes[np.asarray(indices)]):
+        if len(records) != len(rows) or np.any(records.sizes() != self.sizes[indices]):
             raise _changed(self.task)
         return records
 
@@ -146,7 +123,6 @@ class Windows:
     tokenizer: Tokenizer
     split: Texts
     starts: np.ndarray
-    fields: tuple[str, ...] = ("inputs", "given")
     left_out: int = 0
     truncated: int = 0
     _recent: _Recent = dataclasses.field(default_factory=lambda: _Recent(REMEMBERED_TOKENS), repr=False)
@@ -173,18 +149,20 @@ class Windows:
     def __len__(self) -> int:
         return int(self.starts[-1]) // (self.task.max_length + 1)
 
-    def __getitem__(self, index: int) -> Sides:
+    def records(self, indices: np.ndarray) -> Records:
+        """The windows of these numbers, in their order."""
+        # Read in their order in the text: windows of one document after each other.
+        windows = {index: self._window(index) for index in np.unique(indices).tolist()}
+        tokens = Ragged.of(windows[index] for index in indices.tolist())
+        return Records(tokens, given=np.ones(len(indices), np.int32))
+
+    def _window(self, index: int) -> np.ndarray:
         size = self.task.max_length + 1
         first = index * size
         begin, end = np.searchsorted(self.starts, [first, first + size - 1], side="right") - 1
         tokens = np.concatenate(self._documents(range(begin, end + 1)))
         at = first - int(self.starts[begin])
-        return tokens[at : at + size], (1,)
-
-    def __getitems__(self, indices: Sequence[int]) -> list[Sides]:
-        # In their order in the text: windows of one document after each other.
-        windows = {index: self[index] for index in sorted(set(indices))}
-        return [windows[index] for index in indices]
+        return tokens[at : at + size]
 
     def _documents(self, numbers: range) -> list[np.ndarray]:
         found = {number: self._recent.get(number) for number in numbers}
@@ -278,19 +256,12 @@ class Feed:
         batches = self._plan.batches(call * self._steps, self._steps)
         width, ids = batches if isinstance(batches, tuple) else (self._row, batches)
         real, (_, rows, members) = ids >= 0, ids.shape
-        found = iter(self._examples.__getitems__(ids[real].tolist()))
-        steps = [list(itertools.islice(found, count)) for count in real.sum((1, 2)).tolist()]
-        made: dict[str, Any] = {}
-        for number, field in enumerate(self._examples.fields):
-            sequences = [Ragged.of(example[number] for example in step) for step in steps]
-            # One value each, or the tokens of a row; each example may have one more, by which its targets are ahead.
-            ahead = field == "targets" or (field == "inputs" and "given" in self._examples.fields)
-            size = rows * members if field in ("given", "labels") else rows * (width + members * ahead)
-            tokens = np.stack([np.pad(one.tokens, (0, size - len(one.tokens))) for one in sequences])
-            starts = np.stack([np.pad(one.starts, (0, rows * members - len(one)), mode="edge") for one in sequences])
-            made[field] = Ragged(tokens, starts) if field in ("inputs", "targets") else tokens
+        found = self._examples.records(ids[real])
+        ends = real.sum((1, 2)).cumsum()
+        steps = (found.take(np.arange(*own)) for own in itertools.pairwise([0, *ends]))
+        shaped = [own.padded(rows * members, rows * width) for own in steps]
         numbers = real.reshape(len(ids), -1).cumsum(axis=1).reshape(ids.shape) - 1
-        return Fed(np.where(real, numbers, -1).astype(np.int32), Records(**made))
+        return Fed(np.where(real, numbers, -1).astype(np.int32), jax.tree.map(lambda *own: np.stack(own), *shaped))
 
 
 def _chunks(split: Texts, note: Callable[[str], None]) -> Iterator[tuple[int, list[dict[str, str]]]]:

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from posenc_jax.data.errors import DataError, UnfitError
-from posenc_jax.data.json_tokenizer import TwoTokenizers
 from posenc_jax.data.plan import Buckets, Packing, least_rows
 from posenc_jax.data.text.base import Data, Row, TextTask
 from posenc_jax.data.text.loading import tokenizer_of, vocabularies
-from posenc_jax.data.tokenizer import LEAST_PIECES, Tokenizer, VocabularyError
+from posenc_jax.data.tokenizer import LEAST_PIECES, Tokenizer, VocabularyError, of_two_sides
 
 ENOUGH = 8
 """Rows of a batch that are worth more than long ones."""
@@ -124,7 +123,7 @@ def _with_vocabularies(
                     wrong[why if most else f"its characters and bytes are {fewest} ids"] = {field: asked}
                 data = _in_reach(data, fewest, most)
                 task = task.with_vocabulary(side, data)
-    return task, TwoTokenizers(*made) if len(made) == 2 else made[0]
+    return task, of_two_sides(*made) if len(made) == 2 else made[0]
 
 
 def _in_reach(data: Data, fewest: int, most: int | None) -> Data:
