@@ -21,74 +21,12 @@ from posenc_jax.extras import needed
 
 POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
 
-_FIGURES = """
-const darkPage = matchMedia("(prefers-color-scheme: dark)");
-function draw() {
-  let text = document.getElementById("figures").textContent;
-  if (darkPage.matches) for (const [light, dark] of Object.entries(DARK)) text = text.replaceAll(light, dark);
-  for (const [id, figure] of Object.entries(JSON.parse(text))) {
-    // Room for the legend above the plot: more lines of it on a narrow screen.
-    const width = Math.max(document.getElementById(id).clientWidth - 100, 100);
-    const names = figure.data.filter((trace) => trace.showlegend !== false).map((trace) => trace.name.length * 8 + 50);
-    const rows = Math.ceil(1.2 * names.reduce((sum, one) => sum + one, 0) / width);
-    figure.layout.height += 27 * Math.max(rows - 1, 0);
-    Plotly.react(id, figure.data, figure.layout, {
-      responsive: true, displaylogo: false, modeBarButtons: [["toImage", "zoom2d", "pan2d", "resetScale2d"]],
-      showSendToCloud: false, plotlyServerURL: "", toImageButtonOptions: {filename: id, scale: 3}
-    });
-  }
-}
-async function unpacked(id) {
-  const bytes = Uint8Array.from(atob(document.getElementById(id).textContent), (c) => c.charCodeAt(0));
-  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
-}
-unpacked("plotly").then((code) => {
-  document.head.append(Object.assign(document.createElement("script"), {textContent: code}));
-  draw();
-  darkPage.addEventListener("change", draw);
-}, () => {
-  for (const figure of document.querySelectorAll(".figure"))
-    figure.textContent = "This browser is too old to unpack the figures: open the page in one of 2023 or later.";
-});
-"""
-
-# A table's text: a true minus sign is a hyphen again, what stands small below a number stands behind it.
-_TABLES = """
-for (const table of document.querySelectorAll("table[data-name]")) {
-  const inCell = (cell) => Array.from(cell.childNodes, (node) => node.textContent.trim()).filter(Boolean).join(" ");
-  const lines = Array.from(table.rows, (row) =>
-    Array.from(row.cells, (cell) => inCell(cell).replaceAll("\\u2212", "-")));
-  const quoted = (text) => /[",\\n]/.test(text) ? '"' + text.replaceAll('"', '""') + '"' : text;
-  const button = (name, action) => {
-    const made = Object.assign(document.createElement("button"), {type: "button", textContent: name});
-    made.addEventListener("click", () => action(made));
-    return made;
-  };
-  const copy = async (pressed) => {
-    let done = true;
-    try { await navigator.clipboard.writeText(lines.map((line) => line.join("\\t")).join("\\n")); }
-    catch { getSelection().selectAllChildren(table); done = document.execCommand("copy"); getSelection().empty(); }
-    pressed.textContent = done ? "Copied" : "Not copied";
-    setTimeout(() => { pressed.textContent = "Copy"; }, 1500);
-  };
-  const save = () => {
-    const text = lines.map((line) => line.map(quoted).join(",") + "\\r\\n").join("");
-    const url = URL.createObjectURL(new Blob(["\\ufeff" + text], {type: "text/csv"}));
-    Object.assign(document.createElement("a"), {href: url, download: table.dataset.name + ".csv"}).click();
-    setTimeout(() => URL.revokeObjectURL(url), 1000);
-  };
-  const tools = Object.assign(document.createElement("div"), {className: "tools"});
-  tools.append(button("Copy", copy), button("CSV", save));
-  table.parentElement.before(tools);
-}
-"""
-
 
 def document(title: str, body: list[str], plots: Sequence[Plot] = ()) -> str:
     """A page of its own: ``body`` in HTML, and the ``plots`` drawn in their `html_figure`; only those need plotly."""
     figures = {plot.slug: figure(plot) for plot in plots}
-    scripts = [f"const DARK = {json_in_script(dark_words())};{_FIGURES}"] if figures else []
-    scripts += [_TABLES] if any("<table data-name=" in part for part in body) else []
+    scripts = [f"const DARK = {json_in_script(dark_words())};\n{_file('figures.js')}"] if figures else []
+    scripts += [_file("tables.js")] if any("<table data-name=" in part for part in body) else []
     return "\n".join(
         [
             "<!doctype html>",
@@ -168,7 +106,11 @@ def _breakable(label: str) -> str:
 
 def page_style() -> str:
     """The style sheet of all pages."""
-    return importlib.resources.files("posenc_jax.drawing").joinpath("page.css").read_text(encoding="utf-8")
+    return _file("page.css")
+
+
+def _file(name: str) -> str:
+    return importlib.resources.files("posenc_jax.drawing").joinpath(name).read_text(encoding="utf-8")
 
 
 def packed_plotly() -> str:

@@ -8,9 +8,7 @@ from typing import Any, Literal
 import jax
 import jax.numpy as jnp
 
-from posenc_jax.data.tasks.base import Example, Split, integers
-from posenc_jax.data.tasks.carrying import carried
-from posenc_jax.data.tasks.ranged import RangedTask
+from posenc_jax.data.tasks.base import Example, RangedTask, Split, integers
 from posenc_jax.data.tasks.sequences import NUM_SPECIAL, PAD, prompted
 from posenc_jax.encodings.base import Array
 from posenc_jax.encodings.value import at_least, limited
@@ -103,3 +101,17 @@ class Addition(RangedTask):
         index = jnp.arange(max_length)[None]
         digits = jnp.where((index == own - 1) & (own > 1), first, digits)
         return jnp.where(index < own, digits, 0)
+
+
+def carried(columns: Array, base: int) -> Array:
+    """``[S]`` digits, units first, of ``sum_i columns_i base^i``; what is carried beyond the last one is lost.
+
+    >>> carried(jnp.array([12, 9, 9, 0]), 10).tolist()
+    [2, 0, 0, 1]
+    """
+
+    def add(carry: Any, column: Any) -> tuple[Any, Any]:
+        total = carry + column
+        return total // base, total % base
+
+    return jax.lax.scan(add, jnp.int32(0), columns)[1]

@@ -7,8 +7,7 @@ from typing import Literal, TypeVar
 
 import jax.numpy as jnp
 
-from posenc_jax.data.tasks.base import MANY, Example, Split, integers
-from posenc_jax.data.tasks.ranged import RangedTask
+from posenc_jax.data.tasks.base import MANY, Example, RangedTask, Split, integers
 from posenc_jax.data.tasks.sequences import NUM_SPECIAL, SPECIAL_NAMES, prompted
 from posenc_jax.encodings.base import Array
 from posenc_jax.encodings.value import limited

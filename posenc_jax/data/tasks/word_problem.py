@@ -11,8 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.data.tasks.base import Example, Split, integers
-from posenc_jax.data.tasks.ranged import RangedTask
+from posenc_jax.data.tasks.base import Example, RangedTask, Split, integers
 from posenc_jax.data.tasks.sequences import answered
 from posenc_jax.encodings.base import Array
 

@@ -8,7 +8,8 @@ import pytest
 from task_examples import assert_padding_changes_nothing, assert_uniform, drawn, rows
 
 from posenc_jax.data.tasks import BinaryAddition, BinaryMultiplication, SquareRoot
-from posenc_jax.data.tasks.carrying import carried, product_columns, subtracted
+from posenc_jax.data.tasks.addition import carried
+from posenc_jax.data.tasks.chomsky_binary import product_columns, subtracted
 
 TASKS = (BinaryAddition(), BinaryMultiplication(), SquareRoot())
 LENGTHS = (1, 2, 3, 4, 5, 8, 15, 40)
