@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import jax
+import numpy as np
 
 from posenc_jax.analysis import views
 from posenc_jax.analysis.alias_changes import Asked, Case, changes
 from posenc_jax.analysis.aliases import first_alias
 from posenc_jax.analysis.heads import bands, random_heads, subset_range
-from posenc_jax.analysis.kernels import ROUNDING, distances, kernel
+from posenc_jax.analysis.kernels import ROUNDING, Lobes, distances, kernel
 from posenc_jax.analysis.similarities import Similarity
 from posenc_jax.encodings import for_layer, spec
 
@@ -53,8 +54,6 @@ def lines(asked: Asked, kinds: tuple[Similarity, ...]) -> Iterator[str]:
 
 def _lobes(asked: Asked, similarity: Similarity) -> Iterator[str]:
     """Side lobes, the pair, and whom the first of the pair is confused with."""
-    import numpy as np
-
     found, (here, there), closed = similarity.lobes, asked.pair, similarity.frequencies is not None
     yield from ("", f"How alike two positions are, by their offset: {_WHAT[similarity.kind]}.")
     if closed:
@@ -102,31 +101,40 @@ def _lobes(asked: Asked, similarity: Similarity) -> Iterator[str]:
 def _nearest(asked: Asked, similarity: Similarity, row: Any) -> Iterator[str]:
     here, there = asked.pair
     nearest, most = similarity.nearest(here)
-    beside = [p for p in (here - 1, here + 1) if 0 <= p < asked.length]
+    beside = _beside(asked)
     closest = max(beside, key=lambda p: row[p])
     if abs(nearest - here) == 1:
-        yield f"The nearest neighbour of position {here} is {_list(_equal(row, beside, most))} ({_number(most)})."
+        yield f"The nearest neighbour of position {here} is {' or '.join(_equal(row, beside, most))} ({_number(most)})."
     else:
         yield from _wrapped(
             f"The nearest neighbour of position {here} is position {nearest} ({_number(most)}), not "
-            f"{_list(_equal(row, beside, float(row[closest])))} beside it ({_number(row[closest])})."
+            f"{' or '.join(_equal(row, beside, float(row[closest])))} beside it ({_number(row[closest])})."
         )
     if nearest != there:
         yield f"Positions {here} and {there}, {asked.apart} apart: {_number(row[there])}."
+
+
+def _beside(asked: Asked) -> list[int]:
+    """The positions beside the first of the pair, the later one last."""
+    here = asked.pair[0]
+    return [p for p in (here - 1, here + 1) if 0 <= p < asked.length]
+
+
+def _lobe_entries(lobes: Lobes) -> list[str]:
+    """The end of the main lobe, and the peak side lobe with its level."""
+    return ["never ends" if lobes.main_lobe is None else str(lobes.main_lobe), *_side_lobe(lobes)]
+
+
+def _side_lobe(lobes: Lobes) -> list[str]:
+    return ["none", ""] if lobes.offset is None else [str(lobes.offset), _number(lobes.level)]
 
 
 def _equal(row: Any, positions: list[int], value: float) -> list[str]:
     return [str(p) for p in positions if abs(row[p] - value) <= ROUNDING]
 
 
-def _list(words: list[str]) -> str:
-    return " or ".join(words)
-
-
 def _why(asked: Asked, frequencies: Any) -> Iterator[str]:
     """The angle of each frequency at the pair's offset."""
-    import numpy as np
-
     apart = asked.apart
     if len(frequencies) > FEW:
         return
@@ -160,17 +168,14 @@ def _far(frequencies: Any) -> Iterator[str]:
 
 def _biases(asked: Asked, biases: list[Similarity]) -> Iterator[str]:
     """Curves by offset, head by head."""
-    import numpy as np
-
     here, there = asked.pair
     yield from ("", "Biases by offset of a query from an earlier key, added to the logits: a side lobe is a distance")
     yield "that a head attends to more than to a shorter one, not a confusion of positions."
     yield ""
     rows = []
     for b in biases:
-        peak = [str(b.lobes.offset), _number(b.lobes.level)] if b.lobes.offset is not None else ["none", ""]
         curve = [_number(b.values[k]) for k in (0, 1, asked.apart)]
-        rows.append([str(b.head), *curve, str(b.lobes.main_lobe or "never"), *peak])
+        rows.append([str(b.head), *curve, str(b.lobes.main_lobe or "never"), *_side_lobe(b.lobes)])
     offsets = ["at 0", "at 1", f"at {asked.apart} ({here}, {there})"]
     yield from _table(["head", *offsets, "rises again at", "side lobe", "bias there"], rows)
     spread = max(float(np.abs(b.most - b.values).max()) for b in biases)
@@ -194,19 +199,15 @@ def _changes(asked: Asked, similarity: Similarity) -> Iterator[str]:
 
 def _entries(case: Case, asked: Asked) -> list[str]:
     similarity = case.similarity
-    found, (here, there) = similarity.lobes, asked.pair
-    row = similarity.to(here)
-    beside = here + 1 if here + 1 < asked.length else here - 1
+    here, there = asked.pair
+    row, sides = similarity.to(here), _beside(asked)
     nearest, most = similarity.nearest(here)
-    sides = [p for p in (here - 1, here + 1) if 0 <= p < asked.length]
     names = _equal(row, sides, most) if nearest in sides else [str(nearest)]
-    peak = ["none", ""] if found.offset is None else [str(found.offset), _number(found.level)]
     return [
         f"  {case.name}{' *' * case.own}",
-        _number(row[beside]),
+        _number(row[sides[-1]]),
         _number(row[there]),
-        "never ends" if found.main_lobe is None else str(found.main_lobe),
-        *peak,
+        *_lobe_entries(similarity.lobes),
         ", ".join(names),
         _number(most),
     ]
@@ -214,10 +215,7 @@ def _entries(case: Case, asked: Asked) -> list[str]:
 
 def _heads(asked: Asked, similarity: Similarity) -> Iterator[str]:
     """Aliases for heads that project to fewer dimensions."""
-    import numpy as np
-
-    dims, (here, there) = asked.dims, asked.pair
-    beside = here + 1 if here + 1 < asked.length else here - 1
+    dims, (here, there), beside = asked.dims, asked.pair, _beside(asked)[-1]
     if similarity.kind == "vectors":
         widths = _head_dims(dims)
         if not widths:
@@ -247,10 +245,8 @@ def _heads(asked: Asked, similarity: Similarity) -> Iterator[str]:
     for band in bands(frequencies, count, asked.length):
         kept = frequencies[band.first : band.last + 1]
         waves = [f"{math.tau / w:.4g}" if w else "none" for w in (abs(kept[0]), abs(kept[-1]))]
-        main = "never ends" if band.lobes.main_lobe is None else str(band.lobes.main_lobe)
-        peak = ["none", ""] if band.lobes.offset is None else [str(band.lobes.offset), _number(band.lobes.level)]
         near = [_number(band.values[1]), _number(band.values[asked.apart])]
-        rows.append([" to ".join(dict.fromkeys(waves)), *near, main, *peak])
+        rows.append([" to ".join(dict.fromkeys(waves)), *near, *_lobe_entries(band.lobes)])
     yield from _table(["wavelengths", "1 apart", f"{asked.apart} apart", "main lobe to", "side lobe", "level"], rows)
     least, greatest = subset_range(frequencies, count, np.array(asked.apart))
     yield (

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from posenc_jax.data.corpora.corpus import DataError, Rows, content_of
-from posenc_jax.shapes import loads
 
 _VERSION = "1.0.0"
 
@@ -58,20 +57,14 @@ _FEATURES = {
 
 def _check_features(path: Path) -> None:
     """DataError where the description names other classes than those that `write` writes: they would be imported."""
+    named: set[str] = set()
+
+    def add_named(found: dict[str, Any]) -> None:
+        named.update([str(found["pythonClassName"])] if "pythonClassName" in found else [])
+
     try:
-        named = set(_classes_in(loads(content_of(path, path.parent))))
-    except ValueError as error:
+        json.loads(content_of(path, path.parent), object_hook=add_named)
+    except (ValueError, RecursionError) as error:
         raise DataError(f"{path} is damaged ({error}): prepare the corpus anew") from None
     if other := sorted(named - _FEATURES):
         raise DataError(f"{path} names {other[0]}, which no corpus of ours has: prepare it anew")
-
-
-def _classes_in(data: Any) -> Iterator[str]:
-    if isinstance(data, dict):
-        for name, value in data.items():
-            if name == "pythonClassName":
-                yield str(value)
-            yield from _classes_in(value)
-    elif isinstance(data, list):
-        for value in data:
-            yield from _classes_in(value)

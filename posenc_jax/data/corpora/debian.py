@@ -100,15 +100,6 @@ def download_indexes(names: Iterable[str], cache: Path, note: Note = print) -> l
     return [cache / f"{name}.gz" for name in names]
 
 
-def unpack(archive: Path, folder: Path) -> None:
-    """Unpacks one .deb with its control file; DataError when it is none, or cut off."""
-    said = _run(["dpkg-deb", "-R", str(archive), str(folder)])
-    if said.returncode:
-        raise DataError(
-            f"{archive.name} is not a whole Debian package ({_last(said.stderr)}): download it again, {_WAY_OUT}"
-        )
-
-
 def verify(folder: Path) -> None:
     """Compares the files of an unpacked package with the hashes in its control files, where those are there."""
     sums = folder / "DEBIAN" / "md5sums"
@@ -182,11 +173,15 @@ def _fetch(names: list[str], folder: Path, note: Note) -> None:
 
 
 def _unpack_download(name: str, folder: Path) -> None:
-    """Unpacks what was downloaded into ``folder`` to its sub-folder "unpacked"."""
+    """Unpacks a downloaded .deb with its control file to "unpacked"; DataError where there is none, or a part of it."""
     archives = sorted(folder.glob(f"{name}_*.deb"))
     if not archives:
         raise DataError(f"apt-get downloaded no {name}_*.deb: try `apt-get download {name}`, {_WAY_OUT}")
-    unpack(archives[0], folder / "unpacked")
+    said = _run(["dpkg-deb", "-R", str(archives[0]), str(folder / "unpacked")])
+    if said.returncode:
+        raise DataError(
+            f"{archives[0].name} is not a whole Debian package ({_last(said.stderr)}): download it again, {_WAY_OUT}"
+        )
 
 
 def _versioned(name: str, folder: Path) -> str | None:

@@ -88,7 +88,8 @@ def load_source(name: str, split: str, directory: Path | None = None) -> Source:
         _check_split(name, split, found["splits"])
         home = home_of(name, directory)
         return Source(name, split, dict.fromkeys(found["columns"], _text), builders.read(home, split))
-    return _from_hub(name, split, directory)
+    with quiet():
+        return _of_builder(name, split, _prepared_builder(name, directory))
 
 
 def load_split(name: str, split: str, directory: Path | None = None) -> Source:
@@ -98,16 +99,14 @@ def load_split(name: str, split: str, directory: Path | None = None) -> Source:
 
     Errors: DataError, also for a local corpus that is for testing only.
     """
-    if is_own(name):
-        return load_source(name, split, directory)
-    if name in CORPORA:
-        corpus = CORPORA[name]
-        if split not in corpus.splits and corpus.splits == ("test",):
-            others = [other.name for other in CORPORA.values() if other.kind == corpus.kind and "train" in other.splits]
-            raise DataError(
-                f"{name} is a test set: measure a trained run on it with `posenc evaluate RUN --data {name}`, and "
-                f"train on {' or '.join(others)}"
-            )
+    corpus = CORPORA.get(name)
+    if corpus is not None and split not in corpus.splits and corpus.splits == ("test",):
+        others = [other.name for other in CORPORA.values() if other.kind == corpus.kind and "train" in other.splits]
+        raise DataError(
+            f"{name} is a test set: measure a trained run on it with `posenc evaluate RUN --data {name}`, and "
+            f"train on {' or '.join(others)}"
+        )
+    if corpus is not None or is_own(name):
         return load_source(name, split, directory)
     with quiet():
         builder = _prepared_builder(name, directory)
@@ -141,11 +140,6 @@ def reachable(url: str, seconds: float = SECONDS) -> bool:
     thread.start()
     thread.join(seconds)
     return answered.is_set()
-
-
-def _from_hub(name: str, split: str, directory: Path | None) -> Source:
-    with quiet():
-        return _of_builder(name, split, _prepared_builder(name, directory))
 
 
 def _prepared_builder(name: str, directory: Path | None) -> Any:

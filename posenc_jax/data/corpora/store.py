@@ -171,13 +171,13 @@ def prepare(
         raise DataError(f"{from_dir} is no folder: from_dir names one with unpacked packages")
     root = directory or data_directory()
 
-    def there() -> None:
-        _compare(corpus, manifest(name, directory, verify=False)["sha256"], strict=strict, note=note)
-
     def build(working: Path) -> None:
         _build(corpus, working, root, from_dir, strict, note)
 
-    return _put(name, directory, build, there, rebuild=rebuild, note=note)
+    home, kept = _put(name, directory, build, rebuild=rebuild, note=note)
+    if kept:
+        _compare(corpus, manifest(name, directory, verify=False)["sha256"], strict=strict, note=note)
+    return home
 
 
 def add(
@@ -200,17 +200,13 @@ def add(
     """
     check_own(name)
 
-    def there() -> None:
-        raise DataError(f"{name} is there already: choose another name, or say --rebuild to replace it")
+    def build(working: Path) -> None:
+        _write(working, rows, columns, {"name": name, **facts}, origins, left_out)
 
-    return _put(
-        name,
-        directory,
-        lambda working: _write(working, rows, columns, {"name": name, **facts}, origins, left_out),
-        there,
-        rebuild=rebuild,
-        note=note,
-    )
+    home, kept = _put(name, directory, build, rebuild=rebuild, note=note)
+    if kept:
+        raise DataError(f"{name} is there already: choose another name, or say --rebuild to replace it")
+    return home
 
 
 def origin_of(name: str, text: str, directory: Path | None = None) -> tuple[str, bool] | None:
@@ -232,15 +228,9 @@ def _sha256(text: str) -> str:
 
 
 def _put(
-    name: str,
-    directory: Path | None,
-    build: Callable[[Path], None],
-    there: Callable[[], None],
-    *,
-    rebuild: bool,
-    note: Note,
-) -> Path:
-    """The folder of a corpus that ``build`` fills, unless it is ``there`` and whole."""
+    name: str, directory: Path | None, build: Callable[[Path], None], *, rebuild: bool, note: Note
+) -> tuple[Path, bool]:
+    """The folder of a corpus, and whether it was there and is whole; else ``build`` fills it."""
     root, home = directory or data_directory(), home_of(name, directory)
     try:
         with held(root, wait=lambda who: note(f"{who} prepares data in {root}: waiting for it")):
@@ -251,9 +241,7 @@ def _put(
             splits = manifest(name, directory)["splits"]
             counts = ", ".join(f"{split} {part['count']:,}" for split, part in splits.items())
             note(f"{name} is prepared in {home}: {counts}")
-            if kept:
-                there()
-            return home
+            return home, kept
     except (OSError, LockingError) as error:
         why, way_out = str(error), "choose another folder (directory, or the variable POSENC_DATA)"
         if isinstance(error, OSError):
