@@ -4,7 +4,7 @@
 
 `rsc` (copy one repeated token, Kazemnejad et al. 2023): 4 layers, d_model 256, trained on lengths 2..20 as in the
 authors' files (the paper says 1 to 20), exact match at 21..40. `even_pairs`: the model of Ruoss et al. 2023 (5 layers,
-d_model 64), trained on lengths 1..40, accuracy at 50..500. All seeds of a cell in one group by `vmap`.
+d_model 64), trained on lengths 1..40, accuracy at 50..500.
 
 Not run as it stands: it needs an accelerator. Its small version, configs/demo.py, has the scores of a real run.
 
@@ -14,7 +14,7 @@ beyond the training lengths. That says that it runs to its end, and nothing of p
 """
 
 from configs.demo import two_tables
-from posenc_jax import Evaluation, Execution, Optimizer, Run, Training, Transformer
+from posenc_jax import Evaluation, Optimizer, Run, Training, Transformer
 from posenc_jax.data.tasks import Copying, EvenPairs
 from posenc_jax.encodings import Sinusoidal, T5Bias
 
@@ -26,7 +26,6 @@ rsc = Run(
     optimizer=Optimizer(schedule="linear", warmup_steps=600, weight_decay=0.05),
     training=Training(steps=10_000, batch_size=64, steps_per_call=100, log_every=500, checkpoint_every=2500),
     evaluation=Evaluation(lengths=(2, 5, 10, 15, *range(20, 41)), num_examples=100, memory_budget_mb=8192),
-    execution=Execution(mode="vmap", group_size=10),
     seeds=tuple(range(10)),
     learning_rates=(3e-4,),
 )
@@ -51,7 +50,6 @@ even_pairs = Run(
     evaluation=Evaluation(
         lengths=(5, 10, 20, 40, 50, *range(100, 501, 50)), num_examples=512, draws=8, memory_budget_mb=8192
     ),
-    execution=Execution(mode="vmap", group_size=10),
     seeds=tuple(range(10)),
     learning_rates=(1e-4, 3e-4, 5e-4),
 )

@@ -7,8 +7,8 @@
 Header, body and footer with an embedding each, and pooling by section (`pooling = "attention"`). A larger corpus of
 your own goes in by `posenc data add NAME --jsonl FILE --field title abstract body --label area` and its name.
 
-Price by `posenc plan`: 24 million parameters, 5.1 TFLOP a step, 0.6 hours of one H100 at 30 % of its peak for
-all 32 replicas, compiling apart.
+Price by `posenc plan`: 24 million parameters, 5.1 TFLOP a step, 0.6 hours of one H100 or 0.1 of
+eight, at 30 % of their peak for all 32 replicas, compiling apart.
 
 Not run: it needs an accelerator. Its small version, experiments/classification/small.py,
 has the time and the scores of a real run.
@@ -16,7 +16,7 @@ has the time and the scores of a real run.
 
 import dataclasses
 
-from posenc_jax import Ablation, Evaluation, Execution, Optimizer, Run, Training, Transformer
+from posenc_jax import Ablation, Evaluation, Optimizer, Run, Training, Transformer
 from posenc_jax.data.text import Classification, Data
 from posenc_jax.encodings import Learned, RoPE, Sinusoidal, T5Bias
 
@@ -40,7 +40,6 @@ sinusoidal = Run(
         averaged_checkpoints=3,
     ),
     evaluation=Evaluation(lengths=(128, 256, 512, 1024, 2048), num_examples=128),
-    execution=Execution(mode="vmap", group_size=1),
     seeds=tuple(range(8)),
     learning_rates=(3e-4,),
 )

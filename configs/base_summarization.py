@@ -9,8 +9,8 @@ Papers of arXiv (Cohan et al. 2018; scientific_papers/arxiv of TensorFlow Datase
 and its abstract of up to 256, one sequence of a decoder (Liu et al. 2018). A vocabulary of 32,000 pieces, label
 smoothing 0.1, the mean of the last five checkpoints, a beam of 4.
 
-Price by `posenc plan`: 35 million parameters, 8.2 TFLOP a step, 14.7 hours of one H100 at 30 % of its peak for
-all 32 replicas, compiling apart.
+Price by `posenc plan`: 35 million parameters, 8.2 TFLOP a step, 14.7 hours of one H100 or 1.8 of
+eight, at 30 % of their peak for all 32 replicas, compiling apart.
 
 Not run: it needs accelerators. Its small version, experiments/summarization/small.py,
 has the time and the scores of a real run.
@@ -18,7 +18,7 @@ has the time and the scores of a real run.
 
 import dataclasses
 
-from posenc_jax import Ablation, Evaluation, Execution, Optimizer, Run, Training, Transformer
+from posenc_jax import Ablation, Evaluation, Optimizer, Run, Training, Transformer
 from posenc_jax.data.text import Data, Summarization
 from posenc_jax.encodings import Learned, RoPE, Sinusoidal, T5Bias
 from posenc_jax.models.decoding_config import Beam
@@ -49,7 +49,6 @@ sinusoidal = Run(
     evaluation=Evaluation(
         lengths=(256, 512, 765, 1530), num_examples=1024, decoded_examples=256, decoding=Beam(size=4, alpha=0.6)
     ),
-    execution=Execution(mode="vmap", group_size=1),
     seeds=tuple(range(8)),
     learning_rates=(7e-4,),
 )

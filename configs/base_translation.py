@@ -9,8 +9,8 @@ checkpoints, a beam of 4 with alpha 0.6 (Vaswani et al. 2017, sections 5 and 6.1
 newstest2014; its checkpoints were ten minutes apart, and ours are 1,500 steps, about as many as its base model took in
 that time.
 
-Price by `posenc plan`: 63 million parameters, 10.4 TFLOP a step, 30.9 hours of one H100 at 30 % of its peak for
-all 32 replicas, compiling apart.
+Price by `posenc plan`: 63 million parameters, 10.4 TFLOP a step, 30.9 hours of one H100 or 3.9 of
+eight, at 30 % of their peak for all 32 replicas, compiling apart.
 
 Not run: it needs accelerators. Its small version, experiments/translation/small.py,
 has the time and the scores of a real run.
@@ -18,7 +18,7 @@ has the time and the scores of a real run.
 
 import dataclasses
 
-from posenc_jax import Ablation, Evaluation, Execution, Optimizer, Run, Training, Transformer
+from posenc_jax import Ablation, Evaluation, Optimizer, Run, Training, Transformer
 from posenc_jax.data.text import Data, Translation
 from posenc_jax.encodings import Learned, RoPE, Shaw, Sinusoidal
 from posenc_jax.models.decoding_config import Beam
@@ -44,7 +44,6 @@ sinusoidal = Run(
     evaluation=Evaluation(
         lengths=(16, 32, 64, 128), num_examples=2048, decoded_examples=1024, decoding=Beam(size=4, alpha=0.6)
     ),
-    execution=Execution(mode="vmap", group_size=1),
     seeds=tuple(range(8)),
     learning_rates=(7e-4,),
 )

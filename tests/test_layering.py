@@ -125,6 +125,7 @@ ORDER = {
             "preflight",
             "targets",
             "plan",
+            "idle",
             "compiling",
             "timing",
             "trackers",

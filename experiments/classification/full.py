@@ -9,7 +9,7 @@ has the time and the scores of a real run.
 
 import dataclasses
 
-from posenc_jax import Ablation, Evaluation, Execution, Optimizer, Run, Training, Transformer, parse
+from posenc_jax import Ablation, Evaluation, Optimizer, Run, Training, Transformer, parse
 from posenc_jax.data.text import Classification, Data
 from posenc_jax.data.text.classification import PACKAGE_SECTIONS
 from posenc_jax.encodings import ALiBi, RoPE, Sinusoidal, T5Bias
@@ -27,7 +27,6 @@ structured = Run(
     optimizer=Optimizer(schedule="cosine", warmup_steps=500, weight_decay=0.05),
     training=Training(steps=10000, batch_size=32, steps_per_call=50, log_every=500, validation_batches=28),
     evaluation=Evaluation(lengths=(32, 64, 128, 256, 512), num_examples=512),
-    execution=Execution(mode="vmap", group_size=1),
     seeds=(0, 1, 2, 3),
     learning_rates=(5e-4,),
 )

@@ -9,7 +9,7 @@ has the time and the scores of a real run.
 
 import dataclasses
 
-from posenc_jax import Ablation, Evaluation, Execution, Optimizer, Run, Training, Transformer, parse
+from posenc_jax import Ablation, Evaluation, Optimizer, Run, Training, Transformer, parse
 from posenc_jax.data.text import Data, LanguageModel
 
 base = Run(
@@ -21,7 +21,6 @@ base = Run(
     optimizer=Optimizer(schedule="cosine", warmup_steps=500, weight_decay=0.01),
     training=Training(steps=10000, batch_size=32, steps_per_call=100, log_every=500, checkpoint_every=1000),
     evaluation=Evaluation(lengths=(512, 1024, 2048, 4096), num_examples=64),
-    execution=Execution(mode="vmap", group_size=1),
     seeds=(0, 1, 2),
     learning_rates=(6e-4,),
 )

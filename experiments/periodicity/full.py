@@ -21,7 +21,7 @@ from experiments.periodicity.grid import (
     noise_arms,
     width_arms,
 )
-from posenc_jax import Ablation, Execution, Run
+from posenc_jax import Ablation, Run
 from posenc_jax.data.tasks import PositionOf, TokenAt, TokenBack
 
 POSITIONS = 128
@@ -30,7 +30,6 @@ SHARED = dict(
     steps_per_call=25,
     seeds=tuple(range(8)),
     num_examples=4096,
-    execution=Execution(mode="vmap", group_size=8),
 )
 
 naming, asking, back = (

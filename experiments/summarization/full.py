@@ -9,7 +9,7 @@ has the time and the scores of a real run.
 
 import dataclasses
 
-from posenc_jax import Ablation, Evaluation, Execution, Optimizer, Run, Training, Transformer
+from posenc_jax import Ablation, Evaluation, Optimizer, Run, Training, Transformer
 from posenc_jax.data.text import Data, Summarization
 from posenc_jax.encodings import ALiBi, Learned, Randomized, RoPE, Sinusoidal, T5Bias
 from posenc_jax.models.decoding_config import Beam
@@ -25,7 +25,6 @@ base = Run(
     evaluation=Evaluation(
         lengths=(64, 128, 256, 512), num_examples=1024, decoded_examples=256, decoding=Beam(size=4, alpha=0.6)
     ),
-    execution=Execution(mode="vmap", group_size=1),
     seeds=(0, 1, 2, 3),
     learning_rates=(5e-4,),
 )

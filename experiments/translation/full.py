@@ -10,7 +10,7 @@ has the time and the scores of a real run.
 
 import dataclasses
 
-from posenc_jax import Ablation, Evaluation, Execution, Optimizer, Run, Training, Transformer
+from posenc_jax import Ablation, Evaluation, Optimizer, Run, Training, Transformer
 from posenc_jax.data.text import Data, Translation
 from posenc_jax.encodings import ALiBi, Learned, RoPE, Shaw, Sinusoidal, T5Bias
 from posenc_jax.models.decoding_config import Beam
@@ -27,7 +27,6 @@ base = Run(
     evaluation=Evaluation(
         lengths=(8, 16, 32, 64, 128), num_examples=1024, decoded_examples=256, decoding=Beam(size=4, alpha=0.6)
     ),
-    execution=Execution(mode="vmap", group_size=1),
     seeds=(0, 1, 2, 3),
     learning_rates=(7e-4,),
 )

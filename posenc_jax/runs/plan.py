@@ -48,6 +48,11 @@ class Plan:
         """Its groups."""
         return layout_of(self.run, len(self.run.replicas), self.target.devices)
 
+    @property
+    def used(self) -> int:
+        """Devices of the target that compute."""
+        return self.layout.rows * self.run.execution.data * self.run.execution.model
+
     @functools.cached_property
     def parameters(self) -> int:
         """Parameters of one replica, the encodings' included."""

@@ -49,6 +49,18 @@ def test_an_ablation_with_overrides_has_a_line_for_each_cell_and_their_sum(capsy
     assert "v6e:4x4 is 4 machines: the numbers are of one run of a process on each" in out
 
 
+def test_idle_devices_are_said_in_a_line(capsys):
+    code, out, _ = planned(capsys, "configs/base_translation.py", "--target", "h100:8", "--execution.group-size", "1")
+    assert code == 0
+    assert out.splitlines()[-1] == (
+        "idle: 7 of 8 devices in every cell: 8 replicas with execution.group_size = 1 use no more; "
+        "execution.group_size = None gives the others work: 3.86\xa0h in place of 30.9\xa0h"
+    )
+    code, out, _ = planned(capsys, "configs/base_translation.py", "--target", "h100:8")
+    assert code == 0
+    assert "idle" not in out
+
+
 def test_what_does_not_fit_ends_with_the_field(capsys):
     code, out, _ = planned(
         capsys, "configs/copy_rope.py", "--target", "v5e", "--training.batch-size", str(2**20), "--training.steps", "1"

@@ -19,6 +19,7 @@ from posenc_jax.encodings import parse
 from posenc_jax.models.config import Transformer
 from posenc_jax.runs import targets
 from posenc_jax.runs.errors import RefusedError
+from posenc_jax.runs.idle import Idle, idle_devices
 from posenc_jax.runs.plan import PHASES, in_record, plan_of
 from posenc_jax.runs.state import abstract_state
 from posenc_jax.runs.targets import chips, target, target_here
@@ -204,6 +205,50 @@ def test_a_mesh_that_the_target_has_not(name, execution, line):
     with pytest.raises(RefusedError) as error:
         plan_of(dataclasses.replace(RUN, execution=execution), target(name))
     assert str(error.value).startswith(line)
+
+
+@pytest.mark.parametrize(
+    ("execution", "devices", "fields", "better"),
+    [
+        (Execution(group_size=1), 7, {"group_size": 1}, {"group_size": None}),
+        (Execution(group_size=2), 6, {"group_size": 2}, {"group_size": None}),
+        (Execution(mode="map"), 7, {"mode": "map"}, {"mode": "auto"}),
+        (
+            Execution(mode="map", group_size=1),
+            7,
+            {"mode": "map", "group_size": 1},
+            {"mode": "auto", "group_size": None},
+        ),
+        (Execution(model=2), 2, {"data": 1}, {"data": 2}),
+        (Execution(), 2, {"data": 1}, {"data": 4}),
+    ],
+)
+def test_idle_devices_are_told_with_the_fields_that_give_them_work(execution, devices, fields, better):
+    """Six replicas on eight devices."""
+    plan = plan_of(dataclasses.replace(RUN, execution=execution), target("h100:8"))
+    (idle,) = idle_devices([plan])
+    assert idle == Idle(devices, 1, 6, fields, better, plan.hours, idle.then)
+    then = dataclasses.replace(plan.run, execution=dataclasses.replace(execution, **better))
+    assert idle.then == plan_of(then, target("h100:8")).hours < plan.hours
+
+
+def test_what_nothing_gives_work_is_told_too():
+    """Five replicas of a batch of one row: no device shares them."""
+    run = dataclasses.replace(RUN, seeds=tuple(range(5)), learning_rates=(1e-3,))
+    run = dataclasses.replace(run, training=dataclasses.replace(run.training, batch_size=1))
+    plan = plan_of(run, target("h100:8"))
+    assert idle_devices([plan, plan]) == [Idle(3, 2, 5, {}, {}, 2 * plan.hours, 2 * plan.hours)]
+    assert idle_devices([plan_of(run, target_here()), plan_of(RUN, target("h100:2"))]) == []
+
+
+@pytest.mark.parametrize("path", [path for path in CONFIGS if path.startswith("configs/base_") or "full.py" in path])
+def test_configs_for_accelerators_leave_none_idle_for_the_size_of_a_group(path):
+    runs = load_config(path, Ablation, "plan").runs
+    for run in {(len(run.replicas), run.execution): run for run in runs}.values():
+        for name in ("h100:2", "h100:8"):
+            plan = plan_of(run, target(name))
+            assert plan.layout.rows >= min(plan.target.count, plan.layout.replicas) / 2, name
+            assert run.execution.group_size is None
 
 
 def test_attention_is_chosen_for_what_one_device_has():

@@ -11,7 +11,7 @@ Depth, which they did not sweep, has three values. Nobody has run it.
 import dataclasses
 
 from experiments.tables.addition.reduced import DIGITS, base
-from posenc_jax import Ablation, Evaluation, Execution, Optimizer, Run, Training, Transformer
+from posenc_jax import Ablation, Evaluation, Optimizer, Run, Training, Transformer
 from posenc_jax.data.tasks import Addition
 from posenc_jax.encodings import SHAPE, Learned, PositionCoupling
 
@@ -35,7 +35,6 @@ def with_layers(num_layers: int) -> tuple[Run, ...]:
         optimizer=Optimizer(schedule="linear", warmup_steps=500),
         training=Training(steps=50_000, batch_size=1000, steps_per_call=100, log_every=500, checkpoint_every=5000),
         evaluation=Evaluation(lengths=(10, 30, 40, 60, 100, 150, 200), num_examples=1000),
-        execution=Execution(mode="vmap", group_size=1),
         seeds=tuple(range(8)),
         learning_rates=(1e-4,),
     )

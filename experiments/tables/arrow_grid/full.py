@@ -10,7 +10,7 @@ here, pictures there; batch, learning rates and seeds are ours. Larger grids sho
 import dataclasses
 
 from experiments.tables.arrow_grid.reduced import config as reduced
-from posenc_jax import Ablation, Evaluation, Execution, Optimizer, Run, Training, Transformer
+from posenc_jax import Ablation, Evaluation, Optimizer, Run, Training, Transformer
 from posenc_jax.data.tasks import ArrowGrid
 
 
@@ -23,7 +23,6 @@ def enlarged(run: Run) -> Run:
         optimizer=Optimizer(schedule="cosine", warmup_steps=500),
         training=Training(steps=6250, batch_size=128, steps_per_call=50, log_every=250, checkpoint_every=1250),
         evaluation=Evaluation(lengths=(9, 11, 13), num_examples=4096),
-        execution=Execution(mode="vmap", group_size=1),
         seeds=(0, 1, 2),
         learning_rates=(1e-4, 3e-4),
     )

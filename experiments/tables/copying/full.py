@@ -11,7 +11,7 @@ head turns in RoPE, as in their code. Nobody has run it.
 import dataclasses
 
 from experiments.tables.copying.reduced import rsc as reduced
-from posenc_jax import Ablation, Evaluation, Execution, Optimizer, Run, Training, Transformer
+from posenc_jax import Ablation, Evaluation, Optimizer, Run, Training, Transformer
 from posenc_jax.data.tasks import Copying, Scan
 from posenc_jax.encodings import ALiBi, RoPE, Sinusoidal, T5Bias
 
@@ -40,7 +40,6 @@ rsc = dataclasses.replace(
     optimizer=Optimizer(schedule="linear", warmup_steps=2400, weight_decay=0.05),
     training=Training(steps=40_000, batch_size=64, steps_per_call=100, log_every=1000, checkpoint_every=4000),
     evaluation=Evaluation(lengths=tuple(range(18, 41)), num_examples=400),
-    execution=Execution(mode="vmap", group_size=1),
     seeds=(0, 1, 2),
     learning_rates=(3e-5,),
 )

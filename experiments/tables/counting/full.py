@@ -11,7 +11,7 @@ it.
 import dataclasses
 
 from experiments.tables.counting.reduced import config as reduced
-from posenc_jax import Ablation, Evaluation, Execution, Optimizer, Run, Training, Transformer
+from posenc_jax import Ablation, Evaluation, Optimizer, Run, Training, Transformer
 from posenc_jax.data.tasks import Counting
 
 
@@ -24,7 +24,6 @@ def enlarged(run: Run) -> Run:
         optimizer=Optimizer(schedule="constant"),
         training=Training(steps=15_625, batch_size=64, steps_per_call=125, log_every=625, checkpoint_every=3125),
         evaluation=Evaluation(lengths=(64, 128, 256, 384, 512), num_examples=2000),
-        execution=Execution(mode="vmap", group_size=1),
         seeds=(0, 1, 2),
         learning_rates=(7e-5,),
     )

@@ -10,7 +10,7 @@ Gopalakrishnan et al. 2025: 8 layers, d_model 512, 8 heads, strings of 20 to 40 
 import dataclasses
 
 from experiments.tables.indirect_indexing.reduced import config as reduced
-from posenc_jax import Ablation, Evaluation, Execution, Optimizer, Run, Training, Transformer
+from posenc_jax import Ablation, Evaluation, Optimizer, Run, Training, Transformer
 from posenc_jax.data.tasks import IndirectIndexing
 
 
@@ -23,7 +23,6 @@ def enlarged(run: Run) -> Run:
         optimizer=Optimizer(schedule="cosine", final_fraction=0.1, b2=0.99, weight_decay=0.01),
         training=Training(steps=100_000, batch_size=64, steps_per_call=100, log_every=1000, checkpoint_every=10_000),
         evaluation=Evaluation(lengths=(20, 30, 40), num_examples=10_000),
-        execution=Execution(mode="vmap", group_size=1),
         seeds=(0, 1, 2),
         learning_rates=(2e-4,),
     )

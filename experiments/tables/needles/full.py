@@ -11,7 +11,7 @@ The model of RoPE is then measured with other frequencies, and goes on for a ten
 import dataclasses
 
 from experiments.tables.needles.reduced import base, from_rope
-from posenc_jax import Ablation, Evaluation, Execution, Run, Training, Transformer
+from posenc_jax import Ablation, Evaluation, Run, Training, Transformer
 from posenc_jax.data.tasks import Needles
 from posenc_jax.encodings import NTK, ALiBi, PositionInterpolation, RoPE, YaRN
 
@@ -43,7 +43,6 @@ def arms(table: str, task: Needles) -> tuple[Run, ...]:
         model=Transformer(d_model=384, num_layers=8, num_heads=6, norm_type="rms", dtype="bfloat16"),
         training=Training(steps=20_000, batch_size=64, steps_per_call=100, log_every=500, checkpoint_every=5000),
         evaluation=Evaluation(lengths=(256, 512, 1024), num_examples=1024),
-        execution=Execution(mode="vmap", group_size=1),
         seeds=(0, 1, 2, 3),
         learning_rates=(5e-4,),
     )

@@ -12,7 +12,7 @@ has run it.
 import dataclasses
 
 from experiments.tables.perplexity.reduced import config as reduced
-from posenc_jax import Ablation, Evaluation, Execution, Optimizer, Run, Training, Transformer
+from posenc_jax import Ablation, Evaluation, Optimizer, Run, Training, Transformer
 from posenc_jax.data.text import Data, LanguageModel
 
 
@@ -27,7 +27,6 @@ def enlarged(run: Run) -> Run:
             steps=50_000, batch_size=256, microbatches=8, steps_per_call=50, log_every=500, checkpoint_every=2500
         ),
         evaluation=Evaluation(lengths=(512, 704, 1024, 2048, 4096, 8192), num_examples=64),
-        execution=Execution(mode="vmap", group_size=1),
         seeds=(0,),
         learning_rates=(6e-4,),
     )

@@ -10,7 +10,7 @@ seeds. Examples are drawn without end, and tokens are ours. Nobody has run it.
 import dataclasses
 
 from experiments.tables.t5_cell.reduced import config as reduced
-from posenc_jax import Ablation, Evaluation, Execution, Optimizer, Run, Training
+from posenc_jax import Ablation, Evaluation, Optimizer, Run, Training
 
 
 def enlarged(run: Run) -> Run:
@@ -23,7 +23,6 @@ def enlarged(run: Run) -> Run:
         optimizer=Optimizer(schedule="linear", warmup_steps=2400, weight_decay=0.05),
         training=Training(steps=40_000, batch_size=64, steps_per_call=100, log_every=1000, checkpoint_every=4000),
         evaluation=Evaluation(lengths=(10, 20, *range(21, 41)), num_examples=100),
-        execution=Execution(mode="vmap", group_size=1),
         seeds=(0, 1, 2),
         learning_rates=(3e-5,),
     )
