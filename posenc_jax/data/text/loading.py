@@ -103,7 +103,7 @@ def load(
         **_identity(task.data.name, source),
         "tokenizer": tokenizer.sha256,
         **{
-            name: {"examples": _count(part), "left_out": part.left_out, "truncated": part.truncated}
+            name: {"examples": _count(part), "left_out": part.left_out, "truncated": int(part.truncated)}
             for name, part in used.items()
         },
     }
@@ -140,7 +140,7 @@ def open_on_demand(task: TextTask, tokenizer: Tokenizer, split: Split, note: Cal
 
     kind = task.on_demand
     decides = (_MEASURED, _identity(task.data.name, split.source), len(split), tokenizer.sha256, task)
-    return kind.of(task, tokenizer, split, derived(repr(decides), measure))
+    return kind(task, tokenizer, split, **derived(repr(decides), measure))
 
 
 class Split:

@@ -63,7 +63,7 @@ class Examples:
 
     Attributes:
       kept: ``[n]`` rows that training uses; the others are left out. sizes: ``[n]`` or ``[n, 2]`` tokens that each
-        example takes. truncated: how many are cut.
+        example takes. truncated: ``[]`` how many are cut.
     """
 
     task: Any
@@ -71,14 +71,13 @@ class Examples:
     split: Texts
     kept: np.ndarray
     sizes: np.ndarray
-    left_out: int
-    truncated: int
+    truncated: np.ndarray
 
     @classmethod
     def measure(
         cls, task: Any, tokenizer: Tokenizer, split: Texts, note: Callable[[str], None]
     ) -> dict[str, np.ndarray]:
-        """Statistics of all rows, from one pass over them."""
+        """The attributes that stand for all rows, from one pass over them."""
         kept, sizes, truncated = [], [], 0
         for start, rows in _chunks(split, note):
             part = task.encode(tokenizer, rows, training=True)
@@ -91,12 +90,10 @@ class Examples:
             "truncated": np.asarray(truncated),
         }
 
-    @classmethod
-    def of(cls, task: Any, tokenizer: Tokenizer, split: Texts, measured: dict[str, np.ndarray]) -> Examples:
-        """These examples, from what `measure` found."""
-        kept = measured["kept"]
-        left_out, truncated = len(split) - len(kept), int(measured["truncated"])
-        return cls(task, tokenizer, split, kept, measured["sizes"], left_out, truncated)
+    @property
+    def left_out(self) -> int:
+        """Rows that are not used."""
+        return len(self.split) - len(self.kept)
 
     def __len__(self) -> int:
         return len(self.kept)
@@ -123,23 +120,17 @@ class Windows:
     tokenizer: Tokenizer
     split: Texts
     starts: np.ndarray
-    left_out: int = 0
-    truncated: int = 0
-    _recent: _Recent = dataclasses.field(default_factory=lambda: _Recent(REMEMBERED_TOKENS), repr=False)
+    left_out, truncated = 0, 0
+    _recent: _Recent = dataclasses.field(default_factory=lambda: _Recent(REMEMBERED_TOKENS), init=False, repr=False)
 
     @classmethod
     def measure(
         cls, task: Any, tokenizer: Tokenizer, split: Texts, note: Callable[[str], None]
     ) -> dict[str, np.ndarray]:
-        """Tokens of every document, its BOS included, by one pass."""
+        """The attribute that stands for all documents, from one pass over them."""
         chunks = (tokenizer.encode_all([row["text"] for row in rows]) for _, rows in _chunks(split, note))
         counts = np.fromiter((1 + len(document) for chunk in chunks for document in chunk), np.int64)
         return {"starts": np.concatenate([[0], np.cumsum(counts)])}
-
-    @classmethod
-    def of(cls, task: Any, tokenizer: Tokenizer, split: Texts, measured: dict[str, np.ndarray]) -> Windows:
-        """These examples, from what `measure` found."""
-        return cls(task, tokenizer, split, measured["starts"])
 
     @functools.cached_property
     def sizes(self) -> np.ndarray:
