@@ -9,6 +9,7 @@ from posenc_jax.analysis.contract import CLAUSES
 from posenc_jax.data.tasks import TASKS
 from posenc_jax.data.text import TEXT_TASKS
 from posenc_jax.encodings.catalogue import CATALOGUE
+from posenc_jax.lessons import LESSONS
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -19,6 +20,8 @@ SENTENCES = {
         "| {clauses} clauses, checked",
         "| {rows} rows in float64 |",
         "| tasks generated on the device; tasks on text | {tasks}; {text_tasks} |",
+        "posenc lesson      # {lessons} steps of seconds",
+        "Of {lessons} claims {confirmed} are confirmed, {refuted} refuted, and {conditional} hold under a condition.",
     ),
     "scripts/docs/index.md": ("{{doc}}`{published} published methods",),
     "scripts/docs/guides/catalogue.md": (
@@ -45,6 +48,10 @@ def counts() -> dict[str, int]:
         "clauses": len(CLAUSES),
         "tasks": len(TASKS),
         "text_tasks": len(TEXT_TASKS),
+        "lessons": len(LESSONS),
+        "confirmed": sum(lesson.verdict == "confirmed" for lesson in LESSONS),
+        "refuted": sum(lesson.verdict == "refuted" for lesson in LESSONS),
+        "conditional": sum(lesson.verdict == "holds under a condition" for lesson in LESSONS),
     }
 
 

@@ -22,6 +22,8 @@ What the runs of all published tables took (experiments/tables/*/results.json) s
 
     <!-- hours of tables -->
     <!-- end of hours -->
+
+Lessons quote experiments too, in posenc_jax/lessons/quoted.json, since the package has no experiments.
 """
 
 from __future__ import annotations
@@ -52,6 +54,13 @@ BENCH = re.compile(r"(<!-- bench: (\w+)(, short)? -->\n)(.*?)(<!-- end of bench 
 HOURS = re.compile(r"(<!-- hours of tables -->\n)(.*?)(<!-- end of hours -->)", re.DOTALL)
 MARKER = re.compile(r"^ *<!-- (end of )?(results|bench|hours)\b", re.MULTILINE)
 MEASURED = ROOT / "scripts" / "benchmarks" / "measured.json"
+LESSONS = ROOT / "posenc_jax" / "lessons" / "quoted.json"
+OF_LESSONS = {  # name: the results, their table, its columns
+    "longer": ("length_generalisation", "rsc", "exact_match@within exact_match@beyond"),
+    "translation": ("translation", "help_en-de", "chrf@within chrf@beyond"),
+    "summaries": ("summarization", "descriptions", "rouge_l@64 rouge_l@beyond"),
+    "documents": ("classification", "help_modules", "validation"),
+}
 _WHERE = {"within": "training lengths", "beyond": "unseen lengths"}
 
 Json = dict[str, Any]
@@ -73,6 +82,7 @@ def main(arguments: list[str] | None = None) -> int:
         except (ValueError, OSError) as error:
             parser.error(str(error))
         _write(given.folder if given.folder.suffix == ".json" else given.folder / "results.json", as_text(found))
+    _write(LESSONS, of_lessons())
     for page in pages():
         try:
             text = filled(page.read_text())
@@ -177,6 +187,15 @@ def as_text(found: Json) -> str:
         rows = ",\n".join("  " + json.dumps(short(row), ensure_ascii=False) for row in found[name])
         text += f',\n "{name}": [\n{rows}\n ]'
     return text + "\n}\n"
+
+
+def of_lessons() -> str:
+    """The tables of experiments that lessons quote, as JSON."""
+    found = {
+        name: table(json.loads((ROOT / "experiments" / folder / "results.json").read_text()), asked, columns.split())
+        for name, (folder, asked, columns) in OF_LESSONS.items()
+    }
+    return json.dumps(found, indent=1, ensure_ascii=False) + "\n"
 
 
 def pages() -> list[Path]:

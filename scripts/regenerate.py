@@ -7,7 +7,8 @@
 - posenc_jax/verdict/evidence.json: what the verdicts in experiments/verdicts say of rows of the catalogue, and the
   table of all of them in its README.
 - the table of encodings in scripts/docs/guides/catalogue.md, from the code, the audit and the verdicts;
-- counts in the README and on pages of the site (scripts/counts.py).
+- counts in the README and on pages of the site (scripts/counts.py);
+- the pages of lessons, in scripts/docs/start/lessons, from posenc_jax/lessons.
 
 All or nothing is written, and only what differs. An encoding that lacks a source, a citation, a formula or its facts is
 refused first.
@@ -33,6 +34,8 @@ from documenting.rows import lacking
 from posenc_jax.checksums import unseal
 from posenc_jax.data.score_kinds import Kind, kind_of
 from posenc_jax.drawing.markdown import refilled
+from posenc_jax.lessons import LESSONS, TEXTS
+from posenc_jax.lessons.pages import FOLDER, INDEX, file_name, index, page
 from posenc_jax.verdict.evidence import Evidence, as_text, collected
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -80,17 +83,27 @@ def main(arguments: list[str] | None = None) -> int:
         texts |= {readme: refilled(page, BEGIN_WHOLE, whole_table(whole), END_WHOLE)}
         texts |= counts.pages()
         texts |= {PAGE: refilled(texts[PAGE], BEGIN, table(audit, found), END)}
+        texts |= lesson_pages()
     except ValueError as error:
         print(f"scripts/regenerate: {error}\nnothing was written", file=sys.stderr)
         return 1
     for path, text in texts.items():
-        same = text == path.read_text()
+        same = path.exists() and text == path.read_text()
         if not same:
             beside = path.with_name(path.name + ".new")
             beside.write_text(text)
             beside.replace(path)
         print(f"{path.relative_to(ROOT)}: {'as it was' if same else 'written'}")
+    for path in {*(ROOT / FOLDER).glob("*.md")} - {*texts}:
+        path.unlink()
+        print(f"{path.relative_to(ROOT)}: removed")
     return 0
+
+
+def lesson_pages() -> dict[Path, str]:
+    """The pages of all lessons, and that of their list."""
+    pages = {ROOT / file_name(LESSONS, number): page(LESSONS, number) for number in range(1, len(LESSONS) + 1)}
+    return {ROOT / INDEX: index(LESSONS, TEXTS), **pages}
 
 
 def check_names(changed: list[str], kept: list[Record]) -> None:

@@ -70,9 +70,10 @@ LAYERS = {
         {"numpy"},
         OPTIONAL,
     ),
+    "lessons": (_MODELS_AND_DATA | {"analysis", "drawing"}, {"jax", "numpy"}, set()),
     "cli": (
         _MODELS_AND_DATA
-        | {"training", "analysis", "results", "runs", "drawing", "report", "shipped", "show", "verdict"},
+        | {"lessons", "training", "analysis", "results", "runs", "drawing", "report", "shipped", "show", "verdict"},
         {"jax"},
         OPTIONAL,
     ),
@@ -155,6 +156,7 @@ ARGV = {"cli", "__main__"}
 FILES = {
     "cli",
     "golden",
+    "lessons",
     "report",
     "show",
     "verdict",

@@ -51,6 +51,7 @@ def the(word, namespace):
 
 
 WORDS = {  # a word that only this block holds -> the test that runs it
+    "np.arange(50)": "test_vectors_of_fifty_positions",
     "posenc_jax.ablate": "test_a_comparison_from_python",
     "def my_attention(params": "test_attention_of_ones_own_model",
     "def attention(params": "test_attention_of_ones_own_model",
@@ -75,6 +76,11 @@ def test_every_block_is_run_or_says_why_not():
     assert len(excused) <= 1
     for block in excused:
         ast.parse(block.code)
+
+
+def test_vectors_of_fifty_positions(capsys):
+    the("np.arange(50)", {})
+    assert capsys.readouterr().out == "(50, 128)\n"
 
 
 def test_blocks_are_found():

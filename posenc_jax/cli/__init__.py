@@ -34,8 +34,10 @@ GROUPS = {
         "merge": "join ablations that were run apart: posenc merge A B -o C",
     },
     "Look at encodings": {
+        "lesson": "a path through what is taught of them, claim by claim: posenc lesson [N|NAME]",
         "list": "show what encodings and tasks there are, or all about one: posenc list [NAME]",
         "show": "pictures and properties of encodings: posenc show ENCODING [...] [--view ...]",
+        "vectors": "vectors of positions, and their cosines: posenc vectors ENCODING [--positions ...]",
         "aliases": "which positions look alike: posenc aliases ENCODING [--d-model D] [--pair P Q]",
         "explore": "a page to explore kernels and aliases: posenc explore [ENCODING] [...]",
     },
@@ -62,8 +64,9 @@ COMMANDS = {name: entry for group in GROUPS.values() for name, entry in group.it
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _STOPPED = "posenc: stopped"
-FIRST = """A laboratory for positional encodings in Transformers. Five things to do:
+FIRST = """A laboratory for positional encodings in Transformers. Six things to do:
 
+  posenc lesson                    learn what an encoding is, in steps of seconds
   posenc demo                      run a comparison: eight encodings, two tasks, some five minutes
   posenc list                      see which encodings and tasks there are
   posenc ablate configs/demo.py    run a comparison of a config, with what you change: --help

@@ -5,6 +5,20 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("posenc demo", "eight encodings on two tasks, into runs/demo"),
         ("posenc demo --seeds 0 1 2 3 4 5", "two more seeds: only these are run"),
     ),
+    "lesson": (
+        ("posenc lesson", "the steps: claims, and what becomes of them"),
+        ("posenc lesson 1", "the first one"),
+        ("posenc lesson clusters --output pictures", "one by its name, with its pictures"),
+        ("posenc lesson aliases --answer", "with the answer to its exercise"),
+    ),
+    "vectors": (
+        ("posenc vectors sinusoidal --positions 0 5 68", "three vectors of d_model 8, and their cosines"),
+        ("posenc vectors sinusoidal --d-model 32 --positions 0 1 2 --dimensions 32", "whole ones, wider"),
+        (
+            'posenc vectors sinusoidal --d-model 512 --text "Eagles soar above the clouds" --words soar clouds',
+            "two words, before and after",
+        ),
+    ),
     "list": (
         ("posenc list", "everything, in short"),
         ("posenc list yarn", "one encoding, value or task: its fields, formula and paper"),

@@ -1,4 +1,4 @@
-"""What somebody sees who types `posenc` for the first time: five things, groups, examples, the shell, the machine."""
+"""What somebody sees who types `posenc` for the first time: six things, groups, examples, the shell, the machine."""
 
 import dataclasses
 import json
@@ -21,11 +21,11 @@ from posenc_jax.shipped import shipped_config
 ROOT = Path(__file__).parents[2]
 
 
-def test_without_arguments_five_things(capsys):
+def test_without_arguments_six_things(capsys):
     assert main([]) == 0
     shown = capsys.readouterr().out
     things = re.findall(r"^  posenc (\w+)", shown, re.MULTILINE)
-    assert len(things) == 5
+    assert len(things) == 6
     assert set(things) <= set(COMMANDS)
     assert "posenc --help" in shown
     assert max(map(len, shown.splitlines())) <= 100
@@ -92,7 +92,19 @@ def test_an_error_has_no_examples(capsys):
     "line",
     [
         line
-        for command in ("list", "show", "aliases", "explore", "new", "audit", "plan", "doctor", "completion")
+        for command in (
+            "lesson",
+            "list",
+            "show",
+            "vectors",
+            "aliases",
+            "explore",
+            "new",
+            "audit",
+            "plan",
+            "doctor",
+            "completion",
+        )
         for line, _ in EXAMPLES[command]
         if "RUN" not in line
     ],

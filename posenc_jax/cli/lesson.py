@@ -1,0 +1,105 @@
+"""``posenc lesson``: the path through what is taught of the sinusoidal encoding, step by step."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import re
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from posenc_jax.cli.errors import Parser, UsageError, as_path, guarded, refusing
+from posenc_jax.cli.screen import show, tell
+
+if TYPE_CHECKING:
+    from posenc_jax.lessons.lesson import Lesson
+
+DESCRIPTION = """Without a step: lists the steps of a path through what is taught of the sinusoidal encoding, each a
+claim and what becomes of it. With one: takes it, in seconds and without training, and draws its
+picture if it has one."""
+
+
+def main(arguments: list[str]) -> int:
+    """Runs the command and returns its exit code."""
+    parser = Parser("posenc lesson", description=DESCRIPTION)
+    parser.add_argument("lesson", nargs="?", metavar="N|NAME", help="a step, by its number or its name")
+    parser.add_argument("--answer", action="store_true", help="with the answer to its exercise")
+    parser.add_argument(
+        "--output", type=as_path, metavar="FOLDER", help="where its picture goes (default: lessons/N-NAME)"
+    )
+    return guarded(lambda: _lesson(parser.parse_args(arguments)))
+
+
+def _lesson(options: argparse.Namespace) -> int:
+    if options.lesson is None and (options.answer or options.output is not None):
+        raise UsageError("lesson: --answer and --output are about one step: name it, as in `posenc lesson 1`")
+    from posenc_jax.cli.session import prepare_jax
+    from posenc_jax.lessons import LESSONS, numbered
+    from posenc_jax.lessons.pages import for_terminal
+    from posenc_jax.show.files import check_output
+
+    if options.lesson is None:
+        show(_listed(LESSONS))
+        return 0
+    with refusing("lesson: "):
+        number, lesson = numbered(options.lesson)
+    folder = options.output or Path("lessons") / f"{number:02}-{lesson.name}"
+    if options.output is not None and not lesson.picture:
+        drawn = ", ".join(str(n) for n, own in enumerate(LESSONS, 1) if own.picture)
+        raise UsageError(f"--output: lesson {number} has no picture, those that have one are {drawn}: leave it out")
+    if lesson.picture:
+        with refusing("--output "):
+            check_output(folder)
+    prepare_jax()
+    show(_rendered(for_terminal(number, lesson, answer=options.answer)))
+    return _draw(lesson, folder) if lesson.picture else 0
+
+
+def _draw(lesson: Lesson, folder: Path) -> int:
+    """Writes the picture of a lesson, where what draws it is installed."""
+    from posenc_jax.cli import show as pictures
+    from posenc_jax.extras import MissingExtraError, check
+
+    try:
+        for module in ("matplotlib", "plotly", *(["sklearn"] if "tsne" in lesson.picture else [])):
+            check("report", module, "the picture of this lesson")
+    except MissingExtraError as error:
+        tell(f"posenc: {error}")
+        return 0
+    with contextlib.redirect_stdout(io.StringIO()):  # which has the properties of the vectors
+        code = pictures.main([*lesson.picture.split(), "--output", str(folder)])
+    if code == 0:
+        show(f"wrote in {folder}: {', '.join(sorted(path.name for path in folder.iterdir()))}")
+    return code
+
+
+def _listed(lessons: tuple[Lesson, ...]) -> str:
+    from posenc_jax.drawing.text_table import TextTable, text
+
+    entries = tuple(
+        (str(number), own.name, own.claim, own.verdict, f"{own.seconds} s") for number, own in enumerate(lessons, 1)
+    )
+    table = TextTable(
+        title="Lessons: the sinusoidal encoding, claim by claim",
+        columns=("", "step", "claim", "it is", "takes"),
+        align="rlllr",
+        entries=entries,
+        notes=("`posenc lesson 1` takes the first step; the last three quote trainings that took minutes to an hour.",),
+    )
+    return text(table, shutil.get_terminal_size((100, 24)).columns)
+
+
+def _rendered(markdown: str) -> str:
+    """Markdown that begins with its title as plain text of the terminal's width."""
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    drawn = io.StringIO()
+    width = min(shutil.get_terminal_size((100, 24)).columns, 120)
+    Console(file=drawn, width=width, color_system=None, force_terminal=False).print(
+        Markdown(f"#{markdown}")
+    )  # of level 1 it would be centred
+    lines = "\n".join(line.rstrip() for line in drawn.getvalue().splitlines())
+    return re.sub(r"\n{3,}", "\n\n", lines) + "\n"

@@ -1,0 +1,74 @@
+"""``posenc vectors``: the vectors of positions, and what adding them does to two words."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+
+from posenc_jax.cli.errors import Parser, UsageError, guarded, refusing, whole
+from posenc_jax.cli.screen import show
+from posenc_jax.drawing.plain import short
+
+DESCRIPTION = """Prints the vectors that an encoding adds at some positions, and their cosines; with --text and --words
+also two words of a sentence, their cosine before and after positions are added."""
+FARTHEST, WIDEST = 99_999, 2048
+
+
+def main(arguments: list[str]) -> int:
+    """Runs the command and returns its exit code."""
+    parser = Parser("posenc vectors", description=DESCRIPTION)
+    add = parser.add_argument
+    add("encoding", metavar="ENCODING", help="a spec, or a name of the catalogue (`posenc list`)")
+    add("--d-model", type=whole(2, WIDEST), default=8, metavar="D", help="width of the model (8)")
+    add("--positions", type=whole(0, FARTHEST), nargs="+", metavar="P", help="default 0 1 2, or those of the words")
+    add("--dimensions", type=whole(1, WIDEST), default=8, metavar="N", help="show the first N (8)")
+    add("--text", metavar="TEXT", help="a sentence, its words separated by spaces and counted from 0")
+    add("--words", nargs=2, metavar="WORD", help="two of its words; the same one twice is its first two places")
+    add("--seed", type=whole(0, 2**31 - 1), default=1, metavar="N", help="of the words' embeddings (1)")
+    return guarded(lambda: _vectors(parser.parse_args(arguments)))
+
+
+def _vectors(options: argparse.Namespace) -> int:
+    tokens = (options.text or "").split()
+    at = _places(options, tokens)
+    from posenc_jax.cli.session import prepare_jax
+
+    prepare_jax()
+    from posenc_jax.analysis.views import position_vectors
+    from posenc_jax.cli.own_files import named, refuse_unusable
+    from posenc_jax.drawing.text_table import text
+    from posenc_jax.encodings import Dims, spec
+    from posenc_jax.show.vector_tables import embeddings, of_positions, of_words
+
+    _, slot = named(options.encoding)
+    refuse_unusable((slot,))
+    positions = options.positions or at or [0, 1, 2]
+    length = max(*positions, *at, len(tokens) - 1, 1) + 1
+    dims = Dims(options.d_model, 1, 1, options.d_model, 1, length)
+    width = shutil.get_terminal_size((100, 24)).columns
+    with refusing(f"{options.encoding.strip() or 'nope'}: "):
+        asked = position_vectors(slot, dims, positions, dtype="float64", length=length)
+        tables = list(of_positions(spec(slot), positions, asked, options.dimensions))
+        if at:
+            drawn = embeddings(tokens, options.d_model, options.seed)[at]
+            own = position_vectors(slot, dims, at, dtype="float64", length=length)
+            tables.append(of_words(options.words, at, drawn, own, options.dimensions))
+    for table in tables:
+        show(text(table, width))
+    return 0
+
+
+def _places(options: argparse.Namespace, tokens: list[str]) -> list[int]:
+    """The positions of the two words; none without them."""
+    if (options.text is None) != (options.words is None):
+        raise UsageError("vectors: --text has the sentence and --words two of its words: give both")
+    if options.words is None:
+        return []
+    found: list[int] = []
+    for word in options.words:
+        places = [p for p, token in enumerate(tokens) if token == word and p not in found]
+        if not places:
+            again = " a second time" if word in tokens else ""
+            raise UsageError(f"--words: {short(word)} does not stand in the text{again}: {short(' '.join(tokens))}")
+        found.append(places[0])
+    return found

@@ -1,0 +1,69 @@
+"""A path through what is taught of the sinusoidal encoding: each step a claim, tried.
+
+`posenc lesson` lists the steps and takes them; `scripts/regenerate` writes them as pages. Everything but the results
+of long trainings (`quoted`) is computed when a step is taken.
+"""
+
+from __future__ import annotations
+
+import difflib
+
+from posenc_jax.lessons import (
+    aliases,
+    claims,
+    clusters,
+    documents,
+    dolphins,
+    doubled,
+    eagles,
+    formula,
+    fox,
+    frequencies,
+    heatmap,
+    longer,
+    near,
+    order,
+    properties,
+    summaries,
+    translation,
+    vectors,
+)
+from posenc_jax.lessons.lesson import Lesson
+
+# In the order of the chapter, its sections before its applications, with the articles' examples between them.
+LESSONS: tuple[Lesson, ...] = (
+    order.LESSON,
+    vectors.LESSON,
+    formula.LESSON,
+    frequencies.LESSON,
+    properties.LESSON,
+    near.LESSON,
+    heatmap.LESSON,
+    clusters.LESSON,
+    aliases.LESSON,
+    longer.LESSON,
+    doubled.LESSON,
+    dolphins.LESSON,
+    fox.LESSON,
+    eagles.LESSON,
+    translation.LESSON,
+    summaries.LESSON,
+    documents.LESSON,
+    claims.LESSON,
+)
+
+TEXTS = """Four texts that many people learn the sinusoidal encoding from, tried sentence by sentence: section 4.3,
+*Positional Encoding and Its Importance*, of a chapter on the architecture of the Transformer ("the chapter"); an
+article by Sandaruwan Herath, *Positional Encoding in the Transformer Model*, of 2024 ("Herath's article"); an article
+on the encoding's implementation in PyTorch, with a heat map and a t-SNE picture ("the article on PyTorch"); and the
+lesson of a course by ApX Machine Learning, of 2025 ("the course")."""
+
+
+def numbered(asked: str) -> tuple[int, Lesson]:
+    """The lesson of a number or a name, with its number; ValueError where there is none."""
+    for number, lesson in enumerate(LESSONS, 1):
+        if asked in (str(number), lesson.name):
+            return number, lesson
+    near_ones = difflib.get_close_matches(asked, [lesson.name for lesson in LESSONS], n=1)
+    hint = f"did you mean {near_ones[0]!r}?" if near_ones else f"there are 1 to {len(LESSONS)}, by number or by name"
+    raise ValueError(f"there is no lesson {asked!r}: {hint}")

@@ -1,0 +1,86 @@
+"""The heat map of 128 positions and 8 dimensions, and its t-SNE: periods of 6 and 63."""
+
+import math
+
+import numpy as np
+
+from posenc_jax.analysis.kernels import kernel
+from posenc_jax.encodings import sinusoidal, vaswani_frequencies
+from posenc_jax.lessons.lesson import Lesson
+from posenc_jax.lessons.markdown import number, table
+
+LENGTH, D_MODEL = 128, 8
+
+
+def neighbours(count: int = 3) -> np.ndarray:
+    """``[128, count]``: the positions whose vectors are nearest to each one's, in all eight dimensions."""
+    vectors = sinusoidal(np.arange(LENGTH), D_MODEL, dtype=np.float64)
+    apart = np.linalg.norm(vectors[:, None] - vectors[None], axis=-1)
+    np.fill_diagonal(apart, np.inf)
+    return apart.argsort(axis=1, kind="stable")[:, :count]
+
+
+def body() -> str:
+    """The body."""
+    w = vaswani_frequencies(D_MODEL)
+    pairs = [
+        (f"{2 * k}, {2 * k + 1}", number(w[k], 3), number(math.tau / w[k], 1), number(LENGTH * w[k] / math.tau, 2))
+        for k in range(D_MODEL // 2)
+    ]
+    near = neighbours()
+    offsets, counts = np.unique(np.abs(near - np.arange(LENGTH)[:, None]), return_counts=True)
+    common = [(int(offsets[i]), int(counts[i])) for i in np.argsort(-counts, kind="stable")]
+    likeness = kernel(w, np.array([offset for offset, _ in common]))
+    found = [(offset, count, number(k)) for (offset, count), k in zip(common, likeness)]
+    five = ", ".join(map(str, near[5]))
+    return f"""## How to read the heat map
+Four pairs of columns, each with a frequency a tenth of the one before:
+
+{table(["columns", "frequency", "wavelength, positions", f"waves in {LENGTH} positions"], pairs)}
+
+Columns 0 and 1 are stripes: a wave in a little more than six positions. Columns 2 and 3 go through one wave in 63
+positions, and through two in all. Columns 4 to 7 are gradients: less than half a wave.
+
+## How to read the t-SNE picture
+It lays the 128 vectors of eight numbers out in a plane so that near ones stay near (perplexity 4, as in the article).
+What is near to what can be counted before anything is projected. The three nearest vectors of each position, by how
+far away they stand:
+
+{table(["offset", f"of {3 * LENGTH} neighbours", "cosine"], found)}
+
+So no position has its own neighbours, one step away, as nearest vectors: rings and pairs of the picture are steps of
+6 and of 63. The nearest to 5 are {five}. [Positions 5 and 68](lesson:aliases) says why."""
+
+
+def answer() -> str:
+    """The answer."""
+    first, *others = neighbours()[70]
+    one, two = sorted(map(int, others))
+    return f"""\
+{first}, which is 63 before it, then {one} and {two}, 6 before and after it. Its neighbour 63 further on, 133,
+is beyond the 128 positions. With d_model 64 in place of 8 the clusters dissolve:
+`posenc show sinusoidal --d-model 64 --length 128 --view tsne` draws a thread."""
+
+
+CODE = """
+import numpy as np
+from posenc_jax.encodings import sinusoidal
+
+vectors = sinusoidal(np.arange(128), 8)
+apart = np.linalg.norm(vectors - vectors[5], axis=1)
+print("nearest to 5:", apart.argsort()[1:4])
+"""
+LESSON = Lesson(
+    name="clusters",
+    title="The heat map of 128 x 8, and its clusters",
+    where="The article on PyTorch: its heat map and its t-SNE picture",
+    claim="The vectors of 128 positions at d_model 8 fall into clusters with periods of 6 and 63.",
+    verdict="confirmed",
+    because="The three nearest vectors of a position are 6, 63 or 69 positions away; none stands next to it.",
+    code=CODE,
+    picture="sinusoidal --d-model 8 --length 128 --view heatmap tsne",
+    body=body,
+    question="Which three positions have the vectors nearest to that of 70? Name them before you look.",
+    answer=answer,
+    seconds=8,
+)

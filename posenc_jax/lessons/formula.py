@@ -1,0 +1,86 @@
+"""The formula, and its table for positions 0 to 2 at d_model 4, by hand."""
+
+import math
+
+import numpy as np
+
+from posenc_jax.encodings import sinusoidal
+from posenc_jax.lessons.lesson import Lesson
+from posenc_jax.lessons.markdown import number, table
+
+D_MODEL = 4
+SIZES = ((3, 4), (20, 32), (50, 128), (128, 8), (5000, 512))
+ROUNDING = 1e-11
+
+
+def by_hand(position: int, d_model: int) -> list[float]:
+    """The vector of a position, entry by entry."""
+    found = []
+    for i in range(d_model // 2):
+        angle = position / 10000 ** (2 * i / d_model)
+        found += [math.sin(angle), math.cos(angle)]
+    return found
+
+
+def apart(d_model: int, length: int) -> float:
+    """The largest difference between the library's vectors and those by hand."""
+    expected = np.array([by_hand(p, d_model) for p in range(length)])
+    return float(np.abs(sinusoidal(np.arange(length), d_model, dtype=np.float64) - expected).max())
+
+
+def body() -> str:
+    """The body."""
+    rows = [[p, *(number(x) for x in by_hand(p, D_MODEL))] for p in range(3)]
+    worst = max(apart(d, length) for length, d in SIZES)
+    assert worst < ROUNDING, worst
+    return f"""## Read aloud
+pos is the position of a token, counted from 0. i counts *pairs* of dimensions, from 0 to d_model/2 - 1: pair i is the
+dimensions 2i, a sine, and 2i + 1, a cosine of the same angle. The angle is the position times the frequency of the
+pair,
+
+    w_i = 1 / 10000^(2i / d_model)
+
+so the exponent begins at 0 and grows by 2/d_model from pair to pair. (That i counts pairs, not dimensions, is where
+[a loop goes wrong](lesson:doubled).)
+
+## The table of d_model {D_MODEL}
+Two pairs, with the frequencies 10000^0 = 1 and 10000^(-2/4) = 0.01:
+
+{table(["position", "sin(p)", "cos(p)", "sin(0.01 p)", "cos(0.01 p)"], rows)}
+
+Position 0 is 0, 1, 0, 1. From one position to the next the first pair turns by a radian, the second by a hundredth of
+one: over three words it hardly moves. Every value lies between -1 and 1.
+
+## The library and the formula
+At {", ".join(f"{length} x {d}" for length, d in SIZES)} (positions x dimensions, the sizes of the texts) `sinusoidal`
+in float64 and the formula, entry by entry in Python, differ by less than {ROUNDING:.0e}. That is the rounding of the
+formula's angles; the library computes with exact phases, so it stays right at
+[far positions](file:scripts/docs/guides/composing-encodings.md) too."""
+
+
+def answer() -> str:
+    """The answer."""
+    return f"""{", ".join(number(x) for x in by_hand(3, D_MODEL))}: sin(3), cos(3), sin(0.03), cos(0.03). In the first
+pair 3 radians are nearly half a turn, so the cosine is near -1; in the second pair they are less than two degrees."""
+
+
+CODE = """
+import numpy as np
+from posenc_jax.encodings import sinusoidal
+
+print(sinusoidal(np.arange(3), 4, dtype=np.float64).round(4))
+"""
+LESSON = Lesson(
+    name="formula",
+    title="The formula, and its table at d_model 4",
+    where="The chapter, 4.3.3 and 4.3.5; the course",
+    claim="PE(pos, 2i) = sin(pos / 10000^(2i/d_model)), PE(pos, 2i+1) = cos(pos / 10000^(2i/d_model)).",
+    verdict="confirmed",
+    because="It is what the library computes; at d_model 4 the first pair turns by a radian a position, the second by "
+    "a hundredth.",
+    code=CODE,
+    body=body,
+    question="Write down the vector of position 3 at d_model 4, before you compute it.",
+    answer=answer,
+    seconds=2,
+)

@@ -1,0 +1,144 @@
+"""From "the quick brown fox" to what the first layer of an encoder reads, number by number, at d_model 4."""
+
+import functools
+
+import jax
+import numpy as np
+
+from posenc_jax.encodings import Sinusoidal, sinusoidal
+from posenc_jax.lessons.lesson import Lesson
+from posenc_jax.lessons.markdown import number, table, vector
+from posenc_jax.models import EncoderOnly, Slots, Streams, Transformer, build
+
+WORDS = ("the", "quick", "brown", "fox")
+VOCABULARY = ("<pad>", "<s>", "</s>", "brown", "fox", "quick", "the")
+D_MODEL = 4
+RATE = 0.1
+
+
+@functools.cache
+def model() -> EncoderOnly:
+    """An untrained encoder of one layer; its table is drawn from N(0, 1/4)."""
+    built = build(
+        "encoder_only",
+        Transformer(d_model=D_MODEL, num_layers=1, num_heads=1, dropout=RATE),
+        Slots(encoder=(Sinusoidal(),)),
+        vocab_size=len(VOCABULARY),
+        num_classes=len(VOCABULARY),
+        max_len=len(WORDS),
+        key=jax.random.key(0),
+        posenc_key=jax.random.key(1),
+    )
+    assert isinstance(built, EncoderOnly)
+    return built
+
+
+def ids() -> list[int]:
+    """The numbers of the words."""
+    return [VOCABULARY.index(word) for word in WORDS]
+
+
+def table_of_positions(count: int) -> np.ndarray:
+    """``[count, 4]`` in float64."""
+    return np.asarray(sinusoidal(np.arange(count), D_MODEL, dtype=np.float64))
+
+
+def by_hand() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows of the table, the same scaled, and with positions added, ``[4, 4]`` each."""
+    rows = np.asarray(model().embedding.table[...], np.float64)[ids()]
+    scaled = rows * D_MODEL**0.5
+    return rows, scaled, scaled + table_of_positions(len(WORDS))
+
+
+def inputs(*, train: bool) -> np.ndarray:
+    """``[4, 4]``: what the model's first layer is given."""
+    tokens = np.array([ids()], np.int32)
+    _, captured = model()(tokens, streams=Streams(dropout=jax.random.key(7)), train=train, capture=True)
+    return np.asarray(captured["encoder"]["embeddings"][0], np.float64)
+
+
+def body() -> str:
+    """The body."""
+    rows, scaled, added = by_hand()
+    trained = inputs(train=True)
+    dropped = trained == 0
+    positions = table_of_positions(3)
+
+    def words(values: np.ndarray) -> str:
+        return table(["token", *range(D_MODEL)], [[w, *map(number, v)] for w, v in zip(WORDS, values, strict=True)])
+
+    first, third = WORDS[0], WORDS[2]
+    return f"""\
+Every number is of a real, untrained encoder of this library: one layer, d_model {D_MODEL}, sinusoidal positions,
+dropout {RATE}. The table of its embeddings is drawn, so the words mean nothing yet.
+
+## 1. Tokens
+A vocabulary of {len(VOCABULARY)}: {", ".join(f"`{word}` = {i}" for i, word in enumerate(VOCABULARY))}.
+
+{table(["position", *range(len(WORDS))], [["token", *WORDS], ["number", *ids()]])}
+
+## 2. Embeddings
+Each number picks a row of the table, drawn from a normal distribution of variance 1/{D_MODEL}:
+
+{words(rows)}
+
+## 3. Scaled
+Times sqrt(d_model) = {number(D_MODEL**0.5, 1)} (Vaswani et al. 2017, section 3.4), so that an entry has variance 1,
+and does not drown beside sines and cosines:
+
+{words(scaled)}
+
+## 4. Positions added
+The vectors of positions are those of [the table of d_model 4](lesson:formula).
+Entry by entry, scaled embedding plus position. For "{third}" at position 2:
+
+    {vector(scaled[2])}    scaled embedding
+    {vector(positions[2])}    position 2
+    {vector(added[2])}    their sum
+
+{words(added)}
+
+The model gives the same within float32's rounding: this is what its first layer reads when nothing is trained.
+
+## 5. Dropout
+In training each entry becomes 0 with probability {RATE}, and the others are divided by {1 - RATE:.1f}, so that their
+expectation stays. With one key of many, {int(dropped.sum())} of {dropped.size} entries are gone:
+
+{words(trained)}
+
+The first entry of "{first}": {number(added[0, 0])} / {1 - RATE:.1f} = {number(added[0, 0] / (1 - RATE))}, and the model
+has {number(trained[0, 0])}. This is the encoder's input: words and positions in one sum, which the layers have to tell
+apart."""
+
+
+def answer() -> str:
+    """The answer."""
+    apart = sinusoidal(np.array([0, 1000]), D_MODEL, dtype=np.float64)
+    return f"""What the encoder adds is {vector(apart[1] - apart[0])} more than at position 0: the entries of "the"
+change by up to {number(np.abs(apart[1] - apart[0]).max(), 2)}, which is as much as two words differ. The sum does not
+say which part came from the word. Two words at two positions can even have one sum, if their embeddings differ by what
+their positions do; layers can tell them apart only as far as training has put words and positions into different
+directions."""
+
+
+CODE = """
+import numpy as np
+from posenc_jax.encodings import sinusoidal
+
+words = np.random.default_rng(0).normal(size=(4, 4))  # the, quick, brown, fox
+print((words + sinusoidal(np.arange(4), 4, dtype=np.float64)).round(2))
+"""
+LESSON = Lesson(
+    name="fox",
+    title=f'"{" ".join(WORDS)}", from words to the encoder\'s input',
+    where="The article on PyTorch: its figure of four words; the chapter, 4.3.2 and the PyTorch module",
+    claim="Each word becomes a vector, each position another one of the same size, and the model reads their sum.",
+    verdict="confirmed",
+    because="The first layer of an encoder of this library reads what a calculation by hand gives, to float32's "
+    "rounding; in training dropout follows.",
+    code=CODE,
+    body=body,
+    question='What would change in what the encoder reads of "the", if the sentence began at position 1,000?',
+    answer=answer,
+    seconds=8,
+)

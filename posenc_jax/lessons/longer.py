@@ -1,0 +1,71 @@
+"""What a model makes of positions that no training sequence had."""
+
+import numpy as np
+
+from posenc_jax.encodings import sinusoidal
+from posenc_jax.lessons import quoted
+from posenc_jax.lessons.lesson import Lesson
+from posenc_jax.lessons.markdown import table
+
+
+def unseen(d_model: int, length: int, margin: float = 0.1) -> tuple[int, int]:
+    """Numbers of dimensions and of positions length .. 2 length - 1 with a value beyond earlier ones by the margin."""
+    vectors = sinusoidal(np.arange(2 * length), d_model, dtype=np.float64)
+    seen, new = np.split(vectors, 2)
+    beyond = (new > seen.max(axis=0) + margin) | (new < seen.min(axis=0) - margin)
+    return int(beyond.any(axis=0).sum()), int(beyond.any(axis=1).sum())
+
+
+def body() -> str:
+    """The body."""
+    new = [(d, length, *unseen(d, length)) for d in (8, 64, 512) for length in (50, 512)]
+    return f"""## The vectors
+The formula has a value at every position. What a model has been shown is another matter: with positions below a
+length seen in training, and twice as many read afterwards, dimensions with values beyond any seen by more than 0.1,
+and the new positions at which some dimension has one.
+
+{table(["d", "trained length", "dimensions", "positions"], new)}
+
+## A trained model
+Small decoders learn to copy a token that is repeated 2 to 8 times, until they make no mistake, and are then given 9 to
+16 of them. The share that is right to the last token, over 4 seeds:
+
+{quoted.tables()["longer"]}
+
+The table is of [an experiment](file:experiments/length_generalisation/README.md), `posenc demo` runs it again in some
+five minutes. With sinusoids no longer sequence is right; without any encoding nearly all are."""
+
+
+def answer() -> str:
+    """The answer."""
+    return """\
+Hardly. Training on lengths 2 to 8 sees every position below 8: there is no gap in between, and what a longer
+text asks for is extrapolation. There are gaps where training draws positions at random from a larger range,
+`randomized(max_position=64)|sinusoidal`: a model learns to read the order off whatever positions there are, and longer
+texts bring none that it never saw. [The experiment](file:experiments/length_generalisation/README.md) has its scores
+on even pairs."""
+
+
+CODE = """
+import numpy as np
+from posenc_jax.encodings import sinusoidal
+
+seen, new = np.split(sinusoidal(np.arange(1024), 512), 2)  # trained on 512 positions, read at the next 512
+beyond = (new > seen.max(axis=0) + 0.1) | (new < seen.min(axis=0) - 0.1)
+print(beyond.any(axis=0).sum(), "of 512 dimensions have values that training never had")
+"""
+LESSON = Lesson(
+    name="longer",
+    title="Longer sequences than those of training",
+    where="The chapter, 4.3.4 and 4.3.8; Herath's article; the article on PyTorch",
+    claim="As the formula is defined at every position, a model reads sequences longer than those of its training.",
+    verdict="refuted",
+    because=f"The vectors are there, but a small model with them gets {quoted.mean('longer', 'sinusoidal', 2)} of "
+    f"longer sequences right, and one without positions {quoted.mean('longer', 'nope', 2)}.",
+    code=CODE,
+    commands="posenc demo",
+    body=body,
+    question="A model is said to interpolate between positions that it has not seen. Does it ever have to?",
+    answer=answer,
+    seconds=2,
+)

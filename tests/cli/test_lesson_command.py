@@ -1,0 +1,142 @@
+"""``posenc lesson`` and ``posenc vectors``: what they print and write, and what they refuse."""
+
+import importlib.util
+import re
+
+import pytest
+
+from posenc_jax.cli import lesson as command
+from posenc_jax.cli import main
+from posenc_jax.lessons import LESSONS
+
+
+def refused(capsys, *arguments):
+    """The one line that the command refuses with."""
+    assert main(list(arguments)) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    return err
+
+
+def test_the_list_has_every_step_with_its_claim(capsys):
+    assert main(["lesson"]) == 0
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= 100
+    found = re.findall(r"^ ?(\d+)  (\w+) .*(confirmed|refuted|holds under a condition) +(\d+) s$", out, re.MULTILINE)
+    assert found == [(str(n), own.name, own.verdict, str(own.seconds)) for n, own in enumerate(LESSONS, 1)]
+
+
+def test_a_step_by_number_and_by_name(capsys):
+    assert main(["lesson", "3"]) == 0
+    by_number = capsys.readouterr().out
+    assert main(["lesson", "formula"]) == 0
+    assert capsys.readouterr().out == by_number
+    assert by_number.startswith("3. The formula, and its table at d_model 4\n")
+    assert "2         0.9093  -0.4161" in by_number
+    assert "Claim. PE(pos, 2i) = sin(pos / 10000^(2i/d_model))" in by_number
+    assert "0.1411, -0.9900, 0.0300, 0.9996" not in by_number
+    assert main(["lesson", "formula", "--answer"]) == 0
+    assert "0.1411, -0.9900, 0.0300, 0.9996" in capsys.readouterr().out
+
+
+def test_bad_steps_and_options(capsys, tmp_path):
+    assert refused(capsys, "lesson", "formulae") == (
+        "posenc: lesson: there is no lesson 'formulae': did you mean 'formula'?\n"
+    )
+    assert "there are 1 to 18, by number or by name" in refused(capsys, "lesson", "19")
+    assert "name it, as in `posenc lesson 1`" in refused(capsys, "lesson", "--answer")
+    said = refused(capsys, "lesson", "formula", "--output", str(tmp_path / "x"))
+    assert said.startswith("posenc: --output: lesson 3 has no picture, those that have one are 7, 8")
+    (tmp_path / "file").touch()
+    said = refused(capsys, "lesson", "heatmap", "--output", str(tmp_path / "file" / "pictures"))
+    assert f"{tmp_path / 'file'} is no directory: name another directory" in said
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_without_the_extra_a_lesson_is_told_and_its_picture_is_one_line(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    found = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *rest: None if name == "plotly" else found(name, *rest)
+    )
+    assert main(["lesson", "heatmap"]) == 0
+    out, err = capsys.readouterr()
+    assert "How to read the heat map" in out
+    assert err == (
+        "posenc: the picture of this lesson needs plotly, which is not installed: pip install 'posenc-jax[report]'\n"
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_picture_is_drawn_where_it_is_asked_for(capsys, tmp_path, monkeypatch):
+    drawn = []
+    monkeypatch.chdir(tmp_path)
+
+    def draw(arguments):
+        drawn.append(arguments)
+        (tmp_path / arguments[-1]).mkdir(parents=True)
+        (tmp_path / arguments[-1] / "a.png").touch()
+        return 0
+
+    monkeypatch.setattr("posenc_jax.cli.show.main", draw)
+    assert main(["lesson", "heatmap"]) == 0
+    assert main(["lesson", "heatmap", "--output", "own"]) == 0
+    picture = next(own.picture.split() for own in LESSONS if own.name == "heatmap")
+    assert drawn == [[*picture, "--output", "lessons/07-heatmap"], [*picture, "--output", "own"]]
+    assert "wrote in lessons/07-heatmap: a.png\n" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [own.name for own in LESSONS if own.picture])
+def test_pictures_are_drawn(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["lesson", name]) == 0
+    (folder,) = (tmp_path / "lessons").iterdir()
+    assert {path.suffix for path in folder.iterdir()} == {".html", ".png", ".pdf"}
+
+
+def test_tables_fit_the_terminal(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    told = command._rendered(
+        "# 1. A title\n\n`<pad>` and a table:\n\n| a | b |\n| --- | --- |\n| 1 | " + "long " * 30 + "|\n"
+    )
+    assert told.startswith("1. A title\n")
+    assert "<pad>" in told
+    assert max(map(len, told.splitlines())) <= 60
+
+
+def test_vectors_of_positions_and_their_cosines(capsys):
+    assert main(["vectors", "sinusoidal", "--positions", "5", "6", "68"]) == 0
+    out = capsys.readouterr().out
+    rows = [line.split() for line in out.splitlines()]
+    assert ["5", "-0.9589", "0.2837", "0.4794", "0.8776", "0.0500", "0.9988", "0.0050", "1.0000"] in rows
+    assert ["5", "1.0000", "0.8838", "0.9479"] in rows
+    assert "sinusoidal: d_model 8\n" in out
+
+
+def test_vectors_of_two_words_before_and_after(capsys):
+    text = "Eagles soar above the clouds during migration ."
+    assert main(["vectors", "sinusoidal", "--d-model", "512", "--text", text, "--words", "soar", "migration"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "of the positions 0.7406, of the sums" in out
+    assert ": it rises, towards that of the positions." in out
+    assert "The first 8 of 512 dimensions; --dimensions shows more." in out
+    assert main(["vectors", "sinusoidal", "--text", "the cat sat on the mat", "--words", "the", "the"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "the at 0, embedding" in out
+    assert "the at 4, sum" in out
+    assert "Cosine of the embeddings 1.0000" in out
+    assert ": it falls" in out
+
+
+def test_vectors_that_cannot_be(capsys):
+    assert "vectors added to the embeddings" in refused(capsys, "vectors", "rope")
+    assert "7" in refused(capsys, "vectors", "sinusoidal", "--d-model", "7")
+    assert "give both" in refused(capsys, "vectors", "sinusoidal", "--text", "a b")
+    said = refused(capsys, "vectors", "sinusoidal", "--text", "a b", "--words", "a", "c")
+    assert said == "posenc: --words: c does not stand in the text: a b\n"
+    assert "does not stand in the text a second time" in refused(
+        capsys, "vectors", "sinusoidal", "--text", "a b", "--words", "a", "a"
+    )
+    assert "no whole number from 0" in refused(capsys, "vectors", "sinusoidal", "--positions", "-1")
