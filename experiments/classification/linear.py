@@ -26,7 +26,7 @@ from experiments.classification.small import plain
 from experiments.records import NAMED, short
 from posenc_jax.cli.errors import guarded
 from posenc_jax.cli.session import prepare_jax
-from posenc_jax.data.text.loading import Split, load
+from posenc_jax.data.text.loading import load, open_split
 from posenc_jax.drawing.markdown import grid, refilled
 from posenc_jax.files import write_atomically
 from posenc_jax.runs.environment import environment
@@ -46,7 +46,7 @@ Json = dict[str, Any]
 
 def measured() -> Json:
     """Accuracies by what is read, and the numbers of pages."""
-    splits = {name: list(Split(plain.task, name)) for name in ("train", "validation", "test")}
+    splits = {name: list(open_split(plain.task, name)) for name in ("train", "validation", "test")}
     test = splits["validation"] + splits["test"]
     labels, wanted = ([row["label"] for row in rows] for rows in (splits["train"], test))
     accuracy = {}

@@ -16,7 +16,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from posenc_jax.config import Run, difference
 from posenc_jax.data.corpora.corpus import DataError, UnfitError
 from posenc_jax.data.text.base import SPLITS, Data, Plan, TextData, TextTask
-from posenc_jax.data.text.loading import TOKENIZER_EXAMPLES, Split, identity_of, load
+from posenc_jax.data.text.loading import TOKENIZER_EXAMPLES, identity_of, load, open_split
 from posenc_jax.data.text.on_demand import Feed
 from posenc_jax.data.text.sizing import Batches, check_filled, sized
 from posenc_jax.data.tokenizer import Tokenizer, tokenizer_from_bytes
@@ -90,7 +90,7 @@ def _with_sizes(config: Run, tokenizer: Tokenizer | None, refused: str) -> str:
     """All that a corpus does not give to a run that was ``refused`` it, and what it does give."""
     task = config.task
     assert isinstance(task, TextTask)
-    texts = {name: list(itertools.islice(Split(task, name), TOKENIZER_EXAMPLES)) for name in SPLITS}
+    texts = {name: list(itertools.islice(open_split(task, name), TOKENIZER_EXAMPLES)) for name in SPLITS}
     try:
         found = sized(task, batches_of(config), texts, tokenizer)
     except DataError as error:

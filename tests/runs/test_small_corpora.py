@@ -16,7 +16,7 @@ from posenc_jax.data.corpora.fields import Fields
 from posenc_jax.data.corpora.own import add_own, take
 from posenc_jax.data.plan import Packing, least_rows
 from posenc_jax.data.text import Classification, Data, LanguageModel, Summarization, TextTask, Translation
-from posenc_jax.data.text.loading import Split
+from posenc_jax.data.text.loading import open_split
 from posenc_jax.data.text.sizing import Batches, check_filled, sized
 from posenc_jax.data.tokenizer import train_sentencepiece
 from posenc_jax.models.config import Transformer
@@ -159,7 +159,7 @@ def test_two_vocabularies(corpus):
 def test_parts_devices_and_calls_are_kept_where_they_can_be(corpus):
     data = dataclasses.replace(corpus("classification", rows(40, 12)), tokenizer="bytes")
     task = Classification(data=data, labels=("a", "b"))
-    texts = {name: list(Split(task, name)) for name in ("train", "validation", "test")}
+    texts = {name: list(open_split(task, name)) for name in ("train", "validation", "test")}
     found = sized(task, Batches(256, 64, 10, devices=2), texts)
     assert found.batches == Batches(16, devices=2)
     many = {**texts, "train": texts["train"] * 20}

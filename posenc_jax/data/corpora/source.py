@@ -50,6 +50,8 @@ class Source:
     """Splits that the data set has not, made of rows of its training split."""
     numbers: np.ndarray | None = dataclasses.field(default=None, repr=False)
     """Those of the rows of ``data``; None: all."""
+    change: Callable[[Row, int], Row] | None = dataclasses.field(default=None, repr=False)
+    """What becomes of a row and its number; None: the row."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -62,15 +64,16 @@ class Source:
     def __getitem__(self, index: int) -> Row:
         if not 0 <= index < len(self):
             raise IndexError(f"row {index} of {self.name}, split {self.split}: it has rows 0 to {len(self) - 1}")
-        return self._row(self.data[index if self.numbers is None else int(self.numbers[index])])
+        return self._row(index, self.data[index if self.numbers is None else int(self.numbers[index])])
 
     def __getitems__(self, indices: Sequence[int]) -> list[Row]:
         """Several rows at once, which takes half the time."""
-        indices = indices if self.numbers is None else self.numbers[np.asarray(indices)].tolist()
-        return [self._row(values) for values in self.data.__getitems__(indices)]
+        numbers = indices if self.numbers is None else self.numbers[np.asarray(indices)].tolist()
+        return list(map(self._row, indices, self.data.__getitems__(numbers)))
 
-    def _row(self, values: dict[str, Any]) -> Row:
-        return {column: text(values[column]) for column, text in self.texts.items()}
+    def _row(self, index: int, values: dict[str, Any]) -> Row:
+        row = {column: text(values[column]) for column, text in self.texts.items()}
+        return row if self.change is None else self.change(row, int(index))
 
     def __iter__(self) -> Iterator[Row]:
         for start in range(0, len(self), CHUNK):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from posenc_jax.data.corpora import CORPORA
 from posenc_jax.data.corpora.corpus import content_of
 from posenc_jax.data.corpora.derived import derived
-from posenc_jax.data.corpora.source import CHUNK, HELD_OUT, Source, load_split
+from posenc_jax.data.corpora.source import HELD_OUT, Source, load_split
 from posenc_jax.data.corpora.store import is_own, manifest
 from posenc_jax.data.errors import DataError, UnfitError
 from posenc_jax.data.text.base import SPLITS, Data, Encoded, Row, TextData, TextTask, named_as_target
@@ -64,8 +65,8 @@ def load(
         example that can be used.
     """
     check_source(task, splits[0])
-    opened = {name: Split(task, name) for name in splits}
-    source = opened[splits[0]].source
+    opened = {name: open_split(task, name) for name in splits}
+    source = opened[splits[0]]
     if source.held_out:
         missing = " and no ".join(source.held_out)
         note(f"{task.data.name} has no {missing} split: one in {HELD_OUT} rows of training is held out for it")
@@ -131,7 +132,7 @@ def _identity(name: str, source: Source) -> dict[str, Any]:
     return {"name": name, "sha256": record["sha256"], **packages}
 
 
-def open_on_demand(task: TextTask, tokenizer: Tokenizer, split: Split, note: Callable[[str], None]) -> OnDemand:
+def open_on_demand(task: TextTask, tokenizer: Tokenizer, split: Source, note: Callable[[str], None]) -> OnDemand:
     """The training examples, to be read when their turn comes; measured by one pass unless that was done before."""
 
     def measure() -> dict[str, np.ndarray]:
@@ -139,32 +140,20 @@ def open_on_demand(task: TextTask, tokenizer: Tokenizer, split: Split, note: Cal
         return kind.measure(task, tokenizer, split, note)
 
     kind = task.on_demand
-    decides = (_MEASURED, _identity(task.data.name, split.source), len(split), tokenizer.sha256, task)
+    decides = (_MEASURED, _identity(task.data.name, split), len(split), tokenizer.sha256, task)
     return kind(task, tokenizer, split, **derived(repr(decides), measure))
 
 
-class Split:
+def open_split(task: TextTask, name: str) -> Source:
     """The rows of one split as the task wants them: the first so many, with their words shuffled if it says so."""
-
-    def __init__(self, task: TextTask, name: str) -> None:
-        self.source = load_split(task.data.name, name)
-        limit = task.data.max_examples if name == "train" else None if task.data.in_memory else HELD_EXAMPLES
-        self._count = len(self.source) if limit is None else min(limit, len(self.source))
-        self._task = task
-        self._shuffled = task.data.shuffle_words == "always" or (task.data.shuffle_words == "test" and name == "test")
-
-    def __len__(self) -> int:
-        return self._count
-
-    def __getitems__(self, indices: Sequence[int]) -> list[Row]:
-        rows = self.source.__getitems__(indices)
-        if self._shuffled:
-            rows = [shuffled(self._task, row, int(number)) for number, row in zip(indices, rows, strict=True)]
-        return rows
-
-    def __iter__(self) -> Iterator[Row]:
-        for start in range(0, len(self), CHUNK):
-            yield from self.__getitems__(range(start, min(start + CHUNK, len(self))))
+    source = load_split(task.data.name, name)
+    limit = task.data.max_examples if name == "train" else None if task.data.in_memory else HELD_EXAMPLES
+    if limit is not None:
+        numbers = np.arange(len(source)) if source.numbers is None else source.numbers
+        source = dataclasses.replace(source, numbers=numbers[:limit])
+    if task.data.shuffle_words == "always" or (task.data.shuffle_words == "test" and name == "test"):
+        source = dataclasses.replace(source, change=functools.partial(shuffled, task))
+    return source
 
 
 def shuffled(task: TextTask, row: Row, number: int) -> Row:
