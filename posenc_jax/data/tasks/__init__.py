@@ -18,10 +18,13 @@ from posenc_jax.data.tasks.chomsky_binary import BinaryMultiplication as BinaryM
 from posenc_jax.data.tasks.chomsky_binary import SquareRoot as SquareRoot
 from posenc_jax.data.tasks.copying import Copying as Copying
 from posenc_jax.data.tasks.scan import Scan as Scan
+from posenc_jax.data.tasks.word_order import WordOrder as WordOrder
+from posenc_jax.data.tasks.agreement import Agreement as Agreement
 from posenc_jax.data.tasks.position_probes import TokenAt as TokenAt
 from posenc_jax.data.tasks.position_probes import PositionOf as PositionOf
 from posenc_jax.data.tasks.position_probes import TokenBack as TokenBack
 from posenc_jax.data.tasks.position_probes import PositionOrToken as PositionOrToken
+from posenc_jax.data.tasks.earlier import Earlier as Earlier
 from posenc_jax.data.tasks.flip_flop import FlipFlop as FlipFlop
 from posenc_jax.data.tasks.indirect_indexing import IndirectIndexing as IndirectIndexing
 from posenc_jax.data.tasks.counting import Counting as Counting
