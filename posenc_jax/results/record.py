@@ -9,7 +9,6 @@ from __future__ import annotations
 import collections
 import dataclasses
 import math
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -185,12 +184,14 @@ def read_record(directory: Path | str) -> Record:
             f"{directory} has no results to report: no run in results.jsonl is finished{detail}. "
             "Run the ablation (again) on this directory; it resumes."
         )
-    inside = dict(_inside(directory, cells))
     timings: dict[Cell, Timing] = {}
     losses: dict[Cell, Losses] = {}
     commands, problems = read_commands(directory)
-    for cell, path in inside.items():
-        digest = cells[cell]["config_hash"]
+    for cell, known in cells.items():
+        name = Path(known.get("directory") or "")
+        if name.name != str(name) or name.name == "..":  # it does not lie in this one
+            continue
+        path, digest = directory / name, known["config_hash"]
         (timing, no_time), (found, no_losses) = read_timing(path, digest), read_losses(path, digest)
         if timing is not None:
             timings[cell] = timing
@@ -200,14 +201,6 @@ def read_record(directory: Path | str) -> Record:
     skipped += problems
     draws = draw_classes(info.get("environments") or {})
     return Record(directory, info, rows, replicas, ranges, dict(settings), skipped, draws, timings, losses, commands)
-
-
-def _inside(directory: Path, cells: dict[Cell, Json]) -> Iterator[tuple[Cell, Path]]:
-    """The directories of the cells, of those that lie in this one."""
-    for cell, record in cells.items():
-        name = Path(record.get("directory") or "")
-        if name.name == str(name) != "..":
-            yield cell, directory / name
 
 
 def _read_info(directory: Path) -> dict[str, Any]:
