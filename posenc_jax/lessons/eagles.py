@@ -294,8 +294,10 @@ CODE = """
 import numpy as np
 from posenc_jax.encodings import sinusoidal
 
+
 def cosine(a, b):
     return a @ b / np.linalg.norm(a) / np.linalg.norm(b)
+
 
 soar, migration = np.random.default_rng(1).normal(size=(2, 512))  # embeddings as large as the paper's
 one, six = sinusoidal(np.array([1, 6]), 512, dtype=np.float64)

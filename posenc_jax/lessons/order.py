@@ -93,9 +93,11 @@ from posenc_jax.encodings import Geometry, attend, sinusoidal
 
 words = np.random.default_rng(0).normal(size=(3, 8)).astype(np.float32)  # john, loves, mary
 
+
 def loves(x):  # what attention, without any layer around it, gives the word in the middle
     x = x[None, None]
     return attend(x, x, x, (), (), Geometry.of_length(3, num_heads=1))[0, 0, 1]
+
 
 for name, positions in {"no positions": 0, "positions": sinusoidal(np.arange(3), 8)}.items():
     apart = np.abs(loves(words + positions) - loves(words[::-1] + positions)).max()
