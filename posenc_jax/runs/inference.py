@@ -324,14 +324,16 @@ def _written(
     if isinstance(texts, str):
         raise ValueError(f"{texts!r} is one {kind}: give a list")
     reporter = reporter or Reporter()
-    cut: dict[str, Any] = dict(tokenizer=loaded.tokenizer, limit=loaded.limit, note=reporter.note)
+    summaries = isinstance(loaded.config.task, Summarization)
+    cut: dict[str, Any] = dict(parts=not summaries, tokenizer=loaded.tokenizer, limit=loaded.limit, note=reporter.note)
     names = [f"{kind} {n} ({t if len(t) <= 24 else f'{t[:21]}...'!r})" for n, t in enumerate(texts, 1)]
     pieces = [text_pieces(text, name, too_long, **cut) for name, text in zip(names, texts, strict=True)]
     most = max(new_tokens(loaded.config, length) for length in _lengths(loaded.config))
     if max_new_tokens is not None and not 1 <= max_new_tokens <= most:
+        field = "max_summary" if summaries else "max_length"
         raise RefusedError(
             f"max_new_tokens = {max_new_tokens} must be from 1 to {most}, the longest output that this run was trained "
-            "or evaluated with"
+            f"or evaluated with; for longer ones train with a larger task.{field}"
         )
     asked: dict[str, Any] = dict(run=loaded.config, decoding=decoding, max_new_tokens=max_new_tokens)
     program = functools.partial(_decode, random_seed=_seed(random_seed), **asked)

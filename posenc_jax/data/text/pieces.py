@@ -20,16 +20,16 @@ Note = Callable[[str], None]
 
 
 def text_pieces(
-    text: str, what: str, too_long: TooLong, *, tokenizer: Tokenizer, limit: int, note: Note
+    text: str, what: str, too_long: TooLong, *, tokenizer: Tokenizer, limit: int, note: Note, parts: bool = True
 ) -> list[list[int]]:
     """The tokens of a text, as one piece or several of at most ``limit`` tokens; DataError when that cannot be.
 
-    what: how messages call the text. note: hears what was cut.
+    what: how messages call the text. note: hears what was cut. parts: whether windows make sense for its task.
     """
     tokens = tokenizer.encode(_checked(text, what))
     if not text.strip():
         raise DataError(f"{what} is empty: give it at least one word, or leave it out")
-    _check_length(len(tokens), limit, what, too_long)
+    _check_length(len(tokens), limit, what, too_long, parts=parts)
     if len(tokens) <= limit:
         return [tokens]
     if too_long == "truncate":
@@ -63,7 +63,7 @@ def document_pieces(
         whole = task.read(tokenizer, _checked(document, what), what)
         if not whole.tokens:
             raise DataError(f"{what} is empty: give it at least one word, or leave it out")
-        _check_length(len(whole.tokens), limit, what, too_long)
+        _check_length(len(whole.tokens), limit, what, too_long, parts=False)
         if len(whole.tokens) > limit:
             if too_long == "window":
                 raise DataError(
@@ -82,7 +82,7 @@ def document_pieces(
         raise DataError(f"{what} is empty: this run reads its {', '.join(sections)}")
     shown = {name: tokenizer.encode(text) for name, text in texts.items()}
     total = sum(map(len, shown.values()))
-    _check_length(total, limit, what, too_long)
+    _check_length(total, limit, what, too_long, parts=True)
     if total <= limit:
         return [task.joined(shown)]
     longest = max(shown, key=lambda name: len(shown[name]) if texts[name].strip() else 0)
@@ -114,14 +114,13 @@ def _checked(text: str, what: str) -> str:
     return text
 
 
-def _check_length(tokens: int, limit: int, what: str, too_long: TooLong) -> None:
+def _check_length(tokens: int, limit: int, what: str, too_long: TooLong, *, parts: bool) -> None:
     if too_long not in ("refuse", "truncate", "window"):
         raise ValueError(f"too_long = {too_long!r} must be 'refuse', 'truncate' or 'window'")
     if tokens > limit and too_long == "refuse":
         raise DataError(
             f"{what} has {tokens} tokens, and this run was trained and evaluated with at most {limit}: shorten it, or "
-            "choose too_long = 'truncate' (drop its end) or 'window' (in pieces; not for summaries, nor for documents "
-            "whose structure is read)"
+            "choose too_long = 'truncate' (drop its end)" + parts * " or 'window' (in pieces)"
         )
 
 
