@@ -7,8 +7,7 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from posenc_jax.data.tasks.base import LONGEST, Example, Split, integers
-from posenc_jax.data.tasks.ranged import RangedTask
+from posenc_jax.data.tasks.base import LONGEST, Example, RangedTask, Split, integers
 from posenc_jax.data.tasks.sequences import answered
 from posenc_jax.encodings.base import Array
 from posenc_jax.encodings.value import at_least, limited
