@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from posenc_jax.data.corpora.corpus import DataError, content_of
-from posenc_jax.data.corpora.indexes import by_apt
+from posenc_jax.data.corpora.indexes import by_apt, unpacked
 
 Note = Callable[[str], None]
 
@@ -83,7 +83,7 @@ def download_indexes(names: Iterable[str], cache: Path, note: Note = print) -> l
     since they change from week to week.
     """
     names = list(names)
-    missing = [name for name in names if not _is_whole_gzip(cache / f"{name}.gz")]
+    missing = [name for name in names if not _is_whole(cache / f"{name}.gz")]
     if missing:
         _need("apt-get", missing)
         note(f"downloading the archive's {', '.join(missing)}")
@@ -121,24 +121,16 @@ def verify(folder: Path) -> None:
             )
 
 
-def _is_whole(folder: Path) -> bool:
-    if not folder.is_dir():
-        return False
+def _is_whole(path: Path) -> bool:
+    """True if a package is unpacked without damage, or an index compressed without it."""
     try:
-        verify(folder)
+        if path.is_dir():
+            verify(path)
+        else:
+            unpacked(path, path.parent)
     except DataError:
         return False
-    return True
-
-
-def _is_whole_gzip(path: Path) -> bool:
-    try:
-        with gzip.open(path) as file:
-            while file.read(1 << 20):
-                pass
-    except (OSError, EOFError, zlib.error):
-        return False
-    return True
+    return path.is_dir() or path.suffix == ".gz"  # a file in the way of a folder is neither
 
 
 def version(folder: Path) -> str | None:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import io
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from posenc_jax.data.corpora import reading
+from posenc_jax.data.corpora import builders, reading
 from posenc_jax.data.corpora.corpus import DataError
 from posenc_jax.data.corpora.fields import Fields
 from posenc_jax.data.corpora.reading import Malformed, Record
@@ -27,14 +25,11 @@ def of_builder(builder: Any, fields: Fields, config: str = "", called: str = "")
 
     Errors: DataError for what is no builder, fails, or has not the fields or the config.
     """
-    import tensorflow_datasets as tfds
-
     builder = _builder_class(builder, called)
     name = builder.name if builder.__qualname__ == "Builder" else builder.__qualname__  # TFDS calls most of its own so
     _check_config(name, list(builder.builder_configs), config)
     folder, twice = Path(tempfile.mkdtemp(prefix="posenc-builder-")), list[str]()
     try:
-        tfds.disable_progress_bar()
         with exits_as_errors():
             made = builder(data_dir=folder, config=config or None, file_format="array_record")
             _watch_keys(made, twice)
@@ -54,8 +49,7 @@ def of_builder(builder: Any, fields: Fields, config: str = "", called: str = "")
 
 def _rows(made: Any, name: str, fields: Fields) -> dict[str, Iterator[Record]]:
     """The fields that are read of what a builder generates, by split."""
-    with contextlib.redirect_stdout(io.StringIO()):  # it prints sizes that it does not know
-        made.download_and_prepare()
+    builders.prepare(made)
     texts = {column: text for column, feature in made.info.features.items() if (text := text_of(feature))}
     if missing := [field for field in fields.read if field not in texts]:
         raise DataError(f"{name} has no text or class {missing[0]!r}: it has {', '.join(texts) or 'none'}")

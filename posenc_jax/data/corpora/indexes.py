@@ -43,7 +43,7 @@ def stanzas(folder: Path, index: str) -> Iterator[dict[str, str]]:
             f"(descriptions only with -o Acquire::Languages=en,de,fr)"
         )
     for path in stable:
-        yield from _parse(decoded(_decompressed(path, folder), path), path)
+        yield from _parse(decoded(unpacked(path, folder), path), path)
 
 
 def _parse(text: str, path: Path) -> Iterator[dict[str, str]]:
@@ -68,8 +68,8 @@ def _parse(text: str, path: Path) -> Iterator[dict[str, str]]:
         yield stanza
 
 
-def _decompressed(path: Path, folder: Path) -> bytes:
-    """Decompressed chunks of a file; no more than `MOST_BYTES` are ever there."""
+def unpacked(path: Path, folder: Path) -> bytes:
+    """The content of a file, decompressed; DataError for one that is damaged, or of more than `MOST_BYTES`."""
     packed = content_of(path, folder)
     if path.suffix == ".lz4":  # not in the standard library; whoever has such a file has apt
         return by_apt(path)
