@@ -35,7 +35,7 @@ from posenc_jax.checksums import unseal
 from posenc_jax.data.score_kinds import Kind, kind_of
 from posenc_jax.drawing.markdown import refilled
 from posenc_jax.lessons import LESSONS, TEXTS
-from posenc_jax.lessons.pages import FOLDER, INDEX, file_name, index, page
+from posenc_jax.lessons.pages import FOLDER, INDEX, index, page
 from posenc_jax.verdict.evidence import Evidence, as_text, collected
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -102,7 +102,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def lesson_pages() -> dict[Path, str]:
     """The pages of all lessons, and that of their list."""
-    pages = {ROOT / file_name(LESSONS, number): page(LESSONS, number) for number in range(1, len(LESSONS) + 1)}
+    pages = {ROOT / FOLDER / f"{own.name}.md": page(LESSONS, number) for number, own in enumerate(LESSONS, 1)}
     return {ROOT / INDEX: index(LESSONS, TEXTS), **pages}
 
 

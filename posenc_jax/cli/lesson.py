@@ -27,7 +27,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("lesson", nargs="?", metavar="N|NAME", help="a step, by its number or its name")
     parser.add_argument("--answer", action="store_true", help="with the answer to its exercise")
     parser.add_argument(
-        "--output", type=as_path, metavar="FOLDER", help="where its picture goes (default: lessons/N-NAME)"
+        "--output", type=as_path, metavar="FOLDER", help="where its picture goes (default: lessons/NAME)"
     )
     return guarded(lambda: _lesson(parser.parse_args(arguments)))
 
@@ -45,7 +45,7 @@ def _lesson(options: argparse.Namespace) -> int:
         return 0
     with refusing("lesson: "):
         number, lesson = numbered(options.lesson)
-    folder = options.output or Path("lessons") / f"{number:02}-{lesson.name}"
+    folder = options.output or Path("lessons") / lesson.name
     if options.output is not None and not lesson.picture:
         drawn = ", ".join(str(n) for n, own in enumerate(LESSONS, 1) if own.picture)
         raise UsageError(f"--output: lesson {number} has no picture, those that have one are {drawn}: leave it out")

@@ -1,6 +1,7 @@
 """From "the quick brown fox" to what the first layer of an encoder reads, number by number, at d_model 4."""
 
 import functools
+from typing import Any
 
 import jax
 import numpy as np
@@ -8,7 +9,6 @@ import numpy as np
 from posenc_jax.encodings import Sinusoidal, sinusoidal
 from posenc_jax.lessons.lesson import Lesson
 from posenc_jax.lessons.markdown import number, table, vector
-from posenc_jax.models import EncoderOnly, Slots, Streams, Transformer, build
 
 WORDS = ("the", "quick", "brown", "fox")
 VOCABULARY = ("<pad>", "<s>", "</s>", "brown", "fox", "quick", "the")
@@ -17,9 +17,11 @@ RATE = 0.1
 
 
 @functools.cache
-def model() -> EncoderOnly:
+def model() -> Any:
     """An untrained encoder of one layer; its table is drawn from N(0, 1/4)."""
-    built = build(
+    from posenc_jax.models import Slots, Transformer, build  # here, as the list of lessons needs no Flax
+
+    return build(
         "encoder_only",
         Transformer(d_model=D_MODEL, num_layers=1, num_heads=1, dropout=RATE),
         Slots(encoder=(Sinusoidal(),)),
@@ -29,8 +31,6 @@ def model() -> EncoderOnly:
         key=jax.random.key(0),
         posenc_key=jax.random.key(1),
     )
-    assert isinstance(built, EncoderOnly)
-    return built
 
 
 def ids() -> list[int]:
@@ -52,6 +52,8 @@ def by_hand() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def inputs(*, train: bool) -> np.ndarray:
     """``[4, 4]``: what the model's first layer is given."""
+    from posenc_jax.models import Streams
+
     tokens = np.array([ids()], np.int32)
     _, captured = model()(tokens, streams=Streams(dropout=jax.random.key(7)), train=train, capture=True)
     return np.asarray(captured["encoder"]["embeddings"][0], np.float64)

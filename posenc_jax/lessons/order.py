@@ -8,7 +8,6 @@ import numpy as np
 from posenc_jax.encodings import Slot, parse
 from posenc_jax.lessons.lesson import Lesson
 from posenc_jax.lessons.markdown import number, table
-from posenc_jax.models import EncoderOnly, Slots, Transformer, build
 
 PAIRS = (
     ("john loves mary", "mary loves john"),
@@ -23,6 +22,8 @@ EQUAL = 1e-5
 
 def outputs(slot: Slot) -> list[np.ndarray]:
     """What an untrained encoder of two layers says of each word of each sentence, ``[words, C]``, pair by pair."""
+    from posenc_jax.models import EncoderOnly, Slots, Transformer, build  # here, as the list of lessons needs no Flax
+
     sentences = [sentence.split() for pair in PAIRS for sentence in pair]
     longest = max(map(len, sentences))
     model = build(

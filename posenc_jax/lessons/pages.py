@@ -6,7 +6,7 @@ Links of a lesson are ``[words](lesson:NAME)``, to another one, and ``[words](fi
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from posenc_jax.lessons.lesson import Lesson
 from posenc_jax.lessons.markdown import table
@@ -35,12 +35,7 @@ def page(lessons: Sequence[Lesson], number: int) -> str:
     ]
     end = f"{'. '.join([*ways, '[All steps](../lessons.md)'])}."
     told = "\n\n".join([*_parts(number, lesson), f"## Exercise\n\n{lesson.question}", hidden, end])
-    return _LINK.sub(_led({own.name: f"{n:02}-{own.name}.md" for n, own in enumerate(lessons, 1)}, 4), told) + "\n"
-
-
-def file_name(lessons: Sequence[Lesson], number: int) -> str:
-    """The file of its page, from the top of the repository."""
-    return f"{FOLDER}/{number:02}-{lessons[number - 1].name}.md"
+    return _LINK.sub(_led("", 4), told) + "\n"
 
 
 def index(lessons: Sequence[Lesson], texts: str) -> str:
@@ -50,7 +45,7 @@ def index(lessons: Sequence[Lesson], texts: str) -> str:
         (number, f"[{own.title}](lesson:{own.name})", own.claim, f"{_NAMED[own.verdict]} {own.because}")
         for number, own in enumerate(lessons, 1)
     ]
-    entries = "\n".join(f"lessons/{number:02}-{own.name}" for number, own in enumerate(lessons, 1))
+    entries = "\n".join(f"lessons/{own.name}" for own in lessons)
     text = f"""# Lessons: the sinusoidal encoding, claim by claim
 
 {texts}
@@ -69,7 +64,7 @@ condition that is left out.
 {entries}
 ```
 """
-    return _LINK.sub(_led({own.name: f"lessons/{n:02}-{own.name}.md" for n, own in enumerate(lessons, 1)}, 3), text)
+    return _LINK.sub(_led("lessons/", 3), text)
 
 
 def _parts(number: int, lesson: Lesson) -> list[str]:
@@ -89,11 +84,11 @@ def _parts(number: int, lesson: Lesson) -> list[str]:
     return [*parts, lesson.body()]
 
 
-def _led(names: Mapping[str, str], depth: int) -> Callable[[re.Match[str]], str]:
-    """What puts an address into a link, seen from ``depth`` folders below the top of the repository."""
+def _led(folder: str, depth: int) -> Callable[[re.Match[str]], str]:
+    """What puts an address into a link, seen from ``depth`` folders below the top; lessons are in ``folder``."""
 
     def led(match: re.Match[str]) -> str:
         words, kind, target = match.groups()
-        return f"[{words}]({names[target] if kind == 'lesson' else '../' * depth + target})"
+        return f"[{words}]({f'{folder}{target}.md' if kind == 'lesson' else '../' * depth + target})"
 
     return led

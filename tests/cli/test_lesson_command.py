@@ -44,10 +44,10 @@ def test_bad_steps_and_options(capsys, tmp_path):
     assert refused(capsys, "lesson", "formulae") == (
         "posenc: lesson: there is no lesson 'formulae': did you mean 'formula'?\n"
     )
-    assert "there are 1 to 18, by number or by name" in refused(capsys, "lesson", "19")
+    assert f"there are 1 to {len(LESSONS)}, by number or by name" in refused(capsys, "lesson", "99")
     assert "name it, as in `posenc lesson 1`" in refused(capsys, "lesson", "--answer")
     said = refused(capsys, "lesson", "formula", "--output", str(tmp_path / "x"))
-    assert said.startswith("posenc: --output: lesson 3 has no picture, those that have one are 7, 8")
+    assert said.startswith("posenc: --output: lesson 3 has no picture, those that have one are ")
     (tmp_path / "file").touch()
     said = refused(capsys, "lesson", "heatmap", "--output", str(tmp_path / "file" / "pictures"))
     assert f"{tmp_path / 'file'} is no directory: name another directory" in said
@@ -83,8 +83,8 @@ def test_a_picture_is_drawn_where_it_is_asked_for(capsys, tmp_path, monkeypatch)
     assert main(["lesson", "heatmap"]) == 0
     assert main(["lesson", "heatmap", "--output", "own"]) == 0
     picture = next(own.picture.split() for own in LESSONS if own.name == "heatmap")
-    assert drawn == [[*picture, "--output", "lessons/07-heatmap"], [*picture, "--output", "own"]]
-    assert "wrote in lessons/07-heatmap: a.png\n" in capsys.readouterr().out
+    assert drawn == [[*picture, "--output", "lessons/heatmap"], [*picture, "--output", "own"]]
+    assert "wrote in lessons/heatmap: a.png\n" in capsys.readouterr().out
 
 
 @pytest.mark.slow
