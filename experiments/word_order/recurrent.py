@@ -18,7 +18,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from flax import nnx
 
 from experiments.records import short
 from experiments.word_order.bands import config as bands
@@ -28,25 +27,50 @@ from posenc_jax.data.scoring import correct_tokens, smoothed_loss
 from posenc_jax.training.optimizer import schedule
 
 
-class Reader(nnx.Module):
-    """Embeddings, a GRU, in both directions if asked, and a linear layer: ``[B, S]`` tokens to ``[B, S, C]``."""
+def gru(key: jax.Array, width: int) -> dict[str, jax.Array]:
+    """Parameters of a GRU: ``inner [C, 3C]`` of its input, ``outer [C, 3C]`` of its state, ``bias [3C]``."""
+    of_input, of_state = jax.random.normal(key, (2, width, 3 * width)) / width**0.5
+    return {"inner": of_input, "outer": of_state, "bias": jnp.zeros(3 * width)}
 
-    def __init__(self, vocab_size: int, num_classes: int, width: int, *, both: bool, rngs: nnx.Rngs) -> None:
-        self.embed = nnx.Embed(vocab_size, width, rngs=rngs)
-        readers = [nnx.RNN(nnx.GRUCell(width, width, rngs=rngs), rngs=rngs) for _ in range(1 + both)]
-        self.recurrent = nnx.Bidirectional(*readers, rngs=rngs) if both else readers[0]
-        self.out = nnx.Linear(width * (1 + both), num_classes, rngs=rngs)
 
-    def __call__(self, tokens: jax.Array) -> jax.Array:
-        """Logits at every position."""
-        return self.out(self.recurrent(self.embed(tokens)))
+def states(params: dict[str, jax.Array], x: jax.Array, *, reverse: bool) -> jax.Array:
+    """``[B, S, C]`` states of a GRU (Cho et al. 2014) that reads ``x [B, S, C]``, from the end if ``reverse``::
+
+    z, r = sigmoid(x W_zr + h U_zr),    n = tanh(x W_n + (r h) U_n),    h' = z h + (1 - z) n
+    """
+    width = x.shape[-1]
+
+    def step(h: jax.Array, given: jax.Array) -> tuple[jax.Array, jax.Array]:
+        gates = jax.nn.sigmoid(given[:, : 2 * width] + h @ params["outer"][:, : 2 * width])
+        z, r = jnp.split(gates, 2, axis=-1)
+        h = z * h + (1 - z) * jnp.tanh(given[:, 2 * width :] + (r * h) @ params["outer"][:, 2 * width :])
+        return h, h
+
+    given = jnp.swapaxes(x @ params["inner"] + params["bias"], 0, 1)
+    return jnp.swapaxes(jax.lax.scan(step, jnp.zeros_like(x[:, 0]), given, reverse=reverse)[1], 0, 1)
+
+
+def reader(key: jax.Array, vocab_size: int, num_classes: int, width: int, *, both: bool) -> dict[str, Any]:
+    """Parameters of embeddings, of a GRU for each direction, and of a linear layer."""
+    embed, out, *directions = jax.random.split(key, 3 + both)
+    return {
+        "embed": jax.random.normal(embed, (vocab_size, width)),
+        "directions": [gru(own, width) for own in directions],
+        "out": jax.random.normal(out, (width * (1 + both), num_classes)) / width**0.5,
+    }
+
+
+def read(params: dict[str, Any], tokens: jax.Array) -> jax.Array:
+    """``[B, S, C]`` logits at every position of ``tokens [B, S]``."""
+    x = params["embed"][tokens]
+    both = [states(own, x, reverse=bool(index)) for index, own in enumerate(params["directions"])]
+    return jnp.concatenate(both, axis=-1) @ params["out"]
 
 
 def untrained(key: jax.Array) -> float:
     """The largest difference between the two sentences of what is said of a word, in standard deviations."""
-    model = Reader(3, 16, 16, both=True, rngs=nnx.Rngs(key))
     john, loves, mary = range(3)
-    said = np.asarray(model(jnp.array([[john, loves, mary], [mary, loves, john]])))
+    said = np.asarray(read(reader(key, 3, 16, 16, both=True), jnp.array([[john, loves, mary], [mary, loves, john]])))
     return float(np.abs(said[0] - said[1][::-1]).max() / said.std())
 
 
@@ -55,20 +79,14 @@ def trained(run: Run, seed: int) -> dict[str, Any]:
     task, steps, rate = run.task, run.training.steps, run.learning_rates[0]
     model_key, train_key, test_key = jax.random.split(jax.random.key(seed), 3)
     both = task.model_kind == "encoder_only"
-    width = run.model.d_model
-    model = Reader(task.vocab_size, task.num_classes, width, both=both, rngs=nnx.Rngs(model_key))
-    graph, params = nnx.split(model, nnx.Param, ...)[0], nnx.state(model, nnx.Param)
-    rest = nnx.state(model, nnx.Not(nnx.Param))
+    params = reader(model_key, task.vocab_size, task.num_classes, run.model.d_model, both=both)
     factor = schedule(run.optimizer, steps)
     optimizer = optax.chain(
         optax.clip_by_global_norm(run.optimizer.clip_norm), optax.adam(lambda count: rate * factor(count))
     )
 
-    def logits_of(params: Any, tokens: jax.Array) -> jax.Array:
-        return nnx.merge(graph, params, rest)(tokens)
-
     def loss(params: Any, example: Any) -> jax.Array:
-        return smoothed_loss(logits_of(params, example.inputs), example, 0.0) / jnp.sum(example.weights)
+        return smoothed_loss(read(params, example.inputs), example, 0.0) / jnp.sum(example.weights)
 
     def step(carry: Any, number: jax.Array) -> tuple[Any, None]:
         params, state = carry
@@ -83,7 +101,7 @@ def trained(run: Run, seed: int) -> dict[str, Any]:
     def scored(length: jax.Array) -> tuple[jax.Array, Any]:
         numbers = jnp.arange(run.evaluation.num_examples)
         example = task.test_batch(None, test_key, length, numbers, max(run.evaluation.lengths))
-        logits = logits_of(params, example.inputs)
+        logits = read(params, example.inputs)
         right = jnp.all(correct_tokens(logits, example.targets) | (example.weights == 0), axis=1)
         return jnp.mean(right), task.extra_sums(logits, example)
 
