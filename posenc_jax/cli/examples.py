@@ -26,6 +26,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "show": (
         ("posenc show sinusoidal rope alibi", "figures and properties, into shown/"),
         ("posenc show rope --view kernel --output rope.png", "one figure"),
+        ("posenc show --preset tsne-128x8 --output tsne.png", "one of a text, with how to read it"),
         ("posenc show --run RUN", "the encodings of a run, as trained"),
     ),
     "aliases": (

@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from posenc_jax.cli.errors import Parser, UsageError, add_trust, as_path, guarded, refusing, whole
 from posenc_jax.cli.screen import show, tell
-from posenc_jax.show.files import FILES, check_fits, check_output, make, write
+from posenc_jax.show.files import FILES, check_fits, check_output, check_packages, make, write
+from posenc_jax.show.measured import Chosen
+from posenc_jax.show.presets import ENCODING, PRESETS, WORDS, preset
 from posenc_jax.show.views import VIEWS, plots_of, views_of
 
 if TYPE_CHECKING:
     from posenc_jax.cli.progress import TerminalReporter
+    from posenc_jax.drawing.plots import Plot
     from posenc_jax.show.measured import MeasuredEncoding
 
 LENGTHS, WIDTHS = (3, 1024), (2, 2048)
@@ -32,7 +35,8 @@ def description() -> str:
         "measured."
     )
     views = textwrap.fill(f"views: {listed}", 100, subsequent_indent="  ").replace("\u00a0", " ")
-    return f"{textwrap.fill(text, 100)}\n\n{views}"
+    presets = "\n".join(f"  {name:<16} {preset.about}" for name, preset in PRESETS.items())
+    return f"{textwrap.fill(text, 100)}\n\n{views}\n\npresets, of {ENCODING} if no encoding is named:\n{presets}"
 
 
 def main(arguments: list[str]) -> int:
@@ -41,6 +45,7 @@ def main(arguments: list[str]) -> int:
     add = parser.add_argument
     add("encodings", nargs="*", metavar="ENCODING", help="a name of the catalogue, a spec, or FILE.py:Class")
     add("--view", nargs="+", choices=tuple(VIEWS), metavar="VIEW", help="default: all that the encodings have")
+    add("--preset", metavar="NAME", help="a picture at the settings of a text that teaches it; says how to read it")
     add("--d-model", type=whole(*WIDTHS), metavar="M", help="width of the model (128)")
     add(
         "--num-heads",
@@ -50,10 +55,11 @@ def main(arguments: list[str]) -> int:
     )
     add("--length", type=whole(*LENGTHS), metavar="P", help="positions 0 .. P-1 (50)")
     add("--positions", type=int, nargs="+", metavar="p", help="those drawn as lines (0 10 25)")
+    add("--dimensions", type=int, nargs="+", metavar="d", help="those drawn as waves (of four wavelengths)")
     add("--run", type=as_path, metavar="DIR", help="a finished run: its trained encodings and its attention maps")
     add_trust(parser)
     add("--seed", type=int, metavar="N", help="which seed of the run (its first that did not diverge)")
-    add("--text", metavar="TEXT", help="the input of the attention maps of a run on text")
+    add("--text", metavar="TEXT", help="the input of the attention maps of a run on text; the words of --view flow")
     add(
         "--output",
         type=as_path,
@@ -61,7 +67,24 @@ def main(arguments: list[str]) -> int:
         metavar="PATH",
         help="a directory (shown), or one file: .html for the page alone, .png or .pdf for one figure",
     )
-    return guarded(lambda: _show(parser.parse_args(arguments)))
+    return guarded(lambda: _show(_with_preset(parser.parse_args(arguments))))
+
+
+def _with_preset(options: argparse.Namespace) -> argparse.Namespace:
+    """The options, with those of the preset; UsageError where one has been given."""
+    if options.preset is None:
+        return options
+    with refusing("--preset: "):
+        chosen = preset(options.preset)
+    if options.run:
+        raise UsageError(f"--preset {options.preset} draws encodings by their names: leave out --run")
+    options.encodings = options.encodings or [ENCODING]
+    words = [f"--{name.replace('_', '-')}" for name in chosen.settings]
+    for word, (name, value) in zip(words, chosen.settings.items(), strict=True):
+        if getattr(options, name) is not None:
+            raise UsageError(f"--preset {options.preset} sets {', '.join(words)}: leave out {word}, or the preset")
+        setattr(options, name, value)
+    return options
 
 
 def _show(options: argparse.Namespace) -> int:
@@ -78,11 +101,13 @@ def _show(options: argparse.Namespace) -> int:
         trust(options.trust)
         encodings = [*(_of_run(options, reporter) if options.run else ()), *_of_specs(options, reporter)]
         views = _checked_views(encodings, options.view, reporter.note)
-        positions = _positions(encodings, options.positions)
-        plots = []
+        chosen = Chosen(_positions(encodings, options.positions), tuple(dict.fromkeys(options.dimensions or ())))
+        plots: list[Plot] = []
         for view in views:
             reporter.phase(f"{view}: {VIEWS[view].words}")
-            plots += plots_of(encodings, view, positions)
+            plots += plots_of(encodings, view, chosen)
+        if options.preset and options.encodings == [ENCODING]:
+            plots = list(map(preset(options.preset).read, plots))
         with refusing("--output "):
             check_fits(output, plots)
         names = short_names(tuple(one.label for one in encodings))
@@ -103,6 +128,8 @@ def _show(options: argparse.Namespace) -> int:
     width = shutil.get_terminal_size((100, 24)).columns
     for one in properties:
         show(text(one, width) if one.entries else f"{one.title}\n\n{textwrap.fill(' '.join(one.notes), width)}\n")
+    if options.preset:
+        show("\n".join(textwrap.fill(f"{plot.title}: {plot.caption}", min(width, 100)) + "\n" for plot in plots))
     written = f"wrote {output}" if len(files) == 1 else f"wrote in {output}: {', '.join(_listed(files))}"
     show("\n".join(textwrap.wrap(written, 100, break_on_hyphens=False, break_long_words=False)))
     return 0
@@ -120,16 +147,22 @@ def _check(options: argparse.Namespace) -> None:
     """Refuses options that can be refused at once."""
     if not options.encodings and not options.run:
         raise UsageError("show: name an encoding, as in `posenc show sinusoidal`, or a finished run with --run DIR")
-    if not options.run and (options.text or options.seed is not None):
+    flow = "flow" in (options.view or ())
+    if not options.run and ((options.text and not flow) or options.seed is not None):
         raise UsageError("show: --text and --seed are about a finished run: add --run DIR")
+    if flow and not 1 <= len(words_of(options)) <= MOST_LINES:
+        raise UsageError(f"--text: --view flow draws 1 to {MOST_LINES} words, and these are {len(words_of(options))}")
     if options.run and (options.d_model or options.num_heads):
         raise UsageError("show: --d-model and --num-heads are those of the run: leave them out beside --run")
     width = options.d_model or 128
     if options.num_heads and width % options.num_heads:
         raise UsageError(f"--num-heads {options.num_heads}: the number of heads must divide --d-model {width}")
     _check_positions(options.positions or (), options.length or (LENGTHS[1] if options.run else 50))
+    if not options.run:
+        _check_dimensions(options.dimensions or (), width)
     with refusing("--output "):
         check_output(options.output)
+    check_packages(options.output, options.view or ())
 
 
 def _check_positions(positions: Sequence[int], length: int) -> None:
@@ -142,10 +175,23 @@ def _check_positions(positions: Sequence[int], length: int) -> None:
             )
 
 
+def _check_dimensions(dimensions: Sequence[int], width: int) -> None:
+    if len(set(dimensions)) > MOST_LINES:
+        raise UsageError(f"--dimensions: {len(set(dimensions))} waves cannot be read; name at most {MOST_LINES}")
+    for dimension in dimensions:
+        if not 0 <= dimension < width:
+            raise UsageError(f"--dimensions {dimension}: the dimensions are 0 to {width - 1}: name others")
+
+
+def words_of(options: argparse.Namespace) -> tuple[str, ...]:
+    """The words of the view flow."""
+    return tuple((options.text or WORDS).split())
+
+
 def _of_specs(options: argparse.Namespace, reporter: TerminalReporter) -> list[MeasuredEncoding]:
     from posenc_jax.cli.own_files import refuse_unusable
     from posenc_jax.encodings import Dims
-    from posenc_jax.show.measure import measure, with_equal_contents
+    from posenc_jax.show.measure import measure, with_equal_contents, with_flow
 
     width, length = options.d_model or 128, options.length or 50
     heads = options.num_heads or (8 if width % 16 == 0 else 1)
@@ -156,7 +202,9 @@ def _of_specs(options: argparse.Namespace, reporter: TerminalReporter) -> list[M
     for label, slot in dict(slots).items():
         reporter.phase(f"measure {label}")
         with refusing(f"{label}: "):
-            found.append(with_equal_contents(measure(label, slot, dims, length), dims.head_dim))
+            one = with_equal_contents(measure(label, slot, dims, length), dims.head_dim)
+            flow = "flow" in (options.view or ())
+            found.append(with_flow(one, slot, dims, words_of(options)) if flow else one)
     return found
 
 
@@ -222,8 +270,8 @@ def _own_views(one: MeasuredEncoding) -> str:
     return ", ".join(views_of(one)) or nothing
 
 
-def _positions(encodings: Sequence[MeasuredEncoding], asked: list[int] | None) -> list[int]:
+def _positions(encodings: Sequence[MeasuredEncoding], asked: list[int] | None) -> tuple[int, ...]:
     """Positions that are drawn as lines."""
     length = min((len(one.vectors) for one in encodings if one.vectors is not None), default=LENGTHS[1])
     _check_positions(asked or (), length)
-    return [p for p in (0, 10, 25) if p < length] if asked is None else list(dict.fromkeys(asked))
+    return tuple(p for p in (0, 10, 25) if p < length) if asked is None else tuple(dict.fromkeys(asked))

@@ -107,10 +107,12 @@ def _heat_map(plot: HeatMap) -> Drawn:
         "cmax": plot.high,
         "colorscale": [[i / 6, c] for i, c in enumerate(_DIVERGING)] if plot.diverging else _SEQUENTIAL,
         "colorbar": _colorbar(plot.z_title) | {"x": 1.01},
+        "showscale": not plot.written,
     }
     layout["margin"] |= {"r": 20, "t": 30 if not alone else 16}
     traces = []
     gap_x, gap_y = (0.14 / columns if columns > 1 else 0.0), (26 / layout["height"] if rows > 1 else 0.0)
+    gap_x *= 2.5 if plot.signs else 1.0
     for i, (title, values) in enumerate(plot.panels):
         number = "" if i == 0 else str(i + 1)
         row, column = divmod(i, columns)
@@ -118,12 +120,13 @@ def _heat_map(plot: HeatMap) -> Drawn:
         x_domain = [column / columns + gap_x / 2, (column + 1) / columns - gap_x / 2]
         y_domain = [1 - (row + 1) / rows + gap_y / 2, 1 - row / rows - gap_y / 2]
         x = base | {"domain": x_domain, "anchor": f"y{number}", "showticklabels": bottom, "constrain": "domain"}
-        y = base | {"domain": y_domain, "anchor": f"x{number}", "showticklabels": left, "constrain": "domain"}
+        y = base | {"domain": y_domain, "anchor": f"x{number}", "showticklabels": left or bool(plot.rows)}
+        y |= {"constrain": "domain"}
         y |= {"autorange": "reversed"}
         if plot.square:
             y |= {"scaleanchor": f"x{number}", "constraintoward": "top"}
         x |= _names(plot.x.names, values.shape[1]) | ({"tickangle": -90} if plot.x.names else {})
-        y |= _names(plot.y.names, values.shape[0])
+        y |= _names(plot.rows[i] if plot.rows else plot.y.names, values.shape[0])
         if alone or (bottom and column == 0):
             x["title"] = _title(plot.x)
         if alone or (left and row == 0):
@@ -131,10 +134,22 @@ def _heat_map(plot: HeatMap) -> Drawn:
         layout[f"xaxis{number}"], layout[f"yaxis{number}"] = x, y
         where = f"{in_figure(plot.y.title)} %{{y}}, {in_figure(plot.x.title)} %{{x}}"
         traces.append(
-            {"type": "heatmap", "z": [_values(line, 4) for line in values], "coloraxis": "coloraxis"}
+            {
+                "type": "heatmap",
+                "z": [_values(line, 6 if plot.written else 4) for line in values],
+                "coloraxis": "coloraxis",
+            }
             | {"xaxis": f"x{number}", "yaxis": f"y{number}", "showlegend": False, "name": in_figure(title)}
             | {"hovertemplate": f"{where}: %{{z:.4g}}<extra></extra>"}
+            | ({"texttemplate": "%{z:.2f}", "textfont": {"size": 11}} if plot.written else {})
         )
+        if i < len(plot.signs):
+            sign = _note(plot.signs[i], 1, 0.5, f"x{number} domain", "left", "middle", f"y{number} domain")
+            layout["annotations"].append(sign | {"xshift": 8, "font": {"size": 18, "color": INK}})
+        if plot.box and i == len(plot.panels) - 1:
+            box = _note(plot.box, 1, 0.5, f"x{number} domain", "left", "middle", f"y{number} domain")
+            border = {"bordercolor": MUTED, "borderwidth": 1.5, "borderpad": 8, "bgcolor": SHADE, "textangle": 90}
+            layout["annotations"].append(box | border | {"xshift": 36, "font": {"size": 13, "color": INK}})
         if title:
             name = _note(title, 0, 1, f"x{number} domain", "left", "bottom", f"y{number} domain")
             layout["annotations"].append(name | {"font": {"size": 11, "color": MUTED}})
@@ -161,7 +176,7 @@ def _names(names: tuple[str, ...], count: int) -> dict[str, Any]:
 
 
 def _lines(plot: Lines) -> Drawn:
-    if plot.stacked:
+    if len(plot.panels) > 1:
         return _stacked(plot)
     layout = _layout(430, plot.x, plot.y)
     if not (plot.x.ticks or plot.x.logarithmic) and max((np.ptp(line.x) for line in plot.lines), default=0) <= 10:
@@ -187,19 +202,20 @@ def _lines(plot: Lines) -> Drawn:
 
 
 def _stacked(plot: Lines) -> Drawn:
-    """Each line on its own axes, all on one scale."""
-    count = len(plot.lines)
+    """Each panel on its own axes, all on one scale."""
+    count, several = len(plot.panels), len({line.name for line in plot.lines}) > 1
     layout = _layout(90 + 130 * count, plot.x, plot.y)
     (x, x_title), (y, y_title) = ((axis, axis.pop("title")) for axis in (layout.pop("xaxis"), layout.pop("yaxis")))
     traces = []
-    for i, line in enumerate(plot.lines):
+    for i, (panel, lines) in enumerate(plot.panels.items()):
         number = "" if i == 0 else str(i + 1)
         same = ({"matches": "x"}, {"matches": "y"}) if i else ({}, {})
         layout[f"xaxis{number}"] = x | same[0] | {"anchor": f"y{number}", "showticklabels": i == count - 1}
         domain = [1 - (i + 1) / count + 0.02, 1 - i / count - 22 / layout["height"]]
         layout[f"yaxis{number}"] = y | same[1] | {"anchor": f"x{number}", "domain": domain}
-        layout["annotations"].append(_note(line.name, 1, 1, "paper", "right", "bottom", f"y{number} domain"))
-        traces += [t | {"xaxis": f"x{number}", "yaxis": f"y{number}"} for t in _line(plot, line, shown=False)]
+        layout["annotations"].append(_note(panel, 1, 1, "paper", "right", "bottom", f"y{number} domain"))
+        drawn = [trace for line in lines for trace in _line(plot, line, shown=several and i == 0)]
+        traces += [trace | {"xaxis": f"x{number}", "yaxis": f"y{number}"} for trace in drawn]
     layout[f"xaxis{count}"]["title"], layout["yaxis"]["title"] = x_title, y_title
     return traces, layout
 
@@ -235,7 +251,7 @@ def _line(plot: Lines, line: Line, *, shown: bool) -> list[dict[str, Any]]:
     noted = {"customdata": [in_figure(own) for own in line.notes]} if line.notes else {}
     traces.append(
         {**common, **errors, **noted, "x": _values(line.x), "y": _values(line.y), "name": name, "showlegend": shown}
-        | {"mode": "lines+markers" if plot.markers else "lines"}
+        | {"mode": {"points": "markers", "both": "lines+markers" if plot.markers else "lines"}.get(line.drawn, "lines")}
         | {"line": {"color": drawn, "width": (2.4, 6)[size], "dash": line.style.dash}}
         | {"marker": {"color": drawn, "size": (7, 10)[size], "symbol": line.style.marker}}
         | {"hovertemplate": f"{label}: {value}{' %{customdata}' if noted else ''}{where}<extra></extra>"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from posenc_jax.drawing.style import Style
 
@@ -46,7 +46,9 @@ class Plot:
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class HeatMap(Plot):
     """Panels (a title and an array ``[Y, X]``, first row on top) with one colour scale from ``low`` to ``high``;
-    ``diverging`` around 0. Names of axes are those of rows and columns.
+    ``diverging`` around 0. Names of axes are those of rows and columns, ``rows`` those of each panel's where they
+    differ. ``written``: values stand in the cells, and no scale beside them. ``signs`` stand to the right of the
+    panels, and a box with a word after the last.
     """
 
     z_title: str
@@ -56,6 +58,10 @@ class HeatMap(Plot):
     diverging: bool = False
     square: bool = False
     columns: int = 1
+    rows: tuple[tuple[str, ...], ...] = ()
+    written: bool = False
+    signs: tuple[str, ...] = ()
+    box: str = ""
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
@@ -64,8 +70,10 @@ class Line:
 
     Attributes:
       name: its entry in the legend, which lines of one name share. label: its name where it is pointed at.
+      panel: the title of the axes that it is drawn on, where a plot has several, one below the other.
       low, high: its interval, NaN where there is none. seeds: seed -> x -> y, which are drawn thin.
-      notes: of every point, where it is pointed at. wide: whether another line lies upon it.
+      notes: of every point, where it is pointed at. wide: whether another line lies upon it. drawn: as a line, with
+        markers where the plot has some, or as one of these alone.
     """
 
     name: str
@@ -73,32 +81,41 @@ class Line:
     y: np.ndarray
     style: Style
     label: str = ""
+    panel: str = ""
     opacity: float = 1.0
     low: np.ndarray | None = None
     high: np.ndarray | None = None
     seeds: Mapping[int, Mapping[Any, float]] = dataclasses.field(default_factory=dict)
     notes: tuple[str, ...] = ()
     wide: bool = False
+    drawn: Literal["both", "line", "points"] = "both"
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class Lines(Plot):
-    """Lines on one pair of axes.
+    """Lines on one pair of axes, or on one for each panel.
 
     Attributes:
-      stacked: each on axes of its own, below the others. bars: intervals are bars, else bands.
+      bars: intervals are bars, else bands.
       shade: from where to where x is shaded, and a word for it. levels: values of y with a name.
       y_format: of d3. x_words: x in words, where it is pointed at; "" where notes say it.
     """
 
     lines: tuple[Line, ...]
     markers: bool = False
-    stacked: bool = False
     bars: bool = False
     shade: tuple[float, float, str] | None = None
     levels: tuple[tuple[float, str], ...] = ()
     y_format: str = ".5g"
     x_words: str = "{}"
+
+    @property
+    def panels(self) -> dict[str, list[Line]]:
+        """The lines of each panel, by its title."""
+        found: dict[str, list[Line]] = {}
+        for line in self.lines:
+            found.setdefault(line.panel, []).append(line)
+        return found
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)

@@ -24,7 +24,7 @@ def render(plot: Plot, kinds: tuple[str, ...] = ("png", "pdf")) -> dict[str, byt
             _heat_map(figure, plot)
         elif isinstance(plot, Points):
             _points(figure, plot)
-        elif isinstance(plot, Lines) and plot.stacked:
+        elif isinstance(plot, Lines) and len(plot.panels) > 1:
             _stacked(figure, plot)
         elif isinstance(plot, Lines):
             axes = figure.add_subplot()
@@ -61,13 +61,26 @@ def _heat_map(figure: Any, plot: HeatMap) -> None:
         outer_left, outer_bottom = i % columns == 0, i + columns >= len(plot.panels)
         size = 7 if alone else 6
         _image_ticks(axes.xaxis, plot.x.names if outer_bottom else (), values.shape[1], size, shown=outer_bottom)
-        _image_ticks(axes.yaxis, plot.y.names if outer_left else (), values.shape[0], size, shown=outer_left)
+        names = plot.rows[i] if plot.rows else plot.y.names if outer_left else ()
+        _image_ticks(axes.yaxis, names, values.shape[0], size, shown=outer_left)
         if plot.x.names and outer_bottom:
             axes.tick_params(axis="x", labelrotation=90)
+        for (row, column), value in np.ndenumerate(values) if plot.written else ():
+            dark = abs(value - (plot.low + plot.high) / 2) > 0.3 * (plot.high - plot.low)
+            color = "white" if dark else INK
+            axes.text(column, row, f"{value:.2f}", color=color, fontsize=5.5, ha="center", va="center")
+        beside = {"xycoords": "axes fraction", "textcoords": "offset points", "ha": "left", "va": "center"}
+        if i < len(plot.signs):
+            axes.annotate(plot.signs[i], (1, 0.5), xytext=(5, 0), **beside, fontsize=11)
+        if plot.box and i == len(plot.panels) - 1:
+            border = {"boxstyle": "round,pad=0.8", "facecolor": SHADE, "edgecolor": MUTED}
+            axes.annotate(plot.box, (1, 0.5), xytext=(27, 0), **beside, fontsize=8, rotation=270, bbox=border)
+        axes.tick_params(axis="y", length=0 if plot.rows else 3)
     assert image is not None
-    bar = figure.colorbar(image, ax=grid, shrink=0.9 if alone else min(0.9, 2.4 / (1.3 * rows)), aspect=24, pad=0.02)
-    bar.set_label(plot.z_title)
-    bar.outline.set_linewidth(0.6)
+    if plot.box:  # whose border the layout does not see
+        figure.get_layout_engine().set(rect=(0, 0, 0.98, 1))
+    if not plot.written:
+        _scale(figure, plot, image, grid, rows, alone=alone)
     if alone:
         grid[0, 0].set_xlabel(plot.x.title)
         grid[0, 0].set_ylabel(plot.y.title)
@@ -76,6 +89,13 @@ def _heat_map(figure: Any, plot: HeatMap) -> None:
         figure.supxlabel(plot.x.title, fontsize=8)
         figure.supylabel(plot.y.title, fontsize=8)
         figure.suptitle(plot.title, fontsize=9, x=0.01, ha="left")
+
+
+def _scale(figure: Any, plot: HeatMap, image: Any, grid: Any, rows: int, *, alone: bool) -> None:
+    """The scale of colours."""
+    bar = figure.colorbar(image, ax=grid, shrink=0.9 if alone else min(0.9, 2.4 / (1.3 * rows)), aspect=24, pad=0.02)
+    bar.set_label(plot.z_title)
+    bar.outline.set_linewidth(0.6)
 
 
 def _heat_map_size(plot: HeatMap, rows: int, columns: int) -> tuple[float, float]:
@@ -104,17 +124,21 @@ def _image_ticks(axis: Any, names: tuple[str, ...], count: int, size: float, *, 
 def _stacked(figure: Any, plot: Lines) -> None:
     from matplotlib.ticker import MaxNLocator
 
-    figure.set_size_inches(_WIDTH, 0.7 + 1.0 * len(plot.lines))
-    grid = figure.subplots(len(plot.lines), 1, sharex=True, sharey=True, squeeze=False)[:, 0]
-    for axes, line in zip(grid, plot.lines):
-        _line(axes, plot, line)
+    height = 0.7 + 1.0 * len(plot.panels)
+    figure.set_size_inches(_WIDTH, height)
+    grid = figure.subplots(len(plot.panels), 1, sharex=True, sharey=True, squeeze=False)[:, 0]
+    named: dict[str, Any] = {}
+    for axes, (panel, lines) in zip(grid, plot.panels.items()):
+        named |= {line.name: _line(axes, plot, line) for line in lines}
         _axes(axes, plot.x, plot.y)
         axes.yaxis.set_major_locator(MaxNLocator(nbins=5, min_n_ticks=3, steps=[1, 2, 5, 10]))
         axes.margins(y=0.1)
-        axes.set_title(line.name, fontsize=7, loc="right", color=MUTED, pad=2)
+        axes.set_title(panel, fontsize=7, loc="right", color=MUTED, pad=2)
     grid[-1].set_xlabel(plot.x.title)
     figure.supylabel(plot.y.title, fontsize=8)
-    grid[0].set_title(plot.title, fontsize=9, loc="left")
+    figure.suptitle(plot.title, fontsize=9, x=0.01, ha="left")
+    if len(named) > 1:
+        legend(figure, named, beside=12, height=height)
 
 
 def draw_lines(axes: Any, plot: Lines, size: float = 8) -> dict[str, Any]:
@@ -155,8 +179,10 @@ def _axes(axes: Any, x: Axis, y: Axis) -> None:
 
 def _line(axes: Any, plot: Lines, line: Line) -> Any:
     color = line.style.color
-    look = {"linestyle": DASHES[line.style.dash], "linewidth": 3.2 if line.wide else 1.3, "alpha": line.opacity}
-    look |= {"marker": MARKERS[line.style.marker], "markersize": 5 if line.wide else 3} if plot.markers else {}
+    dash = "none" if line.drawn == "points" else DASHES[line.style.dash]
+    look = {"linestyle": dash, "linewidth": 3.2 if line.wide else 1.3, "alpha": line.opacity}
+    if plot.markers and line.drawn != "line":
+        look |= {"marker": MARKERS[line.style.marker], "markersize": 5 if line.wide else 3}
     for own in line.seeds.values() if not plot.bars else ():
         axes.plot([*own], [*own.values()], color=color, alpha=0.4, linewidth=0.5)
     if line.low is None or line.high is None:

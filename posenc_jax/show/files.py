@@ -10,6 +10,7 @@ from pathlib import Path
 from posenc_jax.drawing import printed
 from posenc_jax.drawing.plots import Plot
 from posenc_jax.drawing.text_table import TextTable
+from posenc_jax.extras import check
 from posenc_jax.files import replaced
 from posenc_jax.refusals import or_else
 from posenc_jax.show.page import page
@@ -31,6 +32,15 @@ def check_output(output: Path) -> None:
         raise ValueError(f"{output}: {there} is no directory: name another directory")
     if not os.access(there, os.W_OK | os.X_OK):
         raise ValueError(f"{output}: no permission to write in {there}: name another directory")
+
+
+def check_packages(output: Path, views: Sequence[str]) -> None:
+    """MissingExtraError, before anything is computed, for a package that what is asked for needs."""
+    kind = output.suffix
+    needs = {"plotly": kind not in FILES[1:], "matplotlib": kind != ".html", "sklearn": "tsne" in views}
+    words = {"plotly": "the HTML report", "matplotlib": "a figure for a paper", "sklearn": "t-SNE"}
+    for module in (name for name, is_so in needs.items() if is_so):
+        check("report", module, words[module])
 
 
 def check_fits(output: Path, plots: Sequence[Plot]) -> None:

@@ -14,42 +14,68 @@ import numpy as np
 from posenc_jax.drawing.plots import Axis, HeatMap, Line, Lines, Plot
 from posenc_jax.drawing.style import styles
 from posenc_jax.file_names import file_name
-from posenc_jax.show.measured import Encodings, Positions, Styles, by_offset
+from posenc_jax.show.measured import Chosen, Encodings, Styles, by_offset
 
 
-def frequency_plots(encodings: Encodings, style: Styles, positions: Positions) -> list[Plot]:
-    """Frequencies, and wavelengths."""
-    frequencies = {one.label: one.frequencies for one in encodings if one.frequencies is not None}
-    turning = {label: np.where(w > 0, w, np.nan) for label, w in frequencies.items()}
-    waves = {label: math.tau / w for label, w in turning.items()}
+def frequency_plots(encodings: Encodings, style: Styles, chosen: Chosen) -> list[Plot]:
+    """Frequencies by pair, on a logarithmic axis."""
+    about = "The frequency of each pair of a sine and a cosine (of each plane that is turned, in one head)."
+    y = Axis("frequency (radians per position)", logarithmic=True)
+    return [_by_pair("frequencies", about, y, _frequencies(encodings), style)]
+
+
+def wavelength_plots(encodings: Encodings, style: Styles, chosen: Chosen) -> list[Plot]:
+    """Wavelengths by pair, on a logarithmic axis."""
+    waves = {label: math.tau / w for label, w in _frequencies(encodings).items()}
     every = [wave for own in waves.values() for wave in own if np.isfinite(wave)]
     levels = [(math.tau, "2π")] if min(every, default=math.inf) < 10 * math.tau else []
     levels += [(1e4 * math.tau, "10000 · 2π")] if max(every, default=0.0) > 1e3 * math.tau else []
-    still = " A frequency of 0 is not drawn." if any((w <= 0).any() for w in frequencies.values()) else ""
-
-    def plot(slug: str, about: str, title: str, values: dict[str, np.ndarray], levels: Any = ()) -> Plot:
-        drawn = [Line(name=style[l].name, x=np.arange(len(y)), y=y, style=style[l]) for l, y in values.items()]
-        return Lines(
-            slug=slug,
-            view="frequencies",
-            title=slug.capitalize(),
-            caption=about + still,
-            x=Axis("pair"),
-            y=Axis(title, logarithmic=True),
-            lines=_drawn_apart(drawn),
-            markers=True,
-            levels=tuple(levels),
-        )
-
-    turns = "The frequency of each pair of a sine and a cosine (of each plane that is turned, in one head)."
-    lengths = "The wavelength of each pair, 2π over its frequency: after so many positions it is where it was."
-    return [
-        plot("frequencies", turns, "frequency (radians per position)", turning),
-        plot("wavelengths", lengths, "wavelength (positions)", waves, levels),
-    ]
+    about = "The wavelength of each pair, 2π over its frequency: after so many positions it is where it was."
+    plot = _by_pair("wavelengths", about, Axis("wavelength (positions)", logarithmic=True), waves, style)
+    return [dataclasses.replace(plot, levels=tuple(levels))]
 
 
-def kernel_plots(encodings: Encodings, style: Styles, positions: Positions) -> list[Plot]:
+def exponential_plots(encodings: Encodings, style: Styles, chosen: Chosen) -> list[Plot]:
+    """Frequencies over the first dimension of their pairs, on plain axes, with the exponential that they lie on."""
+    about = "The frequency of each pair, over its first dimension x, on plain axes."
+    plot = _by_pair("exp", about, Axis("frequency (radians per position)"), _frequencies(encodings), style)
+    plot = dataclasses.replace(plot, title="Frequencies, on plain axes", x=Axis("dimension x"))
+    lines, bases = [], set()
+    for line in plot.lines:
+        w, x = line.y, 2 * line.x
+        steps = np.log(w[1:] / w[:-1]) / 2
+        if geometric := len(steps) > 0 and np.allclose(steps, steps[0]):
+            dense = np.linspace(0, x[-1], 201)
+            lines.append(dataclasses.replace(line, x=dense, y=w[0] * np.exp(steps[0] * dense), drawn="line"))
+            bases.add(f"ln({math.exp(-steps[0] * 2 * len(w)):,.6g})/{2 * len(w)}")
+        lines.append(dataclasses.replace(line, x=x, drawn="points" if geometric else "both"))
+    curve = f" All lie on exp(-c x) with c = {bases.pop()}." if len(bases) == len(plot.lines) == 1 else ""
+    return [dataclasses.replace(plot, caption=f"{plot.caption}{curve}", lines=tuple(lines))]
+
+
+def _frequencies(encodings: Encodings) -> dict[str, np.ndarray]:
+    """The frequencies of each encoding, NaN where they are 0."""
+    found = {one.label: one.frequencies for one in encodings if one.frequencies is not None}
+    return {label: np.where(w > 0, w, np.nan) for label, w in found.items()}
+
+
+def _by_pair(view: str, about: str, y: Axis, values: dict[str, np.ndarray], style: Styles) -> Lines:
+    """A line for each encoding, over its pairs."""
+    still = " A frequency of 0 is not drawn." if any(np.isnan(own).any() for own in values.values()) else ""
+    drawn = [Line(name=style[l].name, x=np.arange(len(own)), y=own, style=style[l]) for l, own in values.items()]
+    return Lines(
+        slug=view,
+        view=view,
+        title=view.capitalize(),
+        caption=about + still,
+        x=Axis("pair"),
+        y=y,
+        lines=_drawn_apart(drawn),
+        markers=True,
+    )
+
+
+def kernel_plots(encodings: Encodings, style: Styles, chosen: Chosen) -> list[Plot]:
     """Similarity by offset."""
     drawn = []
     for one in encodings:
@@ -75,7 +101,7 @@ def kernel_plots(encodings: Encodings, style: Styles, positions: Positions) -> l
     ]
 
 
-def bias_plots(encodings: Encodings, style: Styles, positions: Positions) -> list[Plot]:
+def bias_plots(encodings: Encodings, style: Styles, chosen: Chosen) -> list[Plot]:
     """Biases of logits by offset."""
     drawn = []
     alone = len(encodings) == 1
@@ -113,7 +139,7 @@ def bias_plots(encodings: Encodings, style: Styles, positions: Positions) -> lis
     ]
 
 
-def attention_maps(encodings: Encodings, style: Styles, positions: Positions) -> list[Plot]:
+def attention_maps(encodings: Encodings, style: Styles, chosen: Chosen) -> list[Plot]:
     """Attention weights, head by head."""
     found: list[Plot] = []
     for one, attention in ((own, attention) for own in encodings for attention in own.attention):

@@ -10,9 +10,10 @@ import numpy as np
 
 from posenc_jax.analysis import views
 from posenc_jax.analysis.views import equal_content_weights
-from posenc_jax.encodings import Dims, Slot, elements, for_layer
+from posenc_jax.encodings import Dims, Sequence, Slot, elements, embed, for_layer, layer_params
 from posenc_jax.encodings.slots import is_pattern
-from posenc_jax.show.measured import Attention, MeasuredEncoding, Shifts
+from posenc_jax.models import Slots, Transformer, build
+from posenc_jax.show.measured import Attention, Flow, MeasuredEncoding, Shifts
 
 SHIFTS = (1, 2, 5, 10, 20, 50, 100, 200, 500)
 DRAWN_SHIFT = 10
@@ -46,6 +47,21 @@ def measure(label: str, slot: Slot, dims: Dims, length: int, params: Any = None)
     state = f"; parameters {state}" if jax.tree.leaves(own) else ""
     note = f"d_model {dims.d_model}, heads {dims.num_heads}, positions 0 to {length - 1}{state}."
     return MeasuredEncoding(label, causal=any(e.causal_only for e in for_layer(slot, 0)), note=note, **found)
+
+
+def with_flow(measured: MeasuredEncoding, slot: Slot, dims: Dims, words: tuple[str, ...]) -> MeasuredEncoding:
+    """Measurements with what an encoder without training reads of ``words``, for an encoding that adds vectors."""
+    if measured.vectors is None:
+        return measured
+    vocabulary = sorted(set(words))  # after padding, beginning and end
+    tokens = np.array([[3 + vocabulary.index(word) for word in words]], np.int32)
+    size = 3 + len(vocabulary)
+    config = Transformer(d_model=dims.d_model, num_heads=dims.num_heads, num_layers=1)
+    sizes, key = {"vocab_size": size, "num_classes": size, "max_len": len(words)}, jax.random.key(0)
+    embeddings = build("encoder_only", config, Slots(), **sizes, key=key, posenc_key=key).embedding(tokens)
+    params = layer_params(slot, views.initial(slot, dims), 0)
+    sums = embed(for_layer(slot, 0), params, embeddings, Sequence.of_length(len(words), tokens=tokens), key=key)
+    return dataclasses.replace(measured, flow=Flow(words, np.asarray(embeddings)[0], np.asarray(sums)[0]))
 
 
 def with_equal_contents(measured: MeasuredEncoding, head_dim: int) -> MeasuredEncoding:

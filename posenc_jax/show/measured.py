@@ -31,13 +31,23 @@ class Attention:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
+class Flow:
+    """Words as a model without training reads them: their embeddings ``[S, M]``, scaled, and these with positions."""
+
+    words: tuple[str, ...]
+    embeddings: np.ndarray
+    sums: np.ndarray
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
 class MeasuredEncoding:
     """One encoding, measured: None for what it does not have.
 
     Attributes:
       label: its spec. vectors: ``[P, M]`` float64, of positions ``0 .. P-1``. products: ``[H, Q, K]``, of queries and
         keys of equal contents, over D. bias: ``[H, Q, K]``. frequencies: ``[F]``, radians per position.
-      causal: whether keys are never after their queries. attention: maps. note: what should be known of all this.
+      causal: whether keys are never after their queries. attention: maps. flow: of some words. note: what should be
+        known of all this.
     """
 
     label: str
@@ -48,12 +58,35 @@ class MeasuredEncoding:
     shifts: Shifts | None = None
     attention: tuple[Attention, ...] = ()
     causal: bool = False
+    flow: Flow | None = None
     note: str = ""
 
 
+@dataclasses.dataclass(frozen=True)
+class Chosen:
+    """Positions whose vectors are drawn as lines, and dimensions that are drawn along positions (empty: some)."""
+
+    positions: tuple[int, ...] = ()
+    dimensions: tuple[int, ...] = ()
+
+
 Encodings = Sequence[MeasuredEncoding]
-Positions = tuple[int, ...]
 Styles = dict[str, Style]  # by label
+
+
+def sines_and_cosines(one: MeasuredEncoding) -> tuple[np.ndarray, np.ndarray] | None:
+    """The dimensions that are sines, and those that are cosines, of position times frequency, both in the order of the
+    frequencies; None where the vectors are others.
+    """
+    vectors, w = one.vectors, one.frequencies
+    if vectors is None or w is None or vectors.shape[1] != 2 * len(w):
+        return None
+    angles, every = np.outer(np.arange(len(vectors)), w), np.arange(vectors.shape[1])
+    for sines, cosines in ((every[0::2], every[1::2]), (every[: len(w)], every[len(w) :])):
+        pairs = ((sines, np.sin(angles)), (cosines, np.cos(angles)))
+        if all(np.allclose(vectors[:, columns], values, atol=1e-6) for columns, values in pairs):
+            return sines, cosines
+    return None
 
 
 def distances(vectors: np.ndarray) -> np.ndarray:

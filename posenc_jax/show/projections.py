@@ -21,6 +21,17 @@ def principal_components(vectors: np.ndarray) -> tuple[np.ndarray, tuple[float, 
     return points * np.where(signs == 0, 1.0, signs)[None], (values[0] ** 2 / total, values[1] ** 2 / total)
 
 
+def nearest_offsets(points: np.ndarray, count: int) -> dict[int, int]:
+    """How often the ``count`` nearest of ``points [P, 2]`` to each one stand so many rows away, the most frequent
+    offset first.
+    """
+    apart = np.linalg.norm(points[:, None] - points[None], axis=-1)
+    np.fill_diagonal(apart, np.inf)
+    near = apart.argsort(axis=1, kind="stable")[:, :count]
+    offsets, found = np.unique(np.abs(near - np.arange(len(points))[:, None]), return_counts=True)
+    return {int(offsets[i]): int(found[i]) for i in np.argsort(-found, kind="stable")}
+
+
 def t_sne(vectors: np.ndarray, perplexity: float) -> np.ndarray:
     """``[P, 2]`` by t-SNE (van der Maaten and Hinton 2008), started from the principal components, in one thread, so
     that the same vectors give the same points on one machine. Needs scikit-learn.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -9,31 +10,34 @@ import numpy as np
 from posenc_jax.drawing.plots import Axis, HeatMap, Line, Lines, Plot, Points, tick_name
 from posenc_jax.drawing.style import styles
 from posenc_jax.file_names import file_name
-from posenc_jax.show.measured import Encodings, Positions, Styles, distances
-from posenc_jax.show.projections import principal_components, t_sne
+from posenc_jax.show.measured import Chosen, Encodings, MeasuredEncoding, Styles, distances, sines_and_cosines
+from posenc_jax.show.projections import nearest_offsets, principal_components, t_sne
 
 # Of a large map the first dimensions are drawn: the fast waves of interleaved sines and cosines.
 MAP_DIMENSIONS = 32
+FLOW_DIMENSIONS = 8  # whose values can be read in a cell
 PERPLEXITY = 4.0  # of t-SNE
 
 
 def of_each(
-    draw: Callable[[str, str, np.ndarray, Positions], Plot],
-) -> Callable[[Encodings, Styles, Positions], list[Plot]]:
-    """The plots of every encoding that has vectors, each of its file name, its name, its vectors and the positions."""
+    draw: Callable[[str, str, MeasuredEncoding, Chosen], Plot],
+) -> Callable[[Encodings, Styles, Chosen], list[Plot]]:
+    """The plot of every encoding, of its file name, its name, what was measured of it, and what was chosen."""
 
-    def plots(encodings: Encodings, style: Styles, positions: Positions) -> list[Plot]:
-        return [
-            draw(file_name(one.label), style[one.label].name, one.vectors, positions)
-            for one in encodings
-            if one.vectors is not None
-        ]
+    def plots(encodings: Encodings, style: Styles, chosen: Chosen) -> list[Plot]:
+        return [draw(file_name(one.label), style[one.label].name, one, chosen) for one in encodings]
 
     return plots
 
 
-def heat_map(slug: str, name: str, vectors: np.ndarray, positions: Positions) -> Plot:
+def _vectors(one: MeasuredEncoding) -> np.ndarray:
+    assert one.vectors is not None  # the view has said so
+    return one.vectors
+
+
+def heat_map(slug: str, name: str, one: MeasuredEncoding, chosen: Chosen) -> Plot:
     """The vectors of every position."""
+    vectors = _vectors(one)
     high, (rows, columns) = _limit(vectors), vectors.shape
     return HeatMap(
         slug=f"{slug}-heatmap",
@@ -50,30 +54,101 @@ def heat_map(slug: str, name: str, vectors: np.ndarray, positions: Positions) ->
     )
 
 
-def line_plot(slug: str, name: str, vectors: np.ndarray, positions: Positions) -> Plot:
-    """The vectors of single positions."""
-    own = styles(tuple(f"position {p}" for p in positions))
-    first, *others = map(str, positions)
+def line_plot(slug: str, name: str, one: MeasuredEncoding, chosen: Chosen) -> Plot:
+    """The vectors of single positions, sines and cosines apart."""
+    vectors, parts = _vectors(one), sines_and_cosines(one)
+    columns = {"": np.arange(vectors.shape[1])} if parts is None else dict(zip(_WAVES, parts))
+    own = styles(tuple(columns))
+    first, *others = map(str, chosen.positions)
     listed = f"{', '.join([first, *others[:-1]])} and {others[-1]}" if others else first
+    apart = "" if parts is None else " Sines and cosines have a line each."
     return Lines(
         slug=f"{slug}-lines",
         view="lines",
         title=f"Vectors of {name}",
-        caption=f"The vector{'s' * bool(others)} at position{'s' * bool(others)} {listed}, value by value.",
+        caption=f"The vector{'s' * bool(others)} at position{'s' * bool(others)} {listed}, value by value.{apart}",
         x=Axis("dimension"),
         y=Axis("value"),
         lines=tuple(
-            Line(name=title, label=f"position {p}", x=np.arange(vectors.shape[1]), y=vectors[p], style=own[title])
-            for p, title in zip(positions, own)
+            Line(name=wave, label=f"position {p}", panel=f"position {p}", x=x, y=vectors[p, x], style=own[wave])
+            for p in chosen.positions
+            for wave, x in columns.items()
         ),
         markers=vectors.shape[1] <= 64,
-        stacked=bool(others),
     )
 
 
-def distance_map(slug: str, name: str, vectors: np.ndarray, positions: Positions) -> Plot:
+_WAVES = ("sine", "cosine")
+
+
+def wave_plot(slug: str, name: str, one: MeasuredEncoding, chosen: Chosen) -> Plot:
+    """Single dimensions along the positions, the sine and the cosine of a frequency together."""
+    vectors, parts = _vectors(one), sines_and_cosines(one)
+    width, every = vectors.shape[1], np.arange(len(vectors))
+    groups: list[tuple[tuple[int, ...], str]] = [((d,), f"dimension {d}") for d in range(width)]
+    if parts is not None and one.frequencies is not None:
+        waves = [f"wavelength {math.tau / w:.4g}" if w > 0 else "no wave" for w in one.frequencies]
+        groups = [((a, b), f"dimensions {a} and {b}, {wave}") for a, b, wave in zip(*parts, waves)]
+    wanted = chosen.dimensions or [d for pair, _ in (groups[i] for i in _some(len(groups))) for d in pair]
+    own = styles(_WAVES if parts else ("",))
+    lines = [
+        Line(name=wave, label=f"dimension {d}", panel=title, x=every, y=vectors[:, d], style=own[wave])
+        for pair, title in groups
+        for d, wave in zip(pair, own)
+        if d in wanted
+    ]
+    apart = " A sine and the cosine beside it have one wavelength." if parts else ""
+    return Lines(
+        slug=f"{slug}-waves",
+        view="waves",
+        title=f"Dimensions of {name}, along positions",
+        caption=f"{len(lines)} of {width} dimensions at all positions: what the columns of the heat map are.{apart}",
+        x=Axis("position"),
+        y=Axis("value"),
+        lines=tuple(lines),
+        markers=len(vectors) <= 64,
+    )
+
+
+def _some(count: int, least: int = 4) -> tuple[int, ...]:
+    """The first of ``count``, and those at an eighth, a quarter and half of them; of few the first ones."""
+    return tuple(range(min(count, least))) if count < 2 * least else (0, count // 8, count // 4, count // 2)
+
+
+def flow_plot(slug: str, name: str, one: MeasuredEncoding, chosen: Chosen) -> Plot:
+    """Words, their embeddings, the vectors of their positions, and the sums."""
+    flow = one.flow
+    assert flow is not None
+    shown, width = FLOW_DIMENSIONS, flow.sums.shape[1]
+    added = _vectors(one)[: len(flow.words)]
+    embeddings, added, sums = (values[:, :shown] for values in (flow.embeddings, added, flow.sums))
+    high = float(max(np.abs(values).max() for values in (embeddings, added, sums)))
+    part = f" The first {shown} of {width} dimensions are shown." if width > shown else ""
+    return HeatMap(
+        slug=f"{slug}-flow",
+        view="flow",
+        title=f"What an encoder reads of “{' '.join(flow.words)}”, {name}",
+        caption="Each word picks a row of the table of embeddings, times sqrt(d_model); the table is drawn at random, "
+        "so the words mean nothing yet. Each position, counted from 0, has a vector of the same size. The encoder "
+        f"reads their sum.{part}",
+        x=Axis("dimension"),
+        y=Axis(""),
+        z_title="value",
+        panels=(("embeddings of words", embeddings), ("vectors of positions", added), ("sums", sums)),
+        rows=(tuple(f"{w} →" for w in flow.words), tuple(f"{p} →" for p in range(len(added))), ("",) * len(added)),
+        signs=("+", "=", "→"),
+        box="encoder",
+        low=-high,
+        high=high,
+        diverging=True,
+        written=True,
+        columns=3,
+    )
+
+
+def distance_map(slug: str, name: str, one: MeasuredEncoding, chosen: Chosen) -> Plot:
     """The distance of every two positions."""
-    matrix = distances(vectors)
+    matrix = distances(_vectors(one))
     return HeatMap(
         slug=f"{slug}-distances",
         view="distances",
@@ -89,9 +164,9 @@ def distance_map(slug: str, name: str, vectors: np.ndarray, positions: Positions
     )
 
 
-def pca_plot(slug: str, name: str, vectors: np.ndarray, positions: Positions) -> Plot:
+def pca_plot(slug: str, name: str, one: MeasuredEncoding, chosen: Chosen) -> Plot:
     """The first two principal components."""
-    points, explained = principal_components(vectors)
+    points, explained = principal_components(_vectors(one))
     x, y = (Axis(f"component {i + 1} ({share:.0%} of the variance)") for i, share in enumerate(explained))
     return Points(
         slug=f"{slug}-pca",
@@ -106,27 +181,39 @@ def pca_plot(slug: str, name: str, vectors: np.ndarray, positions: Positions) ->
     )
 
 
-def tsne_plot(slug: str, name: str, vectors: np.ndarray, positions: Positions) -> Plot:
+def tsne_plot(slug: str, name: str, one: MeasuredEncoding, chosen: Chosen) -> Plot:
     """The positions in the plane, by t-SNE."""
+    points = t_sne(_vectors(one), PERPLEXITY)
     return Points(
         slug=f"{slug}-tsne",
         view="tsne",
         title=f"t-SNE of {name}",
         caption=f"Perplexity {PERPLEXITY:g}, started from the principal components. Near points are near vectors; "
-        "distances of groups, and sizes, mean nothing.",
+        f"distances of groups, and sizes, mean nothing.{_neighbours(points)}",
         x=Axis("t-SNE 1 (no unit)"),
         y=Axis("t-SNE 2 (no unit)"),
-        points=t_sne(vectors, PERPLEXITY),
-        labelled=_labelled(len(vectors), 128),
+        points=points,
+        labelled=_labelled(len(points), 128),
         path=False,
     )
 
 
+def _neighbours(points: np.ndarray) -> str:
+    """How far away the nearest points stand in the sequence, where that is a pattern."""
+    found = nearest_offsets(points, NEAREST)
+    every = sum(found.values())
+    common = [f"{count} are {offset} positions away" for offset, count in found.items() if count >= every / 10]
+    if not common:
+        return ""
+    return f" Of the {every} nearest neighbours ({NEAREST} of each point) in this plane {' and '.join(common)}."
+
+
+NEAREST = 3
 _RESIDUALS = (1e-15, 1e-12, 1e-9, 1e-6, 1e-3, 1.0)
 
 
-def shift_plots(encodings: Encodings, style: Styles, positions: Positions) -> list[Plot]:
-    """Residuals of the linear map to a later position, and the map."""
+def shift_plots(encodings: Encodings, style: Styles, chosen: Chosen) -> list[Plot]:
+    """Residuals of the linear map to a later position."""
     shifts = {one.label: one.shifts for one in encodings if one.shifts is not None}
     floor = 1e-16  # a logarithmic axis has no 0
     drawn = [
@@ -138,7 +225,7 @@ def shift_plots(encodings: Encodings, style: Styles, positions: Positions) -> li
         )
         for label, shift in shifts.items()
     ]
-    found: list[Plot] = [
+    return [
         Lines(
             slug="shift-residual",
             view="shift",
@@ -164,29 +251,31 @@ def shift_plots(encodings: Encodings, style: Styles, positions: Positions) -> li
             levels=((1.0, "no map"),),
         )
     ]
-    for label, shift in shifts.items():
-        size = min(len(shift.matrix), MAP_DIMENSIONS)
-        part = shift.matrix[:size, :size]
-        rest = "" if size == len(shift.matrix) else f", first {size} of {len(shift.matrix)} dimensions"
-        high = _limit(part)
-        found.append(
-            HeatMap(
-                slug=f"{file_name(label)}-shift-map",
-                view="shift",
-                title=f"Map to the position {shift.offset} later, {style[label].name}",
-                caption=f"The map from the vector of a position to that {shift.offset} later{rest}: blocks of two by "
-                "two beside the diagonal are rotations.",
-                x=Axis("dimension, from"),
-                y=Axis("dimension, to"),
-                z_title="weight",
-                panels=(("", part),),
-                low=-high,
-                high=high,
-                diverging=True,
-                square=True,
-            )
-        )
-    return found
+
+
+def shift_map(slug: str, name: str, one: MeasuredEncoding, chosen: Chosen) -> Plot:
+    """The linear map to a later position."""
+    shift = one.shifts
+    assert shift is not None
+    size = min(len(shift.matrix), MAP_DIMENSIONS)
+    part = shift.matrix[:size, :size]
+    rest = "" if size == len(shift.matrix) else f", first {size} of {len(shift.matrix)} dimensions"
+    high = _limit(part)
+    return HeatMap(
+        slug=f"{slug}-shift-map",
+        view="shift-map",
+        title=f"Map to the position {shift.offset} later, {name}",
+        caption=f"The map from the vector of a position to that {shift.offset} later{rest}: blocks of two by two "
+        "beside the diagonal are rotations.",
+        x=Axis("dimension, from"),
+        y=Axis("dimension, to"),
+        z_title="weight",
+        panels=(("", part),),
+        low=-high,
+        high=high,
+        diverging=True,
+        square=True,
+    )
 
 
 def _limit(values: np.ndarray) -> float:

@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from posenc_jax.drawing.plots import Plot
 from posenc_jax.drawing.style import styles
-from posenc_jax.show.logit_plots import attention_maps, bias_plots, frequency_plots, kernel_plots
-from posenc_jax.show.measured import Encodings, MeasuredEncoding, Positions, Styles
+from posenc_jax.show.logit_plots import (
+    attention_maps,
+    bias_plots,
+    exponential_plots,
+    frequency_plots,
+    kernel_plots,
+    wavelength_plots,
+)
+from posenc_jax.show.measured import Chosen, Encodings, MeasuredEncoding, Styles
 from posenc_jax.show.vector_plots import (
     PERPLEXITY,
     distance_map,
+    flow_plot,
     heat_map,
     line_plot,
     of_each,
     pca_plot,
+    shift_map,
     shift_plots,
     tsne_plot,
+    wave_plot,
 )
 
 
@@ -27,26 +37,37 @@ class View:
 
     Attributes:
       words: what it is, in messages and headings. about: more of it, where the words do not say all.
-      there: whether an encoding has it. plots: of the encodings that have it, in the style of each; the positions are
-        those of the line plots.
+      there: whether an encoding has it. plots: of the encodings that have it, in the style of each: one for all, or one
+        for each.
     """
 
     words: str
     about: str
     there: Callable[[MeasuredEncoding], bool]
-    plots: Callable[[Encodings, Styles, Positions], list[Plot]]
+    plots: Callable[[Encodings, Styles, Chosen], list[Plot]]
 
 
 def _has_vectors(one: MeasuredEncoding) -> bool:
     return one.vectors is not None
 
 
+def _has_frequencies(one: MeasuredEncoding) -> bool:
+    return one.frequencies is not None
+
+
 VIEWS = {
+    "flow": View(
+        "from words to the encoder",
+        "from words to the encoder, where it is asked for",
+        lambda one: one.flow is not None and one.vectors is not None,
+        of_each(flow_plot),
+    ),
     "heatmap": View("heat map of positions", "values of all positions", _has_vectors, of_each(heat_map)),
     "lines": View("vectors of single positions", "of single positions", _has_vectors, of_each(line_plot)),
-    "frequencies": View(
-        "frequencies and wavelengths", "with wavelengths", lambda one: one.frequencies is not None, frequency_plots
-    ),
+    "waves": View("dimensions along positions", "single dimensions along positions", _has_vectors, of_each(wave_plot)),
+    "frequencies": View("frequencies", "", _has_frequencies, frequency_plots),
+    "wavelengths": View("wavelengths", "", _has_frequencies, wavelength_plots),
+    "exp": View("frequencies on plain axes", "frequencies on plain axes", _has_frequencies, exponential_plots),
     "kernel": View(
         "similarity by offset",
         "similarity by offset",
@@ -62,10 +83,11 @@ VIEWS = {
     ),
     "shift": View(
         "linear map of a shift",
-        "the linear map from a position to one k later",
+        "what a linear map from a position to one k later misses",
         lambda one: one.shifts is not None,
         shift_plots,
     ),
+    "shift-map": View("map of a shift", "that map", lambda one: one.shifts is not None, of_each(shift_map)),
     "bias": View("bias curves", "of logits, by offset", lambda one: one.bias is not None, bias_plots),
     "attention": View(
         "attention maps", "of a run; else of equal contents", lambda one: bool(one.attention), attention_maps
@@ -78,9 +100,9 @@ def views_of(one: MeasuredEncoding) -> tuple[str, ...]:
     return tuple(name for name, view in VIEWS.items() if view.there(one))
 
 
-def plots_of(encodings: Encodings, view: str, positions: Sequence[int]) -> list[Plot]:
-    """Every plot of a view that the encodings have; ``positions`` are those of the line plots."""
+def plots_of(encodings: Encodings, view: str, chosen: Chosen) -> list[Plot]:
+    """Every plot of a view that the encodings have."""
     style = styles(tuple(one.label for one in encodings))
     found = VIEWS[view]
     having = [one for one in encodings if found.there(one)]
-    return found.plots(having, style, tuple(positions)) if having else []
+    return found.plots(having, style, chosen) if having else []

@@ -29,7 +29,7 @@ from posenc_jax.encodings import (
     token_terms,
 )
 from posenc_jax.show.measure import with_equal_contents
-from posenc_jax.show.measured import MeasuredEncoding
+from posenc_jax.show.measured import Chosen, MeasuredEncoding
 from posenc_jax.show.views import plots_of
 
 LENGTH = 64
@@ -52,13 +52,13 @@ def plots(name: str, spec: str) -> list[Plot]:
     found = list(_positions(name, slot)) if _maps(slot) and not has else []
     if set(has) & {"vectors", "content_logits", "bias"}:
         one = with_equal_contents(_measured(name, slot, dims), dims.head_dim)
-        found += plots_of([one], "heatmap", ()) if one.vectors is not None else []
+        found += plots_of([one], "heatmap", Chosen()) if one.vectors is not None else []
         if one.vectors is not None or _varies(one.products):
             beside = _baseline(spec)
             others = [_measured(beside, parse(beside), dims)] if beside else []
-            found += plots_of([one, *others], "kernel", ())
-        found += plots_of([one], "bias", ()) if one.bias is not None else []
-        found += plots_of([_first_heads(one)], "attention", ()) if one.vectors is None and _maps(slot) else []
+            found += plots_of([one, *others], "kernel", Chosen())
+        found += plots_of([one], "bias", Chosen()) if one.bias is not None else []
+        found += plots_of([_first_heads(one)], "attention", Chosen()) if one.vectors is None and _maps(slot) else []
     if not found:
         found = [_of_contents(name, slot, dims)]
     return found

@@ -8,6 +8,7 @@ from trained_runs import copy_of_the_run
 
 from posenc_jax.cli import main
 from posenc_jax.file_names import file_name
+from posenc_jax.show.presets import PRESETS
 
 SMALL = ["--d-model", "8", "--length", "16"]
 
@@ -69,7 +70,7 @@ def test_a_view_that_one_of_two_has(home, capsys):
         (["alibi", "--view", "heatmap"], "no heatmap (heat map of positions) to draw: alibi has bias, attention"),
         (
             ["rope", "nope", "--view", "bias"],
-            "no bias (bias curves) to draw: rope has frequencies, kernel, attention; nope has",
+            "no bias (bias curves) to draw: rope has frequencies, wavelengths, exp, kernel, attention; nope has",
         ),
         (["nope"], "nope has nothing that can be drawn without contents and tokens\n"),
         (
@@ -89,7 +90,25 @@ def test_a_view_that_one_of_two_has(home, capsys):
         (["rope", "--output", "x.svg"], "--output x.svg: a file ends in .html, .png, .pdf; anything else is a"),
         (["rope", "--output", "file/x"], "/file is no directory: name another directory"),
         (["rope", "--output", "/proc/1/x"], "no permission to write in /proc/1: name another directory"),
-        (["rope", *SMALL, "--output", "x.png"], "--output x.png holds one figure, and these are 4 (frequencies, wave"),
+        (["rope", *SMALL, "--output", "x.png"], "--output x.png holds one figure, and these are 5 (frequencies, wave"),
+        (["--preset", "heatmap-128x9"], "--preset: there is no preset 'heatmap-128x9': did you mean 'heatmap-128x8'?"),
+        (["--preset", "?"], "--preset: there is no preset '?': there are flow, heatmap-20x32, "),
+        (
+            ["learned", "--preset", "exp-8", "--length", "9"],
+            "--preset exp-8 sets --view, --d-model, --length: leave out --length, or the preset",
+        ),
+        (["--run", "r", "--preset", "flow"], "--preset flow draws encodings by their names: leave out --run"),
+        (["rope", "--preset", "flow"], "no flow (from words to the encoder) to draw: rope has frequencies"),
+        (["rope", "--text", "a b"], "show: --text and --seed are about a finished run: add --run DIR"),
+        (
+            ["sinusoidal", "--view", "flow", "--text", "a " * 13],
+            "--text: --view flow draws 1 to 12 words, and these are",
+        ),
+        (["sinusoidal", "--view", "flow", "--text", " "], "--text: --view flow draws 1 to 12 words, and these are 0"),
+        (
+            ["sinusoidal", "--d-model", "8", "--dimensions", "8"],
+            "--dimensions 8: the dimensions are 0 to 7: name others",
+        ),
     ],
 )
 def test_what_is_refused(home, refusal, arguments, message):
@@ -127,6 +146,8 @@ def test_help_needs_no_jax():
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert found.returncode == 0, found.stderr
     assert max(map(len, found.stdout.splitlines())) <= 100
+    for preset in PRESETS:
+        assert f"  {preset} " in found.stdout
     for view in ("heatmap", "tsne", "shift"):
         assert f"{view} (" in found.stdout or f"{view}," in found.stdout
 
@@ -142,3 +163,45 @@ def test_figures_of_an_earlier_call_are_named(home, capsys):
 def test_what_differs_by_layer_is_of_the_first(home, capsys):
     assert main(["show", "fire/alibi", *SMALL, "--view", "bias", "--output", "x.html"]) == 0
     assert "fire/alibi, layer 1" in capsys.readouterr().out
+
+
+def test_a_preset_is_one_picture_and_says_how_to_read_it(home, capsys):
+    assert main(["show", "--preset", "exp-8", "--output", "exp.png"]) == 0
+    assert list(made(home)) == ["exp.png"]
+    out = capsys.readouterr().out
+    assert "The four dots are what div_term holds" in " ".join(out.split())
+    assert max(map(len, out.splitlines())) <= 100
+    # The reading is of the sinusoid; another encoding has the picture alone.
+    assert main(["show", "rope", "--preset", "exp-8", "--output", "rope.png"]) == 0
+    assert "div_term" not in capsys.readouterr().out
+
+
+def test_words_of_ones_own_flow_into_the_encoder(home, capsys):
+    flow = ["--view", "flow", "--d-model", "4", "--length", "4", "--text", "red sun"]
+    assert main(["show", "sinusoidal", *flow, "--output", "flow.html"]) == 0
+    assert "What an encoder reads of “red sun”" in (home / "flow.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("package", "arguments", "message"),
+    [
+        ("matplotlib", ["--output", "x.png"], "a figure for a paper needs matplotlib, which is not installed: pip"),
+        (
+            "plotly",
+            ["--output", "x.html"],
+            "the HTML report needs plotly, which is not installed: pip",
+        ),
+        (
+            "sklearn",
+            ["--output", "x.html"],
+            "t-SNE needs scikit-learn, which is not installed: pip install",
+        ),
+    ],
+)
+def test_a_package_that_lacks_is_named_before_anything_is_measured(
+    home, refusal, monkeypatch, package, arguments, message
+):
+    monkeypatch.setattr("posenc_jax.extras.is_there", lambda module: module != package)
+    monkeypatch.setattr("posenc_jax.show.measure.measure", None)
+    assert message in refusal("show", "sinusoidal", "--view", "tsne", *SMALL, *arguments)
+    assert made(home) == {}

@@ -7,10 +7,14 @@ import re
 import numpy as np
 import pytest
 
+from posenc_jax.drawing.interactive import figure
 from posenc_jax.drawing.printed import render
+from posenc_jax.encodings import Dims, parse
 from posenc_jax.file_names import file_name
 from posenc_jax.show import page, projections, properties
-from posenc_jax.show.measured import Attention, MeasuredEncoding, Shifts, by_offset, distances
+from posenc_jax.show.measure import measure, with_flow
+from posenc_jax.show.measured import Attention, Chosen, Flow, MeasuredEncoding, Shifts, by_offset, distances
+from posenc_jax.show.presets import PRESETS
 from posenc_jax.show.properties import NAMES
 from posenc_jax.show.views import VIEWS, plots_of, views_of
 
@@ -28,6 +32,7 @@ def example(label="sinusoidal", count=20, width=8):
         bias=np.stack([-0.5 * distance, -0.25 * distance]),
         frequencies=1e4 ** (-2 * np.arange(width // 2) / width),
         shifts=Shifts({1: 1e-15, 2: 0.0}, 2, np.eye(width)),
+        flow=Flow(("a", "b"), np.ones((2, width)), 1 + sines(2, width)),
         attention=(Attention("decoder", np.full((2, 2, 3, 3), 1 / 3), ("a", "b", "c"), ("a", "b", "c"), "maps"),),
     )
 
@@ -90,7 +95,7 @@ def test_principal_components_of_a_plane():
 
 
 def test_similarity_is_the_kernel():
-    (plot,) = plots_of([example(count=30)], "kernel", (0,))
+    (plot,) = plots_of([example(count=30)], "kernel", Chosen((0,)))
     for offset, value in zip(plot.lines[0].x, plot.lines[0].y, strict=True):
         expected = sum(math.cos(offset * 1e4 ** (-2 * k / 8)) for k in range(4)) / 4
         assert value == pytest.approx(expected, abs=1e-12)
@@ -99,7 +104,7 @@ def test_similarity_is_the_kernel():
 @pytest.mark.parametrize("kinds", [1, pytest.param(9, marks=pytest.mark.slow)])
 def test_every_figure_is_the_same_when_made_again(kinds):
     encodings = [example(), MeasuredEncoding("alibi", bias=np.zeros((1, 4, 4)))]
-    every = [[plot for view in VIEWS for plot in plots_of(encodings, view, (0, 10))] for _ in range(2)]
+    every = [[plot for view in VIEWS for plot in plots_of(encodings, view, Chosen((0, 10)))] for _ in range(2)]
     first, second = every
     assert {plot.view for plot in first} == set(views_of(example())) == set(VIEWS)
     assert len({plot.slug for plot in first}) == len(first)
@@ -114,7 +119,7 @@ def test_every_figure_is_the_same_when_made_again(kinds):
 
 
 def test_the_page_needs_nothing_else():
-    made = [plot for view in VIEWS for plot in plots_of([example("<b>")], view, (0,))]
+    made = [plot for view in VIEWS for plot in plots_of([example("<b>")], view, Chosen((0,)))]
     text = page.page("<title>", "f", made, [properties.table(example())])
     assert "<h1>&lt;title&gt;</h1>" in text
     assert "default-src 'none'" in text
@@ -128,3 +133,101 @@ def test_the_page_needs_nothing_else():
     assert not re.search(r"(src|href)=", outside)
     assert len(figures[f"{file_name('<b>')}-attention-decoder"]["data"]) == 4
     assert figures["kernel"]["data"][-1]["y"][0] == 1.0
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_view_of_one_encoding_is_one_figure(view):
+    (plot,) = plots_of([example()], view, Chosen((0, 3)))
+    assert plot.view == view
+
+
+def test_a_sine_and_a_cosine_have_a_line_each():
+    one = example(count=20, width=64)
+    (plot,) = plots_of([one], "lines", Chosen((0, 7)))
+    assert list(plot.panels) == ["position 0", "position 7"]
+    sine, cosine = plot.panels["position 7"]
+    np.testing.assert_array_equal(sine.x, range(0, 64, 2))
+    np.testing.assert_array_equal(cosine.x, range(1, 64, 2))
+    np.testing.assert_array_equal(cosine.y, one.vectors[7, 1::2])
+    halves = MeasuredEncoding("t", np.hstack([one.vectors[:, 0::2], one.vectors[:, 1::2]]), frequencies=one.frequencies)
+    (plot,) = plots_of([halves], "lines", Chosen((7,)))
+    assert [line.name for line in plot.lines] == ["sine", "cosine"]
+    np.testing.assert_array_equal(plot.lines[1].x, range(32, 64))
+    (plot,) = plots_of([MeasuredEncoding("learned", one.vectors)], "lines", Chosen((7,)))
+    assert [(line.name, len(line.x)) for line in plot.lines] == [("", 64)]
+
+
+def test_waves_are_columns_of_the_heat_map():
+    one = example(count=20, width=64)
+    (plot,) = plots_of([one], "waves", Chosen())
+    wavelengths = [f"{math.tau * 1e4 ** (k / 32):.4g}" for k in (0, 4, 8, 16)]
+    dimensions = [(0, 1), (8, 9), (16, 17), (32, 33)]
+    assert list(plot.panels) == [
+        f"dimensions {a} and {b}, wavelength {wave}" for (a, b), wave in zip(dimensions, wavelengths, strict=True)
+    ]
+    for line, column in zip(plot.lines, np.ravel(dimensions), strict=True):
+        np.testing.assert_array_equal(line.y, one.vectors[:, column])
+    (plot,) = plots_of([one], "waves", Chosen(dimensions=(9, 2)))
+    assert [line.label for line in plot.lines] == ["dimension 2", "dimension 9"]
+    (plot,) = plots_of([MeasuredEncoding("learned", one.vectors)], "waves", Chosen())
+    assert list(plot.panels) == ["dimension 0", "dimension 8", "dimension 16", "dimension 32"]
+
+
+def test_frequencies_on_plain_axes_lie_on_the_exponential():
+    (plot,) = plots_of([example(width=8)], "exp", Chosen())
+    curve, dots = plot.lines
+    assert not plot.y.logarithmic
+    assert (curve.drawn, dots.drawn) == ("line", "points")
+    np.testing.assert_allclose(dots.y, [1, 0.1, 0.01, 0.001])
+    np.testing.assert_array_equal(dots.x, [0, 2, 4, 6])
+    np.testing.assert_allclose(curve.y, [math.exp(-x * math.log(1e4) / 8) for x in curve.x])
+    assert plot.caption.endswith("All lie on exp(-c x) with c = ln(10,000)/8.")
+    other = MeasuredEncoding("x", frequencies=np.array([1.0, 0.5, 0.4]))
+    (plot,) = plots_of([other], "exp", Chosen())
+    assert [line.drawn for line in plot.lines] == ["both"]
+
+
+def test_the_flow_adds_positions_to_words():
+    words, dims = ("the", "fox", "the"), Dims(4, 1, 1, 4, 1, 8, 16)
+    one = with_flow(measure("sinusoidal", parse("sinusoidal"), dims, 8), parse("sinusoidal"), dims, words)
+    np.testing.assert_array_equal(one.flow.embeddings[0], one.flow.embeddings[2])
+    np.testing.assert_allclose(one.flow.sums, one.flow.embeddings + sines(3, 4), atol=1e-6)
+    (plot,) = plots_of([one], "flow", Chosen())
+    texts = [note["text"] for note in figure(plot)["layout"]["annotations"]]
+    assert [text for text in texts if text in ("+", "=", "→", "encoder")] == ["+", "=", "→", "encoder"]
+    assert plot.rows[0] == ("the →", "fox →", "the →")
+    none = with_flow(measure("rope", parse("rope"), dims, 8), parse("rope"), dims, words)
+    assert "flow" not in views_of(none)
+
+
+def test_nearest_points_by_how_far_away_they_stand():
+    points = np.array([[0.0, 0], [5, 0], [0, 1], [5, 1], [0, 2]])
+    assert projections.nearest_offsets(points, 1) == {2: 5}
+    rng = np.random.default_rng(4)
+    points, expected = rng.normal(size=(20, 2)), {}
+    for i, a in enumerate(points):
+        for j in sorted((j for j in range(20) if j != i), key=lambda j: math.dist(a, points[j]))[:3]:
+            expected[abs(i - j)] = expected.get(abs(i - j), 0) + 1
+    found = projections.nearest_offsets(points, 3)
+    assert found == expected
+    assert list(found.values()) == sorted(found.values(), reverse=True)
+
+
+def test_the_readings_of_presets_say_what_is_so():
+    def kernel(width, offset):
+        return sum(math.cos(offset * 1e4 ** (-2 * k / width)) for k in range(width // 2)) / (width // 2)
+
+    small, large = PRESETS["kernel-128x8"].reading, PRESETS["kernel-128x512"].reading
+    assert f"Neighbours have {kernel(8, 1):.3f}" in small
+    assert f"{kernel(8, 6):.3f} at offset 6" in small
+    assert f"{kernel(8, 63):.3f} at 63" in small.replace("to ", "")
+    assert max(range(1, 128), key=lambda k: kernel(8, k)) == 63
+    assert f"Neighbours have {kernel(512, 1):.3f}" in large
+    rise = next(k for k in range(1, 128) if kernel(512, k) > kernel(512, k - 1))
+    assert f"first time at offset {rise}." in large
+    heat = PRESETS["heatmap-128x8"].reading
+    assert f"a wave takes {math.tau:.1f} positions" in heat
+    assert f"it takes {math.tau * 10:.0f}" in heat
+    assert 127 * 0.01 / math.tau == pytest.approx(1 / 5, abs=0.01)  # of a wave, in columns 4 and 5
+    assert "1, 0.1, 0.01 and 0.001" in PRESETS["exp-8"].reading
+    assert f"{1e4 ** (510 / 512):.1f} times" in PRESETS["wavelengths-512"].reading
