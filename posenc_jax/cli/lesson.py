@@ -46,33 +46,35 @@ def _lesson(options: argparse.Namespace) -> int:
     with refusing("lesson: "):
         number, lesson = numbered(options.lesson)
     folder = options.output or Path("lessons") / lesson.name
-    if options.output is not None and not lesson.picture:
-        drawn = ", ".join(str(n) for n, own in enumerate(LESSONS, 1) if own.picture)
+    if options.output is not None and not lesson.pictures:
+        drawn = ", ".join(str(n) for n, own in enumerate(LESSONS, 1) if own.pictures)
         raise UsageError(f"--output: lesson {number} has no picture, those that have one are {drawn}: leave it out")
-    if lesson.picture:
+    if lesson.pictures:
         with refusing("--output "):
             check_output(folder)
     prepare_jax()
     show(_rendered(for_terminal(number, lesson, answer=options.answer)))
-    return _draw(lesson, folder) if lesson.picture else 0
+    return _draw(lesson, folder) if lesson.pictures else 0
 
 
 def _draw(lesson: Lesson, folder: Path) -> int:
-    """Writes the picture of a lesson, where what draws it is installed."""
+    """Writes the pictures of a lesson, where what draws them is installed."""
     from posenc_jax.cli import show as pictures
-    from posenc_jax.extras import MissingExtraError, check
+    from posenc_jax.extras import MissingExtraError
+    from posenc_jax.show.files import check_packages
 
+    files = [folder / f"{name}.png" for name in lesson.pictures]
     try:
-        for module in ("matplotlib", "plotly", *(["sklearn"] if "tsne" in lesson.picture else [])):
-            check("report", module, "the picture of this lesson")
+        check_packages(files[0], ["tsne"] if any(name.startswith("tsne") for name in lesson.pictures) else [])
     except MissingExtraError as error:
         tell(f"posenc: {error}")
         return 0
-    with contextlib.redirect_stdout(io.StringIO()):  # which has the properties of the vectors
-        code = pictures.main([*lesson.picture.split(), "--output", str(folder)])
-    if code == 0:
-        show(f"wrote in {folder}: {', '.join(sorted(path.name for path in folder.iterdir()))}")
-    return code
+    for name, file in zip(lesson.pictures, files, strict=True):
+        with contextlib.redirect_stdout(io.StringIO()):  # which has the properties of the vectors
+            if code := pictures.main(["--preset", name, "--output", str(file)]):
+                return code
+    show(f"wrote {', '.join(map(str, files))}")
+    return 0
 
 
 def _listed(lessons: tuple[Lesson, ...]) -> str:

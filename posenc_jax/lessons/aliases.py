@@ -70,6 +70,7 @@ LESSON = Lesson(
     because="Cosine 0.948 against 0.884 of 5 and 6. It goes away with the width: 0.488 against 0.973 at d_model 512.",
     code=CODE,
     commands="posenc aliases sinusoidal\nposenc explore",
+    pictures=("kernel-128x8",),
     body=body,
     question="Which step between 100 and 1,000 brings the vectors of d_model 8 closest together?",
     answer=answer,

@@ -142,6 +142,7 @@ LESSON = Lesson(
     because='Position 5 belongs to "waves" because "gracefully" is two tokens; its vector differs from that of 0 in '
     "every dimension, but by less than 0.01 in nearly half of them.",
     code=CODE,
+    pictures=("lines-7x512",),
     body=body,
     question="Some programs count tokens from 1. What changes in the vectors of this sentence, and what does not?",
     answer=answer,

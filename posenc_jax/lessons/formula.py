@@ -79,6 +79,7 @@ LESSON = Lesson(
     because="It is what the library computes; at d_model 4 the first pair turns by a radian a position, the second by "
     "a hundredth.",
     code=CODE,
+    pictures=("exp-8", "waves-128x8"),
     body=body,
     question="Write down the vector of position 3 at d_model 4, before you compute it.",
     answer=answer,

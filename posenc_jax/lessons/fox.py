@@ -139,6 +139,7 @@ LESSON = Lesson(
     because="The first layer of an encoder of this library reads what a calculation by hand gives, to float32's "
     "rounding; in training dropout follows.",
     code=CODE,
+    pictures=("flow",),
     body=body,
     question='What would change in what the encoder reads of "the", if the sentence began at position 1,000?',
     answer=answer,

@@ -119,6 +119,7 @@ LESSON = Lesson(
     because="It is the reverse: the first pair of dimensions is the fastest. The longest wavelength is below "
     "10000 x 2 pi at every width, a tenth of it at d_model 8.",
     code=CODE,
+    pictures=("wavelengths-512", "waves-128x512"),
     body=body,
     question="How many of the 64 pairs of d_model 128 go through a whole wave within 50 positions, and which are they?",
     answer=answer,

@@ -23,7 +23,7 @@ class Lesson:
       seconds: what all of it takes, about.
       code: some lines of Python that show the claim; they are run, and what they print is shown.
       commands: lines for a shell that show more.
-      picture: the words after ``posenc show`` that draw it; "" for none.
+      pictures: presets of ``posenc show`` that show it.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Lesson:
     seconds: int
     code: str = ""
     commands: str = ""
-    picture: str = ""
+    pictures: tuple[str, ...] = ()
 
     def output(self) -> str:
         """What `code` prints."""

@@ -89,6 +89,7 @@ LESSON = Lesson(
     "just fall with the distance.",
     code=CODE,
     commands="posenc aliases sinusoidal --d-model 512 --pair 5 20\nposenc vectors sinusoidal --positions 5 6 20 100",
+    pictures=("kernel-128x512",),
     body=body,
     question="Is position 68 nearer to 5 than 6 is, at d_model 8 and at d_model 512?",
     answer=answer,

@@ -13,6 +13,7 @@ from posenc_jax.lessons.markdown import table
 
 FOLDER = "scripts/docs/start/lessons"
 INDEX = f"{FOLDER}.md"
+PICTURES = "scripts/docs/pictures"
 _LINK = re.compile(r"\[([^\]]*)\]\((lesson|file):([^)]*)\)")
 _NAMED = {"confirmed": "Confirmed.", "refuted": "**Refuted.**", "holds under a condition": "*Only under a condition.*"}
 
@@ -20,7 +21,9 @@ _NAMED = {"confirmed": "Confirmed.", "refuted": "**Refuted.**", "holds under a c
 def for_terminal(number: int, lesson: Lesson, *, answer: bool) -> str:
     """A lesson for a reader at a terminal, its answer only if asked for."""
     end = lesson.answer() if answer else f"`posenc lesson {lesson.name} --answer` shows the answer."
-    told = "\n\n".join([*_parts(number, lesson), f"## Exercise\n\n{lesson.question}", end])
+    drawn = ", ".join(f"`posenc show --preset {name}`" for name in lesson.pictures)
+    shown = [f"The picture{'s' * (len(lesson.pictures) > 1)}: {drawn}."] if drawn else []
+    told = "\n\n".join([*_parts(number, lesson), *shown, lesson.body(), f"## Exercise\n\n{lesson.question}", end])
     return _LINK.sub(lambda m: f"{m[1]} (`posenc lesson {m[3]}`)" if m[2] == "lesson" else m[1], told) + "\n"
 
 
@@ -34,8 +37,12 @@ def page(lessons: Sequence[Lesson], number: int) -> str:
         if 1 <= other <= len(lessons)
     ]
     end = f"{'. '.join([*ways, '[All steps](../lessons.md)'])}."
-    told = "\n\n".join([*_parts(number, lesson), f"## Exercise\n\n{lesson.question}", hidden, end])
-    return _LINK.sub(_led("", 4), told) + "\n"
+    shown = [
+        f"![{name}](file:{PICTURES}/{name}.png)\n\n*`posenc show --preset {name}` draws it, and says how to read it.*"
+        for name in lesson.pictures
+    ]
+    told = [*_parts(number, lesson), *shown, lesson.body(), f"## Exercise\n\n{lesson.question}", hidden, end]
+    return _LINK.sub(_led("", 4), "\n\n".join(told)) + "\n"
 
 
 def index(lessons: Sequence[Lesson], texts: str) -> str:
@@ -79,9 +86,7 @@ def _parts(number: int, lesson: Lesson) -> list[str]:
         parts.append(f"It prints\n\n```text\n{lesson.output()}\n```")
     if lesson.commands:
         parts.append(f"```sh\n{lesson.commands.strip()}\n```")
-    if lesson.picture:
-        parts.append(f"The picture: `posenc show {lesson.picture}`.")
-    return [*parts, lesson.body()]
+    return parts
 
 
 def _led(folder: str, depth: int) -> Callable[[re.Match[str]], str]:

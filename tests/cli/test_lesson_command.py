@@ -7,7 +7,7 @@ import pytest
 
 from posenc_jax.cli import lesson as command
 from posenc_jax.cli import main
-from posenc_jax.lessons import LESSONS
+from posenc_jax.lessons import LESSONS, numbered
 
 
 def refused(capsys, *arguments):
@@ -46,8 +46,9 @@ def test_bad_steps_and_options(capsys, tmp_path):
     )
     assert f"there are 1 to {len(LESSONS)}, by number or by name" in refused(capsys, "lesson", "99")
     assert "name it, as in `posenc lesson 1`" in refused(capsys, "lesson", "--answer")
-    said = refused(capsys, "lesson", "formula", "--output", str(tmp_path / "x"))
-    assert said.startswith("posenc: --output: lesson 3 has no picture, those that have one are ")
+    number = next(n for n, own in enumerate(LESSONS, 1) if not own.pictures)
+    said = refused(capsys, "lesson", str(number), "--output", str(tmp_path / "x"))
+    assert said.startswith(f"posenc: --output: lesson {number} has no picture, those that have one are ")
     (tmp_path / "file").touch()
     said = refused(capsys, "lesson", "heatmap", "--output", str(tmp_path / "file" / "pictures"))
     assert f"{tmp_path / 'file'} is no directory: name another directory" in said
@@ -58,13 +59,13 @@ def test_without_the_extra_a_lesson_is_told_and_its_picture_is_one_line(capsys, 
     monkeypatch.chdir(tmp_path)
     found = importlib.util.find_spec
     monkeypatch.setattr(
-        importlib.util, "find_spec", lambda name, *rest: None if name == "plotly" else found(name, *rest)
+        importlib.util, "find_spec", lambda name, *rest: None if name == "matplotlib" else found(name, *rest)
     )
     assert main(["lesson", "heatmap"]) == 0
     out, err = capsys.readouterr()
     assert "How to read the heat map" in out
     assert err == (
-        "posenc: the picture of this lesson needs plotly, which is not installed: pip install 'posenc-jax[report]'\n"
+        "posenc: a figure for a paper needs matplotlib, which is not installed: pip install 'posenc-jax[report]'\n"
     )
     assert list(tmp_path.iterdir()) == []
 
@@ -75,25 +76,25 @@ def test_a_picture_is_drawn_where_it_is_asked_for(capsys, tmp_path, monkeypatch)
 
     def draw(arguments):
         drawn.append(arguments)
-        (tmp_path / arguments[-1]).mkdir(parents=True)
-        (tmp_path / arguments[-1] / "a.png").touch()
         return 0
 
     monkeypatch.setattr("posenc_jax.cli.show.main", draw)
     assert main(["lesson", "heatmap"]) == 0
     assert main(["lesson", "heatmap", "--output", "own"]) == 0
-    picture = next(own.picture.split() for own in LESSONS if own.name == "heatmap")
-    assert drawn == [[*picture, "--output", "lessons/heatmap"], [*picture, "--output", "own"]]
-    assert "wrote in lessons/heatmap: a.png\n" in capsys.readouterr().out
+    names = ("heatmap-50x128", "lines-50x128")
+    folders = ("lessons/heatmap", "own")
+    assert drawn == [["--preset", n, "--output", f"{folder}/{n}.png"] for folder in folders for n in names]
+    assert f"wrote lessons/heatmap/{names[0]}.png, lessons/heatmap/{names[1]}.png\n" in capsys.readouterr().out
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [own.name for own in LESSONS if own.picture])
+@pytest.mark.parametrize("name", [own.name for own in LESSONS if own.pictures])
 def test_pictures_are_drawn(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert main(["lesson", name]) == 0
     (folder,) = (tmp_path / "lessons").iterdir()
-    assert {path.suffix for path in folder.iterdir()} == {".html", ".png", ".pdf"}
+    _, lesson = numbered(name)
+    assert {path.name for path in folder.iterdir()} == {f"{preset}.png" for preset in lesson.pictures}
 
 
 def test_tables_fit_the_terminal(monkeypatch):
