@@ -10,6 +10,8 @@ import jax.numpy as jnp
 
 from posenc_jax.encodings.arrays import check_heads, check_kind, check_vectors
 from posenc_jax.encodings.base import Array, Geometry, Params, PositionalEncoding, Terms
+from posenc_jax.encodings.parameters import check_params
+from posenc_jax.encodings.slots import check_sets
 from posenc_jax.encodings.value import WrongReturnError
 
 PAIRS = ("batch", "heads", "queries", "keys")
@@ -44,21 +46,17 @@ def check_call(
     for g in known:
         g.check(q.shape[0])
         _check_vectors(q, k, v, g)
-    _check_arrays(encodings, params, "parameters", (), "floats")
-    lacking = next(
-        (e for e, t in zip(encodings, terms or (None,) * len(encodings)) if _reads_terms(e) and t is None), None
-    )
+    _check_params(encodings, params, known[0], q.shape[3], k.shape[1])
+    if terms is not None and not (isinstance(terms, tuple | list) and len(terms) == len(encodings)):
+        got = len(terms) if isinstance(terms, tuple | list) else type(terms).__name__
+        raise ValueError(f"{len(encodings)} encodings need as many terms, got {got}: None where one has none")
+    of_each = (None,) * len(encodings) if terms is None else terms
+    lacking = next((e for e, t in zip(encodings, of_each) if _reads_terms(e) and t is None), None)
     if lacking is not None:
         raise ValueError(
             f"{lacking!r} reads terms of the tokens, and has none: pass those that `layer_inputs(...)` makes"
         )
-    if terms is not None:
-        if len(terms) != len(encodings):
-            raise ValueError(
-                f"{len(encodings)} encodings need as many terms, got {len(terms)}: None where one has none"
-            )
-        _check_arrays(encodings, terms, "terms", (("q", q.shape[0]), ("k", k.shape[2])), "integers or floats")
-    _check_heads_of_all(encodings, params, terms, known[0], k.shape[1])
+    _check_terms(encodings, of_each, known[0], q.shape[0], k.shape)
     return per_element
 
 
@@ -81,32 +79,26 @@ def _check_split(q: Array, k: Array, geometry: Geometry) -> None:
         )
 
 
-def _check_heads_of_all(
+def _check_params(
     encodings: tuple[PositionalEncoding, ...],
     params: tuple[Params, ...],
-    terms: tuple[Terms, ...] | None,
     geometry: Geometry,
+    head_dim: int,
     key_heads: int,
 ) -> None:
-    """Refuses parameters and terms that are not of all heads, one of which would be broadcast to all; where devices
-    share the heads each takes its part.
-    """
-    for index, (element, p) in enumerate(zip(encodings, params, strict=True)):
-        found = [(f"parameters['{name}']", p[name], axis) for name, axis in element.head_axes if name in p]
-        if element.terms_by_head and terms is not None:
-            found += [
-                ("terms" + jax.tree_util.keystr(path), x, 2) for path, x in jax.tree.leaves_with_path(terms[index])
-            ]
-        whole = key_heads * geometry.head_shards if element.by_key_head else geometry.num_heads
-        for name, x, axis in found:
-            if x.shape[axis] != whole and not (element.by_key_head and x.shape[axis] == 1):
-                way = "pass what init_slot gives for Dims of this model"
-                if geometry.head_axis is not None:
-                    way = "give every device those of all heads (P() in in_specs), and attend takes its part"
-                raise ValueError(
-                    f"{type(element).__name__}'s {name} have {x.shape[axis]} heads (axis {axis} of the shape "
-                    f"{list(x.shape)}), and there are {whole}: {way}"
-                )
+    """As `check_params`; where devices share the heads each is given the parameters of all, and takes its part."""
+    known = {"num_heads": geometry.num_heads, "head_dim": head_dim}
+    if geometry.head_axis is None:
+        check_params(encodings, params, known | {"num_kv_heads": key_heads})
+        return
+    way_out = "give every device those of all heads (P() in in_specs), and attend takes its part"
+    try:
+        check_params(encodings, params, known | {"num_kv_heads": key_heads * geometry.head_shards}, way_out)
+    except ValueError:
+        if key_heads > 1:
+            raise
+        # One key head, which every device has.
+        check_params(encodings, params, known | {"num_kv_heads": 1}, way_out)
 
 
 def _reads_terms(element: PositionalEncoding) -> bool:
@@ -120,8 +112,14 @@ def _check_slot(
 ) -> tuple[Geometry, ...]:
     if isinstance(encodings, PositionalEncoding):
         raise ValueError(f"encodings are a tuple, got {encodings!r}: write ({encodings!r},)")
+    if not isinstance(encodings, tuple | list):
+        raise ValueError(f"encodings are a tuple, got {encodings!r}: write parse(...) of a text")
     if any(isinstance(element, tuple) for element in encodings):
         raise ValueError("encodings are those of one layer, and a pattern has those of several: pass `for_layer(...)`")
+    for element in encodings:
+        if not isinstance(element, PositionalEncoding):
+            raise ValueError(f"{element!r} is not a positional encoding; see `posenc list` for the known ones")
+    check_sets(params)
     per_element = geometry if isinstance(geometry, tuple) else (geometry,) * len(encodings)
     if len(params) != len(encodings) or len(per_element) != len(encodings):
         raise ValueError(
@@ -188,25 +186,28 @@ def _check_vectors(q: Array, k: Array, v: Array, geometry: Geometry) -> None:
             )
 
 
-def _check_arrays(
+def _check_terms(
     encodings: tuple[PositionalEncoding, ...],
-    trees: tuple[Any, ...],
-    what: str,
-    sizes: tuple[tuple[str, int], ...],
-    kind: Any,
+    terms: tuple[Terms, ...],
+    geometry: Geometry,
+    rows: int,
+    keys: tuple[int, ...],
 ) -> None:
-    """Checks the arrays in every element's tree: their dtypes, and the ``sizes`` of their first axes."""
-    for element, tree in zip(encodings, trees, strict=True):
-        for path, leaf in jax.tree.leaves_with_path(tree):
-            if not hasattr(leaf, "dtype"):
-                continue  # a number of Python's
-            name = f"{type(element).__name__}'s {what}{jax.tree_util.keystr(path)}"
-            check_kind(name, leaf, what, kind)
-            if leaf.shape[: len(sizes)] != tuple(size for _, size in sizes):
-                said = " and ".join(f"{size} as {other}" for other, size in sizes)
+    """Refuses terms that are not of all ``keys [B, Hkv, K, D]`` and, where they are by head, of all heads."""
+    for element, tree in zip(encodings, terms, strict=True):
+        heads = keys[1] * geometry.head_shards if element.by_key_head else geometry.num_heads
+        for path, x in jax.tree.leaves_with_path(tree):
+            name = f"{type(element).__name__}'s terms{jax.tree_util.keystr(path)}"
+            check_kind(name, x, "terms", "integers or floats")
+            if x.shape[:2] != (rows, keys[2]):
                 raise ValueError(
-                    f"{name} have the shape {list(leaf.shape)}, and {what} are [batch, keys, ...], here {said}: pass "
-                    "`token_terms(...)` of all keys"
+                    f"{name} have the shape {list(x.shape)}, and terms are [batch, keys, ...], here {rows} as q and "
+                    f"{keys[2]} as k: pass `token_terms(...)` of all keys"
+                )
+            if element.terms_by_head and x.shape[2] not in (heads, keys[1] if element.by_key_head else heads):
+                raise ValueError(
+                    f"{name} have {x.shape[2]} heads (axis 2 of the shape {list(x.shape)}), and there are {heads}: "
+                    "pass `token_terms(...)` by the parameters of all heads"
                 )
 
 

@@ -6,10 +6,12 @@ without these checks. Only what is known then, NumPy arrays, is looked into.
 
 from __future__ import annotations
 
+import difflib
 import operator
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -57,6 +59,30 @@ def check_size(name: str, value: Any, least: int = 1, because: str = "") -> None
         whole = None
     if whole is None or whole < least:
         raise ValueError(f"{name} = {value!r} must be a whole number from {least} on{because}")
+
+
+def check_key(name: str, key: Any) -> None:
+    """Refuses (ValueError) what is no single key of `jax.random`, typed or raw."""
+    dtype, shape = getattr(key, "dtype", None), getattr(key, "shape", None)
+    if dtype is not None and jnp.issubdtype(dtype, jax.dtypes.prng_key):
+        single = shape == ()
+    else:
+        single = dtype == np.uint32 and shape == jax.eval_shape(jax.random.PRNGKey, 0).shape
+    if not single:
+        said = repr(key)[:60] if dtype is None else f"an array of {dtype} and of shape {list(shape or ())}"
+        raise ValueError(
+            f"{name} = {said} must be one key: pass jax.random.key(seed), or one element of jax.random.split(...)"
+        )
+
+
+def check_options(call: str, given: Iterable[str], known: Iterable[str]) -> None:
+    """Refuses (TypeError) a name that a call does not know."""
+    known = sorted(known)
+    for name in given:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]}?" if near else "leave it out"
+            raise TypeError(f"{name} is no argument of {call}, which takes {', '.join(known)}: {hint}")
 
 
 def is_narrow(x: Any) -> bool:

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 
 from posenc_jax.encodings.arguments import PAIRS, check_call, check_return, check_shared_bias
 from posenc_jax.encodings.base import Array, Geometry, Params, PositionalEncoding, Terms, at_least_float32
+from posenc_jax.encodings.parameters import check_params
 from posenc_jax.encodings.slots import check_axes, only
 
 # Hooks that need the logits or the weights as arrays, so that no fused kernel can serve them.
@@ -184,6 +185,8 @@ def position_bias(
     encodings and positions may share it.
     """
     per_element = geometry if isinstance(geometry, tuple) else (geometry,) * len(encodings)
+    if per_element:
+        check_params(encodings, params, {"num_heads": per_element[0].num_heads})
     return _sum_of_biases(encodings, _own_params(encodings, params, per_element), per_element)
 
 

@@ -20,7 +20,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.arrays import check_embedded, check_kind, check_size, check_vectors
+from posenc_jax.encodings.arrays import check_embedded, check_key, check_kind, check_size, check_vectors
 from posenc_jax.encodings.geometry import Geometry as Geometry
 from posenc_jax.encodings.geometry import Sequence as Sequence
 from posenc_jax.encodings.geometry import by_token as by_token
@@ -47,9 +47,16 @@ class Dims(Value):
     vocab_size: int = 0
 
     def check_fields(self) -> None:
-        """Refuses sizes below 1, except a vocabulary of 0, which means that tokens are not read."""
+        """Refuses sizes below 1, except a vocabulary of 0, which means that tokens are not read, and key heads that do
+        not divide the query heads.
+        """
         for field in dataclasses.fields(self):
             check_size(f"Dims.{field.name}", getattr(self, field.name), 0 if field.name == "vocab_size" else 1)
+        if self.num_heads % self.num_kv_heads:
+            raise ValueError(
+                f"Dims.num_kv_heads = {self.num_kv_heads} must divide num_heads = {self.num_heads}: every key head "
+                "serves as many query heads"
+            )
 
 
 class PositionalEncoding(Value):
@@ -185,6 +192,7 @@ class PositionalEncoding(Value):
 
     def init(self, key: Key, dims: Dims) -> Params:
         """The parameters, a dict of float32 arrays (empty when there are none)."""
+        check_init(key, dims)
         return {}
 
     def own_params(self, params: Params, geometry: Geometry) -> Params:
@@ -288,13 +296,21 @@ def _check_sequence(x: Array, sequence: Sequence | None) -> None:
     check_embedded(x, sequence.positions)
 
 
-# What is asked of the arguments of a hook that gives back what it was given, in its dtype: a rotated integer would be
-# cut off. The arguments after the parameters.
+def check_init(key: Key, dims: Dims) -> None:
+    """Refuses (ValueError) what is no single key, or no `Dims`."""
+    check_key("key", key)
+    if not isinstance(dims, Dims):
+        raise ValueError(f"dims = {dims!r} must be the sizes of a model: write Dims(d_model=..., num_heads=..., ...)")
+
+
+# What is asked of the arguments of `init`, and of a hook that gives back what it was given, in its dtype: a rotated
+# integer would be cut off.
 _GIVEN: dict[str, Callable[..., None]] = {
-    "embed": _check_sequence,
-    "encode_queries": lambda q, positions, length: check_vectors("q", q, positions),
-    "encode_keys": lambda k, positions, length: check_vectors("k", k, positions),
-    "token_terms": _check_sequence,
+    "init": check_init,
+    "embed": lambda params, x, sequence: _check_sequence(x, sequence),
+    "encode_queries": lambda params, q, positions, length: check_vectors("q", q, positions),
+    "encode_keys": lambda params, k, positions, length: check_vectors("k", k, positions),
+    "token_terms": lambda params, x, sequence: _check_sequence(x, sequence),
 }
 
 
@@ -303,7 +319,7 @@ def _checked(hook: Callable[..., Any], check: Callable[..., None]) -> Callable[.
 
     @functools.wraps(hook)
     def checked(*given: Any, **named: Any) -> Any:
-        check(*signature.bind(*given, **named).args[2:])
+        check(*signature.bind(*given, **named).args[1:])
         return hook(*given, **named)
 
     return checked

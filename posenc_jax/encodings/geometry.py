@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.arrays import check_choices, check_size, check_tokens, is_narrow
+from posenc_jax.encodings.arrays import check_choices, check_options, check_size, check_tokens, is_narrow
 from posenc_jax.encodings.structure import Array, Coordinates, StructureMask, seen_by_structure
 
 # Fields of a `Sequence` that say something of its tokens; those that have all rows come last.
@@ -64,6 +64,7 @@ class Sequence:
     def of_length(cls, length: int, **fields: Any) -> Sequence:
         """An unpadded sequence at positions ``0 .. length-1``."""
         check_size("length", length, 0)
+        check_options("Sequence.of_length", fields, _FIELDS - {"positions", "length"})
         return cls(np.arange(length, dtype=np.int32)[None], np.full((1,), length, np.int32), **fields)
 
     def check(self) -> None:
@@ -73,9 +74,15 @@ class Sequence:
         """
         if not isinstance(self, Sequence):
             raise ValueError(f"a side of a call is a Sequence, got {type(self).__name__}: write Sequence(...)")
+        for name in ("positions", "length"):
+            if getattr(self, name) is None:
+                raise ValueError(f"{name} is None, and every sequence has both: begin with Sequence.of_length(length)")
+        check_choices(right_padded=self.right_padded, packed=self.packed)
         check_tokens({name: getattr(self, name) for name in _TOKENS})
         if self.context is not None:
-            self.context.check()
+            Sequence.check(self.context)
+            if self.places is None:
+                raise ValueError("places is None, and a part of a context has them: say where its tokens are in it")
 
     def for_each_token(self) -> dict[str, Array]:
         """The arrays with a value for each token, by field."""
@@ -99,6 +106,9 @@ class Sequence:
         rows = max(values.shape[0], places.shape[0])
         values, places = (jnp.broadcast_to(a, (rows, *a.shape[1:])) for a in (values, places))
         return jax.vmap(lambda v, i: jnp.take(v, i, axis=0, mode="clip"))(values, places)
+
+
+_FIELDS = {field.name for field in dataclasses.fields(Sequence)}
 
 
 def _signed(positions: Array) -> Array:
@@ -160,7 +170,11 @@ class Geometry:
         if self.window is not None:
             check_size("window", self.window, because=": 1 is a query's own place, None no window")
         check_size("num_heads", self.num_heads)
-        check_choices(causal=self.causal)
+        check_choices(causal=self.causal, contiguous=self.contiguous)
+        if not isinstance(self.structure, StructureMask | None):
+            raise ValueError(f"structure = {self.structure!r} must be a mask such as structure.OwnSection(), or None")
+        if not isinstance(self.head_axis, str | None):
+            raise ValueError(f"head_axis = {self.head_axis!r} must be the name of an axis of a mesh, or None")
 
     @classmethod
     def between(cls, queries: Sequence, keys: Sequence, **call: Any) -> Geometry:
@@ -171,6 +185,7 @@ class Geometry:
         """
         Sequence.check(queries)
         Sequence.check(keys)
+        check_options("Geometry.between", call, CALL_OPTIONS)
         packed = queries is keys and queries.packed and queries.places is None
 
         def side(own: Sequence, length: Array) -> Sequence:
@@ -190,6 +205,10 @@ class Geometry:
     def check(self, rows: int) -> None:
         """Refuses (ValueError) arrays that do not fit each other and a batch of ``rows``."""
         for name, side in (("queries.", self.queries), ("keys.", self.keys)):
+            if not isinstance(side, Sequence) or side.places is None:
+                raise ValueError(
+                    f"{name[:-1]} of a Geometry is a Sequence with places: make it by Geometry.between(queries, keys)"
+                )
             check_tokens({field: getattr(side, field) for field in _TOKENS}, rows, name)
 
     @property
@@ -284,6 +303,10 @@ class Geometry:
         """This call, restricted to some queries and some keys."""
         contiguous = self.contiguous and {q.step, k.step} <= {None, 1}
         return dataclasses.replace(self, queries=self.queries.part(q), keys=self.keys.part(k), contiguous=contiguous)
+
+
+CALL_OPTIONS = frozenset(field.name for field in dataclasses.fields(Geometry)) - {"queries", "keys"}
+"""What `Geometry.between` takes beside both sides."""
 
 
 def _length_for(queries: Sequence, keys: Sequence) -> Array:

@@ -6,9 +6,11 @@ from typing import Any, NamedTuple
 
 import jax
 
-from posenc_jax.encodings.arrays import check_choices, check_size
+from posenc_jax.encodings.arrays import check_choices, check_kind, check_ndim, check_options, check_size
 from posenc_jax.encodings.base import Array, Geometry, Key, Params, PositionalEncoding, Sequence, Terms
-from posenc_jax.encodings.slots import Slot, SlotParams, elements, for_layer, geometries, layer_params, token_terms
+from posenc_jax.encodings.geometry import CALL_OPTIONS
+from posenc_jax.encodings.parameters import check_params
+from posenc_jax.encodings.slots import Slot, SlotParams, elements, for_layer, geometries, layer_params, own_terms
 
 
 class LayerInputs(NamedTuple):
@@ -49,7 +51,9 @@ def layer_inputs(
 
     Raises:
       ValueError: if an encoding acts on embeddings and `embed` was not called; if it needs a causal mask, tokens, token
-        types, a key, or positions of other axes; if ``params`` are of another slot, or have no such layer.
+        types, a key, or positions of other axes; if ``params`` are of another slot or model, or have no such
+        layer.
+      TypeError: naming an argument in ``call`` that there is not.
 
     >>> from posenc_jax.encodings import Dims, init_slot, parse
     >>> slot, dims = parse("shaw|rope"), Dims(8, 2, 2, 4, num_layers=3, max_len=16)
@@ -58,9 +62,11 @@ def layer_inputs(
     >>> [sorted(own) for own in of_layer.params]
     [['keys', 'values'], []]
     """
-    if x.ndim != 3:
-        raise ValueError(f"x has the shape {list(x.shape)}, and q is projected from one [batch, sequence, d_model]")
+    check_options("layer_inputs", call, CALL_OPTIONS - {"num_heads", "causal"})
+    check_kind("x", x, "the inputs of a layer", "floats")
+    check_ndim("x", x, "the inputs of a layer", "batch", "sequence", "d_model")
     check_choices(embedded=embedded, train=train)
+    check_size("num_heads", num_heads)
     check_size("layer", layer, 0)
     sequence = Sequence.of_length(x.shape[1]) if sequence is None else sequence
     for element in elements(slot):
@@ -72,11 +78,13 @@ def layer_inputs(
         if element.causal_only and not causal:
             raise ValueError(f"{element!r} needs a causal mask: say causal=True, or choose another encoding")
     encodings = for_layer(slot, layer)
-    own = tuple(map(_without_gradients, encodings, layer_params(slot, params, layer)))
+    own = layer_params(slot, params, layer)
+    check_params(encodings, own, {"num_heads": num_heads, "d_model": x.shape[2]})
+    own = tuple(map(_without_gradients, encodings, own))
     seen = geometries(
         encodings, sequence, sequence, num_heads=num_heads, causal=causal, key=key, train=train, layer=layer, **call
     )
-    return LayerInputs(encodings, own, seen, token_terms(encodings, own, x, sequence))
+    return LayerInputs(encodings, own, seen, own_terms(encodings, own, x, sequence))
 
 
 def _without_gradients(element: PositionalEncoding, params: Params) -> Params:

@@ -9,13 +9,33 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+from collections import abc
 from typing import Any
 
 import jax
 import numpy as np
 
-from posenc_jax.encodings.arrays import is_narrow
-from posenc_jax.encodings.base import Array, Dims, Geometry, Key, Params, PositionalEncoding, Sequence, Terms
+from posenc_jax.encodings.arrays import (
+    check_choices,
+    check_embedded,
+    check_key,
+    check_kind,
+    check_ndim,
+    check_size,
+    is_narrow,
+)
+from posenc_jax.encodings.base import (
+    Array,
+    Dims,
+    Geometry,
+    Key,
+    Params,
+    PositionalEncoding,
+    Sequence,
+    Terms,
+    check_init,
+)
+from posenc_jax.encodings.parameters import check_params
 
 SlotParams = tuple[Any, ...]  # by element of a slot: its `Params`, or a tuple of them, one for each layer
 Slot = tuple[PositionalEncoding, ...] | tuple[tuple[PositionalEncoding, ...], ...]
@@ -23,16 +43,31 @@ Slot = tuple[PositionalEncoding, ...] | tuple[tuple[PositionalEncoding, ...], ..
 
 def is_pattern(slot: Slot) -> bool:
     """True when the slot is a tuple of tuples that repeats over the layers."""
-    return any(isinstance(element, tuple) for element in slot)
+    return isinstance(slot, tuple) and any(isinstance(element, tuple) for element in slot)
 
 
 def _groups(slot: Slot) -> tuple[tuple[PositionalEncoding, ...], ...]:
-    return slot if is_pattern(slot) else (slot,)  # type: ignore[return-value]
+    """The encodings of each layer of the pattern; ValueError for what is no slot."""
+    if not isinstance(slot, tuple):
+        raise ValueError(f"a slot is a tuple of encodings, got {slot!r}: {_as_slot(slot)}")
+    groups: tuple[Any, ...] = slot if is_pattern(slot) else (slot,)
+    for group in groups:
+        if not isinstance(group, tuple):
+            raise ValueError(f"a slot holds either encodings or tuples of encodings, not both: {slot!r}")
+        for element in group:
+            if not isinstance(element, PositionalEncoding):
+                raise ValueError(f"{element!r} is not a positional encoding; see `posenc list` for the known ones")
+    return groups
+
+
+def _as_slot(given: Any) -> str:
+    return f"write parse({given!r})" if isinstance(given, str) else f"write ({given!r},)"
 
 
 def for_layer(slot: Slot, layer: int) -> tuple[PositionalEncoding, ...]:
     """The encodings of one layer, counted from 0."""
-    return slot[layer % len(slot)] if is_pattern(slot) else slot  # type: ignore[return-value]
+    groups = _groups(slot)
+    return groups[layer % len(groups)]
 
 
 def elements(slot: Slot) -> tuple[PositionalEncoding, ...]:
@@ -57,15 +92,9 @@ def check_slot(slot: Slot, dims: Dims) -> None:
     """Runs every element's `check` with the ``max_len`` that it will see; ValueError on the first that cannot serve
     the model.
     """
-    if not isinstance(slot, tuple):
-        raise ValueError(f"a slot is a tuple of encodings, got {slot!r}: write ({slot!r},)")
     for group in _groups(slot):
-        if not isinstance(group, tuple):
-            raise ValueError(f"a slot holds either encodings or tuples of encodings, not both: {slot!r}")
         seen = dims
         for element in group:
-            if not isinstance(element, PositionalEncoding):
-                raise ValueError(f"{element!r} is not a positional encoding; see `posenc list` for the known ones")
             element.check(seen)
             seen = dataclasses.replace(seen, max_len=element.mapped_max_len(seen.max_len))
         for index, element in enumerate(group):
@@ -131,6 +160,7 @@ def init_slot(key: Key, slot: Slot, dims: Dims) -> SlotParams:
     """Parameters of a slot: one entry per element of `elements`, for a ``per_layer`` class a tuple with one set per
     layer.
     """
+    check_init(key, dims)
     check_slot(slot, dims)
     seen_by = dims_seen(slot, dims)
 
@@ -148,6 +178,7 @@ def init_slot(key: Key, slot: Slot, dims: Dims) -> SlotParams:
 def layer_params(slot: Slot, params: SlotParams, layer: int) -> tuple[Params, ...]:
     """The parameters of one layer's encodings, parallel to `for_layer`."""
     index = {element: i for i, element in enumerate(elements(slot))}
+    check_sets(params)
     if len(params) != len(index):
         raise ValueError(
             f"a slot of {len(index)} different encodings has as many parameter sets, got {len(params)}: pass what "
@@ -161,6 +192,15 @@ def layer_params(slot: Slot, params: SlotParams, layer: int) -> tuple[Params, ..
                 "pass what init_slot gave, with num_layers in dims"
             )
     return tuple(params[index[e]][layer] if e.per_layer else params[index[e]] for e in for_layer(slot, layer))
+
+
+def check_sets(params: Any) -> None:
+    """Refuses (ValueError) what is no tuple or list, for something of every element of a slot."""
+    if not isinstance(params, abc.Sequence) or isinstance(params, str | bytes):
+        raise ValueError(
+            f"parameters are of type {type(params).__name__}, and a slot has a tuple of them, one entry for each "
+            "encoding: pass what init_slot gave for this slot"
+        )
 
 
 def map_slot(
@@ -177,6 +217,10 @@ def map_slot(
     and keys of one layer, and a full pass and its cached decoding, see the same draw.
     """
     Sequence.check(sequence)
+    check_choices(train=train)
+    check_size("layer", layer, 0)
+    if key is not None:
+        check_key("key", key)
     if is_narrow(sequence.positions):  # what is added to positions would wrap
         sequence = dataclasses.replace(sequence, positions=sequence.positions.astype(np.int32))
     seen = []
@@ -213,7 +257,24 @@ def check_axes(element: PositionalEncoding, positions: Array) -> None:
 def token_terms(
     encodings: tuple[PositionalEncoding, ...], params: tuple[Params, ...], x: Array, sequence: Sequence
 ) -> tuple[Terms, ...]:
-    """Every encoding's `token_terms` of a block's input ``x [B, S, M]``, for `attend`; None where it has none."""
+    """Every encoding's `token_terms` of a block's input ``x [B, S, M]``, for `attend`; None where it has none.
+
+    Raises:
+      ValueError: if ``params`` are not those of these encodings in a model of M dimensions.
+    """
+    check_sets(params)
+    if len(params) != len(encodings):
+        raise ValueError(f"{len(encodings)} encodings need as many parameter sets, got {len(params)}")
+    check_kind("x", x, "embeddings", "floats")
+    check_ndim("x", x, "embeddings", "batch", "sequence", "d_model")
+    check_params(encodings, params, {"d_model": x.shape[2]})
+    return own_terms(encodings, params, x, sequence)
+
+
+def own_terms(
+    encodings: tuple[PositionalEncoding, ...], params: tuple[Params, ...], x: Array, sequence: Sequence
+) -> tuple[Terms, ...]:
+    """`token_terms` of parameters that are checked."""
     return tuple(
         element.token_terms(p, x, sequence) if "token_terms" in element.acts_on else None
         for element, p in zip(encodings, params, strict=True)
@@ -236,10 +297,11 @@ def geometries(
     the one plain `Geometry`. ``call`` are its other fields: causal, window, structure, head_axis.
     """
     call |= {"num_heads": num_heads}
-    if not encodings:
-        return Geometry.between(queries, keys, contiguous=contiguous, **call)
+    check_choices(contiguous=contiguous)
     q_seen = map_slot(encodings, queries, key=key, train=train, layer=layer)
     k_seen = q_seen if keys is queries else map_slot(encodings, keys, key=key, train=train, layer=layer)
+    if not encodings:
+        return Geometry.between(queries, keys, contiguous=contiguous, **call)
     kept = [q.positions is queries.positions and k.positions is keys.positions for q, k in zip(q_seen, k_seen)]
     return tuple(
         Geometry.between(q, k, contiguous=contiguous and own, **call) for q, k, own in zip(q_seen, k_seen, kept)
@@ -259,10 +321,18 @@ def embed(
 
     For ``encodings`` that are a whole slot, with the parameters of `init_slot`, those of its first layer act.
     """
+    _groups(encodings)
+    check_sets(params)
     # Equal elements of a slot have one set of parameters.
     whole = is_pattern(encodings) or len(params) < len(encodings) or any(isinstance(own, tuple) for own in params)
     own = layer_params(encodings, params, 0) if whole else params
     first = for_layer(encodings, 0)
-    for element, element_params, seen in zip(first, own, map_slot(first, sequence, key=key, train=train), strict=True):
-        x = element.embed(element_params, x, seen)
+    if len(own) != len(first):
+        raise ValueError(f"{len(first)} encodings need as many parameter sets, got {len(own)}")
+    sequences = map_slot(first, sequence, key=key, train=train)
+    check_embedded(x, sequence.positions)
+    for element, element_params, seen in zip(first, own, sequences, strict=True):
+        if "embed" in element.acts_on:
+            check_params((element,), (element_params,), {"d_model": x.shape[2]})
+            x = element.embed(element_params, x, seen)
     return x

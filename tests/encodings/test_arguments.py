@@ -306,12 +306,9 @@ BY_HEAD = (
 def test_parameters_of_one_head_are_not_broadcast_to_all(spec):
     (element,) = parse(spec)
     one = element.init(jax.random.key(0), dataclasses.replace(DIMS, num_heads=1, num_kv_heads=1))
-    names = [name for name, _ in element.head_axes if name in one]
-    assert names
+    assert any(name in one for name, _ in element.head_axes)
     terms = None if "token_terms" not in element.acts_on else ({},)
-    with pytest.raises(
-        ValueError, match=f"parameters\\['{names[0]}'\\] have 1 heads .* and there are 2: pass what init"
-    ):
+    with pytest.raises(ValueError, match=r"parameters\['\w+'\] has the shape .* num_heads = 2, .* it is \[.*: pass wh"):
         attend(Q, K, V, (element,), (one,), G, terms)
 
 

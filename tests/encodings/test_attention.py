@@ -27,6 +27,9 @@ class Table(PositionalEncoding):
 
     name = "table"
 
+    def init(self, key, dims):
+        return {"t": jnp.zeros((21, dims.num_heads), jnp.float32)}
+
     def bias(self, params, geometry):
         return jnp.moveaxis(params["t"][geometry.relative + 10], -1, 1)
 
@@ -38,10 +41,10 @@ class Content(PositionalEncoding):
     name = "content"
 
     def content_bias(self, params, q, k, geometry, terms):
-        return jnp.einsum("bhqd,bhkd->bhqk", q, k) * terms
+        return jnp.einsum("bhqd,bhkd->bhqk", q, k) * terms[:, None, None]
 
     def value_term(self, params, weights, geometry):
-        return jnp.repeat(weights[..., :1], params["d"], axis=-1)
+        return jnp.repeat(weights[..., :1], 6, axis=-1)
 
 
 def inputs(random, batch=2, heads=4, kv_heads=2, num_q=5, num_k=7, dim=6):
@@ -110,8 +113,8 @@ def test_several_encodings_add_up_and_act_at_their_hooks(random):
     geometry = dataclasses.replace(geometry_of(False, False), num_heads=2)
     encodings = (Table(), RoPE(), Content())
     with jax.enable_x64(True):
-        params = ({"t": jnp.asarray(table[0])}, {}, {"d": 6})
-        got = attend(q, k, v, encodings, params, geometry, (None, None, 0.25))
+        params = ({"t": jnp.asarray(table[0])}, {}, {})
+        got = attend(q, k, v, encodings, params, geometry, (None, None, np.full((2, 7), 0.25)))
         q_r = RoPE().encode_queries({}, q, geometry.q_positions, None)
         k_r = RoPE().encode_keys({}, k, geometry.k_positions, None)
         logits = np.einsum("bhqd,bhkd->bhqk", q_r, k_r) / np.sqrt(6) + 0.25 * np.einsum("bhqd,bhkd->bhqk", q, k)

@@ -67,10 +67,11 @@ def test_equal_gates_are_alibi():
         q, k, v = (np.random.default_rng(i).normal(size=(2, 4, 6, 4)) for i in range(3))
         gates = -np.broadcast_to(alibi_slopes(4), (2, 6, 4))
         geometry = Geometry.of_length(6, num_heads=4, causal=True)
+        params = FoX().init(jax.random.key(0), Dims(16, 4, 4, 4, 1, 16))
 
         @jax.jit
         def both(q, k, v):
-            got = attend(q, k, v, (FoX(),), ({},), geometry, (gates,))
+            got = attend(q, k, v, (FoX(),), (params,), geometry, (gates,))
             return got, attend(q, k, v, (ALiBi(),), ({},), geometry)
 
         np.testing.assert_allclose(*both(q, k, v), atol=1e-12)

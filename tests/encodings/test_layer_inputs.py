@@ -105,5 +105,5 @@ def test_parameters_of_another_slot_are_refused(x):
         layer_inputs(slot, params[:1], x, num_heads=2)
     with pytest.raises(ValueError, match=r"layer = 0: Shaw\(.*, and here are those of one layer: pass what init_slot"):
         layer_inputs(slot, layer_params(slot, params, 0), x, num_heads=2)
-    with pytest.raises(ValueError, match=r"x has the shape \[5, 8\], and q is projected from one"):
+    with pytest.raises(ValueError, match=r"x has the shape \[5, 8\], and the inputs of a layer are"):
         layer_inputs(slot, params, x[0], num_heads=2)

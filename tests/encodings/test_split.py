@@ -100,7 +100,7 @@ def test_what_is_split_has_the_shape_of_the_whole():
         ({"encoding": ALiBi(), "split": (True, False)}, "k has the same 2 heads on every device of the axis 'heads'"),
         (
             {"encoding": KERPLE(), "params": {"a": np.ones(2, np.float32), "p": np.ones(4, np.float32)}},
-            r"KERPLE's parameters\['a'\] have 2 heads .* there are 4: .*P\(\) in in_specs",
+            r"KERPLE's parameters\['a'\] has the shape \[2\], .* num_heads = 4, .* it is \[4\]: .*P\(\) in in_specs",
         ),
         ({"encoding": FLOATER()}, "FLOATER's keys of 1 heads take the first entries"),
         ({"encoding": Slopes()}, "Slopes.bias returns 4 heads where there are 2: .*own_heads"),
@@ -115,7 +115,7 @@ def test_what_would_be_of_other_heads_is_refused(arguments, words):
 def test_parameters_of_another_number_of_heads():
     """One head became four, in values and in the shape."""
     params = KERPLE().init(jax.random.key(0), DIMS)
-    with pytest.raises(ValueError, match=r"have 4 heads .* and there are 1: pass what init_slot gives"):
+    with pytest.raises(ValueError, match=r"'a'\] has the shape \[4\], .* it is \[1\]: pass what init_slot"):
         attend(Q[:, :1], K[:, :1], V[:, :1], (KERPLE(),), (params,), Geometry.of_length(6, num_heads=1))
 
 

@@ -48,10 +48,11 @@ def test_another_normalisation_sees_divided_logits():
 
 
 def test_dape_after_it_has_no_bias_left():
+    of_dape = DAPE().init(jax.random.key(0), Dims(8, 2, 2, 4, 1, 5))
     with pytest.raises(
         ValueError, match=r"put one beside it, as in 'kerple\|dape', before any other element that adjusts"
     ):
-        weights_of((ALiBi(), Temperature(2), DAPE()), ({}, {}, {}))
+        weights_of((ALiBi(), Temperature(2), DAPE()), ({}, {}, of_dape))
 
 
 def test_settings():

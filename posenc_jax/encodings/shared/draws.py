@@ -7,6 +7,7 @@ from typing import Literal
 import jax
 import jax.numpy as jnp
 
+from posenc_jax.encodings.arrays import check_key
 from posenc_jax.encodings.base import Array, Key, Sequence
 
 Per = Literal["batch", "example"]
@@ -22,6 +23,7 @@ def draw_keys(key: Key | None, sequence: Sequence, per: Per, name: str) -> Array
     """
     if key is None:
         raise ValueError(f"{name} draws random positions: pass key=")
+    check_key("key", key)
     if per == "batch":
         return key[None]
     ids = sequence.example_ids
