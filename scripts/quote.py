@@ -18,6 +18,8 @@ What scripts/bench measured is kept in scripts/benchmarks/measured.json (scripts
     <!-- bench: throughput, short -->     (its sizes side by side)
     <!-- end of bench -->
 
+What the code of a page prints (`documenting.printed`) is written by running it: nothing is typed.
+
 What the runs of all published tables took (experiments/tables/*/results.json) stands between
 
     <!-- hours of tables -->
@@ -36,6 +38,8 @@ import sys
 import tomllib
 from pathlib import Path
 from typing import Any
+
+from documenting import printed
 
 from posenc_jax.checksums import unseal
 from posenc_jax.data.score_kinds import kind_of
@@ -85,7 +89,7 @@ def main(arguments: list[str] | None = None) -> int:
     _write(LESSONS, of_lessons())
     for page in pages():
         try:
-            text = filled(page.read_text())
+            text = printed.refilled(filled(page.read_text()))
         except ValueError as error:
             parser.error(f"{page.relative_to(ROOT)}: {error}")
         _write(page, text)
@@ -202,7 +206,7 @@ def pages() -> list[Path]:
     """The pages of the project that ask for tables."""
     listed = subprocess.run(["git", "ls-files", "*.md"], cwd=ROOT, capture_output=True, text=True, check=True)
     found = [ROOT / name for name in listed.stdout.split()]
-    return [page for page in found if MARKER.search(page.read_text())]
+    return [page for page in found if MARKER.search(page.read_text()) or printed.is_printed(page.read_text())]
 
 
 def filled(text: str) -> str:
