@@ -288,6 +288,7 @@ def test_broken_links_are_named(tmp_path, monkeypatch):
 
 def test_a_table_of_contents_tolerates_pages_to_come():
     text = "# A\n\n```{toctree}\n:glob:\n\nb\nc/d\nc/*\n```\n\n```{toctree}\nz\n```\n"
+    assert "c/d" in pages.with_pages_that_are_there(text, {"f/b.md", "f/c/d.md"}, Path("f"))
     assert "c/*" not in pages.with_pages_that_are_there(text, {"b.md", "c/d.md"})
     assert (
         pages.with_pages_that_are_there(text, {"b.md", "c/e.md"}) == "# A\n\n```{toctree}\n:glob:\n\nb\nc/*\n```\n\n\n"

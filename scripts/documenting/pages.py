@@ -55,19 +55,21 @@ def copy(page: str, path: Path, target: Path) -> None:
 
     destination = target / page
     destination.parent.mkdir(parents=True, exist_ok=True)
-    text = with_pages_that_are_there(path.read_text(), {*written(), *generated()})
+    text = with_pages_that_are_there(path.read_text(), {*written(), *generated()}, Path(page).parent)
     destination.write_text(relinked(text, lambda link: link if kept(link) else led(link)))
 
 
-def with_pages_that_are_there(text: str, known: set[str]) -> str:
-    """Markdown whose tables of contents (``toctree``) leave out what names no further page of ``known``."""
+def with_pages_that_are_there(text: str, known: set[str], folder: Path = Path()) -> str:
+    """Markdown of a page in ``folder`` whose tables of contents (``toctree``) leave out what names no further page of
+    ``known``.
+    """
 
     def kept(block: re.Match[str]) -> str:
         lines = block[2].splitlines()
         options = [line for line in lines if line.startswith(":")]
         entries, rest = [], set(known)
         for line in lines:
-            if line and line not in options and (found := fnmatch.filter(rest, f"{line}.md")):
+            if line and line not in options and (found := fnmatch.filter(rest, str(folder / f"{line}.md"))):
                 entries.append(line)
                 rest.difference_update(found)
         return "\n".join([block[1], *options, "", *entries, "```"]) if entries else ""
