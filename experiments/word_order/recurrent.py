@@ -4,7 +4,7 @@
 
 It prints how far an untrained GRU tells "john loves mary" from "mary loves john", then trains one on `Earlier` (in both
 directions, as an encoder reads) and one on `Agreement` (in one, as a decoder reads), with the tasks, batches, steps,
-rates and seeds of bands.py and near_far.py, and prints their scores.
+rates and seeds of bands.py and near_far.py, and prints their scores. Not run on these seeds yet: directions.md.
 """
 
 from __future__ import annotations
