@@ -1,6 +1,8 @@
 """Sinusoids without their fast, or without their slow frequencies: order of near words against that of distant ones.
 
-posenc ablate experiments/word_order/bands.py
+    posenc ablate experiments/word_order/bands.py
+
+Not run yet, but for the pilots that directions.md names; what is expected stands there too.
 """
 
 import math

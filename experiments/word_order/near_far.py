@@ -1,6 +1,8 @@
 """Near and far dependencies in a sentence: agreement with a subject and a tense n words before.
 
-posenc ablate experiments/word_order/near_far.py
+    posenc ablate experiments/word_order/near_far.py
+
+Not run yet, but for the pilots that directions.md names; what is expected stands there too.
 """
 
 from posenc_jax import Ablation, Evaluation, Optimizer, Run, Training, Transformer, parse

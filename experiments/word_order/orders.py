@@ -1,6 +1,8 @@
 """What do positions buy where the target's word order differs? Translation from SVO into SVO, SOV, VSO and OSV.
 
-posenc ablate experiments/word_order/orders.py
+    posenc ablate experiments/word_order/orders.py
+
+Not run yet, but for the pilots that directions.md names; what is expected stands there too.
 """
 
 from posenc_jax import Ablation, Evaluation, Optimizer, Run, Training, Transformer, parse
