@@ -24,6 +24,7 @@ from posenc_jax.training.step import init_params, init_state, train_step
 ROOT = Path(__file__).resolve().parent.parent
 CONFIGS = ("base_translation", "base_summarization", "base_documents")
 CELLS = ("sinusoidal", "learned", "relative", "rotary")
+FULL = ("translation", "summarization", "classification")  # experiments, by their full.py
 
 
 def cell(name, label):
@@ -32,7 +33,8 @@ def cell(name, label):
 
 
 def config(name):
-    return load_config(str(ROOT / "configs" / f"{name}.py"), Ablation, "ablate")
+    path = ROOT / "experiments" / name / "full.py" if name in FULL else ROOT / "configs" / f"{name}.py"
+    return load_config(str(path), Ablation, "ablate")
 
 
 @pytest.fixture(autouse=True)
@@ -55,10 +57,12 @@ def batch(run, rows=2):
         return Ragged.of(rng.integers(5, size, (rows, length)).tolist())
 
     if isinstance(task, Classification):
-        types = np.tile(np.repeat([1, 2, 3], [24, 976, 24]), rows).astype(np.int32)
-        records = Records(drawn(1024, task.vocab_size), types=types, labels=np.array([0, 8], np.int32))
+        types = np.tile(np.repeat([1, 2, 3], [24, task.max_length - 48, 24]), rows).astype(np.int32)
+        records = Records(drawn(task.max_length, task.vocab_size), types=types, labels=np.array([0, 8], np.int32))
     elif isinstance(task, Translation):
-        records = Records(drawn(task.max_length + 1, task.vocab_size), targets=drawn(200, task.vocab_size))
+        records = Records(
+            drawn(task.max_length + 1, task.vocab_size), targets=drawn(200 * task.row // 256, task.vocab_size)
+        )
         ids = np.pad(ids, ((0, 0), (0, task.max_per_row - 1)), constant_values=-1)  # packed rows have room for more
     else:
         given = np.full(rows, task.max_length + 2, np.int32)
@@ -108,10 +112,11 @@ def test_a_step_is_lowered_for_cuda(name, label, with_cudnn):
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize("label", CELLS)
-@pytest.mark.parametrize("name", CONFIGS)
+@pytest.mark.parametrize(
+    ("name", "label"), [(name, label) for name in CONFIGS for label in CELLS] + [(name, None) for name in FULL]
+)
 def test_a_step_of_two_rows_is_computed_here(name, label):
-    run = small(cell(name, label))
+    run = small(cell(name, label) if label else config(name).runs[0])
     state = init_state(run, init_params(run, 0), 0, run.learning_rates[0])
     new, metrics = jax.jit(lambda state, fed, data: train_step(run, None, state, fed, data))(state, *batch(run))
     loss = float(metrics["sums"]["loss_sum"] / metrics["sums"]["weight_sum"])
