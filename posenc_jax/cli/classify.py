@@ -46,17 +46,9 @@ def _classify(options: argparse.Namespace, reporter: Any) -> None:
     path, text = options.file, read_file(options.file)
     given = document_of_json(text, path) if path.suffix.lower() == ".json" else None
     loaded = load(options, reporter)
-    from posenc_jax.data.text import Classification
     from posenc_jax.runs.inference import classify
 
-    task = loaded.config.task
-    document: str | dict[str, str] = text
-    if isinstance(task, Classification):
-        if task.has_outline:
-            check_format(path, task.structure)
-        else:
-            document = document_for(task.input_columns, text, path, given)
-
+    document = read_document(loaded.config.task, path, text, given)
     (probabilities,) = classify(
         loaded, [document], too_long=options.too_long, random_seed=options.random_seed, reporter=reporter
     )
@@ -64,6 +56,20 @@ def _classify(options: argparse.Namespace, reporter: Any) -> None:
     width = max(map(len, shown))
     for label, probability in sorted(shown.items(), key=lambda item: -item[1]):
         show(f"{label:<{width}}  {probability:.4f}")
+
+
+def read_document(task: Any, path: Path, text: str, given: dict[str, str] | None = None) -> str | dict[str, str]:
+    """What a run of a task is given of a file: the text, or its sections."""
+    from posenc_jax.data.text import Classification
+
+    if not isinstance(task, Classification):
+        return text
+    if task.has_outline:
+        check_format(path, task.structure)
+        return text
+    if given is None and path.suffix.lower() == ".json":
+        given = document_of_json(text, path)
+    return document_for(task.input_columns, text, path, given)
 
 
 def document_of_text(text: str) -> dict[str, str]:

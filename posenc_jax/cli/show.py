@@ -60,6 +60,7 @@ def main(arguments: list[str]) -> int:
     add_trust(parser)
     add("--seed", type=int, metavar="N", help="which seed of the run (its first that did not diverge)")
     add("--text", metavar="TEXT", help="the input of the attention maps of a run on text; the words of --view flow")
+    add("--file", type=as_path, metavar="FILE", help="the same from a file: a document, as `posenc classify` reads it")
     add(
         "--output",
         type=as_path,
@@ -147,9 +148,11 @@ def _check(options: argparse.Namespace) -> None:
     """Refuses options that can be refused at once."""
     if not options.encodings and not options.run:
         raise UsageError("show: name an encoding, as in `posenc show sinusoidal`, or a finished run with --run DIR")
+    if options.text and options.file:
+        raise UsageError("show: --text and --file are both the input: give one")
     flow = "flow" in (options.view or ())
-    if not options.run and ((options.text and not flow) or options.seed is not None):
-        raise UsageError("show: --text and --seed are about a finished run: add --run DIR")
+    if not options.run and (options.file or (options.text and not flow) or options.seed is not None):
+        raise UsageError("show: --text, --file and --seed are about a finished run: add --run DIR")
     if flow and not 1 <= len(words_of(options)) <= MOST_LINES:
         raise UsageError(f"--text: --view flow draws 1 to {MOST_LINES} words, and these are {len(words_of(options))}")
     if options.run and (options.d_model or options.num_heads):
@@ -226,20 +229,40 @@ def _of_run(options: argparse.Namespace, reporter: TerminalReporter) -> list[Mea
     length = options.length or max(min(50, replica.config.max_len), LENGTHS[0])
     with refusing():
         stacks = trained.measure_stacks(replica, length)
-    asked = "attention" in (options.view or ())
-    if not asked and options.view is not None:
+    wanted = {"attention", "pooling", "sections"} & set(options.view or VIEWS)
+    asked = bool(options.view and wanted)
+    if not wanted:
         return list(stacks.values())
     try:
-        tokens = trained.input_of(replica, options.text)
+        tokens = trained.input_of(replica, _document(options, replica.config.task) or options.text)
     except ValueError as error:
-        if options.text:
-            raise UsageError(f"--text: {error}") from None
+        if options.text or options.file:
+            raise UsageError(f"{'--text' if options.text else '--file'}: {error}") from None
         if asked:
             raise UsageError(f"{error}: give one, as in --text 'A sentence.'") from None
         reporter.note(f"posenc: no attention maps: {error}: give one, as in --text 'A sentence.'")
         return list(stacks.values())
-    with refusing():
-        return list(trained.with_attention(replica, stacks, tokens).values())
+    captured = trained.capture(replica, tokens)
+    if {"pooling", "sections"} & wanted:
+        stacks = trained.with_sections(replica, stacks, tokens, captured)
+    if "attention" in wanted:
+        try:
+            stacks = trained.with_attention(replica, stacks, tokens, captured)
+        except ValueError as error:
+            if asked:
+                raise UsageError(str(error)) from None
+            reporter.note(f"posenc: no attention maps: {error}")
+    return list(stacks.values())
+
+
+def _document(options: argparse.Namespace, task: Any) -> str | dict[str, str] | None:
+    """What --file holds, as `posenc classify` reads it."""
+    if options.file is None:
+        return None
+    from posenc_jax.cli.classify import read_document
+    from posenc_jax.cli.texts import read_file
+
+    return read_document(task, options.file, read_file(options.file))
 
 
 def _checked_views(

@@ -66,8 +66,10 @@ def _heat_map(figure: Any, plot: HeatMap) -> None:
         if plot.x.names and outer_bottom:
             axes.tick_params(axis="x", labelrotation=90)
         for (row, column), value in np.ndenumerate(values) if plot.written else ():
-            dark = abs(value - (plot.low + plot.high) / 2) > 0.3 * (plot.high - plot.low)
-            color = "white" if dark else INK
+            if np.isnan(value):
+                continue
+            red, green, blue, _ = image.cmap(image.norm(value))
+            color = "white" if 0.3 * red + 0.6 * green + 0.1 * blue < 0.5 else INK
             axes.text(column, row, f"{value:.2f}", color=color, fontsize=5.5, ha="center", va="center")
         beside = {"xycoords": "axes fraction", "textcoords": "offset points", "ha": "left", "va": "center"}
         if i < len(plot.signs):

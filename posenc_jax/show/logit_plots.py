@@ -6,15 +6,16 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
 
 import numpy as np
 
 from posenc_jax.drawing.plots import Axis, HeatMap, Line, Lines, Plot
 from posenc_jax.drawing.style import styles
-from posenc_jax.file_names import file_name
-from posenc_jax.show.measured import Chosen, Encodings, Styles, by_offset
+from posenc_jax.show.measured import Chosen, Encodings, MeasuredEncoding, Styles, by_offset
+
+MOST_WRITTEN = 8  # parts of a document whose numbers can be read in a cell
 
 
 def frequency_plots(encodings: Encodings, style: Styles, chosen: Chosen) -> list[Plot]:
@@ -139,35 +140,62 @@ def bias_plots(encodings: Encodings, style: Styles, chosen: Chosen) -> list[Plot
     ]
 
 
-def attention_maps(encodings: Encodings, style: Styles, chosen: Chosen) -> list[Plot]:
-    """Attention weights, head by head."""
-    found: list[Plot] = []
-    for one, attention in ((own, attention) for own in encodings for attention in own.attention):
-        layers, heads = attention.weights.shape[:2]
+def weight_map(view: Literal["attention", "pooling"]) -> Callable[[str, str, MeasuredEncoding, Chosen], Plot]:
+    """What draws attention weights, head by head."""
+
+    def draw(slug: str, name: str, one: MeasuredEncoding, chosen: Chosen) -> Plot:
+        found = getattr(one, view)
+        layers, heads, queries, keys = found.weights.shape
+        strips = 4 * queries < keys
         # A logit of minus infinity is a weight of 0: every map has one scale.
         panels = tuple(
             (f"layer {l + 1}, head {h + 1}" if layers > 1 else f"head {h + 1}" if heads > 1 else "", weights)
-            for l, layer in enumerate(attention.weights)
+            for l, layer in enumerate(found.weights)
             for h, weights in enumerate(layer)
         )
-        name = f" {attention.name}" if attention.name else ""
-        found.append(
-            HeatMap(
-                slug=f"{file_name(one.label)}-attention{name.replace(' ', '-')}",
-                view="attention",
-                title=f"Attention{name}, {style[one.label].name}",
-                caption=attention.about,
-                x=Axis("key", names=attention.keys),
-                y=Axis("query", names=attention.queries),
-                z_title="attention weight",
-                panels=panels,
-                low=0.0,
-                high=float(attention.weights.max()) or 1.0,
-                square=True,
-                columns=min(heads, 4),
-            )
+        whose = f" {found.name}" if found.name else ""
+        return HeatMap(
+            slug=f"{slug}-{view}{whose.replace(' ', '-')}",
+            view=view,
+            title=f"{view.capitalize()}{whose}, {name}",
+            caption=found.about,
+            x=Axis("key", names=found.keys),
+            y=Axis("query", names=found.queries),
+            z_title="attention weight",
+            panels=panels,
+            low=0.0,
+            high=float(found.weights.max()) or 1.0,
+            square=not strips,
+            columns=1 if strips else min(heads, 4),
         )
-    return found
+
+    return draw
+
+
+def section_map(slug: str, name: str, one: MeasuredEncoding, chosen: Chosen) -> Plot:
+    """Attention from parts of a document to others, layer by layer, and of pooling."""
+    found = one.sections
+    assert found is not None
+    panels = [(f"layer {layer + 1}", values) for layer, values in enumerate(found.layers)]
+    panels += [("pooling", found.pooling)] if found.pooling is not None else []
+    high = max(1.5, *(float(np.nanmax(values)) for _, values in panels))
+    return HeatMap(
+        slug=f"{slug}-sections",
+        view="sections",
+        title=f"Attention by section, {name}",
+        caption="How much of its attention a token of one part (row) gives to a token of another (column), in the mean "
+        "over heads and tokens: 1 is as much as to any token that it sees, 2 is twice as much. Nothing stands where "
+        f"a part is not seen; pooling reads each section by itself. {found.about}",
+        x=Axis("read", names=found.parts),
+        y=Axis("reading"),
+        z_title="attention, relative to equal weights",
+        panels=tuple(panels),
+        rows=(*[found.parts] * len(found.layers), *([found.pooled] if found.pooled else [])),
+        low=2.0 - high,
+        high=high,
+        diverging=True,
+        written=len(found.parts) <= MOST_WRITTEN,
+    )
 
 
 def _band(low: np.ndarray, high: np.ndarray, least: float) -> dict[str, Any]:

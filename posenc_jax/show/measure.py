@@ -81,4 +81,4 @@ def with_equal_contents(measured: MeasuredEncoding, head_dim: int) -> MeasuredEn
     parts += ["biases"] if biases is not None else []
     heads = "" if len(weights) > 1 else " All heads are alike."
     about = f"Attention weights where all contents are equal: the softmax of {' and '.join(parts)}.{heads}"
-    return dataclasses.replace(measured, attention=(Attention("of equal contents", weights[None], about=about),))
+    return dataclasses.replace(measured, attention=Attention("of equal contents", weights[None], about=about))

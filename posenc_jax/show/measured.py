@@ -31,6 +31,19 @@ class Attention:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
+class Sections:
+    """Attention from parts of a document to others: ``[G, G]`` for each layer, and of pooling ``[P, G]`` (or none), by
+    the names of the G parts and of the P that are pooled; relative to equal weights, NaN where nothing is seen.
+    """
+
+    parts: tuple[str, ...]
+    layers: tuple[np.ndarray, ...]
+    pooled: tuple[str, ...] = ()
+    pooling: np.ndarray | None = None
+    about: str = ""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
 class Flow:
     """Words as a model without training reads them: their embeddings ``[S, M]``, scaled, and these with positions."""
 
@@ -46,8 +59,8 @@ class MeasuredEncoding:
     Attributes:
       label: its spec. vectors: ``[P, M]`` float64, of positions ``0 .. P-1``. products: ``[H, Q, K]``, of queries and
         keys of equal contents, over D. bias: ``[H, Q, K]``. frequencies: ``[F]``, radians per position.
-      causal: whether keys are never after their queries. attention: maps. flow: of some words. note: what should be
-        known of all this.
+      causal: whether keys are never after their queries. attention, pooling: weights. sections: of a document. flow: of
+        some words. note: what should be known of all this.
     """
 
     label: str
@@ -56,8 +69,10 @@ class MeasuredEncoding:
     bias: np.ndarray | None = None
     frequencies: np.ndarray | None = None
     shifts: Shifts | None = None
-    attention: tuple[Attention, ...] = ()
+    attention: Attention | None = None
+    pooling: Attention | None = None
     causal: bool = False
+    sections: Sections | None = None
     flow: Flow | None = None
     note: str = ""
 
@@ -101,3 +116,21 @@ def by_offset(matrices: np.ndarray, offsets: Sequence[int]) -> tuple[np.ndarray,
     entries = [np.diagonal(matrices, offset, axis1=1, axis2=2) for offset in offsets]
     low, high = (np.array([np.quantile(e, q) for e in entries]) for q in (0.05, 0.95))
     return np.array([np.mean(e) for e in entries]), low, high
+
+
+def by_parts(weights: np.ndarray, queries: Sequence[str], keys: Sequence[str]) -> np.ndarray:
+    """``[parts of queries, parts of keys]`` of ``weights [H, Q, K]``, whose queries and keys belong to these parts: how
+    much of its attention a query gives to a key of a part, over what it gives to a key on the average, in the mean over
+    heads and queries. NaN where a query sees nothing of a part.
+    """
+    mean, seen = weights.mean(axis=0), (weights != 0).max(axis=0)
+    rows, columns = (list(dict.fromkeys(names)) for names in (queries, keys))
+    found = np.full((len(rows), len(columns)), np.nan)
+    for i, a in enumerate(rows):
+        for j, b in enumerate(columns):
+            of_b = np.array(keys) == b
+            reading = (np.array(queries) == a) & seen[:, of_b].any(axis=1)
+            if reading.any():
+                share, equal = (own[reading][:, of_b].sum(axis=1) / own[reading].sum(axis=1) for own in (mean, seen))
+                found[i, j] = np.mean(share / equal)
+    return found

@@ -24,12 +24,13 @@ from posenc_jax.runs.inference import load_run, translate
 from posenc_jax.runs.state import replica_params, surviving_seeds
 from posenc_jax.runs.supply import read_tokenizer
 from posenc_jax.show.measure import MOST, measure
-from posenc_jax.show.measured import Attention, MeasuredEncoding
+from posenc_jax.show.measured import Attention, MeasuredEncoding, Sections, by_parts
 from posenc_jax.training.step import model_of
 from posenc_jax.training.streams import stream
 from posenc_jax.user_paths import full
 
 Names = tuple[str, ...]
+Captured = dict[str, Any]
 NAMED = 32  # tokens whose names fit beside a map
 
 
@@ -77,6 +78,10 @@ def measure_stacks(replica: TrainedReplica, length: int) -> dict[str, MeasuredEn
         if slot:
             name = f"{stack} " if sum(map(bool, slots.values())) > 1 else ""
             label, own = f"trained {name}{spec(slot)}", replica.params["posenc"][stack]
+            if position_axes(slot) is not None:
+                note = "It reads places in a document, on several axes: of it only attention is drawn."
+                found[stack] = MeasuredEncoding(label, note=note)
+                continue
             try:
                 drawn = measure(label, slot, config.dims, length, jax.tree.map(jax.numpy.asarray, own))
                 found[stack] = dataclasses.replace(drawn, note=f"{drawn.note} Of seed {replica.seed}.")
@@ -86,17 +91,54 @@ def measure_stacks(replica: TrainedReplica, length: int) -> dict[str, MeasuredEn
 
 
 def with_attention(
-    replica: TrainedReplica, stacks: dict[str, MeasuredEncoding], tokens: Tokens
+    replica: TrainedReplica, stacks: dict[str, MeasuredEncoding], tokens: Tokens, captured: Captured
 ) -> dict[str, MeasuredEncoding]:
-    """The stacks with the attention maps of an input; also those without encodings."""
+    """The stacks with the attention maps of an input; also those without encodings. ValueError for too many tokens."""
+    longest = max(len(tokens.inputs), len(tokens.decoder_inputs or ()))
+    if longest > MOST:
+        raise ValueError(f"an attention map of {longest} tokens cannot be read: take an input of at most {MOST}")
     found = dict(stacks)
-    for stack, (weights, queries, keys) in attention(replica, tokens).items():
+    for stack, (weights, queries, keys) in attention(replica, tokens, captured).items():
         about = f"Attention weights of seed {replica.seed} of {replica.directory.name}, {stack}, for one input."
         own = found.get(stack) or MeasuredEncoding(f"trained {stack} nope")
         whose = "of the decoder to the encoder" if stack == "cross" else f"of the {stack}"
         maps = Attention(whose, weights, _short(queries), _short(keys), about)
-        found[stack] = dataclasses.replace(own, attention=(maps,))
+        found[stack] = dataclasses.replace(own, attention=maps)
     return found
+
+
+def with_sections(
+    replica: TrainedReplica, stacks: dict[str, MeasuredEncoding], tokens: Tokens, captured: Captured
+) -> dict[str, MeasuredEncoding]:
+    """The stacks with the attention between parts of a document, and that of pooling, where the input is one."""
+    task = replica.config.task
+    if not isinstance(task, Classification) or tokens.types is None:
+        return stacks
+    names = {number: section or "other" for section, number in task.types.items()}
+    parts = [names[number] for number in tokens.types]
+    if tokens.outline is not None:  # paragraph 0 is a heading
+        parts = [f"{name}, heading" if place[2] == 0 else name for name, place in zip(parts, tokens.outline)]
+    layers = tuple(by_parts(weights, parts, parts) for weights in attention_maps(captured)["encoder"][:, 0])
+    pooled, weights = _pooling(replica, captured)
+    about = f"Of seed {replica.seed} of {replica.directory.name}, for a document of {len(parts)} tokens."
+    by_section = by_parts(weights, pooled, parts) if pooled else None
+    found = Sections(tuple(dict.fromkeys(parts)), layers, pooled, by_section, about)
+    words = f"Weights with which the tokens of each section are pooled before the class is named. {about}"
+    pooling = Attention("", weights[None], pooled, _short(tokens.names(tokens.inputs)), words) if pooled else None
+    own = stacks.get("encoder") or MeasuredEncoding("trained encoder nope")
+    return stacks | {"encoder": dataclasses.replace(own, sections=found, pooling=pooling)}
+
+
+def _pooling(replica: TrainedReplica, captured: Captured) -> tuple[Names, np.ndarray]:
+    """The sections that are pooled, by name, and their weights ``[H, P, S]``: of those that the input has."""
+    weights = captured.get("encoder", {}).get("pooling_weights")
+    task = replica.config.task
+    if weights is None or not isinstance(task, Classification):
+        return (), np.zeros(0)
+    own, names = np.asarray(weights)[0], {number: section or "other" for section, number in task.types.items()}
+    there = [p for p in range(own.shape[1]) if own[:, p].any()]
+    whole = not replica.config.model.token_types
+    return tuple("document" if whole else names.get(p + 1, f"type {p + 1}") for p in there), own[:, there]
 
 
 def _short(names: Names) -> Names:
@@ -104,8 +146,9 @@ def _short(names: Names) -> Names:
     return tuple(name if len(name) <= 10 else name[:9] + "…" for name in names) if len(names) <= NAMED else ()
 
 
-def input_of(replica: TrainedReplica, text: str | None) -> Tokens:
-    """One input of a run: ``text`` for tasks on text, else the first test example of the longest trained length.
+def input_of(replica: TrainedReplica, text: str | dict[str, str] | None) -> Tokens:
+    """One input of a run: ``text`` for tasks on text, or the sections of a document by their names, else the first test
+    example of the longest trained length.
 
     ValueError when a task on text gets none, or another one some.
     """
@@ -134,9 +177,9 @@ def input_of(replica: TrainedReplica, text: str | None) -> Tokens:
     )
 
 
-def _of_text(replica: TrainedReplica, text: str) -> Tokens:
+def _of_text(replica: TrainedReplica, text: str | dict[str, str]) -> Tokens:
     tokenizer = read_tokenizer(replica.directory)
-    task, ids = replica.config.task, tokenizer.encode(text)
+    task = replica.config.task
     kind = task.name
     special = {BOS: "<bos>", EOS: "<eos>", SEP: "<sep>"}
 
@@ -145,6 +188,11 @@ def _of_text(replica: TrainedReplica, text: str) -> Tokens:
 
     names = names_by(tokenizer)
 
+    if isinstance(text, dict):
+        assert isinstance(task, Classification)  # whose documents alone are read so
+        shown = task.joined({name: tokenizer.encode(text.get(name, "")) for name in task.sections})
+        return Tokens(shown.tokens, None, names, shown.types)
+    ids = tokenizer.encode(text)
     if kind == "translation":
         written = translate(load_run(replica.directory, replica.seed), [text])[0].text
         target = tokenizer.target
@@ -160,11 +208,8 @@ def _of_text(replica: TrainedReplica, text: str) -> Tokens:
     return Tokens([BOS, *ids], None, names)
 
 
-def attention(replica: TrainedReplica, tokens: Tokens) -> dict[str, tuple[Any, Names, Names]]:
-    """Attention by stack: weights ``[L, H, Q, K]``, names of queries and of keys; ValueError for too many tokens."""
-    longest = max(len(tokens.inputs), len(tokens.decoder_inputs or ()))
-    if longest > MOST:
-        raise ValueError(f"an attention map of {longest} tokens cannot be read: take an input of at most {MOST}")
+def capture(replica: TrainedReplica, tokens: Tokens) -> Captured:
+    """What the model computes for an input, by stack."""
     model = model_of(replica.config, jax.tree.map(jax.numpy.asarray, replica.params))
     streams = Streams(positions=stream(np.int32(replica.seed), "evaluation_positions"))
     call: dict[str, Any] = dict(streams=streams, example_ids=np.zeros(1, np.int32))
@@ -180,6 +225,11 @@ def attention(replica: TrainedReplica, tokens: Tokens) -> dict[str, tuple[Any, N
             call["positions"] = call["outline"]
     with jax.default_matmul_precision(replica.config.model.product_precision):
         _, captured = model(*given, segment_ids=np.ones_like(given[0]), capture=True, **call)
+    return captured
+
+
+def attention(replica: TrainedReplica, tokens: Tokens, captured: Captured) -> dict[str, tuple[Any, Names, Names]]:
+    """Attention by stack: weights ``[L, H, Q, K]``, names of queries and of keys."""
     inputs = tokens.names(tokens.inputs)
     written = (tokens.target_names or tokens.names)(tokens.decoder_inputs or [])
     sides = {"encoder": (inputs, inputs), "decoder": (written or inputs, written or inputs), "cross": (written, inputs)}

@@ -8,12 +8,13 @@ from collections.abc import Callable
 from posenc_jax.drawing.plots import Plot
 from posenc_jax.drawing.style import styles
 from posenc_jax.show.logit_plots import (
-    attention_maps,
     bias_plots,
     exponential_plots,
     frequency_plots,
     kernel_plots,
+    section_map,
     wavelength_plots,
+    weight_map,
 )
 from posenc_jax.show.measured import Chosen, Encodings, MeasuredEncoding, Styles
 from posenc_jax.show.vector_plots import (
@@ -90,7 +91,22 @@ VIEWS = {
     "shift-map": View("map of a shift", "that map", lambda one: one.shifts is not None, of_each(shift_map)),
     "bias": View("bias curves", "of logits, by offset", lambda one: one.bias is not None, bias_plots),
     "attention": View(
-        "attention maps", "of a run; else of equal contents", lambda one: bool(one.attention), attention_maps
+        "attention maps",
+        "of a run; else of equal contents",
+        lambda one: one.attention is not None,
+        of_each(weight_map("attention")),
+    ),
+    "pooling": View(
+        "weights of pooling",
+        "of a run that pools by attention",
+        lambda one: one.pooling is not None,
+        of_each(weight_map("pooling")),
+    ),
+    "sections": View(
+        "attention by section",
+        "by section of a document, of a run that classifies some",
+        lambda one: one.sections is not None,
+        of_each(section_map),
     ),
 }
 

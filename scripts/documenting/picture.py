@@ -83,7 +83,7 @@ def _varies(products: np.ndarray | None) -> bool:
 
 def _first_heads(one: Any) -> Any:
     """The measurements with maps of at most four heads."""
-    few = tuple(dataclasses.replace(a, weights=a.weights[:, :4]) for a in one.attention)
+    few = one.attention and dataclasses.replace(one.attention, weights=one.attention.weights[:, :4])
     return dataclasses.replace(one, attention=few)
 
 

@@ -167,7 +167,7 @@ def test_the_map_of_an_encoding_that_is_not_linear():
     by_hand = sum((m**2 * np.cos(distance[0][:, None] * phase)).sum(1) for m in magnitudes) / 4
     found = views.content_logits(parse("pope"), sizes, 5, dtype="float64")[0, -1]
     np.testing.assert_allclose(found, by_hand / 4, rtol=1e-12)
-    weights = with_equal_contents(measure("pope", parse("pope"), sizes, 5), 4).attention[0].weights[0, 0, -1]
+    weights = with_equal_contents(measure("pope", parse("pope"), sizes, 5), 4).attention.weights[0, 0, -1]
     np.testing.assert_allclose(weights, np.exp(by_hand / 2) / np.exp(by_hand / 2).sum(), rtol=1e-9)
 
 

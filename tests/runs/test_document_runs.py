@@ -22,6 +22,7 @@ from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.inference import classify, load_run
 from posenc_jax.runs.preflight import check_run
 from posenc_jax.runs.reporter import Reporter
+from posenc_jax.show import trained
 from posenc_jax.training.operations import of_step
 
 NAMES = tuple(f"part_{letter}" for letter in "abcdefghij")
@@ -168,6 +169,49 @@ def test_a_run_with_a_mask_and_nested_positions_is_stored_trained_and_used(whole
     with pytest.raises(DataError, match="a part of a whole document has another structure"):
         classify(loaded, [text + "sun " * 200], too_long="window")
     assert two
+
+
+@pytest.mark.slow
+def test_attention_by_section_is_drawn_of_a_file(whole, columns, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.md").write_text(markdown(333)[0])
+    _, directory, _, _ = whole
+    assert main(["show", "--run", str(directory), "--file", "a.md", "--view", "sections", "--output", "a.html"]) == 0
+    assert "of it only attention is drawn" in " ".join(capsys.readouterr().out.split())
+    replica = trained.load(directory, None, print)
+    tokens = trained.input_of(replica, markdown(333)[0])
+    captured = trained.capture(replica, tokens)
+    one = trained.with_sections(replica, trained.measure_stacks(replica, 9), tokens, captured)["encoder"]
+    names = [*NAMES[:9], "other"]
+    assert one.sections.parts == tuple(part for name in names for part in (f"{name}, heading", name))
+    assert one.sections.pooled == one.pooling.queries == tuple(names)
+    weights = one.pooling.weights[0]
+    np.testing.assert_allclose(weights.sum(axis=2), 1, rtol=1e-5)
+    # The mask of this run keeps a text within its section, but for headings.
+    (layer,) = one.sections.layers
+    seen = ~np.isnan(layer)
+    for i, reading in enumerate(one.sections.parts):
+        for j, read in enumerate(one.sections.parts):
+            assert seen[i, j] == ("heading" in read or reading.split(",")[0] == read), (reading, read)
+    for i, name in enumerate(names):
+        heading = one.sections.pooling[i, 2 * i]
+        inside = weights[:, i, [p == name for p in _parts_of(tokens, names)]].mean(axis=0)
+        own = [place[2] == 0 for place, p in zip(tokens.outline, _parts_of(tokens, names)) if p == name]
+        assert heading == pytest.approx(inside[own].sum() / np.mean(own), rel=1e-4)
+
+    # Of sections in columns there are no headings.
+    folder, _ = columns
+    (tmp_path / "a.json").write_text(json.dumps(document(333)[0]))
+    arguments = ["--file", "a.json", "--view", "sections", "pooling", "--output", "b"]
+    assert main(["show", "--run", str(folder), *arguments]) == 0
+    figures = {path.stem.rpartition("-")[2] for path in (tmp_path / "b").glob("*.png")}
+    assert figures == {"sections", "pooling"}
+    assert main(["show", "--run", str(folder), "--file", "c.json", "--output", "c"]) == 2
+    assert capsys.readouterr().err.endswith("posenc: there is no file c.json\n")
+
+
+def _parts_of(tokens, names):
+    return [names[kind - 1] for kind in tokens.types]
 
 
 def test_a_corpus_whose_headings_do_not_nest_is_named(tmp_path):

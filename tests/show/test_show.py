@@ -13,7 +13,17 @@ from posenc_jax.encodings import Dims, parse
 from posenc_jax.file_names import file_name
 from posenc_jax.show import page, projections, properties
 from posenc_jax.show.measure import measure, with_flow
-from posenc_jax.show.measured import Attention, Chosen, Flow, MeasuredEncoding, Shifts, by_offset, distances
+from posenc_jax.show.measured import (
+    Attention,
+    Chosen,
+    Flow,
+    MeasuredEncoding,
+    Sections,
+    Shifts,
+    by_offset,
+    by_parts,
+    distances,
+)
 from posenc_jax.show.presets import PRESETS
 from posenc_jax.show.properties import NAMES
 from posenc_jax.show.views import VIEWS, plots_of, views_of
@@ -33,7 +43,9 @@ def example(label="sinusoidal", count=20, width=8):
         frequencies=1e4 ** (-2 * np.arange(width // 2) / width),
         shifts=Shifts({1: 1e-15, 2: 0.0}, 2, np.eye(width)),
         flow=Flow(("a", "b"), np.ones((2, width)), 1 + sines(2, width)),
-        attention=(Attention("decoder", np.full((2, 2, 3, 3), 1 / 3), ("a", "b", "c"), ("a", "b", "c"), "maps"),),
+        attention=Attention("decoder", np.full((2, 2, 3, 3), 1 / 3), ("a", "b", "c"), ("a", "b", "c"), "maps"),
+        pooling=Attention("", np.full((1, 1, 1, 3), 1 / 3), ("a",), ("a", "b", "c"), "pooled"),
+        sections=Sections(("a", "b"), (np.array([[1.0, 0.5], [np.nan, 1.0]]),), ("a",), np.array([[1.0, np.nan]])),
     )
 
 
@@ -231,3 +243,21 @@ def test_the_readings_of_presets_say_what_is_so():
     assert 127 * 0.01 / math.tau == pytest.approx(1 / 5, abs=0.01)  # of a wave, in columns 4 and 5
     assert "1, 0.1, 0.01 and 0.001" in PRESETS["exp-8"].reading
     assert f"{1e4 ** (510 / 512):.1f} times" in PRESETS["wavelengths-512"].reading
+
+
+def test_attention_by_parts_is_relative_to_equal_weights():
+    queries, keys = ["a", "b", "a"], ["h", "t", "t", "t", "h"]
+    rng = np.random.default_rng(5)
+    weights = rng.random((2, 3, 5)) * np.array([[1, 1, 1, 0, 0], [0, 1, 1, 1, 0], [0, 1, 1, 1, 0]])
+    weights /= weights.sum(axis=2, keepdims=True)
+    found = by_parts(weights, queries, keys)
+    for i, a in enumerate(("a", "b")):
+        for j, b in enumerate(("h", "t")):
+            ratios = []
+            for q in (q for q in range(3) if queries[q] == a):
+                seen = [k for k in range(5) if weights[0, q, k] > 0]
+                mine = [k for k in seen if keys[k] == b]
+                share = sum(weights[h, q, k] for h in range(2) for k in mine) / 2
+                ratios += [share / (len(mine) / len(seen))] if mine else []
+            assert found[i, j] == pytest.approx(np.mean(ratios) if ratios else math.nan, nan_ok=True)
+    np.testing.assert_allclose(by_parts(np.full((1, 3, 5), 0.2), queries, keys), 1.0)
