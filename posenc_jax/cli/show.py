@@ -59,6 +59,7 @@ def main(arguments: list[str]) -> int:
     add("--run", type=as_path, metavar="DIR", help="a finished run: its trained encodings and its attention maps")
     add_trust(parser)
     add("--seed", type=int, metavar="N", help="which seed of the run (its first that did not diverge)")
+    add("--stack", choices=("encoder", "decoder", "cross"), help="of the run (all)")
     add("--text", metavar="TEXT", help="the input of the attention maps of a run on text; the words of --view flow")
     add("--file", type=as_path, metavar="FILE", help="the same from a file: a document, as `posenc classify` reads it")
     add(
@@ -100,7 +101,11 @@ def _show(options: argparse.Namespace) -> int:
     output = options.output
     with TerminalReporter() as reporter:
         trust(options.trust)
-        encodings = [*(_of_run(options, reporter) if options.run else ()), *_of_specs(options, reporter)]
+        stacks = _of_run(options, reporter) if options.run else {}
+        if options.stack and options.stack not in stacks:
+            raise UsageError(f"--stack {options.stack}: of the run there is {', '.join(stacks) or 'none to draw'}")
+        chosen_stacks = [one for stack, one in stacks.items() if options.stack in (None, stack)]
+        encodings = [*chosen_stacks, *_of_specs(options, reporter)]
         views = _checked_views(encodings, options.view, reporter.note)
         chosen = Chosen(_positions(encodings, options.positions), tuple(dict.fromkeys(options.dimensions or ())))
         plots: list[Plot] = []
@@ -151,8 +156,9 @@ def _check(options: argparse.Namespace) -> None:
     if options.text and options.file:
         raise UsageError("show: --text and --file are both the input: give one")
     flow = "flow" in (options.view or ())
-    if not options.run and (options.file or (options.text and not flow) or options.seed is not None):
-        raise UsageError("show: --text, --file and --seed are about a finished run: add --run DIR")
+    of_runs = options.file or options.stack or options.seed is not None
+    if not options.run and (of_runs or (options.text and not flow)):
+        raise UsageError("show: --text, --file, --stack and --seed are about a finished run: add --run DIR")
     if flow and not 1 <= len(words_of(options)) <= MOST_LINES:
         raise UsageError(f"--text: --view flow draws 1 to {MOST_LINES} words, and these are {len(words_of(options))}")
     if options.run and (options.d_model or options.num_heads):
@@ -220,7 +226,7 @@ def _slot(text: str) -> tuple[str, Any]:
     return spec(slot) if method is None else method.spec if method.spec == text else method.name, slot
 
 
-def _of_run(options: argparse.Namespace, reporter: TerminalReporter) -> list[MeasuredEncoding]:
+def _of_run(options: argparse.Namespace, reporter: TerminalReporter) -> dict[str, MeasuredEncoding]:
     """The encodings of a run, stack by stack, and its attention maps."""
     from posenc_jax.show import trained
 
@@ -232,7 +238,7 @@ def _of_run(options: argparse.Namespace, reporter: TerminalReporter) -> list[Mea
     wanted = {"attention", "pooling", "sections"} & set(options.view or VIEWS)
     asked = bool(options.view and wanted)
     if not wanted:
-        return list(stacks.values())
+        return stacks
     try:
         tokens = trained.input_of(replica, _document(options, replica.config.task) or options.text)
     except ValueError as error:
@@ -241,7 +247,7 @@ def _of_run(options: argparse.Namespace, reporter: TerminalReporter) -> list[Mea
         if asked:
             raise UsageError(f"{error}: give one, as in --text 'A sentence.'") from None
         reporter.note(f"posenc: no attention maps: {error}: give one, as in --text 'A sentence.'")
-        return list(stacks.values())
+        return stacks
     captured = trained.capture(replica, tokens)
     if {"pooling", "sections"} & wanted:
         stacks = trained.with_sections(replica, stacks, tokens, captured)
@@ -252,7 +258,7 @@ def _of_run(options: argparse.Namespace, reporter: TerminalReporter) -> list[Mea
             if asked:
                 raise UsageError(str(error)) from None
             reporter.note(f"posenc: no attention maps: {error}")
-    return list(stacks.values())
+    return stacks
 
 
 def _document(options: argparse.Namespace, task: Any) -> str | dict[str, str] | None:

@@ -49,7 +49,7 @@ def check_fits(output: Path, plots: Sequence[Plot]) -> None:
         names = ", ".join(plot.slug for plot in plots)
         raise ValueError(
             f"{output} holds one figure, and these are {len(plots)} ({names}): name a directory, or draw a view and an "
-            "encoding with one"
+            "encoding (of a run: a stack) with one"
         )
 
 

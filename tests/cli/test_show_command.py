@@ -85,8 +85,15 @@ def test_a_view_that_one_of_two_has(home, capsys):
         (["--run", "~nobody-here/x"], "~nobody-here/x: there is no home directory of '~nobody-here': write the path"),
         (["learned(max_len=40)"], "learned(max_len=40): a learned table shorter than an evaluated length:"),
         (["axial_rope"], "axial_rope: AxialRoPE"),
-        (["rope", "--seed", "1"], "show: --text, --file and --seed are about a finished run: add --run DIR"),
-        (["rope", "--file", "a.md"], "show: --text, --file and --seed are about a finished run: add --run DIR"),
+        (["rope", "--seed", "1"], "show: --text, --file, --stack and --seed are about a finished run: add"),
+        (
+            ["rope", "--file", "a.md"],
+            "show: --text, --file, --stack and --seed are about a finished run: add",
+        ),
+        (
+            ["rope", "--stack", "encoder"],
+            "show: --text, --file, --stack and --seed are about a finished run: add --run",
+        ),
         (["--run", "r", "--file", "a.md", "--text", "a"], "show: --text and --file are both the input: give one"),
         (["--run", "."], "is no run: it has no config.json"),
         (["rope", "--output", "x.svg"], "--output x.svg: a file ends in .html, .png, .pdf; anything else is a"),
@@ -101,7 +108,7 @@ def test_a_view_that_one_of_two_has(home, capsys):
         ),
         (["--run", "r", "--preset", "flow"], "--preset flow draws encodings by their names: leave out --run"),
         (["rope", "--preset", "flow"], "no flow (from words to the encoder) to draw: rope has frequencies"),
-        (["rope", "--text", "a b"], "show: --text, --file and --seed are about a finished run: add --run DIR"),
+        (["rope", "--text", "a b"], "show: --text, --file, --stack and --seed are about a finished run: add"),
         (
             ["sinusoidal", "--view", "flow", "--text", "a " * 13],
             "--text: --view flow draws 1 to 12 words, and these are",
@@ -134,6 +141,12 @@ def test_a_run_as_trained_and_its_attention(home, capsys):
     text = capsys.readouterr().out
     assert "trained rope|learned" in text
     assert f"{file_name('trained rope|learned')}-attention-of-the-decoder.png" in made(home / "pictures")
+    arguments = ["show", "--run", str(run), "--view", "attention", "--output", "one.png", "--stack"]
+    assert main([*arguments, "decoder"]) == 0
+    assert (home / "one.png").is_file()
+    capsys.readouterr()
+    assert main([*arguments, "encoder"]) == 2
+    assert "posenc: --stack encoder: of the run there is decoder\n" in capsys.readouterr().err
     assert main(["show", "--run", str(run), "--length", "200", "--output", "more"]) == 2
     assert "is outside the learned table of" in capsys.readouterr().err
     assert main(["show", "--run", str(run), "--text", "Hello.", "--output", "more"]) == 2

@@ -11,6 +11,7 @@ from posenc_jax.drawing.interactive import figure
 from posenc_jax.drawing.printed import render
 from posenc_jax.encodings import Dims, parse
 from posenc_jax.file_names import file_name
+from posenc_jax.lessons import fox
 from posenc_jax.show import page, projections, properties
 from posenc_jax.show.measure import measure, with_flow
 from posenc_jax.show.measured import (
@@ -24,7 +25,7 @@ from posenc_jax.show.measured import (
     by_parts,
     distances,
 )
-from posenc_jax.show.presets import PRESETS
+from posenc_jax.show.presets import PRESETS, WORDS
 from posenc_jax.show.properties import NAMES
 from posenc_jax.show.views import VIEWS, plots_of, views_of
 
@@ -208,6 +209,13 @@ def test_the_flow_adds_positions_to_words():
     texts = [note["text"] for note in figure(plot)["layout"]["annotations"]]
     assert [text for text in texts if text in ("+", "=", "→", "encoder")] == ["+", "=", "→", "encoder"]
     assert plot.rows[0] == ("the →", "fox →", "the →")
+    # The words of the lesson have the numbers of its page.
+    slot, words = parse("sinusoidal"), tuple(WORDS.split())
+    assert words == fox.WORDS
+    one = with_flow(measure("sinusoidal", slot, dims, 8), slot, dims, words)
+    _, scaled, added = fox.by_hand()
+    np.testing.assert_allclose(one.flow.embeddings, scaled, atol=1e-6)
+    np.testing.assert_allclose(one.flow.sums, added, atol=1e-6)
     none = with_flow(measure("rope", parse("rope"), dims, 8), parse("rope"), dims, words)
     assert "flow" not in views_of(none)
 
