@@ -70,7 +70,7 @@ place. What to type, what is drawn, and how to read it:"""
     for name, plot in plots.items():
         about = PRESETS[name].about
         parts.append(
-            f"## {about[0].upper()}{about[1:]}\n\n"
+            f"## {about if about.startswith('t-') else about[0].upper() + about[1:]}\n\n"
             f"`posenc show --preset {name}`\n\n"
             f"![{plot.title}](../pictures/{name}.png)\n\n"
             f"{plot.caption}"
