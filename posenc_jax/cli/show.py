@@ -34,7 +34,9 @@ def description() -> str:
         "interactive page (show.html) and every figure as PNG and PDF, and prints the properties of the vectors, each "
         "measured."
     )
-    views = textwrap.fill(f"views: {listed}", 100, subsequent_indent="  ").replace("\u00a0", " ")
+    views = textwrap.fill(f"views: {listed}", 100, subsequent_indent="  ", break_on_hyphens=False).replace(
+        "\u00a0", " "
+    )
     presets = "\n".join(f"  {name:<16} {preset.about}" for name, preset in PRESETS.items())
     return f"{textwrap.fill(text, 100)}\n\n{views}\n\npresets, of {ENCODING} if no encoding is named:\n{presets}"
 
