@@ -88,6 +88,7 @@ class FoPE(Rotary):
 
     def init(self, key: Key, dims: Dims) -> Params:
         """``sin``, ``cos``: ``[Hkv, F, G]``."""
+        self.check(dims)
         count = len(self._kept(dims.head_dim))
         planes = min(count, dims.head_dim // 4)
         identity = np.zeros((count, planes), np.float32)

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
-from posenc_jax.encodings.arrays import check_sizes
+from posenc_jax.encodings.arrays import check_key, check_sizes
 from posenc_jax.encodings.base import Dims, Key
 from posenc_jax.encodings.slots import init_slot
 from posenc_jax.model_kind import ModelKind
@@ -65,6 +65,8 @@ def build(
       ValueError: as `check_model` and `check_slots`.
     """
     check_sizes(vocab_size=vocab_size, num_classes=num_classes, max_len=max_len)
+    check_key("key", key)
+    check_key("posenc_key", posenc_key)
     dims = model_dims(config, vocab_size=vocab_size, max_len=max_len)
     check_model(kind, config, slots, dims, num_classes=num_classes)
     posenc = init_posenc(posenc_key, config, slots, dims, kind)

@@ -10,7 +10,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from posenc_jax.encodings.arrays import check_ids, check_size
+from posenc_jax.encodings.arrays import check_ids, check_key, check_size
 from posenc_jax.encodings.base import Array
 from posenc_jax.models.beam import beam_search
 from posenc_jax.models.decoder_only import DecoderOnly
@@ -115,6 +115,7 @@ def decode(
     if isinstance(decoding, Sampling):
         if key is None:
             raise ValueError(f"{decoding!r} draws tokens: pass key=jax.random.key(...)")
+        check_key("key", key)
         choose = drawn(decoding, key, rows.example_ids)
         batch = jnp.arange(prompt.shape[0], dtype=jnp.int32)
         rows, cache = rows.repeat(decoding.num_samples), cache.take_rows(jnp.repeat(batch, decoding.num_samples))

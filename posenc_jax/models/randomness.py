@@ -8,6 +8,7 @@ import functools
 import jax
 import jax.numpy as jnp
 
+from posenc_jax.encodings.arrays import check_key
 from posenc_jax.encodings.base import Array, Key
 
 _STACKS = ("encoder", "decoder", "cross")
@@ -15,6 +16,7 @@ _STACKS = ("encoder", "decoder", "cross")
 
 def stack_key(key: Key, stack: str) -> Key:
     """The key of one stack ("encoder", "decoder" or "cross")."""
+    check_key("key", key)
     return jax.random.fold_in(key, _STACKS.index(stack))
 
 

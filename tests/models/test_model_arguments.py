@@ -7,7 +7,7 @@ import pytest
 from small_models import VOCAB, Gate, jitted, random_tokens, small
 
 from posenc_jax.encodings import parse
-from posenc_jax.models import Beam, Greedy, Sampling, Slots, decode
+from posenc_jax.models import Beam, Greedy, Sampling, Slots, Streams, Transformer, build, decode
 from posenc_jax.models.embedding import of_vocabulary
 
 KINDS = ("decoder_only", "encoder_only", "encoder_decoder")
@@ -36,6 +36,27 @@ def test_tokens_outside_the_vocabulary_are_refused_or_nan(kind):
         with pytest.raises(ValueError, match=rf"token id {outside} is outside a vocabulary of {VOCAB} \(0 \.\. 10\)"):
             jax.eval_shape(lambda tokens=tokens: model(*arguments(kind, tokens)))
     assert np.isfinite(run(*arguments(kind, with_last(VOCAB - 1)))).all()
+
+
+def test_a_key_of_a_model_is_one_key():
+    """When it is built, in training, and where tokens are drawn."""
+    config, one = Transformer(d_model=16, num_layers=1, num_heads=4, mlp_dim=24), jax.random.key(0)
+    sizes = {"vocab_size": VOCAB, "num_classes": VOCAB, "max_len": 8}
+    model = small("decoder_only", Slots(decoder=parse("randomized|rope")), num_layers=1, dropout=0.5)
+    for key in (42, "text", jax.random.split(one, 2)):
+        for call in (
+            lambda key=key: build("decoder_only", config, Slots(), **sizes, key=key, posenc_key=one),
+            lambda key=key: build("decoder_only", config, Slots(), **sizes, key=one, posenc_key=key),
+            lambda key=key: model(TOKENS, train=True, streams=Streams(dropout=key, positions=one)),
+            lambda key=key: model(TOKENS, train=True, streams=Streams(dropout=one, positions=key)),
+            lambda key=key: decode(
+                model, TOKENS, Sampling(), max_new_tokens=1, key=key, streams=Streams(positions=one)
+            ),
+        ):
+            with pytest.raises(
+                ValueError, match=r"^(posenc_)?key = .* must be one key: pass jax.random.key\(seed\), or"
+            ):
+                call()
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int64])
