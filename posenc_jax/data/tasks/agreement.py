@@ -77,7 +77,7 @@ class Agreement(RangedTask):
         subject = jnp.asarray(_SUBJECTS)[pronoun, among % len(_SUBJECTS[0])]
         number = {name: token for token, name in enumerate(NAMES)}
         comma = start + length + 3
-        tokens = integers(word_key, (self.width(max_length),), _FILLERS)
+        tokens = jnp.asarray(integers(word_key, (self.width(max_length),), _FILLERS))
         for index, token in (
             (start, number["although"]),
             (start + 1, subject),

@@ -68,7 +68,7 @@ class Earlier(PositionTask):
         apart = jnp.where(group == 0, near, far)
         first = start % (self.length - apart)
         marks = self.num_symbols + jnp.stack([swapped, 1 - swapped])
-        tokens = integers(symbol_key, (self.length,), self.num_symbols)
+        tokens = jnp.asarray(integers(symbol_key, (self.length,), self.num_symbols))
         tokens = tokens.at[jnp.stack([first, first + apart])].set(marks)
         example = answered(tokens, jnp.full_like(tokens, swapped), tokens == self.num_symbols, self.length)
         return dataclasses.replace(example, group=group)
