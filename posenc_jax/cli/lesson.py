@@ -88,7 +88,7 @@ def _listed(lessons: tuple[Lesson, ...]) -> str:
         columns=("", "step", "claim", "it is", "takes"),
         align="rlllr",
         entries=entries,
-        notes=("`posenc lesson 1` takes the first step; the last three quote trainings that took minutes to an hour.",),
+        notes=("`posenc lesson 1` takes the first step. What took minutes or an hour of training is quoted.",),
     )
     return text(table, shutil.get_terminal_size((100, 24)).columns)
 

@@ -213,7 +213,8 @@ def _of_specs(options: argparse.Namespace, reporter: TerminalReporter) -> list[M
     for label, slot in dict(slots).items():
         reporter.phase(f"measure {label}")
         with refusing(f"{label}: "):
-            one = with_equal_contents(measure(label, slot, dims, length), dims.head_dim)
+            measured = measure(label, slot, dims, length, shifts=not options.preset)
+            one = with_equal_contents(measured, dims.head_dim)
             flow = "flow" in (options.view or ())
             found.append(with_flow(one, slot, dims, words_of(options)) if flow else one)
     return found

@@ -74,5 +74,5 @@ LESSON = Lesson(
     body=body,
     question="Which step between 100 and 1,000 brings the vectors of d_model 8 closest together?",
     answer=answer,
-    seconds=2,
+    seconds=3,
 )

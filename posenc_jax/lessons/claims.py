@@ -234,5 +234,5 @@ LESSON = Lesson(
     body=body,
     question="Which of these claims would hold for ALiBi, which adds a bias by distance and no vectors?",
     answer=answer,
-    seconds=10,
+    seconds=4,
 )

@@ -82,5 +82,5 @@ LESSON = Lesson(
     body=body,
     question="Which three positions have the vectors nearest to that of 70? Name them before you look.",
     answer=answer,
-    seconds=8,
+    seconds=6,
 )

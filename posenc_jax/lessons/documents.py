@@ -63,5 +63,5 @@ posenc classify runs/documents/help-modules-rope-* page.txt
     question="A linear model that counts words does as well on these pages as the best of the networks. What does that "
     "say?",
     answer=answer,
-    seconds=1,
+    seconds=2,
 )

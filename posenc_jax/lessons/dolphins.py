@@ -146,5 +146,5 @@ LESSON = Lesson(
     body=body,
     question="Some programs count tokens from 1. What changes in the vectors of this sentence, and what does not?",
     answer=answer,
-    seconds=3,
+    seconds=4,
 )

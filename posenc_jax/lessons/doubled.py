@@ -202,5 +202,5 @@ LESSON = Lesson(
     body=body,
     question="What is the smallest change that mends the loop, and which single number shows whether it is mended?",
     answer=answer,
-    seconds=3,
+    seconds=2,
 )

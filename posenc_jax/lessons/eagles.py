@@ -316,5 +316,5 @@ LESSON = Lesson(
     question="Two words have cosine 0.9, and stand at positions 1 and 6 of d_model 512. Does their cosine rise or "
     "fall, and to what?",
     answer=answer,
-    seconds=8,
+    seconds=4,
 )

@@ -83,5 +83,5 @@ LESSON = Lesson(
     body=body,
     question="Write down the vector of position 3 at d_model 4, before you compute it.",
     answer=answer,
-    seconds=2,
+    seconds=4,
 )

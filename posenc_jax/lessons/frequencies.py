@@ -123,5 +123,5 @@ LESSON = Lesson(
     body=body,
     question="How many of the 64 pairs of d_model 128 go through a whole wave within 50 positions, and which are they?",
     answer=answer,
-    seconds=2,
+    seconds=4,
 )

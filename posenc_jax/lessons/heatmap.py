@@ -72,5 +72,5 @@ LESSON = Lesson(
     body=body,
     question="How many of the 128 columns change by less than 0.1 over the 50 positions, and which are they?",
     answer=answer,
-    seconds=5,
+    seconds=4,
 )

@@ -93,5 +93,5 @@ LESSON = Lesson(
     body=body,
     question="Is position 68 nearer to 5 than 6 is, at d_model 8 and at d_model 512?",
     answer=answer,
-    seconds=2,
+    seconds=3,
 )

@@ -188,5 +188,5 @@ LESSON = Lesson(
     body=body,
     question="Which matrix takes the vector of position p to that of p + 63 at d_model 64? Which one takes it back?",
     answer=answer,
-    seconds=5,
+    seconds=3,
 )

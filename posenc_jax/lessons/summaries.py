@@ -49,5 +49,5 @@ posenc summarize runs/summaries/descriptions-alibi-* article.txt
     body=body,
     question="A run was trained on documents of 64 tokens. What does `posenc summarize` do with one of 82?",
     answer=answer,
-    seconds=1,
+    seconds=2,
 )

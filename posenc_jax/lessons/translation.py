@@ -54,5 +54,5 @@ posenc translate runs/translator "Opens the dialog to format the selected cells.
     body=body,
     question="A translator without positions in its encoder still writes words in a sensible order. How?",
     answer=answer,
-    seconds=1,
+    seconds=2,
 )

@@ -20,9 +20,12 @@ DRAWN_SHIFT = 10
 MOST = 64  # positions of an attention map: more cannot be read
 
 
-def measure(label: str, slot: Slot, dims: Dims, length: int, params: Any = None) -> MeasuredEncoding:
+def measure(
+    label: str, slot: Slot, dims: Dims, length: int, params: Any = None, *, shifts: bool = True
+) -> MeasuredEncoding:
     """All that a slot has at positions ``0 .. length-1``, in float64; ``params`` default to the initial ones. Where
-    layers differ it is the first one, which the label says.
+    layers differ it is the first one, which the label says. ``shifts``: with the maps of shifts, which take a quarter
+    of a minute at d_model 512.
 
     Raises ValueError where it cannot serve the sizes.
     """
@@ -34,6 +37,7 @@ def measure(label: str, slot: Slot, dims: Dims, length: int, params: Any = None)
     options: dict[str, Any] = dict(params=own, dtype="float64")
     if "vectors" in has:
         found["vectors"] = views.position_vectors(slot, dims, np.arange(length), length=length, **options)
+    if "vectors" in has and shifts:
         maps = views.linear_maps(slot, dims, [k for k in SHIFTS if k <= length // 2], params=own)
         drawn = next((m for m in maps if m.offset == DRAWN_SHIFT), maps[-1])
         found["shifts"] = Shifts({m.offset: m.residual for m in maps}, drawn.offset, drawn.matrix)
