@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 from posenc_jax.config import (
@@ -68,6 +68,12 @@ def group_directories(directory: Path) -> list[Path]:
     """
     found = [path for path in directory.glob("group-*") if is_group(path) and any(path.glob("*.json"))]
     return sorted(found, key=lambda path: int(path.name[6:])) or [directory]
+
+
+def groups_with(directory: Path, replicas: Collection[Replica]) -> list[Path]:
+    """The groups of a run's directory, which need not be there, that have one of the replicas."""
+    found = [path for path in group_directories(directory) if path != directory]
+    return [path for path in found if not set(replicas).isdisjoint(read_group(path).replicas)]
 
 
 def results(

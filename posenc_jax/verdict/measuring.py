@@ -17,7 +17,7 @@ from posenc_jax.environments import history
 from posenc_jax.results.record import ReplicaScores
 from posenc_jax.results.timing import Timing, read_timing
 from posenc_jax.runs.cell import run
-from posenc_jax.runs.directory import complete, group_directories, read_group, results_by_group
+from posenc_jax.runs.directory import complete, groups_with, results_by_group
 from posenc_jax.runs.origins import read_environments
 from posenc_jax.runs.own_code import digests
 from posenc_jax.runs.ownership import is_begun
@@ -116,8 +116,7 @@ def histories(
     """Environments of the existing groups, by the group's directory, and True if no group is missing."""
     cell = table.cell(slot, label, seeds)
     home = _folder(directory, table, cell) / cell.directory_name
-    wanted = set(cell.replicas)
-    groups = [group for group in group_directories(home) if wanted & set(read_group(group).replicas)]
+    groups = groups_with(home, cell.replicas)
     begun = {str(group): history(read_environments(group)) for group in groups if is_begun(group)}
     return begun, complete(home, cell)
 
