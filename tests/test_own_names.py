@@ -132,3 +132,12 @@ def test_commands_that_compare_own_classes_refuse_two_of_one_name(tmp_path, monk
     (line,) = capsys.readouterr().err.splitlines()
     assert f"names_{command}_0.py:First and names_{command}_1.py:Second both have name = 'mine'" in line
     assert not [path for path in tmp_path.iterdir() if path.suffix != ".py" and path.name != "__pycache__"]
+
+
+def test_a_value_that_is_another_when_it_is_read_again_is_refused():
+    facts = {"__module__": __name__, "__annotations__": {"size": float}, "size": 1.0}
+    facts["__post_init__"] = lambda self: object.__setattr__(self, "size", 2 * self.size)
+    doubles = dataclasses.dataclass(frozen=True)(type("Doubles", (own("encoding", "doubles"),), facts))
+    refused = r"Doubles changes its fields when it is made: Doubles\(size=2.0\) becomes Doubles\(size=4.0\) when it is"
+    with pytest.raises(ValueError, match=refused):
+        Run(task=tasks.EvenPairs(max_length=4), posenc=(doubles(),))

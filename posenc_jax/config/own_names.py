@@ -4,6 +4,7 @@ have to mean that class or none.
 
 from __future__ import annotations
 
+import dataclasses
 import keyword
 import unicodedata
 from collections.abc import Iterable
@@ -67,7 +68,15 @@ def wrong_name(cls: type) -> str:
 
 
 def check_names(config: Any) -> None:
-    """Refuses (ValueError) an own class in a config whose name is none, or is that of another class of its kind."""
+    """Refuses (ValueError) an own class in a config whose name is none, or is that of another class of its kind, and an
+    own value that would be another one when it is read again.
+    """
+    for value in values_in(config):
+        if _kind_of(type(value)) and (again := dataclasses.replace(value)) != value:
+            raise ValueError(
+                f"{type_name(type(value))} changes its fields when it is made: {value} becomes {again} when it is read "
+                "again: compute what follows from a field in a method"
+            )
     found: dict[tuple[str, str], type] = {}
     for cls in dict.fromkeys(type(value) for value in values_in(config)):
         if not (kind := _kind_of(cls)):

@@ -69,7 +69,7 @@ class Value:
         for field, kind in field_types(type(self)).items():  # type: ignore[arg-type]
             name = f"{type(self).__name__}.{field}"
             value = _coerce(getattr(self, field), kind, name)
-            if not _hashes(value):
+            if not _is_setting(value):
                 raise ValueError(
                     f"{name} is of type {type(value).__name__}, and a field is a number, bool, string, None, tuple of "
                     "these or another value: write it as tuples, or make it in a method"
@@ -100,6 +100,8 @@ def field_types(cls: type) -> dict[str, Any]:
             f"the annotations of {cls.__name__} cannot be read ({what}): import or define what they name"
         ) from None
     names = [field.name for field in dataclasses.fields(cls)]
+    if issubclass(cls, Value):
+        _check_declared(cls)
     if issubclass(cls, Value) and (taken := {"limits", "part_of_run"}.intersection(names)):
         raise ValueError(
             f"{cls.__name__}.{min(taken)} is a fact of the class, and no field: give the field another name, or write "
@@ -108,7 +110,34 @@ def field_types(cls: type) -> dict[str, Any]:
     return {name: hints[name] for name in names}
 
 
-def _hashes(value: Any) -> bool:
+def _check_declared(cls: type) -> None:
+    """ValueError where values may be equal whose fields differ, for the second would be given the first's program, and
+    where a field cannot be given, for no stored value could be read.
+    """
+    if fixed := [field.name for field in dataclasses.fields(cls) if not field.init]:
+        raise ValueError(
+            f"{cls.__name__}.{fixed[0]} has init=False, and a stored value is made of its fields: leave that out, or "
+            "make a property of it"
+        )
+    apart = [field.name for field in dataclasses.fields(cls) if not field.compare]
+    compares = next(base for base in cls.__mro__ if "__eq__" in vars(base))
+    written = "__dataclass_fields__" not in vars(compares) or not compares.__eq__.__code__.co_filename.startswith("<")
+    shorter = not written and len(dataclasses.fields(compares)) < len(dataclasses.fields(cls))
+    if compares is object or not (apart or written or shorter):
+        return
+    what = f"{cls.__name__}.{apart[0]} has compare=False" if apart else f"{cls.__name__} has an __eq__ of its own"
+    raise ValueError(
+        f"{what}, and values that are equal share one program: let @dataclasses.dataclass(frozen=True) write __eq__ "
+        "over all fields"
+    )
+
+
+def _is_setting(value: Any) -> bool:
+    """Whether a value is of the types that a field may have, and hashes."""
+    if isinstance(value, tuple):
+        return all(map(_is_setting, value))
+    if not isinstance(value, (bool, int, float, str, type(None), Value)):
+        return False
     try:
         hash(value)
     except TypeError:

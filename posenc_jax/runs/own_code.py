@@ -61,10 +61,14 @@ def _digest(cls: type) -> str:
 def changes(before: Digests, now: Digests) -> list[str]:
     """Classes of both that differ, in words."""
     return [
-        f"{name} has changed: its source was {before[name][:8]}, now it is {now[name][:8]}"
+        f"{name} has changed: its source was {_brief(before[name])}, now it is {_brief(now[name])}"
         for name in before
         if name in now and before[name] != now[name]
     ]
+
+
+def _brief(digest: str) -> str:
+    return digest if digest == _UNREADABLE else digest[:8]
 
 
 def save(config: Any, directory: Path) -> None:
@@ -122,11 +126,14 @@ def changed_here(directory: Path, wanted: Digests) -> Digests:
 
 
 def _digest_in(module: str, path: Path, find: Callable[[str], Path | None]) -> str:
-    """Digest of a file and its imports, which are only read; "unreadable" if one is not valid Python."""
+    """Digest of a file and its imports, which are only read; `_UNREADABLE` if one is not valid Python."""
     try:
         return digest_of(followed(module, path, find).values())
     except (SyntaxError, ValueError, RecursionError):  # also bytes that are no text
-        return "unreadable"
+        return _UNREADABLE
+
+
+_UNREADABLE = "no valid Python"
 
 
 def _loaded(name: str) -> list[type]:

@@ -267,6 +267,41 @@ class Table(PositionalEncoding):
 class Hint(PositionalEncoding):
     size: "Nowhere" = 3
     name = "hint"
+
+
+@dataclasses.dataclass(frozen=True)
+class Function(PositionalEncoding):
+    of_distance: object = abs
+    name = "function"
+
+
+@dataclasses.dataclass(frozen=True)
+class Apart(PositionalEncoding):
+    size: float = dataclasses.field(default=3.0, compare=False)
+    name = "apart"
+
+
+@dataclasses.dataclass(frozen=True)
+class Fixed(PositionalEncoding):
+    size: float = dataclasses.field(default=3.0, init=False)
+    name = "fixed"
+
+
+@dataclasses.dataclass(frozen=True)
+class Alike(PositionalEncoding):
+    size: float = 3.0
+    name = "alike"
+
+    def __eq__(self, other):
+        return True
+
+    __hash__ = PositionalEncoding.__hash__
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Shorter(Function):
+    of_distance: int = 3
+    size: float = 3.0
 """
 
 
@@ -275,6 +310,14 @@ class Hint(PositionalEncoding):
     [
         ("bad.py:Abstract", "bad.py:Abstract is abstract, it lacks slope: write that"),
         ("bad.py:Table", "Table.table is of type dict, and a field is a number, bool, string, None, tuple of"),
+        (
+            "bad.py:Function",
+            "Function.of_distance is of type builtin_function_or_method, and a field is a number, bool,",
+        ),
+        ("bad.py:Fixed", "Fixed.size has init=False, and a stored value is made of its fields: leave that out"),
+        ("bad.py:Apart", "Apart.size has compare=False, and values that are equal share one program: let"),
+        ("bad.py:Alike", "Alike has an __eq__ of its own, and values that are equal share one program: let"),
+        ("bad.py:Shorter", "Shorter has an __eq__ of its own, and values that are equal share one program: let"),
         ("bad.py:Hint", "the annotations of Hint cannot be read (NameError: name 'Nowhere' is not defined): import"),
         ("bad.py:Hint(size=3)", "the annotations of Hint cannot be read (NameError: name 'Nowhere' is not defined)"),
         ("folder.py:Mine", "folder.py is a directory: name a Python file in it, as in folder.py/mine.py:Mine"),
