@@ -21,7 +21,7 @@ from posenc_jax.data.corpora.corpus import DataError
 from posenc_jax.drawing.plain import short
 from posenc_jax.duplicates import refuse_twice
 from posenc_jax.extras import MissingExtraError, plain_one
-from posenc_jax.own_exits import ExitError, exits_as_errors, is_own, own_frames
+from posenc_jax.own_exits import ExitError, exits_as_errors, is_own, own_frames, said_by
 from posenc_jax.refusals import PASSING, WAYS_OUT, of_the_system
 from posenc_jax.user_paths import PathError, full
 
@@ -238,7 +238,7 @@ def first_line(error: BaseException) -> str:
     >>> first_line(RuntimeError("no such thing\\nand more"))
     'RuntimeError: no such thing'
     """
-    said = str(error).strip().splitlines()
+    said = said_by(error).splitlines()
     if isinstance(error, ExitError):
         return short(said[0])
     return short(f"{type(error).__name__}: {said[0]}" if said else type(error).__name__)
@@ -266,11 +266,11 @@ def _called_back(error: Exception) -> OwnCodeError | None:
     """The error of a function of the user's that a compiled program called: its traceback is a text in that of JAX."""
     own = filter(is_own, list(sys.modules.values()))
     files = {str(getattr(module, "__file__", "")) for module in own}
-    found = re.findall(r'^  File "(.+)", line (\d+), in (.+)$', str(error), re.MULTILINE)
+    found = re.findall(r'^  File "(.+)", line (\d+), in (.+)$', said_by(error), re.MULTILINE)
     lines = [f"{Path(file).name}, line {line}, in {name}" for file, line, name in found if file in files]
     if not lines:
         return None
-    said = short(next((line for line in reversed(str(error).strip().splitlines()) if line[:1].strip()), ""))
+    said = short(next((line for line in reversed(said_by(error).splitlines()) if line[:1].strip()), ""))
     return OwnCodeError(f"{lines[-1]} failed ({said}): mend it, then run the same command again", "")
 
 

@@ -21,7 +21,7 @@ from posenc_jax.cli.own_files import nearest_file, run_file
 from posenc_jax.cli.screen import show, tell
 from posenc_jax.drawing.plain import short
 from posenc_jax.encodings.value import Value
-from posenc_jax.own_exits import ExitError
+from posenc_jax.own_exits import ExitError, said_by
 from posenc_jax.shipped import shipped_config
 from posenc_jax.user_paths import cache_directory, full
 
@@ -126,14 +126,14 @@ def _explained(error: Exception) -> str:
         return (
             f"it ends the program ({first_line(error)}): a config file assigns `config`, and nothing else happens in it"
         )
-    unknown = re.match(r"(\w+)\.__init__\(\) got an unexpected keyword argument '(\w+)'", str(error))
+    unknown = re.match(r"(\w+)\.__init__\(\) got an unexpected keyword argument '(\w+)'", said_by(error))
     cls = next((c for c in _subclasses(Value) if unknown and c.__name__ == unknown[1]), None)
     if unknown and cls:
         fields = [field.name for field in dataclasses.fields(cls)]
         near = difflib.get_close_matches(unknown[2], fields, n=1)
         hint = f": did you mean {near[0]!r}?" if near else ""
         return f"{cls.__name__} has no field {unknown[2]!r}{hint} (it has {', '.join(fields)})"
-    return str(error) if isinstance(error, ValueError) else first_line(error)
+    return said_by(error) if isinstance(error, ValueError) else first_line(error)
 
 
 def _subclasses(cls: Any) -> list[Any]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from posenc_jax.config import Ablation
 from posenc_jax.environments import between, history
 from posenc_jax.files import refuse_links
-from posenc_jax.own_exits import exits_as_errors
+from posenc_jax.own_exits import exits_as_errors, said_by
 from posenc_jax.results import AblationResult, read_result
 from posenc_jax.runs.ablation_record import Cell, stored_cell, stored_cells, write_record
 from posenc_jax.runs.cell import run
@@ -92,7 +92,7 @@ def run_cells(
             except StoppedError:
                 raise
             except Exception as error:  # one broken cell must not cost the others
-                failures.append(f"{cell.table} {cell.label}: {type(error).__name__}: {error}")
+                failures.append(f"{cell.table} {cell.label}: {type(error).__name__}: {said_by(error)}")
                 reporter.note(f"cell failed, going on with the others. {failures[-1]}")
             cells[number] = stored_cell(cell, home, cells[number].varying, left_out)
             write_record(directory, config, cells)
