@@ -66,7 +66,11 @@ def write_atomically(path: Path, content: str | bytes) -> None:
 
 @contextlib.contextmanager
 def replaced(path: Path) -> Iterator[BinaryIO]:
-    """A new file to write, under a name that nobody can foresee, which is renamed to ``path`` if all went well."""
+    """A new file to write, under a name that nobody can foresee, which is renamed to ``path`` if all went well;
+    OSError for a device, which nobody wants replaced.
+    """
+    if path.is_char_device() or path.is_block_device():
+        raise OSError(errno.EINVAL, "it is a device, and would be replaced by a file", str(path))
     unfinished = path.parent / f"{path.name}.{os.getpid()}-{secrets.token_hex(4)}{_UNFINISHED}"  # "." has no name
     try:
         with open(unfinished, "xb") as file:

@@ -157,6 +157,8 @@ def test_pipes_and_devices_are_refused_at_once(tmp_path):
             read_regular(tmp_path / name, 10)
         with pytest.raises(LinkError):
             append(tmp_path / name, "x")
+    with pytest.raises(OSError, match="it is a device, and would be replaced by a file"):
+        write_atomically(tmp_path / "zero", "x")
     write_changed(tmp_path / "pipe", "x")
     assert (tmp_path / "pipe").read_text() == "x"
     with pytest.raises(OSError, match="more than 0 bytes"):

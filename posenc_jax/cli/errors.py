@@ -119,6 +119,8 @@ def check_file(option: str, path: Path | None) -> None:
     file = full(path)
     if file.is_dir():
         raise UsageError(f"{option} {path} is a directory: name a file")
+    if file.exists() and not file.is_file():
+        raise UsageError(f"{option} {path} is a device or a pipe, and would be replaced: name a file")
     if not file.absolute().parent.is_dir():
         raise UsageError(f"{option} {path}: there is no directory {path.parent}: make it first")
     if not os.access(file if file.exists() else file.absolute().parent, os.W_OK):

@@ -72,7 +72,10 @@ def check_names(config: Any) -> None:
     own value that would be another one when it is read again.
     """
     for value in values_in(config):
-        if _kind_of(type(value)) and (again := dataclasses.replace(value)) != value:
+        if not _kind_of(type(value)):
+            continue
+        again = dataclasses.replace(value)  # type: ignore[type-var]
+        if again != value:
             raise ValueError(
                 f"{type_name(type(value))} changes its fields when it is made: {value} becomes {again} when it is read "
                 "again: compute what follows from a field in a method"

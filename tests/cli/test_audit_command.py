@@ -107,3 +107,11 @@ def test_refused_in_one_line(refusal, tmp_path, monkeypatch, arguments, message)
     monkeypatch.chdir(tmp_path)
     assert message in refusal("audit", *arguments)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_pipe_is_not_replaced_by_a_file(refusal, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    assert "pipe is a device or a pipe, and would be replaced: name a file" in refusal(
+        "audit", "nope", "--json", str(tmp_path / "pipe")
+    )
+    assert (tmp_path / "pipe").is_fifo()
