@@ -2,7 +2,8 @@
 
     posenc ablate experiments/word_order/bands.py
 
-Not run yet, but for the pilots that directions.md names; what is expected stands there too.
+12 minutes on 2 CPU cores beside other work: accuracy 1.000 (all, fast only), 0.999 (slow only), 0.507 (none). What was
+expected: directions.md.
 """
 
 import math

@@ -10,6 +10,11 @@ from posenc_jax.cli import main
 from posenc_jax.lessons import LESSONS, numbered
 
 
+@pytest.fixture(autouse=True)
+def _wide(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")  # a narrow screen folds rows
+
+
 def refused(capsys, *arguments):
     """The one line that the command refuses with."""
     assert main(list(arguments)) == 2
