@@ -297,6 +297,8 @@ REFUSED = [
     (lambda: Copying(kind="cmd"), ["kind", "cmd", "cmc"]),
     (lambda: Copying(min_length=5, max_length=4), ["min_length = 5", "max_length = 4"]),
     (lambda: Training(batch_size=2.5), ["batch_size", "2.5", "int"]),
+    (lambda: base(label=" \u00a0\u200b"), ["label = ' \\xa0\\u200b' shows nothing", "leave label out"]),
+    (lambda: base(table="\t"), ["table = '\\t' shows nothing", "leave table out"]),
     (lambda: Ablation("empty", ()), ["at least one run"]),
     (lambda: Ablation("twice", (base(), base())), ["'nope'", "label of its own"]),
     (

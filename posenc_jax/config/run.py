@@ -69,6 +69,11 @@ class Run(Value):
             object.__setattr__(self, "label", spec(self.posenc))
         if not self.table:
             object.__setattr__(self, "table", getattr(self.task, "kind", self.task.name))
+        for field in ("label", "table"):
+            if not any(letter.isprintable() and not letter.isspace() for letter in getattr(self, field)):
+                raise ValueError(
+                    f"{field} = {getattr(self, field)!r} shows nothing: write a word, or leave {field} out"
+                )
         _check_members("seeds", self.seeds, lambda s: 0 <= s < 2**31, "from 0 to 2147483647")
         _check_members("learning_rates", self.learning_rates, lambda r: r > 0, "positive")
         if len(self.seeds) * len(self.learning_rates) > MOST_REPLICAS:

@@ -15,6 +15,7 @@ from posenc_jax.data.corpora import source
 from posenc_jax.data.corpora.corpus import DataError
 from posenc_jax.data.corpora.derived import derived, path_of
 from posenc_jax.data.corpora.source import load_split
+from posenc_jax.data.corpora.store import add
 from posenc_jax.data.plan import Plain
 from posenc_jax.data.ragged import Ragged
 from posenc_jax.data.records import Records
@@ -252,6 +253,18 @@ def test_a_test_set_is_not_trained_on(tmp_path, monkeypatch):
         )
         with pytest.raises(DataError, match=message):
             check_source(task)
+
+
+def test_other_columns_are_refused_with_the_fields_that_name_them(tmp_path, monkeypatch):
+    monkeypatch.setenv("POSENC_DATA", str(tmp_path))
+    rows = {
+        split: [{"left": f"one {n}", "right": f"zwei {n}", "doc": ""} for n in range(9)]
+        for split in ("train", "validation", "test")
+    }
+    add("own/pairs", rows, ("left", "right", "doc"), {"kind": "pairs", "licence": "", "sources": {}}, note=str)
+    message = "choose another corpus, or say by task.source and task.target which of its columns to read"
+    with pytest.raises(DataError, match=rf"columns left, right, doc, and task 'translation' reads en, de: {message}"):
+        check_source(Translation(data=Data(name="own/pairs")))
 
 
 @pytest.fixture

@@ -44,9 +44,11 @@ def check_source(task: TextTask, split: str = "train") -> None:
     columns = load_split(name, split).columns
     missing = [column for column in task.columns if column not in columns]
     if missing:
+        named = [f"task.{field}" for field, value in vars(task).items() if isinstance(value, str) and value in missing]
+        others = f" or say by {' and '.join(named)} which of its columns to read" if named else ""
         raise DataError(
             f"data.name = {task.data.name!r} has the columns {', '.join(columns)}, and task {task.name!r} reads "
-            f"{', '.join(task.columns)}: choose another corpus, or other columns"
+            f"{', '.join(task.columns)}: choose another corpus{',' * bool(others)}{others}"
         )
     if is_own(name):
         task.check_facts(manifest(name, verify=False))
