@@ -22,7 +22,7 @@ from posenc_jax.runs.own_code import digests
 from posenc_jax.runs.ownership import changed_code, check_writable, claim, refuse_changed_code, refuse_other
 from posenc_jax.runs.preflight import check_run, refuse_several_processes
 from posenc_jax.runs.reporter import PrintingReporter, Reporter
-from posenc_jax.runs.supply import refuse_other_corpora, refuse_other_tokenizers
+from posenc_jax.runs.supply import refuse_other_corpora, refuse_other_tokenizers, refuse_unfit
 from posenc_jax.shapes import Json
 from posenc_jax.training.layout import Devices
 from posenc_jax.user_paths import full
@@ -76,6 +76,7 @@ def run_cells(
     failures = []
     cells = read_cells(config, directory, accept_changed_code=accept_changed_code)
     to_run = [number for number, cell in enumerate(cells) if not cell.complete]
+    refuse_unfit({cells[number].config: cells[number].home for number in to_run}, reporter.note)
     with locked(directory):
         claim(directory, config, accept_changed_code=accept_changed_code)
         if not to_run:

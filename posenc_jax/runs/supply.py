@@ -79,6 +79,19 @@ def load_filling(config: Run, note: Callable[[str], None], tokenizer: Tokenizer 
     return data
 
 
+def refuse_unfit(homes: Mapping[Run, Path], note: Callable[[str], None]) -> None:
+    """Refuses (DataError, RefusedError) texts that are not there or do not fill the batches of the runs that are begun
+    with them, each text once, before anything is written. A run with a start has that one's tokenizer, and is asked in
+    its turn.
+    """
+    asked = set()
+    for config, home in homes.items():
+        begun = (home / "data.json").exists() or config.init_from is not None
+        if isinstance(config.task, TextTask) and not begun and (pair := (config.task, batches_of(config))) not in asked:
+            asked.add(pair)
+            load_filling(config, note)
+
+
 def batches_of(config: Run) -> Batches:
     """Batches of a run's training examples."""
     training = config.training

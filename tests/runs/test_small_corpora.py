@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from posenc_jax.cli.overrides import override_run
-from posenc_jax.config import Evaluation, Run, Training
+from posenc_jax.config import Ablation, Evaluation, Run, Training
 from posenc_jax.data.corpora.corpus import UnfitError
 from posenc_jax.data.corpora.fields import Fields
 from posenc_jax.data.corpora.own import add_own, take
@@ -19,8 +19,11 @@ from posenc_jax.data.text import Classification, Data, LanguageModel, Summarizat
 from posenc_jax.data.text.loading import open_split
 from posenc_jax.data.text.sizing import Batches, check_filled, sized
 from posenc_jax.data.tokenizer import train_sentencepiece
+from posenc_jax.encodings import parse
 from posenc_jax.models.config import Transformer
+from posenc_jax.runs.ablation import ablate
 from posenc_jax.runs.errors import RefusedError
+from posenc_jax.runs.reporter import Reporter
 from posenc_jax.runs.supply import load_filling
 
 WORDS = "the of a red sun owl ice river under because nobody walked slowly home again tonight"
@@ -181,3 +184,12 @@ def test_rows_are_counted_for_every_seed():
 def test_lines_of_few_bytes_are_trained_on_or_refused_in_words(text):
     with pytest.raises(ValueError, match=r"at most \d+ pieces|no text"):
         train_sentencepiece([text], 300)
+
+
+def test_an_ablation_on_too_little_text_is_refused_once_and_writes_nothing(corpus, tmp_path):
+    run = config("language_model", corpus("language_model", rows(20, 12)))
+    others = [dataclasses.replace(run, label=label, posenc=parse(label)) for label in ("rope", "alibi")]
+    with pytest.raises(RefusedError) as refused:
+        ablate(Ablation("little", (run, *others)), tmp_path / "runs" / "little", reporter=Reporter())
+    assert str(refused.value) == refusal(run)
+    assert not (tmp_path / "runs").exists()
