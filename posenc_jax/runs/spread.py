@@ -24,7 +24,7 @@ from posenc_jax.runs.origins import keep_start
 from posenc_jax.runs.ownership import claim, refuse_other
 from posenc_jax.runs.preflight import check_run
 from posenc_jax.runs.reporter import PrintingReporter, Reporter
-from posenc_jax.runs.supply import load_data
+from posenc_jax.runs.supply import load_data, refuse_unfit
 from posenc_jax.training.layout import Devices
 from posenc_jax.user_paths import full
 
@@ -58,6 +58,7 @@ def ablate_in_tasks(
     cells = read_cells(config, directory, accept_changed_code=accept_changed_code, on=devices)
     to_run = [cell.config for cell in cells if not cell.complete]
     _refuse_starts(to_run)
+    refuse_unfit({cell.config: cell.home for cell in cells if not cell.complete}, reporter.note)
     with locked(directory):
         claim(directory, config, accept_changed_code=accept_changed_code)
         if not to_run:
