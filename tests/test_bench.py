@@ -455,6 +455,7 @@ def test_every_part_is_known_to_the_script(script, monkeypatch):
         ("study", "study"),
         ("loop", "loop"),
         ("padding", "padding"),
+        ("finished", "finished"),
     ):
         module = importlib.import_module(f"benchmarks.{module}")
         monkeypatch.setattr(
@@ -462,7 +463,7 @@ def test_every_part_is_known_to_the_script(script, monkeypatch):
         )
     script.main([])
     script.main(["padding"])
-    others = ["gradients", "profile", "decoding", "study", "loop", "padding"]
+    others = ["gradients", "profile", "decoding", "study", "loop", "padding", "finished"]
     assert sorted(reached) == sorted(
         ["throughput", "encodings", "compilation", "programs", "tables", "precision", *others]
     )
