@@ -3,10 +3,13 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from experiments.word_order import recurrent, shuffled, trained
+from experiments.word_order.bands import BETWEEN, band
 from posenc_jax.drawing.markdown import refilled
+from posenc_jax.encodings import sinusoidal
 from posenc_jax.statistics import mean_interval
 
 ROOT = Path(__file__).parent.parent
@@ -40,9 +43,20 @@ def test_what_is_said_of_near_and_far_and_of_bands():
     at_64 = {m["label"]: m["mean"] for m in far["means"] if m["score"] == "exact_match" and m["length"] == 64}
     assert {label for label, mean in at_64.items() if mean < 0.99} == {"rope"}
     assert "RoPE alone loses with the distance" in page
+    others = [m["mean"] for m in far["means"] if m["score"] == "exact_match" and m["length"] and m["label"] != "rope"]
+    assert min(others) >= 0.999
+    assert "no mean but RoPE's is below 0.999 at any distance" in page
     bands = json.loads((ROOT / "experiments" / "word_order" / "bands.json").read_text())
     near = {m["label"]: m["mean"] for m in bands["means"] if m["score"] == "near_accuracy" and m["length"] == 64}
     assert min(near["all"], near["fast only"], near["slow only"]) > 0.99
-    assert "Nor does near fall by more than 0.01 without the fast ones" in page
+    (slow,) = (m for m in bands["means"] if m["label"] == "slow only" and m["score"] == "near_accuracy" and m["length"])
+    losses = (1 - slow["mean"], 1 - slow["high"], 1 - slow["low"])
+    assert "near falls by {:.3f} without the fast ones, an interval of {:.3f} to {:.3f}".format(*losses) in page
+    assert {m["mean"] for m in bands["means"] if m["score"] == "far_accuracy" and m["label"] == "fast only"} == {1.0}
+    assert "where 0.1 was expected: every answer of every seed is right" in page
+    fast = sinusoidal(np.arange(64), 64, frequencies=band(1.0, BETWEEN).frequencies, dtype=np.float64)
+    apart = np.linalg.norm(fast[:, None] - fast[None], axis=-1) + 9 * np.eye(64)
+    assert apart.min() > 1  # of vectors of norm 5.7
+    assert "still give every position a vector of its own" in page
     untrained = json.loads(recurrent.RECORD.read_text())["untrained"]
     assert f"by {untrained:.1f} standard deviations" in page

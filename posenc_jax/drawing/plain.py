@@ -1,9 +1,10 @@
-"""Text of others as a terminal may be sent it."""
+"""Text of others as a terminal may be sent it, and numbers."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from typing import Any
 
 _COMMANDS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -30,3 +31,8 @@ def display_width(text: str) -> int:
 def short(text: str) -> str:
     """A text in a message: of one beyond 200 characters the beginning, the end and how long it is."""
     return text if len(text) <= 200 else f"{text[:60]} ... {text[-20:]} ({len(text):,} characters)"
+
+
+def number(value: Any, digits: int = 4) -> str:
+    """The value with so many decimals, never as minus zero."""
+    return f"{round(float(value), digits) + 0.0:.{digits}f}"

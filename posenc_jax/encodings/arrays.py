@@ -6,7 +6,6 @@ without these checks. Only what is known then, NumPy arrays, is looked into.
 
 from __future__ import annotations
 
-import difflib
 import operator
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
@@ -14,6 +13,8 @@ from typing import Any, Literal
 import jax
 import jax.numpy as jnp
 import numpy as np
+
+from posenc_jax.encodings.value import did_you_mean
 
 Kind = Literal["floats", "integers", "integers or floats"]
 _KINDS: dict[Kind, tuple[tuple[Any, ...], str]] = {
@@ -80,8 +81,7 @@ def check_options(call: str, given: Iterable[str], known: Iterable[str]) -> None
     known = sorted(known)
     for name in given:
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"did you mean {near[0]}?" if near else "leave it out"
+            hint = did_you_mean(name, known, "leave it out")
             raise TypeError(f"{name} is no argument of {call}, which takes {', '.join(known)}: {hint}")
 
 

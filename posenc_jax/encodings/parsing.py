@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import dataclasses
-import difflib
 import inspect
 import re
 import typing
@@ -14,7 +13,7 @@ from typing import Any
 
 from posenc_jax.encodings.base import PositionalEncoding
 from posenc_jax.encodings.slots import Slot, is_pattern
-from posenc_jax.encodings.value import Value, field_types
+from posenc_jax.encodings.value import Value, did_you_mean, field_types
 
 Values = tuple[type[Value], ...]
 Own = Callable[[str, str], type]
@@ -336,8 +335,8 @@ def _a(noun: str) -> str:
 
 
 def _nearest(word: str, words: Iterable[str]) -> str:
-    near = difflib.get_close_matches(word, list(words), n=1)
-    return f": did you mean {near[0]!r}?" if near else ""
+    hint = did_you_mean(word, words)
+    return hint and f": {hint}"
 
 
 def _listed(words: list[str], none: str) -> str:

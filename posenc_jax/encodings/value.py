@@ -7,7 +7,7 @@ import difflib
 import functools
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -85,6 +85,12 @@ class Value:
 
 class WrongReturnError(ValueError):
     """A method of a class of the user's returns what it must not; the message says what."""
+
+
+def did_you_mean(word: str, known: Iterable[str], otherwise: str = "") -> str:
+    """``did you mean 'x'?`` of the nearest known word, or ``otherwise`` where none is near."""
+    near = difflib.get_close_matches(word, list(known), n=1)
+    return f"did you mean {near[0]!r}?" if near else otherwise
 
 
 @functools.cache
@@ -183,9 +189,8 @@ def _coerce(value: Any, kind: Any, name: str) -> Any:
         choices = typing.get_args(kind)
         if value in choices:
             return choices[choices.index(value)]
-        near = difflib.get_close_matches(str(value), [str(c) for c in choices], n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise ValueError(f"{name} = {value!r} is not one of {', '.join(map(repr, choices))}{hint}")
+        hint = did_you_mean(str(value), map(str, choices))
+        raise ValueError(f"{name} = {value!r} is not one of {', '.join(map(repr, choices))}{hint and f'; {hint}'}")
     if origin is tuple:
         if not isinstance(value, (tuple, list)):
             raise ValueError(f"{name} = {value!r} must be a tuple")

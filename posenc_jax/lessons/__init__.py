@@ -6,8 +6,7 @@ of long trainings (`quoted`) is computed when a step is taken.
 
 from __future__ import annotations
 
-import difflib
-
+from posenc_jax.encodings.value import did_you_mean
 from posenc_jax.lessons import (
     aliases,
     claims,
@@ -64,6 +63,6 @@ def numbered(asked: str) -> tuple[int, Lesson]:
     for number, lesson in enumerate(LESSONS, 1):
         if asked in (str(number), lesson.name):
             return number, lesson
-    near_ones = difflib.get_close_matches(asked, [lesson.name for lesson in LESSONS], n=1)
-    hint = f"did you mean {near_ones[0]!r}?" if near_ones else f"there are 1 to {len(LESSONS)}, by number or by name"
+    names = [lesson.name for lesson in LESSONS]
+    hint = did_you_mean(asked, names, f"there are 1 to {len(LESSONS)}, by number or by name")
     raise ValueError(f"there is no lesson {asked!r}: {hint}")

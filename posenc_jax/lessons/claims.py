@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from posenc_jax.analysis.kernels import kernel, lobes
+from posenc_jax.drawing.plain import number
 from posenc_jax.encodings import tensor2tensor_frequencies, vaswani_frequencies
 from posenc_jax.lessons import quoted
 from posenc_jax.lessons.doubled import doubled_frequencies, nearest
@@ -13,7 +14,7 @@ from posenc_jax.lessons.eagles import cosine_rows, independent_rows, offset_kern
 from posenc_jax.lessons.frequencies import sign_changes
 from posenc_jax.lessons.lesson import Lesson
 from posenc_jax.lessons.longer import unseen
-from posenc_jax.lessons.markdown import number, table
+from posenc_jax.lessons.markdown import table
 from posenc_jax.lessons.near import smallest_without_alias
 from posenc_jax.lessons.properties import (
     ROUNDING,

@@ -6,9 +6,10 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from posenc_jax.drawing.plain import number
 from posenc_jax.encodings import sinusoidal, vaswani_frequencies
 from posenc_jax.lessons.lesson import Lesson
-from posenc_jax.lessons.markdown import number, table
+from posenc_jax.lessons.markdown import table
 
 SENTENCE = "Dolphins leap gracefully over waves."
 TOKENS = ("Dolphins", "leap", "grace", "##fully", "over", "waves", ".")  # "gracefully" in two pieces

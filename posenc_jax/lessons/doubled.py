@@ -7,9 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.analysis.kernels import kernel, lobes
+from posenc_jax.drawing.plain import number
 from posenc_jax.encodings import sinusoidal, vaswani_frequencies
 from posenc_jax.lessons.lesson import Lesson
-from posenc_jax.lessons.markdown import number, table
+from posenc_jax.lessons.markdown import table
 
 LENGTH = 512
 DIMS = (8, 64, 512)

@@ -5,10 +5,11 @@ import math
 import numpy as np
 
 from posenc_jax.analysis.kernels import kernel
+from posenc_jax.drawing.plain import number
 from posenc_jax.encodings import sinusoidal, vaswani_frequencies
 from posenc_jax.lessons.doubled import doubled_frequencies
 from posenc_jax.lessons.lesson import Lesson
-from posenc_jax.lessons.markdown import number, table, vector
+from posenc_jax.lessons.markdown import table, vector
 
 SENTENCE = "Eagles soar above the clouds during migration ."
 FIRST, SECOND = 1, 6  # "soar" and "migration"

@@ -4,9 +4,10 @@ import math
 
 import numpy as np
 
+from posenc_jax.drawing.plain import number
 from posenc_jax.encodings import sinusoidal
 from posenc_jax.lessons.lesson import Lesson
-from posenc_jax.lessons.markdown import number, table
+from posenc_jax.lessons.markdown import table
 
 D_MODEL = 4
 SIZES = ((3, 4), (20, 32), (50, 128), (128, 8), (5000, 512))

@@ -6,9 +6,10 @@ from typing import Any
 import jax
 import numpy as np
 
+from posenc_jax.drawing.plain import number
 from posenc_jax.encodings import Sinusoidal, sinusoidal
 from posenc_jax.lessons.lesson import Lesson
-from posenc_jax.lessons.markdown import number, table, vector
+from posenc_jax.lessons.markdown import table, vector
 
 WORDS = ("the", "quick", "brown", "fox")
 VOCABULARY = ("<pad>", "<s>", "</s>", "brown", "fox", "quick", "the")

@@ -4,9 +4,10 @@ import math
 
 import numpy as np
 
+from posenc_jax.drawing.plain import number
 from posenc_jax.encodings import sinusoidal, tensor2tensor_frequencies, vaswani_frequencies
 from posenc_jax.lessons.lesson import Lesson
-from posenc_jax.lessons.markdown import number, table
+from posenc_jax.lessons.markdown import table
 
 D_MODEL, LENGTH = 512, 512
 PAIRS = (0, 1, 2, 32, 64, 96, 128, 160, 192, 224, 254, 255)

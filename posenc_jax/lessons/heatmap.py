@@ -2,10 +2,11 @@
 
 import numpy as np
 
+from posenc_jax.drawing.plain import number
 from posenc_jax.encodings import sinusoidal
 from posenc_jax.lessons.frequencies import sign_changes
 from posenc_jax.lessons.lesson import Lesson
-from posenc_jax.lessons.markdown import number, table
+from posenc_jax.lessons.markdown import table
 
 LENGTH, D_MODEL = 50, 128
 COLUMNS = (0, 2, 8, 16, 32, 64, 96, 126)

@@ -1,14 +1,10 @@
-"""Tables and numbers as the pages print them."""
+"""Tables and vectors as the pages print them."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from posenc_jax.drawing.markdown import grid
-
-
-def number(value: Any, digits: int = 4) -> str:
-    """The value with so many decimals, never as minus zero."""
-    return f"{round(float(value), digits) + 0.0:.{digits}f}"
+from posenc_jax.drawing.plain import number
 
 
 def table(head: Sequence[object], rows: Sequence[Sequence[object]]) -> str:

@@ -3,9 +3,10 @@
 import numpy as np
 
 from posenc_jax.analysis.kernels import kernel, lobes
+from posenc_jax.drawing.plain import number
 from posenc_jax.encodings import vaswani_frequencies
 from posenc_jax.lessons.lesson import Lesson
-from posenc_jax.lessons.markdown import number, table
+from posenc_jax.lessons.markdown import table
 
 LENGTH = 512
 OTHERS = (6, 20, 100)

@@ -5,9 +5,10 @@ import functools
 import jax
 import numpy as np
 
+from posenc_jax.drawing.plain import number
 from posenc_jax.encodings import Slot, parse
 from posenc_jax.lessons.lesson import Lesson
-from posenc_jax.lessons.markdown import number, table
+from posenc_jax.lessons.markdown import table
 
 PAIRS = (
     ("john loves mary", "mary loves john"),

@@ -7,9 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.analysis.kernels import distances
+from posenc_jax.drawing.plain import number
 from posenc_jax.encodings import sinusoidal, vaswani_frequencies
 from posenc_jax.lessons.lesson import Lesson
-from posenc_jax.lessons.markdown import number, table
+from posenc_jax.lessons.markdown import table
 
 # How far closest pairs are looked for, by d_model.
 RANGES = {2: 10**6, 4: 10**6, 8: 10**6, 16: 10**5, 64: 2 * 10**4, 512: 10**4}

@@ -2,9 +2,10 @@
 
 import numpy as np
 
+from posenc_jax.drawing.plain import number
 from posenc_jax.encodings import sinusoidal
 from posenc_jax.lessons.lesson import Lesson
-from posenc_jax.lessons.markdown import number, table
+from posenc_jax.lessons.markdown import table
 
 
 def body() -> str:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 from typing import Any
 
 from posenc_jax.drawing.plots import Plot
+from posenc_jax.encodings.value import did_you_mean
 
 ENCODING = "sinusoidal"
 WORDS = "the quick brown fox"  # of the view flow
@@ -159,6 +159,5 @@ def preset(name: str) -> Preset:
     """ValueError, with the nearest name, where there is none."""
     if name in PRESETS:
         return PRESETS[name]
-    near = difflib.get_close_matches(name, PRESETS, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(PRESETS)}"
+    hint = did_you_mean(name, PRESETS, f"there are {', '.join(PRESETS)}")
     raise ValueError(f"there is no preset {name[:40]!r}: {hint}")

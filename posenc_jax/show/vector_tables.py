@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from posenc_jax.analysis.kernels import cosines
+from posenc_jax.drawing.plain import number
 from posenc_jax.drawing.text_table import TextTable
 
 
@@ -16,7 +17,7 @@ def of_positions(label: str, positions: Sequence[int], vectors: np.ndarray, show
     yield _vectors(f"{label}: d_model {vectors.shape[1]}", "position", names, vectors, shown)
     if len(names) > 1:
         found = cosines(vectors)
-        rows = tuple((name, *map(_number, line)) for name, line in zip(names, found))
+        rows = tuple((name, *map(number, line)) for name, line in zip(names, found))
         yield TextTable("Cosines", ("position", *names), "r" * (1 + len(names)), rows)
 
 
@@ -34,9 +35,10 @@ def of_words(words: Sequence[str], at: Sequence[int], drawn: np.ndarray, vectors
     rows = np.stack([of[i] for i in range(2) for _, of in parts])
     before, positions, after = (float(cosines(of)[0, 1]) for _, of in parts)
     way = "rises" if after > before else "falls"
+    towards = ", towards that of the positions" if (after > before) == (positions > before) else ""
     notes = (
-        f"Cosine of the embeddings {_number(before)}, of the positions {_number(positions)}, of the sums "
-        f"{_number(after)}: it {way}, towards that of the positions.",
+        f"Cosine of the embeddings {number(before)}, of the positions {number(positions)}, of the sums "
+        f"{number(after)}: it {way}{towards}.",
         "Embeddings are drawn, of variance 1 and the same for the same word: there is no trained model here.",
     )
     return _vectors("Two words, before and after positions are added", "", names, rows, shown, notes)
@@ -47,10 +49,6 @@ def _vectors(
 ) -> TextTable:
     width = rows.shape[1]
     more = (f"The first {shown} of {width} dimensions; --dimensions shows more.",) if shown < width else ()
-    entries = tuple((name, *map(_number, row[:shown])) for name, row in zip(names, rows))
+    entries = tuple((name, *map(number, row[:shown])) for name, row in zip(names, rows))
     columns = (first, *map(str, range(min(shown, width))))
     return TextTable(title, columns, "l" + "r" * (len(columns) - 1), entries, (*notes, *more))
-
-
-def _number(value: float) -> str:
-    return f"{round(float(value), 4) + 0.0:.4f}"

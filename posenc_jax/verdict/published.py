@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
+from posenc_jax.encodings.value import did_you_mean
 from posenc_jax.shapes import Json, Shape, problem
 
 PUBLISHED, DIRECTIONS, REDUCED, FULL = "published.toml", "directions.toml", "reduced.py", "full.py"
@@ -90,8 +90,7 @@ def read_folder(root: Path, name: str) -> Folder:
     """A table by its name; ValueError where there is none, or where a file of it is not as it should be."""
     known = folders(root)
     if name not in known:
-        near = difflib.get_close_matches(name, known, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"choose among {', '.join(known) or 'none'}"
+        hint = did_you_mean(name, known, f"choose among {', '.join(known) or 'none'}")
         raise ValueError(f"there is no table {name!r} in {root}: {hint}")
     path = root / name
     published = _read(path / PUBLISHED, _PUBLISHED)

@@ -3,11 +3,13 @@
 import importlib.util
 import re
 
+import numpy as np
 import pytest
 
 from posenc_jax.cli import lesson as command
 from posenc_jax.cli import main
 from posenc_jax.lessons import LESSONS, numbered
+from posenc_jax.show.vector_tables import of_words
 
 
 @pytest.fixture(autouse=True)
@@ -146,3 +148,9 @@ def test_vectors_that_cannot_be(capsys):
         capsys, "vectors", "sinusoidal", "--text", "a b", "--words", "a", "a"
     )
     assert "no whole number from 0" in refused(capsys, "vectors", "sinusoidal", "--positions", "-1")
+
+
+def test_a_cosine_that_goes_away_from_that_of_the_positions_is_not_said_to_go_towards_it():
+    drawn, vectors = np.array([[1.0, 0.0], [0.6, 0.8]]), np.array([[-1.0, -0.5], [-1.0, -0.5]])
+    (note, *_) = of_words(("a", "b"), (0, 1), drawn, vectors, 2).notes
+    assert note == "Cosine of the embeddings 0.6000, of the positions 1.0000, of the sums -0.6000: it falls."

@@ -211,7 +211,7 @@ def test_a_key_is_one_key(spec):
 def test_options_of_a_layer_are_those_that_there_are(spec):
     slot = parse(spec)
     for options, message in (
-        ({"windw": 3}, "windw is no argument of layer_inputs, which takes .*: did you mean window?"),
+        ({"windw": 3}, "windw is no argument of layer_inputs, which takes .*: did you mean 'window'?"),
         ({"queries": 3}, "queries is no argument of layer_inputs"),
         ({"structure": "own_section"}, "structure = 'own_section' must be a mask"),
         ({"head_axis": 3}, "head_axis = 3 must be the name of an axis"),
@@ -222,9 +222,9 @@ def test_options_of_a_layer_are_those_that_there_are(spec):
     ):
         assert refusal(lambda o=options: traced(slot, ({},) * len(slot), **o)).startswith(message.split(", which")[0])
     side = Sequence.of_length(6)
-    with pytest.raises(TypeError, match=r"casual is no argument of Geometry.between, .*did you mean causal\?"):
+    with pytest.raises(TypeError, match=r"casual is no argument of Geometry.between, .*did you mean 'causal'\?"):
         geometries(slot, side, side, num_heads=2, casual=True)
-    with pytest.raises(TypeError, match=r"token is no argument of Sequence.of_length, .*did you mean tokens\?"):
+    with pytest.raises(TypeError, match=r"token is no argument of Sequence.of_length, .*did you mean 'tokens'\?"):
         Sequence.of_length(6, token=np.ones((2, 6), int))
 
 
