@@ -53,7 +53,8 @@ def ablate(
 
     Raises:
       RefusedError: the directory holds an ablation in which a cell of the same name has another config (with the
-        differences), or results of other code of the user's.
+        differences), or results of other code of the user's; or a text does not fill the batches. DataError: a text
+        is not there.
       FailedCellsError: some cells failed; the others are complete and in the results. StoppedError: ``stop`` asked for
         it.
     """
@@ -76,7 +77,7 @@ def run_cells(
     failures = []
     cells = read_cells(config, directory, accept_changed_code=accept_changed_code)
     to_run = [number for number, cell in enumerate(cells) if not cell.complete]
-    refuse_unfit({cells[number].config: cells[number].home for number in to_run}, reporter.note)
+    refuse_unfit({cell.config: cell.home for cell in cells})
     with locked(directory):
         claim(directory, config, accept_changed_code=accept_changed_code)
         if not to_run:

@@ -58,7 +58,7 @@ def ablate_in_tasks(
     cells = read_cells(config, directory, accept_changed_code=accept_changed_code, on=devices)
     to_run = [cell.config for cell in cells if not cell.complete]
     _refuse_starts(to_run)
-    refuse_unfit({cell.config: cell.home for cell in cells if not cell.complete}, reporter.note)
+    refuse_unfit({cell.config: cell.home for cell in cells})
     with locked(directory):
         claim(directory, config, accept_changed_code=accept_changed_code)
         if not to_run:

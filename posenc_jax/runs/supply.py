@@ -79,17 +79,17 @@ def load_filling(config: Run, note: Callable[[str], None], tokenizer: Tokenizer 
     return data
 
 
-def refuse_unfit(homes: Mapping[Run, Path], note: Callable[[str], None]) -> None:
-    """Refuses (DataError, RefusedError) texts that are not there or do not fill the batches of the runs that are begun
-    with them, each text once, before anything is written. A run with a start has that one's tokenizer, and is asked in
-    its turn.
+def refuse_unfit(homes: Mapping[Run, Path]) -> None:
+    """Refuses (DataError, RefusedError) texts that are not there or do not fill the batches of their runs, before
+    anything is written: each text once, and none that a run here has begun with. A run with a start has that one's
+    tokenizer, and is asked in its turn.
     """
-    asked = set()
-    for config, home in homes.items():
-        begun = (home / "data.json").exists() or config.init_from is not None
-        if isinstance(config.task, TextTask) and not begun and (pair := (config.task, batches_of(config))) not in asked:
+    texts = {config: home for config, home in homes.items() if isinstance(config.task, TextTask)}
+    asked = {(config.task, batches_of(config)) for config, home in texts.items() if (home / "data.json").exists()}
+    for config in texts:
+        if config.init_from is None and (pair := (config.task, batches_of(config))) not in asked:
             asked.add(pair)
-            load_filling(config, note)
+            load_filling(config, lambda said: None)  # what it notes is noted when the run reads it
 
 
 def batches_of(config: Run) -> Batches:

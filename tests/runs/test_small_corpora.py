@@ -21,6 +21,7 @@ from posenc_jax.data.text.sizing import Batches, check_filled, sized
 from posenc_jax.data.tokenizer import train_sentencepiece
 from posenc_jax.encodings import parse
 from posenc_jax.models.config import Transformer
+from posenc_jax.runs import supply
 from posenc_jax.runs.ablation import ablate
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.reporter import Reporter
@@ -193,3 +194,17 @@ def test_an_ablation_on_too_little_text_is_refused_once_and_writes_nothing(corpu
         ablate(Ablation("little", (run, *others)), tmp_path / "runs" / "little", reporter=Reporter())
     assert str(refused.value) == refusal(run)
     assert not (tmp_path / "runs").exists()
+
+
+def test_a_text_is_asked_once_and_not_where_a_run_has_begun_with_it(monkeypatch, tmp_path):
+    asked = []
+    monkeypatch.setattr(supply, "load_filling", lambda run, note: asked.append(run.label))
+    run = config("language_model", Data(name="own/any"))
+    cells = [dataclasses.replace(run, label=label) for label in "abc"]
+    wider = dataclasses.replace(run, label="d", training=Training(steps=20, batch_size=64))
+    supply.refuse_unfit({own: tmp_path / own.label for own in (*cells, wider)})
+    assert asked == ["a", "d"]
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "data.json").write_text("{}")
+    supply.refuse_unfit({own: tmp_path / own.label for own in (*cells, wider)})
+    assert asked == ["a", "d", "d"]
