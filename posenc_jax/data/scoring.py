@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 
@@ -61,6 +64,17 @@ def exact_match(logits: Array, example: Example) -> Array:
     """
     weighted = example.weights != 0
     return jnp.all(correct_tokens(logits, example.targets) | ~weighted, axis=-1) & jnp.any(weighted, axis=-1)
+
+
+def sums_by_group(values: Array, group: Array | None, count: int) -> Array:
+    """``[count]``: the sums of ``values [B]`` over the examples of each ``group [B]``, which they have."""
+    assert group is not None
+    return jnp.sum(jax.nn.one_hot(group, count) * values[:, None], axis=0)
+
+
+def shares(names: Sequence[str], part: Any, whole: Any) -> dict[str, float | None]:
+    """``part / whole`` by name; None where the whole is 0."""
+    return {name: float(a / b) if b else None for name, a, b in zip(names, part, whole, strict=True)}
 
 
 def scores(logits: Array, example: Example) -> dict[str, Array]:

@@ -337,7 +337,8 @@ class Task(Value):
 
 
 class RangedTask(Task):
-    """Base class: a decoder-only model, trained on lengths ``min_length .. max_length``, one for each example.
+    """Base class: trained on lengths ``min_length .. max_length``, one for each example; a decoder-only model, unless a
+    subclass has another ``model_kind``.
 
     min_length, max_length: lengths that training draws, uniformly, up to 1048576; fields of the subclasses, which say
     what a length counts.
@@ -348,7 +349,7 @@ class RangedTask(Task):
     min_length: int
     max_length: int
 
-    model_kind = "decoder_only"
+    model_kind: ClassVar[ModelKind] = "decoder_only"
 
     def check_fields(self) -> None:
         super().check_fields()

@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from posenc_jax.data.scoring import correct_tokens
+from posenc_jax.data.scoring import correct_tokens, shares, sums_by_group
 from posenc_jax.data.tasks.base import LONGEST, Example, Split, integers
 from posenc_jax.data.tasks.position_probes import PositionTask
 from posenc_jax.data.tasks.sequences import answered
@@ -75,13 +75,11 @@ class Earlier(PositionTask):
 
     def extra_sums(self, logits: Array, example: Example) -> dict[str, Array]:
         """Right answers and questions of each group."""
-        of_group = jax.nn.one_hot(example.group, 2)
-        right = jnp.sum(correct_tokens(logits, example.targets) * example.weights, axis=1, keepdims=True)
-        asked = jnp.sum(example.weights, axis=1, keepdims=True)
-        return {"right": jnp.sum(of_group * right, axis=0), "questions": jnp.sum(of_group * asked, axis=0)}
+        right = correct_tokens(logits, example.targets) * example.weights
+        found = {"right": right, "questions": example.weights}
+        return {name: sums_by_group(jnp.sum(values, axis=1), example.group, 2) for name, values in found.items()}
 
     def results(self, scores: dict[str, Any]) -> dict[str, Any]:
         """Results with the accuracy of each group; None where it has no question."""
         rest = {name: value for name, value in scores.items() if name not in ("right", "questions")}
-        pairs = zip(("near", "far"), scores["right"], scores["questions"], strict=True)
-        return rest | {f"{name}_accuracy": float(right / asked) if asked else None for name, right, asked in pairs}
+        return rest | shares(("near_accuracy", "far_accuracy"), scores["right"], scores["questions"])

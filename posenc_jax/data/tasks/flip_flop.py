@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from posenc_jax.data.scoring import correct_tokens
+from posenc_jax.data.scoring import correct_tokens, shares, sums_by_group
 from posenc_jax.data.tasks.base import LONGEST, Example, Split, Task, integers
 from posenc_jax.data.tasks.sequences import answered
 from posenc_jax.encodings.base import Array
@@ -130,15 +130,11 @@ class FlipFlop(Task):
     def extra_sums(self, logits: Array, example: Example) -> dict[str, Array]:
         """Wrong bits and reads of each set."""
         right = correct_tokens(logits, example.targets)
-        of_set = jax.nn.one_hot(example.group, 3)
         wrong = jnp.where(example.weights > 0, example.weights * (~right).astype(example.weights.dtype), 0)
-        return {
-            "wrong_bits": jnp.sum(of_set * jnp.sum(wrong, axis=1, keepdims=True), axis=0),
-            "reads": jnp.sum(of_set * jnp.sum(example.weights, axis=1, keepdims=True), axis=0),
-        }
+        found = {"wrong_bits": wrong, "reads": example.weights}
+        return {name: sums_by_group(jnp.sum(values, axis=1), example.group, 3) for name, values in found.items()}
 
     def results(self, scores: dict[str, Any]) -> dict[str, Any]:
         """Results with the error of each set; None where a set has no read."""
         rest = {name: value for name, value in scores.items() if name not in ("wrong_bits", "reads")}
-        sets = zip(KINDS, scores["wrong_bits"], scores["reads"], strict=True)
-        return rest | {f"{kind}read_error": float(wrong / reads) if reads else None for kind, wrong, reads in sets}
+        return rest | shares([f"{kind}read_error" for kind in KINDS], scores["wrong_bits"], scores["reads"])

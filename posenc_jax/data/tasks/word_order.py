@@ -10,8 +10,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.data.scoring import exact_match
-from posenc_jax.data.tasks.base import MANY, Example, Split, Task, integers
+from posenc_jax.data.scoring import exact_match, shares, sums_by_group
+from posenc_jax.data.tasks.base import Example, RangedTask, Split, integers
 from posenc_jax.data.tasks.sequences import NUM_SPECIAL, SPECIAL_NAMES, translated
 from posenc_jax.encodings.base import Array
 
@@ -24,8 +24,8 @@ PEOPLE = len(NAMES) + len(NOUNS)
 OBJECTS_ONLY = ("mary", "bird")
 """Those that training has as objects only, and the test examples of the second kind as subjects."""
 
-KINDS = ("", "new_role_")
-"""What the test examples of the two kinds are called in scores."""
+KINDS = ("exact_match_of_clauses", "new_role_exact_match")
+"""The scores of the two kinds of test examples."""
 
 _PHRASE, _CLAUSE = 3, 8  # "the small cat"; "and" and all words of a clause
 
@@ -45,7 +45,7 @@ def clauses(kind: Literal["train", "test", "new_role"]) -> np.ndarray:
 
 
 @dataclasses.dataclass(frozen=True)
-class WordOrder(Task):
+class WordOrder(RangedTask):
     """Translate sentences of the order subject, verb, object into another order, word for word::
 
         the old cat chased mary and john saw the dog
@@ -85,19 +85,6 @@ class WordOrder(Task):
     model_kind = "encoder_decoder"
     token_names = (*SPECIAL_NAMES, *WORDS, *(word.upper() for word in WORDS))
     vocab_size = len(token_names)
-
-    def check_fields(self) -> None:
-        super().check_fields()
-        MANY.check("WordOrder.max_length", self.max_length)
-        if not 1 <= self.min_length <= self.max_length:
-            raise ValueError(
-                f"WordOrder: min_length = {self.min_length} and max_length = {self.max_length}, but "
-                "1 <= min_length <= max_length must hold: swap or raise them"
-            )
-
-    @property
-    def train_lengths(self) -> range:
-        return range(self.min_length, self.max_length + 1)
 
     def width(self, max_length: int) -> int:
         """BOS, the longest clauses, each but the first behind "and", and EOS."""
@@ -145,16 +132,13 @@ class WordOrder(Task):
 
     def extra_sums(self, logits: Array, example: Example) -> dict[str, Array]:
         """Sentences that are right to the last word, and all, of each kind."""
-        of_kind = jax.nn.one_hot(example.group, len(KINDS)) * jnp.any(example.weights > 0, axis=1, keepdims=True)
-        right = exact_match(logits, example)
-        return {"right_sentences": jnp.sum(of_kind * right[:, None], axis=0), "sentences": jnp.sum(of_kind, axis=0)}
+        found = {"right_sentences": exact_match(logits, example), "sentences": jnp.any(example.weights > 0, axis=1)}
+        return {name: sums_by_group(values, example.group, len(KINDS)) for name, values in found.items()}
 
     def results(self, scores: dict[str, Any]) -> dict[str, Any]:
         """Results with the exact match of each kind; None where a kind has no sentence."""
         rest = {name: value for name, value in scores.items() if name not in ("right_sentences", "sentences")}
-        right, every = scores["right_sentences"], scores["sentences"]
-        first, second = (float(a / b) if b else None for a, b in zip(right, every, strict=True))
-        return rest | {"exact_match_of_clauses": first, "new_role_exact_match": second}
+        return rest | shares(KINDS, scores["right_sentences"], scores["sentences"])
 
 
 def _phrase(person: Array, number: Array, flip: Array) -> Array:
