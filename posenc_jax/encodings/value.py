@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import functools
 import types
 import typing
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
+
+from posenc_jax.hints import did_you_mean
 
 LARGEST = 2**31 - 1
 """The largest whole number of a setting."""
@@ -85,12 +86,6 @@ class Value:
 
 class WrongReturnError(ValueError):
     """A method of a class of the user's returns what it must not; the message says what."""
-
-
-def did_you_mean(word: str, known: Iterable[str], otherwise: str = "") -> str:
-    """``did you mean 'x'?`` of the nearest known word, or ``otherwise`` where none is near."""
-    near = difflib.get_close_matches(word, list(known), n=1)
-    return f"did you mean {near[0]!r}?" if near else otherwise
 
 
 @functools.cache

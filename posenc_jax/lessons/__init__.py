@@ -6,7 +6,7 @@ of long trainings (`quoted`) is computed when a step is taken.
 
 from __future__ import annotations
 
-from posenc_jax.encodings.value import did_you_mean
+from posenc_jax.hints import did_you_mean
 from posenc_jax.lessons import (
     aliases,
     claims,

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from posenc_jax.encodings.value import did_you_mean
+from posenc_jax.hints import did_you_mean
 from posenc_jax.shapes import Json, Shape, problem
 
 PUBLISHED, DIRECTIONS, REDUCED, FULL = "published.toml", "directions.toml", "reduced.py", "full.py"

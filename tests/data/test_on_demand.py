@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import threading
+import time
 
 import jax
 import numpy as np
@@ -64,6 +65,14 @@ def read_on_demand(task):
 
 def quiet(text):
     pass
+
+
+def threads_end(threads):
+    assert threads
+    deadline = time.monotonic() + 20
+    while threads & set(threading.enumerate()):  # some may only be starting, and could not be joined
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 # Rows that are packed, rows in buckets, and windows; the other tasks are read in the same ways.
@@ -130,11 +139,7 @@ def test_a_run_gives_the_same_parameters_also_when_resumed(kind, tmp_path):
         before = set(threading.enumerate())
         with pytest.raises(StoppedError, match="stopped at step 6 of 15"):
             run(config, tmp_path / "parts", stop=stop_at_second_call)
-        reading = [thread for thread in running[0] if READING in thread.name]
-        assert reading
-        for thread in reading:
-            thread.join(timeout=20)
-            assert not thread.is_alive()
+        threads_end({thread for thread in running[0] if READING in thread.name})
         got = run(config, tmp_path / "parts")
     assert len(got[0]["replicas"]) == 2
     assert got[0]["replicas"] == expected[0]["replicas"]
@@ -150,12 +155,6 @@ def test_an_error_of_the_corpus_reaches_the_trainer_and_threads_end():
             if {*indices} & {*plan.batches(9, 3).ravel().tolist()}:
                 raise OSError("the disk is gone")
             return Records(Ragged.of([[5, 6]] * len(indices)))
-
-    def threads_end(threads):
-        assert threads
-        for thread in threads:
-            thread.join(timeout=20)
-            assert not thread.is_alive()
 
     before = set(threading.enumerate())
     feed = Feed(Broken(), plan, 16, COUNT)

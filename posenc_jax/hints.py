@@ -1,0 +1,12 @@
+"""What a message offers in place of a name that it does not know; needs no JAX."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+def did_you_mean(word: str, known: Iterable[str], otherwise: str = "") -> str:
+    """``did you mean 'x'?`` of the nearest known word, or ``otherwise`` where none is near."""
+    near = difflib.get_close_matches(word, list(known), n=1)
+    return f"did you mean {near[0]!r}?" if near else otherwise
