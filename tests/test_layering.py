@@ -22,6 +22,7 @@ _BOTTOM = {
     "lazy",
     "model_kind",
     "duplicates",
+    "hints",
     "own_exits",
     "user_paths",
     "refusals",
@@ -39,13 +40,14 @@ LAYERS = {
     "lazy": (set(), set(), set()),
     "model_kind": (set(), set(), set()),
     "duplicates": (set(), set(), set()),
+    "hints": (set(), set(), set()),
     "own_exits": (set(), set(), set()),
     "user_paths": (set(), set(), set()),
     "refusals": (set(), set(), set()),
     "shapes": (set(), set(), set()),
     "shipped": (set(), set(), set()),
     "statistics": (set(), {"numpy"}, {"scipy"}),  # which jax brings along
-    "encodings": (set(), {"jax", "numpy"}, set()),
+    "encodings": ({"hints"}, {"jax", "numpy"}, set()),
     "attention": ({"encodings"}, {"jax", "numpy"}, set()),
     "models": ({"encodings", "attention", "lazy", "model_kind"}, {"jax", "numpy", "flax"}, set()),
     "data": (
