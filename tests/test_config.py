@@ -43,11 +43,25 @@ TASKS = {**GENERATED, **TEXT_TASKS}
 COPYING = Copying(kind="cmc", max_length=4, num_symbols=5)
 
 
+def options() -> dict[str, typing.Any]:
+    """Parts of models that are out there."""
+    return dict(
+        norm_epsilon=1e-6,
+        norm_bias=False,
+        attention_output_bias=False,
+        output_bias=False,
+        attention_scale=0.5,
+        attention_cap=50.0,
+        logit_scale=0.25,
+        logit_cap=30.0,
+    )
+
+
 def run_of_everything() -> Run:
     """No field at its default."""
     return Run(
         task=Scan(split="length", model="encoder_decoder"),
-        model=Transformer(d_model=24, num_layers=3, num_heads=2, dropout=0.1, dtype="bfloat16"),
+        model=Transformer(d_model=24, num_layers=3, num_heads=2, dropout=0.1, dtype="bfloat16", **options()),
         posenc=((RoPE(base=5e5),), (), (Randomized(512), RoPE())),
         posenc_encoder=(Learned(64, beyond="clamp"),),
         posenc_cross=(RoPE(),),

@@ -38,7 +38,7 @@ class Call:
         the same. backend: "cpu", "gpu" or "tpu". x64: whether JAX's 64-bit types are enabled.
       causal, window: as in `Geometry`. segments: whether there are segment ids. right_padded: whether they say no more
         than how long each row is. structured: whether there is a
-        mask from structure.
+        mask from structure. capped: whether scaled products are capped.
       contiguous: positions are plain, those of all rows, and grow by one on both sides, before any mapping. packed: as
         in `Geometry`.
       ordered: the places of both sides are known when the program is built, are those of all rows, and grow by one.
@@ -65,6 +65,7 @@ class Call:
     return_weights: bool = False
     values_dtype: Any = None
     x64: bool = False
+    capped: bool = False
 
     @classmethod
     def of(cls, call: Prepared, *, return_weights: bool = False) -> Call:
@@ -80,6 +81,7 @@ class Call:
             dtype=jnp.result_type(call.q, call.k),
             return_weights=return_weights,
             values_dtype=call.v.dtype,
+            capped=call.cap is not None,
             **facts(call.geometry),
         )
 
@@ -268,6 +270,8 @@ def _against_cudnn(encodings: tuple[PositionalEncoding, ...], call: Call) -> Ite
         yield f"the gradients of what {learned} adds would be rounded to {jnp.dtype(call.dtype)}"
     if call.segments and not call.right_padded:
         yield "segments would be a mask over all pairs"
+    if call.capped:
+        yield "it has no cap of the logits"
     if call.structured:
         yield "a mask from structure would be one over all pairs"
     if (call.causal or call.window) and (not call.ordered or call.first or call.queries != call.keys):
@@ -294,6 +298,8 @@ def _against_kernel(encodings: tuple[PositionalEncoding, ...], call: Call) -> It
             yield f"the gradients of what {encodings[e].name} adds would be rounded to {jnp.dtype(call.dtype)}"
     if call.x64:
         yield "the kernel counts in 32 bits, and 64-bit types are enabled (jax_enable_x64)"
+    if call.capped:
+        yield "the kernel has no cap of the logits"
     if call.structured:
         yield "the kernel has no mask from structure"
     if not call.ordered:

@@ -33,6 +33,7 @@ def attend(
     path: Asked = "auto",
     return_weights: bool = False,
     shared_bias: Array | None = None,
+    cap: float | None = None,
 ) -> Array | tuple[Array, Array]:
     """`posenc_jax.encodings.attend`, the reference, in the way that `choose` finds, or in the one that ``path`` names.
 
@@ -42,7 +43,7 @@ def attend(
     Raises:
       ValueError: as the reference, and if ``path`` cannot serve the call.
     """
-    call = prepare(q, k, v, encodings, params, geometry, terms)
+    call = prepare(q, k, v, encodings, params, geometry, terms, cap)
     facts = Call.of(call, return_weights=return_weights)
     chosen = choose(encodings, facts, path).path
     if chosen == "dense":

@@ -27,6 +27,7 @@ class Prepared(NamedTuple):
       q_encoded, k_encoded: the same after `encode_queries` and `encode_keys` of all elements; some add dimensions.
       encodings, params, terms, geometries: one of each for every element.
       geometry: that of the call, from which the mask follows.
+      cap: the cap of the scaled products, see `capped`, or None.
     """
 
     q: Array
@@ -39,6 +40,7 @@ class Prepared(NamedTuple):
     terms: tuple[Terms, ...]
     geometries: tuple[Geometry, ...]
     geometry: Geometry
+    cap: float | None = None
 
     @property
     def scale(self) -> float:
@@ -62,6 +64,7 @@ def attend(
     *,
     return_weights: bool = False,
     shared_bias: Array | None = None,
+    cap: float | None = None,
 ) -> Array | tuple[Array, Array]:
     """Scaled dot-product attention in which every encoding acts at its hooks::
 
@@ -78,6 +81,7 @@ def attend(
       terms: per encoding, its `token_terms` of all keys, ``[B, K, ...]``, or None.
       return_weights: also return the attention weights ``[B, H, Q, K]``.
       shared_bias: what `position_bias` returned for this geometry, when several layers share it.
+      cap: the scaled products, or scores, are capped at it before anything is added, see `capped`.
 
     Returns:
       ``[B, H, Q, D]`` in the dtype of ``v``, and the weights if asked for.
@@ -85,7 +89,7 @@ def attend(
     Raises:
       ValueError: as `prepare`, and if ``shared_bias`` is not of this call.
     """
-    call = prepare(q, k, v, encodings, params, geometry, terms)
+    call = prepare(q, k, v, encodings, params, geometry, terms, cap)
     return dense(call, return_weights=return_weights, shared_bias=shared_bias)
 
 
@@ -97,6 +101,7 @@ def prepare(
     params: tuple[Params, ...],
     geometry: Geometry | tuple[Geometry, ...],
     terms: tuple[Terms, ...] | None = None,
+    cap: float | None = None,
 ) -> Prepared:
     """The arguments of `attend`, checked, and queries and keys encoded.
 
@@ -108,6 +113,8 @@ def prepare(
         traced, and none of it is in the program.
     """
     per_element = check_call(q, k, v, encodings, params, geometry, terms)
+    if cap is not None and not cap > 0:
+        raise ValueError(f"cap = {cap} is not positive: logits are capped at a number above 0, or None leaves them")
     first: Geometry = per_element[0] if per_element else geometry  # type: ignore[assignment]
     of_keys = (None,) * len(encodings) if terms is None else terms
     params = _own_params(encodings, params, per_element)
@@ -124,14 +131,19 @@ def prepare(
             element, "encode_queries", q, element.encode_queries(p, q_encoded, g.q_positions, g.q_length)
         )
         k_encoded = _vectors(element, "encode_keys", k, element.encode_keys(p, k_encoded, g.k_positions, g.k_length))
-    return Prepared(q, k, v, q_encoded, k_encoded, encodings, params, of_keys, per_element, first)
+    return Prepared(q, k, v, q_encoded, k_encoded, encodings, params, of_keys, per_element, first, cap)
+
+
+def capped(logits: Array, cap: float) -> Array:
+    """``cap * tanh(logits / cap)``, the soft cap of Gemma 2 (arXiv:2408.00118, section 2), within ``-cap .. cap``."""
+    return cap * jnp.tanh(logits / cap)
 
 
 def dense(
     call: Prepared, *, return_weights: bool = False, shared_bias: Array | None = None
 ) -> Array | tuple[Array, Array]:
     """The reference: logits and weights of all pairs as arrays; see `attend`."""
-    q, k, v, q_encoded, k_encoded, encodings, params, terms, per_element, geometry = call
+    q, k, v, q_encoded, k_encoded, encodings, params, terms, per_element, geometry, cap = call
     mask = geometry.mask
     of_pairs = dict(zip(PAIRS, (*q.shape[:3], k.shape[2]), strict=True))
     if shared_bias is not None:
@@ -148,6 +160,8 @@ def dense(
         of_scorer = params[scorer], q_encoded, k_encoded, per_element[scorer], terms[scorer]
         scores = encodings[scorer].score(*of_scorer)
         logits = check_return(encodings[scorer], "score", scores, of_pairs).astype(dtype)
+    if cap is not None:
+        logits = capped(logits, cap)
     adjusters = [i for i, element in enumerate(encodings) if "adjust_logits" in element.acts_on]
     if bias is not None:
         bias = _for_batch(bias.astype(dtype), logits.shape[0])

@@ -54,13 +54,13 @@ class Attention(nnx.Module):
         self.head_dim = config.width_of_head
         queries, keys = config.num_heads * self.head_dim, config.kv_heads * self.head_dim
         bias = config.attention_bias
-        # Attention divides by sqrt(D), and encodings rely on that: undivided logits are those of larger queries.
-        self.query_factor = 1.0 if config.divide_logits else self.head_dim**0.5
+        self.query_factor, self.cap = config.query_factor, config.attention_cap
         variance = self.query_factor**-2
         self.query = linear(config, config.d_model, queries, use_bias=bias, rngs=rngs, variance=variance)
         self.key = linear(config, config.d_model, keys, use_bias=bias, rngs=rngs)
         self.value = linear(config, config.d_model, keys, use_bias=bias, rngs=rngs)
-        self.output = linear(config, queries, config.d_model, use_bias=bias, rngs=rngs)
+        last = bias if config.attention_output_bias is None else config.attention_output_bias
+        self.output = linear(config, queries, config.d_model, use_bias=last, rngs=rngs)
 
     def costs(self) -> Layer:
         """Kept are queries, keys, values, what the heads give, and the output; of each pair logits, weights and the
@@ -72,7 +72,8 @@ class Attention(nnx.Module):
             Token.of(self.key, self.value, kept=2 * keys, held=2 * keys),
             operations=4 * width,
             logits=width // self.head_dim,
-            arrays=3,
+            arrays=3 if self.cap is None else 4,
+            arrays_held=1 if self.cap is None else 2,
         )
 
     def _heads(self, x: jax.Array) -> Array:
@@ -98,6 +99,7 @@ class Attention(nnx.Module):
             layer.params,
             layer.geometry,
             keys_values.terms,
+            cap=self.cap,
             path="dense" if return_weights else layer.path,
             shared_bias=layer.shared_bias,
             return_weights=return_weights,

@@ -15,6 +15,7 @@ from posenc_jax.models.attention import INPUTS, OUTPUTS, Attention, KeysValues, 
 from posenc_jax.models.config import Transformer
 from posenc_jax.models.costs import Layer, Token
 from posenc_jax.models.layer_encodings import LayerEncodings
+from posenc_jax.models.norms import norm_layer
 from posenc_jax.models.randomness import Dropout
 
 Captured = dict[str, Any]
@@ -23,30 +24,31 @@ Captured = dict[str, Any]
 EMBEDDINGS, SITES_PER_LAYER = 0, 3
 
 
-def norm_layer(config: Transformer, *, rngs: nnx.Rngs) -> nnx.LayerNorm | nnx.RMSNorm:
-    """LayerNorm or RMSNorm with epsilon 1e-5, computed in at least float32 and given back in the dtype computed in.
-
-    The variance is ``E[x^2] - E[x]^2``, one pass over the activations: 15 % of a training step on CPU.
-    """
-    kind: Any = nnx.LayerNorm if config.norm_type == "layer" else nnx.RMSNorm
-    return kind(config.d_model, epsilon=1e-5, dtype=config.compute_dtype, rngs=rngs)
-
-
 # The function f of an activation, and how many arrays of the hidden width a training step keeps, and a forward pass
 # holds, as XLA:CPU plans them.
-_GATED: dict[str, Any] = {"swiglu": (jax.nn.silu, 6, 3.5), "geglu": (gelu, 6, 3.5)}
-_FUNCTIONS: dict[str, Any] = {"relu": (jax.nn.relu, 2, 1.4), "gelu": (gelu, 4, 2.5)} | _GATED
+_GATED: dict[str, Any] = {
+    "swiglu": (jax.nn.silu, 6, 3.5),
+    "geglu": (gelu, 6, 3.5),
+    "geglu_tanh": (jax.nn.gelu, 6, 3.5),
+}
+_FUNCTIONS: dict[str, Any] = _GATED | {
+    "relu": (jax.nn.relu, 2, 1.4),
+    "silu": (jax.nn.silu, 4, 2.5),
+    "gelu": (gelu, 4, 2.5),
+    "gelu_tanh": (jax.nn.gelu, 4, 2.5),
+}
 
 
 class MLP(nnx.Module):
     """The feed-forward layer, without a gate or with one (Shazeer 2020, GLU Variants Improve Transformer, equation 6)::
 
-        W2 f(W1 x + b1) + b2            "relu", "gelu"
-        W2 (f(V x + c) * (W1 x + b1)) + b2     "swiglu": f(x) = x sigmoid(x), "geglu": f = GELU
+        W2 f(W1 x + b1) + b2                   "relu", "gelu", "silu": f(x) = x sigmoid(x)
+        W2 (f(V x + c) * (W1 x + b1)) + b2     "swiglu": f as "silu", "geglu": f = GELU
 
-    "swiglu" without biases is Llama's, "geglu" without biases that of T5 v1.1, whose GELU is the tanh form. The hidden
-    width is ``mlp_dim`` in both, so a gate adds half as many weights; two thirds of the width have as many as without,
-    as in the paper and in Llama.
+    "swiglu" without biases is Llama's, "geglu_tanh" without biases that of T5 v1.1 and Gemma. The tanh form of GELU is
+    ``x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2``, within 5e-4 of the exact one. The hidden width is ``mlp_dim``
+    in both, so a gate adds half as many weights; two thirds of the width have as many as without, as in the paper and
+    in Llama.
 
     Parameters: ``hidden`` W1, ``gate`` V (drawn last, so that the others start as without it), ``output`` W2.
 

@@ -66,9 +66,10 @@ def check_slots(kind: str, config: Transformer, slots: Slots, dims: Dims) -> Non
             )
         for element in elements(slot):
             check_hooks(element)
-            if element.undivided and not config.divide_logits:
+            if element.undivided and (config.attention_scale is not None or not config.divide_logits):
+                other = "attention_scale" if config.divide_logits else "divide_logits = False"
                 raise ValueError(
-                    f"{element!r} and divide_logits = False both take the division by sqrt(D) away, which would be "
+                    f"{element!r} and {other} both take the division by sqrt(D) away, which would be "
                     "done twice: keep one of them"
                 )
             if element.causal_only and stack != "decoder":

@@ -58,21 +58,28 @@ class Transformer(Value):
       head_dim: D (None: ``d_model // num_heads``), up to 1048576.
       mlp_dim: hidden width of the feed-forward layer, with a gate too (None: ``4 * d_model``), up to 16777216.
       norm: "pre" is ``x + f(norm(x))``, "post" is ``norm(x + f(x))``.
-      norm_type: "layer" or "rms" (no mean, no bias), epsilon 1e-5.
+      norm_type: "layer" or "rms" (no mean, no bias). norm_epsilon: epsilon of all norms. norm_bias: whether LayerNorms
+        have biases.
       final_norm: a norm after each stack (None: with "pre" only, whose residual stream no other norm bounds).
-      activation: "relu", or "gelu" in its exact form ``x * Phi(x)``; or with a gate, a third matrix of the feed-forward
-        layer, "swiglu" (Llama) or "geglu" (T5 v1.1), see `posenc_jax.models.blocks.MLP`.
+      activation: "relu", "silu", "gelu" in its exact form ``x * Phi(x)`` or "gelu_tanh" (GPT-2); or with a gate, a
+        third matrix of the feed-forward layer, "swiglu" (Llama), "geglu" or "geglu_tanh" (T5 v1.1, Gemma), see
+        `posenc_jax.models.blocks.MLP`.
       dropout: rate after the embeddings and after each sub-layer, before its output is added (Vaswani et al. 2017,
         section 5.4); there is none on attention weights and none inside the feed-forward layer.
       scale_embeddings: token embeddings are multiplied by ``sqrt(d_model)``.
-      tie_output: the output layer is the embedding table (of the decoder) transposed, without bias; needs one class per
-        token.
+      tie_output: the output layer is the embedding table (of the decoder) transposed; needs one class per token.
       tie_embeddings: encoder-decoder: both inputs have one table (Vaswani et al. 2017, section 3.4). False: the decoder
         has a table of its own with a row for each class, as a target vocabulary of its own needs.
       divide_logits: whether logits are divided by sqrt(D). False: they are not, and the projection of the queries
         starts smaller by that factor (T5, Raffel et al. 2020): the same model at first, whose queries learn faster with
         Adam.
+      attention_scale: the factor of the products of queries and keys in place of 1/sqrt(D), and queries start as with
+        ``divide_logits = False``, which is a scale of 1. attention_cap: c of ``c tanh(products / c)``, the cap of
+        scaled products before biases and masks (Gemma 2); None: none.
+      logit_scale: a factor of the logits of the output layer (T5: ``d_model**-0.5``). logit_cap: their cap, after that.
       attention_bias, mlp_bias: whether the projections of attention and of the feed-forward layer have biases.
+        attention_output_bias: attention's output projection (None: as ``attention_bias``; Qwen 2: not). output_bias:
+        the output layer (None: unless it is tied).
       token_types: encoder-only and decoder-only: token types ``0 .. token_types-1`` have an embedding each, added to
         that of the token, and every call gives the types (1 = header, 2 = body, 3 = footer, 0 = padding); 0: none; at
         most 65536.
@@ -102,7 +109,7 @@ class Transformer(Value):
     norm: Literal["pre", "post"] = "pre"
     norm_type: Literal["layer", "rms"] = "layer"
     final_norm: bool | None = None
-    activation: Literal["relu", "gelu", "swiglu", "geglu"] = "gelu"
+    activation: Literal["relu", "silu", "gelu", "gelu_tanh", "swiglu", "geglu", "geglu_tanh"] = "gelu"
     dropout: float = 0.0
     scale_embeddings: bool = True
     tie_output: bool = False
@@ -120,6 +127,14 @@ class Transformer(Value):
     num_decoder_layers: int | None = None
     tie_embeddings: bool = True
     mask: StructureMask | None = None
+    norm_epsilon: float = 1e-5
+    norm_bias: bool = True
+    attention_output_bias: bool | None = None
+    output_bias: bool | None = None
+    attention_scale: float | None = None
+    attention_cap: float | None = None
+    logit_scale: float = 1.0
+    logit_cap: float | None = None
 
     @classmethod
     def attention_is_all_you_need(cls, **changes: Any) -> Transformer:
@@ -159,6 +174,15 @@ class Transformer(Value):
             )
         if not 0.0 <= self.dropout < 1.0:
             raise ValueError(f"dropout = {self.dropout} is outside [0, 1): it is the probability of dropping")
+        for name in ("norm_epsilon", "attention_scale", "attention_cap", "logit_scale", "logit_cap"):
+            number = getattr(self, name)
+            if number is not None and not number > 0:
+                raise ValueError(f"{name} = {number} is not positive: give it a number above 0, or leave it out")
+        if self.attention_scale is not None and not self.divide_logits:
+            raise ValueError(
+                f"attention_scale = {self.attention_scale} and divide_logits = False both say what logits are "
+                "multiplied by: leave one of them out"
+            )
         if self.param_dtype == "bfloat16" and self.dtype != "bfloat16":
             raise ValueError(
                 f"param_dtype = 'bfloat16' with dtype = {self.dtype!r}: what is computed in float32 has parameters in "
@@ -200,6 +224,18 @@ class Transformer(Value):
     def has_final_norm(self) -> bool:
         """True if a norm follows each stack."""
         return self.norm == "pre" if self.final_norm is None else self.final_norm
+
+    @property
+    def has_output_bias(self) -> bool:
+        """True if the output layer has a bias."""
+        return not self.tie_output if self.output_bias is None else self.output_bias
+
+    @property
+    def query_factor(self) -> float:
+        """What queries are multiplied by: attention divides by sqrt(D), and encodings rely on that."""
+        if self.attention_scale is not None:
+            return self.attention_scale * self.width_of_head**0.5
+        return 1.0 if self.divide_logits else self.width_of_head**0.5
 
     @property
     def compute_dtype(self) -> Any:

@@ -39,6 +39,7 @@ class Layer:
 
     Attributes:
       operations: of each pair. logits: of each pair, one for each head. arrays: of logits, that a training step keeps.
+        arrays_held: of logits, that a forward pass holds at one time.
     """
 
     queries: Token
@@ -46,6 +47,7 @@ class Layer:
     operations: int = 0
     logits: int = 0
     arrays: int = 0
+    arrays_held: int = 1
 
     def work(self, queries: int, keys: int, pairs: int) -> int:
         """Operations of the products for so many."""
@@ -55,9 +57,12 @@ class Layer:
         """Numbers that a training step keeps of so many; of pairs where logits are arrays."""
         return queries * self.queries.kept + keys * self.keys.kept + pairs * self.arrays * self.logits
 
-    def held(self, queries: int, keys: int, pairs: int = 0) -> int:
-        """Numbers that a forward pass holds at one time of so many; of pairs where logits are arrays."""
-        return queries * self.queries.held + keys * self.keys.held + pairs * self.logits
+    def held(self, queries: int, keys: int, pairs: int = 0, *, more: int = 0) -> int:
+        """Numbers that a forward pass holds at one time of so many; of pairs where logits are arrays, and ``more``
+        such arrays.
+        """
+        arrays = self.arrays_held + more
+        return queries * self.queries.held + keys * self.keys.held + pairs * arrays * self.logits
 
     def in_block(self, width: int, *, dropout: bool) -> Layer:
         """The layer with its norm, its residual connection and its dropout, of the width of the model."""

@@ -85,17 +85,19 @@ def of_vocabulary(tokens: Array, size: int, segment_ids: Array | None = None) ->
 
 
 class Output(nnx.Module):
-    """The output layer ``x W + b``, W ``[M, C]`` from N(0, 1/M), b zero; logits in at least float32."""
+    """The output layer ``x W + b``, W ``[M, C]`` from N(0, 1/M) (none if tied), b zero; logits in at least float32."""
 
     def __init__(self, config: Transformer, num_classes: int, *, rngs: nnx.Rngs):
-        stddev = config.d_model**-0.5
-        self.kernel = nnx.Param(jax.random.normal(rngs.params(), (config.d_model, num_classes), jnp.float32) * stddev)
-        self.bias = nnx.Param(jnp.zeros((num_classes,), jnp.float32))
+        stddev, shape = config.d_model**-0.5, (config.d_model, num_classes)
+        self.kernel = (
+            None if config.tie_output else nnx.Param(jax.random.normal(rngs.params(), shape, jnp.float32) * stddev)
+        )
+        self.bias = nnx.Param(jnp.zeros((num_classes,), jnp.float32)) if config.has_output_bias else None
 
-    def __call__(self, x: Array) -> Array:
-        """``[..., C]`` logits of ``x [..., M]``."""
-        logits = _product(x, self.kernel[...])
-        return logits + jnp.reshape(self.bias[...], (1,) * (logits.ndim - 1) + (-1,))
+    def __call__(self, x: Array, tied: Embedding) -> Array:
+        """``[..., C]`` logits of ``x [..., M]``; ``tied`` has the table of a layer without a matrix."""
+        logits = tied.logits(x) if self.kernel is None else _product(x, self.kernel[...])
+        return logits if self.bias is None else logits + jnp.reshape(self.bias[...], (1,) * (logits.ndim - 1) + (-1,))
 
 
 def _product(x: Array, kernel: Array) -> Array:

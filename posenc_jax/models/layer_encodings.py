@@ -154,5 +154,6 @@ def _call(config: Transformer, dtype: Any, queries: Sequence, geometry: Geometry
         keys=first.k_positions.shape[1],
         head_dim=config.width_of_head,
         dtype=dtype,
+        capped=config.attention_cap is not None,
         **facts(first),
     )

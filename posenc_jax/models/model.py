@@ -10,6 +10,7 @@ from flax import nnx
 
 from posenc_jax.encodings import slots as slot_functions
 from posenc_jax.encodings.arrays import check_sizes
+from posenc_jax.encodings.attention import capped
 from posenc_jax.encodings.base import Array, Params, PositionalEncoding, Sequence
 from posenc_jax.models.blocks import EMBEDDINGS
 from posenc_jax.models.cache import Cache
@@ -39,7 +40,8 @@ class Model(nnx.Module):
         self.config = config
         self.slots = slots
         self.embedding = Embedding(config, vocab_size, rngs=rngs)
-        self.output = None if config.tie_output else Output(config, num_classes, rngs=rngs)
+        whole = config.tie_output and not config.has_output_bias
+        self.output = None if whole else Output(config, num_classes, rngs=rngs)
         self.target_embedding = (
             None
             if config.tie_embeddings
@@ -105,11 +107,15 @@ class Model(nnx.Module):
 
     def logits(self, x: Array) -> Array:
         """``[..., C]`` of ``x [..., M]``, in at least float32."""
-        return self.embedding_of("decoder").logits(x) if self.output is None else self.output(x)
+        tied, scale, cap = self.embedding_of("decoder"), self.config.logit_scale, self.config.logit_cap
+        logits = tied.logits(x) if self.output is None else self.output(x, tied)
+        logits = logits if scale == 1.0 else logits * scale
+        return logits if cap is None else capped(logits, cap)
 
     def costs(self) -> tuple[Token, Token]:
         """Costs of a token outside the layers (its embedding, the final norm), and of the logits of a target."""
-        kernel = self.embedding_of("decoder").table if self.output is None else self.output.kernel
+        kernel = None if self.output is None else self.output.kernel
+        kernel = self.embedding_of("decoder").table if kernel is None else kernel
         width, classes = self.config.d_model, kernel.size // self.config.d_model
         return Token(kept=(4 if self.config.dropout else 2) * width), Token(
             width * classes, kept=4 * classes, held=4 * classes

@@ -31,7 +31,8 @@ torch has the stacks only. What stands around them is called ``embedding.weight`
             return self.generator(x)
 
 Its settings follow from a `Transformer`: ``nhead=num_heads, num_encoder_layers, num_decoder_layers`` (or num_layers for
-both), ``dim_feedforward=mlp_dim, activation=activation, norm_first=norm == "pre"``. With ``scale_embeddings = False``
+both), ``dim_feedforward=mlp_dim, activation=activation, norm_first=norm == "pre", layer_norm_eps=norm_epsilon``, where
+"gelu_tanh" is ``torch.nn.GELU("tanh")`` and "silu" ``torch.nn.SiLU()``. With ``scale_embeddings = False``
 ``embed`` leaves out the factor ``d_model**0.5``. A table of the target's own is
 ``target_embedding.weight``. The other kinds of model are one `torch.nn.TransformerEncoder` called ``encoder``, a
 decoder-only one called with a causal mask.
@@ -145,7 +146,8 @@ def from_torch(state_dict: Mapping[str, Any], config: Transformer, kind: ModelKi
             )
         if not tensor.parts and array.any():
             raise ValueError(
-                f"{tensor.name} is not zero, and the config has no such bias: set attention_bias and mlp_bias to True"
+                f"{tensor.name} is not zero, and the config has no such bias: set attention_bias and mlp_bias "
+                "(attention_output_bias, norm_bias) to True"
             )
         for path, part in zip(tensor.parts, np.split(array, max(len(tensor.parts), 1)), strict=False):
             before = _insert(params, path, np.array(part.T if tensor.transposed else part, order="C"))
@@ -156,7 +158,7 @@ def from_torch(state_dict: Mapping[str, Any], config: Transformer, kind: ModelKi
                 )
     if missing or left:
         raise ValueError(_mismatch(missing, list(left), config, kind))
-    if "output" in params and "bias" not in params["output"]:
+    if config.has_output_bias and not config.tie_output and "bias" not in params.get("output", {"bias": None}):
         kernel = params["output"]["kernel"]
         params["output"]["bias"] = np.zeros(kernel.shape[1], kernel.dtype)
     return params
@@ -172,7 +174,7 @@ def _tensors(config: Transformer, kind: ModelKind) -> Iterator[_Tensor]:
             prefix = f"{theirs}.layers.{layer}"
             yield from _block(config, ours, prefix, cross=kind == "encoder_decoder" and stack == "decoder")
         if config.has_final_norm:
-            yield from _norm((stack, "final_norm"), f"{theirs}.norm", width)
+            yield from _norm(config, (stack, "final_norm"), f"{theirs}.norm")
     yield _Tensor("embedding.weight", (("embedding", "table"),), (None, width), optional=True)
     target: LeafPath = ("embedding" if config.tie_embeddings else "target_embedding", "table")
     if not config.tie_embeddings:
@@ -181,13 +183,14 @@ def _tensors(config: Transformer, kind: ModelKind) -> Iterator[_Tensor]:
         yield _Tensor("generator.weight", (target,), (None, width), optional=True)
     else:
         yield _Tensor("generator.weight", (("output", "kernel"),), (None, width), transposed=True, optional=True)
+    if config.has_output_bias:
         yield _Tensor("generator.bias", (("output", "bias"),), (None,), optional=True)
 
 
 def _block(config: Transformer, ours: LeafPath, theirs: str, *, cross: bool) -> Iterator[_Tensor]:
     norms = ["self_attention_norm", *(["cross_attention_norm"] if cross else []), "mlp_norm"]
     for number, norm in enumerate(norms, 1):
-        yield from _norm((*ours, norm), f"{theirs}.norm{number}", config.d_model)
+        yield from _norm(config, (*ours, norm), f"{theirs}.norm{number}")
     for name, tensors in _LAYERS.items():
         there = _matrices(config, cross).get(name, {})
         homeless = there.keys() - {matrix for stacked in tensors.values() for matrix in stacked}
@@ -213,9 +216,10 @@ def _matrices(config: Transformer, cross: bool) -> dict[str, dict[str, nnx.Linea
     }
 
 
-def _norm(ours: LeafPath, theirs: str, width: int) -> Iterator[_Tensor]:
-    yield _Tensor(f"{theirs}.weight", ((*ours, "scale"),), (width,))
-    yield _Tensor(f"{theirs}.bias", ((*ours, "bias"),), (width,))
+def _norm(config: Transformer, ours: LeafPath, theirs: str) -> Iterator[_Tensor]:
+    biases = ((*ours, "bias"),) if config.norm_bias else ()
+    yield _Tensor(f"{theirs}.weight", ((*ours, "scale"),), (config.d_model,))
+    yield _Tensor(f"{theirs}.bias", biases, (config.d_model,))
 
 
 def _linear(ours: list[LeafPath], theirs: str, matrices: list[nnx.Linear]) -> Iterator[_Tensor]:
@@ -226,7 +230,17 @@ def _linear(ours: list[LeafPath], theirs: str, matrices: list[nnx.Linear]) -> It
 
 
 def _check(config: Transformer) -> None:
+    only = "whose logits are as they come"
     refused = {
+        **{
+            f"{name} = {value}": (value not in (None, 1.0), only)
+            for name in ("attention_cap", "logit_scale", "logit_cap")
+            for value in (getattr(config, name),)
+        },
+        f"attention_scale = {config.attention_scale}": (
+            config.attention_scale is not None,
+            "which divides logits by sqrt(D)",
+        ),
         f"norm_type = {config.norm_type!r}": (config.norm_type != "layer", "which has LayerNorm only"),
         f"divide_logits = {config.divide_logits}": (not config.divide_logits, "which divides logits by sqrt(D)"),
         f"num_kv_heads = {config.num_kv_heads}": (

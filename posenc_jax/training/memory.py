@@ -226,8 +226,8 @@ def _evaluation(run: Run, at_once: int) -> int:
         most = max(most, batch.targets * found.output.held, _drawn(run, bucket.chunk))
         for name in STACKS[run.task.model_kind]:
             stack, (queries, keys, pairs) = found.stacks[name], batch.sides(name)
-            arrays, beside = 1 + max(_more_arrays(run, name)), _beside(found, batch, name)
-            most = max(most, *(beside + layer.held(queries, keys, arrays * pairs) for layer in stack.layers))
+            more, beside = max(_more_arrays(run, name)), _beside(found, batch, name)
+            most = max(most, *(beside + layer.held(queries, keys, pairs, more=more) for layer in stack.layers))
     return most
 
 

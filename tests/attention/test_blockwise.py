@@ -29,6 +29,26 @@ def test_blocks_are_the_reference_in_every_shape(shape):
     assert_agree(result(encodings, shape, "blockwise", compute=in_blocks), result(encodings, shape, "dense"), 1e-5)
 
 
+def test_blocks_cap_what_the_reference_caps():
+    """Scaled products, not the bias: what a cap far below them leaves is the cap and the bias."""
+    slot, rng = parse("alibi"), np.random.default_rng(0)
+    q, k, v = rng.normal(size=(3, 1, 2, 9, 4)).astype(np.float32)
+    geometry = Geometry.of_length(9, num_heads=2, causal=True)
+    params = (slot[0].init(jax.random.key(0), DIMS),)
+    want, weights = attend(q, k, v, slot, params, geometry, cap=0.5, return_weights=True)
+    products = 0.5 * np.tanh(np.einsum("bhqd,bhkd->bhqk", q, k) / 2 / 0.5)
+    logits = np.where(geometry.mask, products + slot[0].bias(params[0], geometry), -np.inf)
+    expected = np.exp(logits - logits.max(-1, keepdims=True))
+    np.testing.assert_allclose(weights, expected / expected.sum(-1, keepdims=True), rtol=1e-5, atol=1e-6)
+    blocks = blockwise(prepare(q, k, v, slot, params, geometry, cap=0.5), 4)
+    np.testing.assert_allclose(blocks, want, rtol=1e-5, atol=1e-6)
+    for path in ("cudnn", "kernel"):
+        with pytest.raises(ValueError, match=f"attention = '{path}' cannot serve this call: "):
+            attend(q, k, v, slot, params, geometry, cap=0.5, path=path)
+    with pytest.raises(ValueError, match=r"cap = 0\.0 is not positive"):
+        attend(q, k, v, slot, params, geometry, cap=0.0)
+
+
 # Every hook, and every reason for which a block of keys would not do.
 @pytest.mark.parametrize(
     ("spec", "shape"),

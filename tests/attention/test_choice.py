@@ -53,6 +53,7 @@ def test_on_a_cpu_it_is_the_reference():
         ("fox|kerple", TPU, {}, "kernel: fused; kerple in a table of distances, fox in columns of queries and keys"),
         ("t5", TPU, {"queries": 65536, "keys": 65536}, "blockwise: 262144 MiB of logits, since 65536 tokens are more"),
         ("cope", GPU, {}, "dense: only 64 MiB of logits, since cope acts on logits or weights (content_bias)"),
+        ("rope", GPU, {"capped": True}, "dense: only 64 MiB of logits, since the kernel has no cap of the logits"),
         ("cope", GPU, {"keys": 8192}, "blockwise: 512 MiB of logits, since cope acts on logits or weights (content_"),
         ("fire", TPU, {}, "dense: only 64 MiB of logits, since the bias of fire is no function of the distance alone"),
         ("t5", TPU, {"contiguous": False}, "dense: only 64 MiB of logits, since the bias of t5 needs plain positions"),

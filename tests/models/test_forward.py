@@ -24,18 +24,24 @@ def linear(x, layer):
     return x @ np.asarray(layer.kernel[...]) + (0.0 if layer.bias is None else np.asarray(layer.bias[...]))
 
 
-def norm(x, layer, kind):
-    if kind == "layer":
+def norm(x, layer, config):
+    if config.norm_type == "layer":
         x = x - x.mean(-1, keepdims=True)
-    x = x / np.sqrt((x * x).mean(-1, keepdims=True) + 1e-5) * np.asarray(layer.scale[...])
-    return x + np.asarray(layer.bias[...]) if kind == "layer" else x
+    x = x / np.sqrt((x * x).mean(-1, keepdims=True) + config.norm_epsilon) * np.asarray(layer.scale[...])
+    return x if getattr(layer, "bias", None) is None else x + np.asarray(layer.bias[...])
 
 
-def plain_attention(layer, x, memory, causal, heads, kv_heads, *, divided=True):
+def capped(logits, cap):
+    return logits if cap is None else cap * np.tanh(logits / cap)
+
+
+def plain_attention(layer, x, memory, causal, config):
     """Loops over heads, queries and keys: Vaswani et al. 2017, equation 1 and section 3.2.2."""
     q, k, v = linear(x, layer.query), linear(memory, layer.key), linear(memory, layer.value)
+    heads, kv_heads = config.num_heads, config.num_kv_heads or config.num_heads
     size = q.shape[-1] // heads
-    scale = math.sqrt(size) if divided else 1.0
+    scale = (1.0 / math.sqrt(size) if config.divide_logits else 1.0) if config.attention_scale is None else None
+    scale = config.attention_scale if scale is None else scale
     out = np.zeros_like(q)
     for h in range(heads):
         own = slice(h * size, (h + 1) * size)
@@ -43,7 +49,7 @@ def plain_attention(layer, x, memory, causal, heads, kv_heads, *, divided=True):
         shared = slice(g * size, (g + 1) * size)
         for i in range(len(x)):
             visible = range(i + 1) if causal else range(len(memory))
-            scores = np.array([q[i, own] @ k[j, shared] / scale for j in visible])
+            scores = capped(np.array([q[i, own] @ k[j, shared] * scale for j in visible]), config.attention_cap)
             weights = np.exp(scores) / np.exp(scores).sum()
             out[i, own] = sum(w * v[j, shared] for w, j in zip(weights, visible, strict=True))
     return linear(out, layer.output)
@@ -58,31 +64,59 @@ def plain_forward(model, tokens, causal):
     def function(h):
         if name == "relu":
             return np.maximum(h, 0.0)
-        return h / (1 + np.exp(-h)) if name == "swiglu" else 0.5 * h * (1 + erf(h / math.sqrt(2)))
+        if name.endswith("_tanh"):
+            return 0.5 * h * (1 + np.tanh(math.sqrt(2 / math.pi) * (h + 0.044715 * h**3)))
+        return h / (1 + np.exp(-h)) if name in ("silu", "swiglu") else 0.5 * h * (1 + erf(h / math.sqrt(2)))
 
     for block in stack.blocks:
 
         def feed_forward(h, block=block):
             hidden = linear(h, block.mlp.hidden)
-            if config.activation in ("relu", "gelu"):
+            if block.mlp.gate is None:
                 return linear(function(hidden), block.mlp.output)
             return linear(function(linear(h, block.mlp.gate)) * hidden, block.mlp.output)
 
         def attention(h, block=block):
-            kv_heads = config.num_kv_heads or config.num_heads
-            heads, divided = config.num_heads, config.divide_logits
-            return plain_attention(block.self_attention, h, h, causal, heads, kv_heads, divided=divided)
+            return plain_attention(block.self_attention, h, h, causal, config)
 
         for sublayer, layer in ((attention, block.self_attention_norm), (feed_forward, block.mlp_norm)):
             if config.norm == "pre":
-                x = x + sublayer(norm(x, layer, config.norm_type))
+                x = x + sublayer(norm(x, layer, config))
             else:
-                x = norm(x + sublayer(x), layer, config.norm_type)
+                x = norm(x + sublayer(x), layer, config)
     if stack.final_norm is not None:
-        x = norm(x, stack.final_norm, config.norm_type)
-    if config.tie_output:
-        return x @ np.asarray(model.embedding.table[...]).T
-    return x @ np.asarray(model.output.kernel[...]) + np.asarray(model.output.bias[...])
+        x = norm(x, stack.final_norm, config)
+    kernel = np.asarray(model.embedding.table[...]).T if config.tie_output else np.asarray(model.output.kernel[...])
+    has_bias = not config.tie_output if config.output_bias is None else config.output_bias
+    bias = np.asarray(model.output.bias[...]) if has_bias else 0.0
+    return capped((x @ kernel + bias) * config.logit_scale, config.logit_cap)
+
+
+QWEN_2 = {
+    "norm_type": "rms",
+    "norm_epsilon": 1e-2,
+    "activation": "swiglu",
+    "attention_output_bias": False,
+    "mlp_bias": False,
+    "output_bias": False,
+    "num_kv_heads": 2,
+}
+# The parts of models that are out there, with an epsilon that is seen.
+OPTIONS = {
+    "gpt2": {"activation": "gelu_tanh", "tie_output": True, "output_bias": False},
+    "qwen2": QWEN_2,
+    "gemma's caps": {
+        "activation": "geglu_tanh",
+        "head_dim": 6,
+        "num_kv_heads": 2,
+        "attention_scale": 0.3,
+        "attention_cap": 1.5,
+        "logit_cap": 2.0,
+        "tie_output": True,
+    },
+    "marian": {"norm": "post", "activation": "silu", "tie_output": True, "output_bias": True},
+    "mpt": {"norm_bias": False, "attention_bias": False, "mlp_bias": False, "logit_scale": 0.25, "tie_output": True},
+}
 
 
 @pytest.mark.parametrize(
@@ -100,6 +134,7 @@ def plain_forward(model, tokens, causal):
         },
         {"norm": "post", "final_norm": True, "scale_embeddings": False, "tie_output": True},
         {"divide_logits": False, "num_kv_heads": 2, "activation": "geglu"},
+        *(pytest.param(changes, id=name) for name, changes in OPTIONS.items()),
     ],
 )
 @pytest.mark.parametrize("kind", ["decoder_only", "encoder_only"])

@@ -41,6 +41,8 @@ def same(a, b):
         ("encoder_decoder", {"tie_embeddings": False, "tie_output": True}),
         ("encoder_only", {"norm": "post", "final_norm": True, "tie_output": True}),
         ("decoder_only", {"num_layers": 11, "d_model": 4, "tie_output": True}),
+        ("decoder_only", {"tie_output": True, "output_bias": True, "activation": "gelu_tanh", "norm_epsilon": 1e-6}),
+        ("encoder_only", {"output_bias": False, "norm_bias": False, "attention_output_bias": False}),
     ],
 )
 def test_there_and_back(kind, changes):
@@ -51,7 +53,7 @@ def test_there_and_back(kind, changes):
     final = {"encoder.norm.weight", "encoder.norm.bias"}
     assert final.issubset(tensors) == config.has_final_norm
     assert all(tensor.flags.c_contiguous and tensor.flags.writeable for tensor in tensors.values())
-    assert ("generator.bias" in tensors) != config.tie_output
+    assert ("generator.bias" in tensors) == config.has_output_bias
     if config.tie_output:
         same(from_torch({n: t for n, t in tensors.items() if n != "generator.weight"}, config, kind), params)
 
@@ -102,6 +104,9 @@ def test_the_stacks_alone():
     [
         ({"norm_type": "rms"}, "norm_type = 'rms' does not fit torch.nn.Transformer, which has LayerNorm only"),
         ({"divide_logits": False}, r"divide_logits = False does not fit .* which divides logits by sqrt\(D\)"),
+        ({"attention_scale": 0.5}, r"attention_scale = 0.5 does not fit .* which divides logits by sqrt\(D\)"),
+        ({"attention_cap": 50.0}, "attention_cap = 50.0 does not fit .* whose logits are as they come"),
+        ({"logit_scale": 0.5}, "logit_scale = 0.5 does not fit .* whose logits are as they come"),
         ({"num_kv_heads": 2}, "num_kv_heads = 2 does not fit .* num_heads = 4 query heads have as many key heads"),
         ({"head_dim": 8}, "head_dim = 8 does not fit .* d_model / num_heads = 16 / 4 wide"),
     ],
