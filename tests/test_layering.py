@@ -56,6 +56,7 @@ LAYERS = {
         OPTIONAL,
     ),
     "config": ({"encodings", "models", "data", "file_names", "duplicates", "shapes"}, set(), set()),
+    "huggingface": ({"data", "encodings", "hints", "lazy", "user_paths"}, {"numpy"}, set()),
     "training": (_MODELS_AND_DATA | {"attention"}, {"jax", "numpy", "flax", "optax"}, set()),
     "analysis": (_MODELS_AND_DATA, {"jax", "numpy", "flax"}, OPTIONAL),
     "results": ({"checksums", "data", "environments", "shapes", "statistics", "file_names"}, set(), set()),
@@ -75,7 +76,19 @@ LAYERS = {
     "lessons": (_MODELS_AND_DATA | {"analysis", "drawing"}, {"jax", "numpy"}, set()),
     "cli": (
         _MODELS_AND_DATA
-        | {"lessons", "training", "analysis", "results", "runs", "drawing", "report", "shipped", "show", "verdict"},
+        | {
+            "huggingface",
+            "lessons",
+            "training",
+            "analysis",
+            "results",
+            "runs",
+            "drawing",
+            "report",
+            "shipped",
+            "show",
+            "verdict",
+        },
         {"jax"},
         OPTIONAL,
     ),
@@ -150,6 +163,7 @@ ORDER = {
         ),
     ),
     "config": ("stored", "own_names", "settings", "run", "reading", "__init__"),
+    "huggingface": ("config", "dialects", "layers", "rotation", "declared", "__init__"),
     "statistics": ("intervals", "learning_rate", "comparison", "many_tasks", "__init__"),
 }
 
@@ -158,6 +172,7 @@ ARGV = {"cli", "__main__"}
 FILES = {
     "cli",
     "golden",
+    "huggingface",
     "lessons",
     "report",
     "show",

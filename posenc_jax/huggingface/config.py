@@ -1,0 +1,88 @@
+"""The ``config.json`` of a model, read as data: files come from anywhere, and no code that one names is run."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from posenc_jax.data.errors import DataError
+from posenc_jax.user_paths import full
+
+FILE = "config.json"
+MOST_BYTES = 16 * 2**20
+"""The largest known ones have lists of labels and some 4 MB."""
+
+
+def read_config(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """The values of a config.
+
+    Args:
+      path: the file, or the folder with a ``config.json``.
+
+    Raises:
+      DataError: there is no such file, it is larger than `MOST_BYTES`, or no JSON object.
+    """
+    file = full(path)
+    if file.is_dir():
+        file = file / FILE
+    if not file.is_file():
+        raise DataError(f"{path}: there is no file {file.name}: name a config.json, or the folder that has one")
+    size = file.stat().st_size
+    if size > MOST_BYTES:
+        raise DataError(f"{file} has {size:,} bytes, and a config has at most {MOST_BYTES:,}: name a config.json")
+    try:
+        values = json.loads(file.read_bytes())
+    except (ValueError, RecursionError) as error:
+        said = str(error).splitlines()[0][:100] if isinstance(error, ValueError) else "its brackets are too deep"
+        raise DataError(f"{file} is no JSON ({said}): name a config.json, or fetch it again") from None
+    if not isinstance(values, dict):
+        raise DataError(f"{file} holds a JSON {type(values).__name__}, and a config is an object: name a config.json")
+    return values
+
+
+SAME = (
+    ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "num_decoder_layers"),
+    ("hidden_size", "n_embd", "d_model", "embed_dim"),
+    ("num_attention_heads", "n_head", "n_heads", "num_heads"),
+    ("max_position_embeddings", "n_positions", "max_seq_len", "n_ctx", "seq_length"),
+)
+"""Names of one setting."""
+_SPELLINGS = {names[0]: names for names in SAME}
+
+
+def setting(config: Mapping[str, Any], name: str) -> Any:
+    """A value by any of its names; None where it is missing or null."""
+    return next((config[n] for n in _SPELLINGS.get(name, (name,)) if config.get(n) is not None), None)
+
+
+def whole(config: Mapping[str, Any], name: str) -> int | None:
+    """A whole number above 0, or None; `DataError` for another value."""
+    value = setting(config, name)
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not 0 < value < 2**31):
+        raise DataError(f"{name} = {_short(value)} must be a whole number above 0: mend the config")
+    return value
+
+
+def needed(config: Mapping[str, Any], name: str, why: str) -> int:
+    """As `whole`; `DataError` where it is missing."""
+    value = whole(config, name)
+    if value is None:
+        raise DataError(f"the config lacks {name}, {why}: add it")
+    return value
+
+
+def number(config: Mapping[str, Any], name: str, where: str = "") -> float | None:
+    """A finite number above 0, or None; `DataError` for another value."""
+    value = config.get(name)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e300:
+        raise DataError(f"{where}{name} = {_short(value)} must be a number above 0: mend the config")
+    return float(value)
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:50]}..."

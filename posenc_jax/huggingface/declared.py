@@ -1,0 +1,271 @@
+"""From the config of a published model to the encodings of its layers, and what is odd about what it says."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from posenc_jax.data.errors import DataError
+from posenc_jax.encodings.alibi import ALiBi
+from posenc_jax.encodings.axial_rope import AxialRoPE, MRoPE
+from posenc_jax.encodings.base import Dims, PositionalEncoding
+from posenc_jax.encodings.interpolated import Interpolated
+from posenc_jax.encodings.learned import Learned
+from posenc_jax.encodings.rope import RoPE
+from posenc_jax.encodings.rope_scaling import DynamicNTK
+from posenc_jax.encodings.slots import Slot
+from posenc_jax.encodings.t5 import T5Bias
+from posenc_jax.huggingface import layers
+from posenc_jax.huggingface.config import number, whole
+from posenc_jax.huggingface.dialects import DIALECTS, Dialect, dialect
+from posenc_jax.huggingface.rotation import ORIGINAL, Rotation, kind_of, rotated_width
+
+_ROTARY = ("rope_parameters", "rope_scaling", "rope_theta", "rotary_dim", "rotary_pct", "rotary_emb_base")
+_LEARNED = (
+    "gpt2",
+    "opt",
+    "bert",
+    "roberta",
+    "xlm-roberta",
+    "distilbert",
+    "electra",
+    "albert",
+    "gpt_bigcode",
+    "gpt_neo",
+)
+_T5 = ("t5", "mt5", "umt5", "longt5", "switch_transformers")
+
+
+@dataclasses.dataclass(frozen=True)
+class Layer:
+    """The positions of one layer.
+
+    Attributes:
+      kind: its type of attention, a word of ``layer_types``.
+      encodings: as in a slot; () where nothing tells positions. head_dim: the width for which they are.
+      window: the keys that a query sees, itself among them; in layers of "chunked_attention" the size of a chunk. None:
+        all.
+    """
+
+    kind: str
+    encodings: tuple[PositionalEncoding, ...]
+    head_dim: int
+    window: int | None = None
+
+    @property
+    def rotation(self) -> RoPE | MRoPE | AxialRoPE | None:
+        """The element that rotates, if any."""
+        return next((e for e in self.encodings if isinstance(e, RoPE | MRoPE | AxialRoPE)), None)
+
+    @property
+    def attention_factor(self) -> float:
+        """What cosine and sine are multiplied by."""
+        scaling = getattr(self.rotation, "scaling", None)
+        return 1.0 if scaling is None else scaling.magnitude
+
+    @property
+    def switches_above(self) -> int | None:
+        """The length above which the frequencies are others; None where they are the same for all."""
+        scaling = getattr(self.rotation, "scaling", None)
+        return scaling.original_length if isinstance(scaling, DynamicNTK) else getattr(scaling, "switches_above", None)
+
+    def inverse_frequencies(self, length: int | None = None) -> np.ndarray:
+        """``[F]`` float64, radians per position of each plane, in a sequence of ``length`` (None: a short one); empty
+        without a rotation.
+        """
+        if self.rotation is None:
+            return np.zeros(0)
+        dims = Dims(self.head_dim, 1, 1, self.head_dim, 1, 1)
+        divisor = next((e.factor for e in self.encodings if isinstance(e, Interpolated)), 1.0)
+        return self.rotation.frequencies_for(dims, length) / divisor
+
+
+@dataclasses.dataclass(frozen=True)
+class Declared:
+    """What a config declares.
+
+    Attributes:
+      model_type: as there. max_length: ``max_position_embeddings``, or None. layers: one by one.
+      odd: what is ignored, missing, or read in another way than it looks; a sentence each.
+    """
+
+    model_type: str
+    max_length: int | None
+    layers: tuple[Layer, ...]
+    odd: tuple[str, ...]
+
+    @property
+    def slot(self) -> Slot:
+        """The encodings as a model's slot: those of all layers, or the shortest pattern that repeats over them."""
+        of_layers = [layer.encodings for layer in self.layers]
+        for period in range(1, len(of_layers) + 1):
+            if all(one == of_layers[i % period] for i, one in enumerate(of_layers)):
+                break
+        return of_layers[0] if period == 1 else tuple(of_layers[:period])
+
+
+def from_hf(config: Mapping[str, Any]) -> Declared:
+    """The positions that a config of Hugging Face's layout declares, layer by layer, as transformers 5.24 reads it.
+
+    Both spellings are read, ``rope_parameters`` and the older ``rope_theta`` and ``rope_scaling``; a ``text_config``
+    inside is taken in place of the whole. Defaults of ``model_type`` are those of `dialects.DIALECTS`.
+
+    >>> found = from_hf({
+    ...     "model_type": "llama", "num_hidden_layers": 2, "head_dim": 64, "max_position_embeddings": 8192,
+    ...     "rope_theta": 1e5, "rope_scaling": {"rope_type": "linear", "factor": 2.0},
+    ... })
+    >>> from posenc_jax.encodings import spec
+    >>> spec(found.slot)
+    "rope(base=100000.0, layout='half', scaling=linear(factor=2.0))"
+
+    Raises:
+      DataError: a value is not what it must be, is missing, or declares what no encoding here is.
+    """
+    inner = config.get("text_config") or config.get("llm_config")
+    if isinstance(inner, Mapping):
+        return from_hf({"model_type": config.get("model_type"), **inner})
+    own, odd = dialect(config), dict[str, None]()
+    kinds = layers.layer_kinds(config, own)
+    if config.get("auto_map"):
+        odd["auto_map names code beside the file: it is not run, and may do otherwise than is said here"] = None
+    other = _other(config, odd)
+    if other is not None:
+        found = tuple(Layer(kind, other, 0, layers.window_of(config, kind, own)) for kind in kinds)
+    else:
+        _check_known(config, odd)
+        found = _rotary(config, own, kinds, odd)
+    if own.odd:
+        odd[own.odd] = None
+    return Declared(str(config.get("model_type")), whole(config, "max_position_embeddings"), found, tuple(odd))
+
+
+def _rotary(config: Mapping[str, Any], own: Dialect, kinds: list[str], odd: dict[str, None]) -> tuple[Layer, ...]:
+    rotates, known = layers.rotating(config, kinds, own), dict[tuple[str, bool], Layer]()
+    if config.get("no_rope_layers"):
+        odd["no_rope_layers says 1 for layers that do rotate, and 0 for those that do not"] = None
+    for kind, turning in zip(kinds, rotates):
+        if (kind, turning) not in known:
+            width = rotated_width(config, _default_width(config, kind, own))
+            encodings = _encodings(config, own, kind, width, odd) if turning else ()
+            layer = Layer(kind, encodings, width, layers.window_of(config, kind, own))
+            try:
+                for element in encodings:
+                    element.check(Dims(width, 1, 1, width, 1, 1))
+            except ValueError as error:
+                raise DataError(f"layers of {kind}: {error}") from None
+            known[kind, turning] = layer
+    return tuple(known[pair] for pair in zip(kinds, rotates))
+
+
+def _default_width(config: Mapping[str, Any], kind: str, own: Dialect) -> int | None:
+    full = own.full_head_dim
+    return (whole(config, "global_head_dim") or full) if full and kind == layers.FULL else own.head_dim
+
+
+def _encodings(
+    config: Mapping[str, Any], own: Dialect, kind: str, width: int, odd: dict[str, None]
+) -> tuple[PositionalEncoding, ...]:
+    given = _parameters(config, own, kind, odd)
+    if given is None:
+        return ()
+    local = own.local_base is not None and kind == layers.LOCAL
+    base_key = own.local_key if local else own.base_key
+    outer, inner = number(config, base_key), number(given, "rope_theta", "the rotary parameters' ")
+    if outer is not None and inner is not None and outer != inner:
+        odd[f"rope_theta = {inner:g} among the rotary parameters counts, not {base_key} = {outer:g} beside them"] = None
+    base = inner or outer or (own.local_base if local else own.base) or own.base
+    if inner is None and outer is None:
+        odd[f"{base_key} is missing: {base:g}, the default of {config.get('model_type')}, is taken"] = None
+    rotation = Rotation(
+        given,
+        kind_of(given, config.get("model_type"), odd),
+        base,
+        _partial(config, given, own, width),
+        width,
+        own.layout,
+        whole(config, "max_position_embeddings"),
+        whole(config, ORIGINAL),
+        odd,
+    )
+    try:
+        return rotation.encodings()
+    except ValueError as error:  # of an encoding, which names its field
+        raise DataError(f"layers of {kind}: {error}") from None
+
+
+def _parameters(config: Mapping[str, Any], own: Dialect, kind: str, odd: dict[str, None]) -> Mapping[str, Any] | None:
+    """The rotary parameters of layers of a type; None where they do not rotate."""
+    sets = {name: config.get(name) for name in ("rope_scaling", "rope_parameters")}
+    for name, found in sets.items():
+        if found is not None and not isinstance(found, Mapping):
+            raise DataError(
+                f"{name} must be an object, as in {{'rope_type': 'linear', 'factor': 2.0}}: mend the config"
+            )
+    old, new = sets["rope_scaling"], sets["rope_parameters"]
+    if old and new:
+        odd["both rope_scaling and rope_parameters are there: transformers takes rope_scaling"] = None
+    chosen: Mapping[str, Any] = old or new or {}
+    if kind in chosen or any(isinstance(value, Mapping) for value in chosen.values()):
+        inner = chosen.get(kind, {})
+        if kind not in chosen:
+            odd[f"rope_parameters has nothing for layers of {kind}: plain RoPE is taken"] = None
+        if isinstance(inner, Mapping) and "truncate" in inner:
+            odd["truncate inside the parameters of a type of layer is not read by transformers"] = None
+        if inner is not None and not isinstance(inner, Mapping):
+            raise DataError(f"rope_parameters.{kind} must be an object or null: mend the config")
+        return inner
+    if old and own.scaled and kind not in own.scaled:
+        odd[f"rope_scaling is for layers of {', '.join(own.scaled)}; those of {kind} do not have it"] = None
+        return {}
+    if not old and new and own.local_base is not None and kind == layers.LOCAL:
+        return {}
+    return chosen
+
+
+def _partial(config: Mapping[str, Any], given: Mapping[str, Any], own: Dialect, width: int) -> float:
+    """The fraction of the width that is rotated."""
+    if whole(config, "qk_rope_head_dim"):
+        return 1.0
+    rotary_dim = whole(config, "rotary_dim")
+    if rotary_dim is not None or config.get("model_type") in ("gptj", "codegen"):
+        return (rotary_dim or 64) / width
+    named = next(
+        (config[n] for n in ("partial_rotary_factor", "rotary_pct", "rotary_emb_fraction") if config.get(n)), 0
+    )
+    found = given.get("partial_rotary_factor") or named or own.partial
+    if isinstance(found, bool) or not isinstance(found, int | float) or not 0 < found <= 1:
+        raise DataError(f"partial_rotary_factor = {str(found)[:40]} must be above 0 and at most 1: mend the config")
+    return float(found)
+
+
+def _other(config: Mapping[str, Any], odd: dict[str, None]) -> tuple[PositionalEncoding, ...] | None:
+    """The encodings of types of models that do not rotate; None for the others."""
+    kind = config.get("model_type")
+    attention = config.get("attn_config")
+    alibi = config.get("alibi") or (isinstance(attention, Mapping) and attention.get("alibi"))
+    if kind == "bloom" or (kind in ("falcon", "mpt") and alibi is not False and (alibi or kind == "mpt")):
+        return (ALiBi(),)
+    if kind in _T5:
+        buckets = whole(config, "relative_attention_num_buckets") or 32
+        return (T5Bias(buckets, whole(config, "relative_attention_max_distance") or 128, scaled=False),)
+    if kind in _LEARNED and config.get("position_embedding_type", "absolute") == "absolute":
+        if kind in ("opt", "roberta", "xlm-roberta"):
+            odd["the first position reads row 2 of the table, which has two rows more or two fewer positions"] = None
+        return (Learned(whole(config, "max_position_embeddings")),)
+    return None
+
+
+def _check_known(config: Mapping[str, Any], odd: dict[str, None]) -> None:
+    """Refuses a config that says nothing of rotary positions, and notes a type of model whose defaults are unknown."""
+    kind = str(config.get("model_type"))
+    if kind in DIALECTS:
+        return
+    if not any(config.get(name) is not None for name in _ROTARY):
+        raise DataError(
+            f"model_type = {kind[:40]!r} is not known, and nothing in the config says how it tells positions "
+            f"(there is no {' nor '.join(_ROTARY[:3])}): add that, or name another"
+        )
+    odd[f"model_type = {kind[:40]!r} is not known: what the config leaves out is taken as in Llama"] = None

@@ -1,0 +1,122 @@
+"""What types of models have by default and do in their own way: facts of the classes in transformers 5.24.
+
+A config leaves out what its class has by default, and some classes read their settings in a way of their own. Only what
+concerns positions is here, and only where it differs from `Dialect`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from posenc_jax.encodings.shared.rotation import Layout
+
+
+@dataclasses.dataclass(frozen=True)
+class Dialect:
+    """Defaults of a type of model.
+
+    Attributes:
+      base: of RoPE. local_base: of its sliding layers, where these have another one. base_key, local_key: their names
+        in configs without ``rope_parameters``.
+      partial: the fraction of head_dim that is rotated. head_dim: where a config has none; full_head_dim: of layers
+        with full attention, where that differs.
+      every: each so-many-th layer has full attention, the others a window (0: no such pattern); full_first: the first
+        of them instead of the last.
+      window: the default width of the window. windows: without a pattern, "all" layers have the window of the config,
+        or those from ``max_window_layers`` on, if ``use_sliding_window`` is true ("flag").
+      scaled: the types of layers that an old ``rope_scaling`` applies to; () for all.
+      local_rotation: layers with full attention do not rotate, where there are windows.
+      no_rope_every: each so-many-th layer does not rotate; chunk: the size of the chunks of attention.
+      layout: which dimensions make a plane.
+      odd: what the class does that no config says.
+    """
+
+    base: float = 10000.0
+    local_base: float | None = None
+    base_key: str = "rope_theta"
+    local_key: str = "rope_local_base_freq"
+    partial: float = 1.0
+    head_dim: int | None = None
+    full_head_dim: int | None = None
+    every: int = 0
+    full_first: bool = False
+    window: int | None = None
+    windows: str = "all"
+    scaled: tuple[str, ...] = ()
+    local_rotation: bool = False
+    no_rope_every: int = 0
+    chunk: int | None = None
+    layout: Layout = "half"
+    odd: str = ""
+
+
+_FULL = ("full_attention",)
+_MLA = "the softmax scale is multiplied by (0.1 mscale_all_dim ln(factor) + 1)^2, where the config has mscale_all_dim"
+_GEMMA_3 = Dialect(1e6, 1e4, head_dim=256, every=6, window=4096, scaled=_FULL)
+_QWEN_VL = Dialect(1e6, windows="flag")
+_MODERNBERT = Dialect(160000.0, 1e4, "global_rope_theta", "local_rope_theta", every=3, full_first=True, window=128)
+_LLAMA_4 = Dialect(
+    500000.0,
+    head_dim=128,
+    no_rope_every=4,
+    chunk=8192,
+    layout="interleaved",
+    odd="layers that do not rotate multiply queries by attn_scale ln(floor((p + 1) / floor_scale) + 1) + 1, where "
+    "attn_temperature_tuning is true",
+)
+_DEEPSEEK = Dialect(layout="interleaved", odd=_MLA)
+
+DIALECTS: Mapping[str, Dialect] = {
+    **dict.fromkeys(("llama", "mistral", "granite", "olmo", "olmo2", "falcon", "starcoder2", "internlm2"), Dialect()),
+    "ministral3": Dialect(1e6, head_dim=128),
+    "mixtral": Dialect(1e6),
+    "qwen2": Dialect(windows="flag"),
+    "qwen2_moe": Dialect(windows="flag"),
+    "qwen3": Dialect(head_dim=128, windows="flag"),
+    "qwen3_moe": Dialect(windows="flag"),
+    **dict.fromkeys(("qwen3_next", "qwen3_5_text", "qwen3_5_moe_text"), Dialect(head_dim=256, partial=0.25)),
+    **dict.fromkeys(
+        ("qwen3_5", "qwen3_5_text", "qwen3_5_moe", "qwen3_5_moe_text"), Dialect(head_dim=256, partial=0.25)
+    ),
+    **dict.fromkeys(("qwen2_vl", "qwen2_vl_text", "qwen2_5_vl", "qwen2_5_vl_text"), _QWEN_VL),
+    **dict.fromkeys(("qwen3_vl", "qwen3_vl_text", "qwen3_vl_moe_text"), Dialect(500000.0, head_dim=128)),
+    "gemma": Dialect(head_dim=256),
+    "gemma2": Dialect(head_dim=256, every=2, window=4096),
+    **dict.fromkeys(("gemma3", "gemma3_text"), _GEMMA_3),
+    **dict.fromkeys(("gemma3n", "gemma3n_text"), dataclasses.replace(_GEMMA_3, every=5, window=512)),
+    **dict.fromkeys(("gemma4", "gemma4_text"), Dialect(1e6, 1e4, head_dim=256, full_head_dim=512, every=6, window=512)),
+    **dict.fromkeys(("modernbert", "modernbert-decoder"), _MODERNBERT),
+    "phi": Dialect(partial=0.5),
+    "phi3": Dialect(),
+    "phimoe": Dialect(1e6, odd="short_mscale and long_mscale are the attention factor below and above the switch"),
+    "stablelm": Dialect(partial=0.25),
+    "nemotron": Dialect(partial=0.5),
+    "persimmon": Dialect(partial=0.5),
+    "gpt_neox": Dialect(base_key="rotary_emb_base", partial=0.25),
+    "gptj": Dialect(layout="interleaved"),
+    "codegen": Dialect(layout="interleaved"),
+    "cohere": Dialect(500000.0, layout="interleaved"),
+    "cohere2": Dialect(every=4, window=4096, local_rotation=True, layout="interleaved"),
+    **dict.fromkeys(("exaone4", "exaone_moe"), Dialect(every=4, window=4096, local_rotation=True)),
+    "glm": Dialect(head_dim=128, partial=0.5, layout="interleaved"),
+    "glm4": Dialect(head_dim=128, partial=0.5, layout="interleaved"),
+    "smollm3": Dialect(2e6, windows="flag", no_rope_every=4),
+    **dict.fromkeys(("llama4", "llama4_text"), _LLAMA_4),
+    "olmo3": Dialect(500000.0, every=4, window=4096, scaled=_FULL),
+    "gpt_oss": Dialect(150000.0, head_dim=64, every=2, window=128),
+    **dict.fromkeys(("deepseek_v2", "deepseek_v3", "kimi_k2"), _DEEPSEEK),
+    **dict.fromkeys(("hunyuan_v1_dense", "hunyuan_v1_moe"), Dialect()),
+    "ernie4_5": Dialect(500000.0, layout="interleaved"),
+    "helium": Dialect(100000.0, layout="interleaved"),
+    "apertus": Dialect(12e6),
+    "bitnet": Dialect(500000.0),
+    "nomic_bert": Dialect(1000.0, base_key="rotary_emb_base"),
+}
+
+
+def dialect(config: Mapping[str, Any]) -> Dialect:
+    """That of a config's ``model_type``; the plain one of a type that is not here."""
+    kind = config.get("model_type")
+    return DIALECTS.get(kind, Dialect()) if isinstance(kind, str) else Dialect()

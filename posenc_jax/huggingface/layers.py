@@ -1,0 +1,83 @@
+"""What a config says of each layer: its type of attention, its window, and whether it rotates at all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from posenc_jax.data.errors import DataError
+from posenc_jax.huggingface.config import needed, whole
+from posenc_jax.huggingface.dialects import Dialect
+
+LOCAL, FULL, CHUNKED = "sliding_attention", "full_attention", "chunked_attention"
+_PATTERNS = ("sliding_window_pattern", "_sliding_window_pattern", "global_attn_every_n_layers")
+_MOST_LAYERS = 1024
+
+
+def layer_kinds(config: Mapping[str, Any], dialect: Dialect) -> list[str]:
+    """The type of attention of each layer; `DataError` for a list of another length."""
+    count = needed(config, "num_hidden_layers", "the number of layers")
+    if count > _MOST_LAYERS:
+        raise DataError(f"num_hidden_layers = {count} must be at most {_MOST_LAYERS}: mend the config")
+    given = config.get("layer_types")
+    if given is not None:
+        if not isinstance(given, list) or not all(isinstance(kind, str) for kind in given):
+            raise DataError("layer_types must be a list of words, one for each layer: mend the config")
+        if len(given) != count:
+            raise DataError(f"layer_types has {len(given)} entries for num_hidden_layers = {count}: mend one of them")
+        return list(given)
+    window = config.get("sliding_window", dialect.window) or config.get("local_attention")
+    if config.get("use_sliding_window") is False or (
+        dialect.windows == "flag" and not config.get("use_sliding_window")
+    ):
+        window = None
+    every = next((config[name] for name in _PATTERNS if config.get(name) is not None), dialect.every)
+    if isinstance(every, str):  # EXAONE's, as in "LLLG"
+        letters = every.upper() or "G"
+        return [LOCAL if letters[i % len(letters)] == "L" else FULL for i in range(count)]
+    if isinstance(every, bool) or not isinstance(every, int) or every < 0:
+        raise DataError(f"{_PATTERNS[0]} = {str(every)[:40]} must be a whole number, or a word such as 'LLLG'")
+    if every and (window or dialect.window):
+        first = 0 if dialect.full_first else every - 1
+        return [FULL if i % every == first else LOCAL for i in range(count)]
+    if window_of(config, CHUNKED, dialect) is not None:
+        return [CHUNKED if rotates else FULL for rotates in rotating(config, [FULL] * count, dialect)]
+    if not window:
+        return [FULL] * count
+    begin = (whole(config, "max_window_layers") or 0) if dialect.windows == "flag" else 0
+    if dialect.windows == "flag" and config.get("max_window_layers") is None:
+        begin = 28  # the class's default
+    return [LOCAL if i >= begin else FULL for i in range(count)]
+
+
+def window_of(config: Mapping[str, Any], kind: str, dialect: Dialect) -> int | None:
+    """The keys that a query of a layer sees, itself among them (those of one side and itself without a causal mask), or
+    the size of its chunks; None for all.
+    """
+    if kind == CHUNKED:
+        return whole(config, "attention_chunk_size") or dialect.chunk
+    if kind != LOCAL:
+        return None
+    both_sides = whole(config, "local_attention")  # ModernBERT's counts both
+    if both_sides is not None or dialect.full_first:
+        return (both_sides or dialect.window or 128) // 2 + 1
+    return whole(config, "sliding_window") or dialect.window
+
+
+def rotating(config: Mapping[str, Any], kinds: list[str], dialect: Dialect) -> list[bool]:
+    """Whether each layer rotates its queries and keys."""
+    given = config.get("no_rope_layers")
+    if given:
+        if not isinstance(given, list) or len(given) != len(kinds) or not all(flag in (0, 1) for flag in given):
+            raise DataError(
+                f"no_rope_layers must be a list of {len(kinds)} numbers, one for each layer, 1 where it does rotate: "
+                "mend the config"
+            )
+        return [bool(flag) for flag in given]
+    every = whole(config, "no_rope_layer_interval")
+    every = every or dialect.no_rope_every
+    if every:
+        return [(layer + 1) % every != 0 for layer in range(len(kinds))]
+    if dialect.local_rotation and LOCAL in kinds:
+        return [kind != FULL for kind in kinds]
+    return [kind not in ("linear_attention", "mamba", "conv", "recurrent") for kind in kinds]

@@ -1,0 +1,249 @@
+"""What configs declare, against the formulas in plain loops in float64, and what is refused or found odd."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from posenc_jax.data.errors import DataError
+from posenc_jax.encodings import parse, spec
+from posenc_jax.huggingface import from_hf, read_config
+
+SIZES = {"num_hidden_layers": 12, "hidden_size": 1024, "num_attention_heads": 8, "max_position_embeddings": 4096}
+LLAMA = {"model_type": "llama", **SIZES}
+
+
+def powers(base, dim):
+    return [base ** (-2 * k / dim) for k in range(dim // 2)]
+
+
+def declared(**config):
+    found = from_hf({**LLAMA, **config})
+    assert parse(spec(found.slot)) == found.slot
+    return found
+
+
+def scaled(kind, **more):
+    return declared(rope_theta=1e4, rope_scaling={"rope_type": kind, **more}).layers[0]
+
+
+def assert_frequencies(layer, wanted, length=None):
+    np.testing.assert_allclose(layer.inverse_frequencies(length), wanted, rtol=1e-13)
+
+
+def test_plain():
+    assert_frequencies(declared(rope_theta=5e5).layers[3], powers(5e5, 128))
+    assert_frequencies(
+        declared(rope_parameters={"rope_theta": 5e5, "rope_type": "default"}).layers[3], powers(5e5, 128)
+    )
+
+
+def test_linear():
+    assert_frequencies(scaled("linear", factor=4.0), [f / 4 for f in powers(1e4, 128)])
+
+
+def test_dynamic():
+    layer = scaled("dynamic", factor=2.0)
+    assert layer.switches_above == 4096
+    assert_frequencies(layer, powers(1e4, 128), 4096)
+    assert_frequencies(layer, powers(1e4 * (2 * 9000 / 4096 - 1) ** (128 / 126), 128), 9000)
+
+
+def test_yarn():
+    layer = scaled("yarn", factor=8.0, original_max_position_embeddings=2048, beta_fast=24.0, truncate=False)
+    low, high = (128 * math.log(2048 / (turns * math.tau)) / (2 * math.log(1e4)) for turns in (24, 1))
+    wanted = []
+    for k, f in enumerate(powers(1e4, 128)):
+        ramp = min(max((k - low) / (high - low), 0), 1)
+        wanted.append(f / 8 * ramp + f * (1 - ramp))
+    assert_frequencies(layer, wanted)
+    assert layer.attention_factor == pytest.approx(0.1 * math.log(8) + 1, rel=1e-15)
+    scales = {"mscale": 1.0, "mscale_all_dim": 0.5}
+    layer = scaled("yarn", factor=8.0, original_max_position_embeddings=2048, **scales)
+    assert layer.attention_factor == pytest.approx((0.1 * math.log(8) + 1) / (0.05 * math.log(8) + 1), rel=1e-15)
+
+
+def test_longrope():
+    short, long = [1 + k / 100 for k in range(64)], [1 + k / 10 for k in range(64)]
+    layer = declared(
+        rope_theta=1e4,
+        original_max_position_embeddings=1024,
+        rope_scaling={"type": "longrope", "short_factor": short, "long_factor": long},
+    ).layers[0]
+    assert_frequencies(layer, [f / x for f, x in zip(powers(1e4, 128), short)], 1024)
+    assert_frequencies(layer, [f / x for f, x in zip(powers(1e4, 128), long)], 1025)
+    assert layer.attention_factor == pytest.approx(math.sqrt(1 + math.log(4) / math.log(1024)), rel=1e-15)
+
+
+def test_llama3():
+    values = {"low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 1024}
+    wanted = []
+    for f in powers(1e4, 128):
+        wavelength = math.tau / f
+        smooth = (1024 / wavelength - 1) / 3
+        wanted.append(f if wavelength < 256 else f / 8 if wavelength > 1024 else (1 - smooth) * f / 8 + smooth * f)
+    assert_frequencies(scaled("llama3", factor=8.0, **values), wanted)
+
+
+def test_proportional():
+    layer = scaled("proportional", partial_rotary_factor=0.25, factor=2.0)
+    assert_frequencies(layer, [f / 2 if k < 16 else 0 for k, f in enumerate(powers(1e4, 128))])
+
+
+def test_parts_of_heads():
+    assert_frequencies(declared(rope_theta=1e4, partial_rotary_factor=0.25).layers[0], powers(1e4, 32))
+    assert_frequencies(from_hf({**LLAMA, "model_type": "gpt_neox", "rotary_emb_base": 1e4}).layers[0], powers(1e4, 32))
+    assert_frequencies(from_hf({**LLAMA, "model_type": "gptj", "rotary_dim": 16}).layers[0], powers(1e4, 16))
+    deep = from_hf({**LLAMA, "model_type": "deepseek_v3", "qk_rope_head_dim": 64, "rope_theta": 1e4})
+    assert_frequencies(deep.layers[0], powers(1e4, 64))
+
+
+def test_axes():
+    sections = {"type": "mrope", "mrope_section": [16, 24, 24]}
+    assert spec(declared(rope_theta=1e6, rope_scaling=sections).slot) == "mrope(sections=(16, 24, 24))"
+    axial = declared(rope_parameters={"rope_type": "axial", "rope_theta": 1e4})
+    assert_frequencies(axial.layers[0], powers(1e4, 64) * 2)
+
+
+def test_two_bases_and_windows():
+    """Gemma 3's, in the old and in the new spelling."""
+    linear = {"rope_type": "linear", "factor": 8.0}
+    gemma = {**LLAMA, "model_type": "gemma3_text", "sliding_window": 1024}
+    old = from_hf({**gemma, "rope_theta": 1e6, "rope_local_base_freq": 1e4, "rope_scaling": linear})
+    nested = {
+        "sliding_attention": {"rope_type": "default", "rope_theta": 1e4},
+        "full_attention": {**linear, "rope_theta": 1e6},
+    }
+    new = from_hf({**gemma, "rope_parameters": nested, "layer_types": [layer.kind for layer in old.layers]})
+    assert old.layers == new.layers
+    assert [layer.window for layer in old.layers] == [1024] * 5 + [None] + [1024] * 5 + [None]
+    assert_frequencies(old.layers[0], powers(1e4, 256))
+    assert_frequencies(old.layers[5], [f / 8 for f in powers(1e6, 256)])
+    assert from_hf({"model_type": "gemma3", "text_config": gemma}).layers == from_hf(gemma).layers
+
+
+@pytest.mark.parametrize(
+    ("config", "rotating", "windows"),
+    [
+        ({"model_type": "smollm3"}, "1110", [None] * 4),
+        ({"model_type": "smollm3", "no_rope_layers": [0, 1] * 6}, "0101", [None] * 4),
+        ({"model_type": "llama4_text"}, "1110", [8192, 8192, 8192, None]),
+        ({"model_type": "cohere2"}, "1110", [4096, 4096, 4096, None]),
+        ({"model_type": "exaone4", "sliding_window_pattern": "LG"}, "1010", [4096, None, 4096, None]),
+        ({"model_type": "modernbert", "local_attention": 32}, "1111", [None, 17, 17, None]),
+        ({"model_type": "mistral", "sliding_window": 100}, "1111", [100] * 4),
+        ({"model_type": "qwen2", "sliding_window": 100, "max_window_layers": 2}, "1111", [None] * 4),
+        (
+            {"model_type": "qwen2", "sliding_window": 9, "max_window_layers": 2, "use_sliding_window": True},
+            "1111",
+            [None, None, 9, 9],
+        ),
+        ({"rope_parameters": {"full_attention": None}, "rope_theta": 1e4}, "0000", [None] * 4),
+        ({"layer_types": ["linear_attention"] * 11 + ["full_attention"]}, "0000", [None] * 4),
+        ({"model_type": "bloom"}, "0000", [None] * 4),
+    ],
+)
+def test_layers(config, rotating, windows):
+    layers = from_hf({**LLAMA, **config}).layers[:4]
+    assert "".join(str(int(layer.rotation is not None)) for layer in layers) == rotating
+    assert [layer.window for layer in layers] == windows
+
+
+def test_others():
+    assert spec(from_hf({"model_type": "gpt2", "n_layer": 2, "n_positions": 1024}).slot) == "learned(max_len=1024)"
+    assert spec(from_hf({"model_type": "t5", "num_layers": 2}).slot) == "t5(scaled=False)"
+    assert spec(from_hf({**LLAMA, "model_type": "bloom"}).slot) == "alibi"
+
+
+@pytest.mark.parametrize(
+    ("config", "found"),
+    [
+        ({}, "rope_theta is missing: 10000, the default of llama"),
+        ({"rope_scaling": {"type": "default", "factor": 4.0}}, "factor = 4.0 is ignored by rope_type 'default'"),
+        ({"rope_scaling": {"type": "linear", "factor": 4.0, "beta": 1}}, "beta = 1 is no key that is read"),
+        ({"rope_scaling": {"type": "yarn", "factor": 4.0}}, "original_max_position_embeddings is missing"),
+        ({"rope_scaling": {"type": "yarn", "original_max_position_embeddings": 1024}}, "factor is missing"),
+        ({"rope_scaling": {"type": "dynamic", "factor": 1.0}}, "factor = 1 does not mean unchanged"),
+        (
+            {"rope_scaling": {"type": "yarn", "factor": 4.0, "mscale": 1.0}},
+            "mscale and mscale_all_dim count together only",
+        ),
+        (
+            {"rope_scaling": {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 512}},
+            "factor = 4 is not",
+        ),
+        ({"rope_theta": 1e4, "rope_parameters": {"rope_theta": 1e6}}, "rope_theta = 1e+06 among"),
+        ({"rope_scaling": {"rope_type": "linear", "type": "yarn", "factor": 2.0}}, "counts, not type = 'yarn'"),
+        ({"rope_scaling": {"factor": 2.0}, "rope_parameters": {"rope_type": "default"}}, "both rope_scaling and"),
+        ({"model_type": "new", "rope_theta": 1e4}, "model_type = 'new' is not known"),
+        ({"auto_map": {"AutoModel": "code.Model"}}, "it is not run"),
+    ],
+)
+def test_what_is_odd(config, found):
+    assert any(found in odd for odd in declared(**config).odd)
+
+
+def test_nothing_is_odd_without_a_reason():
+    assert declared(rope_theta=1e4, rope_scaling=None).odd == ()
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"rope_scaling": {"type": "yarm", "factor": 4.0}}, "did you mean 'yarn'"),
+        ({"rope_scaling": {"type": "linear"}}, "needs a factor"),
+        ({"rope_scaling": {"type": "linear", "factor": "4"}}, "factor = '4' must be a number above 0"),
+        ({"rope_scaling": {"type": "linear", "factor": 0.5}}, "PositionInterpolation.factor = 0.5 must be at least 1"),
+        ({"rope_scaling": {"type": "llama3", "factor": 4.0}}, "low_freq_factor and high_freq_factor"),
+        ({"rope_scaling": {"type": "dynamic", "factor": 4.0}, "max_position_embeddings": None}, "needs max_position"),
+        ({"rope_scaling": {"type": "longrope", "factor": 4.0}}, "needs short_factor"),
+        (
+            {"rope_scaling": {"type": "longrope", "factor": 4.0, "short_factor": [1.0], "long_factor": [1.0]}},
+            "1 factors, but RoPE turns 64 planes",
+        ),
+        ({"rope_scaling": {"mrope_section": [1, 2, 3]}}, "are 6 planes"),
+        ({"rope_scaling": {"mrope_section": "all"}}, "must be a tuple"),
+        ({"rope_scaling": {"mrope_section": [16, 24, 24], "type": "linear", "factor": 2.0}}, "is no encoding here"),
+        ({"rope_scaling": 4.0}, "rope_scaling must be an object"),
+        ({"rope_theta": True}, "rope_theta = True must be a number above 0"),
+        ({"partial_rotary_factor": 2}, "partial_rotary_factor = 2 must be above 0"),
+        ({"head_dim": 65}, "must be even"),
+        ({"num_hidden_layers": None}, "the config lacks num_hidden_layers"),
+        ({"num_hidden_layers": 10**9}, "must be at most 1024"),
+        ({"hidden_size": None}, "the config lacks hidden_size"),
+        ({"layer_types": ["full_attention"]}, "layer_types has 1 entries"),
+        ({"layer_types": "full"}, "must be a list of words"),
+        ({"no_rope_layers": [2]}, "must be a list of 12 numbers"),
+        ({"model_type": "new"}, "model_type = 'new' is not known, and nothing"),
+        ({"model_type": ["new"]}, "is not known"),
+    ],
+)
+def test_refused(config, message):
+    with pytest.raises(DataError) as caught:
+        from_hf({**LLAMA, **config})
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_files(tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps(LLAMA))
+    assert read_config(tmp_path) == read_config(tmp_path / "config.json") == LLAMA
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"GGUF\x03\x00\xff\xfe", "is no JSON"),
+        (b"[" * 10**6, "is no JSON"),
+        (b"[1]", "holds a JSON list"),
+        (b'{"a": ' + b"1" * 5000 + b"}", "is no JSON"),
+        (b" " * (16 * 2**20 + 1), "bytes"),
+        (None, "there is no file config.json"),
+    ],
+)
+def test_hostile_files(tmp_path, content, message):
+    if content is not None:
+        (tmp_path / "config.json").write_bytes(content)
+    with pytest.raises(DataError, match=message):
+        read_config(tmp_path)
