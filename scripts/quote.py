@@ -59,12 +59,15 @@ HOURS = re.compile(r"(<!-- hours of tables -->\n)(.*?)(<!-- end of hours -->)", 
 MARKER = re.compile(r"^ *<!-- (end of )?(results|bench|hours)\b", re.MULTILINE)
 MEASURED = ROOT / "scripts" / "benchmarks" / "measured.json"
 LESSONS = ROOT / "posenc_jax" / "lessons" / "quoted.json"
-OF_LESSONS = {  # name: the results, their table, its columns
-    "longer": ("length_generalisation", "rsc", "exact_match@within exact_match@beyond"),
-    "translation": ("translation", "help_en-de", "chrf@within chrf@beyond"),
-    "summaries": ("summarization", "descriptions", "rouge_l@64 rouge_l@beyond"),
-    "documents": ("classification", "help_modules", "validation"),
+OF_LESSONS = {  # name: the results, in experiments, their table, its columns
+    "longer": ("length_generalisation/results.json", "rsc", "exact_match@within exact_match@beyond"),
+    "translation": ("translation/results.json", "help_en-de", "chrf@within chrf@beyond"),
+    "summaries": ("summarization/results.json", "descriptions", "rouge_l@64 rouge_l@beyond"),
+    "documents": ("classification/results.json", "help_modules", "validation"),
+    "agreement": ("word_order/near_far.json", "agreement", "exact_match@within exact_match@64"),
+    "bands": ("word_order/bands.json", "earlier", "near_accuracy@64 far_accuracy@64"),
 }
+WORD_ORDER = ROOT / "experiments" / "word_order" / "README.md"
 _WHERE = {"within": "training lengths", "beyond": "unseen lengths"}
 
 Json = dict[str, Any]
@@ -196,9 +199,11 @@ def as_text(found: Json) -> str:
 def of_lessons() -> str:
     """The tables of experiments that lessons quote, as JSON."""
     found = {
-        name: table(json.loads((ROOT / "experiments" / folder / "results.json").read_text()), asked, columns.split())
-        for name, (folder, asked, columns) in OF_LESSONS.items()
+        name: table(json.loads((ROOT / "experiments" / file).read_text()), asked, columns.split())
+        for name, (file, asked, columns) in OF_LESSONS.items()
     }
+    written = WORD_ORDER.read_text().partition("<!-- Recurrent: written by recurrent.py -->\n")[2]
+    found["recurrent"] = written.partition("<!-- end of recurrent -->")[0]
     return json.dumps(found, indent=1, ensure_ascii=False) + "\n"
 
 

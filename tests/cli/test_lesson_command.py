@@ -35,11 +35,11 @@ def test_the_list_has_every_step_with_its_claim(capsys):
 
 
 def test_a_step_by_number_and_by_name(capsys):
-    assert main(["lesson", "3"]) == 0
+    assert main(["lesson", str(numbered("formula")[0])]) == 0
     by_number = capsys.readouterr().out
     assert main(["lesson", "formula"]) == 0
     assert capsys.readouterr().out == by_number
-    assert by_number.startswith("3. The formula, and its table at d_model 4\n")
+    assert by_number.startswith(f"{numbered('formula')[0]}. The formula, and its table at d_model 4\n")
     assert "2         0.9093  -0.4161" in by_number
     assert "Claim. PE(pos, 2i) = sin(pos / 10000^(2i/d_model))" in by_number
     assert "0.1411, -0.9900, 0.0300, 0.9996" not in by_number

@@ -2,6 +2,7 @@
 
 import importlib
 import itertools
+import json
 import math
 import re
 from pathlib import Path
@@ -262,6 +263,28 @@ def test_the_closest_pair_is_that_of_all_pairs():
     first, second = np.unravel_index(distances.argmin(), distances.shape)
     assert offset == abs(first - second)
     assert distance == pytest.approx(distances.min())
+
+
+def test_a_recurrent_network_and_distant_words_are_of_the_records():
+    """The rows of both lessons against the committed numbers, by another way than scripts/quote."""
+    records = {
+        name: json.loads((ROOT / "experiments" / "word_order" / f"{name}.json").read_text())
+        for name in ("recurrent", "near_far", "bands")
+    }
+    for task, length, said in (("earlier", "64", "1.000"), ("agreement", "16", "1.000"), ("agreement", "64", "0.980")):
+        seeds = [own[length]["exact_match"] for own in records["recurrent"]["trained"][task].values()]
+        assert f"{np.mean(seeds):.3f}" == said
+        assert f"| {task} | {length} | exact match | {said} |" in load("recurrent").body()
+    assert "0.980 of those at four times the length" in numbered("recurrent")[1].because
+    at = {
+        (m["label"], m["score"]): m["mean"] for n in records for m in records[n].get("means", ()) if m["length"] == 64
+    }
+    assert {name for (name, score), mean in at.items() if score == "exact_match" and mean < 0.9} == {"rope", "none"}
+    assert "RoPE alone loses with the\ndistance" in load("distance").body()
+    fast, slow = (
+        f"{at[of, score]:.3f}" for of, score in (("fast only", "far_accuracy"), ("slow only", "near_accuracy"))
+    )
+    assert numbered("distance")[1].because.endswith(f"accuracy {fast}; with slow ones alone near marks, {slow}.")
 
 
 def test_unseen_values_are_beyond_the_seen_ones():

@@ -1,0 +1,58 @@
+"""A recurrent network reads in order, so it needs no positions: shown by a few lines, and by a committed training."""
+
+from posenc_jax.lessons import quoted
+from posenc_jax.lessons.lesson import Lesson
+
+
+def body() -> str:
+    """The body."""
+    return f"""\
+A recurrent network reads word by word and carries a state along: what the state is after three words depends on which
+came first. Attention reads all words at once, as a weighted mean; [without positions](lesson:order) a mean has no
+order.
+
+## Trained
+A small GRU (d_model 64, no positions) on two tasks of order: which of two marks among 64 symbols stands
+earlier (near: at most 6 apart, far: at least 32), and agreement with a subject so many words back, 1 to 16 in
+training. Over 8 seeds:
+
+{quoted.tables()["recurrent"]}
+
+An encoder without positions guesses the first ([half of the answers](lesson:distance)). So positions give back what
+attention gave up to read all words at once; the GRU pays for order in time, one step after another.
+[The experiment](file:experiments/word_order/README.md) has the setting."""
+
+
+def answer() -> str:
+    """The answer."""
+    return """\
+Not nothing, but less: a causal mask already gives a decoder some order, as each word sees one word more than the one
+before it. On [agreement](lesson:distance) a decoder without an encoding is as good as any with one, and better than
+the GRU at 64 words."""
+
+
+CODE = """
+import numpy as np
+
+rng = np.random.default_rng(0)
+words, read, keep = rng.normal(size=(3, 8)), rng.normal(size=(8, 8)) / 3, rng.normal(size=(8, 8)) / 3
+for name, sentence in {"john loves mary": words, "mary loves john": words[::-1]}.items():
+    state = np.zeros(8)
+    for word in sentence:
+        state = np.tanh(word @ read + state @ keep)
+    print(f"{name}: state {state[:2].round(2)}, mean {sentence.mean(axis=0)[:2].round(2)}")
+"""
+LESSON = Lesson(
+    name="recurrent",
+    title="A network that reads in order",
+    where="The chapter, 4.3: recurrent networks keep the order of a sequence",
+    claim="A recurrent network knows the order of words by itself; attention has to be told.",
+    verdict="confirmed",
+    because="A GRU without positions answers every question of order right within the lengths of training, and "
+    f"{quoted.mean('recurrent', 'agreement | 64 | exact match', 3)} of those at four times the length.",
+    code=CODE,
+    body=body,
+    question="Do positions add anything for a decoder, which reads from left to right as well?",
+    answer=answer,
+    seconds=2,
+)
