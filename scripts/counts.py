@@ -9,6 +9,7 @@ from posenc_jax.analysis.contract import CLAUSES
 from posenc_jax.data.tasks import TASKS
 from posenc_jax.data.text import TEXT_TASKS
 from posenc_jax.encodings.catalogue import CATALOGUE
+from posenc_jax.golden.sequences import check
 from posenc_jax.lessons import LESSONS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -18,7 +19,7 @@ SENTENCES = {
         "has {published} published encodings in JAX",
         "| {published}, from {sources} sources: {papers} papers on arXiv, {others} repositories and posts |",
         "| {clauses} clauses, checked",
-        "| {rows} rows in float64 |",
+        "| {rows} rows and {sequences} sequences in float64 |",
         "| tasks generated on the device; tasks on text | {tasks}; {text_tasks} |",
         "posenc lesson      # {lessons} steps of seconds",
         "Of {lessons} claims {confirmed} are confirmed, {refuted} refuted, and {conditional} hold under a condition.",
@@ -49,6 +50,7 @@ def counts() -> dict[str, int]:
         "clauses": len(CLAUSES),
         "tasks": len(TASKS),
         "text_tasks": len(TEXT_TASKS),
+        "sequences": len(check.scenarios()),
         "lessons": len(LESSONS),
         "confirmed": sum(lesson.verdict == "confirmed" for lesson in LESSONS),
         "refuted": sum(lesson.verdict == "refuted" for lesson in LESSONS),

@@ -2,6 +2,7 @@
 
 - posenc_jax/golden/encodings-v1.json: golden values, in float64. A value that is there already is never rewritten
   unasked: a changed golden value is a changed encoding. ``--changed NAME`` says that it is meant.
+- posenc_jax/golden/sequences/sequences-v1.json: golden sequences, in the same way.
 - scripts/catalogue_audit.json: the audit; measured anew where it has no record, where the record says other hooks,
   facts or parameters than the code, and for ``--changed``.
 - posenc_jax/verdict/evidence.json: what the verdicts in experiments/verdicts say of rows of the catalogue, and the
@@ -28,6 +29,7 @@ from pathlib import Path
 from typing import Any
 
 import counts
+import golden_sequences
 import numpy as np
 from documenting.rows import lacking
 
@@ -40,6 +42,7 @@ from posenc_jax.verdict.evidence import Evidence, as_text, collected
 
 ROOT = Path(__file__).resolve().parent.parent
 GOLDEN = ROOT / "posenc_jax" / "golden" / "encodings-v1.json"
+SEQUENCES = ROOT / "posenc_jax" / "golden" / "sequences" / "sequences-v1.json"
 AUDIT = ROOT / "scripts" / "catalogue_audit.json"
 PAGE = ROOT / "scripts" / "docs" / "guides" / "catalogue.md"
 VERDICTS = ROOT / "experiments" / "verdicts"
@@ -64,7 +67,7 @@ def main(arguments: list[str] | None = None) -> int:
         nargs="+",
         default=[],
         metavar="NAME",
-        help="rows of the catalogue whose values are meant to change, or to go",
+        help="rows of the catalogue, or golden sequences, whose values are meant to change, or to go",
     )
     changed = parser.parse_args(arguments).changed
     golden, audit = json.loads(GOLDEN.read_text()), json.loads(AUDIT.read_text())
@@ -73,6 +76,7 @@ def main(arguments: list[str] | None = None) -> int:
         if problems := lacking():
             raise ValueError("\n".join(problems))
         texts = {GOLDEN: golden_text(new_golden(golden, changed))}
+        texts |= {SEQUENCES: golden_sequences.new_text(SEQUENCES.read_text(), changed)}
         audit = new_audit(audit, changed)
         texts |= {AUDIT: json.dumps(audit, indent=1, ensure_ascii=False, allow_nan=False) + "\n"}
         quick, whole = cards(), cards("all_tables/*.json")
@@ -107,15 +111,17 @@ def lesson_pages() -> dict[Path, str]:
 
 
 def check_names(changed: list[str], kept: list[Record]) -> None:
-    """Refuses a name that is in neither the catalogue nor the file of golden values."""
+    """Refuses a name that is in neither the catalogue nor a file of golden values."""
     from posenc_jax.analysis.audit import rows
 
-    known = [method.name for _, method in rows()] + [row["name"] for row in kept]
+    known = [method.name for _, method in rows()] + [row["name"] for row in [*kept, *golden_sequences.scenarios()]]
     for name in changed:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1)
             hint = f": did you mean {near[0]!r}?" if near else ""
-            raise ValueError(f"--changed {name!r} is no row of the catalogue{hint} (`posenc list` shows all)")
+            raise ValueError(
+                f"--changed {name!r} is no row of the catalogue and no golden sequence{hint} (`posenc list` shows all)"
+            )
 
 
 # Golden values.

@@ -19,6 +19,7 @@ from flax import nnx
 import posenc_jax
 from posenc_jax.encodings import Sinusoidal, elements, parse
 from posenc_jax.encodings.catalogue import CATALOGUE
+from posenc_jax.golden.sequences import reference
 from posenc_jax.models import Slots, Transformer, build
 from posenc_jax.models.torch_weights import to_torch
 
@@ -64,6 +65,7 @@ WORDS = {  # a word that only this block holds -> the test that runs it
     "from_torch(": "test_weights_from_torch",
     "golden.check(": "test_the_checker_of_golden_values",
     "my_yarn(": "test_golden_values_of_another_implementation",
+    "reference.Engine(": "test_golden_sequences_of_an_engine",
     "document_parts(": "test_a_document_in_sentences",
     "class TitleForAll": "test_a_mask_of_ones_own",
     "class GaussianWindow": "test_an_encoding_of_ones_own",
@@ -293,6 +295,14 @@ def test_the_checker_of_golden_values():
     names = {}
     the("golden.check(", names)
     assert names["row"]["spec"] == "rope(scaling=yarn(factor=8, original_length=512))"
+
+
+def test_golden_sequences_of_an_engine(capsys, monkeypatch):
+    the("reference.Engine(", {})
+    assert capsys.readouterr().out == ""
+    monkeypatch.setattr(reference.Engine, "slopes", lambda self, heads: np.ones(heads))
+    the("reference.Engine(", {})
+    assert capsys.readouterr().out.startswith("alibi_with_padding, layer0.bias[0, 1, 11, 0]: -11 is not -0.0")
 
 
 def test_a_document_in_sentences(capsys):

@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from posenc_jax.golden.sequences.check import differing
+
 FILE = "encodings-v1.json"
 
 
@@ -56,16 +58,5 @@ def check(name: str, outputs: Mapping[str, Any], *, tolerance: float = 1e-9) -> 
     for output, values in outputs.items():
         if output not in wanted:
             raise ValueError(f"{name} has no array {output!r}: it has {', '.join(wanted)}")
-        found, right = np.asarray(values, np.float64), np.array(wanted[output], np.float64)
-        if found.shape != right.shape:
-            raise ValueError(f"{name}, {output}: the shape is {found.shape}, and must be {right.shape}")
-        hidden = np.isnan(right)  # null: a causal mask hides the key, and any value will do
-        difference = np.where(hidden, 0.0, np.abs(found - np.where(hidden, 0.0, right)))
-        difference = np.where(np.isnan(difference), np.inf, difference)
-        if difference.max(initial=0.0) > tolerance * max(1.0, np.nanmax(np.abs(right), initial=0.0)):
-            at = np.unravel_index(int(difference.argmax()), difference.shape)
-            index = ", ".join(map(str, at))
-            raise ValueError(
-                f"{name}, {output}[{index}]: {found[at]:.12g} is not {right[at]:.12g}; it differs by "
-                f"{difference[at]:.2g}, and {tolerance:g} is allowed"
-            )
+        if problem := differing(f"{name}, {output}", values, wanted[output], tolerance):
+            raise ValueError(problem)

@@ -1,0 +1,1 @@
+"""Golden sequences: what a tiny model does with its positions, for ports of models to test against; see README.md."""
