@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import statistics
 
-from experiments.classification import linear
+from experiments.classification import linear, weights
 from experiments.classification.small import plain
+from posenc_jax.statistics import mean_interval
 
 FOUND = json.loads(linear.RECORD.read_text())
 README = " ".join(linear.README.read_text().split())
+WEIGHTS = json.loads(weights.RECORD.read_text())
 
 
 def test_the_table_of_linear_models_is_that_of_the_record():
@@ -45,3 +47,17 @@ def test_what_is_said_of_the_scores():
     low, high = min(validation.values()), max(validation.values())
     docstring = " ".join((linear.HERE / "small.py").read_text().split())
     assert f"from {low:.2f} (structured) to {high:.2f} (NoPE)" in docstring
+
+
+def test_what_is_said_of_attention_by_section():
+    assert f"{weights.BEGIN}\n{weights.page(WEIGHTS)}\n{weights.END}" in weights.README.read_text()
+    assert weights.FIGURE.read_bytes().startswith(b"\x89PNG")
+    seeds = list(WEIGHTS["seeds"].values())
+    rows = [
+        [mean_interval([s[layer][part][i] for s in seeds]) for i in range(3)] for layer in (0, 1) for part in range(3)
+    ]
+    assert all(body.high < 1 < footer.low and header.low < 1 < header.high for header, body, footer in rows)
+    said = "The body is below, the footer above, in every row; the header is not told from 1 in any."
+    assert said in README
+    assert f"{WEIGHTS['documents']} validation documents of up to {weights.LONGEST} tokens" in README
+    assert f"{weights.config.training.steps} steps, {len(seeds)} seeds" in README

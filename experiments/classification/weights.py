@@ -8,7 +8,7 @@ Descriptions of packages to the section of the archive: header is the synopsis, 
 of tags and dependencies. Expected, before the run: the last layer reads header and footer, which say what a package is
 for in few words, above equal weights (1), and the body below.
 
-Not run yet.
+2 minutes of training on 2 CPU cores, one for the picture, beside other work: accuracy 0.809 to 0.836 by seed.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ HERE = Path(__file__).parent
 README, RECORD, FIGURE = HERE / "README.md", HERE / "weights.json", HERE / "weights.png"
 BEGIN, END = "<!-- Weights: written by weights.py -->", "<!-- end of weights -->"
 PARTS = ("header", "body", "footer")
-DOCUMENTS, LONGEST = 32, 200
-"""Documents that are measured, and their most tokens."""
+DOCUMENTS, LONGEST = 32, 128
+"""Documents that are measured, and their most tokens, those of training."""
 
 config = Run(
     table="package sections",
