@@ -67,7 +67,10 @@ OF_LESSONS = {  # name: the results, in experiments, their table, its columns
     "agreement": ("word_order/near_far.json", "agreement", "exact_match@within exact_match@64"),
     "bands": ("word_order/bands.json", "earlier", "near_accuracy@64 far_accuracy@64"),
 }
-WORD_ORDER = ROOT / "experiments" / "word_order" / "README.md"
+WRITTEN_ON_PAGES = {  # name: the page, and what stands before and after the table
+    "recurrent": ("word_order/README.md", "written by recurrent.py -->\n", "<!-- end of recurrent"),
+    "copied": ("summarization/README.md", "and there in\n", "Models, documents"),
+}
 _WHERE = {"within": "training lengths", "beyond": "unseen lengths"}
 
 Json = dict[str, Any]
@@ -202,8 +205,9 @@ def of_lessons() -> str:
         name: table(json.loads((ROOT / "experiments" / file).read_text()), asked, columns.split())
         for name, (file, asked, columns) in OF_LESSONS.items()
     }
-    written = WORD_ORDER.read_text().partition("<!-- Recurrent: written by recurrent.py -->\n")[2]
-    found["recurrent"] = written.partition("<!-- end of recurrent -->")[0]
+    for name, (page, begin, end) in WRITTEN_ON_PAGES.items():
+        written = (ROOT / "experiments" / page).read_text().partition(begin)[2]
+        found[name] = written.partition(end)[0].strip() + "\n"
     return json.dumps(found, indent=1, ensure_ascii=False) + "\n"
 
 

@@ -5,6 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
+
+from experiments.summarization import sources
+from posenc_jax.drawing.markdown import refilled
+
 ROOT = Path(__file__).parent.parent
 HERE = ROOT / "experiments" / "summarization"
 FOUND = json.loads((HERE / "results.json").read_text())
@@ -56,3 +61,36 @@ def test_the_docstring_and_the_guide_quote_it():
     text = words(ROOT / "scripts" / "docs" / "guides" / "real-text.md")
     assert f"ROUGE-L {within.replace(' ALiBi', ' with ALiBi', 1)}; on descriptions" in text
     assert f"longer than in training {beyond}, the lowest" in text
+
+
+def test_where_summaries_come_from_is_of_the_record():
+    found = json.loads(sources.RECORD.read_text())
+    page, text = sources.README.read_text(), words(sources.README)
+    assert refilled(page, sources.BEGIN, sources.page(found), sources.END) == page
+    assert sources.figure(found).startswith(b"\x89PNG")
+    lead = found["corpus"]["in the first paragraph"]
+    assert f"the first has {lead['every word']:.0%} of such words".replace("%", " %") in text
+    assert f"and {lead['copied']:.0%} of those that are copied".replace("%", " %") in text
+    models = found["models"]
+
+    def mean(label, name, layer=None):
+        seeds = [own[name] if layer is None else own[name][layer] for own in models[label].values()]
+        return np.mean(seeds, axis=0)
+
+    off = {label: np.abs(mean(label, "copied") - found["corpus"]["by fifth"]["copied"]) for label in models}
+    assert off["decoder, sinusoidal"].max() < 0.06
+    for label, place in (("encoder-decoder, sinusoidal", 2), ("decoder, none", 4)):
+        assert [*np.flatnonzero(off[label] >= 0.06)] == [place]
+        assert f"{off[label][place]:.4f}" in text
+        assert mean(label, "attention", -1).argmax() == 0
+    none = "encoder-decoder, none"
+    assert np.ptp(mean(none, "copied")) < 0.01
+    assert max(mean(none, "marked, right")) == 0
+    assert mean("decoder, sinusoidal", "marked, right").min() > 0.9
+    assert mean("decoder, sinusoidal", "marked, attention", -1).min() > 0.6
+    both = "encoder-decoder, sinusoidal"
+    assert [*np.flatnonzero(mean(both, "marked, attention", -1) > 0.6)] == [0, 1]
+    assert f"in the fourth {mean(both, 'marked, right')[3]:.2f} are right" in text
+    for label in (none, "encoder-decoder, sinusoidal, points anywhere"):
+        assert abs(np.mean([own["loss"] for own in models[label].values()]) - 2.15) < 0.03
+    assert f"{sources.STEPS:,} steps, mean over {len(sources.SEEDS)} seeds" in text
