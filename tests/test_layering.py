@@ -56,12 +56,12 @@ LAYERS = {
         OPTIONAL,
     ),
     "config": ({"encodings", "models", "data", "file_names", "duplicates", "shapes"}, set(), set()),
-    "huggingface": ({"data", "encodings", "hints", "lazy", "user_paths"}, {"numpy"}, set()),
     "training": (_MODELS_AND_DATA | {"attention"}, {"jax", "numpy", "flax", "optax"}, set()),
+    "huggingface": (_MODELS_AND_DATA | {"training"}, {"jax", "numpy"}, set()),
     "analysis": (_MODELS_AND_DATA, {"jax", "numpy", "flax"}, OPTIONAL),
     "results": ({"checksums", "data", "environments", "shapes", "statistics", "file_names"}, set(), set()),
     "runs": (
-        _MODELS_AND_DATA | {"extras", "training", "results"},
+        _MODELS_AND_DATA | {"extras", "training", "huggingface", "results"},
         {"jax", "numpy", "flax"},
         {"orbax", "safetensors", "submitit", "tensorboardX", "wandb"},
     ),
@@ -160,10 +160,14 @@ ORDER = {
             "cluster",
             "evaluation",
             "inference",
+            "importing",
         ),
     ),
     "config": ("stored", "own_names", "settings", "run", "reading", "__init__"),
-    "huggingface": ("config", "dialects", "layers", "rotation", "declared", "__init__"),
+    "huggingface": (
+        *("config", "dialects", "layers", "rotation", "declared", "safetensors", "gguf", "tokenizer"),
+        *("names", "family", "checkpoint", "__init__"),
+    ),
     "statistics": ("intervals", "learning_rate", "comparison", "many_tasks", "__init__"),
 }
 

@@ -51,6 +51,7 @@ GROUPS = {
         "translate": 'translate with a trained run: posenc translate RUN "A sentence." [...]',
         "summarize": "summarise a document with a trained run: posenc summarize RUN FILE",
         "classify": "the classes of a document by a trained run: posenc classify RUN FILE",
+        "import": "a checkpoint of others as a run: posenc import DIR|FILE -o RUN",
         "weights": "parameters as a file: posenc weights export RUN FILE | posenc weights inspect FILE",
     },
     "This machine": {

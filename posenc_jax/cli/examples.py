@@ -70,6 +70,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "translate": (('posenc translate RUN "Opens the dialog." --beam 4', "with beam search"),),
     "summarize": (("posenc summarize RUN article.txt", "a file"),),
     "classify": (("posenc classify RUN page.txt", "a file"),),
+    "import": (("posenc import SmolLM2-135M-Instruct.Q4_1.gguf -o runs/smollm2", "a GGUF file"),),
     "weights": (
         ("posenc weights export RUN model.safetensors", "the parameters of its first seed"),
         ("posenc weights inspect model.safetensors", "what the file holds"),

@@ -1,4 +1,6 @@
-"""Texts to token ids and back: bytes, subwords of SentencePiece with byte fallback, or a ``tokenizer.json``."""
+"""Texts to token ids and back: bytes, subwords of SentencePiece with byte fallback, a ``tokenizer.json``, or the
+tokenizer of a checkpoint.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +8,7 @@ import abc
 import copy
 import hashlib
 import io
+import json
 import re
 from collections.abc import Iterable
 
@@ -22,6 +25,7 @@ PIECES = "a vocabulary of pieces (data.tokenizer = 'bpe')"
 JSON = "a tokenizer.json (data.tokenizer)"
 _BYTES = b"byte tokenizer 1"  # what ByteTokenizer is stored as; no SentencePiece model begins so
 _TWO = b"two tokenizers 1\n"  # likewise two
+_OF_CHECKPOINT = b"checkpoint tokenizer 1\n"  # likewise that of a checkpoint
 _SPACE = "\u2581"  # SentencePiece writes it for a space, and so loses the character itself
 
 
@@ -41,9 +45,11 @@ class Tokenizer(abc.ABC):
     """Text to ids and back: ``decode(encode(text)) == text`` for every text, newlines and runs of spaces included.
 
     Ids 0 to 4 are `PAD`, `BOS`, `EOS`, `UNK` and `SEP`; no text encodes to one of them (nor the text "<s>"): callers
-    add them.
+    add them. A checkpoint's has its own (`CheckpointTokenizer`).
     """
 
+    bos, eos = BOS, EOS
+    """The ids that stand before a document and after an output."""
     sides: tuple[Tokenizer, ...] = ()
     """Of pairs with two vocabularies the tokenizers of the sources, which this one is too, and of the targets."""
     _stored: bytes
@@ -73,8 +79,15 @@ class Tokenizer(abc.ABC):
                     f"token id {token} is not in the vocabulary (0 to {self.vocab_size - 1}): "
                     "decode with the tokenizer that the model was trained with"
                 )
-        end = ids.index(EOS) if EOS in ids else len(ids)
-        return self._text([token for token in ids[:end] if token >= NUM_SPECIAL])
+        end = ids.index(self.eos) if self.eos in ids else len(ids)
+        return self._text([token for token in ids[:end] if not self._is_special(token)])
+
+    def name_of(self, token: int) -> str:
+        """An id as pictures show it; never empty."""
+        return {BOS: "<bos>", EOS: "<eos>", SEP: "<sep>"}.get(token) or self.decode([token]) or "·"
+
+    def _is_special(self, token: int) -> bool:
+        return token < NUM_SPECIAL
 
     @abc.abstractmethod
     def _text(self, ids: list[int]) -> str:
@@ -253,6 +266,8 @@ class JsonTokenizer(Tokenizer):
     DataError: bytes that are no such file. MissingExtraError: there is no package tokenizers.
     """
 
+    _first = NUM_SPECIAL  # what id 0 of the file is here
+
     def __init__(self, data: bytes):
         with needed("text", JSON):
             import tokenizers
@@ -271,7 +286,7 @@ class JsonTokenizer(Tokenizer):
     @property
     def vocab_size(self) -> int:
         """Our special ids and those of the file."""
-        return NUM_SPECIAL + self._size
+        return self._first + self._size
 
     def encode(self, text: str) -> list[int]:
         """Ids of the file, moved."""
@@ -286,10 +301,44 @@ class JsonTokenizer(Tokenizer):
                 f"a text cannot be read with this tokenizer.json ({error}): give it a token for what it does not know, "
                 "or train it on these texts"
             ) from None
-        return [[NUM_SPECIAL + token for token in encoding.ids] for encoding in found]
+        return [[self._first + token for token in encoding.ids] for encoding in found]
 
     def _text(self, ids: list[int]) -> str:
-        return self._tokenizer.decode([token - NUM_SPECIAL for token in ids])
+        return self._tokenizer.decode([token - self._first for token in ids])
+
+
+class CheckpointTokenizer(JsonTokenizer):
+    """The tokenizer of a checkpoint: ids are those of its ``tokenizer.json``, as the model has them.
+
+    A text may encode to its special tokens, as its templates for chats rely on; `decode` leaves them out.
+
+    Args:
+      data: the ``tokenizer.json``. vocab_size: the rows of the model's table, which may be more than there are tokens.
+      bos, eos: ids of the file.
+
+    DataError: bytes that are no such file, or ids that the vocabulary does not have.
+    """
+
+    _first = 0
+
+    def __init__(self, data: bytes, *, vocab_size: int, bos: int, eos: int):
+        super().__init__(data)
+        for name, least, size in (("vocab_size", self._size, vocab_size), ("bos", 1, bos + 1), ("eos", 1, eos + 1)):
+            if not least <= size <= vocab_size:
+                raise DataError(
+                    f"the tokenizer of the checkpoint has {self._size} tokens, and {name} = "
+                    f"{size - (name != 'vocab_size')} does not fit: take the tokenizer.json of the same checkpoint"
+                )
+        about = json.dumps({"vocab_size": vocab_size, "bos": bos, "eos": eos})
+        self.json, self._stored = data, _OF_CHECKPOINT + about.encode() + b"\n" + data
+        self.bos, self.eos, self._size = bos, eos, vocab_size
+
+    def name_of(self, token: int) -> str:
+        """A special token by its own name."""
+        return self.decode([token]) or self._tokenizer.id_to_token(token) or "·"
+
+    def _is_special(self, token: int) -> bool:
+        return False  # the library leaves them out
 
 
 def of_two_sides(source: Tokenizer, target: Tokenizer) -> Tokenizer:
@@ -307,4 +356,7 @@ def tokenizer_from_bytes(data: bytes) -> Tokenizer:
         return of_two_sides(tokenizer_from_bytes(data[begin:end]), tokenizer_from_bytes(data[end:]))
     if data == _BYTES:
         return ByteTokenizer()
+    if data.startswith(_OF_CHECKPOINT):
+        about, _, file = data.removeprefix(_OF_CHECKPOINT).partition(b"\n")
+        return CheckpointTokenizer(file, **json.loads(about))
     return JsonTokenizer(data) if data.lstrip()[:1] == b"{" else SentencePieceTokenizer(data)

@@ -17,7 +17,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -271,7 +271,7 @@ class Checkpoints:
         except Exception as error:
             raise _reason(error, path) from error
         for name, array in arrays.items():
-            if _digest(array) != record[name][-1]:
+            if leaf_digest(array) != record[name][-1]:
                 raise DamagedError(f"checksum of {name} does not match")
         leaves = [arrays[name] for name in flat(like)]
         return jax.tree.unflatten(jax.tree.structure(like), leaves)
@@ -361,9 +361,9 @@ def _sums(leaves: dict[str, Any]) -> dict[str, list[Any]]:
     none needs room for all.
     """
     if count() > 1:
-        return {name: [*_kind(leaf), _digest(host(leaf))] for name, leaf in leaves.items()}
+        return {name: [*_kind(leaf), leaf_digest(host(leaf))] for name, leaf in leaves.items()}
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:  # hashing lets go of the interpreter's lock
-        sums = pool.map(_digest, leaves.values())
+        sums = pool.map(leaf_digest, leaves.values())
         return {name: [*_kind(leaf), found] for (name, leaf), found in zip(leaves.items(), sums, strict=True)}
 
 
@@ -372,7 +372,8 @@ def _kind(leaf: Any) -> tuple[str, list[int]]:
     return str(np.dtype(leaf.dtype)), list(np.shape(leaf))
 
 
-def _digest(array: np.ndarray) -> str:
+def leaf_digest(array: np.ndarray) -> str:
+    """SHA-256 of an array with its dtype and shape."""
     array = np.ascontiguousarray(array)
     total = hashlib.sha256(f"{array.dtype}{array.shape}".encode())
     total.update(array.reshape(-1).view(np.uint8).data)  # no copy
@@ -381,10 +382,12 @@ def _digest(array: np.ndarray) -> str:
 
 def digest(tree: Any) -> str:
     """One SHA-256 over all leaves and their names: equal exactly when the trees are equal to the bit."""
-    total = hashlib.sha256()
-    for name, leaf in flat(tree).items():
-        total.update(f"{name}:{_digest(np.asarray(leaf))};".encode())
-    return total.hexdigest()
+    return joined({name: leaf_digest(np.asarray(leaf)) for name, leaf in flat(tree).items()})
+
+
+def joined(digests: Mapping[str, str]) -> str:
+    """`digest` of a tree, from those of its leaves in its order."""
+    return hashlib.sha256("".join(f"{name}:{found};" for name, found in digests.items()).encode()).hexdigest()
 
 
 def _describe(leaf: tuple[Any, ...] | None) -> str:

@@ -28,6 +28,9 @@ from posenc_jax.shapes import Json, problem
 FORMAT = 4
 """Of ``config.json``; no other is read."""
 
+IMPORTED = "weights.safetensors"
+"""In the group of an imported run, instead of checkpoints."""
+
 Replica = tuple[int, float]
 """Seed and learning rate."""
 

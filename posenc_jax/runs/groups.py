@@ -74,13 +74,14 @@ def plan(directory: Path, config: Run, size: int) -> list[Group]:
         replicas = tuple(missing[start : start + size])
         group = Group(directory / f"group-{number:03d}", replicas, size, config_hash(config))
         make_directory(group.directory)
-        _write_group(group, config)
+        write_group(group, config)
         groups.append(group)
         number += 1
     return groups
 
 
-def _write_group(group: Group, config: Run) -> None:
+def write_group(group: Group, config: Run) -> None:
+    """Writes the ``config.json`` of a group."""
     members = {"replicas": [list(replica) for replica in group.replicas], "group_size": group.size}
     write_json(group.directory / "config.json", {**config_record(config), **members, "config_hash": group.config_hash})
 
@@ -92,7 +93,7 @@ def _begin_again(group: Group, config: Run) -> None:
         return
     with contextlib.suppress(RefusedError), locked(group.directory):
         (group.directory / "environment.json").unlink(missing_ok=True)
-        _write_group(group, config)
+        write_group(group, config)
 
 
 def _remove_half_made(directory: Path) -> None:

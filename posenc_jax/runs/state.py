@@ -12,11 +12,14 @@ import jax
 import numpy as np
 
 from posenc_jax.config import Run
+from posenc_jax.data.errors import DataError
+from posenc_jax.huggingface.safetensors import read_header
 from posenc_jax.runs.checkpoint import Checkpoints, digest
-from posenc_jax.runs.directory import Group, finished, finished_groups, groups_of, load_config, read_group
+from posenc_jax.runs.directory import IMPORTED, Group, finished, finished_groups, groups_of, load_config, read_group
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import Log
 from posenc_jax.training.averaging import measured
+from posenc_jax.training.leaf_names import filled, flat
 from posenc_jax.training.moments import optimized, rearranged
 from posenc_jax.training.optimizer import transformation
 from posenc_jax.training.step import init_params, init_state
@@ -73,22 +76,40 @@ def load_group_state(
     """
     group, result = read_group(directory), finished(directory)
     refuse_no_checkpoint(directory)
-    restored = restore(config, group.size, Checkpoints(directory / "checkpoints", note), set_aside=False)
-    assert restored is not None
-    step, state = restored[0], measured(config.training, restored[1])
+    if (directory / IMPORTED).exists():
+        stored, state = directory / IMPORTED, _imported(config, group)
+    else:
+        checkpoints = Checkpoints(directory / "checkpoints", note)
+        restored = restore(config, group.size, checkpoints, set_aside=False)
+        assert restored is not None
+        stored, state = checkpoints.at(restored[0]), measured(config.training, restored[1])
     for index, replica in enumerate(result["replicas"]):
         params = jax.tree.map(lambda leaf, i=index: leaf[i], state["params"])
         if digest(params) != replica["parameters_sha256"]:
             raise RefusedError(
-                f"{directory / 'checkpoints' / str(step)} is not what {directory / 'result.json'} was measured with: "
-                f"restore its last checkpoint, or move {directory} away and run the same command again to train it anew"
+                f"{stored} is not what {directory / 'result.json'} was measured with: "
+                f"restore it, or move {directory} away and run the same command again to make it anew"
             )
     return group, state
 
 
+def _imported(config: Run, group: Group) -> Any:
+    """The state of an imported run, with what measuring reads of one."""
+    path = group.directory / IMPORTED
+    like = jax.eval_shape(lambda: init_params(config, 0))
+    try:
+        tensors, _ = read_header(path)
+        if {name: stored.shape for name, stored in tensors.items()} != {n: x.shape for n, x in flat(like).items()}:
+            raise DataError(f"{path} is of another model than {group.directory / 'config.json'}: restore one of them")
+        params = filled(like, {name: stored.read()[None] for name, stored in tensors.items()})
+    except DataError as error:
+        raise RefusedError(str(error)) from None
+    return {"params": params, "seed": np.zeros(1, np.int32), "diverged_at": np.full(1, -1, np.int32)}
+
+
 def refuse_no_checkpoint(group: Path) -> None:
     """RefusedError for a group's directory without any checkpoint."""
-    if not Checkpoints(group / "checkpoints", lambda text: None).steps():
+    if not (group / IMPORTED).is_file() and not Checkpoints(group / "checkpoints", lambda text: None).steps():
         raise RefusedError(f"{group} has no checkpoint: restore it from where the run was made")
 
 

@@ -144,8 +144,8 @@ def refuse_rebuilt_corpus(directory: Path, now: Json) -> None:
     kept = directory / "data.json"
     if not kept.exists():
         return
-    own = _of_corpus(now)
-    if lines := difference(_of_corpus(read_json(kept)), own):
+    own, before = _of_corpus(now), _of_corpus(read_json(kept))
+    if before and (lines := difference(before, own)):  # an imported run has none
         raise RefusedError(
             f"{directory} was trained on {own['name']} at another state of it: prepare that state again, or say by "
             f"--data {own['name']} that it is to be measured on this one. Differences:\n  " + "\n  ".join(lines)

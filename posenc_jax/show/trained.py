@@ -181,10 +181,9 @@ def _of_text(replica: TrainedReplica, text: str | dict[str, str]) -> Tokens:
     tokenizer = read_tokenizer(replica.directory)
     task = replica.config.task
     kind = task.name
-    special = {BOS: "<bos>", EOS: "<eos>", SEP: "<sep>"}
 
     def names_by(tokenizer: Tokenizer) -> Callable[[list[int]], Names]:
-        return lambda tokens: tuple(special.get(token) or tokenizer.decode([token]) or "·" for token in tokens)
+        return lambda tokens: tuple(map(tokenizer.name_of, tokens))
 
     names = names_by(tokenizer)
 
@@ -205,7 +204,7 @@ def _of_text(replica: TrainedReplica, text: str | dict[str, str]) -> Tokens:
             return Tokens(shown.tokens, None, names, shown.types, outline=shown.outline)
         section = "body" if "body" in task.types else task.sections[0]
         return Tokens(ids, None, names, [task.types[section]] * len(ids))
-    return Tokens([BOS, *ids], None, names)
+    return Tokens([tokenizer.bos, *ids], None, names)
 
 
 def capture(replica: TrainedReplica, tokens: Tokens) -> Captured:

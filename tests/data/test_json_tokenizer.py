@@ -173,7 +173,9 @@ def test_a_link_as_caches_hold_them_is_read(here):
 
 
 def test_other_words_are_refused_at_once():
-    with pytest.raises(ValueError, match=r"data.tokenizer = 'bpee' is not 'bpe', 'bytes' or a file that ends in .json"):
+    with pytest.raises(
+        ValueError, match=r"data.tokenizer = 'bpee' is not 'bpe', 'bytes', 'checkpoint' or a file that ends in .json"
+    ):
         Data(tokenizer="bpee")
     assert dataclasses.replace(Data(), tokenizer="bytes").num_tokens == 261
 

@@ -33,8 +33,10 @@ class Data(Value):
 
     name: a local corpus ("help/en-de", see `posenc data list`) or a data set of tensorflow-datasets
       ("wmt14_translate/de-en").
-    tokenizer: "bpe" (sentencepiece, trained on the training split), "bytes", or a file of the package tokenizers, as
-      "my/tokenizer.json". vocab_size: pieces of "bpe" or of the file, our 5 special ones included, up to 1048576.
+    tokenizer: "bpe" (sentencepiece, trained on the training split), "bytes", a file of the package tokenizers, as
+      "my/tokenizer.json", or "checkpoint": that of the imported run that the run starts from (init_from), for language
+      modelling. vocab_size: pieces of "bpe" or of the file, our 5 special ones included, or rows of the checkpoint's
+      table; up to 1048576.
     max_examples: the first so many training examples only (None: all).
     shuffle_words: whether the words of an input stand in a random order, "never", in the "test" split, or "always" (in
       training too); the order of an example is always the same.
@@ -54,8 +56,10 @@ class Data(Value):
     part_of_run = "data"
 
     def check_fields(self) -> None:
-        if self.tokenizer not in ("bpe", "bytes") and self.tokenizer_file is None:
-            raise ValueError(f"data.tokenizer = {self.tokenizer!r} is not 'bpe', 'bytes' or a file that ends in .json")
+        if self.tokenizer not in ("bpe", "bytes", "checkpoint") and self.tokenizer_file is None:
+            raise ValueError(
+                f"data.tokenizer = {self.tokenizer!r} is not 'bpe', 'bytes', 'checkpoint' or a file that ends in .json"
+            )
         if self.tokenizer == "bpe" and self.vocab_size < LEAST_PIECES:
             raise ValueError(
                 f"data.vocab_size = {self.vocab_size} is too small: 5 special tokens and 256 bytes come first; take "
@@ -138,6 +142,7 @@ class TextTask(Task):
     scored_with: ClassVar[str | None] = None
     """A package of the extra `text` that the scores need."""
     on_demand: ClassVar[type[Examples] | type[Windows]] = Examples
+    reads_checkpoints: ClassVar[bool] = False
 
     def check_fields(self) -> None:
         super().check_fields()
@@ -146,6 +151,11 @@ class TextTask(Task):
             raise ValueError(
                 f"task.row = {self.row} tokens do not hold an example of task.max_length = {self.max_length} tokens, "
                 f"which takes {needed}: set task.row to {needed} or more"
+            )
+        if self.data.tokenizer == "checkpoint" and not self.reads_checkpoints:
+            raise ValueError(
+                f"data.tokenizer = 'checkpoint' has no separators of ours, which task {self.name!r} needs: take 'bpe', "
+                "'bytes' or a file, or task 'language_model'"
             )
         if self.batching == "buckets" and self.row % 4:
             raise ValueError(f"task.row = {self.row} must be a multiple of 4 with batching = 'buckets'")

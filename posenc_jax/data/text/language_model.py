@@ -16,7 +16,7 @@ from posenc_jax.data.records import Records
 from posenc_jax.data.scoring import token_losses
 from posenc_jax.data.text.base import Data, Encoded, Row, TextTask, mixed
 from posenc_jax.data.text.on_demand import Windows
-from posenc_jax.data.tokenizer import BOS, Tokenizer
+from posenc_jax.data.tokenizer import Tokenizer
 from posenc_jax.encodings.base import Array
 
 RANGES = tuple(2**i for i in range(17))
@@ -47,6 +47,7 @@ class LanguageModel(TextTask):
     model_kind = "decoder_only"
     columns = ("text",)
     on_demand = Windows
+    reads_checkpoints = True
 
     def check_fields(self) -> None:
         super().check_fields()
@@ -72,7 +73,7 @@ class LanguageModel(TextTask):
     def encode(self, tokenizer: Tokenizer, split: list[Row], *, training: bool) -> Encoded:
         """For training windows, for testing the whole text, of which every length cuts its own."""
         documents = tokenizer.encode_all([row["text"] for row in split])
-        stream = np.array([token for document in documents for token in (BOS, *document)], np.int32)
+        stream = np.array([token for document in documents for token in (tokenizer.bos, *document)], np.int32)
         size = self.max_length + 1 if training else len(stream)
         count = len(stream) // size if size else 0
         starts = np.arange(count + 1, dtype=np.int32) * size

@@ -198,6 +198,11 @@ def tokenizer_of(data: Data, lines: Iterable[str]) -> Tokenizer:
         return ByteTokenizer()
     if data.tokenizer_file is not None:
         return tokenizer_of_file(data)
+    if data.tokenizer == "checkpoint":
+        raise DataError(
+            "data.tokenizer = 'checkpoint' is that of an imported run: start from one (init_from), or take 'bpe', "
+            "'bytes' or a file"
+        )
     return train_sentencepiece([line for line in lines if line], data.vocab_size)
 
 

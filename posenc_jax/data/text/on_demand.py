@@ -22,7 +22,7 @@ from posenc_jax.data.errors import DataError
 from posenc_jax.data.plan import Buckets, Packing, Plain
 from posenc_jax.data.ragged import Ragged
 from posenc_jax.data.records import Records
-from posenc_jax.data.tokenizer import BOS, Tokenizer
+from posenc_jax.data.tokenizer import Tokenizer
 from posenc_jax.encodings.base import Array
 from posenc_jax.extras import needed
 
@@ -162,7 +162,7 @@ class Windows:
             rows = self.split.__getitems__(missing)
             encoded = self.tokenizer.encode_all([row["text"] for row in rows])
             for number, tokens in zip(missing, encoded, strict=True):
-                document = np.array([BOS, *tokens], np.int32)
+                document = np.array([self.tokenizer.bos, *tokens], np.int32)
                 if len(document) != self.starts[number + 1] - self.starts[number]:
                     raise _changed(self.task)
                 found[number] = document

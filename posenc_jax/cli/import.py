@@ -1,0 +1,39 @@
+"""``posenc import``: a checkpoint of others as a finished run."""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+from posenc_jax.cli.errors import Parser, as_path, guarded
+from posenc_jax.cli.screen import show
+
+DESCRIPTION = """Makes a finished run of a checkpoint: a directory of Hugging Face's layout (config.json, safetensors,
+tokenizer.json), or a GGUF file of the llama architecture. Nothing in it is run, and no pickle is opened. `posenc
+evaluate RUN --data NAME` then measures it on a corpus, `posenc show --run RUN` draws it, and a run may start from it
+(init_from, with data.tokenizer = checkpoint)."""
+
+
+def main(arguments: list[str]) -> int:
+    """Runs the command and returns its exit code."""
+    parser = Parser("posenc import", description=DESCRIPTION)
+    parser.add_argument("source", metavar="DIR|FILE", type=as_path, help="the checkpoint")
+    parser.add_argument("-o", "--output", metavar="RUN", type=as_path, required=True, help="the run: a new directory")
+    return guarded(lambda: _import(parser.parse_args(arguments)))
+
+
+def _import(options: argparse.Namespace) -> int:
+    from posenc_jax.cli.session import prepare_jax
+
+    prepare_jax()
+    from posenc_jax.cli.progress import TerminalReporter
+    from posenc_jax.encodings import spec
+    from posenc_jax.runs.importing import import_checkpoint
+
+    begin = time.perf_counter()
+    with TerminalReporter() as reporter:
+        config = import_checkpoint(options.source, options.output, reporter.note)
+    model = config.model
+    show(f"{config.note}: {model.num_layers} layers of {model.d_model}, {model.num_heads} heads, {spec(config.posenc)}")
+    show(f"written: {options.output} ({time.perf_counter() - begin:.1f} s)")
+    return 0

@@ -1,0 +1,263 @@
+"""A checkpoint from its files to our model: what it is at once, its tensors one by one.
+
+>>> checkpoint = load("SmolLM2-135M-Instruct.Q4_1.gguf")            # doctest: +SKIP
+>>> model = checkpoint.build()                                      # doctest: +SKIP
+>>> tokens = checkpoint.tokenizer.encode("Gravity is")              # doctest: +SKIP
+>>> greedy(model, np.array([tokens]), max_new_tokens=20)            # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import functools
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from posenc_jax.data.errors import DataError
+from posenc_jax.data.tokenizer import Tokenizer
+from posenc_jax.encodings.base import Params
+from posenc_jax.encodings.slots import Slot
+from posenc_jax.files import read_regular
+from posenc_jax.huggingface.config import read_config
+from posenc_jax.huggingface.declared import from_hf
+from posenc_jax.huggingface.families import FAMILIES
+from posenc_jax.huggingface.family import Family, Settings
+from posenc_jax.huggingface.gguf import config_of, read_gguf, tensors_of
+from posenc_jax.huggingface.names import Row, Shape, of_model
+from posenc_jax.huggingface.safetensors import Stored, read_header
+from posenc_jax.huggingface.tokenizer import of_directory, of_gguf
+from posenc_jax.models import Model, Slots, Transformer
+from posenc_jax.models.config import STACKS
+from posenc_jax.shapes import Json, loads, problem
+from posenc_jax.training.leaf_names import filled, flat
+from posenc_jax.training.step import init_encodings, init_model, model_with
+from posenc_jax.user_paths import full
+
+_PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
+_LONGEST_INDEX = 2**26
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Checkpoint:
+    """A checkpoint whose files were found to fit together; no tensor of it is in memory.
+
+    Attributes:
+      path: the file or the directory. config: as its ``config.json`` has it, or would have it.
+      family: its family. model, slots, vocab_size, max_len: the arguments of `posenc_jax.models.build`.
+      tokenizer: its tokenizer, ids as the model has them; None where the files have none.
+      rows: the table of this model, by the names of the files. tensors: what the files have.
+    """
+
+    path: Path
+    config: Json
+    family: Family
+    model: Transformer
+    slots: Slots
+    vocab_size: int
+    max_len: int
+    tokenizer: Tokenizer | None
+    rows: Mapping[str, Row]
+    tensors: Mapping[str, Stored]
+    shapes: Params
+
+    @property
+    def kind(self) -> Any:
+        """The kind of model."""
+        return self.family.kind
+
+    def leaves(self, dtype: Any = np.float32) -> Iterator[tuple[str, np.ndarray]]:
+        """Every parameter by its name in a tree that was made flat, tensor by tensor."""
+        ours = flat(self.shapes)
+        for name, row in self.rows.items():
+            shapes = [ours[part].shape for part in row.ours]
+            for part, array in zip(row.ours, row.change.split(self.tensors[name].read(), shapes, self.model)):
+                yield part, np.ascontiguousarray(array, dtype)
+
+    def params(self, dtype: Any = np.float32) -> Params:
+        """All parameters, as a run has them."""
+        return filled(self.shapes, dict(self.leaves(dtype)))
+
+    def build(self, dtype: Any = np.float32) -> Model:
+        """The model, which computes in ``dtype``: float32, or float64 with JAX's 64 bits on."""
+        params = jax.tree.map(jax.numpy.asarray, self.params(dtype))
+        sizes = {"vocab_size": self.vocab_size, "num_classes": self.vocab_size, "max_len": self.max_len}
+        found: Model = model_with(params, self.kind, self.model, self.slots, **sizes)
+        return found
+
+
+def load(path: str | os.PathLike[str]) -> Checkpoint:
+    """The checkpoint in a directory of Hugging Face's layout, or in a GGUF file.
+
+    Nothing of it is run, and no pickle is opened.
+
+    Raises:
+      DataError: there is none, it is of another family, its tensors are not those of its config, or a file is damaged.
+    """
+    path = full(path)
+    if path.is_dir():
+        config = read_config(path)
+        tensors = _tensors_in(path)
+        family = _family_of(config, path / "config.json")
+        tokenizer: Callable[[Json, int], Tokenizer | None] = functools.partial(of_directory, path)
+    elif path.is_file():
+        if path.suffix in _PICKLES:
+            raise DataError(_PICKLED.format(path))
+        found = read_gguf(path)
+        config = config_of(found)
+        tensors = tensors_of(found, config)
+        family, tokenizer = FAMILIES["llama"], functools.partial(of_gguf, found)
+    else:
+        raise DataError(f"there is no {path}: name a directory with config.json and safetensors, or a GGUF file")
+    return _matched(path, config, family, tensors, tokenizer)
+
+
+_PICKLED = (
+    "{} is a pickle, which may run any code when it is read, and is never opened: name a checkpoint in safetensors, or "
+    "convert it where you trust it"
+)
+
+
+def _matched(
+    path: Path,
+    config: Json,
+    family: Family,
+    tensors: dict[str, Stored],
+    tokenizer: Callable[[Json, int], Tokenizer | None],
+) -> Checkpoint:
+    where = path / "config.json" if path.is_dir() else path
+    settings = Settings(config, str(where))
+    fields = family.settings(settings)
+    vocab_size, max_len = settings.whole("vocab_size"), settings.whole("max_position_embeddings")
+    slots = Slots(**{STACKS[family.kind][0]: _slot(config, where, max_len)})
+    try:
+        model = Transformer(**fields)
+        common: dict[str, Any] = {"kind": family.kind, "model": model, "vocab_size": vocab_size}
+        shapes = jax.eval_shape(
+            lambda: {
+                **init_model(np.int32(0), num_classes=vocab_size, **common),
+                "posenc": init_encodings(np.int32(0), slots=slots, max_len=max_len, **common),
+            }
+        )
+    except (ValueError, TypeError, OverflowError) as error:
+        raise DataError(f"{where} gives no model: {error}") from None
+    ours = {name: tuple(leaf.shape) for name, leaf in flat(shapes).items()}
+    rows = of_model(family.names, ours, model.num_layers)
+    named = _named(path, family, rows, tensors)
+    _check_names(path, family, rows, named, ours)
+    for name, row in rows.items():
+        wanted = row.change.shape([ours[part] for part in row.ours])
+        if named[name].shape != wanted:
+            raise DataError(
+                f"{path}: {name} has shape {list(named[name].shape)}, and its config says {list(wanted)}: it is "
+                "another checkpoint's, fetch both again"
+            )
+    pieces = tokenizer(config, vocab_size)
+    return Checkpoint(path, config, family, model, slots, vocab_size, max_len, pieces, rows, named, shapes)
+
+
+def _slot(config: Json, where: Path, max_len: int) -> Slot:
+    """The encodings of all layers; `DataError` where they are not all that the config says of positions."""
+    try:
+        found = from_hf(config)
+    except DataError as error:
+        raise DataError(f"{where}: {error}") from None
+    windows = [layer.window for layer in found.layers if layer.window is not None and layer.window < max_len]
+    if windows:
+        raise DataError(
+            f"{where}: layers see {windows[0]} keys of {max_len} positions, and windows are not computed here: name "
+            "another checkpoint, or give max_position_embeddings that value, if longer texts are not needed"
+        )
+    return found.slot
+
+
+def _named(path: Path, family: Family, rows: Mapping[str, Row], tensors: dict[str, Stored]) -> dict[str, Stored]:
+    """The tensors under the names of the table: some files leave out what stands in front of all, or add to it."""
+    found: dict[str, Stored] = {}
+    for name, stored in tensors.items():
+        if any(re.fullmatch(pattern, name) for pattern in family.ignored):
+            continue
+        longer, shorter = family.left_out + name, name.removeprefix(family.left_out)
+        own = name if name in rows else longer if longer in rows else shorter if shorter in rows else name
+        if own in found:
+            raise DataError(f"{path} has {own} twice, with {family.left_out!r} before it and without: remove one")
+        found[own] = stored
+    return found
+
+
+def _check_names(
+    path: Path, family: Family, rows: Mapping[str, Row], named: dict[str, Stored], ours: Mapping[str, Shape]
+) -> None:
+    """Refuses tensors that are missing or left over; a tied output that is there too must repeat its table."""
+    output, table = family.tied or ("", "")
+    if output in named and output not in rows and table in named:
+        repeated = named.pop(output)
+        if repeated.shape != named[table].shape or not np.array_equal(repeated.read(), named[table].read()):
+            raise DataError(
+                f"{path} has tie_word_embeddings = true, and {output} is not equal to {table}: set it to false in "
+                "its config"
+            )
+    missing = [name for name in rows if name not in named]
+    extra = [name for name in named if name not in rows]
+    if missing or extra:
+        parts = [f"lacks {_listed(missing)}"] if missing else []
+        parts += [f"has {_listed(extra)}, which no model of this config has"] if extra else []
+        raise DataError(f"{path} {' and '.join(parts)}: it is not, or not all, the {family.name} model of its config")
+    covered = {part for row in rows.values() for part in row.ours}
+    if homeless := [name for name in ours if name not in covered]:
+        raise DataError(f"{path}: no tensor of a {family.name} checkpoint is our {_listed(homeless)}")
+
+
+def _listed(names: list[str], few: int = 4) -> str:
+    return ", ".join(names[:few]) + (f" and {len(names) - few} more" if len(names) > few else "")
+
+
+def _family_of(config: Json, path: Path) -> Family:
+    kind = config.get("model_type")
+    if not isinstance(kind, str) or kind not in FAMILIES:
+        near = difflib.get_close_matches(str(kind), FAMILIES, 1, 0.0)[0]
+        code = ", whose code (auto_map) is never run," if config.get("auto_map") else ""
+        raise DataError(
+            f"{path}: model_type = {kind!r}{code} is not read; {', '.join(FAMILIES)} are, of which {near} is the "
+            "nearest by name"
+        )
+    return FAMILIES[kind]
+
+
+def _tensors_in(directory: Path) -> dict[str, Stored]:
+    """The tensors of all files of a directory."""
+    single, index = directory / "model.safetensors", directory / "model.safetensors.index.json"
+    if single.is_file():
+        return read_header(single)[0]
+    if not index.is_file():
+        pickles = sorted(path for path in directory.iterdir() if path.suffix in _PICKLES)
+        if pickles:
+            raise DataError(_PICKLED.format(pickles[0]))
+        raise DataError(f"{directory} has no model.safetensors and no index of shards: fetch it again")
+    try:
+        content = loads(read_regular(index, _LONGEST_INDEX))
+        if wrong := problem(content, {"weight_map": {str: str}}):
+            raise ValueError(wrong)
+    except (OSError, ValueError) as error:
+        raise DataError(f"{index} is no index of shards ({error}): fetch it again") from None
+    places: dict[str, str] = content["weight_map"]
+    if odd := [name for name in places.values() if name != Path(name).name or not name.endswith(".safetensors")]:
+        raise DataError(f"{index} names {odd[0]!r}, which is no file beside it: fetch it again")
+    files = sorted(set(places.values()))
+    if missing := [name for name in files if not (directory / name).is_file()]:
+        raise DataError(f"{directory} lacks {_listed(missing)} of {len(files)} shards: fetch them too")
+    tensors: dict[str, Stored] = {}
+    for file in files:
+        for name, stored in read_header(directory / file)[0].items():
+            if places.get(name) != file:
+                raise DataError(f"{directory / file} has {name}, which {index.name} does not say: fetch both again")
+            tensors[name] = stored
+    if lost := [name for name in places if name not in tensors]:
+        raise DataError(f"{index} says that {places[lost[0]]} has {lost[0]}, which it has not: fetch both again")
+    return tensors

@@ -1,0 +1,54 @@
+"""GPT-2: pre-norm with LayerNorm, GELU by tanh, learned positions, a tied output.
+
+Its matrices are not turned (``Conv1D``), and queries, keys and values stand side by side in one (transformers
+``models/gpt2/modeling_gpt2.py``). Files on the hub leave out ``transformer.`` before all names.
+"""
+
+from posenc_jax.huggingface.family import Family, Settings
+from posenc_jax.huggingface.names import COLUMNS, SAME, Row, each_layer, linear, norm
+
+
+def settings(config: Settings) -> dict:
+    """The fields of `Transformer` that a config says."""
+    config.refuse_unless("scale_attn_weights", True)
+    config.refuse_unless("scale_attn_by_inverse_layer_idx", False)
+    config.refuse_unless("add_cross_attention", False)
+    activations = {"gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "gelu": "gelu", "relu": "relu"}
+    return {
+        "d_model": config.whole("hidden_size"),
+        "num_layers": config.whole("num_hidden_layers"),
+        "num_heads": config.whole("num_attention_heads"),
+        "mlp_dim": config.whole("n_inner", None),
+        "activation": config.one_of("activation_function", activations, "gelu_new"),
+        "norm_epsilon": config.number("layer_norm_epsilon", 1e-5),
+        "scale_embeddings": False,
+        "tie_output": config.flag("tie_word_embeddings", True),
+        "output_bias": False,
+    }
+
+
+FAMILY = Family(
+    name="gpt2",
+    architecture="GPT2LMHeadModel",
+    kind="decoder_only",
+    settings=settings,
+    names=(
+        Row("transformer.wte.weight", ("embedding.table",)),
+        Row("transformer.wpe.weight", ("posenc.decoder.0.table",)),
+        *norm("transformer.ln_f", "decoder.final_norm"),
+        *linear("lm_head", "output"),
+        *each_layer(
+            "transformer.h.{}",
+            "decoder.blocks.{}",
+            norm("ln_1", "self_attention_norm"),
+            linear("attn.c_attn", *(f"self_attention.{part}" for part in ("query", "key", "value")), change=COLUMNS),
+            linear("attn.c_proj", "self_attention.output", change=SAME),
+            norm("ln_2", "mlp_norm"),
+            linear("mlp.c_fc", "mlp.hidden", change=SAME),
+            linear("mlp.c_proj", "mlp.output", change=SAME),
+        ),
+    ),
+    tied=("lm_head.weight", "transformer.wte.weight"),
+    left_out="transformer.",
+    ignored=(r"(transformer\.)?h\.\d+\.attn\.(masked_)?bias",),
+)

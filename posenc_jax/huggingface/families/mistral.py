@@ -1,0 +1,24 @@
+"""Mistral: Llama's form, with 8 key heads where a config says nothing (transformers ``models/mistral``)."""
+
+from posenc_jax.huggingface.families import llama
+from posenc_jax.huggingface.family import Family, Settings
+
+
+def settings(config: Settings) -> dict:
+    """The fields of `Transformer` that a config says."""
+    return llama.settings(config) | {
+        "num_kv_heads": config.whole("num_key_value_heads", 8),
+        "attention_bias": False,
+        "mlp_bias": False,
+    }
+
+
+FAMILY = Family(
+    name="mistral",
+    architecture="MistralForCausalLM",
+    kind="decoder_only",
+    settings=settings,
+    names=llama.FAMILY.names,
+    tied=llama.FAMILY.tied,
+    ignored=llama.FAMILY.ignored,
+)

@@ -1,0 +1,27 @@
+"""Qwen 1.5, 2 and 2.5: Llama's form, with biases of queries, keys and values (https://arxiv.org/abs/2407.10671;
+transformers ``models/qwen2``).
+"""
+
+from posenc_jax.huggingface.families import llama
+from posenc_jax.huggingface.family import Family, Settings
+
+
+def settings(config: Settings) -> dict:
+    """The fields of `Transformer` that a config says."""
+    return llama.settings(config) | {
+        "num_kv_heads": config.whole("num_key_value_heads", 32),
+        "attention_bias": True,
+        "attention_output_bias": False,
+        "mlp_bias": False,
+    }
+
+
+FAMILY = Family(
+    name="qwen2",
+    architecture="Qwen2ForCausalLM",
+    kind="decoder_only",
+    settings=settings,
+    names=llama.FAMILY.names,
+    tied=llama.FAMILY.tied,
+    ignored=llama.FAMILY.ignored,
+)

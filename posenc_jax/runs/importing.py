@@ -1,0 +1,163 @@
+"""A checkpoint of others as the directory of a finished run, of which no step was trained here."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from posenc_jax.config import Run, config_hash
+from posenc_jax.config.settings import Evaluation
+from posenc_jax.data.errors import DataError
+from posenc_jax.data.text import LanguageModel
+from posenc_jax.data.text.base import Data
+from posenc_jax.encodings import spec
+from posenc_jax.files import new_folder, write_atomically
+from posenc_jax.huggingface.checkpoint import Checkpoint, load
+from posenc_jax.huggingface.safetensors import write
+from posenc_jax.runs.checkpoint import joined, leaf_digest
+from posenc_jax.runs.directory import IMPORTED, Group
+from posenc_jax.runs.environment import environment
+from posenc_jax.runs.errors import RefusedError
+from posenc_jax.runs.files import sealed_line, write_json
+from posenc_jax.runs.groups import write_group
+from posenc_jax.runs.ownership import check_writable, config_record
+from posenc_jax.shapes import Json
+from posenc_jax.training.leaf_names import flat
+from posenc_jax.user_paths import full
+
+ORIGIN = "origin.json"
+"""In an imported run: the files that it is from, with their digests, and their config."""
+_MEASURED = 512
+"""The length that an imported run is measured at, if its positions reach so far and nobody asks for another."""
+
+
+def import_checkpoint(
+    source: str | os.PathLike[str], directory: str | os.PathLike[str], note: Callable[[str], None] = lambda text: None
+) -> Run:
+    """Makes of a checkpoint (see `posenc_jax.huggingface.checkpoint.load`) the directory of a run with one replica.
+
+    The task is language modelling with the checkpoint's tokenizer, in windows of its context. Tensors are read,
+    converted to float32 and written one by one.
+
+    Returns:
+      The config of the run.
+
+    Raises:
+      DataError: the checkpoint cannot be read, or is no language model with a tokenizer. RefusedError: the directory
+        exists or cannot be written, or there is no room for it. Nothing is left behind then.
+    """
+    directory = full(directory).absolute()
+    if directory.exists():
+        raise RefusedError(f"{directory} exists: choose another directory, or remove it")
+    checkpoint = load(source)
+    config = _config(checkpoint)
+    check_writable(directory)
+    _refuse_full(checkpoint, directory)
+    with new_folder(directory) as folder:
+        group = Group(folder / "group-000", config.replicas, 1, config_hash(config))
+        group.directory.mkdir()
+        write_json(folder / "config.json", config_record(config))
+        write_group(group, config)
+        write_json(group.directory / "environment.json", {"began": {}, "resumed": [], "imported": environment()})
+        digest = _write_weights(checkpoint, group.directory / IMPORTED, note)
+        assert checkpoint.tokenizer is not None
+        write_atomically(folder / "tokenizer.model", checkpoint.tokenizer.to_bytes())
+        write_json(folder / "data.json", {"tokenizer": checkpoint.tokenizer.sha256})
+        write_json(folder / ORIGIN, _origin(checkpoint))
+        write_atomically(group.directory / "result.json", sealed_line(_result(config, checkpoint, digest)))
+    return config
+
+
+def _config(checkpoint: Checkpoint) -> Run:
+    if checkpoint.kind != "decoder_only":
+        raise DataError(
+            f"{checkpoint.path} is a {checkpoint.kind} model, and runs are made of decoder_only ones: load it in "
+            "Python, by posenc_jax.huggingface.checkpoint.load"
+        )
+    if checkpoint.tokenizer is None:
+        raise DataError(f"{checkpoint.path} has no tokenizer.json, without which no text can be read: add it")
+    length = checkpoint.max_len
+    try:
+        data = Data(name="python_docs", tokenizer="checkpoint", vocab_size=checkpoint.vocab_size)
+        return Run(
+            task=LanguageModel(data=data, max_length=length, row=length),
+            model=checkpoint.model,
+            posenc=checkpoint.slots.decoder,
+            evaluation=Evaluation(lengths=(min(_MEASURED, length),)),
+            seeds=(0,),
+            note=f"imported from {checkpoint.path.name} ({checkpoint.family.name}), not trained here",
+        )
+    except ValueError as error:
+        raise DataError(f"{checkpoint.path} gives no run: {error}") from None
+
+
+def _refuse_full(checkpoint: Checkpoint, directory: Path) -> None:
+    there = next(path for path in directory.parents if path.is_dir())
+    needed = sum(4 * int(np.prod(leaf.shape)) for leaf in flat(checkpoint.shapes).values()) + 2**24
+    free = shutil.disk_usage(there).free
+    if needed > free:
+        raise RefusedError(
+            f"{directory} needs {needed:,} bytes, and {free:,} are free: make room, or choose another directory"
+        )
+
+
+def _write_weights(checkpoint: Checkpoint, path: Path, note: Callable[[str], None]) -> str:
+    """Writes all parameters in float32 and gives their digest."""
+    shapes = {name: tuple(leaf.shape) for name, leaf in flat(checkpoint.shapes).items()}
+    digests = dict.fromkeys(shapes, "")
+
+    def noticed() -> Iterator[tuple[str, np.ndarray]]:
+        for name, array in checkpoint.leaves():
+            digests[name] = leaf_digest(array)
+            if not np.isfinite(array).all():
+                note(f"{checkpoint.path}: {name} holds values that are not finite; they are kept")
+            yield name, array
+
+    with path.open("xb") as file:
+        write(file, shapes, noticed(), {})
+    return joined(digests)
+
+
+def _origin(checkpoint: Checkpoint) -> Json:
+    path = checkpoint.path
+    files = [*sorted(path.glob("*.safetensors")), path / "config.json"] if path.is_dir() else [path]
+    return {
+        "from": str(path),
+        "family": checkpoint.family.name,
+        "files": {file.name: {"bytes": file.stat().st_size, "sha256": _sha256(file)} for file in files},
+        "config": checkpoint.config,
+    }
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _result(config: Run, checkpoint: Checkpoint, digest: str) -> Json:
+    sizes = {name: int(np.prod(leaf.shape)) for name, leaf in flat(checkpoint.shapes).items()}
+    seed, rate = config.replicas[0]
+    record = environment()
+    replica: dict[str, Any] = {"seed": seed, "learning_rate": rate, "diverged_at": None}
+    return {
+        "label": config.label,
+        "table": config.table,
+        "posenc": spec(config.posenc),
+        "config_hash": config_hash(config),
+        "num_parameters": sum(sizes.values()),
+        "num_posenc_parameters": sum(size for name, size in sizes.items() if name.startswith("posenc.")),
+        "mode": "devices",
+        "group_size": 1,
+        **{name: record[name] for name in ("device_kind", "device_count", "threads")},
+        "replicas": [
+            {**replica, "validation": {"accuracy": None}, "evaluation": [], "parameters_sha256": digest},
+        ],
+        "metrics_sha256": hashlib.sha256(b"").hexdigest(),
+        "bit_exact": False,
+    }

@@ -1,0 +1,142 @@
+"""Writes logits and greedy tokens of tiny models of transformers for tests/huggingface/test_parity.py.
+
+    python scripts/make_huggingface_reference.py tests/huggingface/data/reference.npz
+
+Made with transformers 5.24 and torch 2.13 on a CPU. No weights are kept: each tensor is drawn from its name (`tensor`).
+All is computed in float64: `model.double()` would not do, since rotary tables, norms and softmaxes ask for float32, so
+here float32 itself means float64. With a folder as a second argument the checkpoints are written there too, as
+transformers saves them.
+"""
+
+import json
+import sys
+import zlib
+from pathlib import Path
+
+import numpy as np
+
+LENGTH, SHORT, NEW = 600, 24, 12
+KEPT = (0, 7, 23, 63, 64, 300, 512, 599)
+"""Positions whose logits are kept."""
+VOCABULARY = 48
+_COMMON = {"vocab_size": VOCABULARY, "bos_token_id": 1, "eos_token_id": 2}
+_LLAMA = _COMMON | {
+    "hidden_size": 32,
+    "intermediate_size": 40,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "max_position_embeddings": 512,
+}
+_LLAMA_3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
+_YARN = {"rope_type": "yarn", "factor": 8.0, "original_max_position_embeddings": 64}
+CASES = {
+    "llama": _LLAMA
+    | {
+        "model_type": "llama",
+        "rope_theta": 5e5,
+        "rope_scaling": {**_LLAMA_3, "original_max_position_embeddings": 64},
+        "rms_norm_eps": 1e-5,
+        "tie_word_embeddings": True,
+    },
+    "llama_yarn": _LLAMA
+    | {
+        "model_type": "llama",
+        "head_dim": 16,
+        "rope_scaling": _YARN,
+        "attention_bias": True,
+        "mlp_bias": True,
+        "rms_norm_eps": 1e-6,
+        "tie_word_embeddings": False,
+    },
+    "mistral": _LLAMA | {"model_type": "mistral", "head_dim": 16, "sliding_window": None, "rope_theta": 1e6},
+    "qwen2": _LLAMA
+    | {
+        "model_type": "qwen2",
+        "rope_theta": 1e6,
+        "rope_scaling": {"rope_type": "linear", "factor": 4.0},
+        "use_sliding_window": False,
+        "tie_word_embeddings": True,
+    },
+    "gpt2": _COMMON | {"model_type": "gpt2", "n_embd": 32, "n_layer": 3, "n_head": 4, "n_positions": 640},
+}
+
+
+def tensor(name: str, shape: tuple[int, ...]) -> np.ndarray:
+    """The values of a tensor, float32, by its name: norms about 1, matrices as large as lets positions count."""
+    draws = np.random.default_rng(zlib.crc32(name.encode())).standard_normal(shape)
+    if name.endswith("bias"):
+        return (0.1 * draws).astype(np.float32)
+    if len(shape) == 1:
+        return (1 + 0.1 * draws).astype(np.float32)
+    return (
+        draws * (1.0 if "embed" in name or name.split(".")[-2] in ("wte", "wpe") else 1.5 * shape[-1] ** -0.5)
+    ).astype(np.float32)
+
+
+def tokens(count: int = LENGTH) -> np.ndarray:
+    """``[1, count]`` of the vocabulary, without special ones."""
+    return np.random.default_rng(0).integers(3, VOCABULARY, (1, LENGTH))[:, :count]
+
+
+def made(config: dict):
+    """The model of a config with the values of `tensor`."""
+    import torch
+    import transformers
+
+    kind = transformers.AutoConfig.for_model(**config)
+    kind._attn_implementation = "eager"
+    model = transformers.AutoModelForCausalLM.from_config(kind).eval()
+    own = dict(model.named_parameters())
+    with torch.no_grad():
+        for name, parameter in own.items():
+            parameter.copy_(torch.from_numpy(tensor(name, tuple(parameter.shape))))
+    return model
+
+
+def in_float64() -> None:
+    """Makes float32 mean float64, before transformers is imported."""
+    import torch
+
+    torch.set_default_dtype(torch.float64)
+    torch.float32 = torch.float = torch.float64
+    torch.Tensor.float = torch.Tensor.double
+
+
+def reference(config: dict) -> dict[str, np.ndarray]:
+    """Logits at the kept positions, greedy tokens after the short prompt, and the shapes of all tensors."""
+    import torch
+
+    model = made(config)
+    given = torch.from_numpy(tokens())
+    with torch.no_grad():
+        short, long = model(given[:, :SHORT]).logits[0], model(given).logits[0]
+        written = model.generate(given[:, :SHORT], max_new_tokens=NEW, min_new_tokens=NEW, do_sample=False)
+    assert short.dtype == long.dtype == torch.float64
+    shapes = {name: list(parameter.shape) for name, parameter in model.named_parameters()}
+    return {
+        "short": short[[p for p in KEPT if p < SHORT]].numpy(),
+        "long": long[list(KEPT)].numpy(),
+        "greedy": written[0, SHORT:].numpy(),
+        "shapes": np.frombuffer(json.dumps(shapes).encode(), np.uint8),
+    }
+
+
+def main(path: str, folder: str | None = None) -> None:
+    """Writes the file, and the checkpoints."""
+    in_float64()
+    found = {}
+    for name, config in CASES.items():
+        for key, array in reference(config).items():
+            found[f"{name}/{key}"] = array
+        print(name, np.abs(found[f"{name}/long"]).max(), found[f"{name}/greedy"].tolist(), flush=True)
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    np.savez_compressed(path, **found)
+    if folder is not None:
+        for name, config in CASES.items():
+            model = made(config).to(__import__("torch").float64)
+            model.save_pretrained(Path(folder) / name)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,193 @@
+"""GGUF files of the llama architecture: as in safetensors, in every kind of block; hostile ones are refused."""
+
+import json
+import os
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+from make_huggingface_reference import CASES, tensor
+from test_parity import REFERENCE
+
+from posenc_jax.data.errors import DataError
+from posenc_jax.huggingface.checkpoint import load
+from posenc_jax.huggingface.gguf import config_of, read_gguf, tensors_of
+
+CONFIG = CASES["llama"] | {"rope_scaling": None}
+NAMES = {
+    "model.embed_tokens": "token_embd",
+    "model.norm": "output_norm",
+    "input_layernorm": "attn_norm",
+    "post_attention_layernorm": "ffn_norm",
+    "self_attn.q_proj": "attn_q",
+    "self_attn.k_proj": "attn_k",
+    "self_attn.v_proj": "attn_v",
+    "self_attn.o_proj": "attn_output",
+    "mlp.gate_proj": "ffn_gate",
+    "mlp.up_proj": "ffn_up",
+    "mlp.down_proj": "ffn_down",
+}
+
+
+def _text(text: str) -> bytes:
+    return struct.pack("<Q", len(text)) + text.encode()
+
+
+def _value(value) -> bytes:
+    if isinstance(value, str):
+        return struct.pack("<I", 8) + _text(value)
+    if isinstance(value, float):
+        return struct.pack("<If", 6, value)
+    if isinstance(value, list) and isinstance(value[0], str):
+        return struct.pack("<IIQ", 9, 8, len(value)) + b"".join(map(_text, value))
+    if isinstance(value, list):
+        return struct.pack(f"<IIQ{len(value)}i", 9, 5, len(value), *value)
+    return struct.pack("<II", 4, value)
+
+
+def _blocks(array: np.ndarray, kind: int) -> tuple[bytes, np.ndarray]:
+    """Bytes of a tensor, and the values that they stand for."""
+    if kind == 0:
+        return array.astype("<f4").tobytes(), array
+    if kind == 1:
+        return array.astype("<f2").tobytes(), array.astype("<f2").astype(np.float32)
+    blocks = array.reshape(-1, 32)
+    out, values = b"", []
+    for block in blocks:
+        if kind == 8:
+            scale = np.float16(np.abs(block).max() / 127)
+            codes = np.clip(np.round(block / np.float32(scale)), -127, 127).astype(np.int8)
+            out += scale.tobytes() + codes.tobytes()
+            values.append(codes.astype(np.float32) * np.float32(scale))
+            continue
+        least = np.float16(block.min() if kind == 3 else 0)
+        scale = np.float16((block.max() - block.min()) / 15 if kind == 3 else np.abs(block).max() / 7)
+        codes = np.round((block - np.float32(least)) / np.float32(scale)) + (8 if kind == 2 else 0)
+        codes = np.clip(codes, 0, 15).astype(np.uint8)
+        out += scale.tobytes() + (least.tobytes() if kind == 3 else b"") + (codes[:16] | codes[16:] << 4).tobytes()
+        values.append((codes.astype(np.float32) - (8 if kind == 2 else 0)) * np.float32(scale) + np.float32(least))
+    return out, np.array(values, np.float32).reshape(array.shape)
+
+
+def gguf(path: Path, kinds=(0,), **changes) -> dict[str, np.ndarray]:
+    """Writes a model with tensors of these kinds in turn, and gives Hugging Face's tensors that it stands for."""
+    shapes = json.loads(bytes(REFERENCE["llama/shapes"]))
+    fields = {
+        "general.architecture": "llama",
+        "llama.block_count": CONFIG["num_hidden_layers"],
+        "llama.context_length": CONFIG["max_position_embeddings"],
+        "llama.embedding_length": CONFIG["hidden_size"],
+        "llama.feed_forward_length": 64,
+        "llama.attention.head_count": CONFIG["num_attention_heads"],
+        "llama.attention.head_count_kv": CONFIG["num_key_value_heads"],
+        "llama.rope.freq_base": CONFIG["rope_theta"],
+        "llama.attention.layer_norm_rms_epsilon": CONFIG["rms_norm_eps"],
+        "tokenizer.ggml.model": "gpt2",
+        "tokenizer.ggml.pre": "smollm",
+        "tokenizer.ggml.tokens": ["<s>", *(chr(97 + i) for i in range(26)), "ab", *(f"x{i}" for i in range(20))],
+        "tokenizer.ggml.token_type": [3] + [1] * 47,
+        "tokenizer.ggml.merges": ["a b"],
+        "tokenizer.ggml.bos_token_id": 0,
+    } | changes
+    infos, data, meant = [], b"", {}
+    for number, (name, shape) in enumerate(shapes.items()):
+        shape = [64 if size == 40 else size for size in shape]  # whole blocks
+        array, kind = tensor(name, tuple(shape)), kinds[number % len(kinds)] if len(shape) == 2 else 0
+        heads = {"q_proj": "num_attention_heads", "k_proj": "num_key_value_heads"}
+        stored, count = array, next((CONFIG[heads[part]] for part in heads if part in name), 0)
+        if count:
+            stored = array.reshape(count, 2, -1, shape[1]).swapaxes(1, 2).reshape(shape)
+        block, values = _blocks(stored, kind)
+        meant[name] = values.reshape(count, -1, 2, shape[1]).swapaxes(1, 2).reshape(shape) if count else values
+        theirs = name
+        for long, short in NAMES.items():
+            theirs = theirs.replace(long, short)
+        theirs = theirs.replace("model.layers.", "blk.")
+        infos.append(_text(theirs) + struct.pack(f"<I{len(shape)}Q", len(shape), *shape[::-1]))
+        infos[-1] += struct.pack("<IQ", kind, len(data))
+        data += block + b"\0" * (-len(block) % 32)
+    head = b"GGUF" + struct.pack("<IQQ", 3, len(infos), len(fields))
+    head += b"".join(_text(key) + _value(value) for key, value in fields.items()) + b"".join(infos)
+    path.write_bytes(head + b"\0" * (-len(head) % 32) + data)
+    return meant
+
+
+def test_all_kinds_of_blocks_and_the_rows_of_q_and_k(tmp_path):
+    meant = gguf(tmp_path / "m.gguf", kinds=(0, 1, 2, 3, 8))
+    found = read_gguf(tmp_path / "m.gguf")
+    tensors = tensors_of(found, config_of(found))
+    assert {stored.dtype for stored in tensors.values()} == {"F32", "F16", "Q4_0", "Q4_1", "Q8_0"}
+    assert tensors.keys() == meant.keys()
+    for name, stored in tensors.items():
+        np.testing.assert_array_equal(stored.read(), meant[name], err_msg=name)
+    assert np.abs(meant["model.layers.0.mlp.up_proj.weight"]).max() > 0.1
+
+
+def test_a_model_and_its_tokenizer(tmp_path):
+    gguf(tmp_path / "m.gguf")
+    found = load(tmp_path / "m.gguf")
+    assert found.model.norm_epsilon == CONFIG["rms_norm_eps"]
+    assert found.slots.decoder[0].base == CONFIG["rope_theta"]
+    assert found.tokenizer.encode("abba") == [27, 2, 1]
+    assert found.tokenizer.decode([27, 2, 1]) == "abba"
+    assert (found.tokenizer.bos, found.tokenizer.eos, found.tokenizer.vocab_size) == (0, 0, 48)
+
+
+def test_hostile_files(tmp_path):
+    path = tmp_path / "m.gguf"
+    gguf(path)
+    whole = path.read_bytes()
+
+    def refused(match: str) -> None:
+        with pytest.raises(DataError, match=match) as error:
+            load(path)
+        assert "\n" not in str(error.value)
+
+    for end in (0, 3, 20, 200, 1500, len(whole) - 33):
+        path.write_bytes(whole[:end])
+        refused("no whole GGUF file")
+    path.write_bytes(whole[:8] + b"\xff" * 8 + whole[16:])
+    refused("claims 18,446,744,073,709,551,615 entries")
+    rng, said = np.random.default_rng(0), []
+    for _ in range(60):  # whatever stands there, it is one error or a model
+        damaged = bytearray(whole)
+        for at in rng.integers(0, 3000, 4):
+            damaged[at] = rng.integers(256)
+        path.write_bytes(bytes(damaged))
+        try:
+            load(path)
+        except DataError as error:
+            said.append(str(error))
+    assert said
+    assert "\n" not in "".join(said)
+    gguf(path, **{"general.architecture": "mamba"})
+    refused("architecture 'mamba', and GGUF is read of 'llama' alone")
+    gguf(path, **{"tokenizer.ggml.model": "llama"})
+    refused("vocabulary of the kind 'llama'")
+    gguf(path, **{"llama.embedding_length": 64})
+    refused(r"token_embd.weight|embed_tokens.weight has shape \[48, 32\], and its config says \[48, 64\]")
+
+
+def test_quantisations_that_are_not_read(tmp_path):
+    path = tmp_path / "m.gguf"
+    gguf(path, kinds=(8,))
+    content = path.read_bytes()
+    at = content.index(b"token_embd.weight") + 17 + 4 + 16
+    path.write_bytes(content[:at] + struct.pack("<I", 12) + content[at + 4 :])
+    with pytest.raises(DataError, match=r"token_embd\.weight is quantised as Q4_K, and F32, F16, Q4_0, Q4_1, Q8_0 are"):
+        load(path)
+
+
+@pytest.mark.skipif("SMOLLM2_GGUF" not in os.environ, reason="SMOLLM2_GGUF names no SmolLM2-135M-Instruct.Q4_1.gguf")
+@pytest.mark.slow
+def test_smollm2_goes_on_as_transformers_does():
+    from posenc_jax.models import greedy
+
+    found = load(os.environ["SMOLLM2_GGUF"])
+    ids = np.array([found.tokenizer.encode("Gravity is")])
+    written = greedy(found.build(), ids, max_new_tokens=20)
+    wanted = (
+        " a fundamental concept in physics that describes the curvature of spacetime caused by the presence of matter"
+    )
+    assert found.tokenizer.decode(np.asarray(written)[0]).startswith(wanted)

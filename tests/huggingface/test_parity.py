@@ -1,0 +1,219 @@
+"""Tiny models of every family compute what transformers computes, in float64 and past every switch of their positions.
+
+The weights are drawn from the tensors' names and the logits are in data/reference.npz, both by
+scripts/make_huggingface_reference.py.
+"""
+
+import dataclasses
+import json
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+from make_huggingface_reference import CASES, KEPT, LENGTH, NEW, SHORT, tensor, tokens
+
+from posenc_jax.huggingface.checkpoint import load
+from posenc_jax.huggingface.families import FAMILIES
+from posenc_jax.huggingface.names import ROWS
+from posenc_jax.huggingface.safetensors import write
+from posenc_jax.models import greedy
+
+REFERENCE = np.load(Path(__file__).parent / "data" / "reference.npz")
+EARLY = [p for p in KEPT if p < SHORT]
+
+
+def checkpoint_of(name: str, folder: Path, **changes) -> Path:
+    """A checkpoint in Hugging Face's layout, as transformers would save it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.json").write_text(json.dumps(CASES[name] | changes))
+    shapes = {key: tuple(shape) for key, shape in json.loads(bytes(REFERENCE[f"{name}/shapes"])).items()}
+    with (folder / "model.safetensors").open("wb") as file:
+        write(file, shapes, ((key, tensor(key, shape)) for key, shape in shapes.items()), {"format": "pt"})
+    return folder
+
+
+def model_of(name: str, folder: Path, dtype=np.float64):
+    return load(checkpoint_of(name, folder)).build(dtype)
+
+
+_logits = jax.jit(lambda model, ids: model(ids))
+
+
+def largest_difference(found, name: str, key: str) -> float:
+    """As a part of the largest logit."""
+    wanted = REFERENCE[f"{name}/{key}"]
+    return float(np.abs(np.asarray(found) - wanted).max() / np.abs(wanted).max())
+
+
+def test_every_family_has_a_case_and_every_case_a_reference():
+    assert {case["model_type"] for case in CASES.values()} == set(FAMILIES)
+    assert {key.split("/")[0] for key in REFERENCE} == set(CASES)
+
+
+def test_float64_at_once_for_the_first_family(tmp_path):
+    with jax.enable_x64(True):
+        found = _logits(model_of("llama", tmp_path), tokens(SHORT))
+    assert largest_difference(found[0, EARLY], "llama", "short") < 1e-9
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
+def test_float64(tmp_path, name):
+    with jax.enable_x64(True):
+        model = model_of(name, tmp_path)
+        short, long = _logits(model, tokens(SHORT)), _logits(model, tokens())
+        assert largest_difference(short[0, EARLY], name, "short") < 1e-9
+        assert largest_difference(long[0, list(KEPT)], name, "long") < 1e-9
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
+def test_float32(tmp_path, name):
+    found = _logits(model_of(name, tmp_path, np.float32), tokens())
+    assert largest_difference(found[0, list(KEPT)], name, "long") < 1e-5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
+def test_cached_decoding_left_padding_and_greedy_tokens(tmp_path, name):
+    with jax.enable_x64(True):
+        model, given = model_of(name, tmp_path), tokens()
+        whole = np.asarray(_logits(model, given)[0])
+        step = jax.jit(lambda model, ids, cache: model.extend(ids, cache, length=np.array([LENGTH])))
+        _, cache = step(model, given[:, : LENGTH - 8], model.new_cache(1, LENGTH))
+        for position in range(LENGTH - 8, LENGTH):
+            logits, cache = step(model, given[:, position : position + 1], cache)
+            assert np.abs(np.asarray(logits)[0, 0] - whole[position]).max() < 1e-9 * np.abs(whole).max()
+        padded = np.concatenate([np.zeros((1, 5), int), given[:, :SHORT]], axis=1)
+        real = np.arange(SHORT + 5)[None] >= 5
+        positions = np.maximum(np.arange(SHORT + 5) - 5, 0)[None]
+        found = jax.jit(lambda m: m(padded, segment_ids=real.astype(int), positions=positions))(model)
+        assert largest_difference(found[0, [p + 5 for p in EARLY]], name, "short") < 1e-9
+        written = jax.jit(lambda m: greedy(m, given[:, :SHORT], max_new_tokens=NEW))(model)
+    assert np.asarray(written)[0].tolist() == REFERENCE[f"{name}/greedy"].tolist()
+
+
+def _no_scaling(path: Path, monkeypatch) -> None:
+    config = json.loads((path / "config.json").read_text())
+    (path / "config.json").write_text(json.dumps(config | {"rope_scaling": None}))
+
+
+def _other_epsilon(path: Path, monkeypatch) -> None:
+    config = json.loads((path / "config.json").read_text())
+    (path / "config.json").write_text(json.dumps(config | {"rms_norm_eps": 1e-4}))
+
+
+def _partial(path: Path, monkeypatch) -> None:
+    config = json.loads((path / "config.json").read_text())
+    (path / "config.json").write_text(json.dumps(config | {"partial_rotary_factor": 0.5}))
+
+
+def _lanes_mixed(path: Path, monkeypatch) -> None:
+    from posenc_jax.encodings.rope import RoPE
+
+    monkeypatch.setattr("posenc_jax.huggingface.checkpoint.Slots", lambda decoder: _slots((RoPE(base=5e5),)))
+
+
+def _slots(slot):
+    from posenc_jax.models import Slots
+
+    return Slots(decoder=slot)
+
+
+def _scaled_embeddings(path: Path, monkeypatch) -> None:
+    _settings(monkeypatch, "llama", scale_embeddings=True)
+
+
+def _other_activation(path: Path, monkeypatch) -> None:
+    _settings(monkeypatch, "gpt2", activation="gelu")
+
+
+def _no_key_bias(path: Path, monkeypatch) -> None:
+    _names(monkeypatch, "qwen2", lambda row: None if "k_proj.bias" in row.theirs else row)
+
+
+def _queries_and_keys_exchanged(path: Path, monkeypatch) -> None:
+    def exchanged(row):
+        if "c_attn" not in row.theirs:
+            return row
+        query, key, value = row.ours
+        return dataclasses.replace(row, ours=(query, value, key))
+
+    _names(monkeypatch, "gpt2", exchanged)
+
+
+def _gate_for_up(path: Path, monkeypatch) -> None:
+    words = {"mlp.gate": "mlp.hidden", "mlp.hidden": "mlp.gate"}
+
+    def exchanged(row):
+        for word, other in words.items():
+            if f"{word}." in row.ours[0]:
+                return dataclasses.replace(row, ours=(row.ours[0].replace(word, other),))
+        return row
+
+    _names(monkeypatch, "llama", exchanged)
+
+
+def _settings(monkeypatch, name: str, **changes) -> None:
+    family = FAMILIES[name]
+    changed = dataclasses.replace(family, settings=lambda config: family.settings(config) | changes)
+    monkeypatch.setitem(FAMILIES, name, changed)
+
+
+def _names(monkeypatch, name: str, change) -> None:
+    family = FAMILIES[name]
+    rows = tuple(row for row in map(change, family.names) if row is not None)
+    monkeypatch.setitem(FAMILIES, name, dataclasses.replace(family, names=rows))
+
+
+BUGS = {
+    "scaling dropped": ("llama", _no_scaling),
+    "epsilon wrong": ("llama", _other_epsilon),
+    "part of each head rotated": ("llama", _partial),
+    "lanes mixed": ("llama", _lanes_mixed),
+    "embeddings scaled": ("llama", _scaled_embeddings),
+    "gate and up exchanged": ("llama", _gate_for_up),
+    "GELU by erf": ("gpt2", _other_activation),
+    "keys and values exchanged": ("gpt2", _queries_and_keys_exchanged),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bug", BUGS)
+def test_bugs_of_ports_are_seen_in_float32(tmp_path, monkeypatch, bug):
+    """Each changes logits by more than ten times what the parity tests allow."""
+    name, plant = BUGS[bug]
+    path = checkpoint_of(name, tmp_path)
+    plant(path, monkeypatch)
+    found = _logits(load(path).build(), tokens())
+    assert largest_difference(found[0, list(KEPT)], name, "long") > 1e-4
+
+
+@pytest.mark.slow
+def test_rows_of_a_gguf_left_permuted_are_seen(tmp_path):
+    """Queries and keys in the interleaved layout, read as if in halves."""
+    checkpoint = load(checkpoint_of("llama", tmp_path))
+    turned = dict(checkpoint.tensors)
+    for name, stored in turned.items():
+        if name.endswith(("q_proj.weight", "k_proj.weight")):
+            width = checkpoint.model.width_of_head
+            order = np.argsort(np.arange(width).reshape(2, -1).T.reshape(-1))
+            rows = stored.read().reshape(-1, width, stored.shape[1])[:, order].reshape(stored.shape)
+            turned[name] = stored._replace(read=lambda rows=rows: rows)
+    found = _logits(dataclasses.replace(checkpoint, tensors=turned).build(), tokens())
+    assert largest_difference(found[0, list(KEPT)], "llama", "long") > 1e-2
+
+
+def test_a_bias_that_the_table_leaves_out_is_named(tmp_path, monkeypatch):
+    _no_key_bias(tmp_path, monkeypatch)
+    with pytest.raises(Exception, match=r"has model.layers.0.self_attn.k_proj.bias.*which no model of this config has"):
+        load(checkpoint_of("qwen2", tmp_path))
+
+
+def test_stacked_rows_come_apart_and_together():
+    whole = np.arange(12.0).reshape(6, 2)
+    parts = ROWS.split(whole, [(2, 4), (2, 2)], None)
+    assert [part.shape for part in parts] == [(2, 4), (2, 2)]
+    assert (ROWS.join(parts, None) == whole).all()
+    assert ROWS.shape([(2, 4), (2, 2)]) == (6, 2)

@@ -1,0 +1,122 @@
+"""A checkpoint as a finished run: other commands take it, bad ones leave nothing behind."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tokenizers
+from test_parity import CASES, checkpoint_of, tensor
+
+from posenc_jax.cli import main
+from posenc_jax.data.errors import DataError
+from posenc_jax.huggingface.checkpoint import load
+from posenc_jax.runs.errors import RefusedError
+from posenc_jax.runs.importing import import_checkpoint
+from posenc_jax.runs.inference import load_run
+from posenc_jax.runs.state import replica_params
+from posenc_jax.runs.weights import export_weights, load_weights
+
+
+def whole(folder: Path, name: str = "llama", **changes) -> Path:
+    """A checkpoint with a tokenizer of letters."""
+    path = checkpoint_of(name, folder, **changes)
+    vocabulary = {"<s>": 0, "<b>": 1, "<e>": 2} | {chr(97 + i): i + 3 for i in range(26)}
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE(vocabulary, [], unk_token="<s>"))
+    tokenizer.decoder = tokenizers.decoders.Fuse()
+    tokenizer.save(str(path / "tokenizer.json"))
+    return path
+
+
+def test_a_run_of_a_checkpoint_serves_other_commands(tmp_path, capsys):
+    source, run = whole(tmp_path / "hf"), tmp_path / "run"
+    config = import_checkpoint(source, run)
+    assert config.task.data.tokenizer == "checkpoint"
+    params = replica_params(run, 0, print)
+    np.testing.assert_array_equal(params["embedding"]["table"], tensor("model.embed_tokens.weight", (48, 32)))
+    loaded = load_run(run)
+    assert loaded.tokenizer.decode(loaded.tokenizer.encode("abc")) == "abc"
+    assert loaded.tokenizer.bos == 1
+    export_weights(run, tmp_path / "w.safetensors")
+    again, metadata = load_weights(tmp_path / "w.safetensors")
+    np.testing.assert_array_equal(again["embedding"]["table"], params["embedding"]["table"])
+    assert metadata["tokenizer"] == loaded.tokenizer.sha256
+    origin = json.loads((run / "origin.json").read_text())
+    assert origin["family"] == "llama"
+    assert set(origin["files"]) == {"config.json", "model.safetensors"}
+    assert main(["import", str(source), "-o", str(run)]) == 2
+    assert "exists: choose another directory" in capsys.readouterr().err
+
+
+def test_changed_weights_are_noticed(tmp_path):
+    import_checkpoint(whole(tmp_path / "hf"), tmp_path / "run")
+    path = tmp_path / "run" / "group-000" / "weights.safetensors"
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(RefusedError, match=r"is not what .*result\.json was measured with"):
+        replica_params(tmp_path / "run", 0, print)
+
+
+def refused(tmp_path: Path, match: str) -> None:
+    """One line, and nothing is left behind."""
+    with pytest.raises((DataError, RefusedError), match=match) as error:
+        import_checkpoint(tmp_path / "hf", tmp_path / "run")
+    assert "\n" not in str(error.value)
+    assert not (tmp_path / "run").exists()
+    assert not list(tmp_path.glob(".run*"))
+
+
+def test_what_is_refused(tmp_path, monkeypatch):
+    path = whole(tmp_path / "hf")
+    weights = (path / "model.safetensors").read_bytes()
+    (path / "config.json").write_text(json.dumps(CASES["llama"] | {"intermediate_size": 44}))
+    refused(tmp_path, r"gate_proj.weight has shape \[40, 32\], and its config says \[44, 32\]")
+    (path / "config.json").write_text(json.dumps({"model_type": "lama", "auto_map": {"AutoModel": "x.y"}}))
+    refused(tmp_path, r"'lama', whose code \(auto_map\) is never run, is not read; .* of which llama is the nearest")
+    (path / "config.json").write_text(json.dumps(CASES["llama"] | {"hidden_act": "gelu"}))
+    refused(tmp_path, "hidden_act = 'gelu', and 'silu' is read")
+    (path / "config.json").write_text(json.dumps(CASES["llama"] | {"num_hidden_layers": 4}))
+    refused(tmp_path, r"lacks model.layers.3.input_layernorm.weight, .* and 5 more")
+    (path / "config.json").write_text(json.dumps(CASES["llama"] | {"num_hidden_layers": 2}))
+    refused(tmp_path, r"has model.layers.2.self_attn.q_proj.weight, .*which no model of this config has")
+    (path / "config.json").write_text(json.dumps(CASES["llama"] | {"sliding_window": 8, "model_type": "mistral"}))
+    refused(tmp_path, "layers see 8 keys of 512 positions, and windows are not computed here")
+    (path / "config.json").write_text(json.dumps(CASES["llama"]))
+    for content in (b"", weights[:100], weights[:-4], b"\x80\x02PK" + weights, weights[:8] + b"[" * 1000 + weights[8:]):
+        (path / "model.safetensors").write_bytes(content)
+        refused(tmp_path, "no whole safetensors file")
+    (path / "model.safetensors").unlink()
+    (path / "pytorch_model.bin").write_bytes(b"\x80\x04.")
+    refused(tmp_path, "pytorch_model.bin is a pickle, which may run any code when it is read, and is never opened")
+    index = {"weight_map": {"model.norm.weight": "model-00001-of-00002.safetensors"}}
+    (path / "model.safetensors.index.json").write_text(json.dumps(index))
+    refused(tmp_path, "lacks model-00001-of-00002.safetensors of 1 shards")
+    index["weight_map"]["model.norm.weight"] = "../model.safetensors"
+    (path / "model.safetensors.index.json").write_text(json.dumps(index))
+    refused(tmp_path, "names '../model.safetensors', which is no file beside it")
+    (path / "model.safetensors").write_bytes(weights)
+    monkeypatch.setattr("shutil.disk_usage", lambda path: type("Usage", (), {"free": 1000}))
+    refused(tmp_path, r"needs [\d,]+ bytes, and 1,000 are free")
+    (path / "tokenizer.json").unlink()
+    refused(tmp_path, "has no tokenizer.json")
+
+
+def test_names_with_and_without_their_prefix(tmp_path, monkeypatch):
+    path = checkpoint_of("gpt2", tmp_path)
+    content = (path / "model.safetensors").read_bytes()
+    length = int.from_bytes(content[:8], "little")
+    header = json.loads(content[8 : 8 + length])
+    short = {name.removeprefix("transformer."): entry for name, entry in header.items()}
+
+    def written(entries) -> None:
+        text = json.dumps(entries).encode()
+        (path / "model.safetensors").write_bytes(len(text).to_bytes(8, "little") + text + content[8 + length :])
+
+    written(short)
+    assert load(path).tensors.keys() == header.keys() - {"__metadata__"}
+    twice = short | {"transformer.ln_f.bias": dict(short["ln_f.bias"])}
+    monkeypatch.setattr("itertools.pairwise", lambda places: ())  # of which the file says that they lie in one place
+    written(twice)
+    with pytest.raises(DataError, match=r"has transformer.ln_f.bias twice"):
+        load(path)
