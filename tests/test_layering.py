@@ -67,7 +67,7 @@ LAYERS = {
     ),
     "drawing": ({"data", "extras", "statistics"}, {"numpy"}, OPTIONAL),
     "report": ({"data", "extras", "statistics", "files", "results", "drawing"}, {"numpy"}, OPTIONAL),
-    "show": (_MODELS_AND_DATA | {"training", "analysis", "runs", "drawing"}, {"jax", "numpy"}, OPTIONAL),
+    "show": (_MODELS_AND_DATA | {"huggingface", "training", "analysis", "runs", "drawing"}, {"jax", "numpy"}, OPTIONAL),
     "verdict": (
         _MODELS_AND_DATA | {"results", "runs", "drawing", "shipped"},
         {"numpy"},
@@ -77,6 +77,7 @@ LAYERS = {
     "cli": (
         _MODELS_AND_DATA
         | {
+            "golden",
             "huggingface",
             "lessons",
             "training",

@@ -39,6 +39,7 @@ GROUPS = {
         "show": "pictures and properties of encodings: posenc show ENCODING [...] [--view ...]",
         "vectors": "vectors of positions, and their cosines: posenc vectors ENCODING [--positions ...]",
         "aliases": "which positions look alike: posenc aliases ENCODING [--d-model D] [--pair P Q]",
+        "rope": "what a model's config.json declares of positions: posenc rope FILE|FOLDER|NAME",
         "explore": "a page to explore kernels and aliases: posenc explore [ENCODING] [...]",
     },
     "Try your own": {

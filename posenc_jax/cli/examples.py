@@ -11,6 +11,10 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("posenc lesson clusters --output pictures", "one by its name, with its pictures"),
         ("posenc lesson aliases --answer", "with the answer to its exercise"),
     ),
+    "rope": (
+        ("posenc rope Gemma-3-1b", "two bases and windows, of a released model that is known"),
+        ("posenc rope Phi-3.5-mini --output phi.html", "factors that switch at a length, drawn"),
+    ),
     "vectors": (
         ("posenc vectors sinusoidal --positions 0 5 68", "three vectors of d_model 8, and their cosines"),
         ("posenc vectors sinusoidal --d-model 32 --positions 0 1 2 --dimensions 32", "whole ones, wider"),

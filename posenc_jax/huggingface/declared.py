@@ -148,7 +148,7 @@ def _rotary(config: Mapping[str, Any], own: Dialect, kinds: list[str], odd: dict
         odd["no_rope_layers says 1 for layers that do rotate, and 0 for those that do not"] = None
     for kind, turning in zip(kinds, rotates):
         if (kind, turning) not in known:
-            width = rotated_width(config, _default_width(config, kind, own))
+            width = _width(config, kind, own)
             encodings = _encodings(config, own, kind, width, odd) if turning else ()
             layer = Layer(kind, encodings, width, layers.window_of(config, kind, own))
             try:
@@ -160,9 +160,11 @@ def _rotary(config: Mapping[str, Any], own: Dialect, kinds: list[str], odd: dict
     return tuple(known[pair] for pair in zip(kinds, rotates))
 
 
-def _default_width(config: Mapping[str, Any], kind: str, own: Dialect) -> int | None:
-    full = own.full_head_dim
-    return (whole(config, "global_head_dim") or full) if full and kind == layers.FULL else own.head_dim
+def _width(config: Mapping[str, Any], kind: str, own: Dialect) -> int:
+    """head_dim of layers of a type."""
+    if own.full_head_dim and kind == layers.FULL:
+        return whole(config, "global_head_dim") or own.full_head_dim
+    return rotated_width(config, own.head_dim)
 
 
 def _encodings(

@@ -28,6 +28,7 @@ class Dialect:
         or those from ``max_window_layers`` on, if ``use_sliding_window`` is true ("flag").
       scaled: the types of layers that an old ``rope_scaling`` applies to; () for all.
       local_rotation: layers with full attention do not rotate, where there are windows.
+      linear_every: each so-many-th layer has full attention, the others a linear one without positions.
       no_rope_every: each so-many-th layer does not rotate; chunk: the size of the chunks of attention.
       layout: which dimensions make a plane.
       odd: what the class does that no config says.
@@ -47,6 +48,7 @@ class Dialect:
     scaled: tuple[str, ...] = ()
     local_rotation: bool = False
     no_rope_every: int = 0
+    linear_every: int = 0
     chunk: int | None = None
     layout: Layout = "half"
     odd: str = ""
@@ -55,6 +57,7 @@ class Dialect:
 _FULL = ("full_attention",)
 _MLA = "the softmax scale is multiplied by (0.1 mscale_all_dim ln(factor) + 1)^2, where the config has mscale_all_dim"
 _GEMMA_3 = Dialect(1e6, 1e4, head_dim=256, every=6, window=4096, scaled=_FULL)
+_QWEN_NEXT = Dialect(head_dim=256, partial=0.25, linear_every=4)
 _QWEN_VL = Dialect(1e6, windows="flag")
 _MODERNBERT = Dialect(160000.0, 1e4, "global_rope_theta", "local_rope_theta", every=3, full_first=True, window=128)
 _LLAMA_4 = Dialect(
@@ -76,9 +79,8 @@ DIALECTS: Mapping[str, Dialect] = {
     "qwen2_moe": Dialect(windows="flag"),
     "qwen3": Dialect(head_dim=128, windows="flag"),
     "qwen3_moe": Dialect(windows="flag"),
-    **dict.fromkeys(("qwen3_next", "qwen3_5_text", "qwen3_5_moe_text"), Dialect(head_dim=256, partial=0.25)),
     **dict.fromkeys(
-        ("qwen3_5", "qwen3_5_text", "qwen3_5_moe", "qwen3_5_moe_text"), Dialect(head_dim=256, partial=0.25)
+        ("qwen3_next", "qwen3_5_text", "qwen3_5_moe_text"), Dialect(head_dim=256, partial=0.25, linear_every=4)
     ),
     **dict.fromkeys(("qwen2_vl", "qwen2_vl_text", "qwen2_5_vl", "qwen2_5_vl_text"), _QWEN_VL),
     **dict.fromkeys(("qwen3_vl", "qwen3_vl_text", "qwen3_vl_moe_text"), Dialect(500000.0, head_dim=128)),

@@ -26,6 +26,8 @@ def layer_kinds(config: Mapping[str, Any], dialect: Dialect) -> list[str]:
         if len(given) != count:
             raise DataError(f"layer_types has {len(given)} entries for num_hidden_layers = {count}: mend one of them")
         return list(given)
+    if interval := whole(config, "full_attention_interval") or dialect.linear_every:
+        return [FULL if (layer + 1) % interval == 0 else "linear_attention" for layer in range(count)]
     window = config.get("sliding_window", dialect.window) or config.get("local_attention")
     if config.get("use_sliding_window") is False or (
         dialect.windows == "flag" and not config.get("use_sliding_window")

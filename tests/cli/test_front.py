@@ -98,6 +98,7 @@ def test_an_error_has_no_examples(capsys):
             "show",
             "vectors",
             "aliases",
+            "rope",
             "explore",
             "new",
             "audit",

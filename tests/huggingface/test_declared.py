@@ -99,6 +99,14 @@ def test_parts_of_heads():
     assert_frequencies(deep.layers[0], powers(1e4, 64))
 
 
+def test_heads_of_two_widths():
+    """Gemma 4's: head_dim is that of layers with a window."""
+    both = {kind: {"rope_theta": 1e4} for kind in ("sliding_attention", "full_attention")}
+    found = from_hf({**LLAMA, "model_type": "gemma4_text", "head_dim": 64, "rope_parameters": both})
+    assert [layer.head_dim for layer in found.layers[:6]] == [64] * 5 + [512]
+    assert from_hf({**LLAMA, "model_type": "gemma4_text", "global_head_dim": 32}).layers[5].head_dim == 32
+
+
 def test_axes():
     sections = {"type": "mrope", "mrope_section": [16, 24, 24]}
     assert spec(declared(rope_theta=1e6, rope_scaling=sections).slot) == "mrope(sections=(16, 24, 24))"

@@ -1,0 +1,82 @@
+"""``posenc rope``: what the config of a published model declares of positions, layer by layer."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+from pathlib import Path
+from typing import Any
+
+from posenc_jax.cli.errors import Parser, UsageError, as_path, guarded, refusing
+from posenc_jax.cli.screen import show
+
+DESCRIPTION = """Reads the config.json of a model in Hugging Face's layout and prints what it declares of positions:
+the encoding of each layer as a spec, windows, attention factor, inverse frequencies, what changes at
+which length, and what is odd (ignored, missing, read otherwise than it looks)."""
+
+
+def main(arguments: list[str]) -> int:
+    """Runs the command and returns its exit code."""
+    parser = Parser("posenc rope", description=DESCRIPTION)
+    text = "a config.json, its folder, or a released model by name"
+    parser.add_argument("config", metavar="FILE|FOLDER|NAME", help=text)
+    parser.add_argument(
+        "--output", type=as_path, metavar="FILE|FOLDER", help="draw the frequencies: .html, .png, .pdf, or a folder"
+    )
+    return guarded(lambda: _rope(parser.parse_args(arguments)))
+
+
+def _rope(options: argparse.Namespace) -> int:
+    config = _config(options.config)
+    from posenc_jax.cli.session import prepare_jax
+
+    prepare_jax()
+    from posenc_jax.drawing.text_table import text
+    from posenc_jax.huggingface import from_hf
+    from posenc_jax.show import rope_tables
+    from posenc_jax.show.files import check_output, check_packages, make, write
+
+    declared = from_hf(config)
+    found = rope_tables.groups(declared)
+    if options.output is not None:
+        if not rope_tables.curves(found):
+            raise UsageError("--output: no layer rotates, so there are no frequencies to draw: leave it out")
+        with refusing("--output "):
+            check_output(options.output)
+        check_packages(options.output, [])
+    width = shutil.get_terminal_size((100, 24)).columns
+    layers = rope_tables.of_layers(declared, found)
+    show(text(layers, width))
+    show("\n".join(rope_tables.specs(found)) + "\n")
+    if declared.odd:
+        show("Odd:\n" + "\n".join(f"- {line}" for line in declared.odd) + "\n")
+    frequencies = list(rope_tables.of_frequencies(found))
+    for table in frequencies:
+        show(text(table, width))
+    if options.output is not None:
+        plots = [rope_tables.plot(declared, found)]
+        with refusing("--output "):
+            files = dict(make(options.output, plots[0].title, plots[0].caption, plots, [layers, *frequencies]))
+            write(files)
+        show(f"wrote {', '.join(map(str, files))}")
+    return 0
+
+
+def _config(named: str) -> dict[str, Any]:
+    """The config in a file or a folder, or that of a released model."""
+    from posenc_jax.golden.rope.check import models
+    from posenc_jax.hints import did_you_mean
+    from posenc_jax.huggingface import read_config
+
+    known = {model["name"].casefold(): model for model in models()}
+    if named.casefold() in known and not Path(named).exists():
+        model = known[named.casefold()]
+        show(f"{model['name']}, as in {model['source']}\n")
+        config: dict[str, Any] = model["config"]
+        return config
+    path = as_path(named)
+    if not path.exists() and path.suffix != ".json" and "/" not in named:
+        names = [model["name"] for model in known.values()]
+        hint = did_you_mean(named, names) or f"known are {', '.join(names)}"
+        raise UsageError(f"{named[:60]!r} is no file, no folder and no released model that is known: {hint}")
+    return read_config(path)

@@ -1,0 +1,106 @@
+"""What the config of a published model declares of positions, as tables and one figure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from posenc_jax.drawing.plain import number
+from posenc_jax.drawing.plots import Axis, Line, Lines
+from posenc_jax.drawing.style import styles
+from posenc_jax.drawing.text_table import TextTable
+from posenc_jax.encodings import spec
+from posenc_jax.huggingface.declared import Declared, Layer
+
+Groups = dict[Layer, list[int]]
+
+
+def groups(declared: Declared) -> Groups:
+    """The numbers of equal layers, by what they are."""
+    found: Groups = {}
+    for i, layer in enumerate(declared.layers):
+        found.setdefault(layer, []).append(i)
+    return found
+
+
+def ranges(numbers: Sequence[int]) -> str:
+    """Numbers in words.
+
+    >>> ranges([0, 1, 2, 4, 6, 7])
+    '0-2, 4, 6-7'
+    """
+    runs: list[list[int]] = []
+    for i in numbers:
+        if runs and runs[-1][1] == i - 1:
+            runs[-1][1] = i
+        else:
+            runs.append([i, i])
+    return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)
+
+
+def of_layers(declared: Declared, found: Groups) -> TextTable:
+    """A line for each group of layers."""
+    entries = tuple(
+        (
+            ranges(numbers),
+            layer.kind.removesuffix("_attention"),
+            "all" if layer.window is None else f"{layer.window:,}",
+            str(layer.head_dim or ""),
+            number(layer.attention_factor, 6),
+            _changes(layer),
+        )
+        for layer, numbers in found.items()
+    )
+    columns = ("layers", "attention", "sees", "head", "factor", "frequencies are others")
+    end = f", max_position_embeddings {declared.max_length:,}" if declared.max_length else ""
+    return TextTable(f"{declared.model_type}: {len(declared.layers)} layers{end}", columns, "llrrrl", entries)
+
+
+def _changes(layer: Layer) -> str:
+    return "at no length" if layer.switches_above is None else f"above length {layer.switches_above:,}"
+
+
+def specs(found: Groups) -> Iterator[str]:
+    """The encoding of each group, as a string."""
+    for layer, numbers in found.items():
+        yield f"layers {ranges(numbers)}: {spec(layer.encodings)}"
+
+
+def curves(found: Groups) -> dict[str, np.ndarray]:
+    """The inverse frequencies of each group, short and long where they switch, by a name; equal ones once."""
+    by_curve: dict[tuple[float, ...], str] = {}
+    for layer, numbers in found.items():
+        switch = layer.switches_above
+        points = [("", None)] if switch is None else [(f" to {switch:,}", switch), (f" at {2 * switch:,}", 2 * switch)]
+        for words, length in points:
+            frequencies = tuple(layer.inverse_frequencies(length).tolist())
+            if frequencies:
+                by_curve.setdefault(frequencies, f"layers {ranges(numbers)}{words}")
+    return {name: np.array(frequencies) for frequencies, name in by_curve.items()}
+
+
+def of_frequencies(found: Groups) -> Iterator[TextTable]:
+    """Inverse frequency and wavelength of every plane."""
+    for name, frequencies in curves(found).items():
+        entries = tuple(
+            (str(k), f"{f:.10g}", f"{math.tau / f:,.1f}" if f else "no turn") for k, f in enumerate(frequencies)
+        )
+        columns = ("plane", "inverse frequency", "wavelength")
+        yield TextTable(f"Inverse frequencies, {name}", columns, "rrr", entries)
+
+
+def plot(declared: Declared, found: Groups) -> Lines:
+    """Inverse frequencies by plane."""
+    drawn = curves(found)
+    own = styles(tuple(drawn))
+    lines = tuple(Line(name=name, x=np.flatnonzero(f), y=f[f > 0], style=own[name]) for name, f in drawn.items())
+    return Lines(
+        slug="rope",
+        title=f"Inverse frequencies that {declared.model_type} declares",
+        caption="Radians per position of each plane that turns.",
+        x=Axis("plane"),
+        y=Axis("inverse frequency", logarithmic=True),
+        lines=lines,
+    )

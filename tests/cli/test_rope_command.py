@@ -1,0 +1,73 @@
+"""``posenc rope``: what it prints of released models and of files, and what it refuses."""
+
+import json
+
+import pytest
+
+from posenc_jax.cli import main
+from posenc_jax.encodings import parse, spec
+
+TEN = (
+    *("Llama-2-7b", "Llama-3.1-8B", "Mistral-7B-v0.3", "GPT-J-6B", "Phi-3.5-mini", "DeepSeek-V3", "Gemma-3-1b"),
+    *("Gemma-4-26B-A4B", "gpt-oss-20b", "Qwen3-VL-4B"),
+)
+
+
+@pytest.mark.parametrize("name", TEN)
+def test_released_models(capsys, name):
+    assert main(["rope", name]) == 0
+    out = capsys.readouterr().out
+    specs = [line.partition(": ")[2] for line in out.splitlines() if line.startswith("layers ") and ": " in line]
+    assert specs
+    assert all(spec(parse(own)) == own for own in specs)
+    assert "Inverse frequencies, layers 0" in out
+    assert "https://github.com/" in out
+
+
+def test_two_groups_of_layers(capsys):
+    assert main(["rope", "gemma-3-1B"]) == 0
+    out = capsys.readouterr().out
+    assert "layers 5, 11, 17, 23: rope(base=1000000.0, layout='half')" in out
+    assert "0-4, 6-10, 12-16, 18-22, 24-25  sliding     512" in out
+
+
+def test_a_file_and_what_is_odd(capsys, tmp_path):
+    config = {"model_type": "llama", "num_hidden_layers": 2, "head_dim": 8, "max_position_embeddings": 64}
+    config |= {"rope_theta": 1e4, "rope_scaling": {"type": "dynamic", "factor": 2.0, "beta_fast": 9}}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    assert main(["rope", str(tmp_path)]) == 0
+    out = capsys.readouterr().out
+    assert "above length 64" in out
+    assert "Inverse frequencies, layers 0-1 at 128" in out
+    assert "- beta_fast = 9 is ignored by rope_type 'dynamic'" in out
+
+
+def test_a_picture(capsys, tmp_path):
+    assert main(["rope", "Gemma-3-1b", "--output", str(tmp_path / "gemma.png")]) == 0
+    assert (tmp_path / "gemma.png").read_bytes()[:4] == b"\x89PNG"
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (["gemma-3"], "did you mean 'Gemma-3-1b'?"),
+        (["nothing"], "known are Llama-2-7b"),
+        (["no/config.json"], "there is no file"),
+        (["Llama-2-7b", "--output", "x.svg"], "a file ends in .html"),
+        ([""], "is no path"),
+    ],
+)
+def test_refused(capsys, tmp_path, monkeypatch, line, message):
+    monkeypatch.chdir(tmp_path)
+    assert main(["rope", *line]) == 2
+    said = capsys.readouterr().err
+    assert message in said
+    assert said.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_model_that_does_not_rotate_has_no_picture(capsys, tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "gpt2", "n_layer": 2, "n_positions": 64}))
+    assert main(["rope", str(tmp_path), "--output", str(tmp_path / "x.png")]) == 2
+    assert "no layer rotates" in capsys.readouterr().err
+    assert not (tmp_path / "x.png").exists()
