@@ -166,7 +166,7 @@ ORDER = {
     ),
     "config": ("stored", "own_names", "settings", "run", "reading", "__init__"),
     "huggingface": (
-        *("config", "dialects", "layers", "rotation", "declared", "safetensors", "gguf", "tokenizer"),
+        *("config", "dialects", "layers", "rotation", "declared", "writing", "safetensors", "gguf", "tokenizer"),
         *("names", "family", "checkpoint", "__init__"),
     ),
     "statistics": ("intervals", "learning_rate", "comparison", "many_tasks", "__init__"),

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from posenc_jax.huggingface.declared import Declared as Declared
     from posenc_jax.huggingface.declared import Layer as Layer
     from posenc_jax.huggingface.declared import from_hf as from_hf
+    from posenc_jax.huggingface.writing import to_hf as to_hf
 
 
 def __getattr__(name: str) -> Any:

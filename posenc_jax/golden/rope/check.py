@@ -38,7 +38,9 @@ def failures(engine: Engine, tolerance: float = 1e-6) -> list[str]:
                         found.append(f"{at}: {array.size} frequencies for {right.size}")
                     elif not np.all(np.abs(array - right) <= tolerance * right):
                         k = int(np.argmax(np.abs(array - right) > tolerance * right))
-                        found.append(f"{at}: inverse frequency {k} is {array[k]!r}, and must be {right[k]!r}")
+                        found.append(
+                            f"{at}: inverse frequency {k} is {float(array[k])!r}, and must be {float(right[k])!r}"
+                        )
                     elif abs(factor - group["attention_factor"]) > tolerance:
                         found.append(f"{at}: attention factor {factor!r}, and must be {group['attention_factor']!r}")
     return found

@@ -1,0 +1,111 @@
+"""From encodings to the settings of a ``config.json`` that declares them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from posenc_jax.encodings import spec
+from posenc_jax.encodings.axial_rope import MRoPE
+from posenc_jax.encodings.base import Dims, PositionalEncoding
+from posenc_jax.encodings.rope import RoPE
+from posenc_jax.encodings.rope_scaling import (
+    NTK,
+    DynamicNTK,
+    Llama3,
+    LongRoPE,
+    PositionInterpolation,
+    RoPEScaling,
+)
+from posenc_jax.encodings.rope_selection import PRoPE
+from posenc_jax.encodings.slots import Slot, is_pattern
+from posenc_jax.encodings.yarn import YaRN
+from posenc_jax.huggingface.rotation import ORIGINAL
+
+_HALF = "convert the weights with convert_layout(..., to='half'), then give layout='half'"
+
+
+def to_hf(slot: Slot, head_dim: int, num_layers: int) -> dict[str, Any]:
+    """The settings by which transformers rotates as a slot does; `from_hf` gives the slot back.
+
+    They are ``rope_parameters`` and what else it takes: ``no_rope_layers``, which the classes of SmolLM3 and Llama 4
+    read, and for `DynamicNTK` the ``max_position_embeddings`` above which it changes. Layers may do without a rotation;
+    those with one are equal.
+
+    >>> from posenc_jax.encodings import parse
+    >>> to_hf(parse("rope(base=5e5, layout='half', scaling=linear(factor=2))"), head_dim=64, num_layers=2)
+    {'rope_parameters': {'rope_theta': 500000.0, 'rope_type': 'linear', 'factor': 2.0}}
+
+    Raises:
+      ValueError: transformers has nothing for an encoding; the message says what to do.
+    """
+    groups = slot if is_pattern(slot) else (slot,)
+    of_layers: list[Any] = [groups[layer % len(groups)] for layer in range(num_layers)]
+    different = list(dict.fromkeys(encodings for encodings in of_layers if encodings))
+    if len(different) != 1 or len(different[0]) != 1:
+        raise ValueError(
+            f"{spec(slot)} is {len(different)} encodings of layers, and a config here declares one, an element alone, "
+            "beside layers without any: write rope_parameters by layer_types yourself"
+        )
+    found = _settings(different[0][0], head_dim)
+    if () in of_layers:
+        found["no_rope_layers"] = [int(bool(encodings)) for encodings in of_layers]
+    return found
+
+
+def _settings(encoding: PositionalEncoding, head_dim: int) -> dict[str, Any]:
+    if not isinstance(encoding, RoPE | MRoPE):
+        raise ValueError(f"{spec((encoding,))} is no rotation that transformers has a type for: use rope or mrope")
+    if encoding.layout != "half":
+        raise ValueError(f"{spec((encoding,))} turns neighbouring dimensions, and Llama's class halves: {_HALF}")
+    parameters: dict[str, Any] = {"rope_theta": encoding.base, "rope_type": "default"}
+    beside: dict[str, Any] = {}
+    if isinstance(encoding, MRoPE):
+        axes = encoding.axes(head_dim).tolist()
+        parameters["mrope_section"] = [axes.count(axis) for axis in range(3)]
+        if encoding.order == "interleaved":
+            parameters["mrope_interleaved"] = True
+        return {"rope_parameters": parameters}
+    if encoding.scaling is not None:
+        beside = _scaled(encoding, encoding.scaling, parameters, head_dim)
+    rotated = 2 * len(encoding.frequencies_for(_dims(head_dim)))
+    if rotated != head_dim:
+        if "partial_rotary_factor" in parameters:
+            raise ValueError(f"{spec((encoding,))} takes a part twice, by rotary_dim and p_rope: leave rotary_dim out")
+        parameters["partial_rotary_factor"] = rotated / head_dim
+    return {"rope_parameters": parameters, **beside}
+
+
+def _dims(head_dim: int) -> Dims:
+    return Dims(head_dim, 1, 1, head_dim, 1, 1)
+
+
+def _scaled(rope: RoPE, scaling: RoPEScaling, parameters: dict[str, Any], head_dim: int) -> dict[str, Any]:
+    """Adds a scaling to the parameters; gives what stands beside them."""
+    given: dict[str, Any]
+    match scaling:
+        case NTK():  # a larger base is all that it is
+            dim = 2 * len(rope.frequencies_for(_dims(head_dim)))
+            parameters["rope_theta"] = rope.base * scaling.factor ** (dim / (dim - 2))
+            return {}
+        case PositionInterpolation():
+            given = {"rope_type": "linear", "factor": scaling.factor}
+        case DynamicNTK():
+            parameters.update(rope_type="dynamic", factor=scaling.factor)
+            return {"max_position_embeddings": scaling.original_length}
+        case YaRN(ramp_space="index"):
+            given = {"rope_type": "yarn", "factor": scaling.factor, ORIGINAL: scaling.original_length}
+            fields = ("beta_fast", "beta_slow", "attention_factor", "mscale", "mscale_all_dim", "truncate")
+            given |= {name: getattr(scaling, name) for name in fields}
+        case LongRoPE():
+            given = {"rope_type": "longrope", "factor": scaling.factor, ORIGINAL: scaling.original_length}
+            given |= {"short_factor": list(scaling.short_factors), "long_factor": list(scaling.long_factors)}
+            given["attention_factor"] = scaling.attention_factor
+        case Llama3():
+            given = {"rope_type": "llama3", "factor": scaling.factor, ORIGINAL: scaling.original_length}
+            given |= {name: getattr(scaling, name) for name in ("low_freq_factor", "high_freq_factor")}
+        case PRoPE(fraction=fraction) if fraction > 0:
+            given = {"rope_type": "proportional", "partial_rotary_factor": fraction}
+        case _:
+            raise ValueError(f"{spec(scaling)} is no rope_type of transformers: use linear, ntk, yarn or another")
+    parameters.update({name: value for name, value in given.items() if value is not None})
+    return {}
