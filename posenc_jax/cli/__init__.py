@@ -69,7 +69,7 @@ _STOPPED = "posenc: stopped"
 FIRST = """A laboratory for positional encodings in Transformers. Six things to do:
 
   posenc lesson                    learn what an encoding is, in steps of seconds
-  posenc demo                      run a comparison: eight encodings, two tasks, some five minutes
+  posenc demo                      run a comparison: seven encodings, two tasks, some five minutes
   posenc list                      see which encodings and tasks there are
   posenc ablate configs/demo.py    run a comparison of a config, with what you change: --help
   posenc show rope alibi           see what encodings do, in pictures
