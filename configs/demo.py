@@ -64,8 +64,7 @@ def two_tables(rsc: Run, even_pairs: Run, *, t5: T5Bias, t5_note: str, max_posit
                 rsc,
                 label="rope",
                 posenc=(RoPE(),),
-                note="published with a quarter of each head turned, as the authors' code does (rotary_dim = 0.25 d_head) "
-                "and the paper does not say",
+                note="published with a quarter of each head turned, as in the authors' code (rotary_dim = 0.25 d_head)",
             ),
             dataclasses.replace(rsc, label="sinusoidal", posenc=(Sinusoidal(),)),
             dataclasses.replace(rsc, label="learned", posenc=(Learned(),)),

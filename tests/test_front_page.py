@@ -61,6 +61,20 @@ def test_cells_that_share_a_line_have_equal_scores():
         front_picture.drawn(found)
 
 
+def test_sinusoidal_learned_or_relative_is_answered_from_the_results():
+    found = json.loads(front_picture.RESULTS.read_text())
+    rows = [row for row in found["means"] if (row["table"], row["length"]) == ("rsc", None)]
+    means = {(row["label"], row["range"]): row["mean"] for row in rows if row["score"] == "exact_match"}
+    kinds = "sinusoidal", "rope", "learned", "alibi", "t5", "nope"
+    assert all(means[kind, "within"] == 1 for kind in kinds)
+    sinusoidal, rope, *others = (f"{means[kind, 'beyond']:.2f}" for kind in kinds)
+    assert sinusoidal == rope
+    assert (
+        "sinusoids and rotations get {} right, a learned table {}, relative biases (ALiBi, T5) {} and {}, no positions "
+        "{}."
+    ).format(rope, *others) in README.read_text()
+
+
 def test_its_numbers_are_those_of_the_code():
     for page, text in counts.pages().items():
         assert page.read_text() == text, f"{page}: run scripts/regenerate"
