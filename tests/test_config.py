@@ -48,6 +48,10 @@ def options() -> dict[str, typing.Any]:
     return dict(
         norm_epsilon=1e-6,
         norm_bias=False,
+        norm="sandwich",
+        norm_type="rms_offset",
+        query_key_norm="head",
+        embedding_norm=True,
         attention_output_bias=False,
         output_bias=False,
         attention_scale=0.5,

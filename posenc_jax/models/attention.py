@@ -14,6 +14,7 @@ from posenc_jax.encodings.slots import token_terms
 from posenc_jax.models.config import Transformer
 from posenc_jax.models.costs import Layer, Token
 from posenc_jax.models.layer_encodings import LayerEncodings
+from posenc_jax.models.norms import Norm, norm_layer
 from posenc_jax.models.product import product
 
 # How `Execution.model` splits a matrix and its bias: each device has some of the heads or hidden units, so that it
@@ -22,7 +23,9 @@ OUTPUTS, INPUTS = "outputs", "inputs"
 
 
 class KeysValues(NamedTuple):
-    """Keys and values ``[B, Hkv, K, D]`` as projected, and every encoding's `token_terms`, ``[B, K, ...]``, or None."""
+    """Keys, after their norm, and values ``[B, Hkv, K, D]``, not encoded, and every encoding's `token_terms`,
+    ``[B, K, ...]``, or None.
+    """
 
     keys: Array
     values: Array
@@ -61,36 +64,43 @@ class Attention(nnx.Module):
         self.value = linear(config, config.d_model, keys, use_bias=bias, rngs=rngs)
         last = bias if config.attention_output_bias is None else config.attention_output_bias
         self.output = linear(config, queries, config.d_model, use_bias=last, rngs=rngs)
+        normed = config.query_key_norm is not None
+        widths = (self.head_dim, self.head_dim) if config.query_key_norm == "head" else (queries, keys)
+        self.query_norm = norm_layer(config, widths[0], rngs=rngs) if normed else None
+        self.key_norm = norm_layer(config, widths[1], rngs=rngs) if normed else None
 
     def costs(self) -> Layer:
         """Kept are queries, keys, values, what the heads give, and the output; of each pair logits, weights and the
         gradient of one of them.
         """
         width, keys = self.output.in_features, self.key.out_features
+        of_norm = 0 if self.query_norm is None else 1  # what it reads
         return Layer(
-            Token.of(self.query, self.output, kept=2 * width + self.output.out_features, held=width),
-            Token.of(self.key, self.value, kept=2 * keys, held=2 * keys),
+            Token.of(self.query, self.output, kept=(2 + of_norm) * width + self.output.out_features, held=width),
+            Token.of(self.key, self.value, kept=(2 + of_norm) * keys, held=2 * keys),
             operations=4 * width,
             logits=width // self.head_dim,
             arrays=3 if self.cap is None else 4,
             arrays_held=1 if self.cap is None else 2,
         )
 
-    def _heads(self, x: jax.Array) -> Array:
+    def _heads(self, x: jax.Array, norm: Norm | None = None) -> Array:
+        if norm is not None:
+            x = norm(x.reshape(*x.shape[:2], -1, norm.num_features))
         return jnp.swapaxes(x.reshape(*x.shape[:2], -1, self.head_dim), 1, 2)
 
     def keys_values(
         self, x: jax.Array, encodings: tuple[PositionalEncoding, ...], params: tuple[Params, ...], sequence: Sequence
     ) -> KeysValues:
-        """Keys, values and terms of ``x [B, K, M]``, raw: not encoded, so a cache can hold them."""
+        """Keys, values and terms of ``x [B, K, M]``, not encoded, so a cache can hold them."""
         terms = token_terms(encodings, params, x, sequence)
-        return KeysValues(self._heads(self.key(x)), self._heads(self.value(x)), terms)
+        return KeysValues(self._heads(self.key(x), self.key_norm), self._heads(self.value(x)), terms)
 
     def __call__(
         self, x: jax.Array, keys_values: KeysValues, layer: LayerEncodings, *, return_weights: bool = False
     ) -> tuple[Array, Array | None]:
         """``[B, Q, M]`` for queries from ``x [B, Q, M]``, and the weights ``[B, H, Q, K]`` if asked for, else None."""
-        queries = self._heads(self.query(x))
+        queries = self._heads(self.query(x), self.query_norm)
         result: Any = attend(
             queries if self.query_factor == 1.0 else queries * self.query_factor,
             keys_values.keys,

@@ -80,7 +80,9 @@ class MLP(nnx.Module):
 class Block(nnx.Module):
     """One layer: self-attention, cross-attention if it has an encoder to look at, feed-forward.
 
-    Each sub-layer f stands in ``x + dropout(f(norm(x)))`` (pre-norm) or ``norm(x + dropout(f(x)))`` (post-norm).
+    Each sub-layer f stands in ``x + dropout(f(norm(x)))`` (pre-norm), ``norm(x + dropout(f(x)))`` (post-norm), ``x +
+    dropout(norm(f(x)))`` ("output") or, with two norms, ``x + dropout(norm(f(norm(x))))`` ("sandwich"). Parallel
+    attention and feed-forward layer both read the input of the layer (Wang and Komatsuzaki 2021, GPT-J).
     """
 
     split: ClassVar[dict[str, dict[str, str]]] = {
@@ -90,20 +92,28 @@ class Block(nnx.Module):
     }
 
     def __init__(self, config: Transformer, *, cross: bool, rngs: nnx.Rngs):
-        self.pre_norm = config.norm == "pre"
+        self.norm, self.parallel = config.norm, config.parallel is not None
         self.has_dropout = config.dropout > 0
+        norm, sandwich = functools.partial(norm_layer, config, rngs=rngs), config.norm == "sandwich"
         self.self_attention = Attention(config, rngs=rngs)
-        self.self_attention_norm = norm_layer(config, rngs=rngs)
+        self.self_attention_norm = norm()
         self.cross_attention = Attention(config, rngs=rngs) if cross else None
-        self.cross_attention_norm = norm_layer(config, rngs=rngs) if cross else None
+        self.cross_attention_norm = norm() if cross else None
         self.mlp = MLP(config, rngs=rngs)
-        self.mlp_norm = norm_layer(config, rngs=rngs)
+        self.mlp_norm = None if config.parallel == "one_norm" else norm()
+        self.self_attention_output_norm = norm() if sandwich else None
+        self.cross_attention_output_norm = norm() if sandwich and cross else None
+        self.mlp_output_norm = norm() if sandwich else None
 
     def costs(self) -> tuple[Layer, ...]:
-        """Costs of the sub-layers, each with its norm and residual connection; that of cross-attention last."""
-        layers: Any = (self.self_attention, self.mlp, *([] if self.cross_attention is None else [self.cross_attention]))
+        """Costs of the sub-layers, each with its norms and residual connection; that of cross-attention last."""
+        modules: Any = (self.self_attention, self.mlp, self.cross_attention)
+        layers = [module.costs() for module in modules if module is not None]
         width = self.mlp.output.out_features
-        return tuple(layer.costs().in_block(width, dropout=self.has_dropout) for layer in layers)
+        form: Any = {"dropout": self.has_dropout, "norms": 2 if self.norm == "sandwich" else 1}
+        # XLA:CPU computes a parallel feed-forward layer while it holds the keys and values of attention.
+        beside = (0, layers[0].keys.held + width if self.parallel else 0, 0)
+        return tuple(layer.in_block(width, beside=more, **form) for layer, more in zip(layers, beside, strict=False))
 
     def cross_memory(
         self, x: jax.Array, encodings: tuple[PositionalEncoding, ...], params: tuple[Params, ...], source: Sequence
@@ -134,11 +144,13 @@ class Block(nnx.Module):
         captured: Captured = {}
 
         def before(norm: Any) -> jax.Array:
-            return norm(x) if self.pre_norm else x
+            return norm(x) if self.norm in ("pre", "sandwich") else x
 
-        def after(norm: Any, out: Any, sublayer: int) -> jax.Array:
+        def after(norm: Any, output_norm: Any, out: Any, sublayer: int) -> jax.Array:
+            if self.norm in ("output", "sandwich"):
+                out = (norm if output_norm is None else output_norm)(out)
             added = x + dropout(out, site + sublayer)
-            return added if self.pre_norm else norm(added)
+            return norm(added) if self.norm == "post" else added
 
         h = before(self.self_attention_norm)
         keys_values = self.self_attention.keys_values(h, layer.encodings, layer.params, layer.sequence)
@@ -146,7 +158,9 @@ class Block(nnx.Module):
             keys_values = remember(keys_values)
         out, weights = self.self_attention(h, keys_values, layer, return_weights=capture)
         captured |= {"attention_weights": weights, "attention_output": out}
-        x = after(self.self_attention_norm, out, 0)
+        if self.parallel and self.mlp_norm is not None:
+            h = before(self.mlp_norm)
+        x = after(self.self_attention_norm, self.self_attention_output_norm, out, 0)
 
         if self.cross_attention is not None:
             assert memory is not None
@@ -154,10 +168,10 @@ class Block(nnx.Module):
             h = before(self.cross_attention_norm)
             out, weights = self.cross_attention(h, memory, cross_layer, return_weights=capture)
             captured |= {"cross_attention_weights": weights, "cross_attention_output": out}
-            x = after(self.cross_attention_norm, out, 1)
+            x = after(self.cross_attention_norm, self.cross_attention_output_norm, out, 1)
 
-        out = self.mlp(before(self.mlp_norm))
-        x = after(self.mlp_norm, out, 2)
+        out = self.mlp(h if self.parallel else before(self.mlp_norm))
+        x = after(self.mlp_norm, self.mlp_output_norm, out, 2)
         return x, keys_values, captured | {"mlp_output": out, "output": x}
 
 
@@ -169,11 +183,14 @@ _KEPT = {
 
 
 class Stack(nnx.Module):
-    """The ``num_layers`` of an encoder or a decoder, unrolled, and the final norm if the config has one."""
+    """The ``num_layers`` of an encoder or a decoder, unrolled, and the norms after them and of the embeddings, which
+    `Model.embed` calls, if the config has them.
+    """
 
     def __init__(self, config: Transformer, num_layers: int, *, cross: bool = False, rngs: nnx.Rngs):
         self.blocks = nnx.List([Block(config, cross=cross, rngs=rngs) for _ in range(num_layers)])
         self.final_norm = norm_layer(config, rngs=rngs) if config.has_final_norm else None
+        self.embedding_norm = norm_layer(config, rngs=rngs) if config.embedding_norm else None
         self.remat = config.remat
 
     def memory(
@@ -201,9 +218,9 @@ class Stack(nnx.Module):
         """``[B, S, M]`` of embedded ``x [B, S, M]``, every layer's keys and values, and activations.
 
         Captured are "embeddings" ``[B, S, M]`` and "layers", one dict a layer: "attention_weights" ``[B, H, Q, K]``
-        (None unless ``capture``), "attention_output" and "mlp_output" ``[B, S, M]`` (of the sub-layers, before dropout
-        and residual connection), "output" ``[B, S, M]``; with cross-attention also "cross_attention_weights" and
-        "cross_attention_output".
+        (None unless ``capture``), "attention_output" and "mlp_output" ``[B, S, M]`` (of the sub-layers, before a norm
+        of them, dropout and residual connection), "output" ``[B, S, M]``; with cross-attention also
+        "cross_attention_weights" and "cross_attention_output".
         """
         captured: Captured = {"embeddings": x, "layers": ()}
         all_keys_values: tuple[KeysValues, ...] = ()

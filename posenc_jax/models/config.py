@@ -57,10 +57,16 @@ class Transformer(Value):
       num_kv_heads: key and value heads, each serving ``num_heads / num_kv_heads`` query heads (None: H).
       head_dim: D (None: ``d_model // num_heads``), up to 1048576.
       mlp_dim: hidden width of the feed-forward layer, with a gate too (None: ``4 * d_model``), up to 16777216.
-      norm: "pre" is ``x + f(norm(x))``, "post" is ``norm(x + f(x))``.
-      norm_type: "layer" or "rms" (no mean, no bias). norm_epsilon: epsilon of all norms. norm_bias: whether LayerNorms
-        have biases.
-      final_norm: a norm after each stack (None: with "pre" only, whose residual stream no other norm bounds).
+      norm: of a sub-layer f, "pre" is ``x + f(norm(x))``, "post" ``norm(x + f(x))``, "output" ``x + norm(f(x))`` (as in
+        OLMo 2) and "sandwich" ``x + norm(f(norm(x)))`` (Gemma 2).
+      parallel: the feed-forward layer reads what attention reads, and both are added: after one norm for both (GPT-J)
+        or one for each (GPT-NeoX); None: it reads the sum. With "pre", and not in an encoder-decoder.
+      norm_type: "layer", "rms" (no mean, no bias) or "rms_offset", whose factors are ``1 + w`` (Gemma).
+      norm_epsilon: epsilon of all norms. norm_bias: whether LayerNorms have biases.
+      query_key_norm: norms of queries and keys before they are encoded, of each head (Qwen 3, Gemma 3) or of a whole
+        projection (OLMo 2).
+      embedding_norm: a norm of the embeddings with all that is added to them (BERT, BLOOM).
+      final_norm: a norm after each stack (None: unless "post", since no other norm bounds the residual stream then).
       activation: "relu", "silu", "gelu" in its exact form ``x * Phi(x)`` or "gelu_tanh" (GPT-2); or with a gate, a
         third matrix of the feed-forward layer, "swiglu" (Llama), "geglu" or "geglu_tanh" (T5 v1.1, Gemma), see
         `posenc_jax.models.blocks.MLP`.
@@ -106,8 +112,8 @@ class Transformer(Value):
     num_kv_heads: int | None = None
     head_dim: int | None = None
     mlp_dim: int | None = None
-    norm: Literal["pre", "post"] = "pre"
-    norm_type: Literal["layer", "rms"] = "layer"
+    norm: Literal["pre", "post", "output", "sandwich"] = "pre"
+    norm_type: Literal["layer", "rms", "rms_offset"] = "layer"
     final_norm: bool | None = None
     activation: Literal["relu", "silu", "gelu", "gelu_tanh", "swiglu", "geglu", "geglu_tanh"] = "gelu"
     dropout: float = 0.0
@@ -129,6 +135,9 @@ class Transformer(Value):
     mask: StructureMask | None = None
     norm_epsilon: float = 1e-5
     norm_bias: bool = True
+    query_key_norm: Literal["head", "projection"] | None = None
+    embedding_norm: bool = False
+    parallel: Literal["one_norm", "two_norms"] | None = None
     attention_output_bias: bool | None = None
     output_bias: bool | None = None
     attention_scale: float | None = None
@@ -178,6 +187,11 @@ class Transformer(Value):
             number = getattr(self, name)
             if number is not None and not number > 0:
                 raise ValueError(f"{name} = {number} is not positive: give it a number above 0, or leave it out")
+        if self.parallel is not None and self.norm != "pre":
+            raise ValueError(
+                f"parallel = {self.parallel!r} with norm = {self.norm!r}: parallel layers read a norm of x and add to "
+                "x, set norm to 'pre', or leave parallel out"
+            )
         if self.attention_scale is not None and not self.divide_logits:
             raise ValueError(
                 f"attention_scale = {self.attention_scale} and divide_logits = False both say what logits are "
@@ -223,7 +237,7 @@ class Transformer(Value):
     @property
     def has_final_norm(self) -> bool:
         """True if a norm follows each stack."""
-        return self.norm == "pre" if self.final_norm is None else self.final_norm
+        return self.norm != "post" if self.final_norm is None else self.final_norm
 
     @property
     def has_output_bias(self) -> bool:

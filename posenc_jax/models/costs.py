@@ -64,10 +64,12 @@ class Layer:
         arrays = self.arrays_held + more
         return queries * self.queries.held + keys * self.keys.held + pairs * arrays * self.logits
 
-    def in_block(self, width: int, *, dropout: bool) -> Layer:
-        """The layer with its norm, its residual connection and its dropout, of the width of the model."""
-        kept = self.queries.kept + (5 if dropout else 3) * width
-        more = dataclasses.replace(self.queries, kept=kept, held=self.queries.held + width)
+    def in_block(self, width: int, *, dropout: bool, norms: int = 1, beside: int = 0) -> Layer:
+        """The layer with its norms, its residual connection and its dropout, of the width of the model; of each token
+        a forward pass holds ``beside`` numbers more meanwhile.
+        """
+        kept = self.queries.kept + (norms + (4 if dropout else 2)) * width
+        more = dataclasses.replace(self.queries, kept=kept, held=self.queries.held + width + beside)
         return dataclasses.replace(self, queries=more)
 
 

@@ -98,8 +98,9 @@ class Model(nnx.Module):
             key=streams.positions_of(stack),
             train=train,
         )
+        norm = getattr(self, stack).embedding_norm
         dropout = Dropout.of_call(self.config.dropout, streams, sequence.example_ids, train, stack)
-        return dropout(self.config.cast(jnp.asarray(x)), EMBEDDINGS), dropout
+        return dropout(self.config.cast(jnp.asarray(x) if norm is None else norm(x)), EMBEDDINGS), dropout
 
     def embedding_of(self, stack: str) -> Embedding:
         """The table of the tokens of a stack."""
@@ -117,9 +118,8 @@ class Model(nnx.Module):
         kernel = None if self.output is None else self.output.kernel
         kernel = self.embedding_of("decoder").table if kernel is None else kernel
         width, classes = self.config.d_model, kernel.size // self.config.d_model
-        return Token(kept=(4 if self.config.dropout else 2) * width), Token(
-            width * classes, kept=4 * classes, held=4 * classes
-        )
+        kept = (4 if self.config.dropout else 2) + (1 if self.config.embedding_norm else 0)
+        return Token(kept=kept * width), Token(width * classes, kept=4 * classes, held=4 * classes)
 
     def new_cache(
         self,

@@ -230,19 +230,25 @@ def _linear(ours: list[LeafPath], theirs: str, matrices: list[nnx.Linear]) -> It
 
 
 def _check(config: Transformer) -> None:
-    only = "whose logits are as they come"
+    default, divided, placed = Transformer(), "which divides logits by sqrt(D)", "whose norms stand before or after"
+    rules = {
+        "norm_type": "which has LayerNorm only",
+        "norm": placed,
+        "parallel": "whose layers follow each other",
+        "query_key_norm": "which has none",
+        "embedding_norm": "which has none",
+        "divide_logits": divided,
+        "attention_scale": divided,
+        **dict.fromkeys(("attention_cap", "logit_scale", "logit_cap"), "whose logits are as they come"),
+    }
     refused = {
-        **{
-            f"{name} = {value}": (value not in (None, 1.0), only)
-            for name in ("attention_cap", "logit_scale", "logit_cap")
-            for value in (getattr(config, name),)
-        },
-        f"attention_scale = {config.attention_scale}": (
-            config.attention_scale is not None,
-            "which divides logits by sqrt(D)",
-        ),
-        f"norm_type = {config.norm_type!r}": (config.norm_type != "layer", "which has LayerNorm only"),
-        f"divide_logits = {config.divide_logits}": (not config.divide_logits, "which divides logits by sqrt(D)"),
+        f"{name} = {getattr(config, name)!r}": (
+            getattr(config, name) not in (getattr(default, name), "post" if name == "norm" else None),
+            rule,
+        )
+        for name, rule in rules.items()
+    }
+    refused |= {
         f"num_kv_heads = {config.num_kv_heads}": (
             config.kv_heads != config.num_heads,
             f"whose num_heads = {config.num_heads} query heads have as many key heads",

@@ -24,6 +24,8 @@ def partition(path: str) -> P:
     if found is None:
         return P()
     layer, matrix, part = found.groups()
+    if matrix not in Block.split[layer]:  # a norm's bias
+        return P()
     if Block.split[layer][matrix] == OUTPUTS:
         return P(None, "model") if part == "kernel" else P("model")
     return P("model", None) if part == "kernel" else P()

@@ -14,6 +14,34 @@ VOCAB = 11
 MAX_LEN = 24
 NOPE = Slots()
 
+_LLAMA = {"norm_type": "rms", "activation": "swiglu", "attention_bias": False, "mlp_bias": False, "output_bias": False}
+_GEMMA = {
+    "norm": "sandwich",
+    "norm_type": "rms_offset",
+    "activation": "geglu_tanh",
+    "attention_bias": False,
+    "mlp_bias": False,
+    "tie_output": True,
+    "head_dim": 6,
+    "num_kv_heads": 2,
+}
+# The parts of models that are out there, with scales and caps that are seen in small ones.
+FAMILIES = {
+    "gpt2": {"activation": "gelu_tanh", "tie_output": True, "norm_epsilon": 1e-2},
+    "gpt_neox": {"parallel": "two_norms", "output_bias": False, "scale_embeddings": False},
+    "gptj": {"parallel": "one_norm", "activation": "gelu_tanh", "attention_bias": False},
+    "qwen2": _LLAMA | {"attention_bias": True, "attention_output_bias": False, "num_kv_heads": 2, "norm_epsilon": 1e-2},
+    "qwen3": _LLAMA | {"query_key_norm": "head", "num_kv_heads": 2, "head_dim": 6},
+    "olmo2": _LLAMA | {"query_key_norm": "projection", "norm": "output", "num_kv_heads": 2},
+    "gemma2": _GEMMA | {"attention_scale": 0.3, "attention_cap": 1.5, "logit_cap": 2.0},
+    "gemma3": _GEMMA | {"attention_scale": 0.3, "query_key_norm": "head"},
+    "bert": {"norm": "post", "embedding_norm": True, "tie_output": True, "output_bias": True, "norm_epsilon": 1e-12},
+    "modernbert": {"norm_bias": False, "embedding_norm": True, "activation": "geglu", "attention_bias": False},
+    "head_norms_with_biases": {"query_key_norm": "head", "parallel": "one_norm"},
+    "marian": {"norm": "post", "activation": "silu", "tie_output": True, "output_bias": True},
+    "mpt": {"norm_bias": False, "attention_bias": False, "mlp_bias": False, "logit_scale": 0.25, "tie_output": True},
+}
+
 
 @dataclasses.dataclass(frozen=True)
 class LengthBias(PositionalEncoding):

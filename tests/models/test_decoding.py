@@ -7,7 +7,7 @@ import pytest
 from decoded_rows import Batch
 from flax import nnx
 from registry_slots import slots_of_registry
-from small_models import VOCAB, Gate, LayerBias, LengthBias, Relations, Runs, jitted, random_tokens, small
+from small_models import FAMILIES, VOCAB, Gate, LayerBias, LengthBias, Relations, Runs, jitted, random_tokens, small
 
 from posenc_jax.encodings import Learned, Randomized, RoPE, Sinusoidal, elements
 from posenc_jax.models import (
@@ -74,6 +74,15 @@ def test_prefill_in_chunks_and_single_steps_equal_the_full_pass(kind, slot):
     more = {"source": source} if kind == "encoder_decoder" else {}
     full = jitted(model.__call__)(*more.values(), tokens, streams=STREAMS)
     np.testing.assert_allclose(chunks(model, tokens, (3, 3, 1, 1), **more), full, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("family", ["gptj", "olmo2", "gemma2", "gemma3"])
+def test_steps_equal_the_full_pass_with_the_parts_of_released_models(family):
+    model = decoder("decoder_only", (RoPE(), LengthBias()), **FAMILIES[family])
+    tokens = random_tokens(2, 8)
+    length = {"length": np.full((1,), 8, np.int32)}
+    full = jitted(model.__call__)(tokens, streams=STREAMS, **length)
+    np.testing.assert_allclose(chunks(model, tokens, (3, *[1] * 5), **length), full, rtol=1e-9, atol=1e-9)
 
 
 def test_cache_keeps_positions_segments_and_padding():

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from flax import nnx
-from small_models import LayerBias, LengthBias, OnlySelf, Relations, jitted, random_tokens, small
+from small_models import FAMILIES, LayerBias, LengthBias, OnlySelf, Relations, jitted, random_tokens, small
 
 from posenc_jax.encodings import Learned, Randomized, RoPE
 from posenc_jax.models import Slots, Streams, Transformer
@@ -27,7 +27,8 @@ def linear(x, layer):
 def norm(x, layer, config):
     if config.norm_type == "layer":
         x = x - x.mean(-1, keepdims=True)
-    x = x / np.sqrt((x * x).mean(-1, keepdims=True) + config.norm_epsilon) * np.asarray(layer.scale[...])
+    x = x / np.sqrt((x * x).mean(-1, keepdims=True) + config.norm_epsilon)
+    x = x * (np.asarray(layer.scale[...]) + (1.0 if config.norm_type == "rms_offset" else 0.0))
     return x if getattr(layer, "bias", None) is None else x + np.asarray(layer.bias[...])
 
 
@@ -40,6 +41,11 @@ def plain_attention(layer, x, memory, causal, config):
     q, k, v = linear(x, layer.query), linear(memory, layer.key), linear(memory, layer.value)
     heads, kv_heads = config.num_heads, config.num_kv_heads or config.num_heads
     size = q.shape[-1] // heads
+    if config.query_key_norm == "projection":
+        q, k = norm(q, layer.query_norm, config), norm(k, layer.key_norm, config)
+    if config.query_key_norm == "head":
+        q = np.concatenate([norm(part, layer.query_norm, config) for part in np.split(q, heads, axis=-1)], axis=-1)
+        k = np.concatenate([norm(part, layer.key_norm, config) for part in np.split(k, kv_heads, axis=-1)], axis=-1)
     scale = (1.0 / math.sqrt(size) if config.divide_logits else 1.0) if config.attention_scale is None else None
     scale = config.attention_scale if scale is None else scale
     out = np.zeros_like(q)
@@ -55,18 +61,20 @@ def plain_attention(layer, x, memory, causal, config):
     return linear(out, layer.output)
 
 
-def plain_forward(model, tokens, causal):
-    """Logits of one row of tokens."""
-    config, stack = model.config, model.decoder if causal else model.encoder
-    x = np.asarray(model.embedding.table[...])[tokens] * (config.d_model**0.5 if config.scale_embeddings else 1.0)
-    erf, name = np.vectorize(math.erf), config.activation
+def plain_stack(model, name, tokens, causal, memory=None):
+    """What a stack gives for one row of tokens; ``memory`` is what its cross-attention looks at."""
+    config, stack = model.config, getattr(model, name)
+    x = np.asarray(model.embedding_of(name).table[...])[tokens]
+    x = x * (config.d_model**0.5 if config.scale_embeddings else 1.0)
+    x = norm(x, stack.embedding_norm, config) if config.embedding_norm else x
+    erf, activation = np.vectorize(math.erf), config.activation
 
     def function(h):
-        if name == "relu":
+        if activation == "relu":
             return np.maximum(h, 0.0)
-        if name.endswith("_tanh"):
+        if activation.endswith("_tanh"):
             return 0.5 * h * (1 + np.tanh(math.sqrt(2 / math.pi) * (h + 0.044715 * h**3)))
-        return h / (1 + np.exp(-h)) if name in ("silu", "swiglu") else 0.5 * h * (1 + erf(h / math.sqrt(2)))
+        return h / (1 + np.exp(-h)) if activation in ("silu", "swiglu") else 0.5 * h * (1 + erf(h / math.sqrt(2)))
 
     for block in stack.blocks:
 
@@ -79,44 +87,40 @@ def plain_forward(model, tokens, causal):
         def attention(h, block=block):
             return plain_attention(block.self_attention, h, h, causal, config)
 
-        for sublayer, layer in ((attention, block.self_attention_norm), (feed_forward, block.mlp_norm)):
+        def cross(h, block=block):
+            return plain_attention(block.cross_attention, h, memory, False, config)
+
+        first = block.self_attention_norm
+        if config.parallel:
+            second = first if config.parallel == "one_norm" else block.mlp_norm
+            x = x + attention(norm(x, first, config)) + feed_forward(norm(x, second, config))
+            continue
+        sublayers = [(attention, "self_attention"), *([] if memory is None else [(cross, "cross_attention")])]
+        for sublayer, of in [*sublayers, (feed_forward, "mlp")]:
+            layer, last = getattr(block, f"{of}_norm"), getattr(block, f"{of}_output_norm")
             if config.norm == "pre":
                 x = x + sublayer(norm(x, layer, config))
-            else:
+            elif config.norm == "post":
                 x = norm(x + sublayer(x), layer, config)
-    if stack.final_norm is not None:
-        x = norm(x, stack.final_norm, config)
-    kernel = np.asarray(model.embedding.table[...]).T if config.tie_output else np.asarray(model.output.kernel[...])
+            elif config.norm == "output":
+                x = x + norm(sublayer(x), layer, config)
+            else:
+                x = x + norm(sublayer(norm(x, layer, config)), last, config)
+    return x if stack.final_norm is None else norm(x, stack.final_norm, config)
+
+
+def plain_logits(model, x):
+    """The output layer."""
+    config, table = model.config, model.embedding_of("decoder").table
+    kernel = np.asarray(table[...]).T if config.tie_output else np.asarray(model.output.kernel[...])
     has_bias = not config.tie_output if config.output_bias is None else config.output_bias
     bias = np.asarray(model.output.bias[...]) if has_bias else 0.0
     return capped((x @ kernel + bias) * config.logit_scale, config.logit_cap)
 
 
-QWEN_2 = {
-    "norm_type": "rms",
-    "norm_epsilon": 1e-2,
-    "activation": "swiglu",
-    "attention_output_bias": False,
-    "mlp_bias": False,
-    "output_bias": False,
-    "num_kv_heads": 2,
-}
-# The parts of models that are out there, with an epsilon that is seen.
-OPTIONS = {
-    "gpt2": {"activation": "gelu_tanh", "tie_output": True, "output_bias": False},
-    "qwen2": QWEN_2,
-    "gemma's caps": {
-        "activation": "geglu_tanh",
-        "head_dim": 6,
-        "num_kv_heads": 2,
-        "attention_scale": 0.3,
-        "attention_cap": 1.5,
-        "logit_cap": 2.0,
-        "tie_output": True,
-    },
-    "marian": {"norm": "post", "activation": "silu", "tie_output": True, "output_bias": True},
-    "mpt": {"norm_bias": False, "attention_bias": False, "mlp_bias": False, "logit_scale": 0.25, "tie_output": True},
-}
+def plain_forward(model, tokens, causal):
+    """Logits of one row of tokens."""
+    return plain_logits(model, plain_stack(model, "decoder" if causal else "encoder", tokens, causal))
 
 
 @pytest.mark.parametrize(
@@ -134,7 +138,7 @@ OPTIONS = {
         },
         {"norm": "post", "final_norm": True, "scale_embeddings": False, "tie_output": True},
         {"divide_logits": False, "num_kv_heads": 2, "activation": "geglu"},
-        *(pytest.param(changes, id=name) for name, changes in OPTIONS.items()),
+        *(pytest.param(changes, id=name) for name, changes in FAMILIES.items()),
     ],
 )
 @pytest.mark.parametrize("kind", ["decoder_only", "encoder_only"])
@@ -143,6 +147,15 @@ def test_equals_plain_numpy(kind, changes):
     tokens = random_tokens(2, 6)
     expected = np.stack([plain_forward(model, row, kind == "decoder_only") for row in tokens])
     np.testing.assert_allclose(model(tokens), expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("norm", ["pre", "post", "output", "sandwich"])
+def test_an_encoder_and_a_decoder_equal_plain_numpy(norm):
+    model = small("encoder_decoder", norm=norm, query_key_norm="head", embedding_norm=True, tie_embeddings=False)
+    source, target = random_tokens(1, 6), random_tokens(1, 4, seed=1)
+    memory = plain_stack(model, "encoder", source[0], False)
+    expected = plain_logits(model, plain_stack(model, "decoder", target[0], True, memory))
+    np.testing.assert_allclose(model(source, target)[0], expected, rtol=1e-9, atol=1e-9)
 
 
 def grouped_as_full(model):

@@ -34,15 +34,14 @@ from posenc_jax.training.replicas import Program, make_mesh, put_state, stack
 from posenc_jax.training.sharding import path_string
 from posenc_jax.training.step import init_params, init_state, train_call
 
-task, posenc, extra = ARGUMENTS
+task, posenc, parts = ARGUMENTS
 base = Run(
     task=TASKS[task[0]](**task[1]),
-    model=Transformer(d_model=16, num_layers=1, num_heads=4, dropout=0.1),
+    model=Transformer(d_model=16, num_layers=1, num_heads=4, dropout=0.1, **parts),
     posenc=parse(posenc),
     optimizer=Optimizer(schedule="constant", eps=1.0, clip_norm=1.0, weight_decay=0.1),
     training=Training(steps=10, batch_size=8, microbatches=2, steps_per_call=5, log_every=5),
     seeds=(0, 1),
-    **extra,
 )
 
 def train(execution):
@@ -128,6 +127,15 @@ def test_a_decoder_with_rope():
 )
 def test_a_decoder_with_other_encodings(posenc):
     check(trained(COPYING, posenc, {}))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("query_key_norm", ["head", "projection"])
+def test_a_decoder_with_norms_inside_its_layers(query_key_norm):
+    """Queries and keys are normalised over what several devices hold."""
+    parts = {"norm": "sandwich", "query_key_norm": query_key_norm, "embedding_norm": True}
+    split = check(trained(COPYING, "rope", parts, layouts=ONE_LAYOUT))
+    assert not any("norm" in path for path in split)
 
 
 @pytest.mark.slow

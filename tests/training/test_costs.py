@@ -84,10 +84,12 @@ def sampled(seed: int, **fixed) -> Run:
         remat=pick(("none", "none", "dots", "layers")),
         tie_output=pick((True, False)),
         **{name: pick((True, False)) for name in ("scale_embeddings", "divide_logits", "attention_bias", "mlp_bias")},
-        **drawn(random.Random(f"options {seed}").choice),
     )
+    model |= drawn(random.Random(f"options {seed}").choice)
     if model["attention_scale"]:
         model["divide_logits"] = True
+    if model["norm"] != "pre" or kind == "encoder_decoder":
+        model["parallel"] = None
     if kind == "encoder_decoder":
         depths = dict(num_encoder_layers=pick((None, 2)), num_decoder_layers=pick((None, 1)))
         model |= dict(tie_embeddings=pick((True, False)), **depths)
@@ -103,8 +105,8 @@ def sampled(seed: int, **fixed) -> Run:
 
 
 def drawn(pick) -> dict:
-    """The parts in which models that are out there differ, each as always in two of three."""
-    return dict(
+    """The parts in which models that are out there differ, many as always in two of three."""
+    found = dict(
         norm_epsilon=pick((1e-5, 1e-5, 1e-12)),
         norm_bias=pick((True, True, False)),
         attention_output_bias=pick((None, True, False)),
@@ -113,7 +115,12 @@ def drawn(pick) -> dict:
         attention_cap=pick((None, None, 50.0)),
         logit_scale=pick((1.0, 1.0, 0.25)),
         logit_cap=pick((None, None, 30.0)),
+        query_key_norm=pick((None, "head", "projection")),
+        embedding_norm=pick((False, False, True)),
+        parallel=pick((None, "one_norm", "two_norms")),
     )
+    norms = dict(norm=pick((None, None, "output", "sandwich")), norm_type=pick((None, None, "rms_offset")))
+    return found | {name: norm for name, norm in norms.items() if norm}
 
 
 def some(first: int, count: int) -> list:
