@@ -24,7 +24,12 @@ SENTENCES = {
         "posenc lesson      # {lessons} steps of seconds",
         "Of {lessons} claims {confirmed} are confirmed, {refuted} refuted, and {conditional} hold under a condition.",
     ),
-    ".github/CHANGELOG.md": ("in {lessons} steps: a claim", "**Tasks.** {tasks} generated on the device"),
+    ".github/CHANGELOG.md": (
+        "**Encodings.** {published} published methods",
+        "a contract of {clauses} clauses",
+        "in {lessons} steps: a claim",
+        "**Tasks.** {tasks} generated on the device",
+    ),
     "scripts/docs/index.md": ("{{doc}}`{published} published methods",),
     "scripts/docs/guides/catalogue.md": (
         "has {rows} rows: {published} of published methods, with their main variants, and {designs} of designs",
