@@ -1,4 +1,4 @@
-"""What a message offers in place of a name that it does not know; needs no JAX."""
+"""Suggestions of a message in place of a name that it does not know; needs no JAX."""
 
 from __future__ import annotations
 

@@ -18,13 +18,13 @@ class SourceLoader(importlib.machinery.SourceFileLoader):
     """
 
     def get_code(self, fullname: str) -> Any:
-        """What Python asks."""
+        """The code of the file, compiled from its source."""
         path = self.get_filename(fullname)
         return self.source_to_code(self.get_data(path), path)
 
 
 def is_own(module: ModuleType | None) -> bool:
-    """Whether a module is of a file of the user's, loaded by `SourceLoader`."""
+    """True if a module is of a file of the user's, loaded by `SourceLoader`."""
     return isinstance(getattr(module, "__loader__", None), SourceLoader)
 
 
@@ -35,7 +35,7 @@ def own_frames(error: BaseException) -> list[tuple[FrameType, int]]:
 
 
 def said_by(error: BaseException) -> str:
-    """What an error says; an exception of the user's may have a ``__str__`` that fails."""
+    """The message of an error; an exception of the user's may have a ``__str__`` that fails."""
     try:
         return str(error).strip()
     except Exception as failed:

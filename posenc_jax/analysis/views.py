@@ -268,7 +268,7 @@ def initial(slot: Slot, dims: Dims) -> tuple[Params, ...]:
 def _of_first_layer(
     view: str, slot: Slot, dims: Dims, params: tuple[Params, ...] | None
 ) -> tuple[Encodings, tuple[Params, ...]]:
-    """What a view is made of; ValueError where the slot has none."""
+    """Returns what a view is made of; ValueError where the slot has none."""
     _require(view, slot, dims)
     return for_layer(slot, 0), layer_params(slot, initial(slot, dims) if params is None else params, 0)
 

@@ -59,7 +59,7 @@ def _classify(options: argparse.Namespace, reporter: Any) -> None:
 
 
 def read_document(task: Any, path: Path, text: str, given: dict[str, str] | None = None) -> str | dict[str, str]:
-    """What a run of a task is given of a file: the text, or its sections."""
+    """Takes from a file's text what a run of the task is given: the text, or its sections."""
     from posenc_jax.data.text import Classification
 
     if not isinstance(task, Classification):

@@ -69,7 +69,7 @@ def _options(arguments: Sequence[str]) -> list[str]:
 def _word(
     metavar: str, kind: type, read: Callable[[str], Any], written: Callable[[Any], str], *, optional: bool = False
 ) -> Any:
-    """What tyro is told of values that are one word; of ``optional`` ones None is another."""
+    """Tells tyro of values that are one word; of ``optional`` ones None is another."""
     return PrimitiveConstructorSpec(
         nargs=1,
         metavar=metavar,

@@ -265,7 +265,7 @@ def _of_run(options: argparse.Namespace, reporter: TerminalReporter) -> dict[str
 
 
 def _document(options: argparse.Namespace, task: Any) -> str | dict[str, str] | None:
-    """What --file holds, as `posenc classify` reads it."""
+    """The text of --file or its sections, as `posenc classify` reads it."""
     if options.file is None:
         return None
     from posenc_jax.cli.classify import read_document

@@ -117,7 +117,7 @@ def _with_options(message: str) -> str:
 def outputs(
     kind: str, texts: list[str], decoding: Decoding, options: argparse.Namespace, reporter: Any
 ) -> list[Output]:
-    """What the run of the options writes for texts; ``kind``: "translate" or "summarize"."""
+    """Texts that the run of the options writes for others; ``kind``: "translate" or "summarize"."""
     loaded = load(options, reporter)
     from posenc_jax.runs import inference
 

@@ -214,7 +214,7 @@ def _check_terms(
 def check_return(
     element: PositionalEncoding, hook: str, value: Any, sizes: Mapping[str, int | None], *, exact: bool = False
 ) -> Array:
-    """What a hook returned; refuses (`WrongReturnError`) all but real numbers with axes of these ``sizes``.
+    """The arrays that a hook returned; refuses (`WrongReturnError`) all but real numbers with axes of these ``sizes``.
 
     Args:
       sizes: by the name of the axis; None is any size. An axis along which all is the same may have size 1, unless

@@ -196,7 +196,7 @@ class PositionalEncoding(Value):
         return {}
 
     def own_params(self, params: Params, geometry: Geometry) -> Params:
-        """What the heads of this device need of the parameters of all (`Geometry.head_axis`)."""
+        """The part of all parameters that the heads of this device need (`Geometry.head_axis`)."""
         if geometry.head_axis is None:
             return params
         axes = [(name, axis) for name, axis in self.head_axes if name in params]

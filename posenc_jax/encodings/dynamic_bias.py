@@ -66,7 +66,7 @@ class DynamicBias(PositionalEncoding):
 
     @property
     def head_axes(self) -> HeadAxes:  # type: ignore[override]
-        """Of the last layer."""
+        """The axes of the last layer."""
         return (f"weight_{self.depth}", 1), (f"bias_{self.depth}", 0)
 
     def check(self, dims: Dims) -> None:

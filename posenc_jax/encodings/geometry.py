@@ -241,8 +241,8 @@ class Geometry:
             ) from None
 
     def own_heads(self, x: Array, axis: int = 0) -> Array:
-        """Of ``x``, with something for each head of the model along ``axis``, what this device's heads need; of 1 for
-        all heads that one.
+        """The part of ``x``, which has something for each head of the model along ``axis``, that this device's heads
+        need; all of it where ``axis`` has size 1, for all heads.
         """
         if self.head_axis is None or x.shape[axis] == 1:
             return x

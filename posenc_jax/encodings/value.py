@@ -134,7 +134,7 @@ def _check_declared(cls: type) -> None:
 
 
 def _is_setting(value: Any) -> bool:
-    """Whether a value is of the types that a field may have, and hashes."""
+    """True if a value is of the types that a field may have, and hashes."""
     if isinstance(value, tuple):
         return all(map(_is_setting, value))
     if not isinstance(value, (bool, int, float, str, type(None), Value)):

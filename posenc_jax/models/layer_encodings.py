@@ -19,7 +19,7 @@ from posenc_jax.models.config import Transformer
 
 
 class NextFacts(TypedDict, total=False):
-    """What a call of a model says of its tokens: fields of `Sequence`, each None or left out for its default.
+    """Facts that a call of a model gives of its tokens: fields of `Sequence`, each None or left out for its default.
 
     Attributes:
       positions: ``[#B, S]`` or ``[#B, S, A]``; default ``0 .. S-1``.

@@ -51,8 +51,8 @@ def _of_cells(pairs: list[tuple[Plan, Plan]], fields: dict[str, Any], better: di
 
 
 def _better(plan: Plan) -> tuple[dict[str, Any], Plan]:
-    """Of the settings that fit, those that put the most devices to work, and the plan with them; else ``{}`` and the
-    plan itself. Batches are split only where the placement of whole replicas gains nothing.
+    """The settings, of those that fit, that put the most devices to work, and the plan with them; else ``{}`` and
+    the plan itself. Batches are split only where the placement of whole replicas gains nothing.
     """
     execution = plan.run.execution
     best: tuple[dict[str, Any], Plan] = {}, plan

@@ -293,7 +293,7 @@ def _answers(
     title: str,
     devices: int,
 ) -> list[list[Any]]:
-    """What a program gives for each piece of each text, batch by batch."""
+    """The outputs of a program for each piece of each text, batch by batch."""
     inputs = [piece for of_text in pieces for piece in of_text]
     tokens = [piece.tokens if isinstance(piece, Tokens) else piece for piece in inputs]
     found: dict[int, Any] = {}

@@ -141,7 +141,7 @@ def bias_plots(encodings: Encodings, style: Styles, chosen: Chosen) -> list[Plot
 
 
 def weight_map(view: Literal["attention", "pooling"]) -> Callable[[str, str, MeasuredEncoding, Chosen], Plot]:
-    """What draws attention weights, head by head."""
+    """A function that draws attention weights, head by head."""
 
     def draw(slug: str, name: str, one: MeasuredEncoding, chosen: Chosen) -> Plot:
         found = getattr(one, view)

@@ -1,4 +1,4 @@
-"""What the config of a published model declares of positions, as tables and one figure."""
+"""Positions as the config of a published model declares them: tables and one figure."""
 
 from __future__ import annotations
 

@@ -208,7 +208,7 @@ def _of_text(replica: TrainedReplica, text: str | dict[str, str]) -> Tokens:
 
 
 def capture(replica: TrainedReplica, tokens: Tokens) -> Captured:
-    """What the model computes for an input, by stack."""
+    """Computes the activations of the model for an input, by stack."""
     model = model_of(replica.config, jax.tree.map(jax.numpy.asarray, replica.params))
     streams = Streams(positions=stream(np.int32(replica.seed), "evaluation_positions"))
     call: dict[str, Any] = dict(streams=streams, example_ids=np.zeros(1, np.int32))

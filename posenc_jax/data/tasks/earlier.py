@@ -1,4 +1,4 @@
-"""Which of two marks stands earlier, where both are in one sentence and where they are in distant paragraphs."""
+"""The earlier of two marks, where both are in one sentence and where they are in distant paragraphs."""
 
 from __future__ import annotations
 
