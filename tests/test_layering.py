@@ -162,6 +162,7 @@ ORDER = {
             "evaluation",
             "inference",
             "importing",
+            "exporting",
         ),
     ),
     "config": ("stored", "own_names", "settings", "run", "reading", "__init__"),

@@ -53,6 +53,7 @@ GROUPS = {
         "summarize": "summarise a document with a trained run: posenc summarize RUN FILE",
         "classify": "the classes of a document by a trained run: posenc classify RUN FILE",
         "import": "a checkpoint of others as a run: posenc import DIR|FILE -o RUN",
+        "export": "an imported run as transformers loads it: posenc export RUN --to DIR",
         "weights": "parameters as a file: posenc weights export RUN FILE | posenc weights inspect FILE",
     },
     "This machine": {

@@ -75,6 +75,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "summarize": (("posenc summarize RUN article.txt", "a file"),),
     "classify": (("posenc classify RUN page.txt", "a file"),),
     "import": (("posenc import SmolLM2-135M-Instruct.Q4_1.gguf -o runs/smollm2", "a GGUF file"),),
+    "export": (("posenc export RUN --to smollm2-again", "config.json, model.safetensors, tokenizer.json"),),
     "weights": (
         ("posenc weights export RUN model.safetensors", "the parameters of its first seed"),
         ("posenc weights inspect model.safetensors", "what the file holds"),

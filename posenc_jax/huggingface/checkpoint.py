@@ -132,12 +132,8 @@ def _matched(
     tokenizer: Callable[[Json, int], Tokenizer | None],
 ) -> Checkpoint:
     where = path / "config.json" if path.is_dir() else path
-    settings = Settings(config, str(where))
-    fields = family.settings(settings)
-    vocab_size, max_len = settings.whole("vocab_size"), settings.whole("max_position_embeddings")
-    slots = Slots(**{STACKS[family.kind][0]: _slot(config, where, max_len)})
+    model, slots, vocab_size, max_len = declared_model(family, config, where)
     try:
-        model = Transformer(**fields)
         common: dict[str, Any] = {"kind": family.kind, "model": model, "vocab_size": vocab_size}
         shapes = jax.eval_shape(
             lambda: {
@@ -160,6 +156,18 @@ def _matched(
             )
     pieces = tokenizer(config, vocab_size)
     return Checkpoint(path, config, family, model, slots, vocab_size, max_len, pieces, rows, named, shapes)
+
+
+def declared_model(family: Family, config: Json, where: Path) -> tuple[Transformer, Slots, int, int]:
+    """The model of a config, its encodings, the size of its vocabulary and its longest text; `DataError` without."""
+    settings = Settings(config, str(where))
+    fields = family.settings(settings)
+    vocab_size, max_len = settings.whole("vocab_size"), settings.whole("max_position_embeddings")
+    slots = Slots(**{STACKS[family.kind][0]: _slot(config, where, max_len)})
+    try:
+        return Transformer(**fields), slots, vocab_size, max_len
+    except (ValueError, TypeError, OverflowError) as error:
+        raise DataError(f"{where} gives no model: {error}") from None
 
 
 def _slot(config: Json, where: Path, max_len: int) -> Slot:

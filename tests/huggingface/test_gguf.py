@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from make_huggingface_reference import CASES, tensor
-from test_parity import REFERENCE
+from tiny_checkpoints import REFERENCE
 
 from posenc_jax.data.errors import DataError
 from posenc_jax.huggingface.checkpoint import load

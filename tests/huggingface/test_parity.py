@@ -11,26 +11,15 @@ from pathlib import Path
 import jax
 import numpy as np
 import pytest
-from make_huggingface_reference import CASES, KEPT, LENGTH, NEW, SHORT, tensor, tokens
+from make_huggingface_reference import CASES, KEPT, LENGTH, NEW, SHORT, tokens
+from tiny_checkpoints import REFERENCE, checkpoint_of
 
 from posenc_jax.huggingface.checkpoint import load
 from posenc_jax.huggingface.families import FAMILIES
 from posenc_jax.huggingface.names import ROWS
-from posenc_jax.huggingface.safetensors import write
 from posenc_jax.models import greedy
 
-REFERENCE = np.load(Path(__file__).parent / "data" / "reference.npz")
 EARLY = [p for p in KEPT if p < SHORT]
-
-
-def checkpoint_of(name: str, folder: Path, **changes) -> Path:
-    """A checkpoint in Hugging Face's layout, as transformers would save it."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "config.json").write_text(json.dumps(CASES[name] | changes))
-    shapes = {key: tuple(shape) for key, shape in json.loads(bytes(REFERENCE[f"{name}/shapes"])).items()}
-    with (folder / "model.safetensors").open("wb") as file:
-        write(file, shapes, ((key, tensor(key, shape)) for key, shape in shapes.items()), {"format": "pt"})
-    return folder
 
 
 def model_of(name: str, folder: Path, dtype=np.float64):

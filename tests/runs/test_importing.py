@@ -3,15 +3,20 @@
 import json
 from pathlib import Path
 
+import jax
 import numpy as np
 import pytest
 import tokenizers
-from test_parity import CASES, checkpoint_of, tensor
+from make_huggingface_reference import CASES, tensor, tokens
+from tiny_checkpoints import checkpoint_of
+from torch_live import run_torch
 
 from posenc_jax.cli import main
 from posenc_jax.data.errors import DataError
 from posenc_jax.huggingface.checkpoint import load
+from posenc_jax.huggingface.safetensors import read_header
 from posenc_jax.runs.errors import RefusedError
+from posenc_jax.runs.exporting import export_checkpoint
 from posenc_jax.runs.importing import import_checkpoint
 from posenc_jax.runs.inference import load_run
 from posenc_jax.runs.state import replica_params
@@ -120,3 +125,41 @@ def test_names_with_and_without_their_prefix(tmp_path, monkeypatch):
     written(twice)
     with pytest.raises(DataError, match=r"has transformer.ln_f.bias twice"):
         load(path)
+
+
+@pytest.mark.parametrize("name", ["llama", "gpt2"])
+def test_export_gives_the_checkpoint_back_bit_for_bit(tmp_path, name):
+    source = whole(tmp_path / "hf", name)
+    import_checkpoint(source, tmp_path / "run")
+    export_checkpoint(tmp_path / "run", tmp_path / "again")
+    before, after = (read_header(path / "model.safetensors")[0] for path in (source, tmp_path / "again"))
+    assert after.keys() == before.keys()
+    for key, stored in before.items():
+        np.testing.assert_array_equal(after[key].read(), stored.read(), err_msg=key)
+    own = json.loads((tmp_path / "again" / "config.json").read_text())
+    assert own == CASES[name] | {"architectures": own["architectures"], "torch_dtype": "float32"}
+    assert (tmp_path / "again" / "tokenizer.json").read_bytes() == (source / "tokenizer.json").read_bytes()
+    with pytest.raises(RefusedError, match="exists: choose another directory"):
+        export_checkpoint(tmp_path / "run", tmp_path / "again")
+
+
+_LOGITS = """
+import sys
+sys.path.insert(0, "scripts")
+import numpy as np, torch, transformers
+from make_huggingface_reference import tokens
+model = transformers.AutoModelForCausalLM.from_pretrained(sys.argv[1], attn_implementation="eager").eval()
+with torch.no_grad():
+    np.save(sys.argv[2], model(torch.from_numpy(tokens())).logits.numpy())
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["llama", "llama_yarn", "mistral", "qwen2", "gpt2"])
+def test_transformers_loads_what_is_exported_with_equal_logits(tmp_path, name):
+    import_checkpoint(whole(tmp_path / "hf", name), tmp_path / "run")
+    export_checkpoint(tmp_path / "run", tmp_path / "again")
+    run_torch(_LOGITS, str(tmp_path / "again"), str(tmp_path / "logits.npy"))
+    wanted = np.load(tmp_path / "logits.npy")
+    found = np.asarray(jax.jit(lambda model, ids: model(ids))(load(tmp_path / "hf").build(), tokens()))
+    assert np.abs(found - wanted).max() < 1e-5 * np.abs(wanted).max()

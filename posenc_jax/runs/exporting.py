@@ -1,0 +1,113 @@
+"""A run that began as a checkpoint of others, in the layout that transformers loads."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from posenc_jax.config import Run, difference, to_json
+from posenc_jax.data.errors import DataError
+from posenc_jax.data.tokenizer import CheckpointTokenizer
+from posenc_jax.files import new_folder, write_atomically
+from posenc_jax.huggingface.checkpoint import declared_model
+from posenc_jax.huggingface.families import FAMILIES
+from posenc_jax.huggingface.family import Family
+from posenc_jax.huggingface.names import of_model
+from posenc_jax.huggingface.safetensors import write
+from posenc_jax.runs.directory import home_of, load_config
+from posenc_jax.runs.errors import RefusedError
+from posenc_jax.runs.files import read_json
+from posenc_jax.runs.importing import ORIGIN
+from posenc_jax.runs.origins import start_of
+from posenc_jax.runs.ownership import check_writable
+from posenc_jax.runs.state import replica_params, surviving_seeds
+from posenc_jax.runs.supply import read_tokenizer
+from posenc_jax.shapes import Json
+from posenc_jax.training.leaf_names import flat
+from posenc_jax.user_paths import full
+
+# How a model is computed, which no config of theirs says.
+_COMPUTING = ("dtype", "param_dtype", "matmul_precision", "attention", "remat", "dropout")
+
+
+def export_checkpoint(
+    run: str | os.PathLike[str],
+    directory: str | os.PathLike[str],
+    seed: int | None = None,
+    note: Callable[[str], None] = lambda text: None,
+) -> Family:
+    """Writes config.json, model.safetensors in float32 and tokenizer.json to a new directory; gives the family.
+
+    Args:
+      run: an imported one, or one that was trained on from such. seed: default the first that did not diverge.
+
+    Raises:
+      RefusedError: the run did not begin as a checkpoint, or its model or encodings are others now; the directory
+        exists or cannot be written.
+    """
+    source, directory = full(run).absolute(), full(directory).absolute()
+    if directory.exists():
+        raise RefusedError(f"{directory} exists: choose another directory, or remove it")
+    config = load_config(source)
+    origin = _origin(source, config)
+    try:
+        family, theirs = FAMILIES[origin["family"]], origin["config"]
+        model, slots, _, _ = declared_model(family, theirs, source / ORIGIN)
+    except (KeyError, DataError) as error:
+        raise RefusedError(f"{source} is from a checkpoint that this version does not read ({error})") from None
+    _refuse_other(source, config, model, slots.decoder)
+    alive = surviving_seeds(source)
+    chosen = next((s for s in config.seeds if s in alive), None) if seed is None else seed
+    if chosen is None:
+        raise RefusedError(f"every replica of {source} diverged: export another run")
+    check_writable(directory)
+    params = flat(replica_params(source, chosen, note))
+    rows = of_model(family.names, {name: leaf.shape for name, leaf in params.items()}, model.num_layers)
+    shapes = {name: row.change.shape([params[part].shape for part in row.ours]) for name, row in rows.items()}
+
+    def tensors() -> Iterator[tuple[str, np.ndarray]]:
+        for name, row in rows.items():
+            yield name, row.change.join([np.asarray(params[part], np.float32) for part in row.ours], model)
+
+    kept = {name: value for name, value in theirs.items() if name not in ("auto_map", "torch_dtype", "dtype")}
+    tokenizer = read_tokenizer(source)
+    with new_folder(directory) as folder:
+        written = {**kept, "architectures": [family.architecture], "torch_dtype": "float32"}
+        write_atomically(folder / "config.json", json.dumps(written, indent=2) + "\n")
+        with (folder / "model.safetensors").open("xb") as file:
+            write(file, shapes, tensors(), {"format": "pt"})
+        if isinstance(tokenizer, CheckpointTokenizer):
+            write_atomically(folder / "tokenizer.json", tokenizer.json)
+    return family
+
+
+def _origin(source: Path, config: Run) -> Json:
+    """The record of the checkpoint that a run, or one that it starts from, was imported from."""
+    path = home_of(source) / ORIGIN
+    if path.is_file():
+        return read_json(path)
+    start = start_of(config, source)
+    if start is None or not start.is_dir():
+        raise RefusedError(
+            f"{source} did not begin as a checkpoint of others, so no family of transformers has its form: "
+            "`posenc weights export` writes its parameters"
+        )
+    return _origin(start, load_config(start))
+
+
+def _refuse_other(source: Path, config: Run, model: Any, slot: Any) -> None:
+    own = dataclasses.replace(config.model, **{name: getattr(model, name) for name in _COMPUTING})
+    lines = difference(to_json(model), to_json(own), "model") + difference(
+        to_json(slot), to_json(config.posenc), "posenc"
+    )
+    if lines:
+        raise RefusedError(
+            f"{source} is another model than its checkpoint's config says, and transformers would compute that one: "
+            f"{'; '.join(lines)}"
+        )

@@ -1,0 +1,21 @@
+"""Checkpoints of tiny models, whose logits by transformers are known."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+from make_huggingface_reference import CASES, tensor
+
+from posenc_jax.huggingface.safetensors import write
+
+REFERENCE = np.load(Path(__file__).parent / "huggingface" / "data" / "reference.npz")
+
+
+def checkpoint_of(name: str, folder: Path, **changes) -> Path:
+    """A checkpoint in Hugging Face's layout, as transformers would save it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.json").write_text(json.dumps(CASES[name] | changes))
+    shapes = {key: tuple(shape) for key, shape in json.loads(bytes(REFERENCE[f"{name}/shapes"])).items()}
+    with (folder / "model.safetensors").open("wb") as file:
+        write(file, shapes, ((key, tensor(key, shape)) for key, shape in shapes.items()), {"format": "pt"})
+    return folder
