@@ -16,7 +16,7 @@ from posenc_jax.huggingface import Layer, from_hf
 
 FORMAT = "posenc rope 1"
 CONVENTIONS = {
-    "config": "the settings of the released config.json that positions depend on, as the source has them",
+    "config": "the settings of the released model that positions depend on, as the source has them",
     "layers": "counted from 0; a group is layers with equal positions",
     "inverse_frequencies": "radians per position of each plane, in the order of planes, float64; [] without a rotation",
     "attention_factor": "what cosine and sine are multiplied by",

@@ -15,7 +15,9 @@ from scripts.golden_rope import document
 
 def test_the_file_is_what_the_configs_give():
     assert json.loads(check.FILE.read_text()) == document()
+    page = (check.FILE.parents[3] / "scripts/docs/guides/what-a-config-declares.md").read_text()
     assert len(check.models()) >= 20
+    assert f"the configs of {len(check.models())} released models" in page
     assert len({model["name"].casefold() for model in check.models()}) == len(check.models())
 
 
@@ -59,7 +61,7 @@ def test_the_checker_finds_what_engines_do_wrong(monkeypatch):
         return (known if 2 * len(known) == head or not len(known) else np.ones(head // 2)), 1.0
 
     assert {"Llama-3.1-8B", "DeepSeek-V3", "gpt-oss-20b", "Phi-3.5-mini"} <= found(without_scaling)
-    assert found(first_layer_everywhere) == {"Gemma-3-1b", "Gemma-4-26B-A4B", "Qwen3-Next-80B-A3B"}
+    assert found(first_layer_everywhere) == {*("Gemma-3-1b", "Gemma-4-26B-A4B", "Qwen3-Next-80B-A3B", "SmolLM3-3B")}
     assert found(always_short) == {"Phi-3.5-mini", "Phi-4-mini"}
     assert {"gpt-oss-20b", "Phi-3.5-mini", "Phi-4-mini"} == found(no_factor)
     assert {"GPT-J-6B", "stablelm-2-1.6b", "Phi-4-mini", "Qwen3-Next-80B-A3B"} <= found(whole_heads)

@@ -9,7 +9,7 @@ from posenc_jax.encodings import parse, spec
 
 TEN = (
     *("Llama-2-7b", "Llama-3.1-8B", "Mistral-7B-v0.3", "GPT-J-6B", "Phi-3.5-mini", "DeepSeek-V3", "Gemma-3-1b"),
-    *("Gemma-4-26B-A4B", "gpt-oss-20b", "Qwen3-VL-4B"),
+    *("Gemma-4-26B-A4B", "gpt-oss-20b", "Qwen3-VL-4B", "SmolLM3-3B"),
 )
 
 
