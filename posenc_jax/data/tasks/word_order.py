@@ -87,12 +87,12 @@ class WordOrder(RangedTask):
     vocab_size = len(token_names)
 
     def width(self, max_length: int) -> int:
-        """BOS, the longest clauses, each but the first behind "and", and EOS."""
-        return _CLAUSE * max_length + 1
+        """BOS, the longest clauses, each with room for "and" before it, and EOS."""
+        return _CLAUSE * max_length + 2
 
     def decoder_width(self, max_length: int) -> int:
         """BOS and the longest clauses."""
-        return _CLAUSE * max_length
+        return _CLAUSE * max_length + 1
 
     def example(self, key: Array, length: Array, max_length: int, split: Split = "test") -> Example:
         """A sentence of training, or of the first kind of test examples."""

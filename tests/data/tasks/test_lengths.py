@@ -1,8 +1,10 @@
 """What evaluated lengths stand for, how far examples are padded, and which positions occur."""
 
+import jax
 import pytest
 
 from posenc_jax.config import Evaluation, Run
+from posenc_jax.data import tasks
 from posenc_jax.data.tasks import Copying, PositionOf
 from posenc_jax.data.text import Classification, Data, LanguageModel, Summarization, Translation
 from posenc_jax.encodings import Learned, parse
@@ -38,6 +40,19 @@ def test_padding_is_a_function_of_the_length_alone():
     text = LanguageModel(max_length=500, row=500)
     assert sorted({text.padded_length(n) for n in range(1, 501)}) == [32, 63, 125, 250, 500]
     assert PositionOf(length=9).padded_length(9) == 9
+
+
+@pytest.mark.parametrize(
+    "kind", [kind for name, kind in vars(tasks).items() if hasattr(kind, "test_example") and name != "Task"]
+)
+def test_widths_are_those_of_the_arrays(kind):
+    """A learned table has a row for each position up to the width, padding included."""
+    task = kind()
+    longest = task.train_lengths[-1]
+    example = jax.eval_shape(lambda: task.test_example(jax.random.key(0), 0, longest, longest))
+    assert example.inputs.shape == (task.width(longest),)
+    if example.decoder_inputs is not None:
+        assert example.decoder_inputs.shape == (task.decoder_width(longest),)
 
 
 @pytest.mark.parametrize(
