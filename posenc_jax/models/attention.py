@@ -73,11 +73,11 @@ class Attention(nnx.Module):
         """Kept are queries, keys, values, what the heads give, and the output; of each pair logits, weights and the
         gradient of one of them.
         """
-        width, keys = self.output.in_features, self.key.out_features
+        width, keys, last = self.output.in_features, self.key.out_features, self.output.out_features
         of_norm = 0 if self.query_norm is None else 1  # what it reads
         return Layer(
-            Token.of(self.query, self.output, kept=(2 + of_norm) * width + self.output.out_features, held=width),
-            Token.of(self.key, self.value, kept=(2 + of_norm) * keys, held=2 * keys),
+            Token.of(self.query, self.output, kept=(2 + of_norm) * width + last, held=(1 + of_norm) * width),
+            Token.of(self.key, self.value, kept=(2 + of_norm) * keys, held=(2 + of_norm) * keys),
             operations=4 * width,
             logits=width // self.head_dim,
             arrays=3 if self.cap is None else 4,
