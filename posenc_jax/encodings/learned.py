@@ -33,7 +33,9 @@ class Learned(PositionalEncoding):
     Tokens of segment 0 (padding) are clamped instead of NaN: a NaN there would reach real tokens through attention.
 
     Fields: ``max_len`` rows of the table, None for the model's ``dims.max_len``; ``init_scale`` the standard deviation
-    of the initial rows (0.02 in BERT and GPT-2). d_model may be anything. Nothing about it is shift invariant.
+    of the initial rows (0.02 in BERT and GPT-2); ``offset`` the rows before that of position 0, which are in
+    ``max_len`` and which no position reads (2 in OPT and RoBERTa). d_model may be anything. Nothing about it is shift
+    invariant.
 
     >>> table = {"table": np.array([[0.0], [1.0], [4.0]], np.float32)}
     >>> x = np.zeros((1, 5, 1), np.float32)
@@ -46,6 +48,7 @@ class Learned(PositionalEncoding):
     max_len: int | None = None
     init_scale: float = 0.02
     beyond: Literal["error", "nan", "clamp", "interpolate"] = "error"
+    offset: int = 0
 
     name = "learned"
     paper = "arXiv:1705.03122"
@@ -54,23 +57,32 @@ class Learned(PositionalEncoding):
         year = {2017}, eprint = {1705.03122}}"""
     methods = (Method("absolute", "Learned absolute", "learned", "Gehring et al. 2017", paper),)
     extrapolates = False
-    limits = limited(max_len=at_least(1, ", or None for the model's own"))
+    limits = limited(max_len=at_least(1, ", or None for the model's own"), offset=at_least(0))
+
+    def check_fields(self) -> None:
+        if self.max_len is not None and self.max_len <= self.offset:
+            raise ValueError(
+                f"Learned.max_len = {self.max_len} counts all rows, and offset = {self.offset} of them come before "
+                "that of position 0: raise max_len, or lower offset"
+            )
 
     def check(self, dims: Dims) -> None:
-        if self.beyond == "error" and self.max_len is not None and dims.max_len > self.max_len:
+        needed = dims.max_len + self.offset
+        if self.beyond == "error" and self.max_len is not None and needed > self.max_len:
+            before = f" after the first {self.offset} rows" if self.offset else ""
             raise ValueError(
                 "a learned table shorter than an evaluated length: "
-                f"Learned.max_len = {self.max_len}, but {dims.max_len} positions occur: "
-                f"raise max_len to {dims.max_len}, or name beyond='interpolate', 'clamp' or 'nan'"
+                f"Learned.max_len = {self.max_len}, but {dims.max_len} positions occur{before}: "
+                f"raise max_len to {needed}, or name beyond='interpolate', 'clamp' or 'nan'"
             )
 
     def init(self, key: Key, dims: Dims) -> Params:
-        shape = (dims.max_len if self.max_len is None else self.max_len, dims.d_model)
+        shape = (dims.max_len + self.offset if self.max_len is None else self.max_len, dims.d_model)
         return {"table": self.init_scale * jax.random.normal(key, shape, jnp.float32)}
 
     def embed(self, params: Params, x: Array, sequence: Sequence) -> Array:
         """``[B, S, M]``: x plus the rows, summed in at least float32, in the dtype of x."""
-        table, positions = params["table"], sequence.positions
+        table, positions = params["table"][self.offset :] if self.offset else params["table"], sequence.positions
         dtype = at_least_float32(x, table)
         last = table.shape[0] - 1
         if self.beyond == "interpolate":
@@ -81,8 +93,8 @@ class Learned(PositionalEncoding):
             outside = positions[(positions < 0) | (positions > last)]
             if outside.size and self.beyond == "error":
                 raise ValueError(
-                    f"position {outside.flat[0]} is outside the learned table of {last + 1} rows (0 .. {last}): "
-                    "raise max_len, or name beyond='interpolate', 'clamp' or 'nan'"
+                    f"position {outside.flat[0]} is outside the learned table of {last + 1 + self.offset} rows "
+                    f"(0 .. {last}): raise max_len, or name beyond='interpolate', 'clamp' or 'nan'"
                 )
         elif sequence.segment_ids is not None:
             positions = jnp.where(sequence.segment_ids == 0, positions.clip(0, last), positions)

@@ -43,6 +43,31 @@ def test_reads_one_row_per_position(beyond):
             np.testing.assert_array_equal(rows(encoding, given), want)
 
 
+@pytest.mark.parametrize("beyond", ["error", "nan", "clamp", "interpolate"])
+def test_offset_rows_come_before_that_of_position_0(beyond):
+    """As a table without them: read, refused and stretched."""
+    encoding = Learned(beyond=beyond, offset=2)
+    for given in (np.array([[0, 1, 2, 3]]), jnp.array([[0, 1, 2, 3]]), np.array([[3, 0, 0, 1]])):
+        np.testing.assert_array_equal(rows(encoding, given, length=4), TABLE[np.asarray(given) + 2])
+    outside = rows(encoding, jnp.array([[-1, 0, 3, 4]]), length=5)[0]
+    if beyond in ("error", "nan"):
+        np.testing.assert_array_equal(np.isnan(outside).all(-1), [True, False, False, True])
+    else:
+        np.testing.assert_array_equal(outside[[0, 3]], TABLE[[2, 5]])
+    assert shapes_of(Learned(offset=2), dims(6))["table"].shape == (8, 3)
+    assert shapes_of(Learned(8, offset=2), dims(6))["table"].shape == (8, 3)
+
+
+def test_offset_counts_where_a_table_is_too_short():
+    Learned(8, offset=2).check(dims(6))
+    with pytest.raises(ValueError, match=r"max_len = 7, but 6 positions occur after the first 2 rows: raise .* to 8,"):
+        Learned(7, offset=2).check(dims(6))
+    with pytest.raises(ValueError, match=r"position 4 is outside the learned table of 6 rows \(0 \.\. 3\)"):
+        rows(Learned(offset=2), np.arange(5)[None])
+    with pytest.raises(ValueError, match=r"max_len = 2 counts all rows, and offset = 2 of them come before"):
+        Learned(2, offset=2)
+
+
 def test_gradient_adds_up_by_position_and_is_a_pad_where_positions_are_known():
     weights = np.random.default_rng(2).normal(size=(2, 4, 3)).astype(np.float32)
 
