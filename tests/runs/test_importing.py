@@ -155,7 +155,7 @@ with torch.no_grad():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["llama", "llama_yarn", "mistral", "qwen2", "gpt2"])
+@pytest.mark.parametrize("name", ["llama", "llama_yarn", "mistral", "qwen2", "phi3", "gpt2"])
 def test_transformers_loads_what_is_exported_with_equal_logits(tmp_path, name):
     import_checkpoint(whole(tmp_path / "hf", name), tmp_path / "run")
     export_checkpoint(tmp_path / "run", tmp_path / "again")

@@ -1,0 +1,38 @@
+"""Phi-3, 3.5 and 4-mini: Llama's form, with queries, keys and values in one matrix, and the gate above the hidden
+layer in another (https://arxiv.org/abs/2404.14219; transformers ``models/phi3/modeling_phi3.py``).
+"""
+
+from posenc_jax.huggingface.families import llama
+from posenc_jax.huggingface.family import Family, Settings
+from posenc_jax.huggingface.names import each_layer, linear, norm
+
+
+def settings(config: Settings) -> dict:
+    """The fields of `Transformer` that a config says."""
+    return llama.settings(config) | {
+        "norm_epsilon": config.number("rms_norm_eps", 1e-5),
+        "attention_bias": False,
+        "mlp_bias": False,
+    }
+
+
+FAMILY = Family(
+    name="phi3",
+    architecture="Phi3ForCausalLM",
+    kind="decoder_only",
+    settings=settings,
+    names=(
+        *llama.OUTSIDE,
+        *each_layer(
+            "model.layers.{}",
+            "decoder.blocks.{}",
+            norm("input_layernorm", "self_attention_norm"),
+            linear("self_attn.qkv_proj", *(f"self_attention.{part}" for part in ("query", "key", "value"))),
+            linear("self_attn.o_proj", "self_attention.output"),
+            norm("post_attention_layernorm", "mlp_norm"),
+            linear("mlp.gate_up_proj", "mlp.gate", "mlp.hidden"),
+            linear("mlp.down_proj", "mlp.output"),
+        ),
+    ),
+    tied=llama.FAMILY.tied,
+)
