@@ -18,10 +18,14 @@ DOCSTRINGS = {
     "configs/demo.py": "experiments/length_generalisation/results.json",
     "configs/translation.py": "experiments/translation/results.json",
     "experiments/classification/small.py": "experiments/classification/results.json",
+    "experiments/classification/why.py": "experiments/classification/why.json",
     "experiments/language_model/small.py": "experiments/language_model/results.json",
     "experiments/own_encoding/ablation.py": "experiments/own_encoding/results.json",
     "experiments/summarization/small.py": "experiments/summarization/results.json",
     "experiments/translation/small.py": "experiments/translation/results.json",
+    "experiments/word_order/bands.py": "experiments/word_order/bands.json",
+    "experiments/word_order/languages.py": "experiments/word_order/results.json",
+    "experiments/word_order/near_far.py": "experiments/word_order/near_far.json",
 }
 FOUND = {
     "name": "toy",
