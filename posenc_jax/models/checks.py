@@ -11,9 +11,9 @@ def check_model(kind: str, config: Transformer, slots: Slots, dims: Dims, *, num
     """Refuses what `posenc_jax.models.build` could not make; ``dims`` are those of `model_dims`.
 
     Raises:
-      ValueError: for an unknown kind, pooling outside an encoder-only model, token types and parallel layers in an
-        encoder-decoder, depths or a table of one stack outside it, a tied output with another number of classes than of
-        tokens, and encodings that cannot serve the model.
+      ValueError: for an unknown kind, pooling outside an encoder-only model, token types, windows and parallel layers
+        in an encoder-decoder, depths or a table of one stack outside it, a tied output with another number of classes
+        than of tokens, and encodings that cannot serve the model.
     """
     if kind not in STACKS:
         raise ValueError(f"kind = {kind!r} is not one of {', '.join(map(repr, STACKS))}")
@@ -32,6 +32,11 @@ def check_model(kind: str, config: Transformer, slots: Slots, dims: Dims, *, num
         raise ValueError(
             f"parallel = {config.parallel!r} serves models of one stack; an encoder_decoder has cross-attention in "
             "between: leave parallel out"
+        )
+    if config.windows and kind == "encoder_decoder":
+        raise ValueError(
+            f"windows = {config.windows} serves encoder_only and decoder_only; an encoder_decoder has none: leave "
+            "it out"
         )
     _check_one_stack(kind, config)
     if config.tie_output and config.tie_embeddings and num_classes != dims.vocab_size:

@@ -65,6 +65,8 @@ class Transformer(Value):
       norm_epsilon: epsilon of all norms. norm_bias: whether LayerNorms have biases.
       query_key_norm: norms of queries and keys before they are encoded, of each head (Qwen 3, Gemma 3) or of a whole
         projection (OLMo 2).
+      windows: a query sees only keys less than so many places away (1: itself; 0: all), one number for each layer in
+        turn: (4096, 0) is Gemma 2, whose layers see 4096 keys and all by turns; (): all. Not in an encoder-decoder.
       embedding_norm: a norm of the embeddings with all that is added to them (BERT, BLOOM).
       final_norm: a norm after each stack (None: unless "post", since no other norm bounds the residual stream then).
       activation: "relu", "silu", "gelu" in its exact form ``x * Phi(x)`` or "gelu_tanh" (GPT-2); or with a gate, a
@@ -137,6 +139,7 @@ class Transformer(Value):
     norm_bias: bool = True
     query_key_norm: Literal["head", "projection"] | None = None
     embedding_norm: bool = False
+    windows: tuple[int, ...] = ()
     parallel: Literal["one_norm", "two_norms"] | None = None
     attention_output_bias: bool | None = None
     output_bias: bool | None = None
@@ -187,6 +190,8 @@ class Transformer(Value):
             number = getattr(self, name)
             if number is not None and not number > 0:
                 raise ValueError(f"{name} = {number} is not positive: give it a number above 0, or leave it out")
+        if any(window < 0 for window in self.windows):
+            raise ValueError(f"windows = {self.windows} has a negative number: 1 is a query's own place, 0 no window")
         if self.parallel is not None and self.norm != "pre":
             raise ValueError(
                 f"parallel = {self.parallel!r} with norm = {self.norm!r}: parallel layers read a norm of x and add to "
@@ -213,6 +218,10 @@ class Transformer(Value):
     def depth(self, stack: str) -> int:
         """Layers of a stack ("encoder", "decoder"; "cross" is a part of the decoder's)."""
         return (self.num_encoder_layers if stack == "encoder" else self.num_decoder_layers) or self.num_layers
+
+    def window(self, layer: int) -> int | None:
+        """The window of the self-attention of a layer, as of `Geometry`."""
+        return self.windows[layer % len(self.windows)] or None if self.windows else None
 
     @property
     def kv_heads(self) -> int:

@@ -117,28 +117,28 @@ def layer_encodings(
 
     ``dtype`` is that of queries and keys.
 
-    What layers with the same encodings have in common is computed once: the positions, unless they are drawn per layer,
-    and then the bias, unless its parameters are per layer.
+    What layers with the same encodings and windows have in common is computed once: the positions, unless they are
+    drawn per layer, and then the bias, unless its parameters are per layer.
     """
-    known: dict[tuple[PositionalEncoding, ...], LayerEncodings] = {}
+    known: dict[Any, LayerEncodings] = {}
     layers = []
     for layer in range(num_layers):
         encodings = slots.for_layer(slot, layer)
         layer_params = slots.layer_params(slot, params, layer)
-        if encodings in known:
-            layers.append(dataclasses.replace(known[encodings], params=layer_params))
+        window = config.window(layer)
+        if (encodings, window) in known:
+            layers.append(dataclasses.replace(known[encodings, window], params=layer_params))
             continue
-        geometry = slots.geometries(
-            encodings, queries, keys, num_heads=config.num_heads, key=key, train=train, layer=layer, **call
-        )
+        of_layer: dict[str, Any] = {"key": key, "train": train, "layer": layer, "window": window, **call}
+        geometry = slots.geometries(encodings, queries, keys, num_heads=config.num_heads, **of_layer)
         path = choose(encodings, _call(config, dtype, queries, geometry), config.attention).path
         if any(e.redraws_per_layer for e in encodings):
             layers.append(LayerEncodings(queries, encodings, layer_params, geometry, path))
             continue
         own_bias = any(e.per_layer and "bias" in e.acts_on for e in encodings)
         bias = None if own_bias or path != "dense" else position_bias(encodings, layer_params, geometry)
-        known[encodings] = LayerEncodings(queries, encodings, layer_params, geometry, path, bias)
-        layers.append(known[encodings])
+        known[encodings, window] = LayerEncodings(queries, encodings, layer_params, geometry, path, bias)
+        layers.append(known[encodings, window])
     return tuple(layers)
 
 

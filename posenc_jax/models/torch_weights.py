@@ -236,6 +236,7 @@ def _check(config: Transformer) -> None:
         "norm": placed,
         "parallel": "whose layers follow each other",
         "query_key_norm": "which has none",
+        "windows": "which has none",
         "embedding_norm": "which has none",
         "divide_logits": divided,
         "attention_scale": divided,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import jax.numpy as jnp
 
 from posenc_jax.attention import Call, Choice, choose
@@ -40,4 +42,5 @@ def _of_stack(run: Run, batch: Batch, backend: str, stack: str) -> tuple[Choice,
         packed=packed and stack != "cross",
     )
     slot = getattr(run.slots, stack)
-    return tuple(choose(for_layer(slot, layer), call, model.attention) for layer in range(model.depth(stack)))
+    calls = (dataclasses.replace(call, window=model.window(layer)) for layer in range(model.depth(stack)))
+    return tuple(choose(for_layer(slot, layer), call, model.attention) for layer, call in enumerate(calls))

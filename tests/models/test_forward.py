@@ -36,7 +36,7 @@ def capped(logits, cap):
     return logits if cap is None else cap * np.tanh(logits / cap)
 
 
-def plain_attention(layer, x, memory, causal, config):
+def plain_attention(layer, x, memory, causal, config, window=0):
     """Loops over heads, queries and keys: Vaswani et al. 2017, equation 1 and section 3.2.2."""
     q, k, v = linear(x, layer.query), linear(memory, layer.key), linear(memory, layer.value)
     heads, kv_heads = config.num_heads, config.num_kv_heads or config.num_heads
@@ -55,6 +55,7 @@ def plain_attention(layer, x, memory, causal, config):
         shared = slice(g * size, (g + 1) * size)
         for i in range(len(x)):
             visible = range(i + 1) if causal else range(len(memory))
+            visible = [j for j in visible if not window or abs(i - j) < window]
             scores = capped(np.array([q[i, own] @ k[j, shared] * scale for j in visible]), config.attention_cap)
             weights = np.exp(scores) / np.exp(scores).sum()
             out[i, own] = sum(w * v[j, shared] for w, j in zip(weights, visible, strict=True))
@@ -76,7 +77,8 @@ def plain_stack(model, name, tokens, causal, memory=None):
             return 0.5 * h * (1 + np.tanh(math.sqrt(2 / math.pi) * (h + 0.044715 * h**3)))
         return h / (1 + np.exp(-h)) if activation in ("silu", "swiglu") else 0.5 * h * (1 + erf(h / math.sqrt(2)))
 
-    for block in stack.blocks:
+    for number, block in enumerate(stack.blocks):
+        window = config.windows[number % len(config.windows)] if config.windows else 0
 
         def feed_forward(h, block=block):
             hidden = linear(h, block.mlp.hidden)
@@ -84,8 +86,8 @@ def plain_stack(model, name, tokens, causal, memory=None):
                 return linear(function(hidden), block.mlp.output)
             return linear(function(linear(h, block.mlp.gate)) * hidden, block.mlp.output)
 
-        def attention(h, block=block):
-            return plain_attention(block.self_attention, h, h, causal, config)
+        def attention(h, block=block, window=window):
+            return plain_attention(block.self_attention, h, h, causal, config, window)
 
         def cross(h, block=block):
             return plain_attention(block.cross_attention, h, memory, False, config)

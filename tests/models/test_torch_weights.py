@@ -109,6 +109,7 @@ def test_the_stacks_alone():
         ({"logit_scale": 0.5}, "logit_scale = 0.5 does not fit .* whose logits are as they come"),
         ({"norm": "sandwich"}, "norm = 'sandwich' does not fit .* whose norms stand before or after"),
         ({"parallel": "one_norm"}, "parallel = 'one_norm' does not fit .* whose layers follow each other"),
+        ({"windows": (4,)}, r"windows = \(4,\) does not fit .* which has none"),
         ({"query_key_norm": "head"}, "query_key_norm = 'head' does not fit .* which has none"),
         ({"embedding_norm": True}, "embedding_norm = True does not fit .* which has none"),
         ({"num_kv_heads": 2}, "num_kv_heads = 2 does not fit .* num_heads = 4 query heads have as many key heads"),

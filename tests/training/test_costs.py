@@ -91,6 +91,7 @@ def sampled(seed: int, **fixed) -> Run:
     if model["norm"] != "pre" or kind == "encoder_decoder":
         model["parallel"] = None
     if kind == "encoder_decoder":
+        model["windows"] = ()
         depths = dict(num_encoder_layers=pick((None, 2)), num_decoder_layers=pick((None, 1)))
         model |= dict(tie_embeddings=pick((True, False)), **depths)
     else:
@@ -117,6 +118,7 @@ def drawn(pick) -> dict:
         logit_cap=pick((None, None, 30.0)),
         query_key_norm=pick((None, "head", "projection")),
         embedding_norm=pick((False, False, True)),
+        windows=pick(((), (), (8, 0))),
         parallel=pick((None, "one_norm", "two_norms")),
     )
     norms = dict(norm=pick((None, None, "output", "sandwich")), norm_type=pick((None, None, "rms_offset")))
