@@ -15,8 +15,9 @@ from posenc_jax.cli.screen import show, tell
 if TYPE_CHECKING:
     from posenc_jax.data.corpora import Corpus
 
-DESCRIPTION = """Corpora of real text: `prepare` downloads Debian packages, extracts their text and writes it as data
-sets of TensorFlow Datasets; `list` shows what there is. Nothing of a corpus is part of this project."""
+DESCRIPTION = """Corpora of text: `prepare` downloads Debian packages, extracts their text and writes it as data sets of
+TensorFlow Datasets, or makes texts by a small grammar (grammar/en-de, grammar/reports), which needs no network; `list`
+shows what there is. Nothing of a corpus of real text is part of this project."""
 PREPARE = """Makes corpora ready; one that is there and whole stays as it is. The packages come through apt, which needs
 no root. On a machine without apt, or without a network, --from-dir names a folder like this one (which is also what
 the download leaves in the directory's sub-folder `sources`):
@@ -92,7 +93,8 @@ def _listing(directory: Path | None) -> str:
         more = []
         if known is not None:
             name = f"{name} ({known.kind}: {', '.join(known.columns)})"
-            more = [f"from {', '.join((*known.packages, *known.indexes))}", f"licence: {known.licence}"]
+            origin = ", ".join((*known.packages, *known.indexes)) or "a grammar of this package: needs no network"
+            more = [f"from {origin}", f"licence: {known.licence}"]
         elif found is not None:
             name = f"{name} ({found['kind']}: {', '.join(found['columns'])})"
             more = [f"from {_some(list(found['sources']))}", f"licence: {found['licence']}"]

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 import os
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -25,13 +26,13 @@ from posenc_jax.config import Run
 from posenc_jax.data.example import Example
 from posenc_jax.data.ragged import Ragged
 from posenc_jax.data.records import Records, compose_rows
-from posenc_jax.data.text import Classification, Summarization, TextTask, Translation
+from posenc_jax.data.text import Classification, Summarization, TextTask, Translation, words
 from posenc_jax.data.text.classification import Tokens, records_of
 from posenc_jax.data.text.pieces import TooLong, document_pieces, text_pieces
 from posenc_jax.data.tokenizer import BOS, EOS, SEP, Tokenizer
 from posenc_jax.encodings.base import Array, Params
 from posenc_jax.models import Decoded, Decoding, Greedy, Streams
-from posenc_jax.runs.directory import load_config
+from posenc_jax.runs.directory import home_of, load_config
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.runs.state import best_replica, load_group_state, surviving_seeds
@@ -197,6 +198,8 @@ def classify(
         document_pieces(document, f"document {number}", too_long, **given)
         for number, document in enumerate(documents, 1)
     ]
+    parts = ([one] if isinstance(one, str) else one.values() for one in documents)
+    _note_foreign(loaded, itertools.chain.from_iterable(parts), reporter)
 
     def records(batch: list[Tokens], length: int) -> Records:
         found = records_of(batch)
@@ -232,6 +235,12 @@ def _task(loaded: Loaded, kind: type[Task]) -> Task:
             f"{kind.name!r}: {way_out}"
         )
     return task
+
+
+def _note_foreign(loaded: Loaded, texts: Iterable[str], reporter: Reporter) -> None:
+    kept = home_of(loaded.directory) / words.FILE
+    if kept.is_file() and (said := words.foreign(texts, kept.read_bytes())):
+        reporter.note(said)
 
 
 def _ragged(sequences: list[list[int]], size: int) -> Ragged:
@@ -328,6 +337,7 @@ def _written(
     cut: dict[str, Any] = dict(parts=not summaries, tokenizer=loaded.tokenizer, limit=loaded.limit, note=reporter.note)
     names = [f"{kind} {n} ({t if len(t) <= 24 else f'{t[:21]}...'!r})" for n, t in enumerate(texts, 1)]
     pieces = [text_pieces(text, name, too_long, **cut) for name, text in zip(names, texts, strict=True)]
+    _note_foreign(loaded, texts, reporter)
     most = max(new_tokens(loaded.config, length) for length in _lengths(loaded.config))
     if max_new_tokens is not None and not 1 <= max_new_tokens <= most:
         field = "max_summary" if summaries else "max_length"

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from posenc_jax.config import Ablation, Published, Run, difference, identity, to_json
+from posenc_jax.data.text import words
 from posenc_jax.files import LinkError, make_directory, sync, sync_tree, write_atomically
 from posenc_jax.runs import own_code
 from posenc_jax.runs.ablation_record import write_results
@@ -35,7 +36,7 @@ from posenc_jax.user_paths import full
 
 Member = TypeVar("Member")
 _SAID_ONCE = ("title", "description", "size_note")
-_OF_THE_DATA = ("data.json", "tokenizer.model")
+_OF_THE_DATA = ("data.json", "tokenizer.model", words.FILE)
 _SHOWN = 5  # differences of one replica: there may be hundreds
 
 

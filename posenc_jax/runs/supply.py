@@ -15,6 +15,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from posenc_jax.config import Run, difference
 from posenc_jax.data.corpora.corpus import DataError, UnfitError
+from posenc_jax.data.text import words
 from posenc_jax.data.text.base import SPLITS, Data, Plan, TextData, TextTask
 from posenc_jax.data.text.loading import TOKENIZER_EXAMPLES, identity_of, load, open_split
 from posenc_jax.data.text.on_demand import Feed
@@ -58,6 +59,8 @@ def load_data(config: Run, directory: Path, note: Callable[[str], None]) -> Text
         _refuse_other_pieces(config, source, data.tokenizer, note)
     if not record.exists():
         write_atomically(model, data.tokenizer.to_bytes())
+        if config.task.input_columns:
+            write_atomically(directory / words.FILE, words.trained_on(config.task))
         write_json(record, data.identity)
     elif lines := difference(read_json(record), _as_json(data.identity)):
         raise RefusedError(

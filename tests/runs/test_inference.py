@@ -258,6 +258,15 @@ def test_runs_that_cannot_work(tmp_path, what, message):
         load_run(directory)
 
 
+def test_words_that_training_did_not_have_are_said():
+    loaded, notes = load_run(trained("translation")), Notes()
+    translate(loaded, ["owl sun"], reporter=notes)
+    assert notes.notes == []
+    translate(loaded, ["Owl zebra"], reporter=notes)
+    (said,) = notes.notes
+    assert said.startswith("1 of 2 words occur nowhere in what this run was trained on (zebra): ")
+
+
 @pytest.mark.parametrize("name", ["data.json", "tokenizer.model"])
 def test_no_flipped_bit_in_the_data_of_a_run_is_silent(tmp_path, name):
     directory = copied(tmp_path)

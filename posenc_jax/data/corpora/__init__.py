@@ -1,10 +1,12 @@
-"""Corpora of real text, from Debian packages. Nothing of them is part of this project: they are prepared on demand."""
+"""Corpora of real text, from Debian packages, and of a grammar's sentences. Nothing of the former is part of this
+project: they are prepared on demand.
+"""
 
 from __future__ import annotations
 
 import functools
 
-from posenc_jax.data.corpora import descriptions, libreoffice, python_docs
+from posenc_jax.data.corpora import descriptions, grammar, libreoffice, python_docs
 from posenc_jax.data.corpora.corpus import Corpus as Corpus
 
 _HELP_LICENCE = "MPL-2.0, parts Apache-2.0 (the packages' copyright files)"
@@ -78,6 +80,22 @@ _ALL = (
         extract=python_docs.documents,
         packages=("python3-doc",),
         sha256="e3fa06a7a341e4bc1f80037f18a03d0d53719322ef058aea8366cae24c07d4c9",
+    ),
+    Corpus(
+        name="grammar/en-de",
+        kind="translation",
+        columns=("en", "de", "doc"),
+        licence="that of this package",
+        extract=grammar.translation,
+        sha256="43da7d18510936c04e6047cf92903520427afae8c24c6a96d0e978839411917c",
+    ),
+    Corpus(
+        name="grammar/reports",
+        kind="summarization",
+        columns=("document", "summary", "doc"),
+        licence="that of this package",
+        extract=grammar.reports,
+        sha256="16fc060eb8bd11f32adf42b86438d5fbcc5601c9090a5b2c241c5f8eeaefbf7b",
     ),
 )
 CORPORA: dict[str, Corpus] = {corpus.name: corpus for corpus in _ALL}

@@ -22,7 +22,7 @@ SPLITS = ("train", "validation", "test")
 
 @dataclasses.dataclass(frozen=True)
 class Corpus:
-    """A local corpus, from Debian packages.
+    """A local corpus, from Debian packages, or made by its code alone.
 
     ``extract(folder)`` reads unpacked files and returns ``{split: rows}``; a row has exactly ``columns``, all strings.
     In ``folder`` lie one sub-folder per package of ``packages``, as ``dpkg-deb -x`` leaves it, and the files of
@@ -45,6 +45,11 @@ class Corpus:
     indexes: tuple[str, ...] = ()
     splits: tuple[str, ...] = SPLITS
     sha256: str | None = None
+
+    @property
+    def generated(self) -> bool:
+        """True if it is made from nothing, with no package and no index."""
+        return not self.packages + self.indexes
 
 
 def split_of(key: str) -> str:

@@ -268,7 +268,7 @@ def _build(corpus: Corpus, working: Path, root: Path, from_dir: Path | None, str
         debian.download_packages(corpus.packages, sources, note)
         debian.download_indexes(corpus.indexes, sources, note)
     versions = debian.versions(corpus.packages, sources)
-    note(f"{corpus.name}: reading {sources}")
+    note(f"{corpus.name}: " + ("making its texts" if corpus.generated else f"reading {sources}"))
     rows = corpus.extract(sources)
     for split in corpus.splits:
         if not rows.get(split):

@@ -71,7 +71,8 @@ class Translation(PairTask):
         """The meaning of scores on the small local corpora."""
         from posenc_jax.data.corpora import CORPORA
 
-        if self.data.name not in CORPORA:
+        corpus = CORPORA.get(self.data.name)
+        if corpus is None or corpus.generated:
             return ""
         return "About half a million words of one domain rank encodings; these scores do not compare with BLEU on WMT."
 

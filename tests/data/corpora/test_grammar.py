@@ -1,0 +1,86 @@
+"""Sentences of the grammar: the German that is right, what reports are made of, and that they stay the same."""
+
+import re
+
+import pytest
+
+from posenc_jax.data.corpora import CORPORA
+from posenc_jax.data.corpora.store import rows_sha256
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return {name: CORPORA[name].extract(None) for name in ("grammar/en-de", "grammar/reports")}
+
+
+def test_the_texts_are_those_that_were_written_down(rows):
+    for name, found in rows.items():
+        corpus = CORPORA[name]
+        assert rows_sha256(found, corpus.columns)[0] == corpus.sha256
+        assert corpus.generated
+        documents = [row["doc"] for part in found.values() for row in part]
+        assert len(documents) == len(set(documents))
+
+
+DATIVE = ("dem", "der", "einem", "einer")
+FORMS = {  # accusative, dative and nominative, of "the" and "a"
+    "m": {"der": "", "den": "n", "dem": "n", "ein": "", "einen": "n", "einem": "n"},
+    "f": {"die": "", "der": "", "eine": "", "einer": ""},
+    "n": {"das": "", "dem": "", "ein": "", "einem": ""},
+}
+GENDERS = {
+    "m": "Junge Lehrer Bauer Mann Hund Vogel Fuchs Hase Adler Baum Tisch Stuhl",
+    "f": "Frau Königin Katze Maus Kuh Matte Brücke Kiste Küche Schule",
+    "n": "Mädchen Kind Pferd Haus Dach Auto Bett Dorf",
+}
+
+
+def test_german_articles_go_with_their_nouns_and_prepositions(rows):
+    """By the tables of a school grammar, not by the generator's."""
+    gender = {noun: kind for kind, nouns in GENDERS.items() for noun in nouns.split()}
+    german = [row["de"] for part in rows["grammar/en-de"].values() for row in part]
+    phrase = re.compile(
+        r"(?:(\w+) )?\b([Dd](?:er|ie|as|en|em)|[Ee]in(?:e|en|em|er)?) (?:([a-zß]\w+e[rns]?|müde\w?) )*([A-ZÄÖÜ]\w+)"
+    )
+    found = 0
+    for text in german:
+        for before, article, _, noun in phrase.findall(text):
+            weak = noun not in gender
+            kind = gender[noun.removesuffix("n") if weak else noun]
+            forms = FORMS[kind]
+            assert article.lower() in forms, text
+            if noun.rstrip("n") in ("Junge", "Hase", "Bauer"):
+                assert weak == bool(forms[article.lower()]), text
+            assert (before in ("auf", "unter", "neben", "hinter")) <= (article in DATIVE), text
+            assert (before == "über") <= (article in ("den", "die", "das", "einen", "eine", "ein")), text
+            found += 1
+    assert found > len(german)
+
+
+@pytest.mark.parametrize(
+    ("begins", "wanted"),
+    [
+        ("Yesterday the", r"Gestern [a-zäöüß]+ (der|die|das) "),
+        ("Although it was raining heavily, she", r"Obwohl es stark regnete, [a-zäöüß]+ sie"),
+        ("Tomorrow John will see", r"Morgen wird John .* sehen\.?$"),
+    ],
+)
+def test_the_verb_is_second_or_last(rows, begins, wanted):
+    pairs = [row for part in rows["grammar/en-de"].values() for row in part if row["en"].startswith(begins)]
+    assert pairs
+    for row in pairs:
+        assert re.match(wanted, row["de"]), row
+
+
+def test_a_headline_has_the_first_and_the_last_sentence_only(rows):
+    for row in rows["grammar/reports"]["test"]:
+        first, *others, last = row["document"].rstrip(".").split(". ")
+        opening, _, outcome = row["summary"].partition(", then ")
+        for said, sentence in ((opening, first), (outcome, last.removeprefix("In the end "))):
+            kept = [
+                word for word in re.sub(r"^On \w+day ", "", sentence).split() if word.lower() not in ("the", "a", "an")
+            ]
+            found = said.split()
+            assert len(found) == len(kept)
+            assert sum(a.lower() != b.lower() for a, b in zip(found, kept)) == 1, row  # its verb, now in the present
+        assert others

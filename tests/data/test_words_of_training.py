@@ -1,0 +1,13 @@
+"""Words that no training text has are counted and named."""
+
+from posenc_jax.data.text import words
+
+
+def test_foreign_words_are_counted_and_named():
+    file = "cat\nmatte\nthe\nüber\n".encode()
+    assert words.foreign(["The CAT, the cat; Über 12."], file) is None
+    assert words.foreign(["The dog and the dog.", "the cat"], file).startswith(
+        "3 of 7 words occur nowhere in what this run was trained on (dog, and): "
+    )
+    assert "(a, b, c, d, e, and 2 more)" in words.foreign(["a b c d e f g"], file)
+    assert words.foreign(["猫がネズミを追いかけた"], file) is None  # words of such scripts are not told apart

@@ -1,0 +1,35 @@
+"""What is said of the models of the grammar's texts is what was recorded of them."""
+
+import ast
+import json
+from pathlib import Path
+
+import pytest
+
+from experiments.translation import generated
+
+ROOT = Path(__file__).parent.parent
+FOUND = json.loads(generated.RECORD.read_text())
+
+
+def test_the_pages_have_what_was_recorded():
+    assert [one["en"] for one in FOUND["translations"]] == list(generated.SENTENCES)
+    assert [one["document"] for one in FOUND["summaries"]] == list(generated.REPORTS)
+    for path, text in generated.pages(FOUND).items():
+        assert path.read_text() == text, "python -m experiments.translation.generated"
+
+
+@pytest.mark.parametrize(
+    ("config", "task", "metric"),
+    [("sentences", "translation", "chrf"), ("reports", "summarization", "rouge_l")],
+)
+def test_docstrings_have_the_recorded_scores(config, task, metric):
+    docstring = " ".join(ast.get_docstring(ast.parse((ROOT / "configs" / f"{config}.py").read_text())).split())
+    scores = FOUND["scores"][task][metric]
+    if metric == "chrf":
+        first, second, third = (f"{scores[length]:.1f} at {length}" for length in scores)
+        assert f"chrF {first} tokens, {second} and {third}" in docstring
+    else:
+        assert set(scores.values()) == {1.0}
+        assert "ROUGE-L 1.000 at all lengths" in docstring
+    assert f"(seed {FOUND['scores'][task]['seed']})" in docstring or FOUND["scores"][task]["seed"] == 0
