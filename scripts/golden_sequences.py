@@ -32,7 +32,7 @@ from posenc_jax.encodings.rope_selection import PRoPE
 from posenc_jax.encodings.yarn import YaRN
 from posenc_jax.golden.sequences import check
 
-FORMAT = "posenc sequences 1"
+FORMAT = "posenc_jax sequences 1"
 VOCABULARY, WIDTH = 16, 8
 MARGIN = 1e-3  # of a greedy token before the next best: other orders of summation choose the same
 
