@@ -37,6 +37,42 @@ def test_what_is_said_of_the_loss():
     assert f"costs the sinusoidal translator {lost['sinusoidal'].mean:.1f} chrF" in guide
 
 
+def test_what_is_said_of_word_orders():
+    page = " ".join((ROOT / "experiments" / "word_order" / "README.md").read_text().split())
+    found = json.loads((ROOT / "experiments" / "word_order" / "orders.json").read_text())
+    orders = ("svo", "sov", "vso", "osv")
+
+    def means(score, length):
+        own = [m for m in found["means"] if m["score"] == score and m["length"] == length and m["range"] != "beyond"]
+        return {(m["table"], m["label"]): m["mean"] for m in own}
+
+    within, one, four = (means("exact_match_of_clauses", length) for length in (None, 1, 4))
+    none = [one[order, "nope"] for order in orders]
+    assert f"Without positions {min(none):.2f} to {max(none):.2f} of the sentences of one clause" in page
+    assert max(four[order, "nope"] for order in orders) == 0
+    apart = within["svo", "sinusoidal"] - within["osv", "sinusoidal"]
+    assert f"into SVO and OSV differ by {apart:.3f}" in page
+    for label, said in (
+        ("learned", "({:.3f} there, {:.3f} to {:.3f} elsewhere)"),
+        ("t5", "({:.3f} and {:.3f} to {:.3f})"),
+    ):
+        others = [within[order, label] for order in orders[:3]]
+        assert said.format(within["osv", label], min(others), max(others)) in page
+    told = {label: [] for _, label in within}
+    for row in found["differences"]:
+        if row["range"] == "beyond" and row["length"] is None and row["score"] == "exact_match_of_clauses":
+            told[row["label"]] += [(row["low"] > 0) - (row["high"] < 0)]
+    assert told["shaw"] == [1, 1, 1, 1]
+    assert told["alibi"] == [1, 1, 1, 0]
+    assert told["t5"] == told["rope"] == told["learned"] == [-1, -1, -1, -1]
+    at_six = [m["mean"] for m in found["means"] if m["score"] == "exact_match_of_clauses" and m["length"] == 6]
+    assert f"with six clauses the best mean is {max(at_six):.3f}" in page
+    new = means("new_role_exact_match", 1)
+    kept = {key: new[key] / one[key] for key in new if key[1] != "nope"}
+    assert {key for key, share in kept.items() if share > 0.5} == {("sov", "sinusoidal")}
+    assert f"the sinusoid keeps {new['sov', 'sinusoidal']:.3f} of the sentences" in page
+
+
 def test_what_is_said_of_near_and_far_and_of_bands():
     page = " ".join((ROOT / "experiments" / "word_order" / "README.md").read_text().split())
     far = json.loads((ROOT / "experiments" / "word_order" / "near_far.json").read_text())
