@@ -74,10 +74,11 @@ class Attention(nnx.Module):
         gradient of one of them.
         """
         width, keys, last = self.output.in_features, self.key.out_features, self.output.out_features
-        of_norm = 0 if self.query_norm is None else 1  # what it reads
+        of_norm = 0 if self.query_norm is None else 1  # what it reads; held where it is a norm of several heads
+        held = 1 if self.query_norm is not None and self.query_norm.num_features > self.head_dim else 0
         return Layer(
-            Token.of(self.query, self.output, kept=(2 + of_norm) * width + last, held=(1 + of_norm) * width),
-            Token.of(self.key, self.value, kept=(2 + of_norm) * keys, held=(2 + of_norm) * keys),
+            Token.of(self.query, self.output, kept=(2 + of_norm) * width + last, held=(1 + held) * width),
+            Token.of(self.key, self.value, kept=(2 + of_norm) * keys, held=(2 + held) * keys),
             operations=4 * width,
             logits=width // self.head_dim,
             arrays=3 if self.cap is None else 4,
