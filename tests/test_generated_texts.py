@@ -33,3 +33,12 @@ def test_docstrings_have_the_recorded_scores(config, task, metric):
         assert set(scores.values()) == {1.0}
         assert "ROUGE-L 1.000 at all lengths" in docstring
     assert f"(seed {FOUND['scores'][task]['seed']})" in docstring or FOUND["scores"][task]["seed"] == 0
+
+
+def test_copied_beginnings_score_more_than_the_models():
+    folder = ROOT / "experiments" / "summarization"
+    lead, page = json.loads((folder / "lead.json").read_text()), (folder / "README.md").read_text()
+    assert all(f"{value:.3f}" in page for value in lead.values())
+    means = json.loads((folder / "results.json").read_text())["means"]
+    best = max(row["mean"] for row in means if row["score"] == "rouge_l" and row["length"] is not None)
+    assert best < lead["first 8 words"] < lead["8 words behind the first verb"]
