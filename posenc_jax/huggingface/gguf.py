@@ -209,6 +209,8 @@ class _Cursor:
 def _each_once(pairs: Any) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in pairs:
+        if not name.isprintable():
+            raise ValueError(f"it has the name {name[:40]!a}, which is not printable")
         if name in found:
             raise ValueError(f"it has {name!r} twice")
         found[name] = value

@@ -13,6 +13,7 @@ from tiny_checkpoints import REFERENCE
 from posenc_jax.data.errors import DataError
 from posenc_jax.huggingface.checkpoint import load
 from posenc_jax.huggingface.gguf import config_of, read_gguf, tensors_of
+from posenc_jax.huggingface.safetensors import read_header
 
 CONFIG = CASES["llama"] | {"rope_scaling": None}
 NAMES = {
@@ -161,6 +162,8 @@ def test_hostile_files(tmp_path):
             said.append(str(error))
     assert said
     assert "\n" not in "".join(said)
+    path.write_bytes(whole.replace(b"output_norm.weight", b"output\n\x1b[31.weight"))
+    refused(r"the name 'output\\n\\x1b\[31\.weight', which is not printable")
     gguf(path, **{"general.architecture": "mamba"})
     refused("architecture 'mamba', and GGUF is read of 'llama' alone")
     gguf(path, **{"tokenizer.ggml.model": "llama"})
@@ -191,3 +194,10 @@ def test_smollm2_goes_on_as_transformers_does():
         " a fundamental concept in physics that describes the curvature of spacetime caused by the presence of matter"
     )
     assert found.tokenizer.decode(np.asarray(written)[0]).startswith(wanted)
+
+
+def test_names_in_safetensors_are_one_line(tmp_path):
+    header = json.dumps({"a\nb": {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]}}).encode()
+    (tmp_path / "m").write_bytes(len(header).to_bytes(8, "little") + header)
+    with pytest.raises(DataError, match=r"the name 'a\\nb', which is not printable"):
+        read_header(tmp_path / "m")
