@@ -128,6 +128,7 @@ ORDER = {
             "own_code",
             "directory",
             "ownership",
+            "digests",
             "checkpoint",
             "agreement",
         ),

@@ -6,7 +6,7 @@ from typing import Any
 
 from posenc_jax.config import Run, difference, to_json
 from posenc_jax.environments import OF_PROCESS, compared, of_process
-from posenc_jax.runs.checkpoint import digest
+from posenc_jax.runs.digests import digest
 from posenc_jax.runs.environment import environment
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.training.processes import agreed, count, everyone

@@ -26,7 +26,8 @@ from posenc_jax.encodings import spec
 from posenc_jax.files import refuse_links, write_atomically
 from posenc_jax.runs.agreement import refuse_other_configs, refuse_other_environments, refuse_other_states
 from posenc_jax.runs.calls import Calls
-from posenc_jax.runs.checkpoint import Checkpoints, digest
+from posenc_jax.runs.checkpoint import Checkpoints
+from posenc_jax.runs.digests import digest
 from posenc_jax.runs.directory import Group, Replica, complete, results
 from posenc_jax.runs.environment import environment
 from posenc_jax.runs.errors import CheckpointError, RefusedError, StoppedError

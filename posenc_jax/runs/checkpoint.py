@@ -12,12 +12,11 @@ import contextlib
 import errno
 import functools
 import gc
-import hashlib
 import json
 import os
 import re
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -29,6 +28,7 @@ import numpy as np
 from posenc_jax.checksums import sha256_of
 from posenc_jax.files import make_directory, sync, sync_tree
 from posenc_jax.refusals import WAYS_OUT, of_the_system
+from posenc_jax.runs.digests import leaf_digest
 from posenc_jax.runs.errors import CheckpointError, RefusedError, SaveError
 from posenc_jax.runs.files import numbered, put_aside
 from posenc_jax.training.leaf_names import flat
@@ -370,24 +370,6 @@ def _sums(leaves: dict[str, Any]) -> dict[str, list[Any]]:
 def _kind(leaf: Any) -> tuple[str, list[int]]:
     """Dtype and shape, as JSON gives them back."""
     return str(np.dtype(leaf.dtype)), list(np.shape(leaf))
-
-
-def leaf_digest(array: np.ndarray) -> str:
-    """SHA-256 of an array with its dtype and shape."""
-    array = np.ascontiguousarray(array)
-    total = hashlib.sha256(f"{array.dtype}{array.shape}".encode())
-    total.update(array.reshape(-1).view(np.uint8).data)  # no copy
-    return total.hexdigest()
-
-
-def digest(tree: Any) -> str:
-    """One SHA-256 over all leaves and their names: equal exactly when the trees are equal to the bit."""
-    return joined({name: leaf_digest(np.asarray(leaf)) for name, leaf in flat(tree).items()})
-
-
-def joined(digests: Mapping[str, str]) -> str:
-    """`digest` of a tree, from those of its leaves in its order."""
-    return hashlib.sha256("".join(f"{name}:{found};" for name, found in digests.items()).encode()).hexdigest()
 
 
 def _describe(leaf: tuple[Any, ...] | None) -> str:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import itertools
 import os
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -198,8 +197,8 @@ def classify(
         document_pieces(document, f"document {number}", too_long, **given)
         for number, document in enumerate(documents, 1)
     ]
-    parts = ([one] if isinstance(one, str) else one.values() for one in documents)
-    _note_foreign(loaded, itertools.chain.from_iterable(parts), reporter)
+    texts = (text for one in documents for text in ([one] if isinstance(one, str) else one.values()))
+    _note_foreign(loaded, texts, reporter)
 
     def records(batch: list[Tokens], length: int) -> Records:
         found = records_of(batch)

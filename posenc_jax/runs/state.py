@@ -14,7 +14,8 @@ import numpy as np
 from posenc_jax.config import Run
 from posenc_jax.data.errors import DataError
 from posenc_jax.huggingface.safetensors import read_header
-from posenc_jax.runs.checkpoint import Checkpoints, digest
+from posenc_jax.runs.checkpoint import Checkpoints
+from posenc_jax.runs.digests import digest
 from posenc_jax.runs.directory import IMPORTED, Group, finished, finished_groups, groups_of, load_config, read_group
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import Log
