@@ -336,7 +336,6 @@ def _written(
     cut: dict[str, Any] = dict(parts=not summaries, tokenizer=loaded.tokenizer, limit=loaded.limit, note=reporter.note)
     names = [f"{kind} {n} ({t if len(t) <= 24 else f'{t[:21]}...'!r})" for n, t in enumerate(texts, 1)]
     pieces = [text_pieces(text, name, too_long, **cut) for name, text in zip(names, texts, strict=True)]
-    _note_foreign(loaded, texts, reporter)
     most = max(new_tokens(loaded.config, length) for length in _lengths(loaded.config))
     if max_new_tokens is not None and not 1 <= max_new_tokens <= most:
         field = "max_summary" if summaries else "max_length"
@@ -344,6 +343,7 @@ def _written(
             f"max_new_tokens = {max_new_tokens} must be from 1 to {most}, the longest output that this run was trained "
             f"or evaluated with; for longer ones train with a larger task.{field}"
         )
+    _note_foreign(loaded, texts, reporter)
     asked: dict[str, Any] = dict(run=loaded.config, decoding=decoding, max_new_tokens=max_new_tokens)
     program = functools.partial(_decode, random_seed=_seed(random_seed), **asked)
     outputs = []

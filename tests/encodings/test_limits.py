@@ -15,7 +15,7 @@ SETTINGS = (Beam(), Sampling(), Optimizer(), Training(), Evaluation(), Execution
 CLASSES = (*REGISTERED, *map(type, SETTINGS))
 LIMITS = """
 Sinusoidal base > 0
-Learned max_len >= 1
+Learned max_len >= 1, offset >= 0
 SinusoidalAxes axes >= 1, base > 0
 LearnedFourier axes >= 1, features >= 1, hidden >= 1, gamma > 0
 FLOATER step > 0, substeps >= 1 <= 1000, max_len >= 1

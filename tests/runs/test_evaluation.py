@@ -330,7 +330,7 @@ def test_a_sharded_run_is_measured_where_there_are_fewer_devices(finished):
 def test_the_state_that_was_measured_or_none(finished):
     """A finished run whose last checkpoint is damaged or gone is not measured with an earlier one."""
     shutil.rmtree(finished / "group-000" / "checkpoints" / "20")
-    with pytest.raises(RefusedError, match=r"checkpoints/10 is not what .*result\.json was measured with: restore its"):
+    with pytest.raises(RefusedError, match=r"checkpoints/10 is not what .*result\.json was measured with: restore it"):
         evaluate(finished)
 
 
