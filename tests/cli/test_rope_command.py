@@ -24,7 +24,8 @@ def test_released_models(capsys, name):
     assert "https://github.com/" in out
 
 
-def test_two_groups_of_layers(capsys):
+def test_two_groups_of_layers(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")  # a narrow screen folds rows
     assert main(["rope", "gemma-3-1B"]) == 0
     out = capsys.readouterr().out
     assert "layers 5, 11, 17, 23: rope(base=1000000.0, layout='half')" in out
