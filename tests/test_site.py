@@ -331,3 +331,14 @@ def test_pins_name_no_index():
 def test_golden_rows_are_those_of_pages(all_rows):
     golden = json.loads((ROOT / "posenc_jax" / "golden" / "encodings-v1.json").read_text())
     assert [row["name"] for row in golden["rows"]] == list(all_rows)
+
+
+def test_no_heading_is_a_link():
+    """The theme's table of contents has no place for the address of a file, and the build ends there."""
+    found = [
+        f"{page}: {line}"
+        for page, path in pages.written().items()
+        for line in path.read_text().splitlines()
+        if re.match(r"#+ .*\]\(", line)
+    ]
+    assert found == []
