@@ -5,15 +5,21 @@ from __future__ import annotations
 import argparse
 import contextlib
 import functools
+import importlib
 import importlib.machinery
 import importlib.util
 import io
+import pkgutil
 import re
 from pathlib import Path
 
 import command_lines
 import pytest
 
+import posenc_jax.cli
+import posenc_jax.runs
+import posenc_jax.show
+import posenc_jax.verdict
 from posenc_jax import report
 from posenc_jax.cli import COMMANDS, main
 from posenc_jax.cli.completion import INNER, options_of
@@ -81,6 +87,11 @@ def _home(tmp_path_factory):
     """A folder with the configs of the project, the files that `posenc new` writes and those that pages write, where
     every command ends when it has read its line.
     """
+    # A module that is first imported while a function is replaced would keep the replacement.
+    for package in (posenc_jax.cli, posenc_jax.runs, posenc_jax.show, posenc_jax.verdict):
+        for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+            if not module.ispkg:
+                importlib.import_module(module.name)
     place = tmp_path_factory.mktemp("home")
     for name in ("configs", "experiments"):
         (place / name).symlink_to(ROOT / name)
