@@ -9,6 +9,7 @@ from posenc_jax.analysis.contract import CLAUSES
 from posenc_jax.data.tasks import TASKS
 from posenc_jax.data.text import TEXT_TASKS
 from posenc_jax.encodings.catalogue import CATALOGUE
+from posenc_jax.golden.rope import check as rope
 from posenc_jax.golden.sequences import check
 from posenc_jax.lessons import LESSONS
 
@@ -19,7 +20,7 @@ SENTENCES = {
         "has {published} published encodings in JAX",
         "| {published}, from {sources} sources: {papers} papers on arXiv, {others} repositories and posts |",
         "| {clauses} clauses, checked",
-        "| {rows} rows and {sequences} sequences in float64 |",
+        "| {rows} rows, {sequences} sequences, rotary frequencies of {models} models, in float64 |",
         "| tasks generated on the device; tasks on text | {tasks}; {text_tasks} |",
         "posenc lesson      # {lessons} steps of seconds",
         "Of {lessons} claims {confirmed} are confirmed, {refuted} refuted, and {conditional} hold under a condition.",
@@ -29,7 +30,9 @@ SENTENCES = {
         "a contract of {clauses} clauses",
         "in {lessons} steps: a claim",
         "**Tasks.** {tasks} generated on the device",
+        "numbers of {models} released models",
     ),
+    "scripts/docs/guides/what-a-config-declares.md": ("has the configs of {models} released models",),
     "scripts/docs/index.md": ("{{doc}}`{published} published methods",),
     "scripts/docs/guides/catalogue.md": (
         "has {rows} rows: {published} of published methods, with their main variants, and {designs} of designs",
@@ -56,6 +59,7 @@ def counts() -> dict[str, int]:
         "tasks": len(TASKS),
         "text_tasks": len(TEXT_TASKS),
         "sequences": len(check.scenarios()),
+        "models": len(rope.models()),
         "lessons": len(LESSONS),
         "confirmed": sum(lesson.verdict == "confirmed" for lesson in LESSONS),
         "refuted": sum(lesson.verdict == "refuted" for lesson in LESSONS),

@@ -1,4 +1,4 @@
-"""The golden sequences as one small archive, for people who port models: python scripts/golden_archive.py
+"""Golden sequences and rotary frequencies as an archive, for people who port models: python scripts/golden_archive.py
 
 It has a version, and a sha256 digest, which is written to the page scripts/docs/guides/golden-values.md. Equal files
 give equal bytes on every machine: no clocks, no owners, and bzip2, which has one implementation.
@@ -18,7 +18,10 @@ ROOT = Path(__file__).resolve().parent.parent
 VERSION = 1
 NAME = f"posenc-golden-{VERSION}.tar.bz2"
 PAGE = ROOT / "scripts" / "docs" / "guides" / "golden-values.md"
-FOLDERS = {"sequences": ("posenc_jax/golden/sequences", ("README.md", "check.py", "reference.py", "sequences-v1.json"))}
+FOLDERS = {
+    "sequences": ("posenc_jax/golden/sequences", ("README.md", "check.py", "reference.py", "sequences-v1.json")),
+    "rope": ("posenc_jax/golden/rope", ("check.py", "rope-v1.json")),
+}
 """In the archive: in the checkout, and its files."""
 
 

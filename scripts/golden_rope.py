@@ -1,17 +1,15 @@
-"""Writes the numbers of posenc_jax/golden/rope/rope-v1.json from the configs that stand in it, in float64:
+"""Computes the numbers of posenc_jax/golden/rope/rope-v1.json from the configs that stand in it, in float64.
 
-    python -m scripts.golden_rope
-
-A model is added by its name, source and config; what there is of it beside these is computed.
+A model is added by its name, source and config; `scripts/regenerate` computes what there is of it beside these.
 """
 
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 from posenc_jax.encodings import spec
-from posenc_jax.golden.rope.check import FILE, models
 from posenc_jax.huggingface import Layer, from_hf
 
 FORMAT = "posenc rope 1"
@@ -25,13 +23,33 @@ CONVENTIONS = {
 }
 
 
-def document() -> dict[str, Any]:
-    """The whole file."""
-    rows = [
-        {name: row[name] for name in ("name", "source", "config")} | {"groups": groups(row["config"])}
-        for row in models()
-    ]
-    return {"format": FORMAT, "conventions": CONVENTIONS, "models": rows}
+def new_text(before: str, changed: list[str]) -> str:
+    """The text of the file, a model a line; what is there and equal but for rounding stays to the bit.
+
+    Raises:
+      ValueError: the numbers of a model are other ones, and it is not ``changed``.
+    """
+    rows, differing = [], []
+    for row in json.loads(before)["models"]:
+        new = {name: row[name] for name in ("name", "source", "config")} | {"groups": groups(row["config"])}
+        old = row if "groups" in row and row["name"] not in changed else new
+        differing += [row["name"]] * (not alike(old, new))
+        rows.append(old)
+    if differing:
+        raise ValueError(f"the numbers of {', '.join(differing)} changed\nif it is meant, --changed NAME")
+    document = {"format": FORMAT, "conventions": CONVENTIONS, "models": rows}
+    return json.dumps(document).replace('{"name"', '\n{"name"') + "\n"
+
+
+def alike(old: Any, new: Any) -> bool:
+    """True if two parts of the file are equal but for rounding."""
+    if isinstance(new, dict):
+        return isinstance(old, dict) and old.keys() == new.keys() and all(alike(old[name], new[name]) for name in new)
+    if isinstance(new, list):
+        return isinstance(old, list) and len(old) == len(new) and all(map(alike, old, new))
+    if isinstance(new, float):
+        return isinstance(old, float) and math.isclose(old, new, rel_tol=1e-12)
+    return type(old) is type(new) and old == new
 
 
 def groups(config: dict[str, Any]) -> list[dict[str, Any]]:
@@ -60,7 +78,3 @@ def lengths(layer: Layer) -> list[int]:
     """1, and the last below a switch and the first above."""
     switch = layer.switches_above
     return [1] if switch is None else [1, switch, switch + 1]
-
-
-if __name__ == "__main__":
-    FILE.write_text(json.dumps(document(), indent=None).replace('{"name"', '\n{"name"') + "\n", encoding="utf-8")

@@ -2,7 +2,8 @@
 
 - posenc_jax/golden/encodings-v1.json: golden values, in float64. A value that is there already is never rewritten
   unasked: a changed golden value is a changed encoding. ``--changed NAME`` says that it is meant.
-- posenc_jax/golden/sequences/sequences-v1.json: golden sequences, in the same way.
+- posenc_jax/golden/sequences/sequences-v1.json and posenc_jax/golden/rope/rope-v1.json: golden sequences, and the
+  rotary frequencies of released models, in the same way.
 - scripts/catalogue_audit.json: the audit; measured anew where it has no record, where the record says other hooks,
   facts or parameters than the code, and for ``--changed``.
 - posenc_jax/verdict/evidence.json: what the verdicts in experiments/verdicts say of rows of the catalogue, and the
@@ -19,7 +20,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import difflib
 import json
 import os
 import subprocess
@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import Any
 
 import counts
+import golden_rope
 import golden_sequences
 import numpy as np
 from documenting.rows import lacking
@@ -36,6 +37,8 @@ from documenting.rows import lacking
 from posenc_jax.checksums import unseal
 from posenc_jax.data.score_kinds import Kind, kind_of
 from posenc_jax.drawing.markdown import refilled
+from posenc_jax.golden.rope import check as rope
+from posenc_jax.hints import did_you_mean
 from posenc_jax.lessons import LESSONS, TEXTS
 from posenc_jax.lessons.pages import FOLDER, INDEX, index, page
 from posenc_jax.verdict.evidence import Evidence, as_text, collected
@@ -67,7 +70,7 @@ def main(arguments: list[str] | None = None) -> int:
         nargs="+",
         default=[],
         metavar="NAME",
-        help="rows of the catalogue, or golden sequences, whose values are meant to change, or to go",
+        help="rows of the catalogue, golden sequences or released models, whose values are meant to change, or to go",
     )
     changed = parser.parse_args(arguments).changed
     golden, audit = json.loads(GOLDEN.read_text()), json.loads(AUDIT.read_text())
@@ -77,6 +80,7 @@ def main(arguments: list[str] | None = None) -> int:
             raise ValueError("\n".join(problems))
         texts = {GOLDEN: golden_text(new_golden(golden, changed))}
         texts |= {SEQUENCES: golden_sequences.new_text(SEQUENCES.read_text(), changed)}
+        texts |= {rope.FILE: golden_rope.new_text(rope.FILE.read_text(), changed)}
         audit = new_audit(audit, changed)
         texts |= {AUDIT: json.dumps(audit, indent=1, ensure_ascii=False, allow_nan=False) + "\n"}
         quick, whole = cards(), cards("all_tables/*.json")
@@ -114,13 +118,14 @@ def check_names(changed: list[str], kept: list[Record]) -> None:
     """Refuses a name that is in neither the catalogue nor a file of golden values."""
     from posenc_jax.analysis.audit import rows
 
-    known = [method.name for _, method in rows()] + [row["name"] for row in [*kept, *golden_sequences.scenarios()]]
+    golden = [*kept, *golden_sequences.scenarios(), *rope.models()]
+    known = [method.name for _, method in rows()] + [row["name"] for row in golden]
     for name in changed:
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f": did you mean {near[0]!r}?" if near else ""
+            hint = did_you_mean(name, known)
             raise ValueError(
-                f"--changed {name!r} is no row of the catalogue and no golden sequence{hint} (`posenc list` shows all)"
+                f"--changed {name!r} is no row of the catalogue, no golden sequence and no released model"
+                f"{hint and f': {hint}'} (`posenc list` shows all rows)"
             )
 
 

@@ -4,21 +4,39 @@ import json
 import subprocess
 import textwrap
 
+import golden_rope
 import numpy as np
 import pytest
 from torch_live import torch_python
 
 from posenc_jax.golden.rope import check
 from posenc_jax.huggingface import from_hf
-from scripts.golden_rope import document
 
 
 def test_the_file_is_what_the_configs_give():
-    assert json.loads(check.FILE.read_text()) == document()
-    page = (check.FILE.parents[3] / "scripts/docs/guides/what-a-config-declares.md").read_text()
+    before = check.FILE.read_text()
+    assert golden_rope.new_text(before, []) == before
     assert len(check.models()) >= 20
-    assert f"the configs of {len(check.models())} released models" in page
     assert len({model["name"].casefold() for model in check.models()}) == len(check.models())
+
+
+def test_numbers_that_are_there_are_not_rewritten_unasked():
+    whole = json.loads(check.FILE.read_text())
+    (llama,) = (row for row in whole["models"] if row["name"] == "Llama-3.1-8B")
+    frequencies = llama["groups"][0]["points"][0]["inverse_frequencies"]
+
+    def rewritten(factor, changed=()):
+        point = llama["groups"][0]["points"][0] | {"inverse_frequencies": [f * factor for f in frequencies]}
+        row = llama | {"groups": [llama["groups"][0] | {"points": [point]}]}
+        text = golden_rope.new_text(json.dumps(whole | {"models": [row]}), list(changed))
+        return json.loads(text)["models"] == [row]
+
+    assert rewritten(1 + 1e-14)  # the bits that were there
+    with pytest.raises(ValueError, match=r"the numbers of Llama-3\.1-8B changed\nif it is meant, --changed NAME"):
+        rewritten(1 + 1e-9)
+    assert not rewritten(1 + 1e-9, ["Llama-3.1-8B"])
+    bare = {name: llama[name] for name in ("name", "source", "config")}
+    assert json.loads(golden_rope.new_text(json.dumps(whole | {"models": [bare]}), []))["models"] == [llama]
 
 
 def ours(config, layer, length):

@@ -15,6 +15,7 @@ from port_bugs import BUGS
 from registry_slots import REGENERATE
 from torch_live import run_torch
 
+from posenc_jax.golden.rope import check as rope
 from posenc_jax.golden.sequences import check
 from posenc_jax.golden.sequences.reference import Engine, listed
 
@@ -170,12 +171,18 @@ def test_the_archive_needs_numpy_alone(tmp_path, monkeypatch):
     assert archive.stat().st_size < 500_000
     assert (tmp_path / f"{archive.name}.sha256").read_text() == f"{golden_archive.digest()}  {archive.name}\n"
     subprocess.run(["tar", "xf", archive.name], cwd=tmp_path, check=True)
-    inside = tmp_path / golden_archive.NAME.removesuffix(".tar.bz2") / "sequences"
+    whole = tmp_path / golden_archive.NAME.removesuffix(".tar.bz2")
+    inside = whole / "sequences"
     done = subprocess.run(
         [sys.executable, "-I", "-c", ALONE, str(inside), str(tmp_path)], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.count(": agrees, ") == 12
+    asked = (
+        "import sys; sys.path.insert(0, sys.argv[1]); import check; print(len(check.failures(lambda *_: ([], 1.0))))"
+    )
+    found = subprocess.check_output([sys.executable, "-I", "-c", asked, str(whole / "rope")], text=True)
+    assert int(found) > len(rope.models())
 
 
 TRANSFORMERS = """
