@@ -5,12 +5,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.stats
 
 from experiments.word_order import recurrent, shuffled, trained
 from experiments.word_order.bands import BETWEEN, band
 from posenc_jax.drawing.markdown import refilled
 from posenc_jax.encodings import sinusoidal
-from posenc_jax.statistics import mean_interval
+from posenc_jax.statistics import holm, mean_interval
 
 ROOT = Path(__file__).parent.parent
 
@@ -58,10 +59,15 @@ def test_what_is_said_of_word_orders():
     ):
         others = [within[order, label] for order in orders[:3]]
         assert said.format(within["osv", label], min(others), max(others)) in page
-    told = {label: [] for _, label in within}
+    told, p = {label: [] for _, label in within}, {}
     for row in found["differences"]:
         if row["range"] == "beyond" and row["length"] is None and row["score"] == "exact_match_of_clauses":
             told[row["label"]] += [(row["low"] > 0) - (row["high"] < 0)]
+            if row["table"] == "osv":
+                t = row["mean"] / row["deviation"] * row["seeds"] ** 0.5
+                p[row["label"]] = float(2 * scipy.stats.t.sf(abs(t), row["seeds"] - 1))
+    assert f"ALiBi's in all but OSV (not told apart, p {p['alibi']:.2f})" in page
+    assert f"RoPE in all but OSV (p {holm(p)['rope']:.3f} after Holm)" in page
     assert told["shaw"] == [1, 1, 1, 1]
     assert told["alibi"] == [1, 1, 1, 0]
     assert told["t5"] == told["rope"] == told["learned"] == [-1, -1, -1, -1]

@@ -1,4 +1,4 @@
-"""What a classifier of documents gains from positions and structure, by committed results."""
+"""The gain of a classifier of documents from positions and structure, by committed results."""
 
 from posenc_jax.data.documents import document_parts
 from posenc_jax.lessons import quoted

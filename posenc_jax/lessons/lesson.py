@@ -1,4 +1,4 @@
-"""What a lesson is, and what it prints."""
+"""A lesson, and what it prints."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Lesson:
     pictures: tuple[str, ...] = ()
 
     def output(self) -> str:
-        """What `code` prints."""
+        """The text that `code` prints."""
         names: dict[str, Any] = {}
         with contextlib.redirect_stdout(io.StringIO()) as printed:
             exec(self.code, names)

@@ -1,4 +1,4 @@
-"""What a model makes of positions that no training sequence had."""
+"""Positions that no training sequence had, and what a model makes of them."""
 
 import numpy as np
 

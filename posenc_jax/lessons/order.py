@@ -22,7 +22,7 @@ EQUAL = 1e-5
 
 
 def outputs(slot: Slot) -> list[np.ndarray]:
-    """What an untrained encoder of two layers says of each word of each sentence, ``[words, C]``, pair by pair."""
+    """Outputs of an untrained encoder of two layers for each word of each sentence, ``[words, C]``, pair by pair."""
     from posenc_jax.models import EncoderOnly, Slots, Transformer, build  # here, as the list of lessons needs no Flax
 
     sentences = [sentence.split() for pair in PAIRS for sentence in pair]

@@ -90,7 +90,7 @@ def _parts(number: int, lesson: Lesson) -> list[str]:
 
 
 def _led(folder: str, depth: int) -> Callable[[re.Match[str]], str]:
-    """What puts an address into a link, seen from ``depth`` folders below the top; lessons are in ``folder``."""
+    """A function from a link to its address, seen from ``depth`` folders below the top; lessons are in ``folder``."""
 
     def led(match: re.Match[str]) -> str:
         words, kind, target = match.groups()

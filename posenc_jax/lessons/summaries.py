@@ -1,4 +1,4 @@
-"""What a summariser gains from positions, by committed results."""
+"""The gain of a summariser from positions, by committed results."""
 
 from posenc_jax.lessons import quoted
 from posenc_jax.lessons.lesson import Lesson

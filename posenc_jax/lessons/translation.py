@@ -1,4 +1,4 @@
-"""What a translator gains from positions, by committed results."""
+"""The gain of a translator from positions, by committed results."""
 
 from posenc_jax.lessons import quoted
 from posenc_jax.lessons.lesson import Lesson

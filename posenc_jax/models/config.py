@@ -255,7 +255,7 @@ class Transformer(Value):
 
     @property
     def query_factor(self) -> float:
-        """What queries are multiplied by: attention divides by sqrt(D), and encodings rely on that."""
+        """The factor of queries: attention divides by sqrt(D), and encodings rely on that."""
         if self.attention_scale is not None:
             return self.attention_scale * self.width_of_head**0.5
         return 1.0 if self.divide_logits else self.width_of_head**0.5

@@ -1,1 +1,1 @@
-"""What the configs of released models declare of rotary positions, as numbers, for other engines to test against."""
+"""Numbers of the rotary positions that configs of released models declare, for other engines to test against."""

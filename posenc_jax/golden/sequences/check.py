@@ -24,7 +24,7 @@ def scenarios() -> dict[str, Any]:
 
 
 def differing(label: str, found: Any, wanted: Any, tolerance: float = 1e-9) -> str | None:
-    """What is wrong with an array: its shape, or the first index with the largest difference; None if nothing is.
+    """The fault of an array: its shape, or the first index with the largest difference; None if there is none.
 
     Where ``wanted`` has null, any value will do. The tolerance is times its largest value where that is above 1.
     """

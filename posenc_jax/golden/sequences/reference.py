@@ -95,7 +95,7 @@ class Engine:
     # Positions.
 
     def prompt_positions(self) -> Array:
-        """Of the slots of the prompt: counted in each segment, from the first position; padding counts nothing.
+        """Positions of the prompt: counted in each segment, from the first position; padding counts nothing.
 
         With images (Wang et al. 2024, section 2.1) time, row and column: a text token has one number three times, the
         next after all before it; an image begins there, and counts along its axes.
@@ -121,7 +121,7 @@ class Engine:
         return self.prompt.reshape(len(self.prompt), -1).max(axis=1) + 1 - self.prompt.shape[1]
 
     def positions(self, first: int, last: int) -> Array:
-        """Of the slots of a call: of the prompt, or decoded after it."""
+        """Positions of a call: of the prompt, or decoded after it."""
         if last <= self.prompt.shape[1]:
             return self.prompt[:, first:last]
         steps = np.arange(first, last) + self.delta()[:, None]
