@@ -343,7 +343,7 @@ def hidden(array: Array, segments: Array) -> np.ndarray:
 
 def made(own: Record) -> Record:
     """A scenario with its greedy tokens and its outputs."""
-    own = {name: value for name, value in own.items()}
+    own = dict(own)
     positions, inputs = own.pop("positions"), dict(own["inputs"])
     segments = np.array(inputs["segments"])
     prompt, tokens = np.array(inputs["tokens"]), np.zeros(segments.shape, int)  # zeros are written over step by step

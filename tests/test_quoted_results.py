@@ -26,6 +26,7 @@ DOCSTRINGS = {
     "experiments/word_order/bands.py": "experiments/word_order/bands.json",
     "experiments/word_order/languages.py": "experiments/word_order/results.json",
     "experiments/word_order/near_far.py": "experiments/word_order/near_far.json",
+    "experiments/word_order/orders.py": "experiments/word_order/orders.json",
 }
 FOUND = {
     "name": "toy",

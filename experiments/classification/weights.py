@@ -30,6 +30,7 @@ from posenc_jax.data.text.classification import PACKAGE_SECTIONS
 from posenc_jax.data.text.loading import open_split
 from posenc_jax.drawing.markdown import grid, refilled
 from posenc_jax.drawing.printed import render
+from posenc_jax.runs.directory import finished, group_directories
 from posenc_jax.runs.environment import environment
 from posenc_jax.show import trained
 from posenc_jax.show.measured import Chosen, MeasuredEncoding, Sections
@@ -60,7 +61,9 @@ config = Run(
 
 
 def measured(directory: Path) -> dict[str, Any]:
-    """Attention between the parts, by seed and layer ``[3, 3]``, in the mean over documents that have all of them."""
+    """Attention between the parts, by seed and layer ``[3, 3]``, in the mean over documents that have all of them, and
+    the accuracy of each seed.
+    """
     rows = list(open_split(config.task, "validation"))
     found: dict[str, Any] = {}
     for seed in config.seeds:
@@ -77,8 +80,10 @@ def measured(directory: Path) -> dict[str, Any]:
             if len(layers) == DOCUMENTS:
                 break
         found[str(seed)] = np.mean(layers, axis=0, dtype=np.float64).tolist()
+    replicas = [replica for group in group_directories(directory) for replica in finished(group)["replicas"]]
+    accuracy = {str(one["seed"]): one["evaluation"][0]["accuracy"] for one in replicas}
     kept = {name: value for name, value in environment().items() if name in NAMED}
-    return short({"documents": DOCUMENTS, "seeds": found, "environment": kept})
+    return short({"documents": DOCUMENTS, "seeds": found, "accuracy": accuracy, "environment": kept})
 
 
 def page(found: dict[str, Any]) -> str:

@@ -158,10 +158,18 @@ def from_torch(state_dict: Mapping[str, Any], config: Transformer, kind: ModelKi
                 )
     if missing or left:
         raise ValueError(_mismatch(missing, list(left), config, kind))
-    if config.has_output_bias and not config.tie_output and "bias" not in params.get("output", {"bias": None}):
-        kernel = params["output"]["kernel"]
-        params["output"]["bias"] = np.zeros(kernel.shape[1], kernel.dtype)
+    layer, name = _output_matrix(config)
+    if config.has_output_bias and (matrix := params.get(layer, {}).get(name)) is not None:
+        classes = matrix.shape[0 if config.tie_output else 1]
+        params.setdefault("output", {}).setdefault("bias", np.zeros(classes, matrix.dtype))
     return params
+
+
+def _output_matrix(config: Transformer) -> tuple[str, str]:
+    """The path of the matrix of the output layer, a table ``[C, M]`` where it is tied."""
+    if config.tie_output:
+        return "embedding" if config.tie_embeddings else "target_embedding", "table"
+    return "output", "kernel"
 
 
 def _tensors(config: Transformer, kind: ModelKind) -> Iterator[_Tensor]:
@@ -176,13 +184,10 @@ def _tensors(config: Transformer, kind: ModelKind) -> Iterator[_Tensor]:
         if config.has_final_norm:
             yield from _norm(config, (stack, "final_norm"), f"{theirs}.norm")
     yield _Tensor("embedding.weight", (("embedding", "table"),), (None, width), optional=True)
-    target: LeafPath = ("embedding" if config.tie_embeddings else "target_embedding", "table")
     if not config.tie_embeddings:
-        yield _Tensor("target_embedding.weight", (target,), (None, width), optional=True)
-    if config.tie_output:
-        yield _Tensor("generator.weight", (target,), (None, width), optional=True)
-    else:
-        yield _Tensor("generator.weight", (("output", "kernel"),), (None, width), transposed=True, optional=True)
+        yield _Tensor("target_embedding.weight", (("target_embedding", "table"),), (None, width), optional=True)
+    tied = config.tie_output
+    yield _Tensor("generator.weight", (_output_matrix(config),), (None, width), transposed=not tied, optional=True)
     if config.has_output_bias:
         yield _Tensor("generator.bias", (("output", "bias"),), (None,), optional=True)
 

@@ -56,6 +56,9 @@ def test_there_and_back(kind, changes):
     assert ("generator.bias" in tensors) == config.has_output_bias
     if config.tie_output:
         same(from_torch({n: t for n, t in tensors.items() if n != "generator.weight"}, config, kind), params)
+    if config.has_output_bias:
+        params["output"]["bias"] = np.zeros_like(params["output"]["bias"])
+        same(from_torch({n: t for n, t in tensors.items() if n != "generator.bias"}, config, kind), params)
 
 
 @pytest.mark.parametrize("kind", ["param", "grad"])
