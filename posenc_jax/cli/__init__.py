@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 import importlib
 import io
 import os
@@ -19,6 +18,7 @@ from posenc_jax.cli import screen
 from posenc_jax.cli.examples import examples
 from posenc_jax.drawing.plain import short
 from posenc_jax.extras import plain_one
+from posenc_jax.hints import did_you_mean
 from posenc_jax.own_exits import refuse_os_exit
 from posenc_jax.user_paths import NO_TEXT, VARIABLES, PathError, from_environment, is_text
 
@@ -139,8 +139,8 @@ def _run(arguments: list[str]) -> int:
         screen.show(f"posenc_jax {__version__}")
         return 0
     if command not in COMMANDS:
-        near = difflib.get_close_matches(command, COMMANDS, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else "."
+        hint = did_you_mean(command, COMMANDS)
+        hint = f"; {hint}" if hint else "."
         screen.tell(f"posenc: there is no command {short(command)!r}{hint} Known: {', '.join(COMMANDS)}.")
         return 2
     try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import difflib
 import importlib.util
 import os
 import re
@@ -21,6 +20,7 @@ from posenc_jax.cli.own_files import nearest_file, run_file
 from posenc_jax.cli.screen import show, tell
 from posenc_jax.drawing.plain import short
 from posenc_jax.encodings.value import Value
+from posenc_jax.hints import did_you_mean
 from posenc_jax.own_exits import ExitError, said_by
 from posenc_jax.shipped import shipped_config
 from posenc_jax.user_paths import cache_directory, full
@@ -130,9 +130,8 @@ def _explained(error: Exception) -> str:
     cls = next((c for c in _subclasses(Value) if unknown and c.__name__ == unknown[1]), None)
     if unknown and cls:
         fields = [field.name for field in dataclasses.fields(cls)]
-        near = difflib.get_close_matches(unknown[2], fields, n=1)
-        hint = f": did you mean {near[0]!r}?" if near else ""
-        return f"{cls.__name__} has no field {unknown[2]!r}{hint} (it has {', '.join(fields)})"
+        hint = did_you_mean(unknown[2], fields)
+        return f"{cls.__name__} has no field {unknown[2]!r}{hint and f': {hint}'} (it has {', '.join(fields)})"
     return said_by(error) if isinstance(error, ValueError) else first_line(error)
 
 

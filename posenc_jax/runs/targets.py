@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import functools
 import math
 import re
@@ -13,6 +12,7 @@ from typing import Any
 
 import jax
 
+from posenc_jax.hints import did_you_mean
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.machine import device_memory, devices_with_memory, host_memory
 from posenc_jax.training.layout import Devices
@@ -79,8 +79,8 @@ def target(text: str) -> Target:
     name, _, asked = text.strip().lower().partition(":")
     chip = chips().get(name)
     if chip is None:
-        near = difflib.get_close_matches(name, chips(), n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else "."
+        hint = did_you_mean(name, chips())
+        hint = f"; {hint}" if hint else "."
         raise RefusedError(f"there is no target {text[:40]!r}{hint} Known: {', '.join(chips())}")
     if chip.hosts:
         return _of_shape(chip, asked)

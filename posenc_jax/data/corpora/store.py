@@ -10,7 +10,6 @@ A corpus is prepared in a folder beside its own and renamed; one process at a ti
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
 import re
@@ -22,6 +21,7 @@ from posenc_jax.data.corpora import CORPORA, builders, debian
 from posenc_jax.data.corpora.corpus import Corpus, DataError, Rows, content_of, sha256_of
 from posenc_jax.data.corpora.debian import Note
 from posenc_jax.files import LockingError, held, new_folder
+from posenc_jax.hints import did_you_mean
 from posenc_jax.refusals import or_else
 from posenc_jax.shapes import loads, problem
 from posenc_jax.user_paths import cache_directory, from_environment
@@ -47,8 +47,8 @@ def corpus_of(name: str) -> Corpus:
     if name in CORPORA:
         return CORPORA[name]
     refuse_path(name)
-    near = difflib.get_close_matches(name, CORPORA, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ":"
+    hint = did_you_mean(name, CORPORA)
+    hint = f"; {hint}" if hint else ":"
     raise DataError(
         f"there is no corpus {name!r}{hint} the local ones are {', '.join(CORPORA)}; data sets of the hub of "
         "TensorFlow Datasets are fetched when they are first read"
