@@ -323,12 +323,13 @@ class CheckpointTokenizer(JsonTokenizer):
 
     def __init__(self, data: bytes, *, vocab_size: int, bos: int, eos: int):
         super().__init__(data)
-        for name, least, size in (("vocab_size", self._size, vocab_size), ("bos", 1, bos + 1), ("eos", 1, eos + 1)):
-            if not least <= size <= vocab_size:
-                raise DataError(
-                    f"the tokenizer of the checkpoint has {self._size} tokens, and {name} = "
-                    f"{size - (name != 'vocab_size')} does not fit: take the tokenizer.json of the same checkpoint"
-                )
+        wrong = [f"vocab_size = {vocab_size}"] if vocab_size < self._size else []
+        wrong += [f"{name} = {token}" for name, token in (("bos", bos), ("eos", eos)) if not 0 <= token < vocab_size]
+        if wrong:
+            raise DataError(
+                f"the tokenizer of the checkpoint has {self._size} tokens, and {wrong[0]} does not fit: take the "
+                "tokenizer.json of the same checkpoint"
+            )
         about = json.dumps({"vocab_size": vocab_size, "bos": bos, "eos": eos})
         self.json, self._stored = data, _OF_CHECKPOINT + about.encode() + b"\n" + data
         self.bos, self.eos, self._size = bos, eos, vocab_size

@@ -35,9 +35,10 @@ from posenc_jax.huggingface.safetensors import Stored, read_header
 from posenc_jax.huggingface.tokenizer import of_directory, of_gguf
 from posenc_jax.models import Model, Slots, Transformer
 from posenc_jax.models.config import STACKS
+from posenc_jax.models.torch_weights import listed
 from posenc_jax.shapes import Json, loads, problem
 from posenc_jax.training.leaf_names import filled, flat
-from posenc_jax.training.step import init_encodings, init_model, model_with
+from posenc_jax.training.step import model_with, shapes_of
 from posenc_jax.user_paths import full
 
 _PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
@@ -77,7 +78,7 @@ class Checkpoint:
         ours = flat(self.shapes)
         for name, row in self.rows.items():
             shapes = [ours[part].shape for part in row.ours]
-            for part, array in zip(row.ours, row.change.split(self.tensors[name].read(), shapes, self.model)):
+            for part, array in zip(row.ours, row.change.split(self.tensors[name].read(), shapes)):
                 yield part, np.ascontiguousarray(array, dtype)
 
     def params(self, dtype: Any = np.float32) -> Params:
@@ -134,13 +135,8 @@ def _matched(
     where = path / "config.json" if path.is_dir() else path
     model, slots, vocab_size, max_len = declared_model(family, config, where)
     try:
-        common: dict[str, Any] = {"kind": family.kind, "model": model, "vocab_size": vocab_size}
-        shapes = jax.eval_shape(
-            lambda: {
-                **init_model(np.int32(0), num_classes=vocab_size, **common),
-                "posenc": init_encodings(np.int32(0), slots=slots, max_len=max_len, **common),
-            }
-        )
+        sizes = {"vocab_size": vocab_size, "num_classes": vocab_size, "max_len": max_len}
+        shapes = shapes_of(family.kind, model, slots, **sizes)
     except (ValueError, TypeError, OverflowError) as error:
         raise DataError(f"{where} gives no model: {error}") from None
     ours = {name: tuple(leaf.shape) for name, leaf in flat(shapes).items()}
@@ -214,16 +210,12 @@ def _check_names(
     missing = [name for name in rows if name not in named]
     extra = [name for name in named if name not in rows]
     if missing or extra:
-        parts = [f"lacks {_listed(missing)}"] if missing else []
-        parts += [f"has {_listed(extra)}, which no model of this config has"] if extra else []
+        parts = [f"lacks {listed(missing)}"] if missing else []
+        parts += [f"has {listed(extra)}, which no model of this config has"] if extra else []
         raise DataError(f"{path} {' and '.join(parts)}: it is not, or not all, the {family.name} model of its config")
     covered = {part for row in rows.values() for part in row.ours}
     if homeless := [name for name in ours if name not in covered]:
-        raise DataError(f"{path}: no tensor of a {family.name} checkpoint is our {_listed(homeless)}")
-
-
-def _listed(names: list[str], few: int = 4) -> str:
-    return ", ".join(names[:few]) + (f" and {len(names) - few} more" if len(names) > few else "")
+        raise DataError(f"{path}: no tensor of a {family.name} checkpoint is our {listed(homeless)}")
 
 
 def _family_of(config: Json, path: Path) -> Family:
@@ -259,7 +251,7 @@ def _tensors_in(directory: Path) -> dict[str, Stored]:
         raise DataError(f"{index} names {odd[0]!r}, which is no file beside it: fetch it again")
     files = sorted(set(places.values()))
     if missing := [name for name in files if not (directory / name).is_file()]:
-        raise DataError(f"{directory} lacks {_listed(missing)} of {len(files)} shards: fetch them too")
+        raise DataError(f"{directory} lacks {listed(missing)} of {len(files)} shards: fetch them too")
     tensors: dict[str, Stored] = {}
     for file in files:
         for name, stored in read_header(directory / file)[0].items():

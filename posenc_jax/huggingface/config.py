@@ -61,7 +61,7 @@ def whole(config: Mapping[str, Any], name: str) -> int | None:
     """A whole number above 0, or None; `DataError` for another value."""
     value = setting(config, name)
     if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not 0 < value < 2**31):
-        raise DataError(f"{name} = {_short(value)} must be a whole number above 0: mend the config")
+        raise DataError(f"{name} = {short(value)} must be a whole number above 0: mend the config")
     return value
 
 
@@ -79,10 +79,19 @@ def number(config: Mapping[str, Any], name: str, where: str = "") -> float | Non
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e300:
-        raise DataError(f"{where}{name} = {_short(value)} must be a number above 0: mend the config")
+        raise DataError(f"{where}{name} = {short(value)} must be a number above 0: mend the config")
     return float(value)
 
 
-def _short(value: Any) -> str:
+def flag(config: Mapping[str, Any], name: str) -> bool | None:
+    """True or false, or None; `DataError` for another value."""
+    value = config.get(name)
+    if value is not None and not isinstance(value, bool):
+        raise DataError(f"{name} = {short(value)} must be true or false: mend the config")
+    return value
+
+
+def short(value: Any) -> str:
+    """A value for a message, cut where it is long."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:50]}..."

@@ -11,7 +11,7 @@ import numpy as np
 from posenc_jax.data.errors import DataError
 from posenc_jax.encodings.alibi import ALiBi
 from posenc_jax.encodings.axial_rope import AxialRoPE, MRoPE
-from posenc_jax.encodings.base import Dims, PositionalEncoding
+from posenc_jax.encodings.base import PositionalEncoding
 from posenc_jax.encodings.interpolated import Interpolated
 from posenc_jax.encodings.learned import Learned
 from posenc_jax.encodings.rope import RoPE
@@ -21,7 +21,7 @@ from posenc_jax.encodings.t5 import T5Bias
 from posenc_jax.huggingface import layers
 from posenc_jax.huggingface.config import number, whole
 from posenc_jax.huggingface.dialects import DIALECTS, Dialect, dialect
-from posenc_jax.huggingface.rotation import ORIGINAL, Rotation, kind_of, rotated_width
+from posenc_jax.huggingface.rotation import ORIGINAL, Rotation, dims_of, kind_of, rotated_width
 
 _ROTARY = ("rope_parameters", "rope_scaling", "rope_theta", "rotary_dim", "rotary_pct", "rotary_emb_base")
 _LEARNED = (
@@ -62,7 +62,7 @@ class Layer:
 
     @property
     def attention_factor(self) -> float:
-        """What cosine and sine are multiplied by."""
+        """The factor of cosine and sine."""
         scaling = getattr(self.rotation, "scaling", None)
         return 1.0 if scaling is None else scaling.magnitude
 
@@ -78,14 +78,13 @@ class Layer:
         """
         if self.rotation is None:
             return np.zeros(0)
-        dims = Dims(self.head_dim, 1, 1, self.head_dim, 1, 1)
         divisor = next((e.factor for e in self.encodings if isinstance(e, Interpolated)), 1.0)
-        return self.rotation.frequencies_for(dims, length) / divisor
+        return self.rotation.frequencies_for(dims_of(self.head_dim), length) / divisor
 
 
 @dataclasses.dataclass(frozen=True)
 class Declared:
-    """What a config declares.
+    """The positions that a config declares, layer by layer.
 
     Attributes:
       model_type: as there. max_length: ``max_position_embeddings``, or None. layers: one by one.
@@ -153,7 +152,7 @@ def _rotary(config: Mapping[str, Any], own: Dialect, kinds: list[str], odd: dict
             layer = Layer(kind, encodings, width, layers.window_of(config, kind, own))
             try:
                 for element in encodings:
-                    element.check(Dims(width, 1, 1, width, 1, 1))
+                    element.check(dims_of(width))
             except ValueError as error:
                 raise DataError(f"layers of {kind}: {error}") from None
             known[kind, turning] = layer
@@ -178,7 +177,7 @@ def _encodings(
     outer, inner = number(config, base_key), number(given, "rope_theta", "the rotary parameters' ")
     if outer is not None and inner is not None and outer != inner:
         odd[f"rope_theta = {inner:g} among the rotary parameters counts, not {base_key} = {outer:g} beside them"] = None
-    base = inner or outer or (own.local_base if local else own.base) or own.base
+    base = inner or outer or (own.local_base if local else None) or own.base
     if inner is None and outer is None:
         odd[f"{base_key} is missing: {base:g}, the default of {config.get('model_type')}, is taken"] = None
     rotation = Rotation(

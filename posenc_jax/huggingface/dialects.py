@@ -1,4 +1,4 @@
-"""What types of models have by default and do in their own way: facts of the classes in transformers 5.24.
+"""Defaults and peculiarities of types of models: facts of the classes in transformers 5.24.
 
 A config leaves out what its class has by default, and some classes read their settings in a way of their own. Only what
 concerns positions is here, and only where it differs from `Dialect`.
@@ -79,9 +79,7 @@ DIALECTS: Mapping[str, Dialect] = {
     "qwen2_moe": Dialect(windows="flag"),
     "qwen3": Dialect(head_dim=128, windows="flag"),
     "qwen3_moe": Dialect(windows="flag"),
-    **dict.fromkeys(
-        ("qwen3_next", "qwen3_5_text", "qwen3_5_moe_text"), Dialect(head_dim=256, partial=0.25, linear_every=4)
-    ),
+    **dict.fromkeys(("qwen3_next", "qwen3_5_text", "qwen3_5_moe_text"), _QWEN_NEXT),
     **dict.fromkeys(("qwen2_vl", "qwen2_vl_text", "qwen2_5_vl", "qwen2_5_vl_text"), _QWEN_VL),
     **dict.fromkeys(("qwen3_vl", "qwen3_vl_text", "qwen3_vl_moe_text"), Dialect(500000.0, head_dim=128)),
     "gemma": Dialect(head_dim=256),

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from posenc_jax.data.errors import DataError
-from posenc_jax.huggingface.config import setting
+from posenc_jax.huggingface import config
+from posenc_jax.huggingface.config import short
 from posenc_jax.huggingface.names import Row
 from posenc_jax.model_kind import ModelKind
 from posenc_jax.shapes import Json
@@ -23,44 +24,39 @@ class Settings:
 
     def whole(self, name: str, default: Any = _NO_DEFAULT) -> int:
         """A whole number above 0 by any of its names; ``default`` where it is missing or null."""
-        value = self._value(name, default)
-        good = isinstance(value, int) and not isinstance(value, bool) and value > 0
-        return self._checked(name, value, default, good, "a whole number above 0")
+        return self._read(config.whole, name, default, "a whole number above 0")
 
     def number(self, name: str, default: Any = _NO_DEFAULT) -> float:
         """A number above 0."""
-        value = self._value(name, default)
-        good = isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < float("inf")
-        return self._checked(name, value, default, good, "a number above 0")
+        return self._read(config.number, name, default, "a number above 0")
 
     def flag(self, name: str, default: Any = _NO_DEFAULT) -> bool:
         """True or false."""
-        value = self._value(name, default)
-        return self._checked(name, value, default, isinstance(value, bool), "true or false")
+        return self._read(config.flag, name, default, "true or false")
 
     def one_of(self, name: str, words: Mapping[str, Any], default: Any = _NO_DEFAULT) -> Any:
-        """What one of the ``words`` stands for."""
-        value = self._value(name, default)
-        known = ", ".join(map(repr, words))
-        return words[self._checked(name, value, None, isinstance(value, str) and value in words, f"one of {known}")]
+        """The value that one of the ``words`` stands for."""
+        rule = f"one of {', '.join(map(repr, words))}"
+        value = self._read(config.setting, name, default, rule)
+        if not isinstance(value, str) or value not in words:
+            raise DataError(f"{self.where}: {name} = {short(value)} must be {rule}: name another checkpoint")
+        return words[value]
 
     def refuse_unless(self, name: str, *allowed: Any) -> None:
         """`DataError` for a value that this package does not compute; a missing one is the first of the ``allowed``."""
         value = self.values.get(name, allowed[0])
         if value not in allowed or isinstance(value, bool) != isinstance(allowed[0], bool):
             said = " or ".join(map(repr, allowed))
-            raise DataError(f"{self.where}: {name} = {value!r}, and {said} is read: name another checkpoint")
+            raise DataError(f"{self.where}: {name} = {short(value)}, and {said} is read: name another checkpoint")
 
-    def _value(self, name: str, default: Any) -> Any:
-        value = setting(self.values, name)
-        return default if value is None else value
-
-    def _checked(self, name: str, value: Any, default: Any, good: bool, rule: str) -> Any:
-        if value is _NO_DEFAULT:
+    def _read(self, read: Callable[[Json, str], Any], name: str, default: Any, rule: str) -> Any:
+        try:
+            value = read(self.values, name)
+        except DataError as error:
+            raise DataError(f"{self.where}: {error}") from None
+        if value is None and default is _NO_DEFAULT:
             raise DataError(f"{self.where} lacks {name}, {rule}: fetch it again, or name another")
-        if not good and value is not default:
-            raise DataError(f"{self.where}: {name} = {value!r} must be {rule}: fetch it again, or name another")
-        return value
+        return default if value is None else value
 
 
 @dataclasses.dataclass(frozen=True)

@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from posenc_jax.data.errors import DataError
-from posenc_jax.huggingface.safetensors import Stored
+from posenc_jax.huggingface.safetensors import Stored, each_once
 from posenc_jax.shapes import Json
 
 _NAMES = {
@@ -38,11 +38,11 @@ _NAMES = {
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _TEXT, _ARRAY = 8, 9
 _MOST = 2**24
-"""Of keys and tensors: a file that claims more is none."""
+"""The most keys, and the most tensors: a file that claims more is none."""
 
 
 class Gguf(NamedTuple):
-    """What a file says: its keys and values, and its tensors under their own names, in NumPy's order of axes."""
+    """The content of a file: its keys and values, and its tensors under their own names, in NumPy's order of axes."""
 
     path: Path
     fields: Mapping[str, Any]
@@ -59,8 +59,8 @@ def read_gguf(path: Path) -> Gguf:
             if (version := cursor.number("I")) not in (2, 3):
                 raise ValueError(f"it is of version {version}, and 2 and 3 are read")
             num_tensors, num_fields = cursor.count(), cursor.count()
-            fields = _each_once((cursor.text(), cursor.value(cursor.number("I"))) for _ in range(num_fields))
-            infos = _each_once((cursor.text(), cursor.info()) for _ in range(num_tensors))
+            fields = each_once((cursor.text(), cursor.value(cursor.number("I"))) for _ in range(num_fields))
+            infos = each_once((cursor.text(), cursor.info()) for _ in range(num_tensors))
             alignment = fields.get("general.alignment", 32)
             if not isinstance(alignment, int) or alignment < 1 or alignment & (alignment - 1):
                 raise ValueError(f"general.alignment = {alignment} is no power of two")
@@ -204,17 +204,6 @@ class _Cursor:
             raise ValueError(f"a tensor has {axes} axes")
         shape = tuple(self.number("Q") for _ in range(axes))[::-1]
         return shape, self.number("I"), self.number("Q")
-
-
-def _each_once(pairs: Any) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, value in pairs:
-        if not name.isprintable():
-            raise ValueError(f"it has the name {name[:40]!a}, which is not printable")
-        if name in found:
-            raise ValueError(f"it has {name!r} twice")
-        found[name] = value
-    return found
 
 
 class _Kind(NamedTuple):

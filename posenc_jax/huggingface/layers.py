@@ -1,4 +1,4 @@
-"""What a config says of each layer: its type of attention, its window, and whether it rotates at all."""
+"""Facts of each layer by the config: its type of attention, its window, and whether it rotates at all."""
 
 from __future__ import annotations
 
@@ -46,9 +46,7 @@ def layer_kinds(config: Mapping[str, Any], dialect: Dialect) -> list[str]:
         return [CHUNKED if rotates else FULL for rotates in rotating(config, [FULL] * count, dialect)]
     if not window:
         return [FULL] * count
-    begin = (whole(config, "max_window_layers") or 0) if dialect.windows == "flag" else 0
-    if dialect.windows == "flag" and config.get("max_window_layers") is None:
-        begin = 28  # the class's default
+    begin = (whole(config, "max_window_layers") or 28) if dialect.windows == "flag" else 0  # 28 in Qwen's classes
     return [LOCAL if i >= begin else FULL for i in range(count)]
 
 
@@ -67,7 +65,7 @@ def window_of(config: Mapping[str, Any], kind: str, dialect: Dialect) -> int | N
 
 
 def rotating(config: Mapping[str, Any], kinds: list[str], dialect: Dialect) -> list[bool]:
-    """Whether each layer rotates its queries and keys."""
+    """Flags of the layers: true for one that rotates its queries and keys."""
     given = config.get("no_rope_layers")
     if given:
         if not isinstance(given, list) or len(given) != len(kinds) or not all(flag in (0, 1) for flag in given):
@@ -76,9 +74,7 @@ def rotating(config: Mapping[str, Any], kinds: list[str], dialect: Dialect) -> l
                 "mend the config"
             )
         return [bool(flag) for flag in given]
-    every = whole(config, "no_rope_layer_interval")
-    every = every or dialect.no_rope_every
-    if every:
+    if every := whole(config, "no_rope_layer_interval") or dialect.no_rope_every:
         return [(layer + 1) % every != 0 for layer in range(len(kinds))]
     if dialect.local_rotation and LOCAL in kinds:
         return [kind != FULL for kind in kinds]

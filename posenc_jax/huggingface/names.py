@@ -7,67 +7,40 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from posenc_jax.models.config import Transformer
-
 Shape = tuple[int, ...]
 
 
 @dataclasses.dataclass(frozen=True)
 class Change:
-    """What lies between a tensor of theirs and the parts of ours that it is.
+    """The way from a tensor of theirs to the parts of ours that it is, and back.
 
     Attributes:
       split: the parts of a tensor, for their shapes. join: the tensor of the parts, the inverse. shape: of the tensor,
         for the shapes of the parts.
     """
 
-    split: Callable[[np.ndarray, Sequence[Shape], Transformer], list[np.ndarray]]
-    join: Callable[[list[np.ndarray], Transformer], np.ndarray]
+    split: Callable[[np.ndarray, Sequence[Shape]], list[np.ndarray]]
+    join: Callable[[list[np.ndarray]], np.ndarray]
     shape: Callable[[Sequence[Shape]], Shape]
 
 
-def _turned(shape: Shape) -> Shape:
-    return shape[::-1]
+def _split(tensor: np.ndarray, shapes: Sequence[Shape], axis: int) -> list[np.ndarray]:
+    return np.split(tensor, np.cumsum([shape[-1] for shape in shapes])[:-1], axis)
 
 
-def _split_rows(tensor: np.ndarray, shapes: Sequence[Shape], model: Transformer) -> list[np.ndarray]:
-    ends = np.cumsum([shape[-1] for shape in shapes])[:-1]
-    return [part.T for part in np.split(tensor, ends)]
-
-
-SAME = Change(lambda tensor, shapes, model: [tensor], lambda parts, model: parts[0], lambda shapes: shapes[0])
-TURNED = Change(
-    lambda tensor, shapes, model: [tensor.T], lambda parts, model: parts[0].T, lambda shapes: _turned(shapes[0])
-)
-"""torch's Linear holds ``[outputs, inputs]``, ours ``[inputs, outputs]``; a bias stays as it is."""
-ROWS = Change(
-    _split_rows,
-    lambda parts, model: np.concatenate([part.T for part in parts]),
-    lambda shapes: (sum(shape[-1] for shape in shapes), *shapes[0][:-1]),
-)
-"""Matrices of torch one below the other, or their biases."""
-COLUMNS = Change(
-    lambda tensor, shapes, model: np.split(tensor, np.cumsum([shape[-1] for shape in shapes])[:-1], axis=-1),
-    lambda parts, model: np.concatenate(parts, axis=-1),
+SAME = Change(
+    lambda tensor, shapes: _split(tensor, shapes, -1),
+    lambda parts: np.concatenate(parts, axis=-1),
     lambda shapes: (*shapes[0][:-1], sum(shape[-1] for shape in shapes)),
 )
-"""Matrices beside each other, not turned: GPT-2's."""
-
-
-def _split_heads(tensor: np.ndarray, shapes: Sequence[Shape], model: Transformer) -> list[np.ndarray]:
-    heads = tensor.reshape(-1, len(shapes), model.width_of_head, *tensor.shape[1:])
-    return [heads[:, i].reshape(-1, *tensor.shape[1:]).T for i in range(len(shapes))]
-
-
-def _join_heads(parts: list[np.ndarray], model: Transformer) -> np.ndarray:
-    heads = [part.T.reshape(-1, model.width_of_head, *part.shape[:-1]) for part in parts]
-    stacked = np.stack(heads, axis=1)
-    return stacked.reshape(-1, *stacked.shape[3:])
-
-
-HEADS = Change(_split_heads, _join_heads, ROWS.shape)
-"""Rows of queries, keys and values head by head: those of the first head's queries, its keys, its values, the next
-head's (GPT-NeoX, BLOOM).
+"""A tensor as it stands, or several side by side (GPT-2's matrices)."""
+TURNED = Change(
+    lambda tensor, shapes: [part.T for part in _split(tensor, shapes, 0)],
+    lambda parts: np.concatenate([part.T for part in parts]),
+    lambda shapes: (sum(shape[-1] for shape in shapes), *shapes[0][:-1]),
+)
+"""torch's Linear holds ``[outputs, inputs]``, ours ``[inputs, outputs]``: a matrix, or several one below the other; a
+bias stays as it is.
 """
 
 
@@ -80,9 +53,8 @@ class Row:
     change: Change = SAME
 
 
-def linear(theirs: str, *ours: str, change: Change | None = None) -> tuple[Row, Row]:
-    """Weight and bias of a Linear that is one matrix of ours, or several below each other."""
-    change = change or (TURNED if len(ours) == 1 else ROWS)
+def linear(theirs: str, *ours: str, change: Change = TURNED) -> tuple[Row, Row]:
+    """Weight and bias of a Linear that is one matrix of ours, or several."""
     return (
         Row(f"{theirs}.weight", tuple(f"{name}.kernel" for name in ours), change),
         Row(f"{theirs}.bias", tuple(f"{name}.bias" for name in ours), change),

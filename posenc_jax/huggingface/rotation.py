@@ -9,7 +9,7 @@ from typing import Any
 
 from posenc_jax.data.errors import DataError
 from posenc_jax.encodings.axial_rope import AxialRoPE, MRoPE
-from posenc_jax.encodings.base import PositionalEncoding
+from posenc_jax.encodings.base import Dims, PositionalEncoding
 from posenc_jax.encodings.interpolated import Interpolated
 from posenc_jax.encodings.rope import RoPE
 from posenc_jax.encodings.rope_scaling import (
@@ -227,6 +227,11 @@ def kind_of(given: Mapping[str, Any], model_type: Any, odd: dict[str, None]) -> 
         hint = did_you_mean(str(kind), READ) or f"there are {', '.join(READ)}"
         raise DataError(f"rope_type = {str(kind)[:40]!r} is none that is read: {hint}")
     return str(kind)
+
+
+def dims_of(width: int) -> Dims:
+    """The sizes of a model of one head, of which a rotation reads the width alone."""
+    return Dims(width, 1, 1, width, 1, 1)
 
 
 def rotated_width(config: Mapping[str, Any], default: int | None) -> int:

@@ -45,7 +45,7 @@ def read_header(path: Path) -> tuple[dict[str, Stored], dict[str, str]]:
             length = int.from_bytes(file.read(8), "little")
             if not 0 < length <= min(size - 8, _LONGEST_HEADER):
                 raise ValueError(f"its header would have {length:,} bytes, and the file has {size:,}")
-            header = json.loads(file.read(length), object_pairs_hook=_each_once)
+            header = json.loads(file.read(length), object_pairs_hook=each_once)
         return _checked(path, header, 8 + length, size)
     except (ValueError, RecursionError) as error:
         said = str(error) if isinstance(error, ValueError) else "its header is nested too deep"
@@ -94,7 +94,8 @@ def _read(path: Path, dtype: str, shape: tuple[int, ...], offset: int, name: str
     return array.reshape(shape)
 
 
-def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def each_once(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """The values by their names; ValueError for a name that is there twice, or is not printable."""
     found: dict[str, Any] = {}
     for name, value in pairs:
         if not name.isprintable():

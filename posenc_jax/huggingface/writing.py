@@ -6,7 +6,7 @@ from typing import Any
 
 from posenc_jax.encodings import spec
 from posenc_jax.encodings.axial_rope import MRoPE
-from posenc_jax.encodings.base import Dims, PositionalEncoding
+from posenc_jax.encodings.base import PositionalEncoding
 from posenc_jax.encodings.rope import RoPE
 from posenc_jax.encodings.rope_scaling import (
     NTK,
@@ -19,7 +19,7 @@ from posenc_jax.encodings.rope_scaling import (
 from posenc_jax.encodings.rope_selection import PRoPE
 from posenc_jax.encodings.slots import Slot, is_pattern
 from posenc_jax.encodings.yarn import YaRN
-from posenc_jax.huggingface.rotation import ORIGINAL
+from posenc_jax.huggingface.rotation import ORIGINAL, dims_of
 
 _HALF = "convert the weights with convert_layout(..., to='half'), then give layout='half'"
 
@@ -67,7 +67,7 @@ def _settings(encoding: PositionalEncoding, head_dim: int) -> dict[str, Any]:
         return {"rope_parameters": parameters}
     if encoding.scaling is not None:
         beside = _scaled(encoding, encoding.scaling, parameters, head_dim)
-    rotated = 2 * len(encoding.frequencies_for(_dims(head_dim)))
+    rotated = 2 * len(encoding.frequencies_for(dims_of(head_dim)))
     if rotated != head_dim:
         if "partial_rotary_factor" in parameters:
             raise ValueError(f"{spec((encoding,))} takes a part twice, by rotary_dim and p_rope: leave rotary_dim out")
@@ -75,16 +75,12 @@ def _settings(encoding: PositionalEncoding, head_dim: int) -> dict[str, Any]:
     return {"rope_parameters": parameters, **beside}
 
 
-def _dims(head_dim: int) -> Dims:
-    return Dims(head_dim, 1, 1, head_dim, 1, 1)
-
-
 def _scaled(rope: RoPE, scaling: RoPEScaling, parameters: dict[str, Any], head_dim: int) -> dict[str, Any]:
     """Adds a scaling to the parameters; gives what stands beside them."""
     given: dict[str, Any]
     match scaling:
         case NTK():  # a larger base is all that it is
-            dim = 2 * len(rope.frequencies_for(_dims(head_dim)))
+            dim = 2 * len(rope.frequencies_for(dims_of(head_dim)))
             parameters["rope_theta"] = rope.base * scaling.factor ** (dim / (dim - 2))
             return {}
         case PositionInterpolation():

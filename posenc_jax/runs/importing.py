@@ -13,6 +13,7 @@ import numpy as np
 
 from posenc_jax.config import Run, config_hash
 from posenc_jax.config.settings import Evaluation
+from posenc_jax.data.corpora.corpus import sha256_of
 from posenc_jax.data.errors import DataError
 from posenc_jax.data.text import LanguageModel
 from posenc_jax.data.text.base import Data
@@ -130,14 +131,9 @@ def _origin(checkpoint: Checkpoint) -> Json:
     return {
         "from": str(path),
         "family": checkpoint.family.name,
-        "files": {file.name: {"bytes": file.stat().st_size, "sha256": _sha256(file)} for file in files},
+        "files": {file.name: {"bytes": file.stat().st_size, "sha256": sha256_of(file)} for file in files},
         "config": checkpoint.config,
     }
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _result(config: Run, checkpoint: Checkpoint, digest: str) -> Json:

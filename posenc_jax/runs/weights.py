@@ -40,7 +40,7 @@ from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import read_json
 from posenc_jax.runs.state import best_replica, load_group_state
 from posenc_jax.training.leaf_names import filled, flat
-from posenc_jax.training.step import init_encodings, init_model, model_with
+from posenc_jax.training.step import model_with, shapes_of
 from posenc_jax.user_paths import full
 
 Metadata = dict[str, Any]
@@ -138,7 +138,7 @@ def save_weights(
     path = Path(path)
     tensors = {name: np.asarray(leaf) for name, leaf in flat(params).items()}
     described = describe(path, metadata, own)
-    if problem := _problem(tensors, flat(_expected(described))):
+    if problem := _problem(tensors, flat(shapes_of(**vars(described)))):
         raise ValueError(f"params {problem}: pass float32 parameters and the metadata of the same model")
     _note_non_finite(tensors, path, note)
     if metadata["layout"] == "torch":
@@ -163,7 +163,7 @@ def load_weights(
     tensors, entries = read_tensors(path)
     metadata = _refuse_damaged(path, tensors, metadata_of(path, entries))
     described = describe(path, metadata, own)
-    expected = _expected(described)
+    expected = shapes_of(**vars(described))
     if metadata["layout"] == "torch":
         try:
             tensors = flat(from_torch(tensors, described.model, described.kind))
@@ -278,17 +278,6 @@ def metadata_of(path: Path, entries: Mapping[str, str]) -> Metadata:
             "of a torch model use posenc_jax.runs.weights.read_tensors and posenc_jax.models.torch_weights.from_torch"
         ) from None
     return metadata
-
-
-def _expected(model: Described) -> Params:
-    """Shapes of the parameters of a model."""
-    common: dict[str, Any] = {"kind": model.kind, "model": model.model, "vocab_size": model.vocab_size}
-    return jax.eval_shape(
-        lambda: {
-            **init_model(np.int32(0), num_classes=model.num_classes, **common),
-            "posenc": init_encodings(np.int32(0), slots=model.slots, max_len=model.max_len, **common),
-        }
-    )
 
 
 def _problem(tensors: Mapping[str, np.ndarray], expected: Mapping[str, Any]) -> str:

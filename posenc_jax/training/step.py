@@ -62,6 +62,20 @@ def init_encodings(
     return init_posenc(stream(seed, "posenc"), model, slots, dims, kind)
 
 
+def shapes_of(
+    kind: ModelKind, model: Transformer, slots: Slots, *, vocab_size: int, num_classes: int, max_len: int
+) -> Params:
+    """Shapes of the parameters of a model, in the tree that runs have; arguments as of `posenc_jax.models.build`."""
+    common: dict[str, Any] = {"kind": kind, "model": model, "vocab_size": vocab_size}
+    found: Params = jax.eval_shape(
+        lambda: {
+            **init_model(np.int32(0), num_classes=num_classes, **common),
+            "posenc": init_encodings(np.int32(0), slots=slots, max_len=max_len, **common),
+        }
+    )
+    return found
+
+
 def init_params(run: Run, seed: int) -> Params:
     """The parameters of one replica at step 0, ``{..., "posenc": {stack: ...}}``."""
     task = run.task

@@ -7,13 +7,13 @@ import pytest
 from posenc_jax.cli import main
 from posenc_jax.encodings import parse, spec
 
-TEN = (
+MODELS = (
     *("Llama-2-7b", "Llama-3.1-8B", "Mistral-7B-v0.3", "GPT-J-6B", "Phi-3.5-mini", "DeepSeek-V3", "Gemma-3-1b"),
     *("Gemma-4-26B-A4B", "gpt-oss-20b", "Qwen3-VL-4B", "SmolLM3-3B"),
 )
 
 
-@pytest.mark.parametrize("name", TEN)
+@pytest.mark.parametrize("name", MODELS)
 def test_released_models(capsys, name):
     assert main(["rope", name]) == 0
     out = capsys.readouterr().out

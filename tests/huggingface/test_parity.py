@@ -14,9 +14,10 @@ import pytest
 from make_huggingface_reference import CASES, KEPT, LENGTH, NEW, SHORT, tokens
 from tiny_checkpoints import REFERENCE, checkpoint_of
 
+from posenc_jax.data.errors import DataError
 from posenc_jax.huggingface.checkpoint import load
 from posenc_jax.huggingface.families import FAMILIES
-from posenc_jax.huggingface.names import ROWS
+from posenc_jax.huggingface.names import TURNED
 from posenc_jax.models import greedy
 
 EARLY = [p for p in KEPT if p < SHORT]
@@ -196,13 +197,13 @@ def test_rows_of_a_gguf_left_permuted_are_seen(tmp_path):
 
 def test_a_bias_that_the_table_leaves_out_is_named(tmp_path, monkeypatch):
     _no_key_bias(tmp_path, monkeypatch)
-    with pytest.raises(Exception, match=r"has model.layers.0.self_attn.k_proj.bias.*which no model of this config has"):
+    with pytest.raises(DataError, match=r"has model.layers.0.self_attn.k_proj.bias.*which no model of this config has"):
         load(checkpoint_of("qwen2", tmp_path))
 
 
 def test_stacked_rows_come_apart_and_together():
     whole = np.arange(12.0).reshape(6, 2)
-    parts = ROWS.split(whole, [(2, 4), (2, 2)], None)
+    parts = TURNED.split(whole, [(2, 4), (2, 2)])
     assert [part.shape for part in parts] == [(2, 4), (2, 2)]
-    assert (ROWS.join(parts, None) == whole).all()
-    assert ROWS.shape([(2, 4), (2, 2)]) == (6, 2)
+    assert (TURNED.join(parts) == whole).all()
+    assert TURNED.shape([(2, 4), (2, 2)]) == (6, 2)

@@ -5,7 +5,7 @@ Its matrices are not turned (``Conv1D``), and queries, keys and values stand sid
 """
 
 from posenc_jax.huggingface.family import Family, Settings
-from posenc_jax.huggingface.names import COLUMNS, SAME, Row, each_layer, linear, norm
+from posenc_jax.huggingface.names import SAME, Row, each_layer, linear, norm
 
 
 def settings(config: Settings) -> dict:
@@ -41,7 +41,7 @@ FAMILY = Family(
             "transformer.h.{}",
             "decoder.blocks.{}",
             norm("ln_1", "self_attention_norm"),
-            linear("attn.c_attn", *(f"self_attention.{part}" for part in ("query", "key", "value")), change=COLUMNS),
+            linear("attn.c_attn", *(f"self_attention.{part}" for part in ("query", "key", "value")), change=SAME),
             linear("attn.c_proj", "self_attention.output", change=SAME),
             norm("ln_2", "mlp_norm"),
             linear("mlp.c_fc", "mlp.hidden", change=SAME),

@@ -1,7 +1,9 @@
 """Mistral: Llama's form, with 8 key heads where a config says nothing (transformers ``models/mistral``)."""
 
+import dataclasses
+
 from posenc_jax.huggingface.families import llama
-from posenc_jax.huggingface.family import Family, Settings
+from posenc_jax.huggingface.family import Settings
 
 
 def settings(config: Settings) -> dict:
@@ -13,12 +15,4 @@ def settings(config: Settings) -> dict:
     }
 
 
-FAMILY = Family(
-    name="mistral",
-    architecture="MistralForCausalLM",
-    kind="decoder_only",
-    settings=settings,
-    names=llama.FAMILY.names,
-    tied=llama.FAMILY.tied,
-    ignored=llama.FAMILY.ignored,
-)
+FAMILY = dataclasses.replace(llama.FAMILY, name="mistral", architecture="MistralForCausalLM", settings=settings)

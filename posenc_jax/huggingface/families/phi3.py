@@ -2,8 +2,10 @@
 layer in another (https://arxiv.org/abs/2404.14219; transformers ``models/phi3/modeling_phi3.py``).
 """
 
+import dataclasses
+
 from posenc_jax.huggingface.families import llama
-from posenc_jax.huggingface.family import Family, Settings
+from posenc_jax.huggingface.family import Settings
 from posenc_jax.huggingface.names import each_layer, linear, norm
 
 
@@ -16,10 +18,10 @@ def settings(config: Settings) -> dict:
     }
 
 
-FAMILY = Family(
+FAMILY = dataclasses.replace(
+    llama.FAMILY,
     name="phi3",
     architecture="Phi3ForCausalLM",
-    kind="decoder_only",
     settings=settings,
     names=(
         *llama.OUTSIDE,
@@ -34,5 +36,5 @@ FAMILY = Family(
             linear("mlp.down_proj", "mlp.output"),
         ),
     ),
-    tied=llama.FAMILY.tied,
+    ignored=(),
 )

@@ -2,8 +2,10 @@
 transformers ``models/qwen2``).
 """
 
+import dataclasses
+
 from posenc_jax.huggingface.families import llama
-from posenc_jax.huggingface.family import Family, Settings
+from posenc_jax.huggingface.family import Settings
 
 
 def settings(config: Settings) -> dict:
@@ -16,12 +18,4 @@ def settings(config: Settings) -> dict:
     }
 
 
-FAMILY = Family(
-    name="qwen2",
-    architecture="Qwen2ForCausalLM",
-    kind="decoder_only",
-    settings=settings,
-    names=llama.FAMILY.names,
-    tied=llama.FAMILY.tied,
-    ignored=llama.FAMILY.ignored,
-)
+FAMILY = dataclasses.replace(llama.FAMILY, name="qwen2", architecture="Qwen2ForCausalLM", settings=settings)
