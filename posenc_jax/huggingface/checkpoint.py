@@ -134,6 +134,11 @@ def _matched(
 ) -> Checkpoint:
     where = path / "config.json" if path.is_dir() else path
     model, slots, vocab_size, max_len = declared_model(family, config, where)
+    if (there := _num_layers(family, tensors)) < model.num_layers:  # found before all of them are traced
+        raise DataError(
+            f"{path} has tensors of {there} layers, and its config says {model.num_layers}: it is not, or not all, the "
+            f"{family.name} model of its config"
+        )
     try:
         sizes = {"vocab_size": vocab_size, "num_classes": vocab_size, "max_len": max_len}
         shapes = shapes_of(family.kind, model, slots, **sizes)
@@ -152,6 +157,13 @@ def _matched(
             )
     pieces = tokenizer(config, vocab_size)
     return Checkpoint(path, config, family, model, slots, vocab_size, max_len, pieces, rows, named, shapes)
+
+
+def _num_layers(family: Family, tensors: Mapping[str, Stored]) -> int:
+    """The number of layers that have a tensor."""
+    before = next(row.theirs.partition("{}")[0] for row in family.names if "{}" in row.theirs)
+    pattern = f"({re.escape(family.left_out)})?{re.escape(before.removeprefix(family.left_out))}([0-9]+)[.]"
+    return len({found[2] for name in tensors if (found := re.match(pattern, name))})
 
 
 def declared_model(family: Family, config: Json, where: Path) -> tuple[Transformer, Slots, int, int]:

@@ -200,7 +200,7 @@ class _Cursor:
     def info(self) -> tuple[tuple[int, ...], int, int]:
         """Shape, type and offset of a tensor."""
         axes = self.number("I")
-        if axes > 4:
+        if not 1 <= axes <= 4:
             raise ValueError(f"a tensor has {axes} axes")
         shape = tuple(self.number("Q") for _ in range(axes))[::-1]
         return shape, self.number("I"), self.number("Q")

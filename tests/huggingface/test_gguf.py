@@ -164,12 +164,15 @@ def test_hostile_files(tmp_path):
     assert "\n" not in "".join(said)
     path.write_bytes(whole.replace(b"output_norm.weight", b"output\n\x1b[31.weight"))
     refused(r"the name 'output\\n\\x1b\[31\.weight', which is not printable")
+    at = whole.index(b"token_embd.weight") + 17
+    path.write_bytes(whole[:at] + bytes(4) + whole[at + 4 + 16 :] + bytes(32))  # a number for a matrix
+    refused("a tensor has 0 axes")
     gguf(path, **{"general.architecture": "mamba"})
     refused("architecture 'mamba', and GGUF is read of 'llama' alone")
     gguf(path, **{"tokenizer.ggml.model": "llama"})
     refused("vocabulary of the kind 'llama'")
     gguf(path, **{"llama.embedding_length": 64})
-    refused(r"token_embd.weight|embed_tokens.weight has shape \[48, 32\], and its config says \[48, 64\]")
+    refused(r"embed_tokens.weight has shape \[48, 32\], and its config says \[48, 64\]")
 
 
 def test_quantisations_that_are_not_read(tmp_path):

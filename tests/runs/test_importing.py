@@ -82,11 +82,14 @@ def test_what_is_refused(tmp_path, monkeypatch):
     (path / "config.json").write_text(json.dumps(CASES["llama"] | {"hidden_act": "gelu"}))
     refused(tmp_path, "hidden_act = 'gelu', and 'silu' is read")
     (path / "config.json").write_text(json.dumps(CASES["llama"] | {"num_hidden_layers": 4}))
-    refused(tmp_path, r"lacks model.layers.3.input_layernorm.weight, .* and 5 more")
+    refused(tmp_path, "has tensors of 3 layers, and its config says 4: it is not, or not all")
     (path / "config.json").write_text(json.dumps(CASES["llama"] | {"num_hidden_layers": 2}))
     refused(tmp_path, r"has model.layers.2.self_attn.q_proj.weight, .*which no model of this config has")
     (path / "config.json").write_text(json.dumps(CASES["llama"] | {"sliding_window": 8, "model_type": "mistral"}))
     refused(tmp_path, "layers see 8 keys of 512 positions, and windows are not computed here")
+    for name, value in (("eos", 48), ("bos", -1)):
+        (path / "config.json").write_text(json.dumps(CASES["llama"] | {f"{name}_token_id": value}))
+        refused(tmp_path, f"tokenizer of the checkpoint has 29 tokens, and {name} = {value} does not fit: take the")
     (path / "config.json").write_text(json.dumps(CASES["llama"]))
     for content in (b"", weights[:100], weights[:-4], b"\x80\x02PK" + weights, weights[:8] + b"[" * 1000 + weights[8:]):
         (path / "model.safetensors").write_bytes(content)
@@ -105,6 +108,21 @@ def test_what_is_refused(tmp_path, monkeypatch):
     refused(tmp_path, r"needs [\d,]+ bytes, and 1,000 are free")
     (path / "tokenizer.json").unlink()
     refused(tmp_path, "has no tokenizer.json")
+
+
+def test_layers_are_counted_before_they_are_traced(tmp_path, monkeypatch):
+    """Tracing 1,024 layers takes a minute, whatever a small file holds."""
+    monkeypatch.setattr("posenc_jax.huggingface.checkpoint.shapes_of", lambda *sizes, **more: pytest.fail("traced"))
+    for name in ("llama", "gpt2"):
+        changes = {"n_layer" if name == "gpt2" else "num_hidden_layers": 1024}
+        with pytest.raises(DataError, match="has tensors of 3 layers, and its config says 1024"):
+            load(checkpoint_of(name, tmp_path / name, **changes))
+
+
+def test_a_tensor_that_is_missing_is_named(tmp_path):
+    checkpoint_of("llama", tmp_path, attention_bias=True)
+    with pytest.raises(DataError, match=r"lacks model.layers.0.self_attn.q_proj.bias, .* and 8 more: it is not, or"):
+        load(tmp_path)
 
 
 def test_names_with_and_without_their_prefix(tmp_path, monkeypatch):
