@@ -111,7 +111,7 @@ def test_what_is_refused(tmp_path, monkeypatch):
 
 
 def test_layers_are_counted_before_they_are_traced(tmp_path, monkeypatch):
-    """Tracing 1,024 layers takes a minute, whatever a small file holds."""
+    """Tracing 1,024 layers takes minutes, however small the file is."""
     monkeypatch.setattr("posenc_jax.huggingface.checkpoint.shapes_of", lambda *sizes, **more: pytest.fail("traced"))
     for name in ("llama", "gpt2"):
         changes = {"n_layer" if name == "gpt2" else "num_hidden_layers": 1024}
