@@ -160,7 +160,7 @@ def test_a_stopped_run_goes_on_to_the_same_bytes(data, tmp_path, kind):
     with pytest.raises(StoppedError):
         run(config, tmp_path / "run", stop=Stopper(1))
     run(config, tmp_path / "run")
-    names = ["data.json", "tokenizer.model", "words.txt", "group-000/metrics.jsonl", "group-000/result.json"]
+    names = ["data.json", "tokenizer.model", "words.json", "group-000/metrics.jsonl", "group-000/result.json"]
     for name in names + ["group-000/decoded.jsonl"] * (kind != "classification"):
         assert (tmp_path / "run" / name).read_bytes() == (whole / name).read_bytes(), name
 

@@ -25,17 +25,17 @@ from posenc_jax.config import Run
 from posenc_jax.data.example import Example
 from posenc_jax.data.ragged import Ragged
 from posenc_jax.data.records import Records, compose_rows
-from posenc_jax.data.text import Classification, Summarization, TextTask, Translation, words
+from posenc_jax.data.text import Classification, Summarization, TextTask, Translation
 from posenc_jax.data.text.classification import Tokens, records_of
 from posenc_jax.data.text.pieces import TooLong, document_pieces, text_pieces
 from posenc_jax.data.tokenizer import BOS, EOS, SEP, Tokenizer
 from posenc_jax.encodings.base import Array, Params
 from posenc_jax.models import Decoded, Decoding, Greedy, Streams
-from posenc_jax.runs.directory import home_of, load_config
+from posenc_jax.runs.directory import load_config
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.runs.state import best_replica, load_group_state, surviving_seeds
-from posenc_jax.runs.supply import read_tokenizer
+from posenc_jax.runs.supply import foreign_words, read_tokenizer
 from posenc_jax.training.batches import buckets
 from posenc_jax.training.generation import CHUNK, decoded, new_tokens
 from posenc_jax.training.replicas import over_rows
@@ -237,8 +237,7 @@ def _task(loaded: Loaded, kind: type[Task]) -> Task:
 
 
 def _note_foreign(loaded: Loaded, texts: Iterable[str], reporter: Reporter) -> None:
-    kept = home_of(loaded.directory) / words.FILE
-    if kept.is_file() and (said := words.foreign(texts, kept.read_bytes())):
+    if said := foreign_words(loaded.directory, texts):
         reporter.note(said)
 
 

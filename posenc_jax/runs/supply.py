@@ -6,7 +6,7 @@ import dataclasses
 import hashlib
 import itertools
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +60,7 @@ def load_data(config: Run, directory: Path, note: Callable[[str], None]) -> Text
     if not record.exists():
         write_atomically(model, data.tokenizer.to_bytes())
         if config.task.input_columns:
-            write_atomically(directory / words.FILE, words.trained_on(config.task))
+            write_json(directory / words.FILE, words.trained_on(config.task))
         write_json(record, data.identity)
     elif lines := difference(read_json(record), _as_json(data.identity)):
         raise RefusedError(
@@ -230,6 +230,14 @@ def _refuse_other_pieces(config: Run, source: Path, tokenizer: Tokenizer, note: 
             f"init_from = {config.init_from!r} was trained with another tokenizer ({trained_with[:12]}..., here "
             f"{tokenizer.sha256[:12]}...): start from the directory of its run, whose tokenizer is then used"
         )
+
+
+def foreign_words(directory: Path, texts: Iterable[str]) -> str | None:
+    """A sentence about the words of the texts that training did not have; None where it had all, or none are kept."""
+    path = home_of(directory) / words.FILE
+    if not path.is_file():
+        return None
+    return words.foreign(texts, read_json(path, "restore it, or move it away, and nothing is said of foreign words"))
 
 
 def read_tokenizer(directory: Path) -> Tokenizer:

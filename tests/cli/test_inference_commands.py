@@ -107,7 +107,7 @@ def test_summarize(capsys):
 def test_an_output_that_was_cut_off_is_noted(capsys):
     _, err = posenc(capsys, "summarize", trained("summarization"), "a.txt", "--sample", "--temperature", 1e4)
     foreign, cut = err.splitlines()
-    assert foreign.startswith("1 of 7 words occur nowhere in what this run was trained on (end): ")
+    assert foreign.startswith("1 of 7 words occur in none of the 96 training examples that were looked through (end): ")
     assert cut == "cut off at the largest number of tokens: output 1"
 
 

@@ -1,5 +1,6 @@
 """Finished runs at work: the outputs that were measured, alone or in company, and what is refused."""
 
+import contextlib
 import dataclasses
 import json
 import random
@@ -16,13 +17,14 @@ from text_runs import CONFIGS, LABELS, ROWS, TASKS, trained
 from posenc_jax.config import to_json
 from posenc_jax.data.corpora.corpus import DataError
 from posenc_jax.data.tasks import Copying
+from posenc_jax.data.text import words
 from posenc_jax.data.tokenizer import BOS, EOS, ByteTokenizer
 from posenc_jax.models import Beam, Greedy, Sampling
 from posenc_jax.runs import inference
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import read_json
 from posenc_jax.runs.inference import Output, classify, load_run, summarize, translate
-from posenc_jax.runs.supply import read_tokenizer
+from posenc_jax.runs.supply import foreign_words, read_tokenizer
 from posenc_jax.training.step import model_of
 
 SENTENCES = ["owl sun", "ice", "sun ice ice sun red", "red sun owl", "sun", "ice sun sun ice ice ice owl"]
@@ -264,7 +266,21 @@ def test_words_that_training_did_not_have_are_said():
     assert notes.notes == []
     translate(loaded, ["Owl zebra"], reporter=notes)
     (said,) = notes.notes
-    assert said.startswith("1 of 2 words occur nowhere in what this run was trained on (zebra): ")
+    assert said.startswith("1 of 2 words occur in none of the 96 training examples that were looked through (zebra): ")
+
+
+def test_no_flipped_bit_in_the_words_of_a_run_is_silent(tmp_path):
+    directory = copied(tmp_path)
+    path = directory / words.FILE
+    original, rng = path.read_bytes(), random.Random(3)
+    for _ in range(20):
+        content = bytearray(original)
+        content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
+        path.write_bytes(content)
+        with contextlib.suppress(RefusedError):
+            assert read_json(path) == json.loads(original), bytes(content)
+    path.unlink()
+    assert foreign_words(directory, ["zebra"]) is None
 
 
 @pytest.mark.parametrize("name", ["data.json", "tokenizer.model"])
