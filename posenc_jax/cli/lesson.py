@@ -94,14 +94,18 @@ def _listed(lessons: tuple[Lesson, ...]) -> str:
 
 
 def _rendered(markdown: str) -> str:
-    """Markdown that begins with its title as plain text of the terminal's width."""
+    """Markdown that begins with its title as plain text of the terminal's width, but for code, which can be copied."""
     from rich.console import Console
     from rich.markdown import Markdown
 
     drawn = io.StringIO()
     width = min(shutil.get_terminal_size((100, 24)).columns, 120)
-    Console(file=drawn, width=width, color_system=None, force_terminal=False).print(
-        Markdown(f"#{markdown}")
-    )  # of level 1 it would be centred
+    console = Console(file=drawn, width=width, color_system=None, force_terminal=False)
+    parts = re.split(r"^```\w*\n(.*?)^```$", f"#{markdown}", flags=re.MULTILINE | re.DOTALL)  # level 1 is centred
+    for number, part in enumerate(parts):
+        if number % 2:
+            drawn.write(f"\n{part}\n")
+        else:
+            console.print(Markdown(part))
     lines = "\n".join(line.rstrip() for line in drawn.getvalue().splitlines())
     return re.sub(r"\n{3,}", "\n\n", lines) + "\n"

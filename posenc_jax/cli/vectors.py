@@ -34,10 +34,12 @@ def _vectors(options: argparse.Namespace) -> int:
     from posenc_jax.cli.session import prepare_jax
 
     prepare_jax()
+    import jax
+
     from posenc_jax.analysis.views import position_vectors
     from posenc_jax.cli.own_files import named, refuse_unusable
     from posenc_jax.drawing.text_table import text
-    from posenc_jax.encodings import Dims, spec
+    from posenc_jax.encodings import Dims, init_slot, spec
     from posenc_jax.show.vector_tables import embeddings, of_positions, of_words
 
     _, slot = named(options.encoding)
@@ -48,7 +50,9 @@ def _vectors(options: argparse.Namespace) -> int:
     width = shutil.get_terminal_size((100, 24)).columns
     with refusing(f"{options.encoding.strip() or 'nope'}: "):
         asked = position_vectors(slot, dims, positions, dtype="float64", length=length)
-        tables = list(of_positions(spec(slot), positions, asked, options.dimensions))
+        params = jax.eval_shape(lambda: init_slot(jax.random.key(0), slot, dims))
+        has_params = bool(jax.tree.leaves(params))
+        tables = list(of_positions(spec(slot), positions, asked, options.dimensions, drawn=has_params))
         if at:
             drawn = embeddings(tokens, options.d_model, options.seed)[at]
             own = position_vectors(slot, dims, at, dtype="float64", length=length)

@@ -49,8 +49,8 @@ far away they stand:
 
 {table(["offset", f"of {3 * LENGTH} neighbours", "cosine"], found)}
 
-So no position has its own neighbours, one step away, as nearest vectors: rings and pairs of the picture are steps of
-6 and of 63. The nearest to 5 are {five}. [Positions 5 and 68](lesson:aliases) says why."""
+So no position has its own neighbours, one step away, as nearest vectors: what lies together in the picture is steps
+of 6 and of 63 apart. The nearest to 5 are {five}. [Positions 5 and 68](lesson:aliases) says why."""
 
 
 def answer() -> str:

@@ -288,7 +288,8 @@ def answer() -> str:
 It falls, from {number(before, 2)} to about {number(after, 2)}, since 0.9 is above K(5) = {number(k, 2)}. With
 norms of sqrt(512) for the words and sqrt(256) for the encodings the new cosine is near (2 x 0.9 + {number(k, 2)}) / 3 =
 {number((2 * 0.9 + k) / 3, 2)}: a weighted mean of both. `posenc vectors sinusoidal --d-model 512 --text "{SENTENCE}"
---words soar migration` does this for words that you name."""
+--words soar migration` does this for words that you name, with other
+embeddings than those drawn here."""
 
 
 CODE = """

@@ -35,8 +35,8 @@ column beside it:
 
 ## How to read the lines
 One line for each of the positions {", ".join(map(str, POSITIONS[:-1]))} and {POSITIONS[-1]}, over all dimensions. They
-differ on the left and meet on the right, where all three are 0, 1, 0, 1, ...; the zigzag is the change from sine to
-cosine.
+differ on the left and meet on the right, where all three are 0, 1, 0, 1, ... Sines and cosines are drawn
+apart: a line through both would be a zigzag.
 
 {table(["positions", "distance", f"dimensions that differ by more than 0.1, of {D_MODEL}"], apart)}
 

@@ -11,10 +11,13 @@ from posenc_jax.drawing.plain import number
 from posenc_jax.drawing.text_table import TextTable
 
 
-def of_positions(label: str, positions: Sequence[int], vectors: np.ndarray, shown: int) -> Iterator[TextTable]:
-    """The first ``shown`` dimensions of ``vectors [P, M]``, and the cosine of each two."""
+def of_positions(
+    label: str, positions: Sequence[int], vectors: np.ndarray, shown: int, *, drawn: bool = False
+) -> Iterator[TextTable]:
+    """The first ``shown`` dimensions of ``vectors [P, M]``, and the cosine of each two; ``drawn``: of parameters."""
     names = [str(p) for p in positions]
-    yield _vectors(f"{label}: d_model {vectors.shape[1]}", "position", names, vectors, shown)
+    notes = ("The parameters of the encoding are as drawn: there is no trained model here.",) if drawn else ()
+    yield _vectors(f"{label}: d_model {vectors.shape[1]}", "position", names, vectors, shown, notes)
     if len(names) > 1:
         found = cosines(vectors)
         rows = tuple((name, *map(number, line)) for name, line in zip(names, found))

@@ -47,6 +47,22 @@ def test_a_step_by_number_and_by_name(capsys):
     assert "0.1411, -0.9900, 0.0300, 0.9996" in capsys.readouterr().out
 
 
+def test_code_can_be_copied_from_a_narrow_screen(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    own = numbered("properties")[1]
+    assert max(map(len, own.code.splitlines())) > 60
+    assert main(["lesson", "properties"]) == 0
+    assert own.code.strip() in capsys.readouterr().out
+
+
+def test_parameters_of_an_encoding_are_said_to_be_drawn(capsys):
+    said = "The parameters of the encoding are as drawn"
+    assert main(["vectors", "learned"]) == 0
+    assert said in capsys.readouterr().out
+    assert main(["vectors", "sinusoidal"]) == 0
+    assert said not in capsys.readouterr().out
+
+
 def test_bad_steps_and_options(capsys, tmp_path):
     assert refused(capsys, "lesson", "formulae") == (
         "posenc: lesson: there is no lesson 'formulae': did you mean 'formula'?\n"
