@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from posenc_jax.shapes import Json
+from posenc_jax.files.shapes import Json
 
 DRAW_FLAGS = ("jax_random_seed_offset", "jax_high_dynamic_range_gumbel")
 """Flags of JAX by which random numbers are others, beside those that a record has by a name of their own."""

@@ -41,8 +41,8 @@ from typing import Any
 
 from documenting import printed
 
-from posenc_jax.checksums import unseal
 from posenc_jax.data.score_kinds import kind_of
+from posenc_jax.files.checksums import unseal
 from posenc_jax.report.entries import published_text
 from posenc_jax.results import read_record, read_result, summarise
 from posenc_jax.results.averages import alike, difference_of

@@ -34,13 +34,13 @@ import golden_sequences
 import numpy as np
 from documenting.rows import lacking
 
-from posenc_jax.checksums import unseal
 from posenc_jax.data.score_kinds import Kind, kind_of
 from posenc_jax.drawing.markdown import refilled
+from posenc_jax.files.checksums import unseal
 from posenc_jax.golden.rope import check as rope
-from posenc_jax.hints import did_you_mean
 from posenc_jax.lessons import LESSONS, TEXTS
 from posenc_jax.lessons.pages import FOLDER, INDEX, index, page
+from posenc_jax.refusals.hints import did_you_mean
 from posenc_jax.verdict.evidence import Evidence, as_text, collected
 
 ROOT = Path(__file__).resolve().parent.parent

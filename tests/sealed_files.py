@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from posenc_jax.checksums import seal, unseal
+from posenc_jax.files.checksums import seal, unseal
 from posenc_jax.runs.directory import FORMAT
 from posenc_jax.runs.weights import _sha256
 

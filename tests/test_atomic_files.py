@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from posenc_jax.files import (
+from posenc_jax.files.atomic import (
     DiskFullError,
     HeldError,
     LinkError,
@@ -33,14 +33,14 @@ from posenc_jax.files import (
 WRITER = """
 import sys
 from pathlib import Path
-from posenc_jax.files import write_atomically
+from posenc_jax.files.atomic import write_atomically
 for _ in range(100):
     write_atomically(Path(sys.argv[1]), sys.argv[2] * 100_000)
 """
 HOLDER = """
 import sys, time
 from pathlib import Path
-from posenc_jax.files import held
+from posenc_jax.files.atomic import held
 with held(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(100)

@@ -329,7 +329,7 @@ def test_the_script_prints_keeps_and_compares(script, capsys, tmp_path):
 
 def test_what_was_kept_of_other_parts_stays(tmp_path, monkeypatch):
     """Each part has the date, the machine and the versions of its own; a save that fails leaves the file as it was."""
-    from posenc_jax import files
+    from posenc_jax.files import atomic
 
     def table(number):
         return results.Table("t", "row", {"column": "{:.1f}"}, {"a": (number,)})
@@ -351,7 +351,7 @@ def test_what_was_kept_of_other_parts_stays(tmp_path, monkeypatch):
         raise OSError("no room")
 
     before = file.read_text()
-    monkeypatch.setattr(files.os, "replace", fails)
+    monkeypatch.setattr(atomic.os, "replace", fails)
     with pytest.raises(OSError, match="no room"):
         results.save(file, {"loop": [table(4.0)]})
     assert file.read_text() == before

@@ -7,7 +7,7 @@ import pytest
 
 from posenc_jax.config import Run
 from posenc_jax.data.tasks.copying import Copying
-from posenc_jax.file_names import file_name
+from posenc_jax.files.names import file_name
 
 NAMES = [
     *(

@@ -13,53 +13,30 @@ OPTIONAL = "anything"
 
 # Package (or module of posenc_jax): those below it, what it may import from elsewhere, and what only inside functions.
 # The standard library is free to all.
-_BOTTOM = {
-    "checksums",
-    "environments",
-    "extras",
-    "file_names",
-    "files",
-    "lazy",
-    "model_kind",
-    "duplicates",
-    "hints",
-    "own_exits",
-    "user_paths",
-    "refusals",
-    "shapes",
-    "statistics",
-}
+_BOTTOM = {"environments", "extras", "files", "lazy", "model_kind", "refusals", "statistics"}
 _MODELS_AND_DATA = {"encodings", "attention", "models", "data", "config"} | _BOTTOM
 LAYERS = {
-    "checksums": ({"shapes"}, set(), set()),
-    "environments": ({"shapes"}, set(), set()),
+    "environments": ({"files"}, set(), set()),
     "extras": (set(), set(), set()),
-    "file_names": (set(), set(), set()),
     "files": (set(), set(), {"filelock"}),
     "golden": (set(), {"numpy"}, set()),
     "lazy": (set(), set(), set()),
     "model_kind": (set(), set(), set()),
-    "duplicates": (set(), set(), set()),
-    "hints": (set(), set(), set()),
-    "own_exits": (set(), set(), set()),
-    "user_paths": (set(), set(), set()),
     "refusals": (set(), set(), set()),
-    "shapes": (set(), set(), set()),
-    "shipped": (set(), set(), set()),
     "statistics": (set(), {"numpy"}, {"scipy"}),  # which jax brings along
-    "encodings": ({"hints"}, {"jax", "numpy"}, set()),
+    "encodings": ({"refusals"}, {"jax", "numpy"}, set()),
     "attention": ({"encodings"}, {"jax", "numpy"}, set()),
     "models": ({"encodings", "attention", "lazy", "model_kind"}, {"jax", "numpy", "flax"}, set()),
     "data": (
-        {"encodings"} | _BOTTOM - {"checksums", "environments", "file_names", "statistics"},
+        {"encodings"} | _BOTTOM - {"environments", "statistics"},
         {"jax", "numpy"},
         OPTIONAL,
     ),
-    "config": ({"encodings", "models", "data", "file_names", "duplicates", "shapes"}, set(), set()),
+    "config": ({"encodings", "models", "data", "files", "refusals"}, set(), set()),
     "training": (_MODELS_AND_DATA | {"attention"}, {"jax", "numpy", "flax", "optax"}, set()),
     "huggingface": (_MODELS_AND_DATA | {"training"}, {"jax", "numpy"}, set()),
     "analysis": (_MODELS_AND_DATA, {"jax", "numpy", "flax"}, OPTIONAL),
-    "results": ({"checksums", "data", "environments", "shapes", "statistics", "file_names"}, set(), set()),
+    "results": ({"data", "environments", "files", "statistics"}, set(), set()),
     "runs": (
         _MODELS_AND_DATA | {"extras", "training", "huggingface", "results"},
         {"jax", "numpy", "flax"},
@@ -69,7 +46,7 @@ LAYERS = {
     "report": ({"data", "extras", "statistics", "files", "results", "drawing"}, {"numpy"}, OPTIONAL),
     "show": (_MODELS_AND_DATA | {"huggingface", "training", "analysis", "runs", "drawing"}, {"jax", "numpy"}, OPTIONAL),
     "verdict": (
-        _MODELS_AND_DATA | {"results", "runs", "drawing", "shipped"},
+        _MODELS_AND_DATA | {"results", "runs", "drawing"},
         {"numpy"},
         OPTIONAL,
     ),
@@ -86,7 +63,6 @@ LAYERS = {
             "runs",
             "drawing",
             "report",
-            "shipped",
             "show",
             "verdict",
         },
@@ -166,6 +142,8 @@ ORDER = {
             "exporting",
         ),
     ),
+    "files": ("names", "shapes", "shipped", "user_paths", "checksums", "atomic", "__init__"),
+    "refusals": ("duplicates", "hints", "own_exits", "system", "__init__"),
     "config": ("stored", "own_names", "settings", "run", "reading", "__init__"),
     "huggingface": (
         *("config", "dialects", "layers", "rotation", "declared", "writing", "safetensors", "gguf", "tokenizer"),
@@ -187,7 +165,7 @@ FILES = {
     "drawing",
     "results",
     "runs",
-    "files.py",
+    "files/",
     "data/corpora",
 }
 _CLOCK = {("time", name) for name in ("time", "monotonic", "perf_counter", "process_time", "time_ns")} | {
@@ -272,6 +250,19 @@ def test_the_tree():
     files = {str(path.relative_to(ROOT)): path.read_text() for path in sorted((ROOT / "posenc_jax").rglob("*.py"))}
     assert len(files) > 50
     assert violations(files) == []
+
+
+def test_rooms_are_few_and_on_the_map():
+    rooms = {
+        _group(f"posenc_jax.{path.stem}")
+        for path in (ROOT / "posenc_jax").iterdir()
+        if path.suffix in ("", ".py") and path.name[0] != "_"
+    }
+    assert rooms == set(LAYERS) - {"__main__"}
+    assert len(rooms) <= 27
+    text = (ROOT / ".github" / "CONTRIBUTING.md").read_text()
+    map_of_rooms = text[text.index("## The rooms") : text.index("## An encoding")].replace("posenc_jax/", "")
+    assert [room for room in rooms if f"`{room}`" not in map_of_rooms] == []
 
 
 def circles(files: dict[str, str]) -> list[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from posenc_jax.cli.errors import guarded
-from posenc_jax.refusals import of_the_system
+from posenc_jax.refusals.system import of_the_system
 from posenc_jax.runs.checkpoint import Checkpoints
 from posenc_jax.show.files import write
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from posenc_jax.shapes import MOST_LEVELS, loads, problem
+from posenc_jax.files.shapes import MOST_LEVELS, loads, problem
 
 
 def nested(levels: int) -> str:

@@ -17,8 +17,8 @@ from posenc_jax.cli.screen import shell_words
 from posenc_jax.data.corpora.store import data_directory
 from posenc_jax.data.text.base import Data
 from posenc_jax.encodings import parse
+from posenc_jax.files.user_paths import VARIABLES, PathError, full
 from posenc_jax.runs.cell import run
-from posenc_jax.user_paths import VARIABLES, PathError, full
 
 ROOT = Path(__file__).parent.parent
 NOBODY = "~nobodyhere/x"

@@ -28,7 +28,7 @@ from posenc_jax.cli.errors import guarded
 from posenc_jax.cli.session import prepare_jax
 from posenc_jax.data.text.loading import load, open_split
 from posenc_jax.drawing.markdown import grid, refilled
-from posenc_jax.files import write_atomically
+from posenc_jax.files.atomic import write_atomically
 from posenc_jax.runs.environment import environment
 
 HERE = Path(__file__).parent

@@ -34,7 +34,7 @@ from posenc_jax.analysis.views import frequencies
 from posenc_jax.cli.errors import guarded
 from posenc_jax.cli.session import prepare_jax
 from posenc_jax.data.tasks import PositionOf, TokenAt, TokenBack
-from posenc_jax.files import write_atomically
+from posenc_jax.files.atomic import write_atomically
 from posenc_jax.runs.environment import environment
 from posenc_jax.training.batches import buckets
 from posenc_jax.training.layout import laid_out

@@ -23,10 +23,10 @@ from experiments.periodicity.measures import alias_excess, both_signs, pair_exce
 from experiments.periodicity.outcome import ALIAS, CONTROL, FAST, HOME, OFFSET, Arm, rank_of, read
 from experiments.records import NAMED, short
 from posenc_jax.analysis.kernels import lobes
-from posenc_jax.checksums import unseal
 from posenc_jax.config import config_hash
 from posenc_jax.drawing.markdown import grid
-from posenc_jax.files import write_atomically
+from posenc_jax.files.atomic import write_atomically
+from posenc_jax.files.checksums import unseal
 from posenc_jax.runs.directory import load_stored
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.statistics import Interval, mean_interval

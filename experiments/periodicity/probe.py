@@ -36,7 +36,7 @@ from posenc_jax.data.corpora.corpus import DataError
 from posenc_jax.data.tasks.base import Example
 from posenc_jax.data.text import TextTask
 from posenc_jax.drawing.markdown import grid, refilled
-from posenc_jax.files import write_atomically
+from posenc_jax.files.atomic import write_atomically
 from posenc_jax.models import Streams
 from posenc_jax.runs.directory import load_config
 from posenc_jax.runs.environment import environment

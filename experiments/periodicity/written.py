@@ -24,7 +24,7 @@ from posenc_jax.cli.session import prepare_jax
 from posenc_jax.config import Run, config_hash
 from posenc_jax.data.tasks.base import Example
 from posenc_jax.data.tokenizer import BOS, EOS
-from posenc_jax.files import write_atomically
+from posenc_jax.files.atomic import write_atomically
 from posenc_jax.models import Greedy, Streams, decode
 from posenc_jax.runs.directory import load_config
 from posenc_jax.runs.environment import environment

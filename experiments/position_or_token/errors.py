@@ -16,11 +16,11 @@ from typing import Any
 
 from experiments.position_or_token.small import FEW, MANY, config
 from experiments.records import NAMED
-from posenc_jax.checksums import unseal
 from posenc_jax.config import Run, config_hash
 from posenc_jax.drawing.markdown import grid, refilled
 from posenc_jax.encodings import spec
-from posenc_jax.files import write_atomically
+from posenc_jax.files.atomic import write_atomically
+from posenc_jax.files.checksums import unseal
 from posenc_jax.runs.directory import group_directories
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.statistics import Interval, holm, mean_interval, p_value

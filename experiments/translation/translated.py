@@ -15,9 +15,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from posenc_jax.checksums import unseal
 from posenc_jax.data.metrics import chrf
 from posenc_jax.drawing.markdown import escaped, grid, refilled
+from posenc_jax.files.checksums import unseal
 from posenc_jax.results.timing import read_timing
 from posenc_jax.runs.directory import finished, group_directories, load_config
 

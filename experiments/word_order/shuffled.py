@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 
 from posenc_jax import evaluate
-from posenc_jax.checksums import unseal
 from posenc_jax.cli.errors import guarded
 from posenc_jax.cli.session import prepare_jax
 from posenc_jax.data.score_kinds import kind_of
 from posenc_jax.drawing.markdown import grid, refilled
-from posenc_jax.files import write_atomically
+from posenc_jax.files.atomic import write_atomically
+from posenc_jax.files.checksums import unseal
 from posenc_jax.runs.directory import finished, group_directories, load_config
 from posenc_jax.runs.environment import environment
 from posenc_jax.runs.files import read_json

@@ -17,12 +17,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.checksums import unseal
 from posenc_jax.cli.errors import guarded
 from posenc_jax.cli.session import prepare_jax
 from posenc_jax.data.tokenizer import EOS
 from posenc_jax.drawing.markdown import escaped, grid, refilled
-from posenc_jax.files import write_atomically
+from posenc_jax.files.atomic import write_atomically
+from posenc_jax.files.checksums import unseal
 from posenc_jax.runs.directory import group_directories
 from posenc_jax.runs.environment import environment
 from posenc_jax.runs.files import read_json

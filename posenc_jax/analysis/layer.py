@@ -17,7 +17,7 @@ import numpy as np
 
 from posenc_jax.encodings import attend, embed, geometries, init_slot, layer_params, token_terms
 from posenc_jax.encodings.base import Array, Dims, Geometry, Key, Params, PositionalEncoding, Sequence, Terms, by_token
-from posenc_jax.own_exits import exits_as_errors
+from posenc_jax.refusals.own_exits import exits_as_errors
 
 Encodings = tuple[PositionalEncoding, ...]
 # Keys and values ``[B, PLACES, Hkv, D]``, "terms" of the encodings ``[B, PLACES, ...]``, ``[B, PLACES]`` of all else.

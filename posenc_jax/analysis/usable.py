@@ -17,7 +17,7 @@ from posenc_jax.analysis.layer import CALL, DIMS, Layer, UnusableError, compiled
 from posenc_jax.analysis.outcome import OWN_CODE, Clause
 from posenc_jax.encodings import token_terms
 from posenc_jax.encodings.base import Array, Key, Params, PositionalEncoding, Sequence, at_least_float32
-from posenc_jax.own_exits import exits_as_errors, said_by
+from posenc_jax.refusals.own_exits import exits_as_errors, said_by
 
 __all__ = ["UnusableError", "hooks", "misshapen", "raising_hook", "unusable_hook"]
 

@@ -18,9 +18,9 @@ from posenc_jax.cli import screen
 from posenc_jax.cli.examples import examples
 from posenc_jax.drawing.plain import short
 from posenc_jax.extras import plain_one
-from posenc_jax.hints import did_you_mean
-from posenc_jax.own_exits import refuse_os_exit
-from posenc_jax.user_paths import NO_TEXT, VARIABLES, PathError, from_environment, is_text
+from posenc_jax.files.user_paths import NO_TEXT, VARIABLES, PathError, from_environment, is_text
+from posenc_jax.refusals.hints import did_you_mean
+from posenc_jax.refusals.own_exits import refuse_os_exit
 
 # what people do: {command, which is the name of a module here: one help line}
 GROUPS = {

@@ -15,8 +15,8 @@ from posenc_jax.cli.screen import shell_words, show
 from posenc_jax.cli.session import load_config, of_config, prepare_jax, stoppable, trust
 from posenc_jax.cli.spread import HELP, read_spread, run_group, runner
 from posenc_jax.config import Ablation, Run
-from posenc_jax.file_names import file_name
-from posenc_jax.user_paths import full
+from posenc_jax.files.names import file_name
+from posenc_jax.files.user_paths import full
 
 DESCRIPTION = (
     "Runs every cell of the ablation in a Python file with a variable `config`, then writes results.jsonl and "

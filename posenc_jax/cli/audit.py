@@ -18,8 +18,8 @@ from typing import Any
 
 from posenc_jax.cli.errors import Parser, UsageError, as_path, check_file, guarded, own_error, refusing
 from posenc_jax.cli.screen import show, tell
-from posenc_jax.files import write_atomically
-from posenc_jax.own_exits import exits_as_errors
+from posenc_jax.files.atomic import write_atomically
+from posenc_jax.refusals.own_exits import exits_as_errors
 
 DESCRIPTION = """Measures encodings (none named: every row of the catalogue) and prints tables with a legend, as
 Markdown where the output is no terminal: the contract's clauses, invariance to shifts, distances and

@@ -12,7 +12,7 @@ from posenc_jax.cli.errors import UsageError, as_path
 from posenc_jax.cli.screen import show
 from posenc_jax.cli.texts import add_random_seed, add_run_options, command, load, read_file, run_parser
 from posenc_jax.drawing.plain import plain
-from posenc_jax.shapes import loads
+from posenc_jax.files.shapes import loads
 
 DESCRIPTION = """Classifies a document (UTF-8) with a finished run of task "classification": a line `label  probability`
 for every class, the most probable first. FILE is

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from posenc_jax.cli.errors import UsageError, as_path, first_line
 from posenc_jax.cli.screen import shell_words, show
-from posenc_jax.own_exits import exits_as_errors
+from posenc_jax.refusals.own_exits import exits_as_errors
 
 if TYPE_CHECKING:
     from posenc_jax.data.corpora.fields import Fields

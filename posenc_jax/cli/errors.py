@@ -19,11 +19,11 @@ from posenc_jax.cli import noise
 from posenc_jax.cli.screen import OutputError, tell
 from posenc_jax.data.corpora.corpus import DataError
 from posenc_jax.drawing.plain import short
-from posenc_jax.duplicates import refuse_twice
 from posenc_jax.extras import MissingExtraError, plain_one
-from posenc_jax.own_exits import ExitError, exits_as_errors, is_own, own_frames, said_by
-from posenc_jax.refusals import PASSING, WAYS_OUT, of_the_system
-from posenc_jax.user_paths import PathError, full
+from posenc_jax.files.user_paths import PathError, full
+from posenc_jax.refusals.duplicates import refuse_twice
+from posenc_jax.refusals.own_exits import ExitError, exits_as_errors, is_own, own_frames, said_by
+from posenc_jax.refusals.system import PASSING, WAYS_OUT, of_the_system
 
 
 class UsageError(Exception):

@@ -10,7 +10,7 @@ from posenc_jax.cli.errors import Parser, add_trust, as_path, guarded, refusing
 from posenc_jax.cli.own_files import read_metrics, read_slot, refuse_unusable
 from posenc_jax.cli.screen import show
 from posenc_jax.cli.session import prepare_jax, stoppable, trust
-from posenc_jax.shapes import Json
+from posenc_jax.files.shapes import Json
 
 DESCRIPTION = """Measures every replica of a finished run (the directory of a run, of a cell of an ablation, or of one
 group) with the parameters that it was trained to."""

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from posenc_jax.cli.errors import Parser, UsageError, as_path, guarded, refusing
 from posenc_jax.cli.screen import show
-from posenc_jax.files import write_atomically
-from posenc_jax.refusals import or_else
+from posenc_jax.files.atomic import write_atomically
+from posenc_jax.refusals.system import or_else
 
 DESCRIPTION = """Writes one HTML page, complete in itself, on which to move an encoding, its settings and a pair of
 positions, and to see its heat map, its kernel by offset, its aliases and the pair's similarity at

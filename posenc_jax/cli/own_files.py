@@ -30,8 +30,8 @@ from posenc_jax.encodings.parsing import parse_values
 from posenc_jax.encodings.slots import Slot
 from posenc_jax.encodings.structure import MASKS, StructureMask
 from posenc_jax.encodings.value import Value
-from posenc_jax.own_exits import SourceLoader, exits_as_errors
-from posenc_jax.user_paths import full
+from posenc_jax.files.user_paths import full
+from posenc_jax.refusals.own_exits import SourceLoader, exits_as_errors
 
 
 def read_slot(text: str) -> Slot:

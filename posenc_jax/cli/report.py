@@ -9,7 +9,7 @@ from pathlib import Path
 from posenc_jax.cli.errors import Parser, UsageError, as_path, guarded, in_words, refusing
 from posenc_jax.cli.screen import show, tell
 from posenc_jax.drawing.plain import short
-from posenc_jax.refusals import of_the_system, or_else
+from posenc_jax.refusals.system import of_the_system, or_else
 
 DESCRIPTION = """Writes report.html, figures and tables of the finished results in an ablation's directory, and prints
 the table."""

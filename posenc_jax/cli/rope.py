@@ -65,8 +65,8 @@ def _rope(options: argparse.Namespace) -> int:
 def _config(named: str) -> dict[str, Any]:
     """The config in a file or a folder, or that of a released model."""
     from posenc_jax.golden.rope.check import models
-    from posenc_jax.hints import did_you_mean
     from posenc_jax.huggingface import read_config
+    from posenc_jax.refusals.hints import did_you_mean
 
     known = {model["name"].casefold(): model for model in models()}
     if named.casefold() in known and not Path(named).exists():

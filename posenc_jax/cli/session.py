@@ -20,10 +20,10 @@ from posenc_jax.cli.own_files import nearest_file, run_file
 from posenc_jax.cli.screen import show, tell
 from posenc_jax.drawing.plain import short
 from posenc_jax.encodings.value import Value
-from posenc_jax.hints import did_you_mean
-from posenc_jax.own_exits import ExitError, said_by
-from posenc_jax.shipped import shipped_config
-from posenc_jax.user_paths import cache_directory, full
+from posenc_jax.files.shipped import shipped_config
+from posenc_jax.files.user_paths import cache_directory, full
+from posenc_jax.refusals.hints import did_you_mean
+from posenc_jax.refusals.own_exits import ExitError, said_by
 
 
 def load_config(text: str, kind: type | tuple[type, ...], command: str) -> Any:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from posenc_jax.cli.errors import Parser, UsageError, whole
 from posenc_jax.config import Ablation
 from posenc_jax.data.corpora.corpus import DataError
-from posenc_jax.own_exits import exits_as_errors
+from posenc_jax.refusals.own_exits import exits_as_errors
 
 if TYPE_CHECKING:
     from posenc_jax.runs.reporter import Reporter

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from posenc_jax.cli.errors import Parser, UsageError
 from posenc_jax.cli.screen import tell
-from posenc_jax.refusals import first_line
+from posenc_jax.refusals.system import first_line
 
 HELP = """Several processes, each with its own devices, train one run together:
   --distributed        find the others by what SLURM (or another launcher that JAX knows) says: srun posenc train ...

@@ -8,7 +8,7 @@ import math
 from posenc_jax.cli.errors import Parser, UsageError, add_trust, as_path, guarded
 from posenc_jax.cli.screen import show
 from posenc_jax.config.stored import in_words
-from posenc_jax.shapes import loads
+from posenc_jax.files.shapes import loads
 
 _BITS = {"F64": 64, "I64": 64, "U64": 64, "F32": 32, "I32": 32, "U32": 32, "BOOL": 8}
 

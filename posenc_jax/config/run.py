@@ -13,14 +13,14 @@ from posenc_jax.config.own_names import check_names
 from posenc_jax.config.settings import Evaluation, Execution, Optimizer, Training
 from posenc_jax.config.stored import config_hash
 from posenc_jax.data.tasks.base import Task
-from posenc_jax.duplicates import refuse_twice
 from posenc_jax.encodings import spec
 from posenc_jax.encodings.base import Dims
 from posenc_jax.encodings.slots import Slot, elements, position_axes
 from posenc_jax.encodings.value import Value
-from posenc_jax.file_names import file_name
+from posenc_jax.files.names import file_name
 from posenc_jax.models.checks import check_model
 from posenc_jax.models.config import Slots, Transformer, model_dims
+from posenc_jax.refusals.duplicates import refuse_twice
 
 MOST_REPLICAS = 2**16
 """Of one run."""

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from posenc_jax.encodings.value import Value
-from posenc_jax.shapes import Json
+from posenc_jax.files.shapes import Json
 
 # Fields that say which replicas exist, how a cell is called or where it is computed, not what a replica computes.
 _NOT_IDENTITY = ("seeds", "learning_rates", "label", "table", "note", "execution")

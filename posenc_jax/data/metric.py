@@ -9,10 +9,10 @@ import numpy as np
 
 from posenc_jax.data.example import Example
 from posenc_jax.data.score_kinds import KINDS
-from posenc_jax.duplicates import refuse_twice
 from posenc_jax.encodings.base import Array
 from posenc_jax.encodings.parsing import spec
 from posenc_jax.encodings.value import Value, WrongReturnError
+from posenc_jax.refusals.duplicates import refuse_twice
 
 _STANDARD = (
     *KINDS,

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.hints import did_you_mean
+from posenc_jax.refusals.hints import did_you_mean
 
 Kind = Literal["floats", "integers", "integers or floats"]
 _KINDS: dict[Kind, tuple[tuple[Any, ...], str]] = {

@@ -14,7 +14,7 @@ from typing import Any
 from posenc_jax.encodings.base import PositionalEncoding
 from posenc_jax.encodings.slots import Slot, is_pattern
 from posenc_jax.encodings.value import Value, field_types
-from posenc_jax.hints import did_you_mean
+from posenc_jax.refusals.hints import did_you_mean
 
 Values = tuple[type[Value], ...]
 Own = Callable[[str, str], type]

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from posenc_jax.hints import did_you_mean
+from posenc_jax.refusals.hints import did_you_mean
 
 LARGEST = 2**31 - 1
 """The largest whole number of a setting."""

@@ -24,7 +24,9 @@ from posenc_jax.data.errors import DataError
 from posenc_jax.data.tokenizer import Tokenizer
 from posenc_jax.encodings.base import Params
 from posenc_jax.encodings.slots import Slot
-from posenc_jax.files import read_regular
+from posenc_jax.files.atomic import read_regular
+from posenc_jax.files.shapes import Json, loads, problem
+from posenc_jax.files.user_paths import full
 from posenc_jax.huggingface.config import read_config
 from posenc_jax.huggingface.declared import from_hf
 from posenc_jax.huggingface.families import FAMILIES
@@ -36,10 +38,8 @@ from posenc_jax.huggingface.tokenizer import of_directory, of_gguf
 from posenc_jax.models import Model, Slots, Transformer
 from posenc_jax.models.config import STACKS
 from posenc_jax.models.torch_weights import listed
-from posenc_jax.shapes import Json, loads, problem
 from posenc_jax.training.leaf_names import filled, flat
 from posenc_jax.training.step import model_with, shapes_of
-from posenc_jax.user_paths import full
 
 _PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
 _LONGEST_INDEX = 2**26

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from posenc_jax.data.errors import DataError
-from posenc_jax.user_paths import full
+from posenc_jax.files.user_paths import full
 
 FILE = "config.json"
 MOST_BYTES = 16 * 2**20

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from posenc_jax.data.errors import DataError
+from posenc_jax.files.shapes import Json
 from posenc_jax.huggingface import config
 from posenc_jax.huggingface.config import short
 from posenc_jax.huggingface.names import Row
 from posenc_jax.model_kind import ModelKind
-from posenc_jax.shapes import Json
 
 _NO_DEFAULT: Any = object()
 

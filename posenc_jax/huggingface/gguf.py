@@ -18,8 +18,8 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from posenc_jax.data.errors import DataError
+from posenc_jax.files.shapes import Json
 from posenc_jax.huggingface.safetensors import Stored, each_once
-from posenc_jax.shapes import Json
 
 _NAMES = {
     "token_embd": "model.embed_tokens",

@@ -23,8 +23,8 @@ from posenc_jax.encodings.rope_scaling import (
 from posenc_jax.encodings.rope_selection import PRoPE
 from posenc_jax.encodings.shared.rotation import Layout
 from posenc_jax.encodings.yarn import YaRN, plane_of_rotations
-from posenc_jax.hints import did_you_mean
 from posenc_jax.huggingface.config import needed, number, whole
+from posenc_jax.refusals.hints import did_you_mean
 
 ALWAYS = ("rope_type", "type", "rope_theta", "partial_rotary_factor", "mrope_section", "mrope_interleaved")
 ORIGINAL = "original_max_position_embeddings"

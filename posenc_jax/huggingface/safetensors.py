@@ -20,7 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.data.errors import DataError
-from posenc_jax.shapes import problem
+from posenc_jax.files.shapes import problem
 
 _LONGEST_HEADER = 100_000_000  # as the format's own library
 _DTYPES: dict[str, Any] = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": jnp.bfloat16}

@@ -8,9 +8,9 @@ from typing import Any
 
 from posenc_jax.data.errors import DataError
 from posenc_jax.data.tokenizer import CheckpointTokenizer
-from posenc_jax.files import read_regular
+from posenc_jax.files.atomic import read_regular
+from posenc_jax.files.shapes import Json
 from posenc_jax.huggingface.gguf import Gguf
-from posenc_jax.shapes import Json
 
 _LONGEST = 2**27
 

@@ -6,7 +6,6 @@ of long trainings (`quoted`) is computed when a step is taken.
 
 from __future__ import annotations
 
-from posenc_jax.hints import did_you_mean
 from posenc_jax.lessons import (
     aliases,
     claims,
@@ -30,6 +29,7 @@ from posenc_jax.lessons import (
     vectors,
 )
 from posenc_jax.lessons.lesson import Lesson
+from posenc_jax.refusals.hints import did_you_mean
 
 # In the order of the chapter, its sections before its applications, with the articles' examples between them.
 LESSONS: tuple[Lesson, ...] = (

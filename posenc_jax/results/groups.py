@@ -13,8 +13,8 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
-from posenc_jax.checksums import DamagedError, read_lines, unseal
-from posenc_jax.shapes import Json, problem
+from posenc_jax.files.checksums import DamagedError, read_lines, unseal
+from posenc_jax.files.shapes import Json, problem
 
 _GROUP = {"config_hash": str, "replicas": [[float]]}
 _LOSS = {"step": int, "seed": int, "learning_rate": float, "loss?": float}

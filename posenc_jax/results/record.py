@@ -12,12 +12,12 @@ import math
 from pathlib import Path
 from typing import Any, Literal
 
-from posenc_jax.checksums import DamagedError, read_lines, unseal
 from posenc_jax.data.score_kinds import KINDS, kind_of
 from posenc_jax.environments import draw_classes
+from posenc_jax.files.checksums import DamagedError, read_lines, unseal
+from posenc_jax.files.shapes import Json, Shape, problem
 from posenc_jax.results.groups import Losses, read_losses
 from posenc_jax.results.timing import Timing, read_commands, read_timing
-from posenc_jax.shapes import Json, Shape, problem
 
 Cell = tuple[str, str]  # (task_label, label)
 COUNTS = ("count", "decoded")

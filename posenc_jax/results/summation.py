@@ -9,7 +9,8 @@ from __future__ import annotations
 import dataclasses
 
 from posenc_jax.data.score_kinds import KINDS, Kind, kind_of
-from posenc_jax.file_names import file_name
+from posenc_jax.files.names import file_name
+from posenc_jax.files.shapes import Json
 from posenc_jax.results.averages import interval_of
 from posenc_jax.results.every_score import every_score
 from posenc_jax.results.notes import cell_notes, published_notes, setting_notes
@@ -25,7 +26,6 @@ from posenc_jax.results.summary import (
     Tried,
     compact,
 )
-from posenc_jax.shapes import Json
 from posenc_jax.statistics import select_learning_rate
 
 

@@ -12,9 +12,9 @@ import math
 from collections.abc import Collection
 from pathlib import Path
 
-from posenc_jax.checksums import read_lines
+from posenc_jax.files.checksums import read_lines
+from posenc_jax.files.shapes import Json, problem
 from posenc_jax.results.groups import own_groups, whole_rows
-from posenc_jax.shapes import Json, problem
 
 PHASES = ("train", "validate", "evaluate", "decode")
 

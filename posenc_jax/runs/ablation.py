@@ -8,8 +8,10 @@ from pathlib import Path
 
 from posenc_jax.config import Ablation
 from posenc_jax.environments import between, history
-from posenc_jax.files import refuse_links
-from posenc_jax.own_exits import exits_as_errors, said_by
+from posenc_jax.files.atomic import refuse_links
+from posenc_jax.files.shapes import Json
+from posenc_jax.files.user_paths import full
+from posenc_jax.refusals.own_exits import exits_as_errors, said_by
 from posenc_jax.results import AblationResult, read_result
 from posenc_jax.runs.ablation_record import Cell, stored_cell, stored_cells, write_record
 from posenc_jax.runs.cell import run
@@ -23,9 +25,7 @@ from posenc_jax.runs.ownership import changed_code, check_writable, claim, refus
 from posenc_jax.runs.preflight import check_run, refuse_several_processes
 from posenc_jax.runs.reporter import PrintingReporter, Reporter
 from posenc_jax.runs.supply import refuse_other_corpora, refuse_other_tokenizers, refuse_unfit
-from posenc_jax.shapes import Json
 from posenc_jax.training.layout import Devices
-from posenc_jax.user_paths import full
 
 
 def ablate(

@@ -9,19 +9,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from posenc_jax.checksums import sha256_of
 from posenc_jax.config import Ablation, Run, config_hash, identity, to_json
 from posenc_jax.data.score_kinds import headline
 from posenc_jax.encodings import Value, elements, spec
 from posenc_jax.environments import between, history
-from posenc_jax.files import write_changed
+from posenc_jax.files.atomic import write_changed
+from posenc_jax.files.checksums import sha256_of
+from posenc_jax.files.shapes import Json
 from posenc_jax.runs.directory import has_all, results_by_group
 from posenc_jax.runs.environment import code_of, environment
 from posenc_jax.runs.errors import DamagedFileError
 from posenc_jax.runs.files import read_json, sealed_line, write_json
 from posenc_jax.runs.origins import read_environments
 from posenc_jax.runs.own_code import digests
-from posenc_jax.shapes import Json
 
 OnDamage = Callable[[DamagedFileError], None] | None
 

@@ -10,11 +10,11 @@ import numpy as np
 
 from posenc_jax.config import Run
 from posenc_jax.data.tasks.base import Task
+from posenc_jax.files.shapes import Json
 from posenc_jax.runs.directory import Group
 from posenc_jax.runs.files import Log
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.runs.timing import Timings
-from posenc_jax.shapes import Json
 from posenc_jax.training.processes import host
 
 _LOGGED = ("loss", "accuracy", "exact_match", "gradient_norm")

@@ -23,7 +23,9 @@ from posenc_jax.data.corpora.corpus import DataError
 from posenc_jax.data.metric import with_metrics
 from posenc_jax.data.text.base import TextData, TextTask, test_ids
 from posenc_jax.encodings import spec
-from posenc_jax.files import refuse_links, write_atomically
+from posenc_jax.files.atomic import refuse_links, write_atomically
+from posenc_jax.files.shapes import Json
+from posenc_jax.files.user_paths import full
 from posenc_jax.runs.agreement import refuse_other_configs, refuse_other_environments, refuse_other_states
 from posenc_jax.runs.calls import Calls
 from posenc_jax.runs.checkpoint import Checkpoints
@@ -46,7 +48,6 @@ from posenc_jax.runs.supply import Supply, load_data, refuse_other_tokenizers
 from posenc_jax.runs.targets import target_here
 from posenc_jax.runs.timing import Meter
 from posenc_jax.runs.transplant import transplant
-from posenc_jax.shapes import Json
 from posenc_jax.training.averaging import measured
 from posenc_jax.training.batches import buckets
 from posenc_jax.training.generation import CHUNK
@@ -55,7 +56,6 @@ from posenc_jax.training.operations import of_chunk, of_length, of_validation
 from posenc_jax.training.processes import agreed, first, first_alone, host, largest
 from posenc_jax.training.replicas import Program, devices_here, mode_of, put_state, stack
 from posenc_jax.training.step import init_params, init_state
-from posenc_jax.user_paths import full
 
 
 def run(

@@ -25,9 +25,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.checksums import sha256_of
-from posenc_jax.files import make_directory, sync, sync_tree
-from posenc_jax.refusals import WAYS_OUT, of_the_system
+from posenc_jax.files.atomic import make_directory, sync, sync_tree
+from posenc_jax.files.checksums import sha256_of
+from posenc_jax.refusals.system import WAYS_OUT, of_the_system
 from posenc_jax.runs.digests import leaf_digest
 from posenc_jax.runs.errors import CheckpointError, RefusedError, SaveError
 from posenc_jax.runs.files import numbered, put_aside

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from posenc_jax import extras
-from posenc_jax.checksums import read_lines
-from posenc_jax.files import make_directory, read_regular
+from posenc_jax.files.atomic import make_directory, read_regular
+from posenc_jax.files.checksums import read_lines
 from posenc_jax.runs.commands import last_words, log_of, start
 from posenc_jax.runs.errors import RefusedError, StoppedError
 from posenc_jax.runs.files import append_rows

@@ -20,10 +20,10 @@ from posenc_jax.config import (
     identity,
     to_json,
 )
+from posenc_jax.files.shapes import Json, problem
 from posenc_jax.runs import own_code
 from posenc_jax.runs.errors import DamagedFileError, RefusedError
 from posenc_jax.runs.files import numbered, read_json
-from posenc_jax.shapes import Json, problem
 
 FORMAT = 4
 """Of ``config.json``; no other is read."""

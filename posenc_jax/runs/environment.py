@@ -17,8 +17,8 @@ import jax
 
 import posenc_jax
 from posenc_jax.environments import DRAW_FLAGS, ROUNDING_FLAGS, VARIABLES
+from posenc_jax.files.shapes import Json
 from posenc_jax.runs.errors import RefusedError
-from posenc_jax.shapes import Json
 
 _PACKAGE = Path(posenc_jax.__file__).resolve().parent
 _CPUINFO = Path("/proc/cpuinfo")

@@ -11,16 +11,18 @@ from typing import Any
 
 import jax
 
-from posenc_jax.checksums import sha256_of
 from posenc_jax.config import Run, to_json
 from posenc_jax.data.metric import Metric
 from posenc_jax.data.text.base import TextTask
 from posenc_jax.data.text.loading import load
-from posenc_jax.duplicates import refuse_twice
 from posenc_jax.encodings import elements, spec
 from posenc_jax.encodings.slots import Slot
 from posenc_jax.environments import OF_PROCESS, Compared, compared, of_process
-from posenc_jax.files import make_directory, refuse_links, write_atomically
+from posenc_jax.files.atomic import make_directory, refuse_links, write_atomically
+from posenc_jax.files.checksums import sha256_of
+from posenc_jax.files.shapes import Json
+from posenc_jax.files.user_paths import full
+from posenc_jax.refusals.duplicates import refuse_twice
 from posenc_jax.runs.cell import Engine, write_texts
 from posenc_jax.runs.directory import (
     Group,
@@ -44,9 +46,7 @@ from posenc_jax.runs.reporter import Reporter
 from posenc_jax.runs.state import load_group_state, load_state_at
 from posenc_jax.runs.supply import home_of, read_tokenizer, refuse_rebuilt_corpus
 from posenc_jax.runs.transplant import partners
-from posenc_jax.shapes import Json
 from posenc_jax.training.step import init_encodings_of
-from posenc_jax.user_paths import full
 
 
 def evaluate(

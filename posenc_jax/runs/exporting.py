@@ -14,7 +14,9 @@ import numpy as np
 from posenc_jax.config import Run, difference, to_json
 from posenc_jax.data.errors import DataError
 from posenc_jax.data.tokenizer import CheckpointTokenizer
-from posenc_jax.files import new_folder, write_atomically
+from posenc_jax.files.atomic import new_folder, write_atomically
+from posenc_jax.files.shapes import Json
+from posenc_jax.files.user_paths import full
 from posenc_jax.huggingface.checkpoint import declared_model
 from posenc_jax.huggingface.families import FAMILIES
 from posenc_jax.huggingface.family import Family
@@ -28,9 +30,7 @@ from posenc_jax.runs.origins import start_of
 from posenc_jax.runs.ownership import check_writable
 from posenc_jax.runs.state import replica_params, surviving_seeds
 from posenc_jax.runs.supply import read_tokenizer
-from posenc_jax.shapes import Json
 from posenc_jax.training.leaf_names import flat
-from posenc_jax.user_paths import full
 
 # How a model is computed, which no config of theirs says.
 _COMPUTING = ("dtype", "param_dtype", "matmul_precision", "attention", "remat", "dropout")

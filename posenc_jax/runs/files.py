@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from posenc_jax.checksums import DamagedError, Line, read_lines, seal, unseal
-from posenc_jax.files import (
+from posenc_jax.files.atomic import (
     HeldError,
     LockingError,
     append,
@@ -23,9 +22,10 @@ from posenc_jax.files import (
     write_atomically,
     write_changed,
 )
+from posenc_jax.files.checksums import DamagedError, Line, read_lines, seal, unseal
+from posenc_jax.files.shapes import Json
 from posenc_jax.runs.errors import DamagedFileError, RefusedError, StoppedError
 from posenc_jax.runs.reporter import Reporter
-from posenc_jax.shapes import Json
 
 
 @contextlib.contextmanager

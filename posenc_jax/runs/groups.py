@@ -8,7 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from posenc_jax.config import Run, config_hash
-from posenc_jax.files import make_directory, remove_unfinished
+from posenc_jax.files.atomic import make_directory, remove_unfinished
+from posenc_jax.files.shapes import Json
 from posenc_jax.runs.checkpoint import Checkpoints
 from posenc_jax.runs.directory import (
     GROUP_NAME,
@@ -25,7 +26,6 @@ from posenc_jax.runs.errors import DamagedFileError, RefusedError
 from posenc_jax.runs.files import Log, locked, put_aside, write_json
 from posenc_jax.runs.own_code import digests
 from posenc_jax.runs.ownership import claim, config_record, is_begun
-from posenc_jax.shapes import Json
 from posenc_jax.training.layout import Devices, layout_of
 
 

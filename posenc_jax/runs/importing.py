@@ -18,7 +18,9 @@ from posenc_jax.data.errors import DataError
 from posenc_jax.data.text import LanguageModel
 from posenc_jax.data.text.base import Data
 from posenc_jax.encodings import spec
-from posenc_jax.files import new_folder, write_atomically
+from posenc_jax.files.atomic import new_folder, write_atomically
+from posenc_jax.files.shapes import Json
+from posenc_jax.files.user_paths import full
 from posenc_jax.huggingface.checkpoint import Checkpoint, load
 from posenc_jax.huggingface.safetensors import write
 from posenc_jax.runs.digests import joined, leaf_digest
@@ -28,9 +30,7 @@ from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import sealed_line, write_json
 from posenc_jax.runs.groups import write_group
 from posenc_jax.runs.ownership import check_writable, config_record
-from posenc_jax.shapes import Json
 from posenc_jax.training.leaf_names import flat
-from posenc_jax.user_paths import full
 
 ORIGIN = "origin.json"
 """In an imported run: the files that it is from, with their digests, and their config."""

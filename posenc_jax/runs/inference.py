@@ -30,6 +30,7 @@ from posenc_jax.data.text.classification import Tokens, records_of
 from posenc_jax.data.text.pieces import TooLong, document_pieces, text_pieces
 from posenc_jax.data.tokenizer import BOS, EOS, SEP, Tokenizer
 from posenc_jax.encodings.base import Array, Params
+from posenc_jax.files.user_paths import full
 from posenc_jax.models import Decoded, Decoding, Greedy, Streams
 from posenc_jax.runs.directory import load_config
 from posenc_jax.runs.errors import RefusedError
@@ -41,7 +42,6 @@ from posenc_jax.training.generation import CHUNK, decoded, new_tokens
 from posenc_jax.training.replicas import over_rows
 from posenc_jax.training.step import forward
 from posenc_jax.training.streams import stream
-from posenc_jax.user_paths import full
 
 Task = TypeVar("Task", bound=TextTask)
 

@@ -12,7 +12,9 @@ from typing import TypeVar
 
 from posenc_jax.config import Ablation, Published, Run, difference, identity, to_json
 from posenc_jax.data.text import words
-from posenc_jax.files import LinkError, make_directory, sync, sync_tree, write_atomically
+from posenc_jax.files.atomic import LinkError, make_directory, sync, sync_tree, write_atomically
+from posenc_jax.files.shapes import Json
+from posenc_jax.files.user_paths import full
 from posenc_jax.runs import own_code
 from posenc_jax.runs.ablation_record import write_results
 from posenc_jax.runs.directory import (
@@ -31,8 +33,6 @@ from posenc_jax.runs.groups import refuse_damaged_metrics
 from posenc_jax.runs.origins import START, joined_starts, other_beginnings, read_environments
 from posenc_jax.runs.ownership import check_writable, claim
 from posenc_jax.runs.supply import refuse_other_corpora
-from posenc_jax.shapes import Json
-from posenc_jax.user_paths import full
 
 Member = TypeVar("Member")
 _SAID_ONCE = ("title", "description", "size_note")

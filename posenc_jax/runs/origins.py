@@ -11,6 +11,8 @@ from typing import Any
 
 from posenc_jax.config import CELL, Run
 from posenc_jax.environments import OF_PROCESS, compared, of_process
+from posenc_jax.files.shapes import Json, problem
+from posenc_jax.files.user_paths import full
 from posenc_jax.runs.directory import (
     Group,
     checkpoint_steps,
@@ -25,8 +27,6 @@ from posenc_jax.runs.directory import (
 from posenc_jax.runs.errors import DamagedFileError, RefusedError
 from posenc_jax.runs.files import read_json, write_json
 from posenc_jax.runs.own_code import changes
-from posenc_jax.shapes import Json, problem
-from posenc_jax.user_paths import full
 
 START = "start.json"
 

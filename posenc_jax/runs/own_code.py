@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from posenc_jax.config import is_own, type_name, values_in
-from posenc_jax.files import refuse_links, write_changed
-from posenc_jax.own_exits import SourceLoader, exits_as_errors
+from posenc_jax.files.atomic import refuse_links, write_changed
+from posenc_jax.refusals.own_exits import SourceLoader, exits_as_errors
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.own_sources import (
     Files,

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from posenc_jax.config import Run, to_json
+from posenc_jax.files.shapes import Json
 from posenc_jax.runs import own_code
 from posenc_jax.runs.directory import FORMAT, checked, code_in, differences_from, group_directories, groups_of
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import write_json
-from posenc_jax.shapes import Json
 
 
 def check_writable(directory: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from posenc_jax.config import CELL, Run
 from posenc_jax.data.checks import check_scores, check_task
 from posenc_jax.encodings.structure import check_mask
-from posenc_jax.own_exits import own_frames
+from posenc_jax.refusals.own_exits import own_frames
 from posenc_jax.runs.directory import load_config
 from posenc_jax.runs.environment import check_settings
 from posenc_jax.runs.errors import RefusedError

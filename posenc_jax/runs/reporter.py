@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 
-from posenc_jax.shapes import Json
+from posenc_jax.files.shapes import Json
 
 
 class Reporter:

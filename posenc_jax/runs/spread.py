@@ -11,7 +11,8 @@ import os
 from collections.abc import Callable, Sequence
 
 from posenc_jax.config import Ablation, Run
-from posenc_jax.files import refuse_links
+from posenc_jax.files.atomic import refuse_links
+from posenc_jax.files.user_paths import full
 from posenc_jax.results import AblationResult, read_result
 from posenc_jax.runs.ablation import left_out, read_cells, refuse_failures
 from posenc_jax.runs.ablation_record import write_results
@@ -26,7 +27,6 @@ from posenc_jax.runs.preflight import check_run
 from posenc_jax.runs.reporter import PrintingReporter, Reporter
 from posenc_jax.runs.supply import load_data, refuse_unfit
 from posenc_jax.training.layout import Devices
-from posenc_jax.user_paths import full
 
 Launch = Callable[[Sequence[str], Callable[[str], None]], dict[str, str]]
 """Runs tasks, each called ``CELL/group-000``, and tells the second argument of each that has ended. Returns, for those

@@ -13,6 +13,7 @@ import numpy as np
 
 from posenc_jax.config import Run
 from posenc_jax.data.errors import DataError
+from posenc_jax.files.user_paths import full
 from posenc_jax.huggingface.safetensors import read_header
 from posenc_jax.runs.checkpoint import Checkpoints
 from posenc_jax.runs.digests import digest
@@ -24,7 +25,6 @@ from posenc_jax.training.leaf_names import filled, flat
 from posenc_jax.training.moments import optimized, rearranged
 from posenc_jax.training.optimizer import transformation
 from posenc_jax.training.step import init_params, init_state
-from posenc_jax.user_paths import full
 
 
 def abstract_state(config: Run, group_size: int) -> Any:

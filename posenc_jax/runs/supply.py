@@ -21,13 +21,13 @@ from posenc_jax.data.text.loading import TOKENIZER_EXAMPLES, identity_of, load, 
 from posenc_jax.data.text.on_demand import Feed
 from posenc_jax.data.text.sizing import Batches, check_filled, sized
 from posenc_jax.data.tokenizer import Tokenizer, tokenizer_from_bytes
-from posenc_jax.files import write_atomically
+from posenc_jax.files.atomic import write_atomically
+from posenc_jax.files.shapes import Json
 from posenc_jax.runs.directory import home_of
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import read_json, write_json
 from posenc_jax.runs.origins import start_of
 from posenc_jax.runs.weights import metadata_of, read_shapes
-from posenc_jax.shapes import Json
 from posenc_jax.training.processes import put, rows_here, stacked
 
 # Of all seeds together, where training text is read in turn.

@@ -12,7 +12,7 @@ from typing import Any
 
 import jax
 
-from posenc_jax.hints import did_you_mean
+from posenc_jax.refusals.hints import did_you_mean
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.machine import device_memory, devices_with_memory, host_memory
 from posenc_jax.training.layout import Devices

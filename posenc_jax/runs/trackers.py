@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from posenc_jax import extras
-from posenc_jax.file_names import file_name
-from posenc_jax.files import append, make_directory
-from posenc_jax.own_exits import exits_as_errors
+from posenc_jax.files.atomic import append, make_directory
+from posenc_jax.files.names import file_name
+from posenc_jax.files.shapes import Json
+from posenc_jax.files.user_paths import full
+from posenc_jax.refusals.own_exits import exits_as_errors
 from posenc_jax.runs.files import dumps
 from posenc_jax.runs.reporter import Reporter
-from posenc_jax.shapes import Json
-from posenc_jax.user_paths import full
 
 TrackerName = Literal["tensorboard", "wandb", "jsonl"]
 FOLDER = "tracking"

@@ -12,6 +12,7 @@ import numpy as np
 
 from posenc_jax.config import Run
 from posenc_jax.encodings import Slot, elements
+from posenc_jax.files.user_paths import full
 from posenc_jax.models.config import Slots
 from posenc_jax.runs.directory import load_config
 from posenc_jax.runs.errors import RefusedError
@@ -20,7 +21,6 @@ from posenc_jax.runs.state import best_replica, refuse_no_checkpoint, replica_pa
 from posenc_jax.runs.weights import describe, load_weights
 from posenc_jax.training.leaf_names import names
 from posenc_jax.training.step import init_params
-from posenc_jax.user_paths import full
 
 
 def transplant(params: Any, config: Run, source: Path, seed: int, note: Callable[[str], None]) -> Any:

@@ -23,17 +23,18 @@ from typing import Any
 import jax
 import numpy as np
 
-from posenc_jax.checksums import DamagedError, seal, unseal
 from posenc_jax.config import Run, UnknownTypeError, from_json, to_json, type_name
 from posenc_jax.encodings import elements
 from posenc_jax.encodings.base import Params
 from posenc_jax.extras import needed
-from posenc_jax.files import write_atomically
+from posenc_jax.files.atomic import write_atomically
+from posenc_jax.files.checksums import DamagedError, seal, unseal
+from posenc_jax.files.user_paths import full
 from posenc_jax.model_kind import ModelKind
 from posenc_jax.models import Model
 from posenc_jax.models.config import STACKS, Slots, Transformer
 from posenc_jax.models.torch_weights import from_torch, listed, to_torch
-from posenc_jax.refusals import or_else
+from posenc_jax.refusals.system import or_else
 from posenc_jax.runs import own_code
 from posenc_jax.runs.directory import load_config
 from posenc_jax.runs.errors import RefusedError
@@ -41,7 +42,6 @@ from posenc_jax.runs.files import read_json
 from posenc_jax.runs.state import best_replica, load_group_state
 from posenc_jax.training.leaf_names import filled, flat
 from posenc_jax.training.step import model_with, shapes_of
-from posenc_jax.user_paths import full
 
 Metadata = dict[str, Any]
 _ENTRY = "posenc_jax"

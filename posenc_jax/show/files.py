@@ -11,8 +11,8 @@ from posenc_jax.drawing import printed
 from posenc_jax.drawing.plots import Plot
 from posenc_jax.drawing.text_table import TextTable
 from posenc_jax.extras import check
-from posenc_jax.files import replaced
-from posenc_jax.refusals import or_else
+from posenc_jax.files.atomic import replaced
+from posenc_jax.refusals.system import or_else
 from posenc_jax.show.page import page
 
 FILES = (".html", ".png", ".pdf")

@@ -6,7 +6,7 @@ import dataclasses
 from typing import Any
 
 from posenc_jax.drawing.plots import Plot
-from posenc_jax.hints import did_you_mean
+from posenc_jax.refusals.hints import did_you_mean
 
 ENCODING = "sinusoidal"
 WORDS = "the quick brown fox"  # of the view flow

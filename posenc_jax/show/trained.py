@@ -17,6 +17,7 @@ from posenc_jax.data.text.classification import Classification
 from posenc_jax.data.tokenizer import BOS, EOS, SEP, Tokenizer
 from posenc_jax.encodings import spec
 from posenc_jax.encodings.slots import position_axes
+from posenc_jax.files.user_paths import full
 from posenc_jax.models import Streams
 from posenc_jax.runs.directory import load_config
 from posenc_jax.runs.errors import RefusedError
@@ -27,7 +28,6 @@ from posenc_jax.show.measure import MOST, measure
 from posenc_jax.show.measured import Attention, MeasuredEncoding, Sections, by_parts
 from posenc_jax.training.step import model_of
 from posenc_jax.training.streams import stream
-from posenc_jax.user_paths import full
 
 Names = tuple[str, ...]
 Captured = dict[str, Any]

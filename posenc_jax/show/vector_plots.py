@@ -9,7 +9,7 @@ import numpy as np
 
 from posenc_jax.drawing.plots import Axis, HeatMap, Line, Lines, Plot, Points, tick_name
 from posenc_jax.drawing.style import styles
-from posenc_jax.file_names import file_name
+from posenc_jax.files.names import file_name
 from posenc_jax.show.measured import Chosen, Encodings, MeasuredEncoding, Styles, distances, sines_and_cosines
 from posenc_jax.show.projections import nearest_offsets, principal_components, t_sne
 

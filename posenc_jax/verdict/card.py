@@ -11,8 +11,8 @@ from posenc_jax.data.score_kinds import Kind, significant
 from posenc_jax.drawing.latex import latex_table
 from posenc_jax.drawing.quantities import difference, p_value
 from posenc_jax.drawing.text_table import TextTable, markdown_table, text
+from posenc_jax.files.shapes import Json
 from posenc_jax.results.averages import hint
-from posenc_jax.shapes import Json
 from posenc_jax.statistics import CLAIM_SEEDS, mean_interval
 from posenc_jax.verdict.cells import device
 from posenc_jax.verdict.judging import Finding, breaks_at, sentence

@@ -10,8 +10,8 @@ from pathlib import Path
 from posenc_jax.drawing.document import document, html_table
 from posenc_jax.drawing.hypertext import escaped
 from posenc_jax.drawing.paper import RESOLUTION
-from posenc_jax.file_names import file_name
-from posenc_jax.files import make_directory, write_atomically
+from posenc_jax.files.atomic import make_directory, write_atomically
+from posenc_jax.files.names import file_name
 from posenc_jax.runs.files import write_json
 from posenc_jax.verdict.card import Card, latex_card, markdown_card, record, text_tables
 from posenc_jax.verdict.figure import render

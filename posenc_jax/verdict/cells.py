@@ -11,6 +11,7 @@ from typing import Any, Self
 
 from posenc_jax.config import Ablation, config_hash
 from posenc_jax.data.score_kinds import Kind, kind_of
+from posenc_jax.files.shapes import Json, problem
 from posenc_jax.results.averages import seed_means
 from posenc_jax.results.record import Record, ReplicaScores, read_record
 from posenc_jax.results.summary import CellSummary
@@ -18,7 +19,6 @@ from posenc_jax.results.summation import draws_of, summarise
 from posenc_jax.runs.directory import groups_that_count
 from posenc_jax.runs.files import read_json, write_json
 from posenc_jax.runs.origins import read_environments
-from posenc_jax.shapes import Json, problem
 from posenc_jax.statistics import select_by_seed
 from posenc_jax.verdict.published import Selection
 

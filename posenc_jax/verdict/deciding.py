@@ -7,10 +7,10 @@ from pathlib import Path
 
 from posenc_jax.encodings.slots import Slot
 from posenc_jax.environments import between, history
+from posenc_jax.files.shapes import Json
 from posenc_jax.runs.environment import environment
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.reporter import Reporter
-from posenc_jax.shapes import Json
 from posenc_jax.verdict.card import Card
 from posenc_jax.verdict.cells import distinct
 from posenc_jax.verdict.judging import findings

@@ -7,7 +7,7 @@ import importlib.resources
 import json
 from collections.abc import Iterable
 
-from posenc_jax.shapes import Json
+from posenc_jax.files.shapes import Json
 
 FILE = "evidence.json"
 

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from posenc_jax.attention import fused_paths
-from posenc_jax.checksums import sha256_of
 from posenc_jax.config import Run, config_hash
 from posenc_jax.encodings import spec
 from posenc_jax.encodings.slots import Slot
 from posenc_jax.environments import history
+from posenc_jax.files.checksums import sha256_of
+from posenc_jax.files.shapes import Json
 from posenc_jax.results.record import ReplicaScores
 from posenc_jax.results.timing import Timing, read_timing
 from posenc_jax.runs.cell import run
@@ -22,7 +23,6 @@ from posenc_jax.runs.origins import read_environments
 from posenc_jax.runs.own_code import digests
 from posenc_jax.runs.ownership import is_begun
 from posenc_jax.runs.reporter import Reporter
-from posenc_jax.shapes import Json
 from posenc_jax.verdict.cells import Cell, environments_of
 from posenc_jax.verdict.other_scores import Way, other_scores
 from posenc_jax.verdict.tables import Table

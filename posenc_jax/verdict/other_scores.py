@@ -15,14 +15,14 @@ from posenc_jax.config import Run
 from posenc_jax.encodings import Temperature, is_pattern
 from posenc_jax.encodings.slots import Slot
 from posenc_jax.environments import DRAWS, compared, of_process
-from posenc_jax.files import make_directory
+from posenc_jax.files.atomic import make_directory
+from posenc_jax.files.shapes import Json
 from posenc_jax.runs.cell import Engine
 from posenc_jax.runs.directory import finished_groups, groups_with
 from posenc_jax.runs.environment import environment
 from posenc_jax.runs.evaluation import changed_config, measure, states_of
 from posenc_jax.runs.files import read_json, write_json
 from posenc_jax.runs.reporter import Reporter
-from posenc_jax.shapes import Json
 from posenc_jax.verdict.tables import CHECKPOINTS, Table
 
 Way = Literal["best checkpoint", "best temperature"]

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from posenc_jax.hints import did_you_mean
-from posenc_jax.shapes import Json, Shape, problem
+from posenc_jax.files.shapes import Json, Shape, problem
+from posenc_jax.refusals.hints import did_you_mean
 
 PUBLISHED, DIRECTIONS, REDUCED, FULL = "published.toml", "directions.toml", "reduced.py", "full.py"
 RESULTS, README = "results.json", "README.md"

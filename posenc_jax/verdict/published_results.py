@@ -12,13 +12,13 @@ from posenc_jax.data.score_kinds import Kind
 from posenc_jax.drawing.markdown import refilled
 from posenc_jax.drawing.quantities import NONE, difference, duration, p_value
 from posenc_jax.drawing.text_table import TextTable, markdown_table
-from posenc_jax.files import write_changed
+from posenc_jax.files.atomic import write_changed
+from posenc_jax.files.shapes import Json
 from posenc_jax.results.averages import hint, interval_of
 from posenc_jax.results.provenance import code_words
 from posenc_jax.runs.ablation import ablate
 from posenc_jax.runs.errors import FailedCellsError, StoppedError
 from posenc_jax.runs.reporter import Reporter
-from posenc_jax.shapes import Json
 from posenc_jax.statistics import Interval
 from posenc_jax.verdict.cells import Results, collect, device, read_results, save_results
 from posenc_jax.verdict.judging import CheckedDirection, check_directions, held

@@ -16,10 +16,10 @@ from posenc_jax.config import Evaluation, Execution, Optimizer, Run, Training
 from posenc_jax.data.score_kinds import Kind, headline, kind_of
 from posenc_jax.data.tasks import Task
 from posenc_jax.encodings.slots import Slot
+from posenc_jax.files.shipped import shipped
 from posenc_jax.models.config import Transformer
 from posenc_jax.results.averages import seed_means
 from posenc_jax.runs.errors import RefusedError
-from posenc_jax.shipped import shipped
 
 SEEDS = tuple(range(8))
 """Of the runs that are compared, each at every learning rate of its table."""

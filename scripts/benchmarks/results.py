@@ -51,7 +51,7 @@ def save(path: Path, parts: dict[str, list[Table]]) -> None:
 
     ValueError: the file is there, and `save` did not write it.
     """
-    from posenc_jax.files import write_atomically
+    from posenc_jax.files.atomic import write_atomically
     from posenc_jax.runs.environment import environment
 
     measured = {"date": datetime.datetime.now(datetime.UTC).date().isoformat(), "machine": machine()}

@@ -15,8 +15,8 @@ from posenc_jax import extras
 from posenc_jax.cli import COMMANDS, GROUPS, main
 from posenc_jax.cli.completion import INNER, SHELLS, options_of, script
 from posenc_jax.cli.examples import EXAMPLES
+from posenc_jax.files.shipped import shipped_config
 from posenc_jax.runs import health
-from posenc_jax.shipped import shipped_config
 
 ROOT = Path(__file__).parents[2]
 

@@ -25,7 +25,7 @@ from posenc_jax.cli import main, noise
 from posenc_jax.cli.errors import guarded
 from posenc_jax.config import to_json
 from posenc_jax.drawing.plain import plain, short
-from posenc_jax.files import DiskFullError
+from posenc_jax.files.atomic import DiskFullError
 from posenc_jax.runs.directory import FORMAT
 
 ROOT = Path(__file__).parents[2]

@@ -7,7 +7,7 @@ import pytest
 from trained_runs import copy_of_the_run
 
 from posenc_jax.cli import main
-from posenc_jax.file_names import file_name
+from posenc_jax.files.names import file_name
 from posenc_jax.show.presets import PRESETS
 
 SMALL = ["--d-model", "8", "--length", "16"]

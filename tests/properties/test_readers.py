@@ -13,7 +13,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from posenc_jax.checksums import DamagedError, seal, unseal
 from posenc_jax.cli.errors import UsageError
 from posenc_jax.cli.overrides import override_run
 from posenc_jax.config import Ablation, Run, from_json, to_json
@@ -24,9 +23,10 @@ from posenc_jax.data.corpora.python_docs import documents
 from posenc_jax.data.tasks import Copying
 from posenc_jax.data.tokenizer import ByteTokenizer, tokenizer_from_bytes, train_sentencepiece
 from posenc_jax.encodings import ENCODINGS, SCALINGS, parse, spec
+from posenc_jax.files.checksums import DamagedError, seal, unseal
+from posenc_jax.files.shapes import loads
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import Log, read_json, sealed_line
-from posenc_jax.shapes import loads
 
 MANY = settings(
     max_examples=10_000, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)

@@ -9,7 +9,7 @@ import sealed_files
 from synthetic_ablation import begin_group, write_ablation
 
 from posenc_jax import report
-from posenc_jax.checksums import seal
+from posenc_jax.files.checksums import seal
 from posenc_jax.report.provenance import speed_table, when
 from posenc_jax.results import read_record, summarise
 from posenc_jax.results.timing import PhaseTiming, read_commands, read_timing

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from trained_runs import CONFIG
 
-from posenc_jax.checksums import read_lines
+from posenc_jax.files.checksums import read_lines
 from posenc_jax.runs.cell import run
 from posenc_jax.runs.checkpoint import Checkpoints
 from posenc_jax.runs.reporter import Reporter

@@ -11,7 +11,7 @@ import pytest
 from trained_runs import CONFIG, copy_of_the_run
 
 from posenc_jax.config import Ablation
-from posenc_jax.files import LinkError
+from posenc_jax.files.atomic import LinkError
 from posenc_jax.runs import own_code
 from posenc_jax.runs.ablation import ablate
 from posenc_jax.runs.cell import run

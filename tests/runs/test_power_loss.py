@@ -10,8 +10,8 @@ import power_loss
 import pytest
 from trained_runs import CONFIG
 
-from posenc_jax.checksums import unseal
-from posenc_jax.files import write_atomically
+from posenc_jax.files.atomic import write_atomically
+from posenc_jax.files.checksums import unseal
 from posenc_jax.runs.cell import run
 from posenc_jax.runs.checkpoint import Checkpoints
 from posenc_jax.runs.digests import digest

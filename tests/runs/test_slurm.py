@@ -16,7 +16,7 @@ import processes
 import pytest
 from one_machine_slurm import Slurm, lacking
 
-from posenc_jax.checksums import read_lines
+from posenc_jax.files.checksums import read_lines
 
 sys.path.insert(0, str(processes.ROOT / "scripts"))
 from fault_battery.scene import outcome

@@ -17,7 +17,7 @@ from trained_runs import CONFIG, Notes, contents, copy_of_the_run
 
 from posenc_jax.config import Ablation
 from posenc_jax.extras import MissingExtraError
-from posenc_jax.files import held
+from posenc_jax.files.atomic import held
 from posenc_jax.runs import cluster, local
 from posenc_jax.runs.errors import FailedCellsError, RefusedError, StoppedError
 from posenc_jax.runs.ownership import claim

@@ -8,7 +8,7 @@ import json
 import pytest
 from trained_runs import CONFIG, copy_of_the_run
 
-from posenc_jax.checksums import read_lines
+from posenc_jax.files.checksums import read_lines
 from posenc_jax.runs import timing
 from posenc_jax.runs.directory import Group
 from posenc_jax.runs.plan import in_record, plan_of

@@ -13,8 +13,8 @@ import types
 import pytest
 from trained_runs import CONFIG, contents
 
-from posenc_jax.checksums import read_lines
 from posenc_jax.extras import MissingExtraError
+from posenc_jax.files.checksums import read_lines
 from posenc_jax.runs.cell import run
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.runs.trackers import Tracked

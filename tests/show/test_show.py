@@ -10,7 +10,7 @@ import pytest
 from posenc_jax.drawing.interactive import figure
 from posenc_jax.drawing.printed import render
 from posenc_jax.encodings import Dims, parse
-from posenc_jax.file_names import file_name
+from posenc_jax.files.names import file_name
 from posenc_jax.lessons import fox
 from posenc_jax.show import page, projections, properties
 from posenc_jax.show.measure import measure, with_flow

@@ -5,8 +5,8 @@ import shutil
 
 import pytest
 
-from posenc_jax.checksums import unseal
 from posenc_jax.cli import main
+from posenc_jax.files.checksums import unseal
 from posenc_jax.results.timing import read_commands
 from posenc_jax.runs import ablation
 from posenc_jax.runs.files import write_json

@@ -18,7 +18,7 @@ from posenc_jax.data.corpora.corpus import MOST_BYTES, DataError
 from posenc_jax.data.corpora.packed import is_packed, page_sizes
 from posenc_jax.data.corpora.reading import Malformed, Record, check_fields, chosen, decoded
 from posenc_jax.extras import needed
-from posenc_jax.refusals import first_line
+from posenc_jax.refusals.system import first_line
 
 MOST_TIMES = 20
 """How many times its size a file may unpack to, where that is more than `MOST_BYTES`."""

@@ -10,7 +10,7 @@ from typing import Literal
 
 from posenc_jax.data.errors import DataError as DataError
 from posenc_jax.data.errors import UnfitError as UnfitError
-from posenc_jax.files import read_regular
+from posenc_jax.files.atomic import read_regular
 
 Kind = Literal["translation", "summarization", "classification", "text", "pairs"]
 Row = dict[str, str]

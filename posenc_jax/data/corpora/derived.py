@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from posenc_jax.data.corpora.store import data_directory
-from posenc_jax.files import write_atomically
+from posenc_jax.files.atomic import write_atomically
 
 
 def derived(key: str, compute: Callable[[], dict[str, np.ndarray]]) -> dict[str, np.ndarray]:

@@ -14,8 +14,8 @@ from posenc_jax.data.corpora.corpus import DataError
 from posenc_jax.data.corpora.fields import Fields
 from posenc_jax.data.corpora.reading import Malformed, Record
 from posenc_jax.data.corpora.source import UnlabelledError, quiet, text_of
-from posenc_jax.own_exits import ExitError, exits_as_errors
-from posenc_jax.refusals import first_line, of_the_system
+from posenc_jax.refusals.own_exits import ExitError, exits_as_errors
+from posenc_jax.refusals.system import first_line, of_the_system
 
 
 def of_builder(builder: Any, fields: Fields, config: str = "", called: str = "") -> dict[str, Iterator[Record]]:

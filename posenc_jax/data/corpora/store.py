@@ -20,11 +20,11 @@ from typing import Any
 from posenc_jax.data.corpora import CORPORA, builders, debian
 from posenc_jax.data.corpora.corpus import Corpus, DataError, Rows, content_of, sha256_of
 from posenc_jax.data.corpora.debian import Note
-from posenc_jax.files import LockingError, held, new_folder
-from posenc_jax.hints import did_you_mean
-from posenc_jax.refusals import or_else
-from posenc_jax.shapes import loads, problem
-from posenc_jax.user_paths import cache_directory, from_environment
+from posenc_jax.files.atomic import LockingError, held, new_folder
+from posenc_jax.files.shapes import loads, problem
+from posenc_jax.files.user_paths import cache_directory, from_environment
+from posenc_jax.refusals.hints import did_you_mean
+from posenc_jax.refusals.system import or_else
 
 FORMAT = 1
 """Of manifests and of the files beside them."""

@@ -19,7 +19,7 @@ from posenc_jax.data.text.on_demand import Examples, OnDemand, Windows
 from posenc_jax.data.tokenizer import LEAST_PIECES, ByteTokenizer, Tokenizer
 from posenc_jax.encodings.base import Array
 from posenc_jax.encodings.value import Value, at_least, limited
-from posenc_jax.user_paths import full
+from posenc_jax.files.user_paths import full
 
 SPLITS = ("train", "validation", "test")
 Plan = Packing | Buckets | Plain

@@ -60,7 +60,7 @@ def exits_as_errors() -> Iterator[None]:
     >>> with exits_as_errors():
     ...     raise SystemExit(0)
     Traceback (most recent call last):
-    posenc_jax.own_exits.ExitError: SystemExit: 0
+    posenc_jax.refusals.own_exits.ExitError: SystemExit: 0
     """
     try:
         yield

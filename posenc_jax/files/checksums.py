@@ -12,7 +12,7 @@ import hashlib
 import json
 from typing import Any
 
-from posenc_jax.shapes import loads
+from posenc_jax.files.shapes import loads
 
 _NAME = "checksum"
 _KIND = "sha256:"
