@@ -13,6 +13,7 @@ import pytest
 from benchmarks import (
     compilation,
     decoding,
+    importing,
     loop,
     padding,
     processes,
@@ -306,6 +307,14 @@ def test_tables():
     assert all(ms > 0 for times in found.values() for ms in times)
 
 
+def test_the_memory_of_an_import():
+    (table,) = importing.importing(width=32, layers=2, vocab_size=64)
+    weights, peak, over, seconds = table.rows["posenc import"]
+    assert weights == pytest.approx(4 * (64 * 32 + 2 * (4 * 32 * 32 + 3 * 32 * 96 + 2 * 32) + 32) / 1e6)
+    assert over == pytest.approx(peak / weights)
+    assert seconds > 0
+
+
 def test_the_script_prints_keeps_and_compares(script, capsys, tmp_path):
     kept = tmp_path / "kept.json"
     script.main(["precision", "--save", str(kept)])
@@ -456,6 +465,7 @@ def test_every_part_is_known_to_the_script(script, monkeypatch):
         ("loop", "loop"),
         ("padding", "padding"),
         ("finished", "finished"),
+        ("importing", "importing"),
     ):
         module = importlib.import_module(f"benchmarks.{module}")
         monkeypatch.setattr(
@@ -463,7 +473,7 @@ def test_every_part_is_known_to_the_script(script, monkeypatch):
         )
     script.main([])
     script.main(["padding"])
-    others = ["gradients", "profile", "decoding", "study", "loop", "padding", "finished"]
+    others = ["gradients", "profile", "decoding", "study", "loop", "padding", "finished", "importing"]
     assert sorted(reached) == sorted(
         ["throughput", "encodings", "compilation", "programs", "tables", "precision", *others]
     )

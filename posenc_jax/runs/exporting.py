@@ -49,7 +49,7 @@ def export_checkpoint(
 
     Raises:
       RefusedError: the run did not begin as a checkpoint, or its model or encodings are others now; the directory
-        exists or cannot be written.
+        exists, cannot be written, or has no room.
     """
     source, directory = full(run).absolute(), full(directory).absolute()
     if directory.exists():
@@ -66,8 +66,8 @@ def export_checkpoint(
     chosen = next((s for s in config.seeds if s in alive), None) if seed is None else seed
     if chosen is None:
         raise RefusedError(f"every replica of {source} diverged: export another run")
-    check_writable(directory)
     params = flat(replica_params(source, chosen, note))
+    check_writable(directory, sum(4 * leaf.size for leaf in params.values()))
     rows = of_model(family.names, {name: leaf.shape for name, leaf in params.items()}, model.num_layers)
     shapes = {name: row.change.shape([params[part].shape for part in row.ours]) for name, row in rows.items()}
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -34,6 +33,8 @@ from posenc_jax.training.leaf_names import flat
 
 ORIGIN = "origin.json"
 """In an imported run: the files that it is from, with their digests, and their config."""
+_BESIDE = 2**24
+"""Bytes for the tokenizer and all else that is written beside the weights."""
 _MEASURED = 512
 """The length that an imported run is measured at, if its positions reach so far and nobody asks for another."""
 
@@ -58,8 +59,7 @@ def import_checkpoint(
         raise RefusedError(f"{directory} exists: choose another directory, or remove it")
     checkpoint = load(source)
     config = _config(checkpoint)
-    check_writable(directory)
-    _refuse_full(checkpoint, directory)
+    check_writable(directory, sum(4 * int(np.prod(leaf.shape)) for leaf in flat(checkpoint.shapes).values()) + _BESIDE)
     with new_folder(directory) as folder:
         group = Group(folder / "group-000", config.replicas, 1, config_hash(config))
         group.directory.mkdir()
@@ -96,16 +96,6 @@ def _config(checkpoint: Checkpoint) -> Run:
         )
     except ValueError as error:
         raise DataError(f"{checkpoint.path} gives no run: {error}") from None
-
-
-def _refuse_full(checkpoint: Checkpoint, directory: Path) -> None:
-    there = next(path for path in directory.parents if path.is_dir())
-    needed = sum(4 * int(np.prod(leaf.shape)) for leaf in flat(checkpoint.shapes).values()) + 2**24
-    free = shutil.disk_usage(there).free
-    if needed > free:
-        raise RefusedError(
-            f"{directory} needs {needed:,} bytes, and {free:,} are free: make room, or choose another directory"
-        )
 
 
 def _write_weights(checkpoint: Checkpoint, path: Path, note: Callable[[str], None]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,17 @@ from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import write_json
 
 
-def check_writable(directory: Path) -> None:
-    """Refuses a directory that cannot be made or written in."""
+def check_writable(directory: Path, needed: int = 0) -> None:
+    """Refuses a directory that cannot be made or written in, or that has no room for ``needed`` bytes."""
     there = next(path for path in (directory, *directory.parents) if path.exists())
     if not there.is_dir():
         raise RefusedError(f"cannot write in {directory} ({there} is a file): choose another directory")
     if not os.access(there, os.W_OK | os.X_OK):
         raise RefusedError(f"cannot write in {directory} (no permission in {there}): choose another directory")
+    if needed > (free := shutil.disk_usage(there).free):
+        raise RefusedError(
+            f"{directory} needs {needed:,} bytes, and {free:,} are free: make room, or choose another directory"
+        )
 
 
 def claim(directory: Path, config: Any, *, accept_changed_code: bool = False) -> None:

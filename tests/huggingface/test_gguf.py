@@ -14,6 +14,7 @@ from posenc_jax.data.errors import DataError
 from posenc_jax.huggingface.checkpoint import load
 from posenc_jax.huggingface.gguf import config_of, read_gguf, tensors_of
 from posenc_jax.huggingface.safetensors import read_header
+from posenc_jax.huggingface.tokenizer import of_gguf
 
 CONFIG = CASES["llama"] | {"rope_scaling": None}
 NAMES = {
@@ -133,6 +134,14 @@ def test_a_model_and_its_tokenizer(tmp_path):
     assert found.tokenizer.encode("abba") == [27, 2, 1]
     assert found.tokenizer.decode([27, 2, 1]) == "abba"
     assert (found.tokenizer.bos, found.tokenizer.eos, found.tokenizer.vocab_size) == (0, 0, 48)
+
+
+@pytest.mark.parametrize(("cut", "wanted"), [("smollm", [1, 2]), ("starcoder", [1, 2]), ("gpt-2", [4])])
+def test_digits_are_cut_as_llama_cpp_cuts_them(tmp_path, cut, wanted):
+    tokens = {"tokens": ["<s>", "1", "2", "x", "12"], "token_type": [3, 1, 1, 1, 1], "merges": ["1 2"], "pre": cut}
+    gguf(tmp_path / "m.gguf", **{f"tokenizer.ggml.{name}": value for name, value in tokens.items()})
+    found = read_gguf(tmp_path / "m.gguf")
+    assert of_gguf(found, config_of(found), 5).encode("12") == wanted
 
 
 def test_hostile_files(tmp_path):

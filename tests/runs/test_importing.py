@@ -146,7 +146,7 @@ def test_names_with_and_without_their_prefix(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["llama", "gpt2"])
-def test_export_gives_the_checkpoint_back_bit_for_bit(tmp_path, name):
+def test_export_gives_the_checkpoint_back_bit_for_bit(tmp_path, monkeypatch, name):
     source = whole(tmp_path / "hf", name)
     import_checkpoint(source, tmp_path / "run")
     export_checkpoint(tmp_path / "run", tmp_path / "again")
@@ -159,6 +159,10 @@ def test_export_gives_the_checkpoint_back_bit_for_bit(tmp_path, name):
     assert (tmp_path / "again" / "tokenizer.json").read_bytes() == (source / "tokenizer.json").read_bytes()
     with pytest.raises(RefusedError, match="exists: choose another directory"):
         export_checkpoint(tmp_path / "run", tmp_path / "again")
+    monkeypatch.setattr("shutil.disk_usage", lambda path: type("Usage", (), {"free": 1000}))
+    with pytest.raises(RefusedError, match=r"third needs [\d,]+ bytes, and 1,000 are free"):
+        export_checkpoint(tmp_path / "run", tmp_path / "third")
+    assert not (tmp_path / "third").exists()
 
 
 _LOGITS = """
