@@ -38,6 +38,7 @@ if _make_context is not None:
 
 # The files that take longest, in this order: begun last, one would keep a single process busy at the end.
 LONGEST = (
+    "test_site_builds.py",
     "analysis/test_contract.py",
     "runs/test_kill.py",
     "runs/test_replicas.py",
