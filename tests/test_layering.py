@@ -137,6 +137,7 @@ ORDER = {
             "local",
             "cluster",
             "evaluation",
+            "answering",
             "inference",
             "importing",
             "exporting",

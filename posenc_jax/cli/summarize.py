@@ -24,11 +24,7 @@ def main(arguments: list[str]) -> int:
     """Runs the command and returns its exit code."""
     parser = run_parser("summarize", DESCRIPTION)
     parser.add_argument("file", type=as_path, metavar="FILE")
-    add_run_options(
-        parser,
-        "summarised without its end (truncate), as in training; window is for translate and classify, since summaries "
-        "of parts are no summary of the whole",
-    )
+    add_run_options(parser, "summarised without its end (truncate), as in training", ways=("truncate",))
     add_decoding_options(parser)
     return command(parser, arguments, _summarize)
 

@@ -32,7 +32,7 @@ def run_parser(command: str, description: str) -> Parser:
     return parser
 
 
-def add_run_options(parser: Parser, too_long: str) -> None:
+def add_run_options(parser: Parser, too_long: str, ways: tuple[str, ...] = ("truncate", "window")) -> None:
     """Adds options for the replica and for long texts."""
     parser.add_argument(
         "--seed",
@@ -43,7 +43,7 @@ def add_run_options(parser: Parser, too_long: str) -> None:
     )
     parser.add_argument(
         "--too-long",
-        choices=("refuse", "truncate", "window"),
+        choices=("refuse", *ways),
         default="refuse",
         help="a text of more tokens than the run was trained or evaluated with is refused (default), or: " + too_long,
     )
@@ -115,7 +115,7 @@ def _with_options(message: str) -> str:
 
 
 def outputs(
-    kind: str, texts: list[str], decoding: Decoding, options: argparse.Namespace, reporter: Any
+    kind: str, texts: list[str], decoding: Decoding, options: argparse.Namespace, reporter: Any, **more: Any
 ) -> list[Output]:
     """Texts that the run of the options writes for others; ``kind``: "translate" or "summarize"."""
     loaded = load(options, reporter)
@@ -129,6 +129,7 @@ def outputs(
         too_long=options.too_long,
         random_seed=options.random_seed,
         reporter=reporter,
+        **more,
     )
     return found
 

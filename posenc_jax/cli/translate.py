@@ -36,14 +36,17 @@ def main(arguments: list[str]) -> int:
 
 
 def _translate(options: argparse.Namespace, reporter: Any) -> None:
-    decoding, texts = decoding_of(options), options.texts or _lines()
-    # Empty arguments are mistakes; empty lines part paragraphs.
-    wanted = options.texts or [text for text in texts if text.strip()]
-    found = iter(outputs("translate", wanted, decoding, options, reporter))
+    decoding = decoding_of(options)
+    if options.texts:  # of which an empty one is a mistake
+        show_outputs(outputs("translate", options.texts, decoding, options, reporter), options, reporter)
+        return
+    lines = _lines()
+    wanted = {f"line {number}": line for number, line in enumerate(lines, 1) if line.strip()}
+    names = list(wanted)
+    found = iter(outputs("translate", list(wanted.values()), decoding, options, reporter, names=names))
     from posenc_jax.runs.inference import Output
 
-    each = (next(found) if options.texts or text.strip() else Output("", 0.0, True) for text in texts)
-    show_outputs(list(each), options, reporter)
+    show_outputs([next(found) if line.strip() else Output("", 0.0, True) for line in lines], options, reporter)
 
 
 def _lines() -> list[str]:

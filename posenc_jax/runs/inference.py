@@ -13,7 +13,7 @@ import dataclasses
 import functools
 import os
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,27 +22,26 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.config import Run
-from posenc_jax.data.example import Example
 from posenc_jax.data.ragged import Ragged
-from posenc_jax.data.records import Records, compose_rows
+from posenc_jax.data.records import Records
 from posenc_jax.data.text import Classification, Summarization, TextTask, Translation
 from posenc_jax.data.text.classification import Tokens, records_of
-from posenc_jax.data.text.pieces import TooLong, document_pieces, text_pieces
+from posenc_jax.data.text.pieces import TooLong, all_pieces, document_pieces, text_pieces
 from posenc_jax.data.tokenizer import BOS, EOS, SEP, Tokenizer
 from posenc_jax.encodings.base import Array, Params
 from posenc_jax.files.user_paths import full
-from posenc_jax.models import Decoded, Decoding, Greedy, Streams
+from posenc_jax.models import Decoding, Greedy
+from posenc_jax.runs.answering import decode, probabilities
 from posenc_jax.runs.directory import load_config
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.runs.state import best_replica, load_group_state, surviving_seeds
 from posenc_jax.runs.supply import foreign_words, read_tokenizer
 from posenc_jax.training.batches import buckets
-from posenc_jax.training.generation import CHUNK, decoded, new_tokens
-from posenc_jax.training.replicas import over_rows
-from posenc_jax.training.step import forward
-from posenc_jax.training.streams import stream
+from posenc_jax.training.generation import CHUNK, new_tokens
 
+T = TypeVar("T")
+P = TypeVar("P")
 Task = TypeVar("Task", bound=TextTask)
 
 
@@ -112,6 +111,7 @@ def translate(
     max_new_tokens: int | None = None,
     too_long: TooLong = "refuse",
     random_seed: int = 0,
+    names: Sequence[str] | None = None,
     reporter: Reporter | None = None,
 ) -> list[Output]:
     """The translation of each text: the best of a beam, the first of several samples.
@@ -124,11 +124,12 @@ def translate(
         pieces, between sentences where possible, whose outputs are joined by a space ("window").
       random_seed: of samples, and of the positions of encodings that draw them. The draws for a text depend on its
         tokens and this number, on nothing else.
+      names: how messages call the texts (default: text 1, text 2, ...).
       reporter: hears what was cut, and progress.
 
     Raises:
-      RefusedError: the run is of another task, or never wrote as much as ``max_new_tokens``. DataError: a text is empty
-        or too long.
+      RefusedError: the run is of another task, or never wrote as much as ``max_new_tokens``. DataError: texts are empty
+        or too long: all of them are named, and none is translated.
     """
     task = _task(loaded, Translation)
 
@@ -136,7 +137,8 @@ def translate(
         source = _ragged([[*tokens, EOS] for tokens in batch], len(batch) * task.width(length))
         return Records(source, targets=Ragged.of([[BOS, EOS]] * len(batch)))
 
-    return _written("translate", loaded, texts, records, decoding, max_new_tokens, too_long, random_seed, reporter)
+    asked = records, decoding, max_new_tokens, too_long, random_seed
+    return _written("translate", loaded, texts, names or _numbered("text", texts), *asked, reporter)
 
 
 def summarize(
@@ -165,7 +167,8 @@ def summarize(
         given = np.array([len(row) - 1 for row in rows], np.int32)
         return Records(_ragged(rows, len(batch) * (task.width(length) + 1)), given=given)
 
-    return _written("summarize", loaded, documents, records, decoding, max_new_tokens, too_long, random_seed, reporter)
+    asked = records, decoding, max_new_tokens, too_long, random_seed
+    return _written("summarize", loaded, documents, _numbered("document", documents), *asked, reporter)
 
 
 def classify(
@@ -192,13 +195,12 @@ def classify(
     """
     task = _task(loaded, Classification)
     reporter = reporter or Reporter()
-    given: dict[str, Any] = dict(task=task, tokenizer=loaded.tokenizer, limit=loaded.limit, note=reporter.note)
-    pieces = [
-        document_pieces(document, f"document {number}", too_long, **given)
-        for number, document in enumerate(documents, 1)
-    ]
-    texts = (text for one in documents for text in ([one] if isinstance(one, str) else one.values()))
-    _note_foreign(loaded, texts, reporter)
+    read = functools.partial(document_pieces, task=task, too_long=too_long)
+    texts = {
+        name: one if isinstance(one, str) else "\n".join(one.values())
+        for name, one in zip(_numbered("document", documents), documents, strict=True)
+    }
+    pieces = _pieces(loaded, dict(zip(texts, documents, strict=True)), texts, read, reporter)
 
     def records(batch: list[Tokens], length: int) -> Records:
         found = records_of(batch)
@@ -214,8 +216,8 @@ def classify(
             labels=np.zeros(len(batch), np.int32),
         )
 
-    probabilities = functools.partial(_probabilities, run=loaded.config, random_seed=_seed(random_seed))
-    found = _answers(loaded, pieces, records, probabilities, reporter, "classify", 1)
+    program = functools.partial(probabilities, run=loaded.config, random_seed=_seed(random_seed))
+    found = _answers(loaded, pieces, records, program, reporter, "classify", 1)
     means = [np.mean(np.asarray(own, np.float64), axis=0) for own in found]
     return [dict(zip(task.class_names, map(float, mean), strict=True)) for mean in means]
 
@@ -236,9 +238,22 @@ def _task(loaded: Loaded, kind: type[Task]) -> Task:
     return task
 
 
-def _note_foreign(loaded: Loaded, texts: Iterable[str], reporter: Reporter) -> None:
-    if said := foreign_words(loaded.directory, texts):
-        reporter.note(said)
+def _numbered(kind: str, inputs: Sequence[Any]) -> list[str]:
+    if isinstance(inputs, str):
+        raise ValueError(f"{inputs!r} is one {kind}: give a list")
+    return [f"{kind} {number}" for number in range(1, len(inputs) + 1)]
+
+
+def _pieces(
+    loaded: Loaded, inputs: Mapping[str, P], texts: Mapping[str, str], read: Callable[..., list[T]], reporter: Reporter
+) -> list[list[T]]:
+    """The pieces of every input by its name; what is foreign in its text is noted, or said with a refusal."""
+    said = foreign_words(loaded.directory, texts)
+    read = functools.partial(read, tokenizer=loaded.tokenizer, limit=loaded.limit)
+    found = all_pieces(inputs, read, reporter.note, said)
+    for sentence in said:
+        reporter.note(sentence)
+    return found
 
 
 def _ragged(sequences: list[list[int]], size: int) -> Ragged:
@@ -319,6 +334,7 @@ def _written(
     command: str,
     loaded: Loaded,
     texts: Sequence[str],
+    names: Sequence[str],
     records: Callable[[list[list[int]], int], Records],
     decoding: Decoding,
     max_new_tokens: int | None,
@@ -327,14 +343,8 @@ def _written(
     reporter: Reporter | None,
 ) -> list[Output]:
     """The first output for each text, of pieces joined."""
-    kind = "text" if command == "translate" else "document"
-    if isinstance(texts, str):
-        raise ValueError(f"{texts!r} is one {kind}: give a list")
     reporter = reporter or Reporter()
     summaries = isinstance(loaded.config.task, Summarization)
-    cut: dict[str, Any] = dict(parts=not summaries, tokenizer=loaded.tokenizer, limit=loaded.limit, note=reporter.note)
-    names = [f"{kind} {n} ({t if len(t) <= 24 else f'{t[:21]}...'!r})" for n, t in enumerate(texts, 1)]
-    pieces = [text_pieces(text, name, too_long, **cut) for name, text in zip(names, texts, strict=True)]
     most = max(new_tokens(loaded.config, length) for length in _lengths(loaded.config))
     if max_new_tokens is not None and not 1 <= max_new_tokens <= most:
         field = "max_summary" if summaries else "max_length"
@@ -342,58 +352,15 @@ def _written(
             f"max_new_tokens = {max_new_tokens} must be from 1 to {most}, the longest output that this run was trained "
             f"or evaluated with; for longer ones train with a larger task.{field}"
         )
-    _note_foreign(loaded, texts, reporter)
+    shown = (f"{text if len(text) <= 24 else f'{text[:21]}...'!r}" for text in texts)
+    given = {f"{name} ({start})": text for name, start, text in zip(names, shown, texts, strict=True)}
+    read = functools.partial(text_pieces, too_long=too_long, parts=not summaries)
+    pieces = _pieces(loaded, given, given, read, reporter)
     asked: dict[str, Any] = dict(run=loaded.config, decoding=decoding, max_new_tokens=max_new_tokens)
-    program = functools.partial(_decode, random_seed=_seed(random_seed), **asked)
+    program = functools.partial(decode, random_seed=_seed(random_seed), **asked)
     outputs = []
     for answers in _answers(loaded, pieces, records, program, reporter, command, len(jax.local_devices())):
         tokens, log_probs = [answer.tokens[0].tolist() for answer in answers], [a.log_probs[0] for a in answers]
         text = " ".join(map(loaded.tokenizer.target.decode, tokens))
         outputs.append(Output(text, sum(map(float, log_probs)), all(EOS in own for own in tokens)))
     return outputs
-
-
-@functools.partial(jax.jit, static_argnames=("run", "decoding", "max_length", "max_new_tokens", "devices"))
-def _decode(
-    params: Params,
-    records: Records,
-    draws: Array,
-    *,
-    random_seed: Array,
-    run: Run,
-    decoding: Decoding,
-    max_length: int,
-    max_new_tokens: int | None,
-    devices: int,
-) -> Decoded:
-    room = new_tokens(run, max_length)
-    most = room if max_new_tokens is None else min(max_new_tokens, room)
-
-    def outputs(shared: tuple[Params, Array], rows: tuple[Example, Array]) -> Decoded:
-        (params, seed), (example, draws) = shared, rows
-        key, streams = stream(seed, "evaluation"), _streams(seed)
-        return decoded(run, params, example, decoding, most, streams, key, draws, room)
-
-    found: Decoded = over_rows(outputs, devices)((params, random_seed), (_examples(run, records, max_length), draws))
-    return found
-
-
-@functools.partial(jax.jit, static_argnames=("run", "max_length", "devices"))
-def _probabilities(
-    params: Params, records: Records, draws: Array, *, random_seed: Array, run: Run, max_length: int, devices: int
-) -> Array:
-    """``[B, C]``."""
-    example = _examples(run, records, max_length)
-    logits = forward(run, params, example, streams=_streams(random_seed), example_ids=draws, train=False)
-    return jax.nn.softmax(logits[:, 0], axis=-1)
-
-
-def _streams(random_seed: Array) -> Streams:
-    return Streams(positions=stream(random_seed, "evaluation_positions"))
-
-
-def _examples(run: Run, records: Records, max_length: int) -> Example:
-    """Every record in a row of its own, as test examples are."""
-    task: Any = run.task
-    numbers = jnp.arange(len(records))[:, None]
-    return compose_rows(records, numbers, task.width(max_length), task.decoder_width(max_length))

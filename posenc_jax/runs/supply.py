@@ -6,7 +6,7 @@ import dataclasses
 import hashlib
 import itertools
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -232,11 +232,11 @@ def _refuse_other_pieces(config: Run, source: Path, tokenizer: Tokenizer, note: 
         )
 
 
-def foreign_words(directory: Path, texts: Iterable[str]) -> str | None:
-    """A sentence about the words of the texts that training did not have; None where it had all, or none are kept."""
+def foreign_words(directory: Path, texts: Mapping[str, str]) -> list[str]:
+    """Sentences about what the texts, given by their names, have that training did not; none if none is kept of it."""
     path = home_of(directory) / words.FILE
     if not path.is_file():
-        return None
+        return []
     return words.foreign(texts, read_json(path, "restore it, or move it away, and nothing is said of foreign words"))
 
 

@@ -124,7 +124,20 @@ T, S, C = "translation", "summarization", "classification"
     ("command", "kind", "arguments", "message"),
     [
         ("translate", T, [LONG], "has 52 tokens, and this run was trained and evaluated with at most 47: shorten it"),
-        ("translate", T, ["sun", " "], "text 2 (' ') is empty"),
+        ("translate", T, ["sun", " "], "posenc: text 2 (' ') is empty: give it at least one word, or leave it out\n"),
+        (
+            *("translate", T, [f"zebra {LONG}"]),
+            "--too-long window (in pieces); 1 of 13 words occur in none of the 96 training examples that were looked "
+            "through (zebra): ",
+        ),
+        (
+            *("translate", T, [LONG, "sun", " ", "gnu"]),
+            "posenc: 2 of 4 are refused: text 1 ('owl sun ice. owl sun ...') has 52 tokens, and this run was trained "
+            "and evaluated with at most 47: shorten it, or choose --too-long truncate (drop its end) or --too-long "
+            "window (in pieces); text 3 (' ') is empty: give it at least one word, or leave it out; 1 of 14 words "
+            "occur in none of the 96 training examples that were looked through (gnu; in text 4 ('gnu')): ",
+        ),
+        ("translate", T, ["sun", *[LONG, " "] * 3], "; and for such reasons text 7 (' ')\n"),
         ("translate", T, ["sun\udce9"], "sun\\udce9 has bytes that are no text in UTF-8"),
         ("translate", T, ["sun", "--seed", "7"], "has no finished replica of seed 7"),
         ("translate", T, ["sun", "--beam", "0"], "Beam.size = 0 must be at least 1"),
@@ -154,7 +167,7 @@ T, S, C = "translation", "summarization", "classification"
         ("summarize", S, ["long.txt"], "or choose --too-long truncate (drop its end)\n"),
         ("summarize", S, ["a.txt", "--max-new-tokens", "99"], "; for longer ones train with a larger task.max_summary"),
         ("translate", T, ["sun", "--max-new-tokens", "99"], "; for longer ones train with a larger task.max_length"),
-        ("summarize", S, ["a.txt", "--too-long", "window"], "summaries of the parts of a document are no summary"),
+        ("summarize", S, ["a.txt", "--too-long", "window"], "invalid choice: 'window'"),
         ("summarize", C, ["a.txt"], "use `posenc classify`"),
         ("classify", C, ["list.json"], "list.json must hold an object of strings"),
         ("classify", C, ["number.json"], "number.json must hold an object of strings"),
@@ -169,7 +182,6 @@ T, S, C = "translation", "summarization", "classification"
         ("classify", C, ["no.json"], "no.json, line 2, column 7: no JSON"),
         ("classify", C, ["long.txt"], "document 1 has 51 tokens"),
         ("classify", C, ["long.txt"], "or choose --too-long truncate (drop its end) or --too-long window (in pieces)"),
-        ("summarize", S, ["long.txt", "--too-long", "window"], "--too-long window: summaries of the parts of a"),
         ("classify", T, ["a.txt"], "use `posenc translate`"),
     ],
 )
@@ -208,6 +220,14 @@ def test_standard_input_refused(capsys, monkeypatch, data, message):
     assert message in capsys.readouterr().err
 
 
+def test_lines_of_standard_input_are_refused_by_their_numbers(refusal, monkeypatch):
+    """An empty one, which is passed over, counts."""
+    given(monkeypatch, f"sun\n\n{LONG}\nice\n{LONG}\n".encode())
+    said = refusal("translate", str(trained("translation")))
+    assert said.startswith("posenc: 2 of 4 are refused: line 3 ('owl sun ice. owl sun ...') has 52 tokens, ")
+    assert "; line 5 ('owl sun ice. owl sun ...') has 52 tokens, " in said
+
+
 @pytest.mark.slow
 def test_as_a_process():
     """Where the backend is set up by the command itself."""
@@ -224,6 +244,7 @@ def test_help(capsys, command):
     assert main([command, "--help"]) == 0
     out = capsys.readouterr().out
     assert "--too-long" in out
+    assert ("window" in out) == (command != "summarize")
     assert ("--beam" in out) == (command != "classify")
     assert ('{"header": ..., "body": ..., "footer": ...}' in out) == (command == "classify")
 

@@ -20,7 +20,7 @@ from posenc_jax.data.tasks import Copying
 from posenc_jax.data.text import words
 from posenc_jax.data.tokenizer import BOS, EOS, ByteTokenizer
 from posenc_jax.models import Beam, Greedy, Sampling
-from posenc_jax.runs import inference
+from posenc_jax.runs import answering, inference
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import read_json
 from posenc_jax.runs.inference import Output, classify, load_run, summarize, translate
@@ -137,14 +137,14 @@ def test_an_output_that_is_cut_off():
 
 def test_few_programs(monkeypatch):
     """One for each evaluated length, whose room for outputs encodings see."""
-    loaded, traced, decoded = load_run(trained("translation")), [], inference.decoded
+    loaded, traced, decoded = load_run(trained("translation")), [], answering.decoded
     jax.clear_caches()
 
     def counted(*given):
         traced.append(given)
         return decoded(*given)
 
-    monkeypatch.setattr(inference, "decoded", counted)
+    monkeypatch.setattr(answering, "decoded", counted)
     texts = [sentence[:n] for sentence in SENTENCES for n in range(2, len(sentence))]
     translate(loaded, texts)
     assert len(traced) == len(loaded.config.evaluation.lengths) == 2
@@ -280,7 +280,7 @@ def test_no_flipped_bit_in_the_words_of_a_run_is_silent(tmp_path):
         with contextlib.suppress(RefusedError):
             assert read_json(path) == json.loads(original), bytes(content)
     path.unlink()
-    assert foreign_words(directory, ["zebra"]) is None
+    assert foreign_words(directory, {"text 1": "zebra"}) == []
 
 
 @pytest.mark.parametrize("name", ["data.json", "tokenizer.model"])

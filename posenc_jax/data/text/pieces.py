@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal
+from typing import Literal, TypeVar
 
 from posenc_jax.data.documents.outline import END
 from posenc_jax.data.errors import DataError
@@ -16,7 +16,37 @@ TooLong = Literal["refuse", "truncate", "window"]
 """What becomes of a text of more tokens than a model was trained or evaluated with."""
 
 _WORD = re.compile(r"\s+")
+_TOLD, _NAMED = 5, 50  # of the inputs that are refused: with their reasons, and then by name alone
 Note = Callable[[str], None]
+T = TypeVar("T")
+P = TypeVar("P")
+
+
+def all_pieces(
+    inputs: Mapping[str, T], read: Callable[..., list[P]], note: Note, remarks: Sequence[str] = ()
+) -> list[list[P]]:
+    """The result of ``read(input, name, note=...)`` for each input by its name; a DataError names all that it refuses.
+
+    note: hears what was cut, if nothing is refused. remarks: what else is to be said where something is.
+    """
+    found: list[list[P]] = []
+    notes: list[str] = []
+    refused: dict[str, str] = {}
+    for name, one in inputs.items():
+        try:
+            found.append(read(one, name, note=notes.append))
+        except DataError as error:
+            refused[name] = str(error)
+    if refused:
+        reasons, names = list(refused.values())[:_TOLD], list(refused)[_TOLD:]
+        if names:
+            more = f", and {len(names) - _NAMED} more" * (len(names) > _NAMED)
+            reasons.append(f"and for such reasons {', '.join(names[:_NAMED])}{more}")
+        count = f"{len(refused)} of {len(inputs)} are refused: " if len(refused) > 1 else ""
+        raise DataError(count + "; ".join((*reasons, *remarks)))
+    for said in notes:
+        note(said)
+    return found
 
 
 def text_pieces(

@@ -1,10 +1,12 @@
-"""The words that a run was trained on, kept beside its tokenizer, and those of a text that are not among them."""
+"""The words that a run was trained on, kept beside its tokenizer, and, where a small grammar made its texts, which of
+them stand beside each other; and what of another text is not among them.
+"""
 
 from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from posenc_jax.data.text.base import TextTask
@@ -12,7 +14,10 @@ from posenc_jax.data.text.loading import TOKENIZER_EXAMPLES, open_split
 
 FILE = "words.json"
 _WORD = re.compile(r"[^\W\d_\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]+")  # of scripts with spaces between words
+_UNIT = re.compile(r"\w+|[^\w\s]")
 _SHOWN = 5
+_MOST_PAIRS = 20_000
+_NEW = 0.01  # of the last tenth of the texts this share at most may have a pair that is new
 
 
 def words_of(texts: Iterable[str]) -> list[str]:
@@ -24,24 +29,77 @@ def words_of(texts: Iterable[str]) -> list[str]:
     return [word for text in texts for word in _WORD.findall(text.casefold())]
 
 
+def pairs_of(text: str) -> list[str]:
+    """Words and marks of a text with what follows each, in their case; the beginning and the end are empty.
+
+    >>> pairs_of("The cat sat.")
+    [' The', 'The cat', 'cat sat', 'sat .', '. ']
+    """
+    return [f"{one} {other}" for one, other in itertools.pairwise(["", *_UNIT.findall(text), ""])]
+
+
 def trained_on(task: TextTask) -> dict[str, Any]:
     """The words of what a model of the task reads in training, for `FILE`, and how many examples they are of: of many
-    the first.
+    the first. And its pairs, where they are few.
     """
     rows = list(itertools.islice(open_split(task, "train"), TOKENIZER_EXAMPLES))
-    found = {word for row in rows for word in words_of(row[column] for column in task.input_columns)}
-    return {"examples": len(rows), "words": sorted(found)}
+    texts = [row[column] for row in rows for column in task.input_columns]
+    kept: dict[str, Any] = {"examples": len(rows), "words": sorted(set(words_of(texts)))}
+    if pairs := few_pairs(texts):
+        kept["pairs"] = pairs
+    return kept
 
 
-def foreign(texts: Iterable[str], kept: Mapping[str, Any]) -> str | None:
-    """A sentence about the words of the texts that are not among those ``kept`` by `trained_on`; None where all are."""
-    known, words = set(kept["words"]), words_of(texts)
+def few_pairs(texts: Sequence[str]) -> list[str] | None:
+    """The pairs of the texts, if a new one is a sign that a text is of another kind; None if they are too many, or
+    texts of the same kind often have new ones. Of fewer than 1,000 texts nobody could tell.
+    """
+    known: set[str] = set()
+    late, new = len(texts) // 10, 0
+    for left, text in zip(range(len(texts), 0, -1), texts, strict=True):
+        found = set(pairs_of(text))
+        new += left <= late and not found <= known
+        known |= found
+        if len(known) > _MOST_PAIRS:
+            return None
+    return sorted(known) if late >= 100 and new <= _NEW * late else None
+
+
+def foreign(texts: Mapping[str, str], kept: Mapping[str, Any]) -> list[str]:
+    """Sentences about the words and pairs of the texts, given by what messages call them, that are not among those
+    ``kept`` by `trained_on`.
+    """
+    known, words = set(kept["words"]), words_of(texts.values())
     unknown = [word for word in words if word not in known]
-    if not unknown:
-        return None
-    shown = list(dict.fromkeys(unknown))
-    named = ", ".join(shown[:_SHOWN]) + f", and {len(shown) - _SHOWN} more" * (len(shown) > _SHOWN)
-    return (
-        f"{len(unknown)} of {len(words)} words occur in none of the {kept['examples']:,} training examples that were "
-        f"looked through ({named}): the model cannot know what they mean, and what it makes of them is a guess"
-    )
+    looked, said = f"the {kept['examples']:,} training examples that were looked through", []
+    if unknown:
+        own = [name for name, text in texts.items() if not known.issuperset(words_of([text]))]
+        where = f"; in {_some(own)}" if len(texts) > 1 else ""
+        said.append(
+            f"{len(unknown)} of {len(words)} words occur in none of {looked} ({_some(unknown)}{where}): the model "
+            "cannot know what they mean, and what it makes of them is a guess"
+        )
+    if "pairs" in kept:
+        pairs = set(kept["pairs"])
+        new = {
+            name: [pair for pair in pairs_of(text) if pair not in pairs and known.issuperset(words_of([pair]))]
+            for name, text in texts.items()
+        }
+        if own := [name for name, found in new.items() if found]:
+            shown = _some([_shown(pair) for found in new.values() for pair in found])
+            said.append(
+                f"{_some(own)}: none of {looked} has {shown}: the model has met no such sentence, and what it makes of "
+                "one is a guess"
+            )
+    return said
+
+
+def _shown(pair: str) -> str:
+    one, other = pair.split(" ")
+    return f'"{other}" at its beginning' if not one else f'"{one}" at its end' if not other else f'"{pair}"'
+
+
+def _some(found: Iterable[str]) -> str:
+    """The first of what was found, each once, and how many more."""
+    shown = list(dict.fromkeys(found))
+    return ", ".join(shown[:_SHOWN]) + f", and {len(shown) - _SHOWN} more" * (len(shown) > _SHOWN)
