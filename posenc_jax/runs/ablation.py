@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from pathlib import Path
 
 from posenc_jax.config import Ablation
 from posenc_jax.environments import between, history
@@ -13,15 +12,15 @@ from posenc_jax.files.shapes import Json
 from posenc_jax.files.user_paths import full
 from posenc_jax.refusals.own_exits import exits_as_errors, said_by
 from posenc_jax.results import AblationResult, read_result
-from posenc_jax.runs.ablation_record import Cell, stored_cell, stored_cells, write_record
+from posenc_jax.runs.ablation_record import Cell, read_homes, stored_cell, stored_cells, write_record
 from posenc_jax.runs.cell import run
+from posenc_jax.runs.directory import Stored, read_stored
 from posenc_jax.runs.environment import environment
 from posenc_jax.runs.errors import DamagedFileError, FailedCellsError, RefusedError, StoppedError
-from posenc_jax.runs.files import locked
 from posenc_jax.runs.groups import refuse_damaged_metrics
 from posenc_jax.runs.origins import refuse_other_start
 from posenc_jax.runs.own_code import digests
-from posenc_jax.runs.ownership import changed_code, check_writable, claim, refuse_changed_code, refuse_other
+from posenc_jax.runs.ownership import changed_code, owned, refuse_changed_code, refuse_other, take
 from posenc_jax.runs.preflight import check_run, refuse_several_processes
 from posenc_jax.runs.reporter import PrintingReporter, Reporter
 from posenc_jax.runs.supply import refuse_other_corpora, refuse_other_tokenizers, refuse_unfit
@@ -75,11 +74,15 @@ def run_cells(
     """`ablate` for those who read the results by themselves."""
     directory = full(directory).absolute()
     failures = []
-    cells = read_cells(config, directory, accept_changed_code=accept_changed_code)
-    to_run = [number for number, cell in enumerate(cells) if not cell.complete]
-    refuse_unfit({cell.config: cell.home for cell in cells})
-    with locked(directory):
-        claim(directory, config, accept_changed_code=accept_changed_code)
+
+    def checked(stored: Stored) -> tuple[Stored, list[Cell]]:
+        cells = read_cells(config, stored, accept_changed_code=accept_changed_code)
+        refuse_unfit({cell.config: cell.home for cell in cells})
+        return stored, cells
+
+    with owned(directory, checked) as (stored, cells):
+        take(stored, config)
+        to_run = [number for number, cell in enumerate(cells) if not cell.complete]
         if not to_run:
             reporter.note(f"{directory} is already complete: nothing to do")
         elif other := _other_draws(cells):
@@ -96,7 +99,7 @@ def run_cells(
             except Exception as error:  # one broken cell must not cost the others
                 failures.append(f"{cell.table} {cell.label}: {type(error).__name__}: {said_by(error)}")
                 reporter.note(f"cell failed, going on with the others. {failures[-1]}")
-            cells[number] = stored_cell(cell, home, cells[number].varying, left_out)
+            cells[number] = stored_cell(cell, read_stored(home), cells[number].varying, left_out)
             write_record(directory, config, cells)
         if to_run:
             ran = set(to_run)
@@ -109,12 +112,10 @@ def run_cells(
     refuse_failures(failures, len(failures), len(config.runs))
 
 
-def read_cells(
-    config: Ablation, directory: Path, *, accept_changed_code: bool, on: Devices | None = None
-) -> list[Cell]:
+def read_cells(config: Ablation, stored: Stored, *, accept_changed_code: bool, on: Devices | None = None) -> list[Cell]:
     """Reads the stored part of each cell once, after checking that the incomplete cells may be run.
 
-    on: the devices that they will run on, where these are not the ones of this process.
+    stored: the directory. on: the devices that they will run on, where these are not the ones of this process.
 
     Raises:
       RefusedError: as `ablate`; nothing has been written then.
@@ -126,12 +127,12 @@ def read_cells(
                 f"{own.table} {own.label}: evaluation.lengths is empty, and an ablation compares scores: give one at "
                 "least"
             )
-    check_writable(directory)
-    refuse_other(directory, config, accept_changed_code=accept_changed_code)
+    homes = read_homes(stored.directory, config)
+    refuse_other(stored, config, accept_changed_code=accept_changed_code, cells=homes)
     if not accept_changed_code:
-        for own in config.runs:
-            refuse_changed_code(directory, changed_code(directory / own.directory_name, digests(own)))
-    cells = stored_cells(config, directory, left_out)
+        for own, home in zip(config.runs, homes, strict=True):
+            refuse_changed_code(stored.directory, changed_code(home, digests(own)))
+    cells = stored_cells(config, homes, left_out)
     for cell in cells:  # what is damaged beyond repair is told before hours of training, not after
         for group, result in cell.groups:
             refuse_damaged_metrics(group, result)

@@ -16,7 +16,7 @@ from posenc_jax.environments import between, history
 from posenc_jax.files.atomic import write_changed
 from posenc_jax.files.checksums import sha256_of
 from posenc_jax.files.shapes import Json
-from posenc_jax.runs.directory import has_all, results_by_group
+from posenc_jax.runs.directory import Stored, has_all, read_stored, results_by_group
 from posenc_jax.runs.environment import code_of, environment
 from posenc_jax.runs.errors import DamagedFileError
 from posenc_jax.runs.files import read_json, sealed_line, write_json
@@ -48,13 +48,13 @@ class Cell:
     rows: str
 
 
-def stored_cells(config: Ablation, directory: Path, on_damage: OnDamage) -> list[Cell]:
+def stored_cells(config: Ablation, homes: list[Stored], on_damage: OnDamage) -> list[Cell]:
     """The stored part of each cell of an ablation; ``on_damage`` as in `directory.results`."""
-    fields = zip(config.runs, varying_fields(config), strict=True)
-    return [stored_cell(cell, directory / cell.directory_name, varying, on_damage) for cell, varying in fields]
+    fields = zip(config.runs, homes, varying_fields(config), strict=True)
+    return [stored_cell(cell, home, varying, on_damage) for cell, home, varying in fields]
 
 
-def stored_cell(cell: Run, home: Path, varying: dict[str, Any], on_damage: OnDamage) -> Cell:
+def stored_cell(cell: Run, home: Stored, varying: dict[str, Any], on_damage: OnDamage) -> Cell:
     """The stored part of one cell."""
     groups, ran, environments = [], [], {}
     for path, result in results_by_group(home, cell, on_damage):
@@ -64,7 +64,7 @@ def stored_cell(cell: Run, home: Path, varying: dict[str, Any], on_damage: OnDam
         groups.append((path, {**result, "environment": name}))
         environments[name] = own
     whole = has_all([result for _, result in groups], cell)
-    return _told(Cell(cell, home, varying, groups, ran, environments, whole, {}, ""))
+    return _told(Cell(cell, home.directory, varying, groups, ran, environments, whole, {}, ""))
 
 
 def _told(cell: Cell) -> Cell:
@@ -86,7 +86,12 @@ def _beside(cell: Cell, first: Json) -> Cell:
 
 def write_results(directory: Path, config: Ablation, on_damage: OnDamage = None) -> None:
     """`write_record` of what is stored; ``on_damage`` as in `directory.results`."""
-    write_record(directory, config, stored_cells(config, directory, on_damage))
+    write_record(directory, config, stored_cells(config, read_homes(directory, config), on_damage))
+
+
+def read_homes(directory: Path, config: Ablation) -> list[Stored]:
+    """The directories of the cells of an ablation."""
+    return [read_stored(directory / cell.directory_name) for cell in config.runs]
 
 
 def write_record(directory: Path, config: Ablation, cells: list[Cell]) -> None:

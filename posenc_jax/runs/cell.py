@@ -30,15 +30,15 @@ from posenc_jax.runs.agreement import refuse_other_configs, refuse_other_environ
 from posenc_jax.runs.calls import Calls
 from posenc_jax.runs.checkpoint import Checkpoints
 from posenc_jax.runs.digests import digest
-from posenc_jax.runs.directory import Group, Replica, complete, results
+from posenc_jax.runs.directory import Group, Stored, number_of, replicas_of, result_of
 from posenc_jax.runs.environment import environment
 from posenc_jax.runs.errors import CheckpointError, RefusedError, StoppedError
-from posenc_jax.runs.files import Log, in_turn, locked, sealed_line
-from posenc_jax.runs.groups import groups_of_missing, missing_replicas, refuse_lost_rows
+from posenc_jax.runs.files import Log, in_turn, sealed_line
+from posenc_jax.runs.groups import Begun, groups_of_missing, read_begun, refuse_lost_rows, take_over
 from posenc_jax.runs.machine import devices_with_memory
 from posenc_jax.runs.origins import keep_start, record_environment, refuse_other_start, start_of, trained_in
 from posenc_jax.runs.own_code import digests
-from posenc_jax.runs.ownership import check_writable, refuse_other
+from posenc_jax.runs.ownership import owned
 from posenc_jax.runs.plan import plan_of
 from posenc_jax.runs.preflight import check_run
 from posenc_jax.runs.programs import Programs
@@ -88,38 +88,50 @@ def run(
     refuse_other_environments()
     with contextlib.ExitStack() as holding:
 
-        def begun() -> list[Replica]:
-            holding.enter_context(_held(directory, config, accept_changed_code=accept_changed_code))
-            return missing_replicas(config, directory, accept_changed_code=accept_changed_code, note=reporter.note)
+        def taken() -> Begun:
+            begun = holding.enter_context(_held(directory, config, accept_changed_code=accept_changed_code))
+            take_over(begun, config, reporter.note)
+            return begun
 
-        missing = agreed(begun)
-        if not missing:
+        begun = agreed(taken)
+        found = begun.results
+        if not begun.missing:
             agreed(lambda: refuse_other_tokenizers(config, directory))
             agreed(lambda: refuse_other_start(config, directory))
             reporter.note(f"{directory} is already complete: nothing to do")
-            return agreed(lambda: results(directory, config))
+            return _asked(config, found)
         data = first_alone(lambda: load_data(config, directory, reporter.note))  # which writes what the others read
-        first_alone(lambda: keep_start(config, directory))
+        first_alone(lambda: keep_start(config, directory, found.values()))
         engine = Engine(config, reporter, stop, data)
-        for group in agreed(lambda: groups_of_missing(config, directory, len(missing), devices_with_memory())):
+        groups = agreed(lambda: groups_of_missing(config, begun, devices_with_memory()))
+        for group in groups:
             engine.run_group(group)
-        return agreed(lambda: results(directory, config))
+        return _asked(config, found | agreed(lambda: {group.directory: result_of(group) for group in groups}))
+
+
+def _asked(config: Run, found: dict[Path, Json]) -> list[Json]:
+    """The results with a replica of a config, in the order of their groups."""
+    in_order = (found[group] for group in sorted(found, key=number_of))
+    return [result for result in in_order if not set(config.replicas).isdisjoint(replicas_of(result))]
 
 
 @contextlib.contextmanager
-def _held(directory: Path, config: Run, *, accept_changed_code: bool) -> Iterator[None]:
+def _held(directory: Path, config: Run, *, accept_changed_code: bool) -> Iterator[Begun]:
     """Holds the directory of a run that may be run in it. Where the run is refused before anything is computed in a
     new directory, that is taken away again.
     """
+
+    def checked(stored: Stored) -> Begun:
+        begun = read_begun(stored, config, accept_changed_code=accept_changed_code)
+        if begun.missing:
+            check_run(config, directory=directory)
+        return begun
+
     fresh = not directory.exists()
-    check_writable(directory)
-    refuse_other(directory, config, accept_changed_code=accept_changed_code)
-    if not complete(directory, config):
-        check_run(config, directory=directory)
     computed = ("metrics.jsonl", "result.json", "checkpoints/*")
-    with locked(directory):
+    with owned(directory, checked) as begun:
         try:
-            yield
+            yield begun
         except (RefusedError, DataError, CheckpointError):  # within the lock: what it takes away is its own
             if fresh and directory.exists() and not any(any(directory.glob(f"group-*/{n}")) for n in computed):
                 shutil.rmtree(directory)

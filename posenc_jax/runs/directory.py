@@ -64,19 +64,54 @@ class Group:
         return self.replicas + (self.replicas[-1],) * (self.size - len(self.replicas))
 
 
+@dataclasses.dataclass(frozen=True)
+class Stored:
+    """The config files in the directory of a run, a group or an ablation, each read and checked once.
+
+    Attributes:
+      config: the content of its ``config.json``; None where it has none. groups: the same of the groups of a run.
+    """
+
+    directory: Path
+    config: Json | None
+    groups: tuple[Stored, ...] = ()
+
+    @property
+    def path(self) -> Path:
+        """Its ``config.json``."""
+        return self.directory / "config.json"
+
+    @property
+    def code(self) -> own_code.Digests:
+        """The digests of the user's classes in its config."""
+        return {} if self.config is None else _code(self.path, self.config)
+
+
+def read_stored(directory: Path) -> Stored:
+    """The config files of a directory, which need not be there."""
+    path = directory / "config.json"
+    groups = tuple(read_stored(group) for group in group_directories(directory) if group != directory)
+    return Stored(directory, checked(path) if path.exists() else None, groups)
+
+
 def group_directories(directory: Path) -> list[Path]:
     """The groups of a run's directory, in order; a group's directory is its own only one.
 
     Only ``group-NNN``: one that was renamed, as ``group-000.old``, is none. Nor is an empty one: its maker was killed.
     """
     found = [path for path in directory.glob("group-*") if is_group(path) and any(path.glob("*.json"))]
-    return sorted(found, key=lambda path: int(path.name[6:])) or [directory]
+    return sorted(found, key=number_of) or [directory]
+
+
+def number_of(group: Path) -> int:
+    """The number in the name of a group."""
+    return int(group.name[6:])
 
 
 def groups_with(directory: Path, replicas: Collection[Replica]) -> list[Path]:
     """The groups of a run's directory, which need not be there, that have one of the replicas."""
-    found = [path for path in group_directories(directory) if path != directory]
-    return [path for path in found if not set(replicas).isdisjoint(read_group(path).replicas)]
+    found = [_group(stored) for stored in read_stored(directory).groups]
+    return [group.directory for group in found if not set(replicas).isdisjoint(group.replicas)]
 
 
 def results(
@@ -87,28 +122,28 @@ def results(
 
     on_damage: hears of a result that is damaged, which then counts as none; without, the error is raised.
     """
-    return [result for _, result in results_by_group(directory, config, on_damage)]
+    return [result for _, result in results_by_group(read_stored(directory), config, on_damage)]
 
 
 def results_by_group(
-    directory: Path, config: Run | None = None, on_damage: Callable[[DamagedFileError], None] | None = None
+    stored: Stored, config: Run | None = None, on_damage: Callable[[DamagedFileError], None] | None = None
 ) -> list[tuple[Path, Json]]:
     """Pairs of a group's directory and its result; otherwise like `results`."""
     found, asked = [], set() if config is None else set(config.replicas)
-    known = {} if config is None else {group.directory: group for group in groups_of(directory, config)}
-    for path in group_directories(directory):
-        if path == directory or not (path / "result.json").exists():
+    if config is not None:
+        groups_of(stored, config)
+    for inner in stored.groups:
+        if not (inner.directory / "result.json").exists():
             continue
-        group = known.get(path) or read_group(path)
         try:
-            result = _result(group)
+            result = result_of(_group(inner))
         except DamagedFileError as error:
             if on_damage is None:
                 raise
             on_damage(error)
             continue
         if config is None or not asked.isdisjoint(replicas_of(result)):
-            found.append((path, result))
+            found.append((inner.directory, result))
     return found
 
 
@@ -116,7 +151,7 @@ def finished(directory: Path) -> Json:
     """The result of a group; RefusedError when it has none yet, is damaged, or is of another config or replicas."""
     if not (directory / "result.json").exists():
         raise RefusedError(f"{directory} is not finished: run it to the end first")
-    return _result(read_group(directory))
+    return result_of(read_group(directory))
 
 
 def finished_groups(directory: Path) -> dict[Path, Json]:
@@ -142,7 +177,8 @@ def groups_that_count(directory: Path) -> list[Path]:
     ] or groups
 
 
-def _result(group: Group) -> Json:
+def result_of(group: Group) -> Json:
+    """The ``result.json`` of a finished group; otherwise like `finished`."""
     path = group.directory / "result.json"
     try:
         result = read_json(path)
@@ -208,13 +244,14 @@ def has_all(found: list[Json], config: Run) -> bool:
     return done.issuperset(config.replicas)
 
 
-def differences_from(path: Path, data: Json, config: Run | Ablation) -> list[str]:
-    """The fields in which what a ``config.json`` says and a config differ.
+def differences_from(there: Stored, config: Run | Ablation) -> list[str]:
+    """The fields in which the config of a directory, if it has one, and a config differ.
 
     Raises:
       RefusedError: this version cannot read it, or it is a config of the other kind.
     """
-    if data["config"] == to_json(config):  # which spares making values of it, one for each of hundreds of cells
+    path, data = there.path, there.config
+    if data is None or data["config"] == to_json(config):  # which spares making values, for each of hundreds of cells
         return []
     stored = _config(path, data, own_code.own_classes(config))
     if type(stored) is not type(config):
@@ -234,24 +271,23 @@ def differences_from(path: Path, data: Json, config: Run | Ablation) -> list[str
     return lines
 
 
-def groups_of(directory: Path, config: Run) -> list[Group]:
+def groups_of(stored: Stored, config: Run) -> list[Group]:
     """The groups in a run's directory; RefusedError when one is of another config, or two have the same replica."""
     groups = []
     taken: set[Replica] = set()
-    for path in group_directories(directory):
-        if path == directory or not (path / "config.json").exists():
+    for inner in stored.groups:
+        if inner.config is None:
             continue
-        data = checked(path / "config.json")
-        if lines := differences_from(path / "config.json", data, config):
+        if lines := differences_from(inner, config):
             raise RefusedError(
-                f"{path} belongs to another config; choose another directory, or move it away. Differences:\n  "
-                + "\n  ".join(lines)
+                f"{inner.directory} belongs to another config; choose another directory, or move it away. "
+                "Differences:\n  " + "\n  ".join(lines)
             )
-        group = _group(path, data)
+        group = _group(inner)
         if twice := taken.intersection(group.replicas):
             raise RefusedError(
-                f"{path} has replicas that another group of {directory} has too ({listed(tuple(twice))}): move one of "
-                "them away"
+                f"{group.directory} has replicas that another group of {stored.directory} has too "
+                f"({listed(tuple(twice))}): move one of them away"
             )
         taken.update(group.replicas)
         groups.append(group)
@@ -305,14 +341,13 @@ def _config(path: Path, data: Json, own: Mapping[str, type]) -> Run | Ablation:
 
 def read_group(directory: Path) -> Group:
     """The group in a directory, whatever its config; RefusedError when there is none."""
-    path = directory / "config.json"
-    if not path.exists():
+    return _group(read_stored(directory))
+
+
+def _group(stored: Stored) -> Group:
+    directory, path, data = stored.directory, stored.path, stored.config
+    if data is None:
         raise RefusedError(f"{directory} has no config.json, so it is no whole group: copy it again, or move it away")
-    return _group(directory, checked(path))
-
-
-def _group(directory: Path, data: Json) -> Group:
-    path = directory / "config.json"
     try:
         if wrong := problem(data, {"replicas": [[float]], "group_size": int, "config_hash": str}):
             raise ValueError(wrong)

@@ -34,6 +34,7 @@ from posenc_jax.runs.directory import (
     groups_that_count,
     load_config,
     read_group,
+    read_stored,
 )
 from posenc_jax.runs.environment import environment
 from posenc_jax.runs.errors import RefusedError
@@ -92,7 +93,7 @@ def evaluate(
     lengths = config.evaluation.lengths if lengths is None else lengths
     posenc = config.posenc if posenc is None else posenc
     changed = changed_config(config, lengths, posenc, data, shuffle_words, metrics)
-    groups_of(directory, config)
+    groups_of(read_stored(directory), config)
     folder = directory / "evaluations"
     check_writable(folder)
     refuse_links(directory, folder)

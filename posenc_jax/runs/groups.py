@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import functools
+import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,8 +15,8 @@ from posenc_jax.runs.directory import (
     GROUP_NAME,
     Group,
     Replica,
+    Stored,
     checkpoint_steps,
-    code_in,
     groups_of,
     is_group,
     replicas_of,
@@ -25,44 +25,66 @@ from posenc_jax.runs.directory import (
 from posenc_jax.runs.errors import DamagedFileError, RefusedError
 from posenc_jax.runs.files import Log, locked, put_aside, write_json
 from posenc_jax.runs.own_code import digests
-from posenc_jax.runs.ownership import claim, config_record, is_begun
+from posenc_jax.runs.ownership import config_record, is_begun, refuse_other, take
 from posenc_jax.training.layout import Devices, layout_of
 
 
-def missing_replicas(
-    config: Run, directory: Path, *, accept_changed_code: bool = False, note: Callable[[str], None]
-) -> list[Replica]:
-    """Claims a cell's directory, which the caller holds, and tells which replicas have no result there.
+@dataclasses.dataclass(frozen=True)
+class Begun:
+    """What a cell's directory has of it.
+
+    Attributes:
+      results: of the finished groups, also of replicas that the config does not ask for. damaged: results that are.
+      missing: the replicas that have none.
+    """
+
+    stored: Stored
+    results: dict[Path, Json]
+    damaged: tuple[DamagedFileError, ...]
+    missing: tuple[Replica, ...]
+
+
+def read_begun(stored: Stored, config: Run, *, accept_changed_code: bool = False) -> Begun:
+    """Reads what there is of a cell; RefusedError if it is of another config, or of other code of the user's."""
+    refuse_other(stored, config, accept_changed_code=accept_changed_code)
+    damaged: list[DamagedFileError] = []
+    found = dict(results_by_group(stored, on_damage=damaged.append))
+    done = {replica for result in found.values() for replica in replicas_of(result)}
+    missing = tuple(replica for replica in config.replicas if replica not in done)
+    return Begun(stored, found, tuple(damaged), missing)
+
+
+def take_over(begun: Begun, config: Run, note: Callable[[str], None]) -> None:
+    """Makes a directory, which the caller holds, that of a config and its code.
 
     A damaged result is put aside, so that its group is measured again, and ``note`` hears of it.
 
     Raises:
-      RefusedError: the directory holds another config, or results of other code of the user's. DamagedFileError: it
-        holds what cannot be mended.
+      DamagedFileError: it holds what cannot be mended.
     """
-    claim(directory, config, accept_changed_code=accept_changed_code)
-    on_damage = functools.partial(put_result_aside, note=note)
-    done: set[Replica] = set()
-    for group, result in results_by_group(directory, on_damage=on_damage):
+    take(begun.stored, config)
+    for error in begun.damaged:
+        put_result_aside(error, note)
+    for group, result in begun.results.items():
         refuse_damaged_metrics(group, result)
-        done.update(replicas_of(result))
-    return [replica for replica in config.replicas if replica not in done]
 
 
-def groups_of_missing(config: Run, directory: Path, missing: int, devices: Devices) -> list[Group]:
+def groups_of_missing(config: Run, begun: Begun, devices: Devices) -> list[Group]:
     """The groups without a result: those that are there, and new ones, laid out for these devices."""
-    groups = plan(directory, config, layout_of(config, missing, devices).size)
+    groups = plan(begun.stored, config, layout_of(config, len(begun.missing), devices).size)
     return [group for group in groups if not (group.directory / "result.json").exists()]
 
 
-def plan(directory: Path, config: Run, size: int) -> list[Group]:
+def plan(stored: Stored, config: Run, size: int) -> list[Group]:
     """The groups that are there already, and new ones of ``size`` replicas for those that none of them has."""
-    there = groups_of(directory, config)
+    directory, there = stored.directory, groups_of(stored, config)
     taken = {replica for group in there for replica in group.replicas}
     asked = set(config.replicas)
     groups = [group for group in there if not asked.isdisjoint(group.replicas)]
+    code = {inner.directory: inner.code for inner in stored.groups}
     for group in groups:
-        _begin_again(group, config)
+        if code[group.directory] != digests(config):
+            _begin_again(group, config)
     _remove_half_made(directory)
     # Never a number that is in use, under whatever name: a group may have been renamed.
     used = [
@@ -88,8 +110,7 @@ def write_group(group: Group, config: Run) -> None:
 
 def _begin_again(group: Group, config: Run) -> None:
     """Makes a group that has computed nothing one of the user's code as it is now, unless a process works on it."""
-    path = group.directory / "config.json"
-    if code_in(path) == digests(config) or is_begun(group.directory):
+    if is_begun(group.directory):
         return
     with contextlib.suppress(RefusedError), locked(group.directory):
         (group.directory / "environment.json").unlink(missing_ok=True)

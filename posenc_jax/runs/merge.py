@@ -24,6 +24,7 @@ from posenc_jax.runs.directory import (
     listed,
     load_stored,
     read_group,
+    read_stored,
     replicas_of,
     results_by_group,
 )
@@ -176,11 +177,12 @@ def _finished(cell: Run, folder: Path, config: Ablation, note: Callable[[str], N
     if own is None:
         return
     home = folder / own.directory_name
-    finished = results_by_group(home, own)
+    stored = read_stored(home)
+    finished = results_by_group(stored, own)
     for path, result in finished:
         refuse_damaged_metrics(path, result)
         yield path, result
-    for group in groups_of(home, own):
+    for group in groups_of(stored, own):
         if group.directory not in {path for path, _ in finished} and set(group.replicas) & set(own.replicas):
             note(f"{group.directory} is not finished and is left out: {listed(group.replicas)}")
 

@@ -22,7 +22,6 @@ from posenc_jax.runs.directory import (
     home_of,
     read_group,
     replicas_of,
-    results,
 )
 from posenc_jax.runs.errors import DamagedFileError, RefusedError
 from posenc_jax.runs.files import read_json, write_json
@@ -115,9 +114,11 @@ def start_of(config: Run, directory: Path | None) -> Path | None:
     return None if directory is None else home_of(directory.absolute()).parent / config.init_from.removeprefix(CELL)
 
 
-def keep_start(config: Run, directory: Path) -> None:
+def keep_start(config: Run, directory: Path, found: Iterable[Json]) -> None:
     """Keeps the digests of the parameters that the run in a directory starts from, for seeds that have no result yet;
     what is kept already stays.
+
+    found: the results that are there.
 
     Raises:
       RefusedError: as `refuse_other_start`.
@@ -128,7 +129,7 @@ def keep_start(config: Run, directory: Path) -> None:
     refuse_other_start(config, directory)
     path = directory / START
     kept = read_json(path) if path.exists() else {}
-    trained = {seed for result in results(directory) for seed, _ in replicas_of(result)}
+    trained = {seed for result in found for seed, _ in replicas_of(result)}
     wanted = set(config.seeds) - trained
     own = {
         seed: digests for seed, digests in _digests(source).items() if (int(seed) in wanted if seed else not trained)

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import shutil
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from posenc_jax.config import Run, to_json
 from posenc_jax.files.shapes import Json
 from posenc_jax.runs import own_code
-from posenc_jax.runs.directory import FORMAT, checked, code_in, differences_from, group_directories, groups_of
+from posenc_jax.runs.directory import FORMAT, Stored, differences_from, groups_of, read_stored
 from posenc_jax.runs.errors import RefusedError
-from posenc_jax.runs.files import write_json
+from posenc_jax.runs.files import locked, write_json
+
+Found = TypeVar("Found")
 
 
 def check_writable(directory: Path, needed: int = 0) -> None:
@@ -29,19 +34,51 @@ def check_writable(directory: Path, needed: int = 0) -> None:
 
 
 def claim(directory: Path, config: Any, *, accept_changed_code: bool = False) -> None:
-    """Writes ``config.json`` and copies of the user's own code, or refuses as `refuse_other`."""
-    refuse_other(directory, config, accept_changed_code=accept_changed_code)
-    own_code.save(config, directory)
-    write_json(directory / "config.json", config_record(config))
+    """Takes a directory as `take`, or refuses as `refuse_other`."""
+    stored = read_stored(directory)
+    refuse_other(stored, config, accept_changed_code=accept_changed_code)
+    take(stored, config)
 
 
-def refuse_other(directory: Path, config: Any, *, accept_changed_code: bool = False, claimed: bool = False) -> None:
+def take(stored: Stored, config: Any) -> None:
+    """Writes ``config.json`` and copies of the user's own code."""
+    own_code.save(config, stored.directory)
+    if json.dumps(record := config_record(config)) != json.dumps(stored.config):
+        write_json(stored.path, record)
+
+
+@contextlib.contextmanager
+def owned(directory: Path, check: Callable[[Stored], Found]) -> Iterator[Found]:
+    """Holds a directory that may not be there yet, and gives what ``check`` tells of it, which may refuse it.
+
+    What is there is read once it is held. Where nothing is, ``check`` comes before anything is made.
+    """
+    check_writable(directory)
+    new = not _holds_configs(directory)
+    found = [check(Stored(directory, None))] if new else []
+    with locked(directory):
+        yield found[0] if new and not _holds_configs(directory) else check(read_stored(directory))
+
+
+def _holds_configs(directory: Path) -> bool:
+    return (directory / "config.json").exists() or any(directory.glob("*/config.json"))
+
+
+def refuse_other(
+    stored: Stored,
+    config: Any,
+    *,
+    accept_changed_code: bool = False,
+    claimed: bool = False,
+    cells: Iterable[Stored] = (),
+) -> None:
     """Refuses a directory that holds another config, or results of other code of the user's.
 
     claimed: whether others have claimed it, so that their code counts before anything is computed.
+    cells: those of an ablation, as far as they are read.
     """
-    path = directory / "config.json"
-    if path.exists() and (lines := differences_from(path, checked(path), config)):
+    directory = stored.directory
+    if lines := differences_from(stored, config):
         holds = "a run" if isinstance(config, Run) else "an ablation"
         empty = "" if _begun_in(directory) else " (nothing is computed in it yet: it can be removed)"
         raise RefusedError(
@@ -49,23 +86,24 @@ def refuse_other(directory: Path, config: Any, *, accept_changed_code: bool = Fa
             "Differences:\n  " + "\n  ".join(lines)
         )
     if isinstance(config, Run):
-        groups_of(directory, config)
+        groups_of(stored, config)
     if not accept_changed_code:
-        refuse_changed_code(directory, changed_code(directory, own_code.digests(config), claimed=claimed))
+        refuse_changed_code(directory, changed_code(stored, own_code.digests(config), claimed=claimed, cells=cells))
 
 
-def changed_code(directory: Path, code: own_code.Digests, *, claimed: bool = False) -> list[str]:
+def changed_code(
+    stored: Stored, code: own_code.Digests, *, claimed: bool = False, cells: Iterable[Stored] = ()
+) -> list[str]:
     """The user's classes that differ in ``code`` from those by which a run, or a group of it, computed something, or
     (``claimed``) will.
     """
     found: list[str] = []
-    for path in dict.fromkeys(home / "config.json" for home in (directory, *group_directories(directory))):
-        if not path.exists():
-            continue
-        was = code_in(path)
+    known = {own.directory: own for own in (stored, *stored.groups, *cells)}
+    for own in (stored, *stored.groups):
+        was = own.code
         if was.keys() & code.keys():
-            users = [path.parent] if claimed else _begun_in(path.parent)
-            used = {name for user in users for name in code_in(user / "config.json")}
+            users = [own.directory] if claimed else _begun_in(own.directory)
+            used = {name for user in users for name in (known.get(user) or read_stored(user)).code}
             found += own_code.changes({name: digest for name, digest in was.items() if name in used}, code)
     return list(dict.fromkeys(found))
 

@@ -17,12 +17,12 @@ from posenc_jax.results import AblationResult, read_result
 from posenc_jax.runs.ablation import left_out, read_cells, refuse_failures
 from posenc_jax.runs.ablation_record import write_results
 from posenc_jax.runs.cell import Engine
-from posenc_jax.runs.directory import read_group
+from posenc_jax.runs.directory import Stored, groups_of, is_group, read_stored, results
 from posenc_jax.runs.errors import RefusedError
-from posenc_jax.runs.files import in_turn, locked
-from posenc_jax.runs.groups import groups_of_missing, missing_replicas
+from posenc_jax.runs.files import in_turn
+from posenc_jax.runs.groups import groups_of_missing, read_begun, take_over
 from posenc_jax.runs.origins import keep_start
-from posenc_jax.runs.ownership import claim, refuse_other
+from posenc_jax.runs.ownership import owned, refuse_other, take
 from posenc_jax.runs.preflight import check_run
 from posenc_jax.runs.reporter import PrintingReporter, Reporter
 from posenc_jax.runs.supply import load_data, refuse_unfit
@@ -55,12 +55,16 @@ def ablate_in_tasks(
     """
     reporter = reporter or PrintingReporter()
     directory = full(directory).absolute()
-    cells = read_cells(config, directory, accept_changed_code=accept_changed_code, on=devices)
-    to_run = [cell.config for cell in cells if not cell.complete]
-    _refuse_starts(to_run)
-    refuse_unfit({cell.config: cell.home for cell in cells})
-    with locked(directory):
-        claim(directory, config, accept_changed_code=accept_changed_code)
+
+    def checked(stored: Stored) -> tuple[Stored, list[Run]]:
+        cells = read_cells(config, stored, accept_changed_code=accept_changed_code, on=devices)
+        to_run = [cell.config for cell in cells if not cell.complete]
+        _refuse_starts(to_run)
+        refuse_unfit({cell.config: cell.home for cell in cells})
+        return stored, to_run
+
+    with owned(directory, checked) as (stored, to_run):
+        take(stored, config)
         if not to_run:
             reporter.note(f"{directory} is already complete: nothing to do")
         tasks: dict[str, Run] = {}
@@ -70,9 +74,10 @@ def ablate_in_tasks(
                 home = directory / cell.directory_name
                 refuse_links(directory, home)
                 with in_turn(home, reporter, stop):
-                    missing = missing_replicas(cell, home, accept_changed_code=accept_changed_code, note=reporter.note)
+                    begun = read_begun(read_stored(home), cell, accept_changed_code=accept_changed_code)
+                    take_over(begun, cell, reporter.note)
                     load_data(cell, home, reporter.note)  # and keep its tokenizer, before tasks ask for it
-                    groups = groups_of_missing(cell, home, len(missing), devices)
+                    groups = groups_of_missing(cell, begun, devices)
                 tasks |= {str(group.directory.relative_to(directory)): cell for group in groups}
             except ValueError as error:  # one broken cell must not cost the others
                 failures[f"{cell.table} {cell.label}: {error}"] = cell
@@ -119,13 +124,14 @@ def run_task(
     """
     reporter = reporter or PrintingReporter()
     directory = full(directory).absolute()
-    refuse_other(directory, config, accept_changed_code=accept_changed_code, claimed=True)
+    refuse_other(read_stored(directory), config, accept_changed_code=accept_changed_code, claimed=True)
     cells = {cell.directory_name: cell for cell in config.runs}
     cell, home = cells.get(name.rpartition("/")[0]), directory / name
-    if cell is None or not (home / "config.json").is_file():
+    if cell is None or not is_group(home) or not (home / "config.json").is_file():
         raise RefusedError(f"{directory} has no group {name!r}: it is made by `posenc ablate` with --local or --slurm")
-    refuse_other(home.parent, cell, accept_changed_code=accept_changed_code, claimed=True)
-    group = read_group(home)
+    stored = read_stored(home.parent)
+    refuse_other(stored, cell, accept_changed_code=accept_changed_code, claimed=True)
+    (group,) = (group for group in groups_of(stored, cell) if group.directory == home)
     if (home / "result.json").exists():
         reporter.note(f"{home} is already complete: nothing to do")
         return
@@ -135,5 +141,5 @@ def run_task(
     )
     with in_turn(home.parent, reporter, stop):
         data = load_data(cell, home.parent, reporter.note)
-        keep_start(cell, home.parent)
+        keep_start(cell, home.parent, results(home.parent))
     Engine(cell, reporter, stop, data).run_group(group)

@@ -17,7 +17,16 @@ from posenc_jax.files.user_paths import full
 from posenc_jax.huggingface.safetensors import read_header
 from posenc_jax.runs.checkpoint import Checkpoints
 from posenc_jax.runs.digests import digest
-from posenc_jax.runs.directory import IMPORTED, Group, finished, finished_groups, groups_of, load_config, read_group
+from posenc_jax.runs.directory import (
+    IMPORTED,
+    Group,
+    finished,
+    finished_groups,
+    groups_of,
+    load_config,
+    read_group,
+    read_stored,
+)
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import Log
 from posenc_jax.training.averaging import measured
@@ -151,7 +160,7 @@ def best_replica(source: Path, seed: int) -> tuple[Path, int]:
     """The group and the index in it of the replica with this seed that is best by validation."""
     source = full(source).absolute()
     config = load_config(source)
-    groups_of(source, config)
+    groups_of(read_stored(source), config)
     best: tuple[float, Path, int] | None = None
     for directory, result in finished_groups(source).items():
         for index, replica in enumerate(result["replicas"]):

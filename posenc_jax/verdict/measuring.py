@@ -18,7 +18,7 @@ from posenc_jax.files.shapes import Json
 from posenc_jax.results.record import ReplicaScores
 from posenc_jax.results.timing import Timing, read_timing
 from posenc_jax.runs.cell import run
-from posenc_jax.runs.directory import complete, groups_with, results_by_group
+from posenc_jax.runs.directory import complete, groups_with, read_stored, results_by_group
 from posenc_jax.runs.origins import read_environments
 from posenc_jax.runs.own_code import digests
 from posenc_jax.runs.ownership import is_begun
@@ -104,7 +104,9 @@ def measure(
     others, seconds = other_scores(
         table, cell, home, found.learning_rates, found.scores, reporter=reporter, stop=stop, clock=clock
     )
-    groups = [group for group, _ in results_by_group(home, cell)]  # others are of seeds that nobody asks for here
+    groups = [
+        group for group, _ in results_by_group(read_stored(home), cell)
+    ]  # others are of seeds that nobody asks for here
     environments = environments_of(groups, RECORDED)
     found = dataclasses.replace(found, otherwise=others, environments=environments, seconds=seconds)
     return _timed(found, *read_timing(home, config_hash(cell), [group.name for group in groups]))

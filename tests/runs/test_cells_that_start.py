@@ -18,7 +18,7 @@ from posenc_jax.encodings import RoPE
 from posenc_jax.runs import cell as cell_module
 from posenc_jax.runs.ablation import ablate
 from posenc_jax.runs.cell import run
-from posenc_jax.runs.directory import home_of
+from posenc_jax.runs.directory import home_of, results
 from posenc_jax.runs.errors import FailedCellsError, RefusedError
 from posenc_jax.runs.files import read_json, write_json
 from posenc_jax.runs.origins import joined_starts, keep_start
@@ -92,7 +92,7 @@ def test_what_is_kept_of_a_start_is_of_seeds_that_are_still_to_train(finished, t
     directory = shutil.copytree(finished[0], tmp_path / "run")
     later = directory / LATER.directory_name
     (later / "start.json").unlink()
-    keep_start(dataclasses.replace(LATER, seeds=(0, 1, 2)), later)
+    keep_start(dataclasses.replace(LATER, seeds=(0, 1, 2)), later, results(later))
     assert read_json(later / "start.json") == {}
 
 

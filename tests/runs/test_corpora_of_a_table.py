@@ -9,6 +9,7 @@ import text_runs
 
 from posenc_jax.config import Ablation
 from posenc_jax.runs import ablation, supply
+from posenc_jax.runs.directory import Stored
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import write_json
 
@@ -56,7 +57,7 @@ def test_an_ablation_asks_before_it_runs(tmp_path, monkeypatch):
     monkeypatch.setattr(ablation, "check_run", lambda *_: None)
     monkeypatch.setattr(ablation, "refuse_other_corpora", lambda cells, to_run: asked.append((set(cells), to_run)))
     config = Ablation("both", (FIRST, SECOND))
-    ablation.read_cells(config, tmp_path / "run", accept_changed_code=False)
+    ablation.read_cells(config, Stored(tmp_path / "run", None), accept_changed_code=False)
     assert asked == [({FIRST, SECOND}, {FIRST, SECOND})]
 
 

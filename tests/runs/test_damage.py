@@ -15,7 +15,7 @@ from posenc_jax.results import read_record
 from posenc_jax.runs.ablation import ablate
 from posenc_jax.runs.cell import run
 from posenc_jax.runs.checkpoint import Checkpoints
-from posenc_jax.runs.directory import groups_of, load_config, read_group, results_by_group
+from posenc_jax.runs.directory import groups_of, load_config, read_group, read_stored, results, results_by_group
 from posenc_jax.runs.errors import CheckpointError, DamagedFileError, FailedCellsError, RefusedError
 from posenc_jax.runs.evaluation import evaluate
 from posenc_jax.runs.files import Log, read_json
@@ -55,7 +55,8 @@ def finished(tmp_path):
 def everything_read(directory):
     """All that ablate, evaluate and report take from files, but for the checkpoints."""
     cell, group = directory / CELL, directory / CELL / "group-000"
-    refuse_other(directory, ABLATION)
+    stored = read_stored(cell)
+    refuse_other(read_stored(directory), ABLATION)
     log = Log(group / "metrics.jsonl")
     with Checkpoints(group / "checkpoints") as checkpoints:
         refuse_lost_rows(read_group(group), log, checkpoints, 20)
@@ -63,7 +64,7 @@ def everything_read(directory):
     (evaluation,) = (cell / "evaluations").glob("*.json")
     record = read_record(directory)
     return (
-        *(load_config(cell), groups_of(cell, CONFIG), results_by_group(cell, CONFIG), read_environments(group)),
+        *(load_config(cell), groups_of(stored, CONFIG), results_by_group(stored, CONFIG), read_environments(group)),
         *(log.path.read_bytes(), read_json(evaluation), record.info, record.rows, record.skipped),
     )
 
@@ -145,7 +146,7 @@ def test_without_a_checkpoint_nothing_is_trained_anew_unasked(directory):
 def test_a_result_of_another_config_is_refused(finished):
     group = finished / "group-000"
     sealed_files.rewrite(group / "result.json", lambda data: data.update(config_hash="0" * 8))
-    for read in (lambda: results_by_group(finished, CONFIG), lambda: run(CONFIG, finished), lambda: evaluate(finished)):
+    for read in (lambda: results(finished, CONFIG), lambda: run(CONFIG, finished), lambda: evaluate(finished)):
         with pytest.raises(
             RefusedError, match=r"result\.json is of config 00000000, and .*config\.json of .*: restore"
         ):
@@ -155,7 +156,7 @@ def test_a_result_of_another_config_is_refused(finished):
 def test_a_group_of_another_config_is_measured_under_no_other_name(finished):
     other = {"config": sealed_files.read(finished / "group-000" / "config.json")["config"] | {"init_from": "elsewhere"}}
     sealed_files.rewrite(finished / "group-000" / "config.json", lambda data: data.update(other))
-    for read in (lambda: results_by_group(finished, CONFIG), lambda: evaluate(finished)):
+    for read in (lambda: results(finished, CONFIG), lambda: evaluate(finished)):
         with pytest.raises(RefusedError, match=r"group-000 belongs to another config(.|\n)*init_from"):
             read()
 

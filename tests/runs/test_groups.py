@@ -12,7 +12,7 @@ from trained_runs import CONFIG, contents, copy_of_the_run
 from posenc_jax.config import Ablation, Execution
 from posenc_jax.runs.ablation import ablate
 from posenc_jax.runs.cell import run
-from posenc_jax.runs.directory import complete, finished_groups, group_directories, results
+from posenc_jax.runs.directory import complete, finished_groups, group_directories, read_stored, results
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.evaluation import evaluate
 from posenc_jax.runs.groups import plan
@@ -42,7 +42,7 @@ def test_a_group_that_was_moved_away_is_gone_and_its_number_is_not_given_again(h
     (halves / "group-000").rename(halves / away)
     assert [path.name for path in group_directories(halves)] == ["group-001"]
     assert not complete(halves, CONFIG)
-    groups = plan(halves, CONFIG, 1)
+    groups = plan(read_stored(halves), CONFIG, 1)
     assert [(group.directory.name, group.replicas) for group in groups] == [
         ("group-001", ((1, 0.01),)),
         ("group-002", ((0, 0.01),)),
@@ -61,7 +61,7 @@ def test_a_group_of_seeds_that_nobody_asks_for_any_more_stands_in_no_way(tmp_pat
     """A call for more seeds was stopped, and the same run asked for again with the seeds that are finished."""
     place, more = copy_of_the_run(tmp_path / "run"), dataclasses.replace(CONFIG, seeds=(0, 1, 2, 3))
     claim(place, more)
-    plan(place, more, 2)
+    plan(read_stored(place), more, 2)
     for ask in (finished_groups, surviving_seeds, lambda run: best_replica(run, 0), evaluate):
         with pytest.raises(RefusedError, match=r"group-001 is not finished: run it to the end first"):
             ask(place)
@@ -70,7 +70,7 @@ def test_a_group_of_seeds_that_nobody_asks_for_any_more_stands_in_no_way(tmp_pat
     assert surviving_seeds(place) == {0, 1}
     assert best_replica(place, 0) == (place / "group-000", 0)
     later = dataclasses.replace(CONFIG, init_from=str(place))
-    keep_start(later, tmp_path)
+    keep_start(later, tmp_path, [])
     refuse_other_start(later, tmp_path)
     result = place / "group-000" / "result.json"
     sealed_files.rewrite(result, lambda found: [own.update(parameters_sha256="0") for own in found["replicas"]])
@@ -85,7 +85,7 @@ def test_a_group_whose_maker_was_killed_gets_its_number_again(halves, left):
     (halves / "group-001").mkdir()
     for name in left:
         (halves / "group-001" / name).write_text("{")
-    groups = plan(halves, CONFIG, 1)
+    groups = plan(read_stored(halves), CONFIG, 1)
     assert [group.directory.name for group in groups] == ["group-000", "group-001"]
     assert [path.name for path in (halves / "group-001").iterdir()] == ["config.json"]
 
@@ -102,7 +102,7 @@ def test_a_replica_in_two_groups_is_refused(halves):
     for name in ("config.json", "result.json"):
         shutil.copy(halves / "group-000" / name, halves / "group-001" / name)
     with pytest.raises(RefusedError, match=r"has replicas that another group of .* has too .seed 0 at"):
-        plan(halves, CONFIG, 1)
+        plan(read_stored(halves), CONFIG, 1)
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ import sealed_files
 import tyro
 from trained_runs import CONFIG, contents, copy_of_the_run
 
-from posenc_jax import Ablation, ablate
+from posenc_jax import Ablation, ablate, run
 from posenc_jax.cli.ablate import override_all
 from posenc_jax.runs.reporter import Reporter
 
@@ -19,17 +19,17 @@ RUNS = tuple(dataclasses.replace(CONFIG, label=label) for label in ("first", "se
 def finished(directory, runs):
     """An ablation of these runs, all with the files of one."""
     config = Ablation("a", runs, baseline="first")
-    for run in runs:
-        place = copy_of_the_run(directory / run.directory_name)
+    for cell in runs:
+        place = copy_of_the_run(directory / cell.directory_name)
         for path in (place / "config.json", place / "group-000" / "config.json"):
-            sealed_files.rewrite(path, lambda data: data["config"].update(label=run.label))  # noqa: B023
-        sealed_files.rewrite(place / "group-000" / "result.json", lambda data: data.update(label=run.label))  # noqa: B023
+            sealed_files.rewrite(path, lambda data: data["config"].update(label=cell.label))  # noqa: B023
+        sealed_files.rewrite(place / "group-000" / "result.json", lambda data: data.update(label=cell.label))  # noqa: B023
     ablate(config, directory, reporter=Reporter())
     return config
 
 
-def reads(config, directory, monkeypatch):
-    """How often `ablate` reads each file that has a checksum, below its directory."""
+def reads(begin, directory, monkeypatch):
+    """How often each file with a checksum is read, below its directory."""
     counted = collections.Counter()
 
     def read(path, limit=None):
@@ -38,18 +38,31 @@ def reads(config, directory, monkeypatch):
 
     with monkeypatch.context() as patched:
         patched.setattr("posenc_jax.runs.files.read_regular", read)
-        ablate(config, directory, reporter=Reporter())
+        begin()
     return counted
 
 
-def test_a_file_is_read_as_often_whatever_the_number_of_cells(tmp_path, monkeypatch):
-    two, four = (tmp_path / name for name in ("two", "four"))
-    few = reads(finished(two, RUNS[:2]), two, monkeypatch)
-    many = reads(finished(four, RUNS), four, monkeypatch)
-    assert few.items() <= many.items()
-    assert sum(path.endswith("result.json") for path in many) == 4
-    for path, times in many.items():
-        assert times <= (1 if path.endswith("result.json") else 4), path
+def test_each_file_is_read_once_whatever_the_number_of_cells(tmp_path, monkeypatch):
+    config = finished(tmp_path, RUNS)
+    counted = reads(lambda: ablate(config, tmp_path, reporter=Reporter()), tmp_path, monkeypatch)
+    told = {path: times for path, times in counted.items() if path.endswith(("config.json", "result.json"))}
+    homes = [f"{cell.directory_name}/{file}" for cell in RUNS for file in ("config.json", "group-000/config.json")]
+    results = [f"{cell.directory_name}/group-000/result.json" for cell in RUNS]
+    assert told == dict.fromkeys(["config.json", *homes, *results], 1)
+    assert max(counted.values()) <= 2
+
+
+def test_a_run_reads_each_file_once(tmp_path, monkeypatch):
+    """One that is complete, with its groups; and one that is asked for another seed, what was there before."""
+    place = copy_of_the_run(tmp_path / "run")
+    again = reads(lambda: run(CONFIG, place, reporter=Reporter()), place, monkeypatch)
+    files = ("config.json", "group-000/config.json", "group-000/result.json", "group-000/metrics.jsonl")
+    once = dict.fromkeys(files, 1)
+    assert again == once
+    more = dataclasses.replace(CONFIG, seeds=(*CONFIG.seeds, 7))
+    monkeypatch.setattr("posenc_jax.runs.cell.Engine.run_group", lambda engine, group: None)
+    monkeypatch.setattr("posenc_jax.runs.cell.result_of", lambda group: {"replicas": []})
+    assert once.items() <= reads(lambda: run(more, place, reporter=Reporter()), place, monkeypatch).items()
 
 
 def test_a_second_time_nothing_is_written(tmp_path):

@@ -9,6 +9,7 @@ import sealed_files
 from trained_runs import copy_of_the_run
 
 from posenc_jax.encodings import parse
+from posenc_jax.runs.directory import FORMAT
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.verdict import measuring
 from posenc_jax.verdict.cells import environments_of
@@ -139,5 +140,5 @@ def test_a_folder_without_runs_has_no_histories(tmp_path):
     assert histories(TABLE, parse("alibi"), "alibi", tmp_path / "new", (0, 1)) == ({}, False)
     home = tmp_path / "copy" / TABLE.cell(parse("alibi"), "alibi", (0, 1)).directory_name
     home.mkdir(parents=True)
-    sealed_files.write(home / "config.json", {"config": {}})  # stopped before its first group
+    sealed_files.write(home / "config.json", {"format": FORMAT, "config": {}})  # stopped before its first group
     assert histories(TABLE, parse("alibi"), "alibi", tmp_path, (0, 1)) == ({}, False)

@@ -12,6 +12,7 @@ from posenc_jax.data.tasks import EvenPairs
 from posenc_jax.encodings import Temperature, parse
 from posenc_jax.models.config import Transformer
 from posenc_jax.runs.cell import run
+from posenc_jax.runs.directory import read_stored
 from posenc_jax.runs.evaluation import evaluate
 from posenc_jax.runs.groups import plan
 from posenc_jax.runs.ownership import claim
@@ -49,7 +50,7 @@ def test_what_a_stopped_verdict_of_more_seeds_left_is_passed_over(tmp_path, monk
     """`posenc verdict --quick` was stopped; then fewer seeds are asked for."""
     place, more = copy_of_the_run(tmp_path / "run"), dataclasses.replace(CONFIG, seeds=(0, 1, 2, 3))
     claim(place, more)
-    plan(place, more, 2)
+    plan(read_stored(place), more, 2)
     claim(place, CONFIG)
     table = dataclasses.replace(TABLE, run=CONFIG)
     rows = [
