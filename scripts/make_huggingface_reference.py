@@ -1,11 +1,10 @@
 """Writes logits and greedy tokens of tiny models of transformers for tests/huggingface/test_parity.py.
 
-    python scripts/make_huggingface_reference.py tests/huggingface/data/reference.npz
+    python scripts/make_huggingface_reference.py tests/huggingface/data [NAME ...]
 
 Made with transformers 5.24 and torch 2.13 on a CPU. No weights are kept: each tensor is drawn from its name (`tensor`).
 All is computed in float64: `model.double()` would not do, since rotary tables, norms and softmaxes ask for float32, so
-here float32 itself means float64. With a folder as a second argument the checkpoints are written there too, as
-transformers saves them.
+here float32 itself means float64. A file for each case; NAME: those cases alone.
 """
 
 import json
@@ -49,17 +48,85 @@ CASES = {
         "rms_norm_eps": 1e-6,
         "tie_word_embeddings": False,
     },
-    "mistral": _LLAMA | {"model_type": "mistral", "head_dim": 16, "sliding_window": None, "rope_theta": 1e6},
+    "mistral": _LLAMA | {"model_type": "mistral", "head_dim": 16, "sliding_window": 64, "rope_theta": 1e6},
     "qwen2": _LLAMA
     | {
         "model_type": "qwen2",
         "rope_theta": 1e6,
         "rope_scaling": {"rope_type": "linear", "factor": 4.0},
-        "use_sliding_window": False,
+        "use_sliding_window": True,
+        "sliding_window": 64,
+        "max_window_layers": 1,
         "tie_word_embeddings": True,
     },
-    "phi3": _LLAMA | {"model_type": "phi3", "pad_token_id": 0, "sliding_window": None, "partial_rotary_factor": 0.5},
+    "qwen3": _LLAMA
+    | {
+        "model_type": "qwen3",
+        "head_dim": 16,
+        "rope_theta": 1e6,
+        "use_sliding_window": True,
+        "sliding_window": 20,
+        "max_window_layers": 0,
+    },
+    "phi3": _LLAMA | {"model_type": "phi3", "pad_token_id": 0, "sliding_window": 64, "partial_rotary_factor": 0.5},
+    "gemma2": _LLAMA
+    | {
+        "model_type": "gemma2",
+        "head_dim": 16,
+        "query_pre_attn_scalar": 24,
+        "sliding_window": 64,
+        "attn_logit_softcapping": 5.0,
+        "final_logit_softcapping": 40.0,
+    },
+    "gemma3": _LLAMA
+    | {
+        "model_type": "gemma3_text",
+        "head_dim": 16,
+        "query_pre_attn_scalar": 24,
+        "sliding_window": 64,
+        "layer_types": ["sliding_attention", "sliding_attention", "full_attention"],
+        "rope_parameters": {
+            "sliding_attention": {"rope_type": "default", "rope_theta": 1e4},
+            "full_attention": {"rope_type": "linear", "factor": 8.0, "rope_theta": 1e6},
+        },
+    },
+    "olmo2": _LLAMA | {"model_type": "olmo2", "head_dim": 16, "rope_theta": 5e5, "rms_norm_eps": 1e-6},
+    "smollm3": _LLAMA
+    | {
+        "model_type": "smollm3",
+        "num_hidden_layers": 4,
+        "no_rope_layers": [1, 0, 1, 1],
+        "rope_theta": 2e6,
+        "pad_token_id": 0,
+        "use_sliding_window": True,
+        "sliding_window": 64,
+    },
     "gpt2": _COMMON | {"model_type": "gpt2", "n_embd": 32, "n_layer": 3, "n_head": 4, "n_positions": 640},
+    "gpt_neox": _COMMON
+    | {
+        "model_type": "gpt_neox",
+        "hidden_size": 32,
+        "intermediate_size": 40,
+        "num_hidden_layers": 3,
+        "num_attention_heads": 2,
+        "max_position_embeddings": 512,
+        "rotary_pct": 0.25,
+        "rotary_emb_base": 10000,
+    },
+    "gptj": _COMMON
+    | {"model_type": "gptj", "n_embd": 32, "n_layer": 3, "n_head": 2, "n_positions": 640, "rotary_dim": 8},
+    "opt": _COMMON
+    | {
+        "model_type": "opt",
+        "hidden_size": 32,
+        "ffn_dim": 40,
+        "num_hidden_layers": 3,
+        "num_attention_heads": 4,
+        "max_position_embeddings": 640,
+        "word_embed_proj_dim": 32,
+    },
+    "bloom": _COMMON | {"model_type": "bloom", "hidden_size": 36, "n_layer": 3, "n_head": 6},
+    "mpt": _COMMON | {"model_type": "mpt", "d_model": 32, "n_layers": 3, "n_heads": 4, "max_seq_len": 640},
 }
 
 
@@ -125,20 +192,13 @@ def reference(config: dict) -> dict[str, np.ndarray]:
     }
 
 
-def main(path: str, folder: str | None = None) -> None:
-    """Writes the file, and the checkpoints."""
+def main(folder: str, *names: str) -> None:
+    """Writes the files."""
     in_float64()
-    found = {}
-    for name, config in CASES.items():
-        for key, array in reference(config).items():
-            found[f"{name}/{key}"] = array
-        print(name, np.abs(found[f"{name}/long"]).max(), found[f"{name}/greedy"].tolist(), flush=True)
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
-    np.savez_compressed(path, **found)
-    if folder is not None:
-        for name, config in CASES.items():
-            model = made(config).to(__import__("torch").float64)
-            model.save_pretrained(Path(folder) / name)
+    for name in names or CASES:
+        found = reference(CASES[name])
+        print(name, np.abs(found["long"]).max(), found["greedy"].tolist(), flush=True)
+        np.savez_compressed(Path(folder) / f"{name}.npz", **found)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,10 @@ from make_huggingface_reference import CASES, tensor
 
 from posenc_jax.huggingface.safetensors import write
 
-REFERENCE = np.load(Path(__file__).parent / "huggingface" / "data" / "reference.npz")
+_DATA = Path(__file__).parent / "huggingface" / "data"
+REFERENCE = {
+    f"{path.stem}/{key}": array for path in sorted(_DATA.glob("*.npz")) for key, array in np.load(path).items()
+}
 
 
 def checkpoint_of(name: str, folder: Path, **changes) -> Path:

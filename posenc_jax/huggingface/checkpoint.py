@@ -23,15 +23,17 @@ import numpy as np
 from posenc_jax.data.errors import DataError
 from posenc_jax.data.tokenizer import Tokenizer
 from posenc_jax.encodings.base import Params
-from posenc_jax.encodings.slots import Slot
+from posenc_jax.encodings.learned import Learned
+from posenc_jax.encodings.slots import elements
 from posenc_jax.files.atomic import read_regular
 from posenc_jax.files.shapes import Json, loads, problem
 from posenc_jax.files.user_paths import full
-from posenc_jax.huggingface.config import read_config
-from posenc_jax.huggingface.declared import from_hf
+from posenc_jax.huggingface.config import read_config, short
+from posenc_jax.huggingface.declared import Declared, from_hf
 from posenc_jax.huggingface.families import FAMILIES
 from posenc_jax.huggingface.family import Family, Settings
 from posenc_jax.huggingface.gguf import config_of, read_gguf, tensors_of
+from posenc_jax.huggingface.layers import FULL, LOCAL
 from posenc_jax.huggingface.names import Row, Shape, of_model
 from posenc_jax.huggingface.safetensors import Stored, read_header
 from posenc_jax.huggingface.tokenizer import of_directory, of_gguf
@@ -78,7 +80,8 @@ class Checkpoint:
         ours = flat(self.shapes)
         for name, row in self.rows.items():
             shapes = [ours[part].shape for part in row.ours]
-            for part, array in zip(row.ours, row.change.split(self.tensors[name].read(), shapes)):
+            parts = row.change.split(self.tensors[name].read(), shapes, self.model.num_heads)
+            for part, array in zip(row.ours, parts):
                 yield part, np.ascontiguousarray(array, dtype)
 
     def params(self, dtype: Any = np.float32) -> Params:
@@ -104,12 +107,17 @@ def load(path: str | os.PathLike[str]) -> Checkpoint:
     path = full(path)
     if path.is_dir():
         config = read_config(path)
-        tensors = _tensors_in(path)
         family = _family_of(config, path / "config.json")
+        tensors = _tensors_in(path)
         tokenizer: Callable[[Json, int], Tokenizer | None] = functools.partial(of_directory, path)
     elif path.is_file():
         if path.suffix in _PICKLES:
             raise DataError(_PICKLED.format(path))
+        if path.suffix in (".safetensors", ".json"):
+            raise DataError(
+                f"{path} alone is no checkpoint: name its folder, {path.parent}, which has config.json and the "
+                "safetensors"
+            )
         found = read_gguf(path)
         config = config_of(found)
         tensors = tensors_of(found, config)
@@ -170,27 +178,28 @@ def declared_model(family: Family, config: Json, where: Path) -> tuple[Transform
     """The model of a config, its encodings, the size of its vocabulary and its longest text; `DataError` without."""
     settings = Settings(config, str(where))
     fields = family.settings(settings)
-    vocab_size, max_len = settings.whole("vocab_size"), settings.whole("max_position_embeddings")
-    slots = Slots(**{STACKS[family.kind][0]: _slot(config, where, max_len)})
+    vocab_size = settings.whole("vocab_size")
+    max_len = settings.whole("max_position_embeddings", *([family.max_length] if family.max_length else []))
+    found = _declared(config, where)
+    for element in elements(found.slot):
+        if isinstance(element, Learned) and element.max_len is not None:
+            max_len = element.max_len - element.offset
+    slots = Slots(**{STACKS[family.kind][0]: found.slot})
     try:
-        return Transformer(**fields), slots, vocab_size, max_len
+        return Transformer(**fields, windows=found.windows), slots, vocab_size, max_len
     except (ValueError, TypeError, OverflowError) as error:
         raise DataError(f"{where} gives no model: {error}") from None
 
 
-def _slot(config: Json, where: Path, max_len: int) -> Slot:
-    """The encodings of all layers; `DataError` where they are not all that the config says of positions."""
+def _declared(config: Json, where: Path) -> Declared:
+    """The encodings and windows of all layers; `DataError` where they are not all that the config says of positions."""
     try:
         found = from_hf(config)
     except DataError as error:
         raise DataError(f"{where}: {error}") from None
-    windows = [layer.window for layer in found.layers if layer.window is not None and layer.window < max_len]
-    if windows:
-        raise DataError(
-            f"{where}: layers see {windows[0]} keys of {max_len} positions, and windows are not computed here: name "
-            "another checkpoint, or give max_position_embeddings that value, if longer texts are not needed"
-        )
-    return found.slot
+    if other := [layer.kind for layer in found.layers if layer.kind not in (LOCAL, FULL)]:
+        raise DataError(f"{where}: layers of {other[0]} are not computed here: name another checkpoint")
+    return found
 
 
 def _named(path: Path, family: Family, rows: Mapping[str, Row], tensors: dict[str, Stored]) -> dict[str, Stored]:
@@ -199,6 +208,8 @@ def _named(path: Path, family: Family, rows: Mapping[str, Row], tensors: dict[st
     for name, stored in tensors.items():
         if any(re.fullmatch(pattern, name) for pattern in family.ignored):
             continue
+        for old, new in family.spellings.items():
+            name = name.replace(old, new)
         longer, shorter = family.left_out + name, name.removeprefix(family.left_out)
         own = name if name in rows else longer if longer in rows else shorter if shorter in rows else name
         if own in found:
@@ -211,14 +222,14 @@ def _check_names(
     path: Path, family: Family, rows: Mapping[str, Row], named: dict[str, Stored], ours: Mapping[str, Shape]
 ) -> None:
     """Refuses tensors that are missing or left over; a tied output that is there too must repeat its table."""
-    output, table = family.tied or ("", "")
-    if output in named and output not in rows and table in named:
-        repeated = named.pop(output)
-        if repeated.shape != named[table].shape or not np.array_equal(repeated.read(), named[table].read()):
-            raise DataError(
-                f"{path} has tie_word_embeddings = true, and {output} is not equal to {table}: set it to false in "
-                "its config"
-            )
+    for repeat, original in family.tied.items():
+        if repeat in named and repeat not in rows and original in named:
+            repeated = named.pop(repeat)
+            if repeated.shape != named[original].shape or not np.array_equal(repeated.read(), named[original].read()):
+                raise DataError(
+                    f"{path} has tie_word_embeddings = true, and {repeat} is not equal to {original}: set it to false "
+                    "in its config"
+                )
     missing = [name for name in rows if name not in named]
     extra = [name for name in named if name not in rows]
     if missing or extra:
@@ -232,6 +243,12 @@ def _check_names(
 
 def _family_of(config: Json, path: Path) -> Family:
     kind = config.get("model_type")
+    if quantised := config.get("quantization_config"):
+        method = quantised.get("quant_method") if isinstance(quantised, dict) else quantised
+        raise DataError(
+            f"{path}: quantization_config is there ({short(method)}), and quantised weights are read from GGUF alone: "
+            "name the checkpoint in full precision, or a GGUF file of it"
+        )
     if not isinstance(kind, str) or kind not in FAMILIES:
         near = difflib.get_close_matches(str(kind), FAMILIES, 1, 0.0)[0]
         code = ", whose code (auto_map) is never run," if config.get("auto_map") else ""

@@ -65,6 +65,11 @@ def whole(config: Mapping[str, Any], name: str) -> int | None:
     return value
 
 
+def natural(config: Mapping[str, Any], name: str, default: int) -> int:
+    """A whole number, 0 too, or ``default``; `DataError` for another value."""
+    return 0 if config.get(name) == 0 and config[name] is not False else whole(config, name) or default
+
+
 def needed(config: Mapping[str, Any], name: str, why: str) -> int:
     """As `whole`; `DataError` where it is missing."""
     value = whole(config, name)

@@ -19,7 +19,7 @@ from posenc_jax.encodings.rope_scaling import DynamicNTK
 from posenc_jax.encodings.slots import Slot
 from posenc_jax.encodings.t5 import T5Bias
 from posenc_jax.huggingface import layers
-from posenc_jax.huggingface.config import number, whole
+from posenc_jax.huggingface.config import natural, number, whole
 from posenc_jax.huggingface.dialects import DIALECTS, Dialect, dialect
 from posenc_jax.huggingface.rotation import ORIGINAL, Rotation, dims_of, kind_of, rotated_width
 
@@ -36,6 +36,7 @@ _LEARNED = (
     "gpt_bigcode",
     "gpt_neo",
 )
+_ROWS = (": pad_token_id + 1, and so many positions fewer", ", which has so many rows more")
 _T5 = ("t5", "mt5", "umt5", "longt5", "switch_transformers")
 
 
@@ -99,11 +100,22 @@ class Declared:
     @property
     def slot(self) -> Slot:
         """The encodings as a model's slot: those of all layers, or the shortest pattern that repeats over them."""
-        of_layers = [layer.encodings for layer in self.layers]
-        for period in range(1, len(of_layers) + 1):
-            if all(one == of_layers[i % period] for i, one in enumerate(of_layers)):
-                break
-        return of_layers[0] if period == 1 else tuple(of_layers[:period])
+        groups = _period([layer.encodings for layer in self.layers])
+        return groups[0] if len(groups) == 1 else groups
+
+    @property
+    def windows(self) -> tuple[int, ...]:
+        """The windows of the layers, as `Transformer.windows` has them; () where no layer has one."""
+        found = _period([layer.window or 0 for layer in self.layers])
+        return () if found == (0,) else found
+
+
+def _period(of_layers: list[Any]) -> tuple[Any, ...]:
+    """The shortest pattern that repeats over the layers."""
+    length = next(
+        n for n in range(1, len(of_layers) + 1) if all(x == of_layers[i % n] for i, x in enumerate(of_layers))
+    )
+    return tuple(of_layers[:length])
 
 
 def from_hf(config: Mapping[str, Any]) -> Declared:
@@ -138,6 +150,10 @@ def from_hf(config: Mapping[str, Any]) -> Declared:
         found = _rotary(config, own, kinds, odd)
     if own.odd:
         odd[own.odd] = None
+    if own.windows == "none" and config.get("sliding_window"):
+        odd[f"sliding_window is not read by the class of {config.get('model_type')}: all keys are seen"] = None
+    if not own.typed and config.get("layer_types") is not None:
+        odd[f"layer_types is not read by the class of {config.get('model_type')}"] = None
     return Declared(str(config.get("model_type")), whole(config, "max_position_embeddings"), found, tuple(odd))
 
 
@@ -246,16 +262,20 @@ def _other(config: Mapping[str, Any], odd: dict[str, None]) -> tuple[PositionalE
     """The encodings of types of models that do not rotate; None for the others."""
     kind = config.get("model_type")
     attention = config.get("attn_config")
-    alibi = config.get("alibi") or (isinstance(attention, Mapping) and attention.get("alibi"))
-    if kind == "bloom" or (kind in ("falcon", "mpt") and alibi is not False and (alibi or kind == "mpt")):
+    alibi = attention.get("alibi") if isinstance(attention, Mapping) else config.get("alibi")
+    if kind == "bloom" or (kind == "falcon" and alibi) or (kind == "mpt" and alibi is not False):
         return (ALiBi(),)
     if kind in _T5:
         buckets = whole(config, "relative_attention_num_buckets") or 32
         return (T5Bias(buckets, whole(config, "relative_attention_max_distance") or 128, scaled=False),)
     if kind in _LEARNED and config.get("position_embedding_type", "absolute") == "absolute":
-        if kind in ("opt", "roberta", "xlm-roberta"):
-            odd["the first position reads row 2 of the table, which has two rows more or two fewer positions"] = None
-        return (Learned(whole(config, "max_position_embeddings")),)
+        count, padding = whole(config, "max_position_embeddings"), natural(config, "pad_token_id", 1)
+        offset = 2 if kind == "opt" else padding + 1 if kind in ("roberta", "xlm-roberta") else 0
+        if offset:
+            odd[f"the first position reads row {offset} of the table" + _ROWS[kind == "opt"]] = None
+        if count is not None and kind == "opt":
+            count += offset
+        return (Learned(count, offset=offset),)
     return None
 
 

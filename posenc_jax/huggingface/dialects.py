@@ -25,7 +25,9 @@ class Dialect:
       every: each so-many-th layer has full attention, the others a window (0: no such pattern); full_first: the first
         of them instead of the last.
       window: the default width of the window. windows: without a pattern, "all" layers have the window of the config,
-        or those from ``max_window_layers`` on, if ``use_sliding_window`` is true ("flag").
+        or, if ``use_sliding_window`` is true, those from ``max_window_layers`` on ("flag") or those that do not rotate
+        ("flag_no_rope"); "none": the class has no windows, whatever a config says. typed: whether it reads
+        ``layer_types``.
       scaled: the types of layers that an old ``rope_scaling`` applies to; () for all.
       local_rotation: layers with full attention do not rotate, where there are windows.
       linear_every: each so-many-th layer has full attention, the others a linear one without positions.
@@ -45,6 +47,7 @@ class Dialect:
     full_first: bool = False
     window: int | None = None
     windows: str = "all"
+    typed: bool = True
     scaled: tuple[str, ...] = ()
     local_rotation: bool = False
     no_rope_every: int = 0
@@ -55,6 +58,8 @@ class Dialect:
 
 
 _FULL = ("full_attention",)
+_PLAIN = Dialect(windows="none", typed=False)
+_ALL_LOCAL = Dialect(typed=False)
 _MLA = "the softmax scale is multiplied by (0.1 mscale_all_dim ln(factor) + 1)^2, where the config has mscale_all_dim"
 _GEMMA_3 = Dialect(1e6, 1e4, head_dim=256, every=6, window=4096, scaled=_FULL)
 _QWEN_NEXT = Dialect(head_dim=256, partial=0.25, linear_every=4)
@@ -72,37 +77,36 @@ _LLAMA_4 = Dialect(
 _DEEPSEEK = Dialect(layout="interleaved", odd=_MLA)
 
 DIALECTS: Mapping[str, Dialect] = {
-    **dict.fromkeys(("llama", "mistral", "granite", "olmo", "olmo2", "falcon", "starcoder2", "internlm2"), Dialect()),
-    "ministral3": Dialect(1e6, head_dim=128),
-    "mixtral": Dialect(1e6),
-    "qwen2": Dialect(windows="flag"),
-    "qwen2_moe": Dialect(windows="flag"),
-    "qwen3": Dialect(head_dim=128, windows="flag"),
-    "qwen3_moe": Dialect(windows="flag"),
+    **dict.fromkeys(("llama", "granite", "olmo", "olmo2", "falcon", "internlm2"), _PLAIN),
+    **dict.fromkeys(("phi3", "starcoder2"), _ALL_LOCAL),
+    "mistral": dataclasses.replace(_ALL_LOCAL, window=4096),
+    "ministral3": Dialect(1e6, head_dim=128, typed=False),
+    "mixtral": Dialect(1e6, typed=False),
+    **dict.fromkeys(("qwen2", "qwen2_moe", "qwen3_moe"), Dialect(windows="flag", window=4096)),
+    "qwen3": Dialect(head_dim=128, windows="flag", window=4096),
     **dict.fromkeys(("qwen3_next", "qwen3_5_text", "qwen3_5_moe_text"), _QWEN_NEXT),
     **dict.fromkeys(("qwen2_vl", "qwen2_vl_text", "qwen2_5_vl", "qwen2_5_vl_text"), _QWEN_VL),
     **dict.fromkeys(("qwen3_vl", "qwen3_vl_text", "qwen3_vl_moe_text"), Dialect(500000.0, head_dim=128)),
-    "gemma": Dialect(head_dim=256),
+    "gemma": Dialect(head_dim=256, windows="none", typed=False),
     "gemma2": Dialect(head_dim=256, every=2, window=4096),
     **dict.fromkeys(("gemma3", "gemma3_text"), _GEMMA_3),
     **dict.fromkeys(("gemma3n", "gemma3n_text"), dataclasses.replace(_GEMMA_3, every=5, window=512)),
     **dict.fromkeys(("gemma4", "gemma4_text"), Dialect(1e6, 1e4, head_dim=256, full_head_dim=512, every=6, window=512)),
     **dict.fromkeys(("modernbert", "modernbert-decoder"), _MODERNBERT),
     "phi": Dialect(partial=0.5),
-    "phi3": Dialect(),
     "phimoe": Dialect(1e6, odd="short_mscale and long_mscale are the attention factor below and above the switch"),
     "stablelm": Dialect(partial=0.25),
     "nemotron": Dialect(partial=0.5),
     "persimmon": Dialect(partial=0.5),
-    "gpt_neox": Dialect(base_key="rotary_emb_base", partial=0.25),
-    "gptj": Dialect(layout="interleaved"),
+    "gpt_neox": Dialect(base_key="rotary_emb_base", partial=0.25, windows="none", typed=False),
+    "gptj": Dialect(layout="interleaved", windows="none", typed=False),
     "codegen": Dialect(layout="interleaved"),
     "cohere": Dialect(500000.0, layout="interleaved"),
     "cohere2": Dialect(every=4, window=4096, local_rotation=True, layout="interleaved"),
     **dict.fromkeys(("exaone4", "exaone_moe"), Dialect(every=4, window=4096, local_rotation=True)),
     "glm": Dialect(head_dim=128, partial=0.5, layout="interleaved"),
     "glm4": Dialect(head_dim=128, partial=0.5, layout="interleaved"),
-    "smollm3": Dialect(2e6, windows="flag", no_rope_every=4),
+    "smollm3": Dialect(2e6, windows="flag_no_rope", no_rope_every=4),
     **dict.fromkeys(("llama4", "llama4_text"), _LLAMA_4),
     "olmo3": Dialect(500000.0, every=4, window=4096, scaled=_FULL),
     "gpt_oss": Dialect(150000.0, head_dim=64, every=2, window=128),

@@ -14,6 +14,12 @@ from posenc_jax.huggingface.names import Row
 from posenc_jax.model_kind import ModelKind
 
 _NO_DEFAULT: Any = object()
+_ACTIVATIONS = {
+    **dict.fromkeys(("gelu_new", "gelu_pytorch_tanh", "gelu_fast"), "gelu_tanh"),
+    **{name: name for name in ("gelu", "relu", "silu")},
+    "swish": "silu",
+}
+"""Their names of activations, and ours."""
 
 
 class Settings:
@@ -29,6 +35,15 @@ class Settings:
     def number(self, name: str, default: Any = _NO_DEFAULT) -> float:
         """A number above 0."""
         return self._read(config.number, name, default, "a number above 0")
+
+    def cap(self, name: str, default: float | None) -> float | None:
+        """A number above 0, or None where it is null; ``default`` where it is missing."""
+        return self.number(name, None) if name in self.values else default
+
+    def activation(self, name: str, default: str) -> str:
+        """The activation of a feed-forward layer without a gate."""
+        found: str = self.one_of(name, _ACTIVATIONS, default)
+        return found
 
     def flag(self, name: str, default: Any = _NO_DEFAULT) -> bool:
         """True or false."""
@@ -64,18 +79,25 @@ class Family:
     """A family of models.
 
     Attributes:
-      name: ``model_type`` of the config. architecture: the class of transformers that is written on export.
-      settings: the fields of `Transformer` for a config; encodings are those of `declared.from_hf`.
-      names: the table. tied: the tensor of a tied output layer and the table that it repeats, in files that have both.
-      left_out: what some files leave out in front of all names, or have there in addition.
-      ignored: patterns of the names of tensors that hold no parameters: masks and tables made of the config.
+      name: ``model_type`` of the config. architecture: the class of transformers that is written on export. title: the
+        name that people know it by.
+      settings: the fields of `Transformer` for a config; encodings and windows are those of `declared.from_hf`.
+      names: the table. tied: tensors that some files have beside the one that each repeats, as an output layer.
+      left_out: what some files leave out in front of all names, or have there in addition. spellings: what stands in
+        names of other files, and in those of the table in its place.
+      ignored: patterns of the names of tensors that hold no parameters of the model: masks, tables made of the config,
+        heads for other tasks.
+      max_length: the longest text where a config says none.
     """
 
     name: str
     architecture: str
+    title: str
     kind: ModelKind
     settings: Callable[[Settings], dict[str, Any]]
     names: tuple[Row, ...]
-    tied: tuple[str, str] | None = None
+    tied: Mapping[str, str] = dataclasses.field(default_factory=dict)
     left_out: str = ""
+    spellings: Mapping[str, str] = dataclasses.field(default_factory=dict)
     ignored: tuple[str, ...] = ()
+    max_length: int | None = None

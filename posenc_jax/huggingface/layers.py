@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from posenc_jax.data.errors import DataError
-from posenc_jax.huggingface.config import needed, whole
+from posenc_jax.huggingface.config import natural, needed, whole
 from posenc_jax.huggingface.dialects import Dialect
 
 LOCAL, FULL, CHUNKED = "sliding_attention", "full_attention", "chunked_attention"
@@ -25,13 +25,15 @@ def layer_kinds(config: Mapping[str, Any], dialect: Dialect) -> list[str]:
             raise DataError("layer_types must be a list of words, one for each layer: mend the config")
         if len(given) != count:
             raise DataError(f"layer_types has {len(given)} entries for num_hidden_layers = {count}: mend one of them")
-        return list(given)
+        if dialect.typed:
+            return list(given)
+    if dialect.windows == "none":
+        return [FULL] * count
     if interval := whole(config, "full_attention_interval") or dialect.linear_every:
         return [FULL if (layer + 1) % interval == 0 else "linear_attention" for layer in range(count)]
     window = config.get("sliding_window", dialect.window) or config.get("local_attention")
-    if config.get("use_sliding_window") is False or (
-        dialect.windows == "flag" and not config.get("use_sliding_window")
-    ):
+    flagged = dialect.windows in ("flag", "flag_no_rope")
+    if config.get("use_sliding_window") is False or (flagged and not config.get("use_sliding_window")):
         window = None
     every = next((config[name] for name in _PATTERNS if config.get(name) is not None), dialect.every)
     if isinstance(every, str):  # EXAONE's, as in "LLLG"
@@ -46,7 +48,9 @@ def layer_kinds(config: Mapping[str, Any], dialect: Dialect) -> list[str]:
         return [CHUNKED if rotates else FULL for rotates in rotating(config, [FULL] * count, dialect)]
     if not window:
         return [FULL] * count
-    begin = (whole(config, "max_window_layers") or 28) if dialect.windows == "flag" else 0  # 28 in Qwen's classes
+    if dialect.windows == "flag_no_rope":
+        return [FULL if rotates else LOCAL for rotates in rotating(config, [FULL] * count, dialect)]
+    begin = natural(config, "max_window_layers", 28) if dialect.windows == "flag" else 0  # 28 in Qwen's classes
     return [LOCAL if i >= begin else FULL for i in range(count)]
 
 

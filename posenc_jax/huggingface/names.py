@@ -15,12 +15,12 @@ class Change:
     """The way from a tensor of theirs to the parts of ours that it is, and back.
 
     Attributes:
-      split: the parts of a tensor, for their shapes. join: the tensor of the parts, the inverse. shape: of the tensor,
-        for the shapes of the parts.
+      split: the parts of a tensor, for their shapes and the number of heads. join: the tensor of the parts and the
+        number of heads, the inverse. shape: of the tensor, for the shapes of the parts.
     """
 
-    split: Callable[[np.ndarray, Sequence[Shape]], list[np.ndarray]]
-    join: Callable[[list[np.ndarray]], np.ndarray]
+    split: Callable[[np.ndarray, Sequence[Shape], int], list[np.ndarray]]
+    join: Callable[[list[np.ndarray], int], np.ndarray]
     shape: Callable[[Sequence[Shape]], Shape]
 
 
@@ -28,19 +28,39 @@ def _split(tensor: np.ndarray, shapes: Sequence[Shape], axis: int) -> list[np.nd
     return np.split(tensor, np.cumsum([shape[-1] for shape in shapes])[:-1], axis)
 
 
+def _rows(shapes: Sequence[Shape]) -> Shape:
+    return (sum(shape[-1] for shape in shapes), *shapes[0][:-1])
+
+
 SAME = Change(
-    lambda tensor, shapes: _split(tensor, shapes, -1),
-    lambda parts: np.concatenate(parts, axis=-1),
+    lambda tensor, shapes, heads: _split(tensor, shapes, -1),
+    lambda parts, heads: np.concatenate(parts, axis=-1),
     lambda shapes: (*shapes[0][:-1], sum(shape[-1] for shape in shapes)),
 )
 """A tensor as it stands, or several side by side (GPT-2's matrices)."""
 TURNED = Change(
-    lambda tensor, shapes: [part.T for part in _split(tensor, shapes, 0)],
-    lambda parts: np.concatenate([part.T for part in parts]),
-    lambda shapes: (sum(shape[-1] for shape in shapes), *shapes[0][:-1]),
+    lambda tensor, shapes, heads: [part.T for part in _split(tensor, shapes, 0)],
+    lambda parts, heads: np.concatenate([part.T for part in parts]),
+    _rows,
 )
 """torch's Linear holds ``[outputs, inputs]``, ours ``[inputs, outputs]``: a matrix, or several one below the other; a
 bias stays as it is.
+"""
+
+
+def _split_by_head(tensor: np.ndarray, shapes: Sequence[Shape], heads: int) -> list[np.ndarray]:
+    of_heads = tensor.reshape(heads, len(shapes), -1, *tensor.shape[1:])
+    return [of_heads[:, i].reshape(-1, *tensor.shape[1:]).T for i in range(len(shapes))]
+
+
+def _join_by_head(parts: list[np.ndarray], heads: int) -> np.ndarray:
+    rows = np.stack([part.T.reshape(heads, -1, *part.shape[:-1]) for part in parts], axis=1)
+    return rows.reshape(-1, *rows.shape[3:])
+
+
+BY_HEAD = Change(_split_by_head, _join_by_head, _rows)
+"""As `TURNED`, and the rows stand by head: those of query, key and value of the first one, then of the next (GPT-NeoX,
+BLOOM).
 """
 
 

@@ -73,7 +73,7 @@ def export_checkpoint(
 
     def tensors() -> Iterator[tuple[str, np.ndarray]]:
         for name, row in rows.items():
-            yield name, row.change.join([np.asarray(params[part], np.float32) for part in row.ours])
+            yield name, row.change.join([np.asarray(params[part], np.float32) for part in row.ours], model.num_heads)
 
     kept = {name: value for name, value in theirs.items() if name not in ("auto_map", "torch_dtype", "dtype")}
     tokenizer = read_tokenizer(source)

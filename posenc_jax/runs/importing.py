@@ -58,6 +58,11 @@ def import_checkpoint(
     if directory.exists():
         raise RefusedError(f"{directory} exists: choose another directory, or remove it")
     checkpoint = load(source)
+    if checkpoint.config.get("auto_map"):
+        note(
+            f"{checkpoint.path}: auto_map names code beside the weights; it is not run, and the model is computed as "
+            f"transformers computes {checkpoint.family.title}"
+        )
     config = _config(checkpoint)
     check_writable(directory, sum(4 * int(np.prod(leaf.shape)) for leaf in flat(checkpoint.shapes).values()) + _BESIDE)
     with new_folder(directory) as folder:

@@ -8,6 +8,7 @@ import pytest
 
 from posenc_jax.data.errors import DataError
 from posenc_jax.encodings import parse, spec
+from posenc_jax.encodings.learned import Learned
 from posenc_jax.huggingface import from_hf, read_config
 
 SIZES = {"num_hidden_layers": 12, "hidden_size": 1024, "num_attention_heads": 8, "max_position_embeddings": 4096}
@@ -148,7 +149,21 @@ def test_two_bases_and_windows():
             [None, None, 9, 9],
         ),
         ({"rope_parameters": {"full_attention": None}, "rope_theta": 1e4}, "0000", [None] * 4),
-        ({"layer_types": ["linear_attention"] * 11 + ["full_attention"]}, "0000", [None] * 4),
+        (
+            {"model_type": "qwen3_next", "layer_types": ["linear_attention"] * 11 + ["full_attention"]},
+            "0000",
+            [None] * 4,
+        ),
+        ({"sliding_window": 9}, "1111", [None] * 4),  # Llama's class has none
+        ({"model_type": "mistral"}, "1111", [4096] * 4),
+        ({"model_type": "mistral", "sliding_window": None}, "1111", [None] * 4),
+        (
+            {"model_type": "qwen2", "sliding_window": 9, "max_window_layers": 0, "use_sliding_window": True},
+            "1111",
+            [9] * 4,
+        ),
+        ({"model_type": "smollm3", "sliding_window": 9, "use_sliding_window": True}, "1110", [None, None, None, 9]),
+        ({"model_type": "mpt"}, "0000", [None] * 4),
         ({"model_type": "bloom"}, "0000", [None] * 4),
     ],
 )
@@ -255,3 +270,11 @@ def test_hostile_files(tmp_path, content, message):
         (tmp_path / "config.json").write_bytes(content)
     with pytest.raises(DataError, match=message):
         read_config(tmp_path)
+
+
+def test_tables_of_positions_have_the_rows_before_position_0():
+    sizes = {"num_hidden_layers": 2, "max_position_embeddings": 514}
+    assert from_hf({"model_type": "opt", **sizes}).slot == (Learned(516, offset=2),)
+    assert from_hf({"model_type": "roberta", **sizes}).slot == (Learned(514, offset=2),)
+    assert from_hf({"model_type": "roberta", "pad_token_id": 0, **sizes}).slot == (Learned(514, offset=1),)
+    assert from_hf({"model_type": "bert", **sizes}).slot == (Learned(514),)

@@ -1,6 +1,6 @@
 """Tiny models of every family compute what transformers computes, in float64 and past every switch of their positions.
 
-The weights are drawn from the tensors' names and the logits are in data/reference.npz, both by
+The weights are drawn from the tensors' names and the logits are in data, both by
 scripts/make_huggingface_reference.py.
 """
 
@@ -11,14 +11,15 @@ from pathlib import Path
 import jax
 import numpy as np
 import pytest
-from make_huggingface_reference import CASES, KEPT, LENGTH, NEW, SHORT, tokens
+from make_huggingface_reference import CASES, KEPT, LENGTH, NEW, SHORT, tensor, tokens
 from tiny_checkpoints import REFERENCE, checkpoint_of
 
 from posenc_jax.data.errors import DataError
 from posenc_jax.huggingface.checkpoint import load
-from posenc_jax.huggingface.families import FAMILIES
-from posenc_jax.huggingface.names import TURNED
+from posenc_jax.huggingface.families import FAMILIES, titles
+from posenc_jax.huggingface.names import BY_HEAD, TURNED
 from posenc_jax.models import greedy
+from posenc_jax.training.leaf_names import flat
 
 EARLY = [p for p in KEPT if p < SHORT]
 
@@ -36,15 +37,34 @@ def largest_difference(found, name: str, key: str) -> float:
     return float(np.abs(np.asarray(found) - wanted).max() / np.abs(wanted).max())
 
 
+def test_the_guide_names_what_is_read():
+    page = Path(__file__).parents[2] / "scripts/docs/guides/weights-and-surgery.md"
+    assert f"Read are {titles()} in Hugging Face's layout" in page.read_text()
+
+
 def test_every_family_has_a_case_and_every_case_a_reference():
     assert {case["model_type"] for case in CASES.values()} == set(FAMILIES)
     assert {key.split("/")[0] for key in REFERENCE} == set(CASES)
 
 
-def test_float64_at_once_for_the_first_family(tmp_path):
+@pytest.mark.parametrize("name", CASES)
+def test_every_table_has_all_tensors(tmp_path, name):
+    """Names and shapes; each tensor is there again after it came apart and together."""
+    checkpoint = load(checkpoint_of(name, tmp_path))
+    heads, shapes = checkpoint.model.num_heads, flat(checkpoint.shapes)
+    for key, row in checkpoint.rows.items():
+        whole = tensor(key, checkpoint.tensors[key].shape)
+        parts = row.change.split(whole, [shapes[part].shape for part in row.ours], heads)
+        assert [part.shape for part in parts] == [shapes[part].shape for part in row.ours]
+        assert (row.change.join(parts, heads) == whole).all()
+
+
+@pytest.mark.parametrize("name", ["llama", "qwen3", "gemma3", "gpt_neox"])
+def test_float64_at_once(tmp_path, name):
+    """Of those that have together most of what there is: windows, norms of all kinds, two bases, parallel layers."""
     with jax.enable_x64(True):
-        found = _logits(model_of("llama", tmp_path), tokens(SHORT))
-    assert largest_difference(found[0, EARLY], "llama", "short") < 1e-9
+        found = _logits(model_of(name, tmp_path), tokens(SHORT))
+    assert largest_difference(found[0, EARLY], name, "short") < 1e-9
 
 
 @pytest.mark.slow
@@ -145,6 +165,39 @@ def _gate_for_up(path: Path, monkeypatch) -> None:
     _names(monkeypatch, "llama", exchanged)
 
 
+def _window_off_by_one(path: Path, monkeypatch) -> None:
+    config = json.loads((path / "config.json").read_text())
+    (path / "config.json").write_text(json.dumps(config | {"sliding_window": config["sliding_window"] + 1}))
+
+
+def _no_query_key_norm(path: Path, monkeypatch) -> None:
+    _settings(monkeypatch, "qwen3", query_key_norm=None)
+    monkeypatch.setitem(FAMILIES, "qwen3", dataclasses.replace(FAMILIES["qwen3"], ignored=(".*[qk]_norm.weight",)))
+
+
+def _no_attention_cap(path: Path, monkeypatch) -> None:
+    _settings(monkeypatch, "gemma2", attention_cap=None)
+
+
+def _no_logit_cap(path: Path, monkeypatch) -> None:
+    _settings(monkeypatch, "gemma2", logit_cap=None)
+
+
+def _no_norm_offset(path: Path, monkeypatch) -> None:
+    _settings(monkeypatch, "gemma2", norm_type="rms")
+
+
+def _no_embedding_scale(path: Path, monkeypatch) -> None:
+    _settings(monkeypatch, "gemma2", scale_embeddings=False)
+
+
+def _no_rope_inverted(path: Path, monkeypatch) -> None:
+    config = json.loads((path / "config.json").read_text())
+    windows = ["full_attention" if flag else "sliding_attention" for flag in config["no_rope_layers"]]
+    inverted = {"no_rope_layers": [1 - flag for flag in config["no_rope_layers"]], "layer_types": windows}
+    (path / "config.json").write_text(json.dumps(config | inverted))
+
+
 def _settings(monkeypatch, name: str, **changes) -> None:
     family = FAMILIES[name]
     changed = dataclasses.replace(family, settings=lambda config: family.settings(config) | changes)
@@ -164,6 +217,13 @@ BUGS = {
     "lanes mixed": ("llama", _lanes_mixed),
     "embeddings scaled": ("llama", _scaled_embeddings),
     "gate and up exchanged": ("llama", _gate_for_up),
+    "window off by one": ("mistral", _window_off_by_one),
+    "norms of queries and keys left out": ("qwen3", _no_query_key_norm),
+    "cap of attention left out": ("gemma2", _no_attention_cap),
+    "cap of logits left out": ("gemma2", _no_logit_cap),
+    "offset of norms dropped": ("gemma2", _no_norm_offset),
+    "scale of embeddings dropped": ("gemma2", _no_embedding_scale),
+    "layers without positions inverted": ("smollm3", _no_rope_inverted),
     "GELU by erf": ("gpt2", _other_activation),
     "keys and values exchanged": ("gpt2", _queries_and_keys_exchanged),
 }
@@ -203,7 +263,13 @@ def test_a_bias_that_the_table_leaves_out_is_named(tmp_path, monkeypatch):
 
 def test_stacked_rows_come_apart_and_together():
     whole = np.arange(12.0).reshape(6, 2)
-    parts = TURNED.split(whole, [(2, 4), (2, 2)])
+    parts = TURNED.split(whole, [(2, 4), (2, 2)], 2)
     assert [part.shape for part in parts] == [(2, 4), (2, 2)]
-    assert (TURNED.join(parts) == whole).all()
+    assert (TURNED.join(parts, 2) == whole).all()
     assert TURNED.shape([(2, 4), (2, 2)]) == (6, 2)
+
+
+def test_rows_by_head_are_those_of_query_key_value_of_each_head():
+    whole = np.arange(12.0)[:, None] + np.zeros(3)  # two heads of two dimensions
+    parts = BY_HEAD.split(whole, [(3, 4)] * 3, 2)
+    assert [part[0].tolist() for part in parts] == [[0, 1, 6, 7], [2, 3, 8, 9], [4, 5, 10, 11]]

@@ -79,14 +79,17 @@ def test_what_is_refused(tmp_path, monkeypatch):
     refused(tmp_path, r"gate_proj.weight has shape \[40, 32\], and its config says \[44, 32\]")
     (path / "config.json").write_text(json.dumps({"model_type": "lama", "auto_map": {"AutoModel": "x.y"}}))
     refused(tmp_path, r"'lama', whose code \(auto_map\) is never run, is not read; .* of which llama is the nearest")
+    (path / "config.json").write_text(json.dumps(CASES["llama"] | {"quantization_config": {"quant_method": "gptq"}}))
+    refused(tmp_path, r"quantization_config is there \('gptq'\), and quantised weights are read from GGUF alone: name")
     (path / "config.json").write_text(json.dumps(CASES["llama"] | {"hidden_act": "gelu"}))
     refused(tmp_path, "hidden_act = 'gelu', and 'silu' is read")
     (path / "config.json").write_text(json.dumps(CASES["llama"] | {"num_hidden_layers": 4}))
     refused(tmp_path, "has tensors of 3 layers, and its config says 4: it is not, or not all")
     (path / "config.json").write_text(json.dumps(CASES["llama"] | {"num_hidden_layers": 2}))
     refused(tmp_path, r"has model.layers.2.self_attn.q_proj.weight, .*which no model of this config has")
-    (path / "config.json").write_text(json.dumps(CASES["llama"] | {"sliding_window": 8, "model_type": "mistral"}))
-    refused(tmp_path, "layers see 8 keys of 512 positions, and windows are not computed here")
+    other = {"model_type": "qwen2", "layer_types": ["linear_attention"] * 3}
+    (path / "config.json").write_text(json.dumps(CASES["llama"] | other))
+    refused(tmp_path, "layers of linear_attention are not computed here")
     for name, value in (("eos", 48), ("bos", -1)):
         (path / "config.json").write_text(json.dumps(CASES["llama"] | {f"{name}_token_id": value}))
         refused(tmp_path, f"tokenizer of the checkpoint has 29 tokens, and {name} = {value} does not fit: take the")
@@ -108,6 +111,21 @@ def test_what_is_refused(tmp_path, monkeypatch):
     refused(tmp_path, r"needs [\d,]+ bytes, and 1,000 are free")
     (path / "tokenizer.json").unlink()
     refused(tmp_path, "has no tokenizer.json")
+
+
+def test_a_file_alone_names_its_folder(tmp_path):
+    path = whole(tmp_path / "hf")
+    for name in ("config.json", "model.safetensors"):
+        with pytest.raises(DataError, match=rf"{name} alone is no checkpoint: name its folder, .*hf, which has config"):
+            load(path / name)
+
+
+def test_code_that_a_config_names_is_noted(tmp_path):
+    notes = []
+    source = whole(tmp_path / "hf", "llama", auto_map={"AutoModelForCausalLM": "own.Model"})
+    import_checkpoint(source, tmp_path / "run", notes.append)
+    assert len(notes) == 1
+    assert "auto_map names code beside the weights; it is not run, and the model is computed as transf" in notes[0]
 
 
 def test_layers_are_counted_before_they_are_traced(tmp_path, monkeypatch):
@@ -170,18 +188,20 @@ import sys
 sys.path.insert(0, "scripts")
 import numpy as np, torch, transformers
 from make_huggingface_reference import tokens
-model = transformers.AutoModelForCausalLM.from_pretrained(sys.argv[1], attn_implementation="eager").eval()
-with torch.no_grad():
-    np.save(sys.argv[2], model(torch.from_numpy(tokens())).logits.numpy())
+for folder in sys.argv[1:]:
+    model = transformers.AutoModelForCausalLM.from_pretrained(folder, attn_implementation="eager").eval()
+    with torch.no_grad():
+        np.save(folder + "/logits.npy", model(torch.from_numpy(tokens())).logits.numpy())
 """
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["llama", "llama_yarn", "mistral", "qwen2", "phi3", "gpt2"])
-def test_transformers_loads_what_is_exported_with_equal_logits(tmp_path, name):
-    import_checkpoint(whole(tmp_path / "hf", name), tmp_path / "run")
-    export_checkpoint(tmp_path / "run", tmp_path / "again")
-    run_torch(_LOGITS, str(tmp_path / "again"), str(tmp_path / "logits.npy"))
-    wanted = np.load(tmp_path / "logits.npy")
-    found = np.asarray(jax.jit(lambda model, ids: model(ids))(load(tmp_path / "hf").build(), tokens()))
-    assert np.abs(found - wanted).max() < 1e-5 * np.abs(wanted).max()
+def test_transformers_loads_what_is_exported_with_equal_logits(tmp_path):
+    for name in CASES:
+        import_checkpoint(whole(tmp_path / name / "hf", name), tmp_path / name / "run")
+        export_checkpoint(tmp_path / name / "run", tmp_path / name / "again")
+    run_torch(_LOGITS, *(str(tmp_path / name / "again") for name in CASES))
+    for name in CASES:
+        wanted = np.load(tmp_path / name / "again" / "logits.npy")
+        found = np.asarray(jax.jit(lambda model, ids: model(ids))(load(tmp_path / name / "hf").build(), tokens()))
+        assert np.abs(found - wanted).max() < 1e-5 * np.abs(wanted).max(), name

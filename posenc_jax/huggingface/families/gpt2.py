@@ -13,13 +13,12 @@ def settings(config: Settings) -> dict:
     config.refuse_unless("scale_attn_weights", True)
     config.refuse_unless("scale_attn_by_inverse_layer_idx", False)
     config.refuse_unless("add_cross_attention", False)
-    activations = {"gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "gelu": "gelu", "relu": "relu"}
     return {
         "d_model": config.whole("hidden_size"),
         "num_layers": config.whole("num_hidden_layers"),
         "num_heads": config.whole("num_attention_heads"),
         "mlp_dim": config.whole("n_inner", None),
-        "activation": config.one_of("activation_function", activations, "gelu_new"),
+        "activation": config.activation("activation_function", "gelu_new"),
         "norm_epsilon": config.number("layer_norm_epsilon", 1e-5),
         "scale_embeddings": False,
         "tie_output": config.flag("tie_word_embeddings", True),
@@ -30,6 +29,7 @@ def settings(config: Settings) -> dict:
 FAMILY = Family(
     name="gpt2",
     architecture="GPT2LMHeadModel",
+    title="GPT-2",
     kind="decoder_only",
     settings=settings,
     names=(
@@ -48,7 +48,7 @@ FAMILY = Family(
             linear("mlp.c_proj", "mlp.output", change=SAME),
         ),
     ),
-    tied=("lm_head.weight", "transformer.wte.weight"),
+    tied={"lm_head.weight": "transformer.wte.weight"},
     left_out="transformer.",
     ignored=(r"(transformer\.)?h\.\d+\.attn\.(masked_)?bias",),
 )

@@ -51,9 +51,10 @@ OUTSIDE = (
 FAMILY = Family(
     name="llama",
     architecture="LlamaForCausalLM",
+    title="Llama",
     kind="decoder_only",
     settings=settings,
     names=(*OUTSIDE, *LAYER),
-    tied=("lm_head.weight", "model.embed_tokens.weight"),
+    tied={"lm_head.weight": "model.embed_tokens.weight"},
     ignored=(r"model\.layers\.\d+\.self_attn\.rotary_emb\.inv_freq",),
 )

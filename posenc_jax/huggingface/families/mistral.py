@@ -15,4 +15,6 @@ def settings(config: Settings) -> dict:
     }
 
 
-FAMILY = dataclasses.replace(llama.FAMILY, name="mistral", architecture="MistralForCausalLM", settings=settings)
+FAMILY = dataclasses.replace(
+    llama.FAMILY, name="mistral", architecture="MistralForCausalLM", title="Mistral", settings=settings
+)

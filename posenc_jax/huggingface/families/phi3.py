@@ -22,6 +22,7 @@ FAMILY = dataclasses.replace(
     llama.FAMILY,
     name="phi3",
     architecture="Phi3ForCausalLM",
+    title="Phi-3",
     settings=settings,
     names=(
         *llama.OUTSIDE,

@@ -18,4 +18,6 @@ def settings(config: Settings) -> dict:
     }
 
 
-FAMILY = dataclasses.replace(llama.FAMILY, name="qwen2", architecture="Qwen2ForCausalLM", settings=settings)
+FAMILY = dataclasses.replace(
+    llama.FAMILY, name="qwen2", architecture="Qwen2ForCausalLM", title="Qwen 2", settings=settings
+)

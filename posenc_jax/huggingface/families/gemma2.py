@@ -1,0 +1,61 @@
+"""Gemma 2: norms before and after each sub-layer, whose factors are ``1 + w``; GELU with a gate, embeddings times
+sqrt(d_model), caps of logits (https://arxiv.org/abs/2408.00118; transformers ``models/gemma2/modeling_gemma2.py``).
+"""
+
+import dataclasses
+
+from posenc_jax.huggingface.families import llama
+from posenc_jax.huggingface.family import Settings
+from posenc_jax.huggingface.names import each_layer, linear, norm
+
+
+def settings(config: Settings) -> dict:
+    """The fields of `Transformer` that a config says."""
+    config.refuse_unless("hidden_activation", "gelu_pytorch_tanh")
+    config.refuse_unless("use_bidirectional_attention", None, False)
+    return {
+        "d_model": config.whole("hidden_size"),
+        "num_layers": config.whole("num_hidden_layers"),
+        "num_heads": config.whole("num_attention_heads"),
+        "num_kv_heads": config.whole("num_key_value_heads", 4),
+        "head_dim": config.whole("head_dim", 256),
+        "mlp_dim": config.whole("intermediate_size"),
+        "norm": "sandwich",
+        "norm_type": "rms_offset",
+        "norm_epsilon": config.number("rms_norm_eps", 1e-6),
+        "activation": "geglu_tanh",
+        "scale_embeddings": True,
+        "tie_output": config.flag("tie_word_embeddings", True),
+        "output_bias": False,
+        "attention_bias": config.flag("attention_bias", False),
+        "mlp_bias": False,
+        "attention_scale": config.number("query_pre_attn_scalar", 256.0) ** -0.5,
+        "attention_cap": config.cap("attn_logit_softcapping", 50.0),
+        "logit_cap": config.cap("final_logit_softcapping", 30.0),
+    }
+
+
+LAYER = each_layer(
+    "model.layers.{}",
+    "decoder.blocks.{}",
+    norm("input_layernorm", "self_attention_norm"),
+    linear("self_attn.q_proj", "self_attention.query"),
+    linear("self_attn.k_proj", "self_attention.key"),
+    linear("self_attn.v_proj", "self_attention.value"),
+    linear("self_attn.o_proj", "self_attention.output"),
+    norm("post_attention_layernorm", "self_attention_output_norm"),
+    norm("pre_feedforward_layernorm", "mlp_norm"),
+    linear("mlp.gate_proj", "mlp.gate"),
+    linear("mlp.up_proj", "mlp.hidden"),
+    linear("mlp.down_proj", "mlp.output"),
+    norm("post_feedforward_layernorm", "mlp_output_norm"),
+)
+
+FAMILY = dataclasses.replace(
+    llama.FAMILY,
+    name="gemma2",
+    architecture="Gemma2ForCausalLM",
+    title="Gemma 2",
+    settings=settings,
+    names=(*llama.OUTSIDE, *LAYER),
+)

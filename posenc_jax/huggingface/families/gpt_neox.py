@@ -1,0 +1,55 @@
+"""GPT-NeoX and Pythia: attention and feed-forward layer side by side, each behind a norm of its own; a part of each
+head is rotated, and queries, keys and values stand by head in one matrix (https://arxiv.org/abs/2204.06745;
+transformers ``models/gpt_neox/modeling_gpt_neox.py``).
+"""
+
+from posenc_jax.huggingface.family import Family, Settings
+from posenc_jax.huggingface.names import BY_HEAD, Row, each_layer, linear, norm
+
+
+def settings(config: Settings) -> dict:
+    """The fields of `Transformer` that a config says."""
+    return {
+        "d_model": config.whole("hidden_size"),
+        "num_layers": config.whole("num_hidden_layers"),
+        "num_heads": config.whole("num_attention_heads"),
+        "mlp_dim": config.whole("intermediate_size"),
+        "norm_epsilon": config.number("layer_norm_eps", 1e-5),
+        "parallel": "two_norms" if config.flag("use_parallel_residual", True) else None,
+        "activation": config.activation("hidden_act", "gelu"),
+        "scale_embeddings": False,
+        "tie_output": config.flag("tie_word_embeddings", False),
+        "output_bias": False,
+        "attention_bias": config.flag("attention_bias", True),
+    }
+
+
+FAMILY = Family(
+    name="gpt_neox",
+    architecture="GPTNeoXForCausalLM",
+    title="GPT-NeoX",
+    kind="decoder_only",
+    settings=settings,
+    names=(
+        Row("gpt_neox.embed_in.weight", ("embedding.table",)),
+        *norm("gpt_neox.final_layer_norm", "decoder.final_norm"),
+        *linear("embed_out", "output"),
+        *each_layer(
+            "gpt_neox.layers.{}",
+            "decoder.blocks.{}",
+            norm("input_layernorm", "self_attention_norm"),
+            linear(
+                "attention.query_key_value",
+                *(f"self_attention.{part}" for part in ("query", "key", "value")),
+                change=BY_HEAD,
+            ),
+            linear("attention.dense", "self_attention.output"),
+            norm("post_attention_layernorm", "mlp_norm"),
+            linear("mlp.dense_h_to_4h", "mlp.hidden"),
+            linear("mlp.dense_4h_to_h", "mlp.output"),
+        ),
+    ),
+    tied={"embed_out.weight": "gpt_neox.embed_in.weight"},
+    spellings={"lm_head.": "embed_out."},
+    ignored=(r"gpt_neox\.layers\.\d+\.attention\.(bias|masked_bias|rotary_emb\.inv_freq)",),
+)

@@ -1,0 +1,51 @@
+"""GPT-J: attention and feed-forward layer side by side behind one norm; neighbouring dimensions of a part of each head
+are rotated (Wang and Komatsuzaki 2021; transformers ``models/gptj/modeling_gptj.py``).
+"""
+
+from posenc_jax.huggingface.family import Family, Settings
+from posenc_jax.huggingface.names import Row, each_layer, linear, norm
+
+
+def settings(config: Settings) -> dict:
+    """The fields of `Transformer` that a config says."""
+    return {
+        "d_model": config.whole("hidden_size"),
+        "num_layers": config.whole("num_hidden_layers"),
+        "num_heads": config.whole("num_attention_heads"),
+        "mlp_dim": config.whole("n_inner", None),
+        "norm_epsilon": config.number("layer_norm_epsilon", 1e-5),
+        "parallel": "one_norm",
+        "activation": config.activation("activation_function", "gelu_new"),
+        "scale_embeddings": False,
+        "tie_output": config.flag("tie_word_embeddings", False),
+        "output_bias": True,
+        "attention_bias": False,
+    }
+
+
+FAMILY = Family(
+    name="gptj",
+    architecture="GPTJForCausalLM",
+    title="GPT-J",
+    kind="decoder_only",
+    settings=settings,
+    names=(
+        Row("transformer.wte.weight", ("embedding.table",)),
+        *norm("transformer.ln_f", "decoder.final_norm"),
+        *linear("lm_head", "output"),
+        *each_layer(
+            "transformer.h.{}",
+            "decoder.blocks.{}",
+            norm("ln_1", "self_attention_norm"),
+            linear("attn.q_proj", "self_attention.query"),
+            linear("attn.k_proj", "self_attention.key"),
+            linear("attn.v_proj", "self_attention.value"),
+            linear("attn.out_proj", "self_attention.output"),
+            linear("mlp.fc_in", "mlp.hidden"),
+            linear("mlp.fc_out", "mlp.output"),
+        ),
+    ),
+    tied={"lm_head.weight": "transformer.wte.weight"},
+    left_out="transformer.",
+    ignored=(r"(transformer\.)?h\.\d+\.attn\.(masked_)?bias", r"(transformer\.)?h\.\d+\.attn\.embed_positions"),
+)

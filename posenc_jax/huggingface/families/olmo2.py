@@ -1,0 +1,43 @@
+"""OLMo 2: Llama's form, with norms of what sub-layers give, ``x + norm(f(x))``, and norms of all queries and all keys
+of a token (https://arxiv.org/abs/2501.00656; transformers ``models/olmo2/modeling_olmo2.py``).
+"""
+
+import dataclasses
+
+from posenc_jax.huggingface.families import llama, qwen3
+from posenc_jax.huggingface.family import Settings
+from posenc_jax.huggingface.names import each_layer, linear, norm
+
+
+def settings(config: Settings) -> dict:
+    """The fields of `Transformer` that a config says."""
+    return llama.settings(config) | {
+        "norm": "output",
+        "norm_epsilon": config.number("rms_norm_eps", 1e-5),
+        "query_key_norm": "projection",
+        "mlp_bias": False,
+    }
+
+
+LAYER = each_layer(
+    "model.layers.{}",
+    "decoder.blocks.{}",
+    linear("self_attn.q_proj", "self_attention.query"),
+    linear("self_attn.k_proj", "self_attention.key"),
+    linear("self_attn.v_proj", "self_attention.value"),
+    linear("self_attn.o_proj", "self_attention.output"),
+    norm("post_attention_layernorm", "self_attention_norm"),
+    linear("mlp.gate_proj", "mlp.gate"),
+    linear("mlp.up_proj", "mlp.hidden"),
+    linear("mlp.down_proj", "mlp.output"),
+    norm("post_feedforward_layernorm", "mlp_norm"),
+)
+
+FAMILY = dataclasses.replace(
+    llama.FAMILY,
+    name="olmo2",
+    architecture="Olmo2ForCausalLM",
+    title="OLMo 2",
+    settings=settings,
+    names=(*llama.OUTSIDE, *qwen3.NORMS, *LAYER),
+)

@@ -1,0 +1,63 @@
+"""OPT: GPT-2's form with ReLU and separate matrices; position 0 reads row 2 of the table (https://arxiv.org/abs/2205.01068;
+transformers ``models/opt/modeling_opt.py``).
+
+Not read: embeddings of another width than the layers (OPT-350m, whose norms come last, too).
+"""
+
+from posenc_jax.data.errors import DataError
+from posenc_jax.huggingface.family import Family, Settings
+from posenc_jax.huggingface.names import Row, each_layer, linear, norm
+
+
+def settings(config: Settings) -> dict:
+    """The fields of `Transformer` that a config says."""
+    config.refuse_unless("do_layer_norm_before", True)
+    config.refuse_unless("_remove_final_layer_norm", False)
+    config.refuse_unless("layer_norm_elementwise_affine", True)
+    width, bias = config.whole("hidden_size"), config.flag("enable_bias", True)
+    if (narrow := config.whole("word_embed_proj_dim", width)) != width:
+        raise DataError(
+            f"{config.where}: word_embed_proj_dim = {narrow} is not hidden_size = {width}, and embeddings of the width "
+            "of the layers are read: name another checkpoint"
+        )
+    return {
+        "d_model": width,
+        "num_layers": config.whole("num_hidden_layers"),
+        "num_heads": config.whole("num_attention_heads"),
+        "mlp_dim": config.whole("ffn_dim"),
+        "activation": config.activation("activation_function", "relu"),
+        "scale_embeddings": False,
+        "tie_output": config.flag("tie_word_embeddings", True),
+        "output_bias": False,
+        "attention_bias": bias,
+        "mlp_bias": bias,
+    }
+
+
+FAMILY = Family(
+    name="opt",
+    architecture="OPTForCausalLM",
+    title="OPT",
+    kind="decoder_only",
+    settings=settings,
+    names=(
+        Row("model.decoder.embed_tokens.weight", ("embedding.table",)),
+        Row("model.decoder.embed_positions.weight", ("posenc.decoder.0.table",)),
+        *norm("model.decoder.final_layer_norm", "decoder.final_norm"),
+        *linear("lm_head", "output"),
+        *each_layer(
+            "model.decoder.layers.{}",
+            "decoder.blocks.{}",
+            norm("self_attn_layer_norm", "self_attention_norm"),
+            linear("self_attn.q_proj", "self_attention.query"),
+            linear("self_attn.k_proj", "self_attention.key"),
+            linear("self_attn.v_proj", "self_attention.value"),
+            linear("self_attn.out_proj", "self_attention.output"),
+            norm("final_layer_norm", "mlp_norm"),
+            linear("fc1", "mlp.hidden"),
+            linear("fc2", "mlp.output"),
+        ),
+    ),
+    tied={"lm_head.weight": "model.decoder.embed_tokens.weight"},
+    left_out="model.",
+)
