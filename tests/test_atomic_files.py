@@ -26,6 +26,7 @@ from posenc_jax.files.atomic import (
     refuse_links,
     remove_unfinished,
     replaced,
+    unwritable,
     write_atomically,
     write_changed,
 )
@@ -197,3 +198,16 @@ def test_a_full_disk_leaves_the_old_file_and_says_what_is_needed(tmp_path, monke
         append(tmp_path / "rows", "n" * 101)
     assert path.read_text() == "old"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["rows", "x"]
+
+
+def test_an_error_names_the_file_that_was_asked_for(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"gone/a\.txt'$"):
+        write_atomically(tmp_path / "gone" / "a.txt", "a")
+
+
+def test_where_no_file_can_be_made(tmp_path):
+    (tmp_path / "file").touch()
+    assert unwritable(tmp_path / "new" / "newer") is None
+    assert unwritable(tmp_path / "file" / "new") == f"{tmp_path / 'file'} is no directory"
+    assert unwritable(Path("/proc/new")).startswith("no file can be made in /proc (")
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]

@@ -20,6 +20,7 @@ from posenc_jax.cli.screen import OutputError, tell
 from posenc_jax.data.corpora.corpus import DataError
 from posenc_jax.drawing.plain import short
 from posenc_jax.extras import MissingExtraError, plain_one
+from posenc_jax.files.atomic import unwritable
 from posenc_jax.files.user_paths import PathError, full
 from posenc_jax.refusals.duplicates import refuse_twice
 from posenc_jax.refusals.own_exits import ExitError, exits_as_errors, is_own, own_frames, said_by
@@ -123,8 +124,8 @@ def check_file(option: str, path: Path | None) -> None:
         raise UsageError(f"{option} {path} is a device or a pipe, and would be replaced: name a file")
     if not file.absolute().parent.is_dir():
         raise UsageError(f"{option} {path}: there is no directory {path.parent}: make it first")
-    if not os.access(file if file.exists() else file.absolute().parent, os.W_OK):
-        raise UsageError(f"{option} {path}: no permission to write there: name another file")
+    if reason := unwritable(file.parent):
+        raise UsageError(f"{option} {path}: {reason}: name another file")
 
 
 def guarded(work: Callable[[], int]) -> int:

@@ -65,7 +65,8 @@ def _draw(lesson: Lesson, folder: Path) -> int:
 
     files = [folder / f"{name}.png" for name in lesson.pictures]
     try:
-        check_packages(files[0], ["tsne"] if any(name.startswith("tsne") for name in lesson.pictures) else [])
+        views = ["tsne"] if any(name.startswith("tsne") for name in lesson.pictures) else []
+        check_packages(files[0], views, "the picture of this lesson")
     except MissingExtraError as error:
         tell(f"posenc: {error}")
         return 0

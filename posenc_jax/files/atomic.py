@@ -16,6 +16,7 @@ import platform
 import secrets
 import shutil
 import stat
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -79,8 +80,31 @@ def replaced(path: Path) -> Iterator[BinaryIO]:
             os.fsync(file.fileno())
         os.replace(unfinished, path)
         sync(path.parent)
+    except OSError as error:
+        if error.filename == str(unfinished):
+            raise OSError(error.errno, error.strerror, str(path)) from None
+        raise
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+def unwritable(directory: Path) -> str | None:
+    """The reason why no file can be made in a directory, or in one that is still to be made; None where one can.
+
+    It is tried in the nearest one that is there: permissions do not tell it of a file system like /proc, or of root.
+    """
+    there = next(path for path in (directory.absolute(), *directory.absolute().parents) if path.exists())
+    if not there.is_dir():
+        return f"{there} is no directory"
+    try:
+        handle, name = tempfile.mkstemp(suffix=_UNFINISHED, dir=there)
+        os.close(handle)
+        os.unlink(name)
+    except PermissionError:
+        return f"no permission to write in {there}"
+    except OSError as error:
+        return f"no file can be made in {there} ({error.strerror})"
+    return None
 
 
 @contextlib.contextmanager

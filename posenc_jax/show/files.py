@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from posenc_jax.drawing import printed
 from posenc_jax.drawing.plots import Plot
 from posenc_jax.drawing.text_table import TextTable
 from posenc_jax.extras import check
-from posenc_jax.files.atomic import replaced
+from posenc_jax.files.atomic import replaced, unwritable
 from posenc_jax.refusals.system import or_else
 from posenc_jax.show.page import page
 
@@ -25,20 +24,18 @@ def check_output(output: Path) -> None:
         raise ValueError(f"{output}: a file ends in {', '.join(FILES)}; anything else is a directory")
     if output.suffix in FILES and output.is_dir():
         raise ValueError(f"{output} is a directory: name a file, or a directory without that ending")
-    there = (output.parent if output.suffix in FILES else output).absolute()
-    while not there.exists() and there != there.parent:
-        there = there.parent
-    if not there.is_dir():
-        raise ValueError(f"{output}: {there} is no directory: name another directory")
-    if not os.access(there, os.W_OK | os.X_OK):
-        raise ValueError(f"{output}: no permission to write in {there}: name another directory")
+    if reason := unwritable(output.parent if output.suffix in FILES else output):
+        raise ValueError(f"{output}: {reason}: name another directory")
 
 
-def check_packages(output: Path, views: Sequence[str]) -> None:
-    """MissingExtraError, before anything is computed, for a package that what is asked for needs."""
+def check_packages(output: Path, views: Sequence[str], figure: str = "a figure for a paper") -> None:
+    """MissingExtraError, before anything is computed, for a package that what is asked for needs.
+
+    figure: how the message calls what is drawn.
+    """
     kind = output.suffix
     needs = {"plotly": kind not in FILES[1:], "matplotlib": kind != ".html", "sklearn": "tsne" in views}
-    words = {"plotly": "the HTML report", "matplotlib": "a figure for a paper", "sklearn": "t-SNE"}
+    words = {"plotly": "the HTML report", "matplotlib": figure, "sklearn": "t-SNE"}
     for module in (name for name, is_so in needs.items() if is_so):
         check("report", module, words[module])
 

@@ -101,6 +101,7 @@ def test_every_row_of_the_catalogue_is_audited_when_none_is_named():
         (["alibi", "--jsn", "x"], "unrecognized arguments: --jsn x"),
         (["alibi", "--json"], "argument --json: expected one argument"),
         (["alibi", "--json", "nowhere/a.json"], "there is no directory nowhere"),
+        (["alibi", "--markdown", "/proc/a.md"], "--markdown /proc/a.md: no file can be made in /proc ("),
     ],
 )
 def test_refused_in_one_line(refusal, tmp_path, monkeypatch, arguments, message):

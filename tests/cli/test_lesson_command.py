@@ -75,6 +75,8 @@ def test_bad_steps_and_options(capsys, tmp_path):
     (tmp_path / "file").touch()
     said = refused(capsys, "lesson", "heatmap", "--output", str(tmp_path / "file" / "pictures"))
     assert f"{tmp_path / 'file'} is no directory: name another directory" in said
+    said = refused(capsys, "lesson", "heatmap", "--output", "/proc/pictures")  # where root has permission, and no file
+    assert said.startswith("posenc: --output /proc/pictures: no file can be made in /proc (")
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
@@ -87,9 +89,8 @@ def test_without_the_extra_a_lesson_is_told_and_its_picture_is_one_line(capsys, 
     assert main(["lesson", "heatmap"]) == 0
     out, err = capsys.readouterr()
     assert "How to read the heat map" in out
-    assert err == (
-        "posenc: a figure for a paper needs matplotlib, which is not installed: pip install 'posenc-jax[report]'\n"
-    )
+    said = "posenc: the picture of this lesson needs matplotlib, which is not installed: pip install "
+    assert err == f"{said}'posenc-jax[report]'\n"
     assert list(tmp_path.iterdir()) == []
 
 
