@@ -28,15 +28,19 @@ def directory(tmp_path_factory):
     return found
 
 
+@pytest.fixture(scope="module")
+def running(tmp_path_factory):
+    opened = Browser(tmp_path_factory.mktemp("profile"))
+    yield opened
+    opened.close()
+
+
 @pytest.fixture
-def browser(tmp_path, directory):
-    opened = Browser(tmp_path / "profile")
-    try:
-        opened.open((directory / "report.html").as_uri())
-        opened.until("!document.querySelector('.figure:empty')")  # plotly is unpacked first
-        yield opened
-    finally:
-        opened.close()
+def browser(running, directory):
+    running.call("Emulation.setEmulatedMedia", features=[])
+    running.open((directory / "report.html").as_uri())
+    running.until("!document.querySelector('.figure:empty')")  # plotly is unpacked first
+    return running
 
 
 def test_a_table_can_be_taken_along(browser, directory):

@@ -69,7 +69,9 @@ def test_the_representatives_act_at_every_hook():
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)
-@pytest.mark.parametrize("text", ROWS)
+@pytest.mark.parametrize(
+    "text", [pytest.param(text, marks=() if text in EACH_HOOK else pytest.mark.slow) for text in ROWS]
+)
 def test_a_row_lowers(text, platform):
     lowers(row(text), platform)
 
