@@ -34,7 +34,7 @@ import golden_sequences
 import numpy as np
 from documenting.rows import lacking
 
-from posenc_jax.data.score_kinds import Kind, kind_of
+from posenc_jax.data.score_kinds import ScoreKind, kind_of
 from posenc_jax.drawing.markdown import refilled
 from posenc_jax.files.checksums import unseal
 from posenc_jax.golden.rope import check as rope
@@ -330,12 +330,12 @@ def whole_table(cards: list[tuple[str, Record]]) -> str:
     return f"{grid(columns, 'llrrlr', rows)}\n\n{sentences}"
 
 
-def _means(card: Record, finding: Record, kind: Kind) -> list[str]:
+def _means(card: Record, finding: Record, kind: ScoreKind) -> list[str]:
     of_both = [card["measured"][own][finding["table"]]["scores"] for own in (card["label"], finding["baseline"])]
     return [kind.show(sum(scores.values()) / len(scores)) if scores else "-" for scores in of_both]
 
 
-def _detectable(finding: Record, kind: Kind) -> str:
+def _detectable(finding: Record, kind: ScoreKind) -> str:
     detectable = finding["comparison"]["detectable"]
     return "-" if detectable is None else kind.show(detectable)
 
@@ -371,7 +371,7 @@ def _by_label(cards: list[tuple[str, Record]]) -> list[tuple[str, Record]]:
     return sorted(cards, key=lambda one: one[1]["label"].lower())
 
 
-def _seen(finding: Record, kind: Kind) -> str:
+def _seen(finding: Record, kind: ScoreKind) -> str:
     from posenc_jax.drawing.quantities import difference
     from posenc_jax.statistics import Comparison
 

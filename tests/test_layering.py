@@ -82,70 +82,29 @@ ORDER = {
         *("card", "figure", "card_files", "deciding", "evidence", "__init__"),
     ),
     "attention": (
-        "devices",
-        "kernel",
-        "kernel_call",
-        "cudnn",
-        "factors",
-        "choice",
-        "blockwise",
-        "distance",
-        "paths",
-        "__init__",
+        *(
+            "devices",
+            "kernel",
+            "kernel_call",
+            "cudnn",
+            "factors",
+            "choice",
+            "blockwise",
+            "distance",
+            "paths",
+            "__init__",
+        ),
     ),
     "runs": (
-        *(
-            "errors",
-            "reporter",
-            "files",
-            "environment",
-            "health",
-            "own_sources",
-            "own_code",
-            "directory",
-            "ownership",
-            "digests",
-            "checkpoint",
-            "agreement",
-        ),
-        *(
-            "origins",
-            "groups",
-            "state",
-            "weights",
-            "transplant",
-            "supply",
-            "machine",
-            "preflight",
-            "targets",
-            "plan",
-            "idle",
-            "compiling",
-            "timing",
-            "trackers",
-            "calls",
-            "programs",
-            "tuning",
-        ),
-        *(
-            "cell",
-            "ablation_record",
-            "ablation",
-            "merge",
-            "spread",
-            "commands",
-            "local",
-            "cluster",
-            "evaluation",
-            "answering",
-            "inference",
-            "importing",
-            "exporting",
-        ),
+        *("errors", "reporter", "files", "environment", "health", "own_sources", "own_code", "directory", "ownership"),
+        *("digests", "checkpoint", "agreement", "origins", "groups", "state", "weights", "transplant", "supply"),
+        *("machine", "preflight", "targets", "plan", "idle", "compiling", "timing", "trackers", "calls", "programs"),
+        *("tuning", "cell", "ablation_record", "ablation", "merge", "spread", "commands", "local", "cluster"),
+        *("evaluation", "answering", "inference", "importing", "exporting"),
     ),
+    "config": ("stored", "own_names", "settings", "run", "reading", "__init__"),
     "files": ("names", "shapes", "shipped", "user_paths", "checksums", "atomic", "__init__"),
     "refusals": ("duplicates", "hints", "own_exits", "system", "__init__"),
-    "config": ("stored", "own_names", "settings", "run", "reading", "__init__"),
     "huggingface": (
         *("config", "dialects", "layers", "rotation", "declared", "writing", "safetensors", "gguf", "tokenizer"),
         *("names", "family", "checkpoint", "__init__"),
@@ -264,6 +223,27 @@ def test_rooms_are_few_and_on_the_map():
     text = (ROOT / ".github" / "CONTRIBUTING.md").read_text()
     map_of_rooms = text[text.index("## The rooms") : text.index("## An encoding")].replace("posenc_jax/", "")
     assert [room for room in rooms if f"`{room}`" not in map_of_rooms] == []
+
+
+def test_a_class_has_a_name_of_its_own():
+    """No other module defines a class, or anything else with a capital, of the name that a public class has.
+
+    But for those of `golden`, which are published alone, as archives, and have checksums on pages.
+    """
+    found: dict[str, list[tuple[str, bool]]] = {}
+    for path in sorted(path for path in (ROOT / "posenc_jax").rglob("*.py") if "golden" not in path.parts):
+        for node in ast.parse(path.read_text()).body:
+            names = [node.name] if isinstance(node, ast.ClassDef) else []
+            if isinstance(node, ast.Assign):
+                names = [target.id for target in node.targets if isinstance(target, ast.Name)]
+            for name in names:
+                found.setdefault(name, []).append((str(path), isinstance(node, ast.ClassDef)))
+    shared = {
+        name: [path for path, _ in where]
+        for name, where in found.items()
+        if name[0] != "_" and len(where) > 1 and any(is_class for _, is_class in where)
+    }
+    assert shared == {}
 
 
 def circles(files: dict[str, str]) -> list[str]:

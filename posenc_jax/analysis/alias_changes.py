@@ -25,7 +25,7 @@ WIDTHS = (8, 16, 32, 64, 128, 256, 512)
 
 
 @dataclasses.dataclass(frozen=True)
-class Asked:
+class AliasQuestion:
     """A question about an encoding: its positions ``0 .. length-1``, a pair of them, and a level of similarity."""
 
     slot: Slot
@@ -49,7 +49,7 @@ class Case:
     similarity: Similarity
 
 
-def changes(asked: Asked, similarity: Similarity) -> dict[str, list[Case]]:
+def changes(asked: AliasQuestion, similarity: Similarity) -> dict[str, list[Case]]:
     """Cases by the one setting that is changed: "base", "d_model" or "head_dim", "precision" and "frequencies", as far
     as a single encoding has them; ``similarity`` is that of the encoding itself.
     """
@@ -83,7 +83,7 @@ def _dims(dims: Dims, width: int, of_head: bool) -> Dims:
 
 
 def _cases(
-    asked: Asked, element: Any, cases: Iterable[tuple[float, dict[str, Any], Any]], own: float
+    asked: AliasQuestion, element: Any, cases: Iterable[tuple[float, dict[str, Any], Any]], own: float
 ) -> Iterator[Case]:
     for number, fields, dims in cases:
         try:
@@ -94,7 +94,7 @@ def _cases(
         yield Case(f"{number:g}", number == own, found)
 
 
-def _precisions(asked: Asked, similarity: Similarity, width: int) -> Iterator[Case]:
+def _precisions(asked: AliasQuestion, similarity: Similarity, width: int) -> Iterator[Case]:
     """Vectors rounded to a dtype, or queries and keys that come in it."""
     yield Case("float64", True, similarity)
     if asked.length <= MEASURED and asked.length * asked.length * width <= 2**28:
@@ -102,7 +102,7 @@ def _precisions(asked: Asked, similarity: Similarity, width: int) -> Iterator[Ca
             yield Case(dtype, False, similarities(asked.slot, asked.dims, asked.length, dtype)[0])
 
 
-def _choices(asked: Asked, similarity: Similarity, base: float) -> Iterator[Case]:
+def _choices(asked: AliasQuestion, similarity: Similarity, base: float) -> Iterator[Case]:
     own = similarity.frequencies
     assert own is not None
     dim, shown = 2 * len(own), False

@@ -11,8 +11,8 @@ import jax
 
 from posenc_jax.analysis import cost, distinctness, invariance
 from posenc_jax.analysis.contract import CLAUSES, contract_clauses
-from posenc_jax.analysis.layer import DIMS, Encodings, Layer
-from posenc_jax.analysis.outcome import OWN_CODE, Clause
+from posenc_jax.analysis.layer import DIMS, AttentionLayer, Encodings
+from posenc_jax.analysis.outcome import OWN_CODE, ClauseOutcome
 from posenc_jax.encodings import (
     Dims,
     PositionalEncoding,
@@ -26,6 +26,7 @@ from posenc_jax.encodings import (
 )
 from posenc_jax.encodings.catalogue import CATALOGUE, Method
 from posenc_jax.encodings.slots import check_hooks
+from posenc_jax.files.shapes import Json
 from posenc_jax.refusals.own_exits import exits_as_errors
 
 FORMAT = "posenc audit 1"
@@ -35,10 +36,8 @@ MODEL = Dims(d_model=128, num_heads=4, num_kv_heads=4, head_dim=32, num_layers=4
 
 PARITY = ("causality", "cached_decoding", "packing", "padding", "precision")
 
-Record = dict[str, Any]  # JSON
 
-
-def settings() -> Record:
+def settings() -> Json:
     """The settings that all records of an audit share."""
     return {
         "format": FORMAT,
@@ -77,7 +76,7 @@ def measured(slot: Slot) -> Encodings:
     return encodings
 
 
-def audit(slot: Slot, *, baseline: cost.Call | None = None, clock: Callable[[], float] | None = None) -> Record:
+def audit(slot: Slot, *, baseline: cost.CompiledCall | None = None, clock: Callable[[], float] | None = None) -> Json:
     """The measurements of one slot; None is what cannot be said of it, or what raised, which "problems" tells.
 
     Args:
@@ -105,8 +104,8 @@ def audit(slot: Slot, *, baseline: cost.Call | None = None, clock: Callable[[], 
     clauses = contract_clauses(encodings)
     by_name = {clause.name: clause for clause in clauses}
     with jax.enable_x64(True):  # as the contract does, so that nothing is compiled for it
-        layer = Layer(encodings)
-    program = invariance.Program(layer)
+        layer = AttentionLayer(encodings)
+    program = invariance.LayerProgram(layer)
     dims = model_for(encodings)
     init = functools.partial(init_slot, jax.random.key(0), encodings, dims)
     shapes = jax.eval_shape(init)
@@ -140,12 +139,12 @@ def audit(slot: Slot, *, baseline: cost.Call | None = None, clock: Callable[[], 
     return _plain(record)
 
 
-def plain_attention(dims: Dims = MODEL) -> cost.Call:
+def plain_attention(dims: Dims = MODEL) -> cost.CompiledCall:
     """Attention without encodings, which others are compared with."""
     return cost.attention_call(None, dims, ())
 
 
-def verdict(clauses: tuple[Clause, ...], encodings: Encodings) -> str:
+def verdict(clauses: tuple[ClauseOutcome, ...], encodings: Encodings) -> str:
     """The outcome of the contract in one phrase, from the clauses that apply to the encodings."""
     failed = [clause.name for clause in clauses if clause.status == "failed"]
     if failed:
@@ -165,12 +164,12 @@ def model_for(encodings: Encodings) -> Dims:
     return MODEL
 
 
-def _detail(clause: Clause) -> str:
+def _detail(clause: ClauseOutcome) -> str:
     """The location or the reason of an outcome; for a failure with its size."""
     return clause.seen if clause.status == "failed" else clause.detail
 
 
-def _empty() -> Record:
+def _empty() -> Json:
     """NoPE: attention alone, in which nothing acts."""
     nothing = ("shift", "beyond", "distance", "closest", "norm_drift", "alias", *PARITY)
     return {

@@ -13,8 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.analysis.fused import fused
-from posenc_jax.analysis.layer import CALL, DIMS, Cache, Encodings, Layer, compiled, noise, seen_by
-from posenc_jax.analysis.outcome import Clause, Clauses, ContractError, Findings, NotApplicable, way_out
+from posenc_jax.analysis.layer import CALL, DIMS, AttentionLayer, Encodings, LayerCache, compiled, noise, seen_by
+from posenc_jax.analysis.outcome import ClauseOutcome, Clauses, ContractError, Findings, NotApplicable, way_out
 from posenc_jax.analysis.usable import UnusableError, hooks, raising_hook, unusable_hook
 from posenc_jax.encodings import REGISTERED, RoPE, parse, spec
 from posenc_jax.encodings.base import Array, Key, Params, PositionalEncoding, at_least_float32
@@ -93,9 +93,9 @@ def contract_clauses(encodings: PositionalEncoding | Encodings, *, only: tuple[s
         raise ValueError(f"no clause of the contract: {', '.join(sorted(unknown))}; there are {', '.join(CLAUSES)}")
     with jax.enable_x64(True):
         try:
-            layer = Layer(group)
+            layer = AttentionLayer(group)
         except UnusableError as problem:
-            return _for_one_reason(Clause("parameters", "failed", None, str(problem)), names, ())
+            return _for_one_reason(ClauseOutcome("parameters", "failed", None, str(problem)), names, ())
         judged = [_judge(name, layer) for name in names]
         if any(raised for _, raised in judged) and (cause := raising_hook(layer)) is not None:
             return _for_one_reason(cause, names, tuple(clause for clause, raised in judged if not raised))
@@ -108,14 +108,14 @@ def contract_clauses(encodings: PositionalEncoding | Encodings, *, only: tuple[s
         return Clauses(found)
 
 
-def _for_one_reason(cause: Clause, names: tuple[str, ...], passed: tuple[Clause, ...]) -> Clauses:
+def _for_one_reason(cause: ClauseOutcome, names: tuple[str, ...], passed: tuple[ClauseOutcome, ...]) -> Clauses:
     """One failure; what fails for that alone is left out, as it says nothing more."""
     others = {clause.name: clause for clause in passed}
-    skipped = [others.get(name, Clause(name, "skipped", None, f"see {cause.name}")) for name in names]
+    skipped = [others.get(name, ClauseOutcome(name, "skipped", None, f"see {cause.name}")) for name in names]
     return Clauses([cause, *(clause for clause in skipped if clause.name != cause.name)])
 
 
-def _judge(name: str, layer: Layer) -> tuple[Clause, bool]:
+def _judge(name: str, layer: AttentionLayer) -> tuple[ClauseOutcome, bool]:
     """The outcome, and whether it is that something raised."""
     limit = TOLERANCE_BFLOAT16 if name == "precision" else TOLERANCE
     error: float | None
@@ -126,17 +126,19 @@ def _judge(name: str, layer: Layer) -> tuple[Clause, bool]:
         error, what = max(findings, default=(None, ""), key=lambda finding: finding[0])
         failed = error is not None and error > limit
     except NotApplicable as reason:
-        return Clause(name, "skipped", None, str(reason)), False
+        return ClauseOutcome(name, "skipped", None, str(reason)), False
     except Exception as problem:
         error, what, failed, raised = None, f"{type(problem).__name__}: {problem}", True, True
     if any(name in e.breaks for e in layer.encodings):
         if failed:
-            return Clause(name, "passed", error, "fails, as `breaks` says"), raised
-        return Clause(name, "failed", error, "it holds, although `breaks` names it: take it out of `breaks`"), False
-    return (Clause(name, "failed", error, what) if failed else Clause(name, "passed", error)), raised
+            return ClauseOutcome(name, "passed", error, "fails, as `breaks` says"), raised
+        return ClauseOutcome(
+            name, "failed", error, "it holds, although `breaks` names it: take it out of `breaks`"
+        ), False
+    return (ClauseOutcome(name, "failed", error, what) if failed else ClauseOutcome(name, "passed", error)), raised
 
 
-def _full(layer: Layer, causal: bool) -> np.ndarray:
+def _full(layer: AttentionLayer, causal: bool) -> np.ndarray:
     """All tokens in one call: ``[2, TOKENS, H*D]``."""
     return layer.run(causal, X, ORDER, REAL, length=LENGTH)[0]
 
@@ -151,7 +153,7 @@ def _mask(causal: bool) -> str:
     return "causal" if causal else "without a mask"
 
 
-def value(layer: Layer) -> Findings:
+def value(layer: AttentionLayer) -> Findings:
     """Equality, hash, string."""
     for e in layer.encodings:
         copy = dataclasses.replace(e)  # type: ignore[type-var]
@@ -171,7 +173,7 @@ def _has_words(value: Any) -> bool:
     return type(value) in REGISTERED and all(_has_words(getattr(value, field.name)) for field in fields)
 
 
-def parameters(layer: Layer) -> Findings:
+def parameters(layer: AttentionLayer) -> Findings:
     """float32, finite, a function of the key."""
     for e, params, again in zip(layer.encodings, layer.initial, layer.init()):
         if not e.frozen <= set(params):
@@ -186,7 +188,7 @@ def parameters(layer: Layer) -> Findings:
                 yield math.inf, f"{name} is not the same for the same key"
 
 
-def dtype(layer: Layer) -> Findings:
+def dtype(layer: AttentionLayer) -> Findings:
     """Dtypes of every hook's result for inputs of three dtypes, at known and traced positions; nothing is computed."""
     _, queries, _, _ = layer.arguments(X, ORDER, REAL, length=LENGTH)
     for kind in (jnp.bfloat16, jnp.float32, jnp.float64):
@@ -203,7 +205,7 @@ def dtype(layer: Layer) -> Findings:
                 yield math.inf, f"{rule}, and here an array of {result.dtype}{list(result.shape)}"
 
 
-def precision(layer: Layer) -> Findings:
+def precision(layer: AttentionLayer) -> Findings:
     """bfloat16 against float64, at the largest positions."""
     positions, length = ORDER + np.int32(DIMS.max_len - TOKENS), np.full(2, DIMS.max_len, np.int32)
     x, params = X.astype(jnp.bfloat16), jax.tree.map(lambda a: a.astype(np.float32), layer.params)
@@ -214,7 +216,7 @@ def precision(layer: Layer) -> Findings:
     yield _apart(got, want), "bfloat16 against float64"
 
 
-def jit(layer: Layer) -> Findings:
+def jit(layer: AttentionLayer) -> Findings:
     """The program against one without a cache that knows the positions."""
     known = layer.sequence(X, ORDER[:1], REAL, LENGTH)
     for causal in layer.masks:
@@ -222,7 +224,7 @@ def jit(layer: Layer) -> Findings:
         yield _apart(out, _full(layer, causal)), _mask(causal)
 
 
-def recompile(layer: Layer) -> Findings:
+def recompile(layer: AttentionLayer) -> Findings:
     """An equal encoding with other arrays."""
     copies = tuple(dataclasses.replace(e) for e in layer.encodings)  # type: ignore[type-var]
     for causal in layer.masks:
@@ -233,7 +235,7 @@ def recompile(layer: Layer) -> Findings:
             yield math.inf, f"an equal encoding with other lengths and values was traced again, {_mask(causal)}"
 
 
-def vmap(layer: Layer) -> Findings:
+def vmap(layer: AttentionLayer) -> Findings:
     """Mapped over rows."""
     causal = layer.masks[-1]
 
@@ -246,11 +248,11 @@ def vmap(layer: Layer) -> Findings:
     yield _apart(out[:, :TOKENS], _full(layer, causal)), _mask(causal)
 
 
-def cached_decoding(layer: Layer) -> Findings:
+def cached_decoding(layer: AttentionLayer) -> Findings:
     """Every way to cut the tokens into chunks, as a tree: from each cache on, chunks of every size."""
     full = _full(layer, True)
 
-    def chunks(cache: Cache | None, cuts: tuple[int, ...]) -> Findings:
+    def chunks(cache: LayerCache | None, cuts: tuple[int, ...]) -> Findings:
         for stop in range(cuts[-1] + 1, TOKENS + 1):
             part = np.s_[:, cuts[-1] : stop]
             tokens = X[part], ORDER[part], REAL[part]
@@ -262,7 +264,7 @@ def cached_decoding(layer: Layer) -> Findings:
     yield from chunks(None, (0,))
 
 
-def causality(layer: Layer) -> Findings:
+def causality(layer: AttentionLayer) -> Findings:
     """Other tokens from some index on."""
     full = _full(layer, True)
     for index in range(1, TOKENS):
@@ -271,7 +273,7 @@ def causality(layer: Layer) -> Findings:
         yield _apart(out[:, :index], full[:, :index], REAL[:, :index]), f"tokens from {index} on changed"
 
 
-def padding(layer: Layer) -> Findings:
+def padding(layer: AttentionLayer) -> Findings:
     """Two more tokens of segment 0, with any content, on either side."""
     extra = CALL - TOKENS
     content, zeros = 3 * noise(2, extra, DIMS.d_model), np.zeros((2, extra), np.int32)
@@ -284,7 +286,7 @@ def padding(layer: Layer) -> Findings:
         yield _apart(layer.run(causal, *right, length=LENGTH)[0][:, :TOKENS], full), f"on the right, {_mask(causal)}"
 
 
-def packing(layer: Layer) -> Findings:
+def packing(layer: AttentionLayer) -> Findings:
     """Row 0 packs 4 and 2 tokens, row 1 packs 3 and 3."""
     segment_ids = np.array([[1, 1, 1, 1, 2, 2], [1, 1, 1, 2, 2, 2]], np.int32)
     positions = np.array([[0, 1, 2, 3, 0, 1], [0, 1, 2, 0, 1, 2]], np.int32)
@@ -300,7 +302,7 @@ def packing(layer: Layer) -> Findings:
             yield _apart(alone, together, real), f"sequence {segment} of the row, {_mask(causal)}"
 
 
-def shift(layer: Layer) -> Findings:
+def shift(layer: AttentionLayer) -> Findings:
     """All positions moved."""
     if not all(e.shift_invariant for e in layer.encodings):
         raise NotApplicable("not claimed")
@@ -310,7 +312,7 @@ def shift(layer: Layer) -> Findings:
             yield _apart(out, _full(layer, causal)), f"by {offset}, {_mask(causal)}"
 
 
-def blocks(layer: Layer) -> Findings:
+def blocks(layer: AttentionLayer) -> Findings:
     """Blocks of 2 queries and 3 keys, contiguous where positions are, against the whole, not declared contiguous."""
     added = ("bias", "score", "content_bias", "value_term")
     if not any(e.acts_on & set(added) for e in layer.encodings):
@@ -352,7 +354,7 @@ def blocks(layer: Layer) -> Findings:
                 yield float(np.abs(a - b).max()), f"{type(e).__name__}.{hook}"
 
 
-def gradients(layer: Layer) -> Findings:
+def gradients(layer: AttentionLayer) -> Findings:
     """Gradients of a random functional are finite, with padding on the left, whose rows see no key."""
     extra = CALL - TOKENS
     x = np.concatenate([noise(2, extra, DIMS.d_model), X], axis=1)
@@ -373,6 +375,6 @@ def gradients(layer: Layer) -> Findings:
 
 
 _ALL = (value, parameters, dtype, precision, jit, recompile, vmap, cached_decoding, causality, padding, packing, shift)
-CLAUSES: dict[str, Callable[[Layer], Findings]] = {
+CLAUSES: dict[str, Callable[[AttentionLayer], Findings]] = {
     clause.__name__: clause for clause in (*_ALL, blocks, fused, gradients)
 }

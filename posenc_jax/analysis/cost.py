@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.analysis.layer import Layer, noise
+from posenc_jax.analysis.layer import AttentionLayer, noise
 from posenc_jax.encodings import Dims, Slot, attend, elements, embed, geometries, token_terms
 from posenc_jax.encodings.base import Array, Geometry, Key, Params, Sequence
 from posenc_jax.encodings.slots import SlotParams
@@ -35,7 +35,7 @@ def num_parameters(slot: Slot, shapes: SlotParams) -> tuple[int, int]:
 
 
 @dataclasses.dataclass(frozen=True)
-class Call:
+class CompiledCall:
     """One compiled causal attention call, its arguments, and the bytes of its temporaries."""
 
     program: Any
@@ -43,7 +43,7 @@ class Call:
     temporaries: int
 
 
-def attention_call(layer: Layer | None, dims: Dims, shapes: tuple[Params, ...]) -> Call:
+def attention_call(layer: AttentionLayer | None, dims: Dims, shapes: tuple[Params, ...]) -> CompiledCall:
     """Embeds and attends over `BATCH` sequences of `LENGTH` tokens, float32, positions known at compile time.
 
     With the encodings of ``layer`` and parameters of these shapes, noise; None is attention alone.
@@ -67,7 +67,7 @@ def attention_call(layer: Layer | None, dims: Dims, shapes: tuple[Params, ...]) 
     arguments = (params, x, q, k, v, jax.random.key(0))
     program = jax.jit(call).lower(*arguments).compile()
     analysis = program.memory_analysis()
-    return Call(program, arguments, int(analysis.temp_size_in_bytes))  # type: ignore[union-attr]
+    return CompiledCall(program, arguments, int(analysis.temp_size_in_bytes))  # type: ignore[union-attr]
 
 
 def _inputs(dims: Dims) -> list[np.ndarray]:
@@ -75,7 +75,7 @@ def _inputs(dims: Dims) -> list[np.ndarray]:
     return [noise(BATCH, *shape, seed=i) for i, shape in enumerate([(LENGTH, dims.d_model), *heads])]
 
 
-def time_ratio(call: Call, baseline: Call, clock: Callable[[], float]) -> tuple[float, float]:
+def time_ratio(call: CompiledCall, baseline: CompiledCall, clock: Callable[[], float]) -> tuple[float, float]:
     """The time of a call relative to that of ``baseline``, and in seconds: medians of calls that take turns."""
     begun = clock()
     pairs: list[tuple[float, float]] = []
@@ -85,7 +85,7 @@ def time_ratio(call: Call, baseline: Call, clock: Callable[[], float]) -> tuple[
     return statistics.median(b / a for a, b in pairs), statistics.median(b for _, b in pairs)
 
 
-def _seconds(call: Call, clock: Callable[[], float]) -> float:
+def _seconds(call: CompiledCall, clock: Callable[[], float]) -> float:
     begun = clock()
     jax.block_until_ready(call.program(*call.arguments))
     return clock() - begun

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.analysis.kernels import by_offset, lobes
-from posenc_jax.analysis.layer import Encodings, Layer, compiled, noise
+from posenc_jax.analysis.layer import AttentionLayer, Encodings, compiled, noise
 from posenc_jax.encodings import Dims, Sequence, embed, geometries, layer_params
 from posenc_jax.encodings.base import Array, Params
 
@@ -42,7 +42,7 @@ class Distinctness:
     alias: tuple[int, float] | None
 
 
-def distinctness(layer: Layer, dims: Dims, init: Callable[[], tuple[Params, ...]]) -> Distinctness | None:
+def distinctness(layer: AttentionLayer, dims: Dims, init: Callable[[], tuple[Params, ...]]) -> Distinctness | None:
     """The vectors of `POSITIONS` successive positions, for a layer's encodings with initial parameters in a model of
     ``dims``.
 
@@ -107,7 +107,7 @@ def _vectors(encodings: Encodings, dims: Dims) -> Callable[..., Any] | None:
     return encoded
 
 
-def _tokens(layer: Layer, start: int, seed: int) -> Sequence:
+def _tokens(layer: AttentionLayer, start: int, seed: int) -> Sequence:
     positions = np.arange(start, start + POSITIONS, dtype=np.int32)[None]
     ones, length = np.ones((1, POSITIONS), np.int32), np.full(1, start + POSITIONS, np.int32)
     return layer.sequence(noise(1, POSITIONS, 1, seed=seed), positions, ones, length)

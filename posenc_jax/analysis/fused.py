@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.analysis.layer import DIMS, Layer, compiled, noise, seen_by
+from posenc_jax.analysis.layer import DIMS, AttentionLayer, compiled, noise, seen_by
 from posenc_jax.analysis.outcome import Findings, NotApplicable
 from posenc_jax.encodings.base import Array, Geometry, Params, PositionalEncoding, Sequence, Terms
 
@@ -15,7 +15,7 @@ FIRST = 5
 """The position of the first token: none is at 0, where a wrong sign shows nothing."""
 
 
-def fused(layer: Layer) -> Findings:
+def fused(layer: AttentionLayer) -> Findings:
     """`bias_of_distance`: a query at 0 and a key at every distance have the biases of the whole. `factors`: their
     products are what `bias` and `content_bias` add, but for a number of each query.
     """

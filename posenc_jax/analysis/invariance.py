@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.analysis.layer import DIMS, Encodings, Layer, compiled, noise, seen_by
+from posenc_jax.analysis.layer import DIMS, AttentionLayer, Encodings, compiled, noise, seen_by
 from posenc_jax.encodings import Geometry, PositionalEncoding, Sequence, attend, embed, token_terms
 from posenc_jax.encodings.base import Array, Params, Terms
 
@@ -42,7 +42,7 @@ class Reveal(PositionalEncoding):
         return logits
 
 
-class Program:
+class LayerProgram:
     """Causal self-attention of one layer over `TOKENS` tokens, for rows of positions and lengths, compiled.
 
     ``program(positions [B, S], length [B], dtype)`` gives the logits ``[B, H, S, S]`` minus that of the query's own
@@ -51,7 +51,7 @@ class Program:
     Parameters are the layer's, perturbed; every row has the same tokens.
     """
 
-    def __init__(self, layer: Layer) -> None:
+    def __init__(self, layer: AttentionLayer) -> None:
         self.layer = layer
         self._run = compiled(self._call)
 
@@ -104,7 +104,7 @@ class Program:
         return jnp.where(mask, shown, 0), out if adds else None
 
 
-def shift_errors(program: Program) -> dict[str, dict[str, float]]:
+def shift_errors(program: LayerProgram) -> dict[str, dict[str, float]]:
     """The largest change of a logit, up to a constant of the query, by dtype and shift; or of an output, if an encoding
     adds to outputs and they change more.
     """
@@ -118,7 +118,7 @@ def shift_errors(program: Program) -> dict[str, dict[str, float]]:
     return found
 
 
-def beyond(program: Program) -> str | None:
+def beyond(program: LayerProgram) -> str | None:
     """The effect of positions past the model's ``max_len``, measured by queries at the end of ever longer sequences.
 
     - "error": positions known on the host raise a ValueError, and "nan" where they are traced;

@@ -21,7 +21,7 @@ from posenc_jax.refusals.own_exits import exits_as_errors
 
 Encodings = tuple[PositionalEncoding, ...]
 # Keys and values ``[B, PLACES, Hkv, D]``, "terms" of the encodings ``[B, PLACES, ...]``, ``[B, PLACES]`` of all else.
-Cache = dict[str, Any]
+LayerCache = dict[str, Any]
 
 _CACHED = ("positions", "length", "segment_ids", "tokens", "token_types")
 CALL, PLACES = 8, 10  # always more keys than queries
@@ -44,7 +44,7 @@ class UnusableError(Exception):
     """Parameters that no layer can be run with; the message names them and the rule."""
 
 
-class Layer:
+class AttentionLayer:
     """The layer and its parameters.
 
     Attributes:
@@ -94,7 +94,7 @@ class Layer:
 
     def arguments(
         self, x: np.ndarray, positions: np.ndarray, segment_ids: np.ndarray, *, length: np.ndarray, first_place: int = 0
-    ) -> tuple[np.ndarray, Sequence, np.ndarray, Cache]:
+    ) -> tuple[np.ndarray, Sequence, np.ndarray, LayerCache]:
         """The arrays of `call`: tokens in successive places, filled up with tokens to be dropped; a cache of noise that
         must not matter. ``length`` is one for each row or for each token; the program is given that of each token.
         """
@@ -135,10 +135,10 @@ class Layer:
         x: Array,
         queries: Sequence,
         places: Array,
-        cache: Cache,
+        cache: LayerCache,
         key: Key,
         train: bool = False,
-    ) -> tuple[Array, Cache]:
+    ) -> tuple[Array, LayerCache]:
         """Takes tokens into the cache, at ``places [B, S]``, and lets them attend to it: ``[B, S, H*D]``, new cache.
 
         A place past the end drops its token.
@@ -153,7 +153,7 @@ class Layer:
         keys = dataclasses.replace(queries, **{name: cache[name] for name in _CACHED})
         queries = dataclasses.replace(queries, context=keys, places=places)
         x = embed(encodings, params, x, queries, key=key, train=train)
-        new: Cache = {"k": self.heads(x, 1).swapaxes(1, 2), "v": self.heads(x, 2).swapaxes(1, 2)}
+        new: LayerCache = {"k": self.heads(x, 1).swapaxes(1, 2), "v": self.heads(x, 2).swapaxes(1, 2)}
         new["terms"] = token_terms(encodings, params, x, queries)
         cache = cache | jax.tree.map(write, {name: cache[name] for name in new}, new)
         seen = seen_by(encodings, queries, keys, causal, key, train=train)
@@ -164,11 +164,11 @@ class Layer:
         self,
         causal: bool,
         *tokens: np.ndarray,
-        cache: Cache | None = None,
+        cache: LayerCache | None = None,
         encodings: Encodings | None = None,
         params: tuple[Params, ...] | None = None,
         **options: Any,
-    ) -> tuple[np.ndarray, Cache]:
+    ) -> tuple[np.ndarray, LayerCache]:
         """`call` as a program, on an empty cache unless given one; ``tokens`` and ``options`` as for `arguments`."""
         x, queries, places, empty = self.arguments(*tokens, **options)
         encodings = self.encodings if encodings is None else encodings

@@ -19,7 +19,7 @@ class ContractError(AssertionError):
 
 
 @dataclasses.dataclass(frozen=True)
-class Clause:
+class ClauseOutcome:
     """One clause: its outcome, the largest error (None where nothing is measured) and what it was found in, or why."""
 
     name: str
@@ -37,7 +37,7 @@ class Clause:
         return " ".join(part for part in (error, f"({self.detail})" if self.detail else "") if part)
 
 
-class Clauses(tuple[Clause, ...]):
+class Clauses(tuple[ClauseOutcome, ...]):
     """The outcomes of all clauses; printed they are a table."""
 
     __slots__ = ()

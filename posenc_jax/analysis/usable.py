@@ -13,8 +13,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.analysis.layer import CALL, DIMS, Layer, UnusableError, compiled, noise, seen_by
-from posenc_jax.analysis.outcome import OWN_CODE, Clause
+from posenc_jax.analysis.layer import CALL, DIMS, AttentionLayer, UnusableError, compiled, noise, seen_by
+from posenc_jax.analysis.outcome import OWN_CODE, ClauseOutcome
 from posenc_jax.encodings import token_terms
 from posenc_jax.encodings.base import Array, Key, Params, PositionalEncoding, Sequence, at_least_float32
 from posenc_jax.refusals.own_exits import exits_as_errors, said_by
@@ -32,7 +32,7 @@ SHAPES = {
 """Hook -> the shape that it returns, and that in the layer; 1 may stand for a size."""
 
 
-def raising_hook(layer: Layer) -> Clause | None:
+def raising_hook(layer: AttentionLayer) -> ClauseOutcome | None:
     """A failed clause `OWN_CODE` for an error that the user's own code raises in a hook, compiled or not; None if the
     hooks run, or another file's code raises.
     """
@@ -46,17 +46,17 @@ def raising_hook(layer: Layer) -> Clause | None:
         except Exception as error:
             where = _own_line(layer, error)
             said = " ".join([f"{type(error).__name__}:", *said_by(error).splitlines()[:1]])
-            return Clause(OWN_CODE, "failed", None, f"{where}: {said}") if where else None
+            return ClauseOutcome(OWN_CODE, "failed", None, f"{where}: {said}") if where else None
     return None
 
 
-def _tokens(layer: Layer) -> Sequence:
+def _tokens(layer: AttentionLayer) -> Sequence:
     """Two rows of tokens at the positions from 0 on, each a segment."""
     row = np.broadcast_to(np.arange(CALL, dtype=np.int32), (2, CALL))
     return layer.sequence(np.zeros((2, CALL, DIMS.d_model)), row, row + 1, np.full_like(row, CALL))
 
 
-def _own_line(layer: Layer, error: Exception) -> str | None:
+def _own_line(layer: AttentionLayer, error: Exception) -> str | None:
     """The last line of the encodings' own files in a traceback, as ``mine.py, line 3, in bias``; None for no file but
     this package's.
     """
@@ -68,7 +68,7 @@ def _own_line(layer: Layer, error: Exception) -> str | None:
     return None
 
 
-def unusable_hook(layer: Layer, tokens: tuple[np.ndarray, Sequence]) -> Clause | None:
+def unusable_hook(layer: AttentionLayer, tokens: tuple[np.ndarray, Sequence]) -> ClauseOutcome | None:
     """The first hook that returns no array, one of another shape, or NaN, as a failed clause; None where none does, or
     where one raises.
     """
@@ -78,12 +78,12 @@ def unusable_hook(layer: Layer, tokens: tuple[np.ndarray, Sequence]) -> Clause |
             words, wanted = SHAPES[hook.rpartition(".")[2]]
             if _not_of(result, len(wanted)) or any(a not in (1, b) for a, b in zip(result.shape, wanted)):
                 said = f"{hook} returns {_described(result)}, not an array {words}, {list(wanted)}"
-                return Clause("dtype", "failed", None, said)
+                return ClauseOutcome("dtype", "failed", None, said)
         call = functools.partial(hooks, layer, queries)
         for hook, result in compiled(call)(layer.params, x, layer.key).items():
             if np.isnan(result).any():
                 named = f"{hook}'s array, {result.dtype}{list(result.shape)},"
-                return Clause("gradients", "failed", None, f"{named} is not finite: it has NaN")
+                return ClauseOutcome("gradients", "failed", None, f"{named} is not finite: it has NaN")
     except Exception:
         return None
     return None
@@ -97,7 +97,7 @@ def misshapen(encodings: tuple[PositionalEncoding, ...]) -> str | None:
     Sizes are not looked at: an encoding may be made for one model.
     """
     try:
-        layer = Layer(encodings)
+        layer = AttentionLayer(encodings)
         tokens, x = _tokens(layer), noise(2, CALL, DIMS.d_model)
         for hook, result in _traced(_of_tokens, layer, tokens, x).items():
             if not any(jnp.issubdtype(getattr(result, "dtype", bool), kind) for kind in (jnp.integer, jnp.floating)):
@@ -121,7 +121,7 @@ def misshapen(encodings: tuple[PositionalEncoding, ...]) -> str | None:
     return None
 
 
-def _traced(call: Callable[..., dict[str, Any]], layer: Layer, queries: Sequence, x: Array) -> dict[str, Any]:
+def _traced(call: Callable[..., dict[str, Any]], layer: AttentionLayer, queries: Sequence, x: Array) -> dict[str, Any]:
     """The result of `hooks` or `_of_tokens` while it is traced, of any type: of arrays shapes and dtypes only."""
     found: dict[str, Any] = {}
     jax.eval_shape(lambda *traced: found.update(call(layer, queries, *traced)), layer.params, x, layer.key)
@@ -129,7 +129,9 @@ def _traced(call: Callable[..., dict[str, Any]], layer: Layer, queries: Sequence
 
 
 @exits_as_errors()
-def _of_tokens(layer: Layer, queries: Sequence, params: tuple[Params, ...], x: Array, key: Key) -> dict[str, Any]:
+def _of_tokens(
+    layer: AttentionLayer, queries: Sequence, params: tuple[Params, ...], x: Array, key: Key
+) -> dict[str, Any]:
     """Mapped positions, and every array of terms, by element and hook."""
     found: dict[str, Any] = {}
     for e, p in zip(layer.encodings, params):
@@ -150,7 +152,7 @@ def _described(result: Any) -> str:
 
 
 @exits_as_errors()
-def hooks(layer: Layer, queries: Sequence, params: tuple[Params, ...], x: Array, key: Key) -> dict[str, Array]:
+def hooks(layer: AttentionLayer, queries: Sequence, params: tuple[Params, ...], x: Array, key: Key) -> dict[str, Array]:
     """The result of each hook in use, by element and hook."""
     geometry = seen_by(layer.encodings, queries, queries, layer.masks[-1], key)
     q, k = layer.heads(x, 0), layer.heads(x, 1)

@@ -9,7 +9,7 @@ from posenc_jax.cli.errors import Parser, UsageError, guarded, refusing, whole
 from posenc_jax.cli.screen import show
 
 if TYPE_CHECKING:
-    from posenc_jax.analysis.alias_changes import Asked
+    from posenc_jax.analysis.alias_changes import AliasQuestion
 
 DESCRIPTION = """Shows which positions of an encoding look alike: the similarity of two positions by their offset,
 its side lobes, and what base, width, precision and choice of frequencies do to them; then what
@@ -70,9 +70,9 @@ def _check(options: argparse.Namespace) -> None:
             raise UsageError(f"--pair {options.pair[0]} {options.pair[1]}: name two different positions")
 
 
-def _asked(options: argparse.Namespace) -> Asked:
+def _asked(options: argparse.Namespace) -> AliasQuestion:
     from posenc_jax.analysis import views
-    from posenc_jax.analysis.alias_changes import Asked
+    from posenc_jax.analysis.alias_changes import AliasQuestion
     from posenc_jax.cli.own_files import named, refuse_unusable
     from posenc_jax.encodings import Dims
 
@@ -88,4 +88,4 @@ def _asked(options: argparse.Namespace) -> Asked:
         only_bias = set(views.available(slot, dims(1))) == {"bias"}
         heads = 4 if only_bias and options.d_model % 4 == 0 else 1
     pair = tuple(options.pair) if options.pair else PAIR if max(PAIR) < length else (0, length - 1)
-    return Asked(slot, dims(heads), length, pair, options.level)
+    return AliasQuestion(slot, dims(heads), length, pair, options.level)

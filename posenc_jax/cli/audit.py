@@ -30,7 +30,7 @@ FEW = 3  # encodings that one process measures before others have started
 
 
 @dataclasses.dataclass(frozen=True)
-class Row:
+class AuditRow:
     """One encoding to measure: its row of the catalogue, or its spec alone."""
 
     family: str
@@ -90,14 +90,14 @@ def _audit(options: argparse.Namespace) -> int:
     return 1 if any(record["verdict"].startswith("fails") or record["problems"] for record in records) else 0
 
 
-def catalogue_rows() -> list[Row]:
+def catalogue_rows() -> list[AuditRow]:
     """Every row of the catalogue, in its order."""
     from posenc_jax.encodings.catalogue import CATALOGUE
 
-    return [Row(**dataclasses.asdict(method)) for methods in CATALOGUE.values() for method in methods]
+    return [AuditRow(**dataclasses.asdict(method)) for methods in CATALOGUE.values() for method in methods]
 
 
-def row_of(text: str) -> Row:
+def row_of(text: str) -> AuditRow:
     """The row that a name of the catalogue or a spec means; UsageError when it is neither, or cannot be measured."""
     from posenc_jax.analysis.audit import measured
     from posenc_jax.cli.own_files import catalogue_row, named
@@ -110,12 +110,12 @@ def row_of(text: str) -> Row:
             measured(slot)
         method = catalogue_row(slot)
     if method is not None:
-        return Row(**dataclasses.asdict(method))
+        return AuditRow(**dataclasses.asdict(method))
     # What a file brings is read from that file in every process.
-    return Row(GIVEN, spec(slot), text if any(is_own(type(value)) for value in values_in(slot)) else spec(slot))
+    return AuditRow(GIVEN, spec(slot), text if any(is_own(type(value)) for value in values_in(slot)) else spec(slot))
 
 
-def _measured(rows: list[Row], *, timing: bool) -> Iterator[tuple[int, dict[str, Any]]]:
+def _measured(rows: list[AuditRow], *, timing: bool) -> Iterator[tuple[int, dict[str, Any]]]:
     """Number and record of every row, as they are done: in a process for each core, or here when they are few."""
     if len(rows) <= FEW:
         for i, row in enumerate(rows):

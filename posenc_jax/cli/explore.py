@@ -31,13 +31,13 @@ def main(arguments: list[str]) -> int:
 
 
 def _explore(options: argparse.Namespace) -> int:
-    from posenc_jax.show.explorer import Settings, page
+    from posenc_jax.show.explorer import ExplorerState, page
 
     given = {name: value for name, value in vars(options).items() if value is not None}
     output = given.pop("output")
-    given["a"], given["b"] = given.pop("pair", (Settings.a, Settings.b))
+    given["a"], given["b"] = given.pop("pair", (ExplorerState.a, ExplorerState.b))
     with refusing("explore: "):
-        settings = Settings(**given)
+        settings = ExplorerState(**given)
     if unused := [name for name in given if name not in ("encoding", *settings.used)]:
         names = ", ".join("--d-model" if name == "d" else f"--{name}" for name in unused)
         kind = f" with {settings.frequencies}" if "frequencies" in settings.used else ""

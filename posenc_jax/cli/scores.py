@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from posenc_jax.config import Run
-from posenc_jax.data.score_kinds import Kind, headline, kind_of, of_sacrebleu, signed
+from posenc_jax.data.score_kinds import ScoreKind, headline, kind_of, of_sacrebleu, signed
 from posenc_jax.drawing.plain import plain
 from posenc_jax.encodings.parsing import spec
 
@@ -56,5 +56,5 @@ def _line(entries: list[str], widths: list[int]) -> str:
     return "".join(entry.rjust(width) for entry, width in zip(entries, widths, strict=True))
 
 
-def _show(score: float | None, kind: Kind) -> str:
+def _show(score: float | None, kind: ScoreKind) -> str:
     return "-" if score is None or not math.isfinite(score) else kind.show(score)

@@ -15,7 +15,7 @@ from posenc_jax.data.corpora.corpus import DataError
 from posenc_jax.models.decoding_config import Beam, Decoding, Greedy, Sampling
 
 if TYPE_CHECKING:
-    from posenc_jax.runs.inference import Output
+    from posenc_jax.runs.inference import TextOutput
 
 
 LARGEST_SEED = 2**31 - 1
@@ -116,12 +116,12 @@ def _with_options(message: str) -> str:
 
 def outputs(
     kind: str, texts: list[str], decoding: Decoding, options: argparse.Namespace, reporter: Any, **more: Any
-) -> list[Output]:
+) -> list[TextOutput]:
     """Texts that the run of the options writes for others; ``kind``: "translate" or "summarize"."""
     loaded = load(options, reporter)
     from posenc_jax.runs import inference
 
-    found: list[Output] = getattr(inference, kind)(
+    found: list[TextOutput] = getattr(inference, kind)(
         loaded,
         texts,
         decoding,
@@ -174,7 +174,7 @@ def text_of(data: bytes, name: str) -> str:
     return text
 
 
-def show_outputs(outputs: list[Output], options: argparse.Namespace, reporter: Any) -> None:
+def show_outputs(outputs: list[TextOutput], options: argparse.Namespace, reporter: Any) -> None:
     """A line for each output; line breaks in it become spaces."""
     cut_off = [str(number) for number, output in enumerate(outputs, 1) if not output.finished]
     if cut_off:

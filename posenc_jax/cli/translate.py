@@ -44,9 +44,9 @@ def _translate(options: argparse.Namespace, reporter: Any) -> None:
     wanted = {f"line {number}": line for number, line in enumerate(lines, 1) if line.strip()}
     names = list(wanted)
     found = iter(outputs("translate", list(wanted.values()), decoding, options, reporter, names=names))
-    from posenc_jax.runs.inference import Output
+    from posenc_jax.runs.inference import TextOutput
 
-    show_outputs([next(found) if line.strip() else Output("", 0.0, True) for line in lines], options, reporter)
+    show_outputs([next(found) if line.strip() else TextOutput("", 0.0, True) for line in lines], options, reporter)
 
 
 def _lines() -> list[str]:

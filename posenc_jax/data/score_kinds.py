@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 
 @dataclasses.dataclass(frozen=True)
-class Kind:
+class ScoreKind:
     """One kind of score.
 
     Attributes:
@@ -74,38 +74,38 @@ def significant(value: float) -> str:
     return f"{value:,.{decimals}f}"
 
 
-KINDS: dict[str, Kind] = {
-    "exact_match": Kind("exact match", whole_axis=True),
-    "chrf": Kind("chrF", "0 to 100", highest=100.0, decimals=1),
-    "bleu": Kind("BLEU", "0 to 100", highest=100.0, decimals=1),
-    "rouge_l": Kind("ROUGE-L"),
-    "rouge_1": Kind("ROUGE-1"),
-    "rouge_2": Kind("ROUGE-2"),
-    "accuracy": Kind("accuracy", whole_axis=True),
-    "macro_f1": Kind("macro F1", whole_axis=True),
-    "exact_match_of_clauses": Kind("exact match of new clauses", whole_axis=True),
-    "new_role_exact_match": Kind("exact match of new subjects", whole_axis=True),
-    "near_accuracy": Kind("accuracy, near", whole_axis=True),
-    "far_accuracy": Kind("accuracy, far", whole_axis=True),
-    "position_error": Kind("wrong position", better="lower", whole_axis=True),
-    "token_error": Kind("wrong token", better="lower", whole_axis=True),
-    "read_error": Kind("wrong bits", better="lower", decimals=None, whole_axis=True),
-    "sparse_read_error": Kind("wrong bits, few reads", better="lower", decimals=None, whole_axis=True),
-    "dense_read_error": Kind("wrong bits, many reads", better="lower", decimals=None, whole_axis=True),
-    "perplexity": Kind("perplexity", highest=None, better="lower", decimals=None, logarithmic=True),
-    "loss": Kind("loss", "nats", highest=None, better="lower"),
+KINDS: dict[str, ScoreKind] = {
+    "exact_match": ScoreKind("exact match", whole_axis=True),
+    "chrf": ScoreKind("chrF", "0 to 100", highest=100.0, decimals=1),
+    "bleu": ScoreKind("BLEU", "0 to 100", highest=100.0, decimals=1),
+    "rouge_l": ScoreKind("ROUGE-L"),
+    "rouge_1": ScoreKind("ROUGE-1"),
+    "rouge_2": ScoreKind("ROUGE-2"),
+    "accuracy": ScoreKind("accuracy", whole_axis=True),
+    "macro_f1": ScoreKind("macro F1", whole_axis=True),
+    "exact_match_of_clauses": ScoreKind("exact match of new clauses", whole_axis=True),
+    "new_role_exact_match": ScoreKind("exact match of new subjects", whole_axis=True),
+    "near_accuracy": ScoreKind("accuracy, near", whole_axis=True),
+    "far_accuracy": ScoreKind("accuracy, far", whole_axis=True),
+    "position_error": ScoreKind("wrong position", better="lower", whole_axis=True),
+    "token_error": ScoreKind("wrong token", better="lower", whole_axis=True),
+    "read_error": ScoreKind("wrong bits", better="lower", decimals=None, whole_axis=True),
+    "sparse_read_error": ScoreKind("wrong bits, few reads", better="lower", decimals=None, whole_axis=True),
+    "dense_read_error": ScoreKind("wrong bits, many reads", better="lower", decimals=None, whole_axis=True),
+    "perplexity": ScoreKind("perplexity", highest=None, better="lower", decimals=None, logarithmic=True),
+    "loss": ScoreKind("loss", "nats", highest=None, better="lower"),
 }
 """Every score that rows of results may have, in the order of tables."""
 
 _OF_TARGETS = {"accuracy": "token accuracy", "perplexity": "perplexity of the targets"}
 
 
-def kind_of(name: str, writes_text: bool = False) -> Kind:
+def kind_of(name: str, writes_text: bool = False) -> ScoreKind:
     """The kind of a score; an unknown one is a fraction.
 
     writes_text: the task scores decoded outputs, and single tokens with the true past given beside them.
     """
-    kind = KINDS.get(name) or Kind(name.replace("_", " "), whole_axis=True)
+    kind = KINDS.get(name) or ScoreKind(name.replace("_", " "), whole_axis=True)
     return dataclasses.replace(kind, title=_OF_TARGETS[name]) if writes_text and name in _OF_TARGETS else kind
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from posenc_jax.drawing.hypertext import in_figure
-from posenc_jax.drawing.plots import Axis, HeatMap, Line, Lines, Plot, Points, Row, Rows
+from posenc_jax.drawing.plots import Axis, HeatMap, IntervalRow, IntervalRows, Lines, Plot, PlotLine, Points
 from posenc_jax.drawing.style import DARK, GRID, INK, MUTED, PAPER, SHADE
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
@@ -22,7 +22,7 @@ _SEQUENTIAL = "Viridis"
 
 def figure(plot: Plot) -> Figure:
     """A plot as a plotly figure, in plain JSON values."""
-    kinds: dict[type, Any] = {HeatMap: _heat_map, Lines: _lines, Points: _points, Rows: _rows}
+    kinds: dict[type, Any] = {HeatMap: _heat_map, Lines: _lines, Points: _points, IntervalRows: _rows}
     traces, layout = kinds[type(plot)](plot)
     return {"data": traces, "layout": layout}
 
@@ -220,7 +220,7 @@ def _stacked(plot: Lines) -> Drawn:
     return traces, layout
 
 
-def _line(plot: Lines, line: Line, *, shown: bool) -> list[dict[str, Any]]:
+def _line(plot: Lines, line: PlotLine, *, shown: bool) -> list[dict[str, Any]]:
     """The band of a line, its seeds, and itself."""
     color, opacity, name = line.style.color, line.opacity, in_figure(line.name)
     common = {"type": "scatter", "legendgroup": name, "showlegend": False}
@@ -266,7 +266,7 @@ def _errors(color: str, means: Any, low: Any, high: Any) -> dict[str, Any]:
     return {"type": "data", "symmetric": False, "color": color, **bars}
 
 
-def _rows(plot: Rows) -> Drawn:
+def _rows(plot: IntervalRows) -> Drawn:
     names = tuple(row.name.replace("|", "|\n") for row in plot.rows)
     y = Axis("", 0.4 - len(plot.rows), 0.6, tuple(-i for i in range(len(names))), names)
     layout = _layout(90 + 46 * len(plot.rows), plot.x, y)
@@ -288,7 +288,7 @@ def _rows(plot: Rows) -> Drawn:
     return traces, layout
 
 
-def _row(plot: Rows, row: Row, y: float) -> list[dict[str, Any]]:
+def _row(plot: IntervalRows, row: IntervalRow, y: float) -> list[dict[str, Any]]:
     """The seeds above a mean, and the mean."""
     label, value, color = in_figure(row.label or row.name), f"%{{x:{plot.x_format}}}", row.style.color
     bars = (

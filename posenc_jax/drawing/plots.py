@@ -65,7 +65,7 @@ class HeatMap(Plot):
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
-class Line:
+class PlotLine:
     """One line.
 
     Attributes:
@@ -101,7 +101,7 @@ class Lines(Plot):
       y_format: of d3. x_words: x in words, where it is pointed at; "" where notes say it.
     """
 
-    lines: tuple[Line, ...]
+    lines: tuple[PlotLine, ...]
     markers: bool = False
     bars: bool = False
     shade: tuple[float, float, str] | None = None
@@ -110,9 +110,9 @@ class Lines(Plot):
     x_words: str = "{}"
 
     @property
-    def panels(self) -> dict[str, list[Line]]:
+    def panels(self) -> dict[str, list[PlotLine]]:
         """The lines of each panel, by its title."""
-        found: dict[str, list[Line]] = {}
+        found: dict[str, list[PlotLine]] = {}
         for line in self.lines:
             found.setdefault(line.panel, []).append(line)
         return found
@@ -128,7 +128,7 @@ class Points(Plot):
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
-class Row:
+class IntervalRow:
     """A mean with its interval, of each seed its value, and others' values with what is said of them. word: what
     stands to its right.
     """
@@ -146,10 +146,10 @@ class Row:
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
-class Rows(Plot):
+class IntervalRows(Plot):
     """Rows, the first on top, along an axis x; ``level``: a value of it with a name; ``x_format``: of d3."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[IntervalRow, ...]
     level: tuple[float, str] | None = None
     x_format: str = ".3f"
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from posenc_jax.drawing.paper import DASHES, MARKERS, axes_of_lines, figure_of, legend, level, written
 from posenc_jax.drawing.plain import plain
-from posenc_jax.drawing.plots import Axis, HeatMap, Line, Lines, Plot, Points, Rows
+from posenc_jax.drawing.plots import Axis, HeatMap, IntervalRows, Lines, Plot, PlotLine, Points
 from posenc_jax.drawing.style import GRID, INK, MUTED, SHADE
 
 # Safe for colour-blind readers, and monotonic in lightness (the first to both sides).
@@ -179,7 +179,7 @@ def _axes(axes: Any, x: Axis, y: Axis) -> None:
             drawn(axis.ticks, axis.names or [f"{tick:g}" for tick in axis.ticks])
 
 
-def _line(axes: Any, plot: Lines, line: Line) -> Any:
+def _line(axes: Any, plot: Lines, line: PlotLine) -> Any:
     color = line.style.color
     dash = "none" if line.drawn == "points" else DASHES[line.style.dash]
     look = {"linestyle": dash, "linewidth": 3.2 if line.wide else 1.3, "alpha": line.opacity}
@@ -201,7 +201,7 @@ def _line(axes: Any, plot: Lines, line: Line) -> Any:
     return drawn
 
 
-def draw_rows(axes: Any, plot: Rows) -> None:
+def draw_rows(axes: Any, plot: IntervalRows) -> None:
     """Draws rows: mean and interval, with the word of each to its right."""
     for y, row in enumerate(reversed(plot.rows)):
         color = row.style.color

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from posenc_jax.data.score_kinds import Kind
+from posenc_jax.data.score_kinds import ScoreKind
 from posenc_jax.statistics import Comparison
 
 NONE = "-"
@@ -31,7 +31,7 @@ def p_value(p: float) -> str:
     return f"{p:.{digits}f}"
 
 
-def difference(found: Comparison, kind: Kind) -> str:
+def difference(found: Comparison, kind: ScoreKind) -> str:
     """A difference of scores with its interval, as far as they are known: ``+0.33 [0.24, 0.40]``; a ratio where the
     kind is logarithmic.
     """

@@ -8,7 +8,7 @@ of it in files.
 from __future__ import annotations
 
 from posenc_jax.encodings import REGISTERED
-from posenc_jax.encodings.method import FAMILIES, Family, Method
+from posenc_jax.encodings.method import FAMILIES, Method, MethodFamily
 
 # Attention without any encoding.
 _NONE = (
@@ -26,6 +26,6 @@ _NONE = (
 _METHODS = dict.fromkeys([*_NONE, *(m for cls in REGISTERED for m in cls.methods)])
 
 # By family, in the order of tables.
-CATALOGUE: dict[Family, tuple[Method, ...]] = {
+CATALOGUE: dict[MethodFamily, tuple[Method, ...]] = {
     family: tuple(method for method in _METHODS if method.family == family) for family in FAMILIES
 }

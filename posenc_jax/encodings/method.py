@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Literal, get_args
 
-Family = Literal["none", "absolute", "rotary", "additive", "relative", "data-dependent", "positions", "designs"]
-FAMILIES: tuple[Family, ...] = get_args(Family)  # in the order of tables
+MethodFamily = Literal["none", "absolute", "rotary", "additive", "relative", "data-dependent", "positions", "designs"]
+FAMILIES: tuple[MethodFamily, ...] = get_args(MethodFamily)  # in the order of tables
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Method:
     Raises ValueError for another family, and where a name, spec, paper or link is empty.
     """
 
-    family: Family
+    family: MethodFamily
     name: str
     spec: str
     paper: str

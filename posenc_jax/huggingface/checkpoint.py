@@ -34,8 +34,8 @@ from posenc_jax.huggingface.families import FAMILIES
 from posenc_jax.huggingface.family import Family, Settings
 from posenc_jax.huggingface.gguf import config_of, read_gguf, tensors_of
 from posenc_jax.huggingface.layers import FULL, LOCAL
-from posenc_jax.huggingface.names import Row, Shape, of_model
-from posenc_jax.huggingface.safetensors import Stored, read_header
+from posenc_jax.huggingface.names import NameRule, Shape, of_model
+from posenc_jax.huggingface.safetensors import StoredTensor, read_header
 from posenc_jax.huggingface.tokenizer import of_directory, of_gguf
 from posenc_jax.models import Model, Slots, Transformer
 from posenc_jax.models.config import STACKS
@@ -66,8 +66,8 @@ class Checkpoint:
     vocab_size: int
     max_len: int
     tokenizer: Tokenizer | None
-    rows: Mapping[str, Row]
-    tensors: Mapping[str, Stored]
+    rows: Mapping[str, NameRule]
+    tensors: Mapping[str, StoredTensor]
     shapes: Params
 
     @property
@@ -137,7 +137,7 @@ def _matched(
     path: Path,
     config: Json,
     family: Family,
-    tensors: dict[str, Stored],
+    tensors: dict[str, StoredTensor],
     tokenizer: Callable[[Json, int], Tokenizer | None],
 ) -> Checkpoint:
     where = path / "config.json" if path.is_dir() else path
@@ -167,7 +167,7 @@ def _matched(
     return Checkpoint(path, config, family, model, slots, vocab_size, max_len, pieces, rows, named, shapes)
 
 
-def _num_layers(family: Family, tensors: Mapping[str, Stored]) -> int:
+def _num_layers(family: Family, tensors: Mapping[str, StoredTensor]) -> int:
     """The number of layers that have a tensor."""
     before = next(row.theirs.partition("{}")[0] for row in family.names if "{}" in row.theirs)
     pattern = f"({re.escape(family.left_out)})?{re.escape(before.removeprefix(family.left_out))}([0-9]+)[.]"
@@ -202,9 +202,11 @@ def _declared(config: Json, where: Path) -> Declared:
     return found
 
 
-def _named(path: Path, family: Family, rows: Mapping[str, Row], tensors: dict[str, Stored]) -> dict[str, Stored]:
+def _named(
+    path: Path, family: Family, rows: Mapping[str, NameRule], tensors: dict[str, StoredTensor]
+) -> dict[str, StoredTensor]:
     """The tensors under the names of the table: some files leave out what stands in front of all, or add to it."""
-    found: dict[str, Stored] = {}
+    found: dict[str, StoredTensor] = {}
     for name, stored in tensors.items():
         if any(re.fullmatch(pattern, name) for pattern in family.ignored):
             continue
@@ -219,7 +221,7 @@ def _named(path: Path, family: Family, rows: Mapping[str, Row], tensors: dict[st
 
 
 def _check_names(
-    path: Path, family: Family, rows: Mapping[str, Row], named: dict[str, Stored], ours: Mapping[str, Shape]
+    path: Path, family: Family, rows: Mapping[str, NameRule], named: dict[str, StoredTensor], ours: Mapping[str, Shape]
 ) -> None:
     """Refuses tensors that are missing or left over; a tied output that is there too must repeat its table."""
     for repeat, original in family.tied.items():
@@ -259,7 +261,7 @@ def _family_of(config: Json, path: Path) -> Family:
     return FAMILIES[kind]
 
 
-def _tensors_in(directory: Path) -> dict[str, Stored]:
+def _tensors_in(directory: Path) -> dict[str, StoredTensor]:
     """The tensors of all files of a directory."""
     single, index = directory / "model.safetensors", directory / "model.safetensors.index.json"
     if single.is_file():
@@ -281,7 +283,7 @@ def _tensors_in(directory: Path) -> dict[str, Stored]:
     files = sorted(set(places.values()))
     if missing := [name for name in files if not (directory / name).is_file()]:
         raise DataError(f"{directory} lacks {listed(missing)} of {len(files)} shards: fetch them too")
-    tensors: dict[str, Stored] = {}
+    tensors: dict[str, StoredTensor] = {}
     for file in files:
         for name, stored in read_header(directory / file)[0].items():
             if places.get(name) != file:

@@ -10,7 +10,7 @@ from posenc_jax.data.errors import DataError
 from posenc_jax.files.shapes import Json
 from posenc_jax.huggingface import config
 from posenc_jax.huggingface.config import short
-from posenc_jax.huggingface.names import Row
+from posenc_jax.huggingface.names import NameRule
 from posenc_jax.model_kind import ModelKind
 
 _NO_DEFAULT: Any = object()
@@ -95,7 +95,7 @@ class Family:
     title: str
     kind: ModelKind
     settings: Callable[[Settings], dict[str, Any]]
-    names: tuple[Row, ...]
+    names: tuple[NameRule, ...]
     tied: Mapping[str, str] = dataclasses.field(default_factory=dict)
     left_out: str = ""
     spellings: Mapping[str, str] = dataclasses.field(default_factory=dict)

@@ -19,7 +19,7 @@ import numpy as np
 
 from posenc_jax.data.errors import DataError
 from posenc_jax.files.shapes import Json
-from posenc_jax.huggingface.safetensors import Stored, each_once
+from posenc_jax.huggingface.safetensors import StoredTensor, each_once
 
 _NAMES = {
     "token_embd": "model.embed_tokens",
@@ -46,7 +46,7 @@ class Gguf(NamedTuple):
 
     path: Path
     fields: Mapping[str, Any]
-    tensors: Mapping[str, Stored]
+    tensors: Mapping[str, StoredTensor]
 
 
 def read_gguf(path: Path) -> Gguf:
@@ -120,7 +120,7 @@ def config_of(found: Gguf) -> Json:
     }
 
 
-def tensors_of(found: Gguf, config: Json) -> dict[str, Stored]:
+def tensors_of(found: Gguf, config: Json) -> dict[str, StoredTensor]:
     """The tensors under Hugging Face's names, rows of q and k in its layout."""
     tensors = {}
     for name, stored in found.tensors.items():
@@ -142,7 +142,7 @@ def _theirs(name: str) -> str:
     return f"{_NAMES[parts[0]]}.{parts[1]}" if len(parts) == 2 and parts[0] in _NAMES else name
 
 
-def _in_halves(stored: Stored, heads: int) -> np.ndarray:
+def _in_halves(stored: StoredTensor, heads: int) -> np.ndarray:
     """Rows 2i and 2i + 1 of each head as rows i and D/2 + i."""
     array = stored.read()
     planes = array.reshape(heads, -1, 2, *array.shape[1:])
@@ -236,7 +236,7 @@ _OTHERS = {6: "Q5_0", 7: "Q5_1", 10: "Q2_K", 11: "Q3_K", 12: "Q4_K", 13: "Q5_K",
 _AT_ONCE = 2**14  # blocks
 
 
-def _stored(path: Path, name: str, info: tuple[tuple[int, ...], int, int], start: int, size: int) -> Stored:
+def _stored(path: Path, name: str, info: tuple[tuple[int, ...], int, int], start: int, size: int) -> StoredTensor:
     shape, number, offset = info
     if number not in _KINDS:
         raise DataError(
@@ -252,7 +252,7 @@ def _stored(path: Path, name: str, info: tuple[tuple[int, ...], int, int], start
             f"{path} is no whole GGUF file ({name} of shape {list(shape)} ends at byte "
             f"{start + offset + count * kind.size:,}, and the file has {size:,}): fetch it again"
         )
-    return Stored(shape, kind.name, functools.partial(_read, path, kind, shape, start + offset, count))
+    return StoredTensor(shape, kind.name, functools.partial(_read, path, kind, shape, start + offset, count))
 
 
 def _read(path: Path, kind: _Kind, shape: tuple[int, ...], offset: int, count: int) -> np.ndarray:

@@ -65,7 +65,7 @@ BLOOM).
 
 
 @dataclasses.dataclass(frozen=True)
-class Row:
+class NameRule:
     """One line of a table: their name, ours, and the change; ``{}`` is the number of the layer in both."""
 
     theirs: str
@@ -73,34 +73,34 @@ class Row:
     change: Change = SAME
 
 
-def linear(theirs: str, *ours: str, change: Change = TURNED) -> tuple[Row, Row]:
+def linear(theirs: str, *ours: str, change: Change = TURNED) -> tuple[NameRule, NameRule]:
     """Weight and bias of a Linear that is one matrix of ours, or several."""
     return (
-        Row(f"{theirs}.weight", tuple(f"{name}.kernel" for name in ours), change),
-        Row(f"{theirs}.bias", tuple(f"{name}.bias" for name in ours), change),
+        NameRule(f"{theirs}.weight", tuple(f"{name}.kernel" for name in ours), change),
+        NameRule(f"{theirs}.bias", tuple(f"{name}.bias" for name in ours), change),
     )
 
 
-def norm(theirs: str, ours: str) -> tuple[Row, Row]:
+def norm(theirs: str, ours: str) -> tuple[NameRule, NameRule]:
     """Weight and bias of a norm."""
-    return Row(f"{theirs}.weight", (f"{ours}.scale",)), Row(f"{theirs}.bias", (f"{ours}.bias",))
+    return NameRule(f"{theirs}.weight", (f"{ours}.scale",)), NameRule(f"{theirs}.bias", (f"{ours}.bias",))
 
 
-def each_layer(theirs: str, ours: str, *rows: Row | tuple[Row, ...]) -> tuple[Row, ...]:
+def each_layer(theirs: str, ours: str, *rows: NameRule | tuple[NameRule, ...]) -> tuple[NameRule, ...]:
     """Rows of every layer, under the names of the layer."""
-    flat = [row for one in rows for row in ((one,) if isinstance(one, Row) else one)]
+    flat = [row for one in rows for row in ((one,) if isinstance(one, NameRule) else one)]
     return tuple(
-        Row(f"{theirs}.{row.theirs}", tuple(f"{ours}.{name}" for name in row.ours), row.change) for row in flat
+        NameRule(f"{theirs}.{row.theirs}", tuple(f"{ours}.{name}" for name in row.ours), row.change) for row in flat
     )
 
 
-def of_model(rows: Sequence[Row], shapes: dict[str, Shape], num_layers: int) -> dict[str, Row]:
+def of_model(rows: Sequence[NameRule], shapes: dict[str, Shape], num_layers: int) -> dict[str, NameRule]:
     """The rows that a model with parameters of these ``shapes`` has, by the name of the tensor, layers counted out.
 
     A row of which the model has no part is left out (a bias that it lacks). ValueError for a table that gives a tensor
     or a parameter twice, or a part of a row only.
     """
-    found: dict[str, Row] = {}
+    found: dict[str, NameRule] = {}
     taken: set[str] = set()
     for row in rows:
         for layer in range(num_layers if "{}" in row.theirs else 1):
@@ -110,6 +110,6 @@ def of_model(rows: Sequence[Row], shapes: dict[str, Shape], num_layers: int) -> 
                 continue
             if len(there) < len(ours) or theirs in found or not taken.isdisjoint(ours):
                 raise ValueError(f"the table's row {theirs} <-> {', '.join(ours)} matches twice, or in part")
-            found[theirs] = Row(theirs, ours, row.change)
+            found[theirs] = NameRule(theirs, ours, row.change)
             taken.update(ours)
     return found

@@ -27,7 +27,7 @@ _DTYPES: dict[str, Any] = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": jnp
 _OTHER_SIZES = {"I64": 8, "U64": 8, "I32": 4, "U32": 4, "I16": 2, "U16": 2, "I8": 1, "U8": 1, "BOOL": 1}
 
 
-class Stored(NamedTuple):
+class StoredTensor(NamedTuple):
     """A tensor in a file: its shape, the name of its dtype, and how to read it."""
 
     shape: tuple[int, ...]
@@ -35,7 +35,7 @@ class Stored(NamedTuple):
     read: Callable[[], np.ndarray]
 
 
-def read_header(path: Path) -> tuple[dict[str, Stored], dict[str, str]]:
+def read_header(path: Path) -> tuple[dict[str, StoredTensor], dict[str, str]]:
     """The tensors of a file by name, none of them read yet, and its metadata; `DataError` for what is no whole
     safetensors file.
     """
@@ -54,7 +54,7 @@ def read_header(path: Path) -> tuple[dict[str, Stored], dict[str, str]]:
         raise DataError(f"cannot read {path} ({error.strerror}): name a file that can be read") from None
 
 
-def _checked(path: Path, header: Any, start: int, size: int) -> tuple[dict[str, Stored], dict[str, str]]:
+def _checked(path: Path, header: Any, start: int, size: int) -> tuple[dict[str, StoredTensor], dict[str, str]]:
     metadata = header.pop("__metadata__", None) or {} if isinstance(header, dict) else {}
     shape = {"dtype": str, "shape": [int], "data_offsets": [int]}
     if wrong := problem(metadata, {str: str}) or problem(header, {str: shape}):
@@ -72,7 +72,7 @@ def _checked(path: Path, header: Any, start: int, size: int) -> tuple[dict[str, 
             raise ValueError(f"{name} of shape {list(dims)} in {dtype} has {claimed:,} bytes")
         places.append((*offsets, name))
         read = functools.partial(_read, path, dtype, dims, start + offsets[0], name)
-        found[name] = Stored(dims, dtype, read)
+        found[name] = StoredTensor(dims, dtype, read)
     places.sort()
     for (_, end, before), (begin, _, after) in itertools.pairwise(places):
         if begin < end:

@@ -12,7 +12,7 @@ from posenc_jax.attention import attend
 from posenc_jax.encodings.base import Array, Params, PositionalEncoding, Sequence
 from posenc_jax.encodings.slots import token_terms
 from posenc_jax.models.config import Transformer
-from posenc_jax.models.costs import Layer, Token
+from posenc_jax.models.costs import LayerCost, Token
 from posenc_jax.models.layer_encodings import LayerEncodings
 from posenc_jax.models.norms import Norm, norm_layer
 from posenc_jax.models.product import product
@@ -69,14 +69,14 @@ class Attention(nnx.Module):
         self.query_norm = norm_layer(config, widths[0], rngs=rngs) if normed else None
         self.key_norm = norm_layer(config, widths[1], rngs=rngs) if normed else None
 
-    def costs(self) -> Layer:
+    def costs(self) -> LayerCost:
         """Kept are queries, keys, values, what the heads give, and the output; of each pair logits, weights and the
         gradient of one of them.
         """
         width, keys, last = self.output.in_features, self.key.out_features, self.output.out_features
         of_norm = 0 if self.query_norm is None else 1  # what it reads; held where it is a norm of several heads
         held = 1 if self.query_norm is not None and self.query_norm.num_features > self.head_dim else 0
-        return Layer(
+        return LayerCost(
             Token.of(self.query, self.output, kept=(2 + of_norm) * width + last, held=(1 + held) * width),
             Token.of(self.key, self.value, kept=(2 + of_norm) * keys, held=(2 + held) * keys),
             operations=4 * width,

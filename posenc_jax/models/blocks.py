@@ -13,7 +13,7 @@ from posenc_jax.encodings.base import Params, PositionalEncoding, Sequence
 from posenc_jax.models.activation import gelu
 from posenc_jax.models.attention import INPUTS, OUTPUTS, Attention, KeysValues, linear
 from posenc_jax.models.config import Transformer
-from posenc_jax.models.costs import Layer, Token
+from posenc_jax.models.costs import LayerCost, Token
 from posenc_jax.models.layer_encodings import LayerEncodings
 from posenc_jax.models.norms import norm_layer
 from posenc_jax.models.randomness import Dropout
@@ -70,11 +70,11 @@ class MLP(nnx.Module):
         hidden = self.hidden(x)
         return self.output(function(hidden) if self.gate is None else function(self.gate(x)) * hidden)
 
-    def costs(self) -> Layer:
+    def costs(self) -> LayerCost:
         """Costs of a token."""
         (_, kept, held), hidden = _FUNCTIONS[self.activation], self.hidden.out_features
         layers = (self.hidden, self.output, *([] if self.gate is None else [self.gate]))
-        return Layer(Token.of(*layers, kept=kept * hidden, held=self.output.out_features + int(held * hidden)))
+        return LayerCost(Token.of(*layers, kept=kept * hidden, held=self.output.out_features + int(held * hidden)))
 
 
 class Block(nnx.Module):
@@ -105,7 +105,7 @@ class Block(nnx.Module):
         self.cross_attention_output_norm = norm() if sandwich and cross else None
         self.mlp_output_norm = norm() if sandwich else None
 
-    def costs(self) -> tuple[Layer, ...]:
+    def costs(self) -> tuple[LayerCost, ...]:
         """Costs of the sub-layers, each with its norms and residual connection; that of cross-attention last."""
         modules: Any = (self.self_attention, self.mlp, self.cross_attention)
         layers = [module.costs() for module in modules if module is not None]

@@ -16,7 +16,7 @@ from posenc_jax.encodings.slots import init_slot
 from posenc_jax.model_kind import ModelKind
 from posenc_jax.models.checks import check_model, check_slots
 from posenc_jax.models.config import STACKS, Slots, Transformer, model_dims, stack_dims
-from posenc_jax.models.costs import ModelCosts, Stack, count
+from posenc_jax.models.costs import ModelCosts, StackCost, count
 from posenc_jax.models.decoder_only import DecoderOnly
 from posenc_jax.models.encoder_decoder import EncoderDecoder
 from posenc_jax.models.encoder_only import EncoderOnly
@@ -89,11 +89,11 @@ def costs(kind: ModelKind, config: Transformer, *, vocab_size: int, num_classes:
         (block,), depth = getattr(model, stack).blocks, config.depth(stack)
         parameters += (depth - 1) * count(block)
         attention, mlp, *cross = block.costs()
-        stacks[stack] = Stack(depth, (attention, mlp))
+        stacks[stack] = StackCost(depth, (attention, mlp))
         if cross:
-            stacks["cross"] = Stack(depth, tuple(cross))
+            stacks["cross"] = StackCost(depth, tuple(cross))
     if config.pooling == "attention":
-        stacks["pooling"] = Stack(1, (model.pooling.costs(),))
+        stacks["pooling"] = StackCost(1, (model.pooling.costs(),))
     return ModelCosts(parameters, stacks, *model.costs())
 
 

@@ -33,7 +33,7 @@ class Token:
 
 
 @dataclasses.dataclass(frozen=True)
-class Layer:
+class LayerCost:
     """The cost of a sub-layer: of each token that asks (in a feed-forward layer of every token), of each that is
     attended to, and of each pair of them.
 
@@ -64,7 +64,7 @@ class Layer:
         arrays = self.arrays_held + more
         return queries * self.queries.held + keys * self.keys.held + pairs * arrays * self.logits
 
-    def in_block(self, width: int, *, dropout: bool, norms: int = 1, beside: int = 0) -> Layer:
+    def in_block(self, width: int, *, dropout: bool, norms: int = 1, beside: int = 0) -> LayerCost:
         """The layer with its norms, its residual connection and its dropout, of the width of the model; of each token
         a forward pass holds ``beside`` numbers more meanwhile.
         """
@@ -74,11 +74,11 @@ class Layer:
 
 
 @dataclasses.dataclass(frozen=True)
-class Stack:
+class StackCost:
     """The cost of a stack: ``depth`` times that of its ``layers``."""
 
     depth: int
-    layers: tuple[Layer, ...]
+    layers: tuple[LayerCost, ...]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -91,7 +91,7 @@ class ModelCosts:
     """
 
     parameters: int
-    stacks: dict[str, Stack]
+    stacks: dict[str, StackCost]
     embedding: Token
     output: Token
 

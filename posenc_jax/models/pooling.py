@@ -13,7 +13,7 @@ from posenc_jax.encodings.attention import attend
 from posenc_jax.encodings.base import Array, Geometry, Sequence
 from posenc_jax.models.attention import linear
 from posenc_jax.models.config import Transformer
-from posenc_jax.models.costs import Layer, Token
+from posenc_jax.models.costs import LayerCost, Token
 
 
 def mean_of_real(x: jax.Array, segment_ids: Array | None) -> jax.Array:
@@ -56,11 +56,11 @@ class AttentionPooling(nnx.Module):
         pooled = self.sections * config.num_heads * self.head_dim
         self.output = linear(config, pooled, config.d_model, use_bias=bias, rngs=rngs)
 
-    def costs(self) -> Layer:
+    def costs(self) -> LayerCost:
         """Each row asks once; to a token the learned queries are two more matrices, of its logits and of its share."""
         width = self.output.in_features
         keys = Token.of(self.key, self.value, kept=2 * self.key.out_features)
-        return Layer(Token.of(self.output), dataclasses.replace(keys, weights=keys.weights + 2 * width))
+        return LayerCost(Token.of(self.output), dataclasses.replace(keys, weights=keys.weights + 2 * width))
 
     def __call__(self, x: jax.Array, segment_ids: Array | None, token_types: Array | None) -> tuple[jax.Array, Array]:
         """``[B, M]`` of ``x [B, S, M]``, and the weights ``[B, H, P, S]``, in at least float32; 0 for absent sections.

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from posenc_jax.data.score_kinds import Kind
+from posenc_jax.data.score_kinds import ScoreKind
 from posenc_jax.drawing.plots import Axis, tick_name
 from posenc_jax.results.summary import CellSummary, TaskSummary
 from posenc_jax.results.sweep import Sweep
 from posenc_jax.statistics import Interval
 
 
-def score_axis(kind: Kind, values: Iterable[float], room: float = 0.1) -> Axis:
+def score_axis(kind: ScoreKind, values: Iterable[float], room: float = 0.1) -> Axis:
     """An axis for a kind of score that holds ``values``, with ``room`` (a fraction of it) beyond the last tick.
 
     The whole range if the kind says so; else from 0 to the largest value; logarithmic around the values. Its title has
@@ -70,7 +70,7 @@ def drawn(interval: Interval) -> tuple[float, float] | None:
     return None if interval.low is None or interval.high is None else (interval.low, interval.high)
 
 
-def with_bounds(interval: Interval, scores: Iterable[float], kind: Kind) -> list[float]:
+def with_bounds(interval: Interval, scores: Iterable[float], kind: ScoreKind) -> list[float]:
     """The values of an interval that an axis must hold: bounds up to twice as far from 0 as the scores (those of two
     seeds can lie anywhere).
     """
@@ -83,7 +83,7 @@ def with_bounds(interval: Interval, scores: Iterable[float], kind: Kind) -> list
     return [*scores, interval.mean, low, high if kind.highest is None else min(high, kind.highest)]
 
 
-def _linear_ticks(largest: float, kind: Kind) -> tuple[float, ...]:
+def _linear_ticks(largest: float, kind: ScoreKind) -> tuple[float, ...]:
     if kind.whole_axis and kind.highest == 1:
         return (0, 0.2, 0.4, 0.6, 0.8, 1)
     step = _step(largest)

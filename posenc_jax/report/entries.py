@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from posenc_jax.data.score_kinds import Kind
+from posenc_jax.data.score_kinds import ScoreKind
 from posenc_jax.drawing.quantities import NONE, p_value
 from posenc_jax.results.summary import CellSummary, PublishedResult, TaskSummary
 from posenc_jax.statistics import Interval
 
-_FRACTION = Kind("")
+_FRACTION = ScoreKind("")
 
 
 def heading(title: str) -> str:
@@ -15,12 +15,12 @@ def heading(title: str) -> str:
     return title.capitalize() if title == title.lower() else title
 
 
-def number(value: float | None, kind: Kind = _FRACTION, sign: bool = False) -> str:
+def number(value: float | None, kind: ScoreKind = _FRACTION, sign: bool = False) -> str:
     """A score with the digits of its kind."""
     return NONE if value is None else kind.show(value, sign)
 
 
-def interval_text(interval: Interval, kind: Kind = _FRACTION) -> str:
+def interval_text(interval: Interval, kind: ScoreKind = _FRACTION) -> str:
     """Mean and interval, ``0.986 [0.981, 0.993]``; the mean alone when there is no interval, with a word when all seeds
     are equal.
     """
@@ -31,7 +31,7 @@ def interval_text(interval: Interval, kind: Kind = _FRACTION) -> str:
     return f"{number(interval.mean, kind)} [{number(interval.low, kind)}, {number(interval.high, kind)}]"
 
 
-def difference_text(cell: CellSummary, kind: Kind = _FRACTION) -> str:
+def difference_text(cell: CellSummary, kind: ScoreKind = _FRACTION) -> str:
     """The paired difference (a ratio if logarithmic) with its number of pairs and in how many the score is better,
     in the word that says so.
     """

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from posenc_jax.data.score_kinds import Kind, kind_of
-from posenc_jax.drawing.plots import Axis, Line, Lines, Plot, Row, Rows
+from posenc_jax.data.score_kinds import ScoreKind, kind_of
+from posenc_jax.drawing.plots import Axis, IntervalRow, IntervalRows, Lines, Plot, PlotLine
 from posenc_jax.drawing.style import Style, styles
 from posenc_jax.report.axes import drawn, length_axis, loss_axis, mean_losses, score_axis, sweep_axis, with_bounds
 from posenc_jax.report.entries import comparable, interval_text, number, published_text
@@ -77,7 +77,7 @@ def curves(task: TaskSummary, style: dict[str, Style]) -> Lines:
     )
 
 
-def scores(task: TaskSummary, style: dict[str, Style]) -> Rows:
+def scores(task: TaskSummary, style: dict[str, Style]) -> IntervalRows:
     """The mean over `TaskSummary.score_lengths`: per encoding every seed, the mean with its interval, and the published
     value.
     """
@@ -88,7 +88,7 @@ def scores(task: TaskSummary, style: dict[str, Style]) -> Rows:
             low, high = drawn(cell.score) or (None, None)
             others = ((p.value, f"{cell.label}, published: {published_text(task, p)}") for p in published)
             rows.append(
-                Row(
+                IntervalRow(
                     name=style[cell.label].name,
                     label=cell.label,
                     style=style[cell.label],
@@ -103,7 +103,7 @@ def scores(task: TaskSummary, style: dict[str, Style]) -> Rows:
     theirs = [value for row in rows for value, _ in row.others]
     diamond = "; open diamond below: published, at the lengths in the table" if theirs else ""
     values = _held(((cell.score, cell.scores) for cell in task.cells), task.kind)
-    return Rows(
+    return IntervalRows(
         slug=f"scores-{task.slug}",
         title=f"Mean over {'the ' if task.unseen_lengths else ''}{task.score_name}",
         caption=f"Large mark: mean over seeds with its 95 % interval; dots above: every seed{diamond}.",
@@ -153,7 +153,7 @@ def learning(task: TaskSummary, style: dict[str, Style]) -> Lines:
         if means := mean_losses(cell):
             x, y = np.array([*means]), np.array([*means.values()])
             look = style[cell.label]
-            lines.append(Line(name=look.name, label=cell.label, x=x, y=y, style=look, seeds=cell.losses))
+            lines.append(PlotLine(name=look.name, label=cell.label, x=x, y=y, style=look, seeds=cell.losses))
     return Lines(
         slug=f"learning-{task.slug}",
         title=task.task_label,
@@ -189,21 +189,23 @@ def swept(sweep: Sweep) -> Lines:
     )
 
 
-def _line(style: Style, label: str, x: list[Any], intervals: list[Interval], kind: Kind, **others: Any) -> Line:
+def _line(
+    style: Style, label: str, x: list[Any], intervals: list[Interval], kind: ScoreKind, **others: Any
+) -> PlotLine:
     """Means with their intervals."""
     bounds = [drawn(own) or (math.nan, math.nan) for own in intervals]
     low, high = np.array(bounds, np.float64).reshape(-1, 2).T
     means = np.array([math.nan if own.mean is None else own.mean for own in intervals])
     notes = others.pop("notes", tuple(_interval(own, kind) for own in intervals))
-    return Line(
+    return PlotLine(
         name=style.name, label=label, x=np.array(x), y=means, style=style, low=low, high=high, notes=notes, **others
     )
 
 
-def _held(found: Iterable[tuple[Interval, dict[int, float]]], kind: Kind) -> list[float]:
+def _held(found: Iterable[tuple[Interval, dict[int, float]]], kind: ScoreKind) -> list[float]:
     """The values that an axis must hold."""
     return [value for interval, own in found for value in with_bounds(interval, own.values(), kind)]
 
 
-def _interval(interval: Interval, kind: Kind) -> str:
+def _interval(interval: Interval, kind: ScoreKind) -> str:
     return interval_text(interval, kind).removeprefix(number(interval.mean, kind)).strip()

@@ -6,7 +6,7 @@ import dataclasses
 import math
 from collections.abc import Iterable, Mapping
 
-from posenc_jax.data.score_kinds import Kind
+from posenc_jax.data.score_kinds import ScoreKind
 from posenc_jax.statistics import (
     CLAIM_SEEDS,
     Comparison,
@@ -18,14 +18,16 @@ from posenc_jax.statistics import (
 )
 
 
-def seed_means(by_length: Mapping[int, Mapping[int, float]], lengths: Iterable[int], kind: Kind) -> dict[int, float]:
+def seed_means(
+    by_length: Mapping[int, Mapping[int, float]], lengths: Iterable[int], kind: ScoreKind
+) -> dict[int, float]:
     """Seed -> mean over the lengths, of the seeds that have them all; ``by_length``: length -> seed -> score."""
     scores = [by_length.get(length, {}) for length in lengths]
     seeds = set.intersection(*map(set, scores)) if scores else ()
     return {seed: kind.mean(own[seed] for own in scores) for seed in sorted(seeds)}
 
 
-def interval_of(values: Iterable[float | None], kind: Kind) -> Interval:
+def interval_of(values: Iterable[float | None], kind: ScoreKind) -> Interval:
     """The interval by `posenc_jax.statistics.mean_interval` within the bounds of the kind."""
     inner = [None if value is None else kind.inner(value) for value in values]
     lower, upper = _bounds(kind, inner)
@@ -33,7 +35,7 @@ def interval_of(values: Iterable[float | None], kind: Kind) -> Interval:
 
 
 def difference_of(
-    scores: Mapping[int, float | None], baseline: Mapping[int, float | None], kind: Kind
+    scores: Mapping[int, float | None], baseline: Mapping[int, float | None], kind: ScoreKind
 ) -> PairedDifference:
     """The difference by `posenc_jax.statistics.paired_difference`; for a logarithmic kind the ratio to the baseline."""
     ours, theirs = (
@@ -46,7 +48,7 @@ def difference_of(
 
 
 def comparison_of(
-    scores: Mapping[int, float | None], baseline: Mapping[int, float | None], kind: Kind, chance: float | None
+    scores: Mapping[int, float | None], baseline: Mapping[int, float | None], kind: ScoreKind, chance: float | None
 ) -> Comparison:
     """The comparison by `posenc_jax.statistics.paired_comparison`, by seed; of logarithms for a logarithmic kind.
 
@@ -85,7 +87,7 @@ def alike(
 
 
 def best_and_tied(
-    scores: Mapping[str, Mapping[int, float]], kind: Kind, draws: Mapping[str, Mapping[int, int]] | None = None
+    scores: Mapping[str, Mapping[int, float]], kind: ScoreKind, draws: Mapping[str, Mapping[int, int]] | None = None
 ) -> frozenset[str]:
     """Labels of the arm (label -> seed -> score) with the best mean, and of all arms without a significant difference
     to it: paired by seed, p above 0.05, not corrected for the number of arms. An arm without two pairs is tied if its
@@ -110,7 +112,7 @@ def _minus(value: float | None) -> float | None:
     return None if value is None else 0.0 - value
 
 
-def _bounds(kind: Kind, values: list[float | None]) -> tuple[float, float]:
+def _bounds(kind: ScoreKind, values: list[float | None]) -> tuple[float, float]:
     """The bounds of the kind; none if values of an own metric turn out to lie outside."""
     lower, upper = kind.bounds
     there = [value for value in values if value is not None and math.isfinite(value)]
@@ -118,7 +120,7 @@ def _bounds(kind: Kind, values: list[float | None]) -> tuple[float, float]:
     return (lower, upper) if inside else (-math.inf, math.inf)
 
 
-def _outer(interval: Interval, kind: Kind) -> Interval:
+def _outer(interval: Interval, kind: ScoreKind) -> Interval:
     if not kind.logarithmic:
         return interval
     mean, low, high = (

@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from posenc_jax.data.score_kinds import Kind
+from posenc_jax.data.score_kinds import ScoreKind
 from posenc_jax.results.averages import alike, difference_of
 from posenc_jax.results.every_score import EveryScore
 from posenc_jax.results.provenance import Provenance
@@ -113,7 +113,7 @@ class CellSummary:
     losses: Mapping[int, Mapping[int, float]]
 
     def difference_to(
-        self, other: CellSummary, ours: Mapping[int, float], theirs: Mapping[int, float], kind: Kind
+        self, other: CellSummary, ours: Mapping[int, float], theirs: Mapping[int, float], kind: ScoreKind
     ) -> PairedDifference:
         """The difference of our scores to another cell's, over the seeds that drew the same random numbers in both."""
         pairs = alike({seed: ours.get(seed) for seed in self.asked}, self.draws, other.draws)
@@ -145,8 +145,8 @@ class TaskSummary:
     baseline: str
     cells: tuple[CellSummary, ...]
     notes: tuple[str, ...]
-    kind: Kind
-    validation_kind: Kind
+    kind: ScoreKind
+    validation_kind: ScoreKind
     writes_text: bool
     length_unit: str
     length_names: dict[int, str]

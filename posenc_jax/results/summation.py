@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from posenc_jax.data.score_kinds import KINDS, Kind, kind_of
+from posenc_jax.data.score_kinds import KINDS, ScoreKind, kind_of
 from posenc_jax.files.names import file_name
 from posenc_jax.files.shapes import Json
 from posenc_jax.results.averages import interval_of
@@ -131,11 +131,11 @@ def _shared_lengths(record: Record, task_label: str) -> tuple[set[int], list[str
 def _measure(
     record: Record,
     cell: Json,
-    kind: Kind,
+    kind: ScoreKind,
     by_range: dict[Range, tuple[int, ...]],
     ranges: dict[int, Range],
     position_length: int | None,
-    validation_kind: Kind,
+    validation_kind: ScoreKind,
 ) -> CellSummary:
     replicas = record.replicas[cell["task_label"], cell["label"]]
     asked = asked_seeds(record.info, cell)
@@ -198,7 +198,7 @@ def draws_of(record: Record, cell: Json, environment: str) -> int:
     return -1 - record.info["cells"].index(cell) if drawn is None else drawn
 
 
-def _means(replicas: dict[int, ReplicaScores], lengths: tuple[int, ...], kind: Kind) -> dict[int, float]:
+def _means(replicas: dict[int, ReplicaScores], lengths: tuple[int, ...], kind: ScoreKind) -> dict[int, float]:
     """Seed -> the mean of its scores over the lengths, for the seeds that have all of them."""
     return {
         seed: kind.mean(replica.scores[length] for length in lengths)
@@ -224,7 +224,7 @@ def _choose(replicas: list[ReplicaScores], rates: list[float], asked: tuple[int,
     return chosen
 
 
-def _tried(replicas: list[ReplicaScores], rate: float, asked: tuple[int, ...], chosen: bool, kind: Kind) -> Tried:
+def _tried(replicas: list[ReplicaScores], rate: float, asked: tuple[int, ...], chosen: bool, kind: ScoreKind) -> Tried:
     here = {replica.seed: replica for replica in replicas if replica.learning_rate == rate}
     validation = interval_of((here[seed].validation if seed in here else None for seed in asked), kind)
     diverged = tuple(seed for seed, replica in sorted(here.items()) if replica.diverged_at is not None)

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from posenc_jax.data.score_kinds import Kind
+from posenc_jax.data.score_kinds import ScoreKind
 from posenc_jax.results.summary import CellSummary, Summary
 
 LEAST = 3
@@ -27,7 +27,7 @@ class Sweep:
 
     field: str
     along: tuple[str, ...]
-    kind: Kind
+    kind: ScoreKind
     lines: Mapping[str, Mapping[float, CellSummary]]
 
     @property

@@ -12,7 +12,7 @@ from posenc_jax.files.shapes import Json
 from posenc_jax.files.user_paths import full
 from posenc_jax.refusals.own_exits import exits_as_errors, said_by
 from posenc_jax.results import AblationResult, read_result
-from posenc_jax.runs.ablation_record import Cell, read_homes, stored_cell, stored_cells, write_record
+from posenc_jax.runs.ablation_record import StoredCell, read_homes, stored_cell, stored_cells, write_record
 from posenc_jax.runs.cell import run
 from posenc_jax.runs.directory import Stored, read_stored
 from posenc_jax.runs.environment import environment
@@ -75,7 +75,7 @@ def run_cells(
     directory = full(directory).absolute()
     failures = []
 
-    def checked(stored: Stored) -> tuple[Stored, list[Cell]]:
+    def checked(stored: Stored) -> tuple[Stored, list[StoredCell]]:
         cells = read_cells(config, stored, accept_changed_code=accept_changed_code)
         refuse_unfit({cell.config: cell.home for cell in cells})
         return stored, cells
@@ -112,7 +112,9 @@ def run_cells(
     refuse_failures(failures, len(failures), len(config.runs))
 
 
-def read_cells(config: Ablation, stored: Stored, *, accept_changed_code: bool, on: Devices | None = None) -> list[Cell]:
+def read_cells(
+    config: Ablation, stored: Stored, *, accept_changed_code: bool, on: Devices | None = None
+) -> list[StoredCell]:
     """Reads the stored part of each cell once, after checking that the incomplete cells may be run.
 
     stored: the directory. on: the devices that they will run on, where these are not the ones of this process.
@@ -147,7 +149,7 @@ def read_cells(config: Ablation, stored: Stored, *, accept_changed_code: bool, o
     return cells
 
 
-def _other_draws(cells: list[Cell]) -> str:
+def _other_draws(cells: list[StoredCell]) -> str:
     """The difference of this process's random numbers from those of existing results, in words."""
     now: Json = {}
     for cell in cells:

@@ -27,7 +27,7 @@ OnDamage = Callable[[DamagedFileError], None] | None
 
 
 @dataclasses.dataclass(frozen=True)
-class Cell:
+class StoredCell:
     """The stored part of a cell of an ablation.
 
     Attributes:
@@ -48,13 +48,13 @@ class Cell:
     rows: str
 
 
-def stored_cells(config: Ablation, homes: list[Stored], on_damage: OnDamage) -> list[Cell]:
+def stored_cells(config: Ablation, homes: list[Stored], on_damage: OnDamage) -> list[StoredCell]:
     """The stored part of each cell of an ablation; ``on_damage`` as in `directory.results`."""
     fields = zip(config.runs, homes, varying_fields(config), strict=True)
     return [stored_cell(cell, home, varying, on_damage) for cell, home, varying in fields]
 
 
-def stored_cell(cell: Run, home: Stored, varying: dict[str, Any], on_damage: OnDamage) -> Cell:
+def stored_cell(cell: Run, home: Stored, varying: dict[str, Any], on_damage: OnDamage) -> StoredCell:
     """The stored part of one cell."""
     groups, ran, environments = [], [], {}
     for path, result in results_by_group(home, cell, on_damage):
@@ -64,17 +64,17 @@ def stored_cell(cell: Run, home: Stored, varying: dict[str, Any], on_damage: OnD
         groups.append((path, {**result, "environment": name}))
         environments[name] = own
     whole = has_all([result for _, result in groups], cell)
-    return _told(Cell(cell, home.directory, varying, groups, ran, environments, whole, {}, ""))
+    return _told(StoredCell(cell, home.directory, varying, groups, ran, environments, whole, {}, ""))
 
 
-def _told(cell: Cell) -> Cell:
+def _told(cell: StoredCell) -> StoredCell:
     """The cell with the record and the rows of its groups."""
     rows = (sealed_line(row) for _, result in cell.groups for row in _rows(cell.config, result, cell.varying))
     record = _cell_record(cell.config, cell.home, cell.groups, cell.ran)
     return dataclasses.replace(cell, record=record, rows="".join(rows))
 
 
-def _beside(cell: Cell, first: Json) -> Cell:
+def _beside(cell: StoredCell, first: Json) -> StoredCell:
     """A cell of an ablation whose first group ran in an environment: bit-exact only where it is of the same bits."""
     exact = {name: not between(first, own).lines for name, own in cell.environments.items()}
     groups = [
@@ -94,7 +94,7 @@ def read_homes(directory: Path, config: Ablation) -> list[Stored]:
     return [read_stored(directory / cell.directory_name) for cell in config.runs]
 
 
-def write_record(directory: Path, config: Ablation, cells: list[Cell]) -> None:
+def write_record(directory: Path, config: Ablation, cells: list[StoredCell]) -> None:
     """``results.jsonl`` (one row per cell, seed, learning rate and length) and ``ablation.json`` (everything else a
     report needs) from the finished groups.
     """

@@ -43,7 +43,7 @@ def kept(steps: Sequence[int], keep_every: int) -> set[int]:
     return {*steps[-KEPT:], *(step for step in steps if keep_every and step % keep_every == 0)}
 
 
-class DamagedError(Exception):
+class DamagedCheckpointError(Exception):
     """A checkpoint is not what was written: a checksum does not match, a file is missing or malformed."""
 
 
@@ -162,7 +162,7 @@ class Checkpoints:
             try:
                 state = self._read(step, like, also)
                 problem = misfit(step, state)
-            except DamagedError as error:
+            except DamagedCheckpointError as error:
                 problem = str(error)
             problem = next(filter(None, everyone(problem)), "")
             if not problem:
@@ -186,7 +186,7 @@ class Checkpoints:
         """The digest of the rows that a step was saved with; None for a step that was saved without, or is damaged."""
         try:
             return self._record(step).get("rows")
-        except DamagedError:
+        except DamagedCheckpointError:
             return None
 
     def _write(self, about: dict[str, Any], copies: dict[str, Any], before: Callable[[], None]) -> None:
@@ -232,7 +232,8 @@ class Checkpoints:
         """The record of a step: the kind and the checksum of every leaf, its number, the digest of its rows.
 
         Raises:
-          DamagedError: it is not what was written, or of another step than its name. RefusedError: it cannot be read.
+          DamagedCheckpointError: it is not what was written, or of another step than its name. RefusedError: it cannot
+            be read.
         """
         from orbax.checkpoint import v1 as ocp
 
@@ -244,9 +245,9 @@ class Checkpoints:
         except Exception as error:
             raise _reason(error, path) from error
         if digest != sha256_of(metadata):
-            raise DamagedError("its record of checksums does not match its own")
+            raise DamagedCheckpointError("its record of checksums does not match its own")
         if metadata["step"] != step:
-            raise DamagedError(f"it is step {metadata['step']} under another name")
+            raise DamagedCheckpointError(f"it is step {metadata['step']} under another name")
         return metadata
 
     def _read(self, step: int, like: Any, also: tuple[Any, Callable[[Any], Any]] | None) -> Any:
@@ -272,7 +273,7 @@ class Checkpoints:
             raise _reason(error, path) from error
         for name, array in arrays.items():
             if leaf_digest(array) != record[name][-1]:
-                raise DamagedError(f"checksum of {name} does not match")
+                raise DamagedCheckpointError(f"checksum of {name} does not match")
         leaves = [arrays[name] for name in flat(like)]
         return jax.tree.unflatten(jax.tree.structure(like), leaves)
 
@@ -308,7 +309,7 @@ def _reason(error: Exception, path: Path) -> Exception:
     here = [n for n in numbers if n not in (errno.ENOENT, errno.ENOTDIR, errno.EISDIR)]
     blocked = _unreadable(path)
     if not here and blocked is None and any(_is_damage(link) for link in _chain(error)):
-        return DamagedError(_first_line(error))
+        return DamagedCheckpointError(_first_line(error))
     detail = blocked or (os.strerror(here[0]) if here else _first_line(error))
     return RefusedError(
         f"checkpoint {path} cannot be read here ({detail}); nothing was changed: mend that, then run the same command "

@@ -48,7 +48,7 @@ class Allocation:
     parallel: int = 256
 
 
-class Task:
+class ClusterTask:
     """A command line as submitit's callable: a process of its own, which saves when it is asked to terminate."""
 
     def __init__(self, arguments: Sequence[str], log: Path) -> None:
@@ -81,7 +81,7 @@ class Task:
         if self._process is not None:
             os.kill(self._process, signal.SIGTERM)
             os.waitid(os.P_PID, self._process, os.WEXITED | os.WNOWAIT)  # `__call__` is waiting for it too
-        return submitit.helpers.DelayedSubmission(Task(self.arguments, self.log))
+        return submitit.helpers.DelayedSubmission(ClusterTask(self.arguments, self.log))
 
 
 def check_cluster() -> None:
@@ -126,7 +126,7 @@ def run_on_slurm(
     rest = [name for name in commands if name not in jobs]
     for first in range(0, len(rest), _MOST_IN_AN_ARRAY):
         names = rest[first : first + _MOST_IN_AN_ARRAY]
-        tasks = [Task(commands[name], log_of(logs, name)) for name in names]
+        tasks = [ClusterTask(commands[name], log_of(logs, name)) for name in names]
         new = dict(zip(names, _submitted(tasks, allocation, record.parent), strict=True))
         append_rows(record, ({"task": name, "job": job} for name, job in new.items()))
         jobs |= new
@@ -154,7 +154,7 @@ def run_on_slurm(
     return failed
 
 
-def _submitted(tasks: list[Task], allocation: Allocation, folder: Path) -> list[str]:
+def _submitted(tasks: list[ClusterTask], allocation: Allocation, folder: Path) -> list[str]:
     """The ids of their jobs."""
     import submitit
 

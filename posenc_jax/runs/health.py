@@ -20,7 +20,7 @@ ROOM = 2e9
 
 
 @dataclasses.dataclass(frozen=True)
-class Finding:
+class HealthFinding:
     """Something that makes runs slow, or differ: what it is, and the way out."""
 
     what: str
@@ -89,9 +89,9 @@ def optional() -> dict[str, list[str]]:
     }
 
 
-def findings(machine: Machine) -> list[Finding]:
+def findings(machine: Machine) -> list[HealthFinding]:
     """Findings on what slows this machine down or changes its bits, worst first."""
-    return [Finding(what, way_out) for what, way_out in _findings(machine)]
+    return [HealthFinding(what, way_out) for what, way_out in _findings(machine)]
 
 
 def _findings(machine: Machine) -> Iterator[tuple[str, str]]:

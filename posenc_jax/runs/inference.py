@@ -42,7 +42,7 @@ from posenc_jax.training.generation import CHUNK, new_tokens
 
 T = TypeVar("T")
 P = TypeVar("P")
-Task = TypeVar("Task", bound=TextTask)
+AnyTextTask = TypeVar("AnyTextTask", bound=TextTask)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -63,7 +63,7 @@ class Loaded:
 
 
 @dataclasses.dataclass(frozen=True)
-class Output:
+class TextOutput:
     """The output of a model for one text.
 
     Attributes:
@@ -113,7 +113,7 @@ def translate(
     random_seed: int = 0,
     names: Sequence[str] | None = None,
     reporter: Reporter | None = None,
-) -> list[Output]:
+) -> list[TextOutput]:
     """The translation of each text: the best of a beam, the first of several samples.
 
     Args:
@@ -150,7 +150,7 @@ def summarize(
     too_long: TooLong = "refuse",
     random_seed: int = 0,
     reporter: Reporter | None = None,
-) -> list[Output]:
+) -> list[TextOutput]:
     """The summary of each document by a run of task "summarization"; arguments and errors as in `translate`.
 
     ``too_long = "window"`` is refused: summaries of parts are no summary of the whole.
@@ -225,7 +225,7 @@ def classify(
 _COMMANDS = {"translation": "translate", "summarization": "summarize", "classification": "classify"}
 
 
-def _task(loaded: Loaded, kind: type[Task]) -> Task:
+def _task(loaded: Loaded, kind: type[AnyTextTask]) -> AnyTextTask:
     """The run's task; RefusedError when it is of another kind."""
     task = loaded.config.task
     if not isinstance(task, kind):
@@ -341,7 +341,7 @@ def _written(
     too_long: TooLong,
     random_seed: int,
     reporter: Reporter | None,
-) -> list[Output]:
+) -> list[TextOutput]:
     """The first output for each text, of pieces joined."""
     reporter = reporter or Reporter()
     summaries = isinstance(loaded.config.task, Summarization)
@@ -362,5 +362,5 @@ def _written(
     for answers in _answers(loaded, pieces, records, program, reporter, command, len(jax.local_devices())):
         tokens, log_probs = [answer.tokens[0].tolist() for answer in answers], [a.log_probs[0] for a in answers]
         text = " ".join(map(loaded.tokenizer.target.decode, tokens))
-        outputs.append(Output(text, sum(map(float, log_probs)), all(EOS in own for own in tokens)))
+        outputs.append(TextOutput(text, sum(map(float, log_probs)), all(EOS in own for own in tokens)))
     return outputs

@@ -14,8 +14,8 @@ from posenc_jax.runs.preflight import shortage
 from posenc_jax.runs.targets import Target
 from posenc_jax.training.attention_choice import choices
 from posenc_jax.training.batches import training_batch
-from posenc_jax.training.layout import Layout, check_mesh, in_one_memory, layout_of, memory_in_group
-from posenc_jax.training.memory import Memory, encoding_parameters_of, parameters_of, state_size
+from posenc_jax.training.layout import GroupLayout, check_mesh, in_one_memory, layout_of, memory_in_group
+from posenc_jax.training.memory import MemoryUse, encoding_parameters_of, parameters_of, state_size
 from posenc_jax.training.operations import Work, of_decoding, of_length, of_step, of_validation
 
 UTILISATION = 0.3
@@ -44,7 +44,7 @@ class Plan:
     compiled: int | None = None
 
     @functools.cached_property
-    def layout(self) -> Layout:
+    def layout(self) -> GroupLayout:
         """Its groups."""
         return layout_of(self.run, len(self.run.replicas), self.target.devices)
 
@@ -64,7 +64,7 @@ class Plan:
         return encoding_parameters_of(self.run)
 
     @functools.cached_property
-    def memory(self) -> Memory:
+    def memory(self) -> MemoryUse:
         """The memory of one device (on CPU of the machine), by the formula of `memory_of`."""
         return memory_in_group(self.run, self.layout.size, self.target.devices)
 

@@ -22,7 +22,7 @@ from posenc_jax.runs.transplant import check_start
 from posenc_jax.training.batches import of_few_lengths
 from posenc_jax.training.fitting import too_large
 from posenc_jax.training.layout import Devices, check_mesh, layout_of, memory_in_group
-from posenc_jax.training.memory import Memory, own_sums
+from posenc_jax.training.memory import MemoryUse, own_sums
 from posenc_jax.training.processes import count
 from posenc_jax.training.replicas import devices_here
 
@@ -91,7 +91,7 @@ def shortage(
     """
     config = of_few_lengths(config)  # memory is asked for many times
 
-    def lacking(run: Run) -> tuple[Memory, int, str] | None:
+    def lacking(run: Run) -> tuple[MemoryUse, int, str] | None:
         memory = memory_in_group(run, layout_of(run, len(run.replicas), devices).size, devices)
         computing = round(correction * (memory.state + memory.measuring if trained else memory.peak))
         needs = [(memory.checkpoint, host, "this machine"), (computing, devices.memory, "its accelerator")]

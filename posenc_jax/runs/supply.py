@@ -16,7 +16,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from posenc_jax.config import Run, difference
 from posenc_jax.data.corpora.corpus import DataError, UnfitError
 from posenc_jax.data.text import words
-from posenc_jax.data.text.base import SPLITS, Data, Plan, TextData, TextTask
+from posenc_jax.data.text.base import SPLITS, BatchPlan, Data, TextData, TextTask
 from posenc_jax.data.text.loading import TOKENIZER_EXAMPLES, identity_of, load, open_split
 from posenc_jax.data.text.on_demand import Feed
 from posenc_jax.data.text.sizing import Batches, check_filled, sized
@@ -267,7 +267,7 @@ class Supply:
         self.config = config
         self.data = data
         self._arrays: tuple[Mesh, Any] | None = None
-        self._plans: dict[int, Plan] = {}
+        self._plans: dict[int, BatchPlan] = {}
         self._feeds: dict[int, Feed] = {}
 
     def arrays(self, mesh: Mesh) -> Any:

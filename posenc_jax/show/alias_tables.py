@@ -11,7 +11,7 @@ import jax
 import numpy as np
 
 from posenc_jax.analysis import views
-from posenc_jax.analysis.alias_changes import Asked, Case, changes
+from posenc_jax.analysis.alias_changes import AliasQuestion, Case, changes
 from posenc_jax.analysis.aliases import first_alias
 from posenc_jax.analysis.heads import bands, random_heads, subset_range
 from posenc_jax.analysis.kernels import ROUNDING, Lobes, distances, kernel
@@ -31,7 +31,7 @@ _WHAT = {
 }
 
 
-def lines(asked: Asked, kinds: tuple[Similarity, ...]) -> Iterator[str]:
+def lines(asked: AliasQuestion, kinds: tuple[Similarity, ...]) -> Iterator[str]:
     """All that can be told about what was ``asked``."""
     dims = asked.dims
     heads = f", {dims.num_heads} heads of {dims.head_dim}" if dims.num_heads > 1 else ""
@@ -52,7 +52,7 @@ def lines(asked: Asked, kinds: tuple[Similarity, ...]) -> Iterator[str]:
         yield from _heads(asked, kinds[0])
 
 
-def _lobes(asked: Asked, similarity: Similarity) -> Iterator[str]:
+def _lobes(asked: AliasQuestion, similarity: Similarity) -> Iterator[str]:
     """Side lobes, the pair, and whom the first of the pair is confused with."""
     found, (here, there), closed = similarity.lobes, asked.pair, similarity.frequencies is not None
     yield from ("", f"How alike two positions are, by their offset: {_WHAT[similarity.kind]}.")
@@ -98,7 +98,7 @@ def _lobes(asked: Asked, similarity: Similarity) -> Iterator[str]:
     yield from _nearest(asked, similarity, row)
 
 
-def _nearest(asked: Asked, similarity: Similarity, row: Any) -> Iterator[str]:
+def _nearest(asked: AliasQuestion, similarity: Similarity, row: Any) -> Iterator[str]:
     here, there = asked.pair
     nearest, most = similarity.nearest(here)
     beside = _beside(asked)
@@ -114,7 +114,7 @@ def _nearest(asked: Asked, similarity: Similarity, row: Any) -> Iterator[str]:
         yield f"Positions {here} and {there}, {asked.apart} apart: {_number(row[there])}."
 
 
-def _beside(asked: Asked) -> list[int]:
+def _beside(asked: AliasQuestion) -> list[int]:
     """The positions beside the first of the pair, the later one last."""
     here = asked.pair[0]
     return [p for p in (here - 1, here + 1) if 0 <= p < asked.length]
@@ -133,7 +133,7 @@ def _equal(row: Any, positions: list[int], value: float) -> list[str]:
     return [str(p) for p in positions if abs(row[p] - value) <= ROUNDING]
 
 
-def _why(asked: Asked, frequencies: Any) -> Iterator[str]:
+def _why(asked: AliasQuestion, frequencies: Any) -> Iterator[str]:
     """The angle of each frequency at the pair's offset."""
     apart = asked.apart
     if len(frequencies) > FEW:
@@ -166,7 +166,7 @@ def _far(frequencies: Any) -> Iterator[str]:
     yield from _table(["level", "offset", "similarity", ""], rows, left=1)
 
 
-def _biases(asked: Asked, biases: list[Similarity]) -> Iterator[str]:
+def _biases(asked: AliasQuestion, biases: list[Similarity]) -> Iterator[str]:
     """Curves by offset, head by head."""
     here, there = asked.pair
     yield from ("", "Biases by offset of a query from an earlier key, added to the logits: a side lobe is a distance")
@@ -183,7 +183,7 @@ def _biases(asked: Asked, biases: list[Similarity]) -> Iterator[str]:
         yield "  At equal offsets biases differ by position: shown are means, the side lobe is of the largest."
 
 
-def _changes(asked: Asked, similarity: Similarity) -> Iterator[str]:
+def _changes(asked: AliasQuestion, similarity: Similarity) -> Iterator[str]:
     """Base, width, precision and choice of frequencies, one at a time."""
     groups = changes(asked, similarity)
     if not groups:
@@ -197,7 +197,7 @@ def _changes(asked: Asked, similarity: Similarity) -> Iterator[str]:
     yield from _table(heading, table, first_left=True)
 
 
-def _entries(case: Case, asked: Asked) -> list[str]:
+def _entries(case: Case, asked: AliasQuestion) -> list[str]:
     similarity = case.similarity
     here, there = asked.pair
     row, sides = similarity.to(here), _beside(asked)
@@ -213,7 +213,7 @@ def _entries(case: Case, asked: Asked) -> list[str]:
     ]
 
 
-def _heads(asked: Asked, similarity: Similarity) -> Iterator[str]:
+def _heads(asked: AliasQuestion, similarity: Similarity) -> Iterator[str]:
     """Aliases for heads that project to fewer dimensions."""
     dims, (here, there), beside = asked.dims, asked.pair, _beside(asked)[-1]
     if similarity.kind == "vectors":
@@ -261,7 +261,7 @@ def _head_dims(dims: Any) -> list[int]:
     return sorted({*halves[:4], *([dims.head_dim] if dims.num_heads > 1 else [])}, reverse=True)
 
 
-def _band_size(asked: Asked, count: int) -> int:
+def _band_size(asked: AliasQuestion, count: int) -> int:
     """Frequencies of a head: as many as its dimensions hold, or half of them, at most 32."""
     if asked.dims.num_heads > 1 and asked.dims.head_dim // 2 < count:
         return max(asked.dims.head_dim // 2, 1)
@@ -272,7 +272,7 @@ def _wrapped(sentence: str) -> list[str]:
     return textwrap.wrap(sentence, WIDTH, break_on_hyphens=False)
 
 
-def _has_parameters(asked: Asked) -> bool:
+def _has_parameters(asked: AliasQuestion) -> bool:
     shapes = jax.eval_shape(lambda: views.initial(asked.slot, asked.dims))
     return bool(jax.tree.leaves(shapes))
 

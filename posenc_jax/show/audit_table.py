@@ -10,8 +10,7 @@ from posenc_jax.analysis.outcome import way_out
 from posenc_jax.drawing.markdown import code, grid
 from posenc_jax.drawing.quantities import NONE
 from posenc_jax.drawing.text_table import TextTable, filled, narrowed, text
-
-Record = dict[str, Any]  # of one encoding, as `posenc audit --json` writes it
+from posenc_jax.files.shapes import Json
 
 _LEAST_IMPORTANT = (
     "shift, bfloat16",
@@ -29,7 +28,7 @@ _LEAST_IMPORTANT = (
 SHOWN_SHIFTS = ("1000", "10000", "1000000")
 
 
-def audit_markdown(audit: Record) -> str:
+def audit_markdown(audit: Json) -> str:
     """The whole audit, ``{"settings": ..., "encodings": [...]}``, as a Markdown document with a legend."""
     parts = ["# Audit", *map(_markdown, audit_tables(audit))]
     for title, lines in _sections(audit, [f"**{column}**: {about}" for column, about in _legend().items()]):
@@ -37,7 +36,7 @@ def audit_markdown(audit: Record) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def audit_text(audit: Record, width: int) -> str:
+def audit_text(audit: Json, width: int) -> str:
     """The whole audit as plain text no wider than ``width``, with the legend of the columns that fit."""
     tables = [narrowed(table, width, _LEAST_IMPORTANT, "the Markdown") for table in audit_tables(audit)]
     there = {column for table in tables for column in table.columns} | {NONE}
@@ -47,7 +46,7 @@ def audit_text(audit: Record, width: int) -> str:
     return "\n\n".join(part.rstrip() for part in parts) + "\n"
 
 
-def _sections(audit: Record, legend: list[str]) -> list[tuple[str, list[str]]]:
+def _sections(audit: Json, legend: list[str]) -> list[tuple[str, list[str]]]:
     """The lists below the tables, each with its title."""
     return [
         ("What fails, and the way out", _failures(audit)),
@@ -57,13 +56,13 @@ def _sections(audit: Record, legend: list[str]) -> list[tuple[str, list[str]]]:
     ]
 
 
-def audit_tables(audit: Record) -> list[TextTable]:
+def audit_tables(audit: Json) -> list[TextTable]:
     """One a family, without the columns that are empty for all its encodings."""
     families = list(dict.fromkeys(record["family"] for record in audit["encodings"]))
     return [_table(family, [r for r in audit["encodings"] if r["family"] == family]) for family in families]
 
 
-def _table(family: str, records: list[Record]) -> TextTable:
+def _table(family: str, records: list[Json]) -> TextTable:
     found = {column: [show(record) for record in records] for column, (_, show) in columns().items()}
     kept = {c: entries for c, entries in found.items() if c in _WORDS or set(entries) != {NONE}}
     align = "".join("l" if c in _WORDS else "r" for c in kept)
@@ -78,7 +77,7 @@ def _markdown(table: TextTable) -> str:
     return f"## {table.title}\n\n{grid(table.columns, table.align, lines)}"
 
 
-def _failures(audit: Record) -> list[str]:
+def _failures(audit: Json) -> list[str]:
     """Every clause that failed, as `check_contract` tells it."""
     return [
         f"{record['name']}: {name}: failed {clause['detail']}: {way_out(name)}"
@@ -94,7 +93,7 @@ def _legend() -> dict[str, str]:
     return found | {NONE: "says nothing about the encoding (see each column)."}
 
 
-def _measured_in(audit: Record) -> list[str]:
+def _measured_in(audit: Json) -> list[str]:
     settings = audit["settings"]
     small = [r["name"] for r in audit["encodings"] if r["head_dim"] != settings["head_dim"]]
     lines = [f"{name}: {settings[name]}" for name in ("contract", "model", "attention")]
@@ -104,7 +103,7 @@ def _measured_in(audit: Record) -> list[str]:
 _WORDS = ("encoding", "spec", "contract", "beyond max_len")
 
 
-def columns() -> dict[str, tuple[str, Callable[[Record], str]]]:
+def columns() -> dict[str, tuple[str, Callable[[Json], str]]]:
     """The meaning and the entry of each column, by name."""
     return {
         "encoding": ("", lambda r: r["name"] if r["name"] != r["spec"] else NONE),
@@ -163,7 +162,7 @@ def columns() -> dict[str, tuple[str, Callable[[Record], str]]]:
     }
 
 
-def _shift(record: Record, dtype: str) -> str:
+def _shift(record: Json, dtype: str) -> str:
     if record["shift"] is None:
         return NONE
     return _joined([_number(record["shift"][dtype][shift]) for shift in SHOWN_SHIFTS])
@@ -173,7 +172,7 @@ def _windows(values: dict[str, Any] | None) -> str:
     return NONE if values is None else _joined([_number(value) for value in values.values()])
 
 
-def _alias(record: Record) -> str:
+def _alias(record: Json) -> str:
     alias = record["alias"]
     return NONE if alias is None else f"{alias['offset']} ({_cosine(alias['cosine'])})"
 
@@ -184,11 +183,11 @@ def _cosine(value: float) -> str:
     return f"{value:.{digits}f}"
 
 
-def _error(name: str) -> Callable[[Record], str]:
+def _error(name: str) -> Callable[[Json], str]:
     return lambda record: NONE if record[name] is None else _number(record[name])
 
 
-def _parameters(record: Record) -> str:
+def _parameters(record: Json) -> str:
     learned, frozen = record["parameters"]["learned"], record["parameters"]["frozen"]
     return f"{learned:,}" + (f" + {frozen:,}" if frozen else "")
 

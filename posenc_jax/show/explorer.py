@@ -62,7 +62,7 @@ DESIGNS = _designs()
 
 
 @dataclasses.dataclass(frozen=True)
-class Settings:
+class ExplorerState:
     """The state of the page; its fields are those of its address.
 
     ``d``: dimensions of the vectors, or of a head for RoPE; ``base`` and ``frequencies``: of sinusoidal and RoPE;
@@ -116,16 +116,16 @@ class Settings:
 
 
 PRESETS = {
-    "5 and 68": Settings(),
-    "what people use (512)": Settings(d=512),
-    "tensor2tensor: no alias at 63": Settings(frequencies="tensor2tensor"),
-    "Resonance: exact aliases": Settings(d=4, base=100.0, frequencies="resonance", b=131),
-    "base 100": Settings(base=100.0),
-    "a design with low side lobes": Settings(frequencies="low_side_lobes_512"),
+    "5 and 68": ExplorerState(),
+    "what people use (512)": ExplorerState(d=512),
+    "tensor2tensor: no alias at 63": ExplorerState(frequencies="tensor2tensor"),
+    "Resonance: exact aliases": ExplorerState(d=4, base=100.0, frequencies="resonance", b=131),
+    "base 100": ExplorerState(base=100.0),
+    "a design with low side lobes": ExplorerState(frequencies="low_side_lobes_512"),
 }
 
 
-def page(start: Settings | None = None) -> str:
+def page(start: ExplorerState | None = None) -> str:
     """The whole document; without a fragment in its address it opens with ``start``, else "5 and 68"."""
     presets = "\n".join(
         f'<a href="#{escaped(settings.fragment())}">{escaped(name)}</a>' for name, settings in PRESETS.items()
@@ -138,7 +138,7 @@ def page(start: Settings | None = None) -> str:
         "style": page_style() + _file("explorer.css"),
         "presets": presets,
         "designs": designs,
-        "data": json_in_script(_data(start or Settings())),
+        "data": json_in_script(_data(start or ExplorerState())),
         "script": f"{opening}{numbers}{figures}{controls}}})();\n",
     }
     document = _file("explorer.html")
@@ -147,7 +147,7 @@ def page(start: Settings | None = None) -> str:
     return document
 
 
-def _data(start: Settings) -> dict[str, Any]:
+def _data(start: ExplorerState) -> dict[str, Any]:
     starts, buckets = _t5_runs()
     return {
         "start": dataclasses.asdict(start),

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from posenc_jax.drawing.plots import Axis, HeatMap, Line, Lines, Plot
+from posenc_jax.drawing.plots import Axis, HeatMap, Lines, Plot, PlotLine
 from posenc_jax.drawing.style import styles
 from posenc_jax.show.measured import Chosen, Encodings, MeasuredEncoding, Styles, by_offset
 
@@ -63,7 +63,7 @@ def _frequencies(encodings: Encodings) -> dict[str, np.ndarray]:
 def _by_pair(view: str, about: str, y: Axis, values: dict[str, np.ndarray], style: Styles) -> Lines:
     """A line for each encoding, over its pairs."""
     still = " A frequency of 0 is not drawn." if any(np.isnan(own).any() for own in values.values()) else ""
-    drawn = [Line(name=style[l].name, x=np.arange(len(own)), y=own, style=style[l]) for l, own in values.items()]
+    drawn = [PlotLine(name=style[l].name, x=np.arange(len(own)), y=own, style=style[l]) for l, own in values.items()]
     return Lines(
         slug=view,
         view=view,
@@ -86,7 +86,7 @@ def kernel_plots(encodings: Encodings, style: Styles, chosen: Chosen) -> list[Pl
         scale = np.einsum("nqq->n", products).mean() / products.shape[1] or 1.0
         mean, low, high = by_offset(products / scale, range(0, -products.shape[1], -1))
         look = style[one.label]
-        drawn.append(Line(name=look.name, x=np.arange(len(mean)), y=mean, style=look, **_band(low, high, 1e-3)))
+        drawn.append(PlotLine(name=look.name, x=np.arange(len(mean)), y=mean, style=look, **_band(low, high, 1e-3)))
     banded = " Band: 5 % to 95 % of positions and heads." if _banded(drawn) else ""
     return [
         Lines(
@@ -115,7 +115,7 @@ def bias_plots(encodings: Encodings, style: Styles, chosen: Chosen) -> list[Plot
         for h, (head, look) in enumerate(own.items()):
             mean, low, high = by_offset(one.bias[h : h + 1], offsets)
             drawn.append(
-                Line(
+                PlotLine(
                     name=head if alone else name,
                     label=head if alone else f"{name}, {head}",
                     x=np.array(offsets),
@@ -203,10 +203,10 @@ def _band(low: np.ndarray, high: np.ndarray, least: float) -> dict[str, Any]:
     return {"low": low, "high": high} if (high - low).max() > least else {}
 
 
-def _drawn_apart(lines: Sequence[Line]) -> tuple[Line, ...]:
+def _drawn_apart(lines: Sequence[PlotLine]) -> tuple[PlotLine, ...]:
     """The lines, wide where a later one would hide them."""
 
-    def alike(a: Line, b: Line) -> bool:
+    def alike(a: PlotLine, b: PlotLine) -> bool:
         return a.y.shape == b.y.shape and np.allclose(a.y, b.y, rtol=0.02, equal_nan=True)
 
     return tuple(
@@ -215,5 +215,5 @@ def _drawn_apart(lines: Sequence[Line]) -> tuple[Line, ...]:
     )
 
 
-def _banded(lines: Sequence[Line]) -> bool:
+def _banded(lines: Sequence[PlotLine]) -> bool:
     return any(line.low is not None for line in lines)

@@ -13,7 +13,7 @@ from posenc_jax.analysis.views import equal_content_weights
 from posenc_jax.encodings import Dims, Sequence, Slot, elements, embed, for_layer, layer_params
 from posenc_jax.encodings.slots import is_pattern
 from posenc_jax.models import Slots, Transformer, build
-from posenc_jax.show.measured import Attention, Flow, MeasuredEncoding, Shifts
+from posenc_jax.show.measured import Flow, MeasuredAttention, MeasuredEncoding, Shifts
 
 SHIFTS = (1, 2, 5, 10, 20, 50, 100, 200, 500)
 DRAWN_SHIFT = 10
@@ -85,4 +85,4 @@ def with_equal_contents(measured: MeasuredEncoding, head_dim: int) -> MeasuredEn
     parts += ["biases"] if biases is not None else []
     heads = "" if len(weights) > 1 else " All heads are alike."
     about = f"Attention weights where all contents are equal: the softmax of {' and '.join(parts)}.{heads}"
-    return dataclasses.replace(measured, attention=Attention("of equal contents", weights[None], about=about))
+    return dataclasses.replace(measured, attention=MeasuredAttention("of equal contents", weights[None], about=about))

@@ -20,7 +20,7 @@ class Shifts:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Attention:
+class MeasuredAttention:
     """Attention weights ``[L, H, Q, K]`` of one input, and the names of queries and keys (or empty)."""
 
     name: str
@@ -69,8 +69,8 @@ class MeasuredEncoding:
     bias: np.ndarray | None = None
     frequencies: np.ndarray | None = None
     shifts: Shifts | None = None
-    attention: Attention | None = None
-    pooling: Attention | None = None
+    attention: MeasuredAttention | None = None
+    pooling: MeasuredAttention | None = None
     causal: bool = False
     sections: Sections | None = None
     flow: Flow | None = None

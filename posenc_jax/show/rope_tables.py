@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from posenc_jax.drawing.plain import number
-from posenc_jax.drawing.plots import Axis, Line, Lines
+from posenc_jax.drawing.plots import Axis, Lines, PlotLine
 from posenc_jax.drawing.style import styles
 from posenc_jax.drawing.text_table import TextTable
 from posenc_jax.encodings import spec
@@ -95,7 +95,7 @@ def plot(declared: Declared, found: Groups) -> Lines:
     """Inverse frequencies by plane."""
     drawn = curves(found)
     own = styles(tuple(drawn))
-    lines = tuple(Line(name=name, x=np.flatnonzero(f), y=f[f > 0], style=own[name]) for name, f in drawn.items())
+    lines = tuple(PlotLine(name=name, x=np.flatnonzero(f), y=f[f > 0], style=own[name]) for name, f in drawn.items())
     return Lines(
         slug="rope",
         title=f"Inverse frequencies that {declared.model_type} declares",

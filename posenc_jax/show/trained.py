@@ -25,7 +25,7 @@ from posenc_jax.runs.inference import load_run, translate
 from posenc_jax.runs.state import replica_params, surviving_seeds
 from posenc_jax.runs.supply import read_tokenizer
 from posenc_jax.show.measure import MOST, measure
-from posenc_jax.show.measured import Attention, MeasuredEncoding, Sections, by_parts
+from posenc_jax.show.measured import MeasuredAttention, MeasuredEncoding, Sections, by_parts
 from posenc_jax.training.step import model_of
 from posenc_jax.training.streams import stream
 
@@ -45,7 +45,7 @@ class TrainedReplica:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Tokens:
+class InputTokens:
     """The input of a model: ids of one example (and of what its decoder has written), and their names; those of what is
     written where it has a vocabulary of its own.
     """
@@ -91,7 +91,7 @@ def measure_stacks(replica: TrainedReplica, length: int) -> dict[str, MeasuredEn
 
 
 def with_attention(
-    replica: TrainedReplica, stacks: dict[str, MeasuredEncoding], tokens: Tokens, captured: Captured
+    replica: TrainedReplica, stacks: dict[str, MeasuredEncoding], tokens: InputTokens, captured: Captured
 ) -> dict[str, MeasuredEncoding]:
     """The stacks with the attention maps of an input; also those without encodings. ValueError for too many tokens."""
     longest = max(len(tokens.inputs), len(tokens.decoder_inputs or ()))
@@ -102,13 +102,13 @@ def with_attention(
         about = f"Attention weights of seed {replica.seed} of {replica.directory.name}, {stack}, for one input."
         own = found.get(stack) or MeasuredEncoding(f"trained {stack} nope")
         whose = "of the decoder to the encoder" if stack == "cross" else f"of the {stack}"
-        maps = Attention(whose, weights, _short(queries), _short(keys), about)
+        maps = MeasuredAttention(whose, weights, _short(queries), _short(keys), about)
         found[stack] = dataclasses.replace(own, attention=maps)
     return found
 
 
 def with_sections(
-    replica: TrainedReplica, stacks: dict[str, MeasuredEncoding], tokens: Tokens, captured: Captured
+    replica: TrainedReplica, stacks: dict[str, MeasuredEncoding], tokens: InputTokens, captured: Captured
 ) -> dict[str, MeasuredEncoding]:
     """The stacks with the attention between parts of a document, and that of pooling, where the input is one."""
     task = replica.config.task
@@ -124,7 +124,9 @@ def with_sections(
     by_section = by_parts(weights, pooled, parts) if pooled else None
     found = Sections(tuple(dict.fromkeys(parts)), layers, pooled, by_section, about)
     words = f"Weights with which the tokens of each section are pooled before the class is named. {about}"
-    pooling = Attention("", weights[None], pooled, _short(tokens.names(tokens.inputs)), words) if pooled else None
+    pooling = (
+        MeasuredAttention("", weights[None], pooled, _short(tokens.names(tokens.inputs)), words) if pooled else None
+    )
     own = stacks.get("encoder") or MeasuredEncoding("trained encoder nope")
     return stacks | {"encoder": dataclasses.replace(own, sections=found, pooling=pooling)}
 
@@ -146,7 +148,7 @@ def _short(names: Names) -> Names:
     return tuple(name if len(name) <= 10 else name[:9] + "…" for name in names) if len(names) <= NAMED else ()
 
 
-def input_of(replica: TrainedReplica, text: str | dict[str, str] | None) -> Tokens:
+def input_of(replica: TrainedReplica, text: str | dict[str, str] | None) -> InputTokens:
     """One input of a run: ``text`` for tasks on text, or the sections of a document by their names, else the first test
     example of the longest trained length.
 
@@ -169,7 +171,7 @@ def input_of(replica: TrainedReplica, text: str | dict[str, str] | None) -> Toke
     if example.decoder_inputs is not None and example.decoder_length is not None:
         decoder = np.asarray(example.decoder_inputs)[: int(example.decoder_length)].tolist()
     types = None if example.token_types is None else np.asarray(example.token_types)[:size].tolist()
-    return Tokens(
+    return InputTokens(
         np.asarray(example.inputs)[:size].tolist(),
         decoder,
         lambda ids: tuple(task.token_names[i] for i in ids),
@@ -177,7 +179,7 @@ def input_of(replica: TrainedReplica, text: str | dict[str, str] | None) -> Toke
     )
 
 
-def _of_text(replica: TrainedReplica, text: str | dict[str, str]) -> Tokens:
+def _of_text(replica: TrainedReplica, text: str | dict[str, str]) -> InputTokens:
     tokenizer = read_tokenizer(replica.directory)
     task = replica.config.task
     kind = task.name
@@ -190,24 +192,24 @@ def _of_text(replica: TrainedReplica, text: str | dict[str, str]) -> Tokens:
     if isinstance(text, dict):
         assert isinstance(task, Classification)  # whose documents alone are read so
         shown = task.joined({name: tokenizer.encode(text.get(name, "")) for name in task.sections})
-        return Tokens(shown.tokens, None, names, shown.types)
+        return InputTokens(shown.tokens, None, names, shown.types)
     ids = tokenizer.encode(text)
     if kind == "translation":
         written = translate(load_run(replica.directory, replica.seed), [text])[0].text
         target = tokenizer.target
-        return Tokens([*ids, EOS], [BOS, *target.encode(written)], names, target_names=names_by(target))
+        return InputTokens([*ids, EOS], [BOS, *target.encode(written)], names, target_names=names_by(target))
     if kind == "summarization":
-        return Tokens([BOS, *ids, SEP], None, names)
+        return InputTokens([BOS, *ids, SEP], None, names)
     if isinstance(task, Classification):
         if task.has_outline:
             shown = task.read(tokenizer, text, "the input")
-            return Tokens(shown.tokens, None, names, shown.types, outline=shown.outline)
+            return InputTokens(shown.tokens, None, names, shown.types, outline=shown.outline)
         section = "body" if "body" in task.types else task.sections[0]
-        return Tokens(ids, None, names, [task.types[section]] * len(ids))
-    return Tokens([tokenizer.bos, *ids], None, names)
+        return InputTokens(ids, None, names, [task.types[section]] * len(ids))
+    return InputTokens([tokenizer.bos, *ids], None, names)
 
 
-def capture(replica: TrainedReplica, tokens: Tokens) -> Captured:
+def capture(replica: TrainedReplica, tokens: InputTokens) -> Captured:
     """Computes the activations of the model for an input, by stack."""
     model = model_of(replica.config, jax.tree.map(jax.numpy.asarray, replica.params))
     streams = Streams(positions=stream(np.int32(replica.seed), "evaluation_positions"))
@@ -227,7 +229,7 @@ def capture(replica: TrainedReplica, tokens: Tokens) -> Captured:
     return captured
 
 
-def attention(replica: TrainedReplica, tokens: Tokens, captured: Captured) -> dict[str, tuple[Any, Names, Names]]:
+def attention(replica: TrainedReplica, tokens: InputTokens, captured: Captured) -> dict[str, tuple[Any, Names, Names]]:
     """Attention by stack: weights ``[L, H, Q, K]``, names of queries and of keys."""
     inputs = tokens.names(tokens.inputs)
     written = (tokens.target_names or tokens.names)(tokens.decoder_inputs or [])

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from posenc_jax.drawing.plots import Axis, HeatMap, Line, Lines, Plot, Points, tick_name
+from posenc_jax.drawing.plots import Axis, HeatMap, Lines, Plot, PlotLine, Points, tick_name
 from posenc_jax.drawing.style import styles
 from posenc_jax.files.names import file_name
 from posenc_jax.show.measured import Chosen, Encodings, MeasuredEncoding, Styles, distances, sines_and_cosines
@@ -70,7 +70,7 @@ def line_plot(slug: str, name: str, one: MeasuredEncoding, chosen: Chosen) -> Pl
         x=Axis("dimension"),
         y=Axis("value"),
         lines=tuple(
-            Line(name=wave, label=f"position {p}", panel=f"position {p}", x=x, y=vectors[p, x], style=own[wave])
+            PlotLine(name=wave, label=f"position {p}", panel=f"position {p}", x=x, y=vectors[p, x], style=own[wave])
             for p in chosen.positions
             for wave, x in columns.items()
         ),
@@ -92,7 +92,7 @@ def wave_plot(slug: str, name: str, one: MeasuredEncoding, chosen: Chosen) -> Pl
     wanted = chosen.dimensions or [d for pair, _ in (groups[i] for i in _some(len(groups))) for d in pair]
     own = styles(_WAVES if parts else ("",))
     lines = [
-        Line(name=wave, label=f"dimension {d}", panel=title, x=every, y=vectors[:, d], style=own[wave])
+        PlotLine(name=wave, label=f"dimension {d}", panel=title, x=every, y=vectors[:, d], style=own[wave])
         for pair, title in groups
         for d, wave in zip(pair, own)
         if d in wanted
@@ -217,7 +217,7 @@ def shift_plots(encodings: Encodings, style: Styles, chosen: Chosen) -> list[Plo
     shifts = {one.label: one.shifts for one in encodings if one.shifts is not None}
     floor = 1e-16  # a logarithmic axis has no 0
     drawn = [
-        Line(
+        PlotLine(
             name=style[label].name,
             x=np.array(list(shift.residuals)),
             y=np.maximum(list(shift.residuals.values()), floor),

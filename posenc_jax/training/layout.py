@@ -6,7 +6,7 @@ import dataclasses
 from typing import Any, Literal
 
 from posenc_jax.config import Execution, Run
-from posenc_jax.training.memory import Memory, memory_of
+from posenc_jax.training.memory import MemoryUse, memory_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,7 +34,7 @@ Mode = Literal["devices", "vmap", "map"]
 
 
 @dataclasses.dataclass(frozen=True)
-class Layout:
+class GroupLayout:
     """The groups of a run.
 
     Attributes:
@@ -94,7 +94,7 @@ def most_rows_on(execution: Execution, devices: Devices) -> int:
     return 1 if alone else max(1, devices.count // (execution.data * execution.model))
 
 
-def laid_out(execution: Execution, replicas: int, devices: Devices, most_on_each: int | None = None) -> Layout:
+def laid_out(execution: Execution, replicas: int, devices: Devices, most_on_each: int | None = None) -> GroupLayout:
     """The groups in which ``replicas`` of them end soonest, with the fewest groups, then spares.
 
     A group has at most ``execution.group_size`` replicas (default: one for each row of devices in "devices" and "map",
@@ -112,7 +112,7 @@ def laid_out(execution: Execution, replicas: int, devices: Devices, most_on_each
         for most in range(1, max(1, min(limit // used, most_on_each or limit, -(-replicas // used))) + 1):
             groups = -(-replicas // (used * most))
             on_each = -(-replicas // (used * groups))
-            layout = Layout(mode, used * on_each, groups, replicas, used)
+            layout = GroupLayout(mode, used * on_each, groups, replicas, used)
             found.append((groups * on_each, groups, layout.spares, used, layout))
     return min(found, key=lambda one: one[:-1])[-1]
 
@@ -132,7 +132,7 @@ def in_one_memory(execution: Execution, size: int, devices: Devices) -> tuple[in
     return (size, rows * at_once) if devices.on_cpu else (held, at_once)
 
 
-def memory_in_group(run: Run, size: int, devices: Devices) -> Memory:
+def memory_in_group(run: Run, size: int, devices: Devices) -> MemoryUse:
     """The memory that a group of ``size`` replicas takes on one device, or on the host for CPUs."""
     held, at_once = in_one_memory(run.execution, size, devices)
     split: dict[str, Any] = {}
@@ -141,7 +141,7 @@ def memory_in_group(run: Run, size: int, devices: Devices) -> Memory:
     return memory_of(run, held, at_once, backend=devices.backend, **split)
 
 
-def layout_of(run: Run, replicas: int, devices: Devices) -> Layout:
+def layout_of(run: Run, replicas: int, devices: Devices) -> GroupLayout:
     """The layout by `laid_out`; in "vmap" on accelerators, if the run leaves the size of a group open, each device gets
     as many replicas as its memory holds by `memory_of`, and at least one.
     """

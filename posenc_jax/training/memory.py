@@ -60,7 +60,7 @@ _DRAW = 6
 
 
 @dataclasses.dataclass(frozen=True)
-class Memory:
+class MemoryUse:
     """Bytes that a run takes, by what takes them.
 
     Attributes:
@@ -112,7 +112,7 @@ class Memory:
         return max(dataclasses.asdict(self).items(), key=lambda part: part[1])
 
 
-def memory_of(run: Run, held: int, at_once: int, *, data: int = 1, model: int = 1, backend: str = "cpu") -> Memory:
+def memory_of(run: Run, held: int, at_once: int, *, data: int = 1, model: int = 1, backend: str = "cpu") -> MemoryUse:
     """The estimated use of one memory by a run.
 
     Args:
@@ -131,7 +131,7 @@ def memory_of(run: Run, held: int, at_once: int, *, data: int = 1, model: int = 
     moments = (of_state - of_parameter * kept) * held * own // data
     remat = "none" if backend == "cpu" else run.model.remat
     of_activation = _BYTES if backend == "cpu" else size_of(run.model.dtype)
-    return Memory(
+    return MemoryUse(
         parameters=held_parameters,
         optimizer=moments,
         gradients=_BYTES * at_once * 4 * own,

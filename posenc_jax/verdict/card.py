@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from posenc_jax.data.score_kinds import Kind, significant
+from posenc_jax.data.score_kinds import ScoreKind, significant
 from posenc_jax.drawing.latex import latex_table
 from posenc_jax.drawing.quantities import difference, p_value
 from posenc_jax.drawing.text_table import TextTable, markdown_table, text
@@ -53,7 +53,7 @@ class Card:
         return tuple(own.removesuffix(".") + end for own in said)
 
     @property
-    def kinds(self) -> dict[str, Kind]:
+    def kinds(self) -> dict[str, ScoreKind]:
         """Table -> what its score is."""
         return {name: table.kind for name, table in self.tables.items()}
 
@@ -181,7 +181,7 @@ def _scores(card: Card, found: Finding) -> tuple[str, ...]:
     return (*means, difference(found.comparison, kind))
 
 
-def _detectable(finding: Finding, kind: Kind) -> str:
+def _detectable(finding: Finding, kind: ScoreKind) -> str:
     found = finding.comparison
     return "-" if found.detectable is None else kind.show(kind.outer(found.detectable))
 
@@ -242,7 +242,7 @@ def _cost(card: Card) -> TextTable:
     )
 
 
-def _mean(measured: Measured, kind: Kind, way: Scored = "final") -> str:
+def _mean(measured: Measured, kind: ScoreKind, way: Scored = "final") -> str:
     mean = mean_interval(map(kind.inner, measured.scored(way).values())).mean
     return "-" if mean is None else kind.show(kind.outer(mean))
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from posenc_jax.config import Ablation, config_hash
-from posenc_jax.data.score_kinds import Kind, kind_of
+from posenc_jax.data.score_kinds import ScoreKind, kind_of
 from posenc_jax.files.shapes import Json, problem
 from posenc_jax.results.averages import seed_means
 from posenc_jax.results.record import Record, ReplicaScores, read_record
@@ -26,7 +26,7 @@ Scores = Mapping[str, Mapping[int, Mapping[int, float]]]  # metric -> length -> 
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Cell:
+class JudgedCell:
     """One encoding on one table, every seed at the learning rate of its own validation.
 
     Attributes:
@@ -113,7 +113,7 @@ class Results:
     """
 
     tasks: Mapping[str, TaskFacts]
-    cells: tuple[Cell, ...]
+    cells: tuple[JudgedCell, ...]
     code: tuple[Json, ...]
     machine: Json
     notes: tuple[str, ...] = ()
@@ -128,11 +128,11 @@ class Results:
         """The cells of which it is not."""
         return tuple(f"{cell.table} {cell.label}" for cell in self.cells if cell.seconds is None)
 
-    def cell(self, table: str, label: str) -> Cell | None:
+    def cell(self, table: str, label: str) -> JudgedCell | None:
         """A cell by its names, or None where it has not been run."""
         return next((cell for cell in self.cells if (cell.table, cell.label) == (table, label)), None)
 
-    def kind(self, selection: Selection) -> Kind:
+    def kind(self, selection: Selection) -> ScoreKind:
         """The kind of the scores of a selection."""
         return kind_of(self.metric(selection))
 
@@ -179,10 +179,10 @@ def collect(directory: Path, selections: Iterable[Selection]) -> Results:
     return Results(tasks, tuple(cells), tuple(code.values()), _machine(directory, record), notes)
 
 
-def _cell(record: Record, cell: CellSummary, metrics: tuple[str, ...]) -> Cell:
+def _cell(record: Record, cell: CellSummary, metrics: tuple[str, ...]) -> JudgedCell:
     name = cell.task_label, cell.label
     info = next(own for own in record.info["cells"] if (own["task_label"], own["label"]) == name)
-    found = Cell.of(
+    found = JudgedCell.of(
         record.replicas[name],
         seeds=cell.asked,
         rates=tuple(tried.learning_rate for tried in cell.tried),
@@ -293,7 +293,7 @@ def read_results(path: Path) -> Results | None:
     if wrong := problem(data, _RESULTS, strict=True):
         raise ValueError(f"{path} holds no results of a table ({wrong}): remove it and run the table again")
     tasks = {name: TaskFacts(**own | {"ranges": _numbered(own["ranges"])}) for name, own in data["tasks"].items()}
-    cells = tuple(Cell(**{name: _numbered(value) for name, value in cell.items()}) for cell in data["cells"])
+    cells = tuple(JudgedCell(**{name: _numbered(value) for name, value in cell.items()}) for cell in data["cells"])
     return Results(tasks, cells, tuple(data["code"]), data["machine"], tuple(data["notes"]))
 
 

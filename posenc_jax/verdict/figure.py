@@ -8,7 +8,7 @@ import numpy as np
 
 from posenc_jax.drawing.paper import figure_of, legend, written
 from posenc_jax.drawing.plain import plain
-from posenc_jax.drawing.plots import Axis, Line, Lines, Row, Rows
+from posenc_jax.drawing.plots import Axis, IntervalRow, IntervalRows, Lines, PlotLine
 from posenc_jax.drawing.printed import draw_lines, draw_rows
 from posenc_jax.drawing.style import MUTED, Style, styles
 from posenc_jax.verdict.card import Card
@@ -44,7 +44,7 @@ def _curves(card: Card, name: str, style: dict[str, Style]) -> Lines:
         seeds = {s: {length: own.get(s, math.nan) for length, own in by_length.items()} for s in card.seeds}
         x, y = np.array([*by_length]), np.array([np.mean(list(own.values())) for own in by_length.values()])
         wide = label == card.label  # and below: it is seen where another has the same scores
-        lines.append(Line(name=style[label].name, x=x, y=y, style=style[label], seeds=seeds, wide=wide))
+        lines.append(PlotLine(name=style[label].name, x=x, y=y, style=style[label], seeds=seeds, wide=wide))
     task = table.run.task
     trained = [n for n in table.run.evaluation.lengths if task.range_of(n) == "within"]
     return Lines(
@@ -59,15 +59,15 @@ def _curves(card: Card, name: str, style: dict[str, Style]) -> Lines:
     )
 
 
-def _differences(card: Card) -> Rows:
+def _differences(card: Card) -> IntervalRows:
     """A row for each finding that is measurable; those of perplexities are logarithms."""
-    return Rows(
+    return IntervalRows(
         slug="differences",
         title="Differences",
         x=Axis(f"{card.label} minus baseline, 95 % interval over paired seeds"),
         y=Axis(),
         rows=tuple(
-            Row(
+            IntervalRow(
                 name=f"{own.table} (to {own.baseline})" if len(card.baselines) > 1 else own.table,
                 style=Style("", COLORS.get(own.word, MUTED), "solid", "circle"),
                 mean=own.comparison.difference,

@@ -8,7 +8,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Literal, get_args
 
-from posenc_jax.data.score_kinds import Kind
+from posenc_jax.data.score_kinds import ScoreKind
 from posenc_jax.results.averages import alike, comparison_of
 from posenc_jax.statistics import Comparison, Judged, Word, judge
 from posenc_jax.verdict.cells import Results
@@ -106,7 +106,7 @@ class CheckedDirection:
     direction: Direction
     outcome: Outcome = "not run"
     judged: Judged | None = None
-    kind: Kind | None = None
+    kind: ScoreKind | None = None
 
 
 def check_directions(folder: Folder, results: Results) -> tuple[CheckedDirection, ...]:

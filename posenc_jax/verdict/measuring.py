@@ -23,7 +23,7 @@ from posenc_jax.runs.origins import read_environments
 from posenc_jax.runs.own_code import digests
 from posenc_jax.runs.ownership import is_begun
 from posenc_jax.runs.reporter import Reporter
-from posenc_jax.verdict.cells import Cell, environments_of
+from posenc_jax.verdict.cells import JudgedCell, environments_of
 from posenc_jax.verdict.other_scores import Way, other_scores
 from posenc_jax.verdict.tables import Table
 
@@ -34,7 +34,7 @@ Scored = Literal["final"] | Way
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Measured(Cell):
+class Measured(JudgedCell):
     """A cell of a verdict.
 
     Attributes:

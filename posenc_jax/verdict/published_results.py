@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from posenc_jax.config import Ablation, Published
-from posenc_jax.data.score_kinds import Kind
+from posenc_jax.data.score_kinds import ScoreKind
 from posenc_jax.drawing.markdown import refilled
 from posenc_jax.drawing.quantities import NONE, difference, duration, p_value
 from posenc_jax.drawing.text_table import TextTable, markdown_table
@@ -228,7 +228,7 @@ def _theirs(column: Column, label: str) -> str:
     return "" if value is None else f"{value * column.scale:.4g}"
 
 
-def _interval(found: Interval, kind: Kind) -> str:
+def _interval(found: Interval, kind: ScoreKind) -> str:
     if found.low is None or found.high is None:
         return NONE
     return f"[{kind.show(found.low)}, {kind.show(found.high)}]"

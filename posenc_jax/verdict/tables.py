@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from posenc_jax.config import Evaluation, Execution, Optimizer, Run, Training
-from posenc_jax.data.score_kinds import Kind, headline, kind_of
+from posenc_jax.data.score_kinds import ScoreKind, headline, kind_of
 from posenc_jax.data.tasks import Task
 from posenc_jax.encodings.slots import Slot
 from posenc_jax.files.shipped import shipped
@@ -60,7 +60,7 @@ class Table:
         return headline(self.run.task, self.run.evaluation.decoded_examples)
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> ScoreKind:
         """The kind of its score."""
         return kind_of(self.metric, self.run.task.writes_text)
 

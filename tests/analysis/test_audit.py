@@ -11,8 +11,8 @@ import pytest
 
 from posenc_jax.analysis import audit, cost
 from posenc_jax.analysis.distinctness import POSITIONS, distinctness, nearest_alias, nearest_pair, norm_drift
-from posenc_jax.analysis.invariance import SHIFTS, Program, beyond, shift_errors
-from posenc_jax.analysis.layer import DIMS, Layer
+from posenc_jax.analysis.invariance import SHIFTS, LayerProgram, beyond, shift_errors
+from posenc_jax.analysis.layer import DIMS, AttentionLayer
 from posenc_jax.encodings import ALiBi, PositionalEncoding, RoPE, elements, init_slot, parse
 
 
@@ -83,7 +83,7 @@ class TwoSets(PositionalEncoding):
 
 
 def layer(text):
-    return Layer(audit.measured(parse(text) if isinstance(text, str) else (text,)))
+    return AttentionLayer(audit.measured(parse(text) if isinstance(text, str) else (text,)))
 
 
 def vectors(encoding):
@@ -92,16 +92,16 @@ def vectors(encoding):
 
 
 def test_shift_errors():
-    exact = shift_errors(Program(layer("rope")))
+    exact = shift_errors(LayerProgram(layer("rope")))
     assert list(exact["float32"]) == [str(shift) for shift in SHIFTS]
     assert max(exact["float32"].values()) < 2e-6
     assert 1e-3 < max(exact["bfloat16"].values()) < 0.1
 
-    rounded = shift_errors(Program(layer(Float32Angles())))["float32"]
+    rounded = shift_errors(LayerProgram(layer(Float32Angles())))["float32"]
     assert rounded["1000"] < 1e-3 < rounded["1000000"]
 
     # The bias of two keys d apart grows by shift * d; d is 15 at most.
-    moved = shift_errors(Program(layer(Absolute())))["float32"]
+    moved = shift_errors(LayerProgram(layer(Absolute())))["float32"]
     assert moved["1000"] == pytest.approx(1e-6 * 1000 * 15, rel=1e-3)
     assert moved["10000"] == pytest.approx(1e-6 * 10000 * 15, rel=1e-3)
 
@@ -114,8 +114,8 @@ def test_constants_of_a_query_are_no_shift_errors():
                 1.0 * geometry.q_positions[:, None, :, None], (len(geometry.q_positions), 4, 16, 16)
             )
 
-    assert max(shift_errors(Program(layer(OfTheQuery())))["float32"].values()) < 1e-5 * SHIFTS[-1]
-    assert shift_errors(Program(layer(OfTheQuery())))["float32"]["1000"] < 1e-3
+    assert max(shift_errors(LayerProgram(layer(OfTheQuery())))["float32"].values()) < 1e-5 * SHIFTS[-1]
+    assert shift_errors(LayerProgram(layer(OfTheQuery())))["float32"]["1000"] < 1e-3
 
 
 def test_shifts_of_values_count():
@@ -125,7 +125,7 @@ def test_shifts_of_values_count():
             rows = jnp.ones((1, geometry.num_heads, 1, DIMS.head_dim)) * geometry.q_positions[:, None, :, None]
             return 1e-3 * rows
 
-    assert shift_errors(Program(layer(InValues())))["float32"]["1000"] == pytest.approx(1.0, rel=1e-4)
+    assert shift_errors(LayerProgram(layer(InValues())))["float32"]["1000"] == pytest.approx(1.0, rel=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_shifts_of_values_count():
     ],
 )
 def test_beyond(text, word):
-    assert beyond(Program(layer(text))) == word
+    assert beyond(LayerProgram(layer(text))) == word
 
 
 def test_repeated_rows_are_seen():
@@ -229,7 +229,7 @@ def test_time_is_relative_to_attention_alone():
             nonlocal now
             now += seconds
 
-        return cost.Call(program, (), 0)
+        return cost.CompiledCall(program, (), 0)
 
     ratio, seconds = cost.time_ratio(taking(0.003), taking(0.002), lambda: now)
     assert ratio == pytest.approx(1.5)

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from posenc_jax.cli import main
-from posenc_jax.show.explorer import Settings
+from posenc_jax.show.explorer import ExplorerState
 
 
 def test_it_writes_the_page_that_was_asked_for_and_prints_its_path(tmp_path, capsys):
@@ -15,7 +15,7 @@ def test_it_writes_the_page_that_was_asked_for_and_prints_its_path(tmp_path, cap
     assert main(["explore", *arguments, "--output", str(path)]) == 0
     assert capsys.readouterr().out == f"{path}\n"
     start = json.loads(re.search(r'id="data">(.*?)</script>', path.read_text(encoding="utf-8")).group(1))["start"]
-    assert Settings(**start) == Settings("rope", d=64, base=500.0, frequencies="resonance", a=3, b=9)
+    assert ExplorerState(**start) == ExplorerState("rope", d=64, base=500.0, frequencies="resonance", a=3, b=9)
 
 
 def test_it_writes_explorer_html_here(tmp_path, capsys, monkeypatch):

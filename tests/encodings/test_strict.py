@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from posenc_jax.analysis.contract import LENGTH, ORDER, REAL, X
-from posenc_jax.analysis.layer import Layer
+from posenc_jax.analysis.layer import AttentionLayer
 from posenc_jax.encodings import RoPE, for_layer, parse
 from posenc_jax.encodings.catalogue import CATALOGUE
 
@@ -27,7 +27,7 @@ CASES = [*SAMPLE, *(pytest.param(spec, marks=pytest.mark.slow) for spec in ROWS 
 
 def layer_of(spec):
     slot = for_layer(parse(spec), 0)
-    return Layer((*slot, RoPE()) if all(e.acts_on <= {"map_positions"} for e in slot) else slot)
+    return AttentionLayer((*slot, RoPE()) if all(e.acts_on <= {"map_positions"} for e in slot) else slot)
 
 
 def ways(layer, x, params):

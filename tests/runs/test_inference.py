@@ -23,7 +23,7 @@ from posenc_jax.models import Beam, Greedy, Sampling
 from posenc_jax.runs import answering, inference
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import read_json
-from posenc_jax.runs.inference import Output, classify, load_run, summarize, translate
+from posenc_jax.runs.inference import TextOutput, classify, load_run, summarize, translate
 from posenc_jax.runs.supply import foreign_words, read_tokenizer
 from posenc_jax.training.step import model_of
 
@@ -176,7 +176,7 @@ def test_too_long_texts():
     reporter = Notes()
     (whole,) = translate(loaded, [text], too_long="window", reporter=reporter)
     first, second = translate(loaded, [text[:47], text[48:]])
-    assert whole == Output(f"{first.text} {second.text}", first.log_prob + second.log_prob, True)
+    assert whole == TextOutput(f"{first.text} {second.text}", first.log_prob + second.log_prob, True)
     (cut,) = translate(loaded, ["ice", text], too_long="truncate", reporter=reporter)[1:]
     assert cut == translate(loaded, [text[:47]])[0]
     assert reporter.notes == [

@@ -231,7 +231,7 @@ def test_what_is_requeued(tmp_path, monkeypatch, code, state, requeued):
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("SLURM_JOB_ID", "7")
     with pytest.raises(RuntimeError, match=r"^exit code -?\d+: see .*log$"):
-        cluster.Task([code], tmp_path / "log")()
+        cluster.ClusterTask([code], tmp_path / "log")()
     asked = (tmp_path / "asked").read_text().splitlines() if (tmp_path / "asked").exists() else []
     assert ("requeue 7" in asked) == requeued, asked
 

@@ -14,7 +14,7 @@ from browser import CHROMIUM, Browser
 
 from posenc_jax.analysis.kernels import lobes
 from posenc_jax.encodings import ALiBi, Geometry, Resonance, T5Bias, tensor2tensor_frequencies, vaswani_frequencies
-from posenc_jax.show.explorer import DESIGNS, PRESETS, Settings, page
+from posenc_jax.show.explorer import DESIGNS, PRESETS, ExplorerState, page
 
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed: the page cannot be run")
 RESULT = "document.getElementById('result').dataset"
@@ -87,13 +87,13 @@ def counted(values, view):
 
 VIEWS = [
     *PRESETS.values(),
-    Settings(d=2, length=16, a=3, b=15),
-    Settings(d=62, base=1e6, length=200, a=100, b=1),
-    Settings(d=512, base=333.0, frequencies="tensor2tensor", length=2048, a=2047, b=2046),
-    Settings("rope", d=64, length=700, a=20, b=26),
-    Settings("rope", d=8, frequencies="resonance", base=100.0, a=1, b=1),
-    *(Settings(frequencies=name, d=max(design.frequencies)) for name, design in DESIGNS.items()),
-    Settings("learned", d=6, length=128, seed=3),
+    ExplorerState(d=2, length=16, a=3, b=15),
+    ExplorerState(d=62, base=1e6, length=200, a=100, b=1),
+    ExplorerState(d=512, base=333.0, frequencies="tensor2tensor", length=2048, a=2047, b=2046),
+    ExplorerState("rope", d=64, length=700, a=20, b=26),
+    ExplorerState("rope", d=8, frequencies="resonance", base=100.0, a=1, b=1),
+    *(ExplorerState(frequencies=name, d=max(design.frequencies)) for name, design in DESIGNS.items()),
+    ExplorerState("learned", d=6, length=128, seed=3),
 ]
 
 
@@ -128,10 +128,10 @@ def test_similarities_are_those_of_the_library(browser, address):
 @needs_chromium
 def test_the_numbers_of_the_question(browser, address):
     browser.open(address)
-    found = shown(browser, Settings().fragment())
+    found = shown(browser, ExplorerState().fragment())
     assert (f"{float(found['cosine']):.6f}", found["nearer"], found["nearest"]) == ("0.947950", "0", "68")
     assert "0.947950" in browser.evaluate("document.getElementById('line').textContent")
-    assert f"{float(go(browser, Settings(frequencies='tensor2tensor').fragment())['cosine']):.6f}" == "0.500054"
+    assert f"{float(go(browser, ExplorerState(frequencies='tensor2tensor').fragment())['cosine']):.6f}" == "0.500054"
     exact = go(browser, PRESETS["Resonance: exact aliases"].fragment())
     assert abs(float(exact["cosine"]) - 1) < 1e-14
     assert float(exact["distance"]) < 1e-12
@@ -141,7 +141,7 @@ def test_the_numbers_of_the_question(browser, address):
 @pytest.mark.parametrize("encoding", ["alibi", "t5"])
 def test_biases_are_those_of_the_library(browser, address, encoding):
     browser.open(address)
-    for view in (Settings(encoding, head=3, length=256), Settings(encoding, head=8, length=256, a=255, b=17)):
+    for view in (ExplorerState(encoding, head=3, length=256), ExplorerState(encoding, head=8, length=256, a=255, b=17)):
         found = go(browser, view.fragment())
         geometry = Geometry.of_length(view.length, num_heads=8)
         if encoding == "alibi":
@@ -157,7 +157,7 @@ def test_biases_are_those_of_the_library(browser, address, encoding):
 
 @needs_chromium
 def test_the_heat_map_has_the_colours_of_the_signs(browser, address):
-    view = Settings(length=32, b=20)
+    view = ExplorerState(length=32, b=20)
     browser.open(f"{address}#{view.fragment()}")
     shown(browser, view.fragment())
     pixels = browser.evaluate(
@@ -180,14 +180,14 @@ def test_the_heat_map_has_the_colours_of_the_signs(browser, address):
 @needs_chromium
 def test_controls_change_the_figures_and_back_returns(browser, address):
     browser.open(address)
-    first = Settings().fragment()
+    first = ExplorerState().fragment()
     shown(browser, first)
     drawn = "document.querySelector('#kernel path').getAttribute('d')"
     before, images = browser.evaluate(drawn), browser.evaluate("document.querySelector('#heat canvas').toDataURL()")
     browser.evaluate("document.getElementById('base-slider').focus()")
     for kind in ("rawKeyDown", "keyUp"):
         browser.call("Input.dispatchKeyEvent", type=kind, key="Home", code="Home", windowsVirtualKeyCode=36)
-    lowest = Settings(base=100.0).fragment()
+    lowest = ExplorerState(base=100.0).fragment()
     found = shown(browser, lowest)
     assert abs(float(found["cosine"]) - np.mean(np.cos(63 * vaswani_frequencies(8, 100.0)))) < 1e-12
     assert browser.evaluate(drawn) != before
@@ -199,12 +199,12 @@ def test_controls_change_the_figures_and_back_returns(browser, address):
     assert browser.evaluate("document.getElementById('base').value") == "10000"
 
     browser.evaluate("document.querySelector('[data-b=\"11\"]').click()")
-    assert shown(browser, Settings(b=11).fragment())["nearer"] == "1"
+    assert shown(browser, ExplorerState(b=11).fragment())["nearer"] == "1"
     label = "[...document.querySelectorAll('#kernel .strong')].find((text) => text.textContent === '126')"
     x, y, width = browser.evaluate(f"(({{x, y, width}}) => [x, y, width])({label}.getBoundingClientRect())")
     for kind in ("mousePressed", "mouseReleased"):
         browser.call("Input.dispatchMouseEvent", type=kind, x=x + width / 2, y=y, button="left", clickCount=1)
-    shown(browser, Settings(b=131).fragment())
+    shown(browser, ExplorerState(b=131).fragment())
     browser.evaluate("document.querySelectorAll('.presets a')[1].click()")
     shown(browser, PRESETS["what people use (512)"].fragment())
     assert browser.evaluate("document.querySelector('.presets [aria-current]').textContent") == "what people use (512)"
@@ -215,15 +215,15 @@ def test_controls_change_the_figures_and_back_returns(browser, address):
 @pytest.mark.parametrize(
     ("fragment", "becomes", "said"),
     [
-        ("d=9", Settings(d=8), "d 9 becomes 8 (even numbers only)"),
-        ("d=4000&base=1", Settings(d=512, base=100.0), "d 4000 becomes 512 (2 to 512); base 1 becomes 100"),
-        ("length=16", Settings(length=16, b=15), "b 68 becomes 15 (0 to 15, at length 16)"),
-        ("a=-3&b=", Settings(a=0), "a -3 becomes 0 (0 to 511, at length 512); b “” is no number; showing 68"),
-        ("base=NaN&length=1e99", Settings(length=2048), "base “NaN” is no number"),
-        ("encoding=toString&%E0%A4%A&d=8", Settings(), "encoding “toString” is not known; showing sinusoidal"),
-        ("encoding=alibi&head=<b>x</b>", Settings("alibi"), "head “<b>x</b>” is no number; showing 1"),
-        ("frequencies=constructor", Settings(), "frequencies “constructor” is not known"),
-        ("frequencies=cosine_density&d=10", Settings(frequencies="cosine_density"), "stored for d 8, 16"),
+        ("d=9", ExplorerState(d=8), "d 9 becomes 8 (even numbers only)"),
+        ("d=4000&base=1", ExplorerState(d=512, base=100.0), "d 4000 becomes 512 (2 to 512); base 1 becomes 100"),
+        ("length=16", ExplorerState(length=16, b=15), "b 68 becomes 15 (0 to 15, at length 16)"),
+        ("a=-3&b=", ExplorerState(a=0), "a -3 becomes 0 (0 to 511, at length 512); b “” is no number; showing 68"),
+        ("base=NaN&length=1e99", ExplorerState(length=2048), "base “NaN” is no number"),
+        ("encoding=toString&%E0%A4%A&d=8", ExplorerState(), "encoding “toString” is not known; showing sinusoidal"),
+        ("encoding=alibi&head=<b>x</b>", ExplorerState("alibi"), "head “<b>x</b>” is no number; showing 1"),
+        ("frequencies=constructor", ExplorerState(), "frequencies “constructor” is not known"),
+        ("frequencies=cosine_density&d=10", ExplorerState(frequencies="cosine_density"), "stored for d 8, 16"),
     ],
 )
 def test_impossible_fragments_become_possible_and_say_so(browser, address, fragment, becomes, said):
@@ -239,7 +239,13 @@ def test_impossible_fragments_become_possible_and_say_so(browser, address, fragm
 @pytest.mark.parametrize("width", [1200, 390])
 def test_every_view_fits_and_asks_for_nothing(browser, address, width):
     browser.open(address, width=width, height=844)
-    views = [*PRESETS.values(), Settings("alibi"), Settings("t5"), Settings("rope", d=512, length=2048), VIEWS[-1]]
+    views = [
+        *PRESETS.values(),
+        ExplorerState("alibi"),
+        ExplorerState("t5"),
+        ExplorerState("rope", d=512, length=2048),
+        VIEWS[-1],
+    ]
     for view in views:
         go(browser, view.fragment())
         assert browser.evaluate("document.documentElement.scrollWidth") <= width, view
@@ -253,7 +259,7 @@ def test_every_view_fits_and_asks_for_nothing(browser, address, width):
 @needs_chromium
 def test_the_browser_refuses_requests_and_tells_of_errors(browser, address):
     browser.open(address)
-    shown(browser, Settings().fragment())
+    shown(browser, ExplorerState().fragment())
     assert browser.evaluate("fetch('http://127.0.0.1:9/x').then(() => 'sent', () => 'refused')") == "refused"
     assert any("Content Security Policy" in line for line in browser.complaints())
 
@@ -268,7 +274,7 @@ def test_the_page_names_no_other_file():
 
 
 def test_the_start_is_in_the_page_and_bytes_repeat():
-    start = Settings("rope", d=64, a=1, b=7)
+    start = ExplorerState("rope", d=64, a=1, b=7)
     embedded = json.loads(re.search(r'id="data">(.*?)</script>', page(start)).group(1))
     assert embedded["start"] == dataclasses.asdict(start)
     code = "import hashlib\nfrom posenc_jax.show.explorer import page\n"
@@ -279,7 +285,7 @@ def test_the_start_is_in_the_page_and_bytes_repeat():
 
 @needs_chromium
 def test_a_start_opens_the_page(browser, tmp_path):
-    start = Settings("learned", d=16, length=64, a=2, b=9, seed=5)
+    start = ExplorerState("learned", d=16, length=64, a=2, b=9, seed=5)
     path = tmp_path / "explorer.html"
     path.write_text(page(start), encoding="utf-8")
     browser.open(path.as_uri())
@@ -301,4 +307,4 @@ def test_a_start_opens_the_page(browser, tmp_path):
 )
 def test_impossible_settings_are_refused(change, message):
     with pytest.raises(ValueError, match=message):
-        Settings(**change)
+        ExplorerState(**change)

@@ -15,9 +15,9 @@ from posenc_jax.lessons import fox
 from posenc_jax.show import page, projections, properties
 from posenc_jax.show.measure import measure, with_flow
 from posenc_jax.show.measured import (
-    Attention,
     Chosen,
     Flow,
+    MeasuredAttention,
     MeasuredEncoding,
     Sections,
     Shifts,
@@ -44,8 +44,8 @@ def example(label="sinusoidal", count=20, width=8):
         frequencies=1e4 ** (-2 * np.arange(width // 2) / width),
         shifts=Shifts({1: 1e-15, 2: 0.0}, 2, np.eye(width)),
         flow=Flow(("a", "b"), np.ones((2, width)), 1 + sines(2, width)),
-        attention=Attention("decoder", np.full((2, 2, 3, 3), 1 / 3), ("a", "b", "c"), ("a", "b", "c"), "maps"),
-        pooling=Attention("", np.full((1, 1, 1, 3), 1 / 3), ("a",), ("a", "b", "c"), "pooled"),
+        attention=MeasuredAttention("decoder", np.full((2, 2, 3, 3), 1 / 3), ("a", "b", "c"), ("a", "b", "c"), "maps"),
+        pooling=MeasuredAttention("", np.full((1, 1, 1, 3), 1 / 3), ("a",), ("a", "b", "c"), "pooled"),
         sections=Sections(("a", "b"), (np.array([[1.0, 0.5], [np.nan, 1.0]]),), ("a",), np.array([[1.0, np.nan]])),
     )
 

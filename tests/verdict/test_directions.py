@@ -7,7 +7,7 @@ import pytest
 from posenc_jax.config import Ablation, Run, config_hash
 from posenc_jax.data.tasks import Copying
 from posenc_jax.results.record import ReplicaScores
-from posenc_jax.verdict.cells import Cell, Results, TaskFacts, read_results, save_results, state
+from posenc_jax.verdict.cells import JudgedCell, Results, TaskFacts, read_results, save_results, state
 from posenc_jax.verdict.judging import check_directions, held
 from posenc_jax.verdict.published import Direction, Folder, Selection
 from posenc_jax.verdict.published_results import text_tables
@@ -21,7 +21,7 @@ RUN = Run(task=Copying(), label="a", table="rsc", seeds=(0, 1, 2, 3))
 
 def cell(table, label, by_length, metric="exact_match", **changes):
     scores = {metric: {n: dict(enumerate(values)) for n, values in by_length.items()}}
-    own = Cell(
+    own = JudgedCell(
         table=table,
         label=label,
         spec=label,
@@ -162,10 +162,10 @@ def replica(seed, rate, validation, score, diverged_at=None):
 
 
 def of(replicas, rates):
-    given = {field.name: getattr(cell("rsc", "a", {}), field.name) for field in dataclasses.fields(Cell)}
+    given = {field.name: getattr(cell("rsc", "a", {}), field.name) for field in dataclasses.fields(JudgedCell)}
     told = ("seeds", "learning_rates", "tried", "diverged", "by_metric")
     others = {name: value for name, value in given.items() if name not in told}
-    return Cell.of(replicas, seeds=(0, 1, 2, 3), rates=rates, metrics=("exact_match",), **others)
+    return JudgedCell.of(replicas, seeds=(0, 1, 2, 3), rates=rates, metrics=("exact_match",), **others)
 
 
 def test_every_seed_has_the_learning_rate_of_its_own_validation():

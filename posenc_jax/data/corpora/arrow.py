@@ -16,7 +16,7 @@ from typing import Any
 
 from posenc_jax.data.corpora.corpus import MOST_BYTES, DataError
 from posenc_jax.data.corpora.packed import is_packed, page_sizes
-from posenc_jax.data.corpora.reading import Malformed, Record, check_fields, chosen, decoded
+from posenc_jax.data.corpora.reading import Malformed, ReadRecord, check_fields, chosen, decoded
 from posenc_jax.extras import needed
 from posenc_jax.refusals.system import first_line
 
@@ -27,7 +27,7 @@ _ROWS = 1024  # of a batch
 _ROW = 64  # bytes that a row counts as beyond its texts
 
 
-def parquet(path: Path, fields: tuple[str, ...], names: tuple[str, ...] = ()) -> Iterator[Record]:
+def parquet(path: Path, fields: tuple[str, ...], names: tuple[str, ...] = ()) -> Iterator[ReadRecord]:
     """A Parquet file; DataError for one that is none, lacks a field or unpacks to too much."""
     with needed("report", "a Parquet file"):
         import pyarrow
@@ -45,7 +45,7 @@ def parquet(path: Path, fields: tuple[str, ...], names: tuple[str, ...] = ()) ->
         raise DataError(f"{path} is no Parquet file that can be read: {first_line(error)}") from None
 
 
-def saved(folder: Path, fields: tuple[str, ...], names: tuple[str, ...] = ()) -> dict[str, Iterator[Record]]:
+def saved(folder: Path, fields: tuple[str, ...], names: tuple[str, ...] = ()) -> dict[str, Iterator[ReadRecord]]:
     """A folder that Hugging Face datasets saved (``save_to_disk``): rows by split, "" where it has none."""
     with needed("report", "a folder of Hugging Face datasets"):
         import pyarrow.ipc
@@ -61,7 +61,7 @@ def saved(folder: Path, fields: tuple[str, ...], names: tuple[str, ...] = ()) ->
                 for start in range(0, batch.num_rows, _ROWS):
                     yield batch.slice(start, _ROWS)
 
-    def rows(home: Path) -> Iterator[Record]:
+    def rows(home: Path) -> Iterator[ReadRecord]:
         labels = _labels(home)
         for path in (home / name for name in _names(home / "state.json", "_data_files")):
             try:
@@ -100,7 +100,7 @@ def _rows(
     fields: tuple[str, ...],
     labels: dict[str, list[str]] | None = None,
     names: Iterable[str] = (),
-) -> Iterator[Record]:
+) -> Iterator[ReadRecord]:
     """The rows of record batches, which are read twice: nothing is kept of a file that unpacks to too much."""
     left = _most(path)
     for batch in batches():

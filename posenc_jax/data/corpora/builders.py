@@ -20,7 +20,7 @@ def write(rows: Rows, columns: tuple[str, ...], directory: Path) -> None:
 
     with tfds.core.registered.skip_registration():  # nobody looks it up by name
 
-        class Corpus(tfds.core.GeneratorBasedBuilder):
+        class BuiltCorpus(tfds.core.GeneratorBasedBuilder):
             """Rows of a corpus of ours."""
 
             VERSION = tfds.core.Version(_VERSION)
@@ -36,7 +36,7 @@ def write(rows: Rows, columns: tuple[str, ...], directory: Path) -> None:
             def _generate_examples(self, rows: list[dict[str, str]]) -> Any:
                 yield from enumerate(rows)
 
-    prepare(Corpus(data_dir=directory, file_format="array_record"))
+    prepare(BuiltCorpus(data_dir=directory, file_format="array_record"))
     shutil.rmtree(directory / "downloads", ignore_errors=True)  # it makes them whether it downloads or not
 
 

@@ -12,13 +12,13 @@ from typing import Any
 from posenc_jax.data.corpora import builders, reading
 from posenc_jax.data.corpora.corpus import DataError
 from posenc_jax.data.corpora.fields import Fields
-from posenc_jax.data.corpora.reading import Malformed, Record
+from posenc_jax.data.corpora.reading import Malformed, ReadRecord
 from posenc_jax.data.corpora.source import UnlabelledError, quiet, text_of
 from posenc_jax.refusals.own_exits import ExitError, exits_as_errors
 from posenc_jax.refusals.system import first_line, of_the_system
 
 
-def of_builder(builder: Any, fields: Fields, config: str = "", called: str = "") -> dict[str, Iterator[Record]]:
+def of_builder(builder: Any, fields: Fields, config: str = "", called: str = "") -> dict[str, Iterator[ReadRecord]]:
     """The examples of a TensorFlow Datasets builder, by split; it is prepared in a folder that is then removed.
 
     ``config`` names one of its configs, "" where there is no choice; ``called`` is how the user calls the builder.
@@ -47,13 +47,13 @@ def of_builder(builder: Any, fields: Fields, config: str = "", called: str = "")
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _rows(made: Any, name: str, fields: Fields) -> dict[str, Iterator[Record]]:
+def _rows(made: Any, name: str, fields: Fields) -> dict[str, Iterator[ReadRecord]]:
     """The fields that are read of what a builder generates, by split."""
     builders.prepare(made)
     texts = {column: text for column, feature in made.info.features.items() if (text := text_of(feature))}
     if missing := [field for field in fields.read if field not in texts]:
         raise DataError(f"{name} has no text or class {missing[0]!r}: it has {', '.join(texts) or 'none'}")
-    found: dict[str, Iterator[Record]] = {}
+    found: dict[str, Iterator[ReadRecord]] = {}
     for split in made.info.splits:
         source = made.as_data_source(split=split)
         rows = [_generated(source[i], {column: texts[column] for column in fields.read}) for i in range(len(source))]

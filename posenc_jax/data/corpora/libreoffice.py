@@ -22,7 +22,7 @@ _BLOCKS = {"p", "h1", "h2", "h3", "h4", "h5", "h6"}
 _DEFAULT = "default"
 
 
-class Block(NamedTuple):
+class HelpBlock(NamedTuple):
     """One paragraph or heading: its id ("" for none), tag, class, text with single spaces; is it of related topics?"""
 
     id: str
@@ -35,7 +35,7 @@ class Block(NamedTuple):
 class Page(NamedTuple):
     """The content of a help page: its blocks, all that have an id or a text, and the words of its index."""
 
-    blocks: tuple[Block, ...]
+    blocks: tuple[HelpBlock, ...]
     keywords: tuple[str, ...]
 
 
@@ -106,7 +106,7 @@ def read_page(html: str, module: str = "") -> Page:
 class _Reader(HTMLParser):
     def __init__(self, module: str) -> None:
         super().__init__()
-        self.blocks: list[Block] = []
+        self.blocks: list[HelpBlock] = []
         self.keywords: list[str] = []
         self._program = module.removeprefix("s").upper()
         self._block: tuple[str, str, str] | None = None
@@ -173,7 +173,7 @@ class _Reader(HTMLParser):
         if style == "related":  # the heading of those topics; on a few pages they come after the <div>
             self._related = True
         elif (text or identity) and not (tag == "p" and identity.startswith("bm_")):  # those are of the page's frame
-            self.blocks.append(Block(identity, tag, style, text, self._related))
+            self.blocks.append(HelpBlock(identity, tag, style, text, self._related))
 
 
 class _Span(NamedTuple):
@@ -183,7 +183,7 @@ class _Span(NamedTuple):
     outer: list[str]
 
 
-def _keyed(blocks: tuple[Block, ...]) -> Iterator[tuple[tuple[str, int], Block]]:
+def _keyed(blocks: tuple[HelpBlock, ...]) -> Iterator[tuple[tuple[str, int], HelpBlock]]:
     """Blocks with an id by it and how often it occurred before in the page."""
     count: Counter[str] = Counter()
     for block in blocks:
@@ -192,5 +192,5 @@ def _keyed(blocks: tuple[Block, ...]) -> Iterator[tuple[tuple[str, int], Block]]
             count[block.id] += 1
 
 
-def _is_code(block: Block) -> bool:
+def _is_code(block: HelpBlock) -> bool:
     return "code" in block.style

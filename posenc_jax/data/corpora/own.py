@@ -14,7 +14,7 @@ from posenc_jax.data.corpora.corpus import SPLITS, DataError, Row, Rows
 from posenc_jax.data.corpora.corpus import sha256_of as sha256_of
 from posenc_jax.data.corpora.debian import Note
 from posenc_jax.data.corpora.fields import Fields, digest_of, words_of
-from posenc_jax.data.corpora.reading import Malformed, Record
+from posenc_jax.data.corpora.reading import Malformed, ReadRecord
 from posenc_jax.data.corpora.store import LEFT_OUT, OWN, add
 from posenc_jax.data.documents import SUFFIXES, NotNested, document_parts
 
@@ -51,7 +51,7 @@ class Taken:
     origins: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
-def records(form: Format, paths: Iterable[Path], fields: Fields) -> dict[str, Iterator[Record]]:
+def records(form: Format, paths: Iterable[Path], fields: Fields) -> dict[str, Iterator[ReadRecord]]:
     """The records of the files, by split as far as they have splits; "" where they have none.
 
     Errors: DataError for a file that is not there, or has not the fields.
@@ -60,7 +60,7 @@ def records(form: Format, paths: Iterable[Path], fields: Fields) -> dict[str, It
     if form == "saved":
         (folder,) = paths
         return arrow.saved(folder, read, names)
-    readers: dict[str, Callable[[Path], Iterator[Record]]] = {
+    readers: dict[str, Callable[[Path], Iterator[ReadRecord]]] = {
         "text": reading.text,
         "folder": reading.classes,
         "jsonl": lambda path: reading.jsonl(path, read, names),
@@ -71,7 +71,7 @@ def records(form: Format, paths: Iterable[Path], fields: Fields) -> dict[str, It
 
 
 def take(
-    found: Mapping[str, Iterable[Record]],
+    found: Mapping[str, Iterable[ReadRecord]],
     fields: Fields,
     most_malformed: float = MOST_MALFORMED,
     *,
@@ -244,14 +244,14 @@ def _refused(malformed: list[tuple[str, str]]) -> str:
 
 
 def nested(
-    found: Mapping[str, Iterable[Record]], field: str, structure: str, *, of_many_lines: bool
-) -> dict[str, Iterator[Record]]:
+    found: Mapping[str, Iterable[ReadRecord]], field: str, structure: str, *, of_many_lines: bool
+) -> dict[str, Iterator[ReadRecord]]:
     """The records by split; malformed too is one whose ``field`` does not nest as a document of that structure.
 
     of_many_lines: as for `take`; the location is then that of the line within the file.
     """
 
-    def checked(location: str, record: dict[str, str] | Malformed) -> Record:
+    def checked(location: str, record: dict[str, str] | Malformed) -> ReadRecord:
         if isinstance(record, Malformed):
             return location, record
         try:

@@ -35,7 +35,7 @@ class Malformed:
     odd_quotes: bool = False
 
 
-Record = tuple[str, dict[str, str] | Malformed]
+ReadRecord = tuple[str, dict[str, str] | Malformed]
 
 
 def lines(path: Path) -> Iterator[tuple[int, str | Malformed]]:
@@ -72,7 +72,7 @@ def _damage(part: Iterable[str | Malformed], first: int) -> Malformed | None:
     return None
 
 
-def text(path: Path) -> Iterator[Record]:
+def text(path: Path) -> Iterator[ReadRecord]:
     """The documents of a plain text: the file, or, of a longer one, parts of `DOCUMENT` characters and more."""
     part: list[str | Malformed] = []
     first, size = 1, 0
@@ -85,14 +85,14 @@ def text(path: Path) -> Iterator[Record]:
     yield from _document(path, first, part)
 
 
-def _document(path: Path, first: int, part: list[str | Malformed]) -> Iterator[Record]:
+def _document(path: Path, first: int, part: list[str | Malformed]) -> Iterator[ReadRecord]:
     if damage := _damage(part, first):
         yield f"{path}:{first}", damage
     elif any(line.strip() for line in part if isinstance(line, str)):
         yield f"{path}:{first}", {"text": "\n".join(map(str, part)).strip("\n")}
 
 
-def classes(folder: Path) -> Iterator[Record]:
+def classes(folder: Path) -> Iterator[ReadRecord]:
     """The documents of a folder that has one folder of texts for each class: ``FOLDER/CLASS/FILE``."""
     found = [path for path in sorted(folder.iterdir()) if path.is_dir() and not path.name.startswith(".")]
     if len(found) < 2:
@@ -110,7 +110,7 @@ def classes(folder: Path) -> Iterator[Record]:
             yield f"{path}:{first}", {"text": "\n".join(text_lines).strip(), "label": inner.name}
 
 
-def jsonl(path: Path, fields: Iterable[str], names: Iterable[str] = ()) -> Iterator[Record]:
+def jsonl(path: Path, fields: Iterable[str], names: Iterable[str] = ()) -> Iterator[ReadRecord]:
     """A JSON object a line, each of its keys once; blank lines are skipped."""
     for number, line in lines(path):
         location = f"{path}:{number}"
@@ -143,7 +143,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def table(path: Path, fields: Iterable[str]) -> Iterator[Record]:
+def table(path: Path, fields: Iterable[str]) -> Iterator[ReadRecord]:
     """A CSV file whose first line names its fields; DataError where it cannot, and for one that is missing or twice.
 
     A record may have several lines. A malformed one stands in it as a quote or as nothing: what is left of it tells

@@ -4,13 +4,13 @@ from collections.abc import Callable
 
 from posenc_jax.data.documents.html import html_blocks
 from posenc_jax.data.documents.markdown import markdown_blocks
-from posenc_jax.data.documents.outline import Block, NotNested, Part, numbered
+from posenc_jax.data.documents.outline import DocumentBlock, NotNested, Part, numbered
 from posenc_jax.data.documents.spans import spans_parts
 
-__all__ = ["FORMATS", "SUFFIXES", "Block", "NotNested", "Part", "document_parts"]
+__all__ = ["FORMATS", "SUFFIXES", "DocumentBlock", "NotNested", "Part", "document_parts"]
 
 
-def _of_blocks(read: Callable[[str], list[Block]]) -> Callable[[str, str], list[Part]]:
+def _of_blocks(read: Callable[[str], list[DocumentBlock]]) -> Callable[[str, str], list[Part]]:
     return lambda text, what: numbered(read(text), what)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html.parser import HTMLParser
 
-from posenc_jax.data.documents.outline import Block
+from posenc_jax.data.documents.outline import DocumentBlock
 
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 # What ends a paragraph, and what holds no text of the document.
@@ -18,7 +18,7 @@ _BREAKS = frozenset(
 _SILENT = frozenset({"script", "style", "template", "noscript", "title"})
 
 
-def html_blocks(text: str) -> list[Block]:
+def html_blocks(text: str) -> list[DocumentBlock]:
     """Headings ``h1`` to ``h6``, and between them paragraphs: the text up to the next tag that breaks lines in a page.
 
     A heading is all that stands between its tags, whatever parts that into lines. White space is one space, as browsers
@@ -34,7 +34,7 @@ def html_blocks(text: str) -> list[Block]:
 class _Reader(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
-        self.blocks: list[Block] = []
+        self.blocks: list[DocumentBlock] = []
         self._text: list[str] = []
         self._within: set[str] = set()  # tags that began within the heading
         self._level, self._line, self._silent = 0, 1, 0
@@ -74,6 +74,6 @@ class _Reader(HTMLParser):
         """The block that is open is whole."""
         text = " ".join("".join(self._text).split())
         if text:
-            self.blocks.append(Block(text, self._level, self._line))
+            self.blocks.append(DocumentBlock(text, self._level, self._line))
         self._text, self._level = [], 0
         self._within.clear()

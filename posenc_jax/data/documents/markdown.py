@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from posenc_jax.data.documents.outline import Block
+from posenc_jax.data.documents.outline import DocumentBlock
 
 _HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$")
 _UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*$")
@@ -13,7 +13,7 @@ _FRONT_MATTER = re.compile(r"---[ \t]*\n[\w\"'][^\n:]*:(?:[ \t][^\n]*)?\n(?:[^\n
 _LIST_OR_QUOTE = re.compile(r" {0,3}(?:[-*+>]|\d{1,9}[.)])(?:[ \t]|$)")
 
 
-def markdown_blocks(text: str) -> list[Block]:
+def markdown_blocks(text: str) -> list[DocumentBlock]:
     """Headings (``# ...`` and underlined ones), and between them paragraphs: lines up to an empty one, a list item, or
     a fenced block, whose lines are one paragraph and never headings. Marks within a text stay as they are. Front matter
     (YAML, ``key: value`` between two lines ``---`` at the very beginning) is no text of the document.
@@ -21,14 +21,14 @@ def markdown_blocks(text: str) -> list[Block]:
     Reference: CommonMark 0.31.2, sections 4.2 to 4.5 and 4.8.
     """
     text = text.replace("\r\n", "\n")
-    blocks: list[Block] = []
+    blocks: list[DocumentBlock] = []
     lines: list[str] = []
     begun, fence = 1, ""
 
     def end() -> None:
         joined = " ".join(line.strip() for line in lines).strip()
         if joined:
-            blocks.append(Block(joined, 0, begun))
+            blocks.append(DocumentBlock(joined, 0, begun))
         lines.clear()
 
     front = _FRONT_MATTER.match(text)
@@ -47,9 +47,11 @@ def markdown_blocks(text: str) -> list[Block]:
         elif heading := _HEADING.match(line):
             end()
             if heading[2]:
-                blocks.append(Block(heading[2].strip(), len(heading[1]), number))
+                blocks.append(DocumentBlock(heading[2].strip(), len(heading[1]), number))
         elif (under := _UNDERLINE.match(line)) and lines and not _LIST_OR_QUOTE.match(lines[0]):
-            blocks.append(Block(" ".join(part.strip() for part in lines), 1 if under[1][0] == "=" else 2, begun))
+            blocks.append(
+                DocumentBlock(" ".join(part.strip() for part in lines), 1 if under[1][0] == "=" else 2, begun)
+            )
             lines.clear()
         elif not line.strip():
             end()

@@ -50,7 +50,7 @@ LEVELS = 2
 """Levels of headings that are axes of their own; a deeper heading begins a paragraph."""
 
 
-class Block(NamedTuple):
+class DocumentBlock(NamedTuple):
     """A heading (``level`` 1, 2, ... from the top) or a paragraph (0) with its text, and the line where it begins."""
 
     text: str
@@ -83,7 +83,7 @@ def name_of(heading: str) -> str:
     return "_".join(re.findall(r"\w+", words))
 
 
-def numbered(blocks: list[Block], what: str) -> list[Part]:
+def numbered(blocks: list[DocumentBlock], what: str) -> list[Part]:
     """The parts of a document, ``what`` in messages.
 
     The first heading says which level is the outermost. NotNested: a heading more than one level below the one before
@@ -109,7 +109,7 @@ def numbered(blocks: list[Block], what: str) -> list[Part]:
     return parts
 
 
-def _check(block: Block, level: int, before: int, top: int, what: str) -> None:
+def _check(block: DocumentBlock, level: int, before: int, top: int, what: str) -> None:
     named = f"the heading {block.text[:40]!r} of level {block.level}"
     if level < 1:
         raise NotNested(

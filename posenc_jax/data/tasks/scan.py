@@ -57,7 +57,7 @@ def commands() -> dict[str, str]:
     return every
 
 
-class Table(NamedTuple):
+class CommandTable(NamedTuple):
     """Every command as tokens: ``words [N, 9]``, ``actions [N, 48]`` (uint8, padded), their lengths, and ``rank [N]``,
     the order of the SHA-256 hashes of the commands, which stands for a random one."""
 
@@ -69,7 +69,7 @@ class Table(NamedTuple):
 
 
 @functools.cache
-def table() -> Table:
+def table() -> CommandTable:
     """The data set as arrays; a pure function, computed once a process."""
     number = {name: token for token, name in enumerate(TOKEN_NAMES)}
     every = commands()
@@ -78,7 +78,7 @@ def table() -> Table:
     order = sorted(range(len(every)), key=[hashlib.sha256(text.encode()).digest() for text in every].__getitem__)
     rank = np.empty(len(every), np.int32)
     rank[order] = np.arange(len(every), dtype=np.int32)
-    return Table(words, num_words, actions, num_actions, rank)
+    return CommandTable(words, num_words, actions, num_actions, rank)
 
 
 def _padded(rows: list[list[int]], width: int) -> tuple[np.ndarray, np.ndarray]:
@@ -88,7 +88,7 @@ def _padded(rows: list[list[int]], width: int) -> tuple[np.ndarray, np.ndarray]:
     return tokens, lengths
 
 
-class Part(NamedTuple):
+class SplitSide(NamedTuple):
     """One side of a split: numbers of commands ordered by length, then by hash; those of length ``n`` are
     ``order[starts[n] : starts[n] + counts[n]]``."""
 
@@ -98,7 +98,7 @@ class Part(NamedTuple):
 
 
 @functools.cache
-def _part(split: str, cutoff: int, side: Split) -> Part:
+def _part(split: str, cutoff: int, side: Split) -> SplitSide:
     lengths, rank = table().num_actions.astype(np.int32), table().rank
     in_range = lengths <= {"simple": MAX_ACTIONS, "length": 22, "length_cutoff": cutoff}[split]
     share = {"simple": 0.2, "length": 0.0, "length_cutoff": 0.1}[split]
@@ -113,7 +113,7 @@ def _part(split: str, cutoff: int, side: Split) -> Part:
         chosen = ~in_range | (held_out if share else in_range)
     order = by_length[chosen[by_length]].astype(np.int32)
     counts = np.bincount(lengths[order], minlength=MAX_ACTIONS + 1).astype(np.int32)
-    return Part(order, np.cumsum(counts, dtype=np.int32) - counts, counts)
+    return SplitSide(order, np.cumsum(counts, dtype=np.int32) - counts, counts)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -208,11 +208,11 @@ class Scan(Task):
         """Test command ``index`` of this length in the order of hashes; no key is needed."""
         return self._numbered(self.part("test"), index, length, max_length)
 
-    def part(self, side: Split) -> Part:
+    def part(self, side: Split) -> SplitSide:
         """The commands of one side of the split."""
         return _part(self.split, self.cutoff if self.split == "length_cutoff" else 0, side)
 
-    def _numbered(self, part: Part, index: Array, length: Array, max_length: int) -> Example:
+    def _numbered(self, part: SplitSide, index: Array, length: Array, max_length: int) -> Example:
         """Command ``index`` of those of a length in ``part``; weights 0 beyond the last."""
         data = table()
         exists = index < jnp.asarray(part.counts)[length]

@@ -15,11 +15,11 @@ from posenc_jax.data.tasks.base import Example, RangedTask, Split, integers
 from posenc_jax.data.tasks.sequences import answered
 from posenc_jax.encodings.base import Array
 
-Group = Literal["s2", "s3", "s5", "a5", "z60"]
+GroupName = Literal["s2", "s3", "s5", "a5", "z60"]
 
 
 @functools.cache
-def elements(group: Group) -> tuple[tuple[int, ...], ...]:
+def elements(group: GroupName) -> tuple[tuple[int, ...], ...]:
     """The elements as permutations p of ``0 .. m-1``, in the order of the tuples: the identity is the first.
 
     >>> elements("s3")
@@ -34,7 +34,7 @@ def elements(group: Group) -> tuple[tuple[int, ...], ...]:
 
 
 @functools.cache
-def products(group: Group) -> np.ndarray:
+def products(group: GroupName) -> np.ndarray:
     """``[G, G]`` int32: the number of ``p q``, which is first q and then p: ``(p q)[i] = p[q[i]]``."""
     members = np.array(elements(group))
     number = {tuple(p): n for n, p in enumerate(members.tolist())}
@@ -70,7 +70,7 @@ class WordProblem(RangedTask):
 
     min_length: int = 1
     max_length: int = 20
-    group: Group = "s5"
+    group: GroupName = "s5"
 
     name = "word_problem"
     citation = """@inproceedings{merrill2024illusion, author = {Merrill and Petty and Sabharwal}, title = {{The

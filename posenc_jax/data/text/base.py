@@ -22,7 +22,7 @@ from posenc_jax.encodings.value import Value, at_least, limited
 from posenc_jax.files.user_paths import full
 
 SPLITS = ("train", "validation", "test")
-Plan = Packing | Buckets | Plain
+BatchPlan = Packing | Buckets | Plain
 Row = dict[str, str]
 _GOLDEN = 0.6180339887
 
@@ -265,7 +265,7 @@ class TextTask(Task):
         """A split as tokens; training leaves out (or cuts) what is too long for it."""
         raise NotImplementedError
 
-    def plan(self, sizes: np.ndarray, seed: int, batch_size: int, parts: int = 1) -> Plan:
+    def plan(self, sizes: np.ndarray, seed: int, batch_size: int, parts: int = 1) -> BatchPlan:
         """The examples of the batch of each step, whose rows make ``parts`` equal parts."""
         if self.batching == "packed":
             return Packing(sizes, self.capacities(sizes), self.max_per_row, batch_size, seed)
@@ -287,7 +287,7 @@ class TextTask(Task):
         """Slots of a row on each side."""
         return self.row if sizes.ndim == 1 else (self.row,) * sizes.shape[1]
 
-    def feed(self, plan: Plan, step: int, count: int) -> Array:
+    def feed(self, plan: BatchPlan, step: int, count: int) -> Array:
         """``[count, B, G]`` numbers of the examples of ``count`` steps."""
         batches = plan.batches(step, count)
         return batches[1] if isinstance(batches, tuple) else batches

@@ -4,7 +4,7 @@ digits).
 """
 
 from posenc_jax.huggingface.family import Family, Settings
-from posenc_jax.huggingface.names import BY_HEAD, Row, each_layer, linear, norm
+from posenc_jax.huggingface.names import BY_HEAD, NameRule, each_layer, linear, norm
 
 
 def settings(config: Settings) -> dict:
@@ -30,7 +30,7 @@ FAMILY = Family(
     kind="decoder_only",
     settings=settings,
     names=(
-        Row("transformer.word_embeddings.weight", ("embedding.table",)),
+        NameRule("transformer.word_embeddings.weight", ("embedding.table",)),
         *norm("transformer.word_embeddings_layernorm", "decoder.embedding_norm"),
         *norm("transformer.ln_f", "decoder.final_norm"),
         *linear("lm_head", "output"),

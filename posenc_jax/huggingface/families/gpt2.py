@@ -5,7 +5,7 @@ Its matrices are not turned (``Conv1D``), and queries, keys and values stand sid
 """
 
 from posenc_jax.huggingface.family import Family, Settings
-from posenc_jax.huggingface.names import SAME, Row, each_layer, linear, norm
+from posenc_jax.huggingface.names import SAME, NameRule, each_layer, linear, norm
 
 
 def settings(config: Settings) -> dict:
@@ -33,8 +33,8 @@ FAMILY = Family(
     kind="decoder_only",
     settings=settings,
     names=(
-        Row("transformer.wte.weight", ("embedding.table",)),
-        Row("transformer.wpe.weight", ("posenc.decoder.0.table",)),
+        NameRule("transformer.wte.weight", ("embedding.table",)),
+        NameRule("transformer.wpe.weight", ("posenc.decoder.0.table",)),
         *norm("transformer.ln_f", "decoder.final_norm"),
         *linear("lm_head", "output"),
         *each_layer(

@@ -4,7 +4,7 @@ transformers ``models/gpt_neox/modeling_gpt_neox.py``).
 """
 
 from posenc_jax.huggingface.family import Family, Settings
-from posenc_jax.huggingface.names import BY_HEAD, Row, each_layer, linear, norm
+from posenc_jax.huggingface.names import BY_HEAD, NameRule, each_layer, linear, norm
 
 
 def settings(config: Settings) -> dict:
@@ -31,7 +31,7 @@ FAMILY = Family(
     kind="decoder_only",
     settings=settings,
     names=(
-        Row("gpt_neox.embed_in.weight", ("embedding.table",)),
+        NameRule("gpt_neox.embed_in.weight", ("embedding.table",)),
         *norm("gpt_neox.final_layer_norm", "decoder.final_norm"),
         *linear("embed_out", "output"),
         *each_layer(

@@ -5,7 +5,7 @@ Pre-norm with RMSNorm, SwiGLU, rotary positions in the half layout (https://arxi
 """
 
 from posenc_jax.huggingface.family import Family, Settings
-from posenc_jax.huggingface.names import Row, each_layer, linear, norm
+from posenc_jax.huggingface.names import NameRule, each_layer, linear, norm
 
 
 def settings(config: Settings) -> dict:
@@ -43,7 +43,7 @@ LAYER = each_layer(
     linear("mlp.down_proj", "mlp.output"),
 )
 OUTSIDE = (
-    Row("model.embed_tokens.weight", ("embedding.table",)),
+    NameRule("model.embed_tokens.weight", ("embedding.table",)),
     *norm("model.norm", "decoder.final_norm"),
     *linear("lm_head", "output"),
 )

@@ -3,7 +3,7 @@
 """
 
 from posenc_jax.huggingface.family import Family, Settings
-from posenc_jax.huggingface.names import Row, each_layer, linear, norm
+from posenc_jax.huggingface.names import NameRule, each_layer, linear, norm
 
 
 def settings(config: Settings) -> dict:
@@ -40,7 +40,7 @@ FAMILY = Family(
     kind="decoder_only",
     settings=settings,
     names=(
-        Row("transformer.wte.weight", ("embedding.table",)),
+        NameRule("transformer.wte.weight", ("embedding.table",)),
         *norm("transformer.norm_f", "decoder.final_norm"),
         *linear("lm_head", "output"),
         *each_layer(

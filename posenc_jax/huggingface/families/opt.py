@@ -6,7 +6,7 @@ Not read: embeddings of another width than the layers (OPT-350m, whose norms com
 
 from posenc_jax.data.errors import DataError
 from posenc_jax.huggingface.family import Family, Settings
-from posenc_jax.huggingface.names import Row, each_layer, linear, norm
+from posenc_jax.huggingface.names import NameRule, each_layer, linear, norm
 
 
 def settings(config: Settings) -> dict:
@@ -41,8 +41,8 @@ FAMILY = Family(
     kind="decoder_only",
     settings=settings,
     names=(
-        Row("model.decoder.embed_tokens.weight", ("embedding.table",)),
-        Row("model.decoder.embed_positions.weight", ("posenc.decoder.0.table",)),
+        NameRule("model.decoder.embed_tokens.weight", ("embedding.table",)),
+        NameRule("model.decoder.embed_positions.weight", ("posenc.decoder.0.table",)),
         *norm("model.decoder.final_layer_norm", "decoder.final_norm"),
         *linear("lm_head", "output"),
         *each_layer(

@@ -6,7 +6,7 @@ import dataclasses
 
 from posenc_jax.huggingface.families import llama
 from posenc_jax.huggingface.family import Settings
-from posenc_jax.huggingface.names import Row, each_layer
+from posenc_jax.huggingface.names import NameRule, each_layer
 
 
 def settings(config: Settings) -> dict:
@@ -22,8 +22,8 @@ def settings(config: Settings) -> dict:
 NORMS = each_layer(
     "model.layers.{}",
     "decoder.blocks.{}",
-    Row("self_attn.q_norm.weight", ("self_attention.query_norm.scale",)),
-    Row("self_attn.k_norm.weight", ("self_attention.key_norm.scale",)),
+    NameRule("self_attn.q_norm.weight", ("self_attention.query_norm.scale",)),
+    NameRule("self_attn.k_norm.weight", ("self_attention.key_norm.scale",)),
 )
 
 FAMILY = dataclasses.replace(
