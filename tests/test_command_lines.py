@@ -46,7 +46,15 @@ CONFIGS |= {"train": "configs/copy_rope.py"}
 STAND_INS = {"N": "2", "I": "0", "P": "1", "Q": "3", "D": "8", "S": "1", "T": "h100", "U": "0.5", "TIME": "5"}
 STAND_INS |= {"HOST:PORT": "localhost:1", "ENCODING": "rope", "ENCODINGS": "rope", "SHELL": "bash", "SIZE": "2"}
 STAND_INS |= {"FILE.py:Class": "my_window.py:MyWindow", "METRICS": "top_k.py:TopK", "X": "rope", "WORD": "rope"}
-SOME = {"--posenc": "rope", "--against": "alibi", "--data": "help/en-de", "--lengths": "8", "--steps": "8"}
+STAND_INS |= {"CHANGE": "yarn", "MEASURE": "passkey"}
+SOME = {
+    "--posenc": "rope",
+    "--against": "alibi",
+    "--data": "help/en-de",
+    "--lengths": "8",
+    "--steps": "8",
+    "--change": "yarn",
+}
 """What ``...`` stands for after an option."""
 NO_LINES = {"posenc audit 1", "posenc golden 1"}  # formats of files
 READ = "read to its end"

@@ -50,10 +50,12 @@ LAYERS = {
         {"numpy"},
         OPTIONAL,
     ),
+    "context": (_MODELS_AND_DATA | {"training", "runs", "drawing"}, {"jax", "numpy"}, set()),
     "lessons": (_MODELS_AND_DATA | {"analysis", "drawing"}, {"jax", "numpy"}, set()),
     "cli": (
         _MODELS_AND_DATA
         | {
+            "context",
             "golden",
             "huggingface",
             "lessons",
@@ -81,6 +83,7 @@ ORDER = {
         *("tables", "published", "cells", "other_scores", "measuring", "judging", "published_results"),
         *("card", "figure", "card_files", "deciding", "evidence", "__init__"),
     ),
+    "context": ("changes", "prompts", "texts", "reading", "study", "table", "__init__"),
     "attention": (
         *(
             "devices",
@@ -118,6 +121,7 @@ FILES = {
     "cli",
     "golden",
     "huggingface",
+    "context",
     "lessons",
     "report",
     "show",

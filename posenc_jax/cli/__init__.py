@@ -54,6 +54,7 @@ GROUPS = {
         "classify": "the classes of a document by a trained run: posenc classify RUN FILE",
         "import": "a checkpoint of others as a run: posenc import DIR|FILE -o RUN",
         "export": "an imported run as transformers loads it: posenc export RUN --to DIR",
+        "context": "a model on longer texts, under other positions: posenc context RUN --change none yarn",
         "weights": "parameters as a file: posenc weights export RUN FILE | posenc weights inspect FILE",
     },
     "This machine": {

@@ -76,6 +76,10 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "classify": (("posenc classify RUN page.txt", "a file"),),
     "import": (("posenc import SmolLM2-135M-Instruct.Q4_1.gguf -o runs/smollm2", "a GGUF file"),),
     "export": (("posenc export RUN --to smollm2-again", "config.json, model.safetensors, tokenizer.json"),),
+    "context": (
+        ("posenc context RUN --lengths 1x 2x --change none ntk yarn", "which of them reads twice as far"),
+        ('posenc context RUN --change none "yarn(2)" --text book.txt --measure perplexity', "on a text of yours"),
+    ),
     "weights": (
         ("posenc weights export RUN model.safetensors", "the parameters of its first seed"),
         ("posenc weights inspect model.safetensors", "what the file holds"),

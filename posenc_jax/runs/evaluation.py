@@ -161,7 +161,7 @@ def measure(
     rows: list[Json] = []
     decoded: list[Json] = []
     for step, group, state in states:
-        params = {**state["params"], "posenc": _fit(config, engine.config, state["params"]["posenc"])}
+        params = {**state["params"], "posenc": fitted(config, engine.config, state["params"]["posenc"])}
         found, lines = engine.evaluate(group, {"params": params, "seed": state["seed"]}, lengths)
         of_step = {} if step is None else {"step": step}
         decoded += [{**of_step, **line} for line in lines]
@@ -255,11 +255,11 @@ def changed_config(
     return dataclasses.replace(config, evaluation=evaluation, posenc=posenc, task=task, label=spec(posenc))
 
 
-def _fit(old: Run, new: Run, params: Any) -> Any:
+def fitted(old: Run, new: Run, params: Any) -> Any:
     """The trained encodings' parameters (leading replica axis) arranged for the new slots."""
     shapes = jax.eval_shape(lambda: init_encodings_of(new, 0))
 
-    def fitted(stack: str) -> Iterator[Any]:
+    def of_stack(stack: str) -> Iterator[Any]:
         before, after = getattr(old.slots, stack), getattr(new.slots, stack)
         for element, shape, partner in zip(elements(after), shapes[stack], partners(before, after), strict=True):
             if not jax.tree.leaves(shape):
@@ -280,4 +280,4 @@ def _fit(old: Run, new: Run, params: Any) -> Any:
                 )
             yield trained
 
-    return {stack: tuple(fitted(stack)) for stack in shapes}
+    return {stack: tuple(of_stack(stack)) for stack in shapes}

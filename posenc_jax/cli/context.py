@@ -1,0 +1,139 @@
+"""``posenc context``: one checkpoint under several changes of its positions, on texts longer than it was made for."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import shutil
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from posenc_jax.cli.errors import Parser, UsageError, as_path, guarded, refusing, whole
+from posenc_jax.cli.screen import show
+
+if TYPE_CHECKING:
+    from posenc_jax.encodings.slots import Slot
+
+DESCRIPTION = """Reads long texts with the parameters of a language model (a run of task language_model, or of `posenc
+import`) under each change of its positions, and says what each does to perplexity and to questions about the text.
+
+A change is one of none, linear, ntk, dynamic_ntk, ntk_by_parts, yarn, longrope, self_extend, rerope, leaky_rerope,
+string, log_scaling, p_rope and nope, or an encoding in full. Those with a factor take it from the length that is read;
+yarn(2) is made for twice the trained length whatever is read. Every answer is kept in the output folder: the same
+command goes on where it was stopped. The texts are the first tokens of your files, or of documents of python_docs."""
+_LENGTH = re.compile(r"(\d+(?:\.\d+)?)x|(\d+)")
+
+
+def main(arguments: list[str]) -> int:
+    """Runs the command and returns its exit code."""
+    parser = Parser("posenc context", description=DESCRIPTION)
+    add = parser.add_argument
+    add("run", type=as_path, metavar="RUN", help="directory of a finished run")
+    text = "tokens, or times the trained length, as in 2x (1x 2x 4x)"
+    add("--lengths", nargs="+", metavar="N", default=["1x", "2x", "4x"], help=text)
+    add("--change", nargs="+", metavar="CHANGE", default=["none", "yarn"], help="the first is the baseline (none yarn)")
+    measures = "perplexity, far (tokens that need far context), passkey, and RULER's niah_single_1, niah_multikey_2, "
+    measures += "niah_multikey_3, vt, cwe and fwe (perplexity far passkey)"
+    add("--measure", nargs="+", metavar="MEASURE", default=["perplexity", "far", "passkey"], help=measures)
+    add("--text", type=as_path, nargs="+", metavar="FILE", help="texts of yours")
+    add("--examples", type=whole(1, 1000), default=5, metavar="N", help="documents, and prompts of each task (5)")
+    add("--output", type=as_path, metavar="DIR", help="folder for answers, table and heat maps (RUN/context)")
+    return guarded(lambda: _context(parser.parse_args(arguments)))
+
+
+def _context(options: argparse.Namespace) -> int:
+    from posenc_jax.cli.session import prepare_jax, stoppable
+
+    prepare_jax()
+    from posenc_jax.cli.own_files import read_slot
+    from posenc_jax.cli.progress import TerminalReporter
+    from posenc_jax.context import study, texts
+    from posenc_jax.context.changes import named
+    from posenc_jax.drawing.text_table import markdown_table, text
+    from posenc_jax.refusals.hints import did_you_mean
+    from posenc_jax.runs.inference import load_run
+
+    for measure in options.measure:
+        if measure not in study.MEASURES:
+            hint = did_you_mean(measure, study.MEASURES)
+            raise UsageError(f"--measure {measure} is none of {', '.join(study.MEASURES)}{f'; {hint}' if hint else ''}")
+    changes: list[tuple[str, Slot | None]] = []
+    for word in options.change:
+        with refusing("--change: "):
+            changes.append((word, None if named(word) else read_slot(word)))
+    loaded = load_run(options.run)
+    lengths = [_length(word, study.trained_length(loaded)) for word in options.lengths]
+    if len(set(lengths)) < len(lengths):
+        raise UsageError(f"--lengths: {', '.join(map(str, lengths))} holds a length twice: leave one out")
+    with refusing():
+        by_change = study.slots(loaded, changes, sorted(lengths))
+    reads = {"perplexity", "far"} & set(options.measure)
+    found: list[texts.Text] = []
+    if reads and options.text:
+        found = texts.of_files(options.text, loaded.tokenizer, max(lengths))
+    elif reads:
+        found = texts.of_corpus(loaded.tokenizer, max(lengths), options.examples)
+    with refusing():
+        asked = study.cells(loaded, by_change, options.measure, found, options.examples)
+    folder = options.output or options.run / "context"
+    with TerminalReporter() as reporter, stoppable() as stop:
+        reporter.note(_said_before(loaded, asked, folder))
+        rows = study.answer(loaded, asked, folder, reporter, stop)
+    from posenc_jax.context.table import heat_maps, record, table
+
+    entries = record(rows)
+    made = table(entries, f"{options.run.name}, made for {study.trained_length(loaded):,} tokens")
+    show(text(made, shutil.get_terminal_size((100, 24)).columns))
+    files = {"table.md": markdown_table(made), "record.json": json.dumps(entries, indent=1)}
+    _write(folder, {name: f"{content}\n" for name, content in files.items()}, heat_maps(entries))
+    return 0
+
+
+def _length(word: str, trained: int) -> int:
+    found = _LENGTH.fullmatch(word)
+    length = 0 if found is None else round(float(found[1]) * trained) if found[1] else int(found[2])
+    if not 16 <= length <= 2**24:
+        raise UsageError(f"--lengths {word}: write tokens (from 16 on) or times the trained {trained:,}, as in 2x")
+    return length
+
+
+def _said_before(loaded: Any, asked: list[Any], folder: Path) -> str:
+    """The work and what it will take, in words, from the time of a chunk."""
+    import numpy as np
+
+    from posenc_jax.context import study
+    from posenc_jax.context.reading import Reader
+    from posenc_jax.drawing.quantities import duration
+    from posenc_jax.runs.machine import bytes_in_words
+
+    parameters = study.parameters_of(loaded)
+    left = [cell for cell in asked if not study.path_of(folder, cell, parameters).exists()]
+    if not left:
+        return f"all {len(asked)} answers are in {folder}"
+    operations, held = study.work(loaded, left)
+    reader = Reader.of(loaded, left[0].slot, left[0].length)
+    tokens = np.full(reader.chunk, loaded.tokenizer.bos, np.int32)
+    reader.losses(tokens)  # which compiles
+    begin = time.perf_counter()
+    reader.losses(tokens)
+    seconds = (time.perf_counter() - begin) * operations / study.operations_of(loaded, reader.chunk, reader.length)
+    return (
+        f"{len(left)} of {len(asked)} answers are to be computed: {sum(cell.reads for cell in left):,} tokens, about "
+        f"{duration(seconds)} and {bytes_in_words(held)} of memory, beside compiling"
+    )
+
+
+def _write(folder: Path, files: dict[str, str | bytes], maps: list[Any]) -> None:
+    from posenc_jax.drawing.printed import render
+    from posenc_jax.extras import MissingExtraError
+    from posenc_jax.files.atomic import write_atomically
+
+    try:
+        files |= {f"{plot.slug}.{kind}": data for plot in maps for kind, data in render(plot).items()}
+    except MissingExtraError as error:
+        show(f"no heat maps: {error}")
+    for name, content in files.items():
+        write_atomically(folder / name, content)
+    show(f"written in {folder}: {', '.join(files)}")

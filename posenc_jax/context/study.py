@@ -1,0 +1,264 @@
+"""The cells of a study: what is read or asked under which change at which length; each kept in a file of its own."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from posenc_jax.context.changes import changed
+from posenc_jax.context.prompts import RULER, TASKS, Prompt, make, score
+from posenc_jax.context.reading import Reader
+from posenc_jax.context.texts import Text
+from posenc_jax.data.text import LanguageModel
+from posenc_jax.encodings import elements, spec
+from posenc_jax.encodings.slots import Slot
+from posenc_jax.files.atomic import make_directory
+from posenc_jax.files.checksums import sha256_of
+from posenc_jax.files.shapes import Json
+from posenc_jax.models import model_dims
+from posenc_jax.runs.directory import finished
+from posenc_jax.runs.errors import RefusedError, StoppedError
+from posenc_jax.runs.files import locked, read_json, write_json
+from posenc_jax.runs.inference import Loaded
+from posenc_jax.runs.reporter import Reporter
+from posenc_jax.runs.state import best_replica
+
+MEASURES = ("perplexity", "far", "passkey", *RULER)
+"""What can be measured: the loss of every token, which of them need far context, and the tasks of `prompts`."""
+GAIN, LIKELY = 2.0, -2.0
+"""A token needs far context if that raises its log-probability by more than the first, to more than the second: alpha
+and beta of LongPPL (Fang et al. 2024, arXiv:2410.23771)."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Cell:
+    """One reading of one text or prompt.
+
+    Attributes:
+      measure: of `MEASURES`. change: the word for it; "" for "far", which asks the run itself. slot, length: of the
+      reader. example: its number. name: of a text. tokens: what is read. prompt: of a task.
+    """
+
+    measure: str
+    change: str
+    slot: Slot
+    length: int
+    example: int
+    tokens: np.ndarray
+    name: str = ""
+    prompt: Prompt | None = None
+
+    def question(self, parameters: str) -> Json:
+        """All that its answer depends on."""
+        digest = sha256_of({"tokens": self.tokens.tolist()})
+        asked = {} if self.prompt is None else {"answers": self.prompt.answers, "new_tokens": self.prompt.new_tokens}
+        return {
+            "version": 1,
+            "parameters": parameters,
+            "measure": self.measure,
+            "posenc": spec(self.slot),
+            "length": self.length,
+            "tokens": digest,
+            **asked,
+        }
+
+    @property
+    def reads(self) -> int:
+        """The number of tokens that are read at most, those that are written included."""
+        if self.measure == "far":
+            return sum(len(window) for size in _windows(self.length) for _, window in windows(self.tokens, size))
+        return len(self.tokens) + (0 if self.prompt is None else self.prompt.new_tokens)
+
+
+def trained_length(loaded: Loaded) -> int:
+    """L, the longest text that a run was made for; RefusedError for a run that is no language model."""
+    task = loaded.config.task
+    if not isinstance(task, LanguageModel):
+        raise RefusedError(
+            f"{loaded.directory} is a run of task {task.name!r}, and texts are read by language models: name a run of "
+            "task 'language_model', or one of `posenc import`"
+        )
+    return task.max_length
+
+
+def slots(loaded: Loaded, changes: Sequence[tuple[str, Slot | None]], lengths: Sequence[int]) -> dict[Any, Slot]:
+    """The slot of each (word, length).
+
+    Args:
+      changes: words of `changes.CHANGES`, with None, or words for an encoding in full, with its slot.
+
+    Raises:
+      ValueError: a word that is no change, or a slot that the run cannot serve at one of the lengths.
+    """
+    config = loaded.config
+    dims = model_dims(config.model, vocab_size=config.task.vocab_size, max_len=config.max_len)
+    trained, found = trained_length(loaded), {}
+    for word, full in changes:
+        for length in lengths:
+            slot = changed(config.posenc, word, length, trained, dims) if full is None else full
+            ends = [e for e in elements(slot) if not e.extrapolates]
+            if ends and length > trained:
+                raise ValueError(f"{spec(ends[0])} has no positions beyond {trained}: choose shorter lengths")
+            Reader.of(loaded, slot, length)
+            found[word, length] = slot
+    return found
+
+
+def cells(
+    loaded: Loaded,
+    by_change: dict[tuple[str, int], Slot],
+    measures: Sequence[str],
+    texts: Sequence[Text],
+    examples: int,
+) -> list[Cell]:
+    """All cells of a study, those of one program together; ValueError where a prompt does not fit into a length."""
+    found = []
+    lengths = sorted({length for _, length in by_change})
+    trained = trained_length(loaded)
+    if "far" in measures:
+        own, limit = loaded.config.posenc, min(trained, lengths[-1])
+        found += [Cell("far", "", own, limit, n, text.tokens, text.name) for n, text in enumerate(texts)]
+    tokenizer = loaded.tokenizer
+    for length in lengths:
+        asked = []
+        for task in (measure for measure in measures if measure in TASKS):
+            for number in range(examples):
+                prompt = make(task, number, length, lambda text: 1 + len(tokenizer.encode(text)))
+                tokens = np.array([tokenizer.bos, *tokenizer.encode(prompt.text)], np.int32)
+                asked.append((task, number, tokens, prompt))
+        for word in (word for word, own in by_change if own == length):
+            slot = by_change[word, length]
+            if {"perplexity", "far"} & set(measures):
+                found += [
+                    Cell("perplexity", word, slot, length, n, text.tokens[:length], text.name)
+                    for n, text in enumerate(texts)
+                ]
+            found += [Cell(task, word, slot, length, n, tokens, prompt=p) for task, n, tokens, p in asked]
+    return found
+
+
+def parameters_of(loaded: Loaded) -> str:
+    """The digest of the run's parameters."""
+    group, index = best_replica(loaded.directory, loaded.seed)
+    digest: str = finished(group)["replicas"][index]["parameters_sha256"]
+    return digest
+
+
+def answer(
+    loaded: Loaded,
+    asked: Sequence[Cell],
+    folder: Path,
+    reporter: Reporter,
+    stop: Callable[[], int | None] = lambda: None,
+) -> list[Json]:
+    """The answer to each cell; what lies in the folder is read, the rest computed and written there, one file a cell.
+
+    Returns:
+      Rows with measure, change, posenc, length, example, name, depth, and ``losses``, ``keys`` or ``score`` and
+      ``written``.
+
+    Raises:
+      StoppedError: ``stop`` gave a signal; what was answered is kept.
+    """
+    parameters = parameters_of(loaded)
+    make_directory(folder)
+    rows = []
+    with locked(folder):
+        paths = [path_of(folder, cell, parameters) for cell in asked]
+        left = {path: cell for path, cell in zip(paths, asked) if not path.exists()}
+        reporter.phase("read", sum(cell.reads for cell in asked), sum(_done(paths, asked, left)), unit="tokens")
+        reader: Reader | None = None
+        for path, cell in left.items():
+            if (signal := stop()) is not None:
+                raise StoppedError(signal, f"stopped with {len(left)} cells to answer at most")
+            if reader is None or (reader.run.posenc, reader.length) != (cell.slot, cell.length):
+                reader = Reader.of(loaded, cell.slot, cell.length)
+            write_json(path, {**cell.question(parameters), **_answered(loaded, reader, cell)})
+            reporter.advance(cell.reads, f"{cell.change} at {cell.length}")
+        for path, cell in zip(paths, asked):
+            about = {"measure": cell.measure, "change": cell.change, "example": cell.example, "name": cell.name}
+            depth = None if cell.prompt is None else cell.prompt.depth
+            rows.append({**read_json(path), **about, "depth": depth})
+    return rows
+
+
+def path_of(folder: Path, cell: Cell, parameters: str) -> Path:
+    """The file of a cell's answer."""
+    return folder / f"{cell.measure}-{cell.length}-{sha256_of(cell.question(parameters))[:12]}.json"
+
+
+def _done(paths: list[Path], asked: Sequence[Cell], left: dict[Path, Cell]) -> Iterator[int]:
+    seen = set()
+    for path, cell in zip(paths, asked):
+        if path not in left or path in seen:
+            yield cell.reads
+        seen.add(path)
+
+
+def _answered(loaded: Loaded, reader: Reader, cell: Cell) -> Json:
+    if cell.measure == "perplexity":
+        return {"losses": [round(float(loss), 4) for loss in reader.losses(cell.tokens)]}
+    if cell.measure == "far":
+        whole, part = (_within(Reader.of(loaded, cell.slot, size), cell.tokens) for size in _windows(cell.length))
+        return {"keys": np.flatnonzero((part - whole > GAIN) & (-whole > LIKELY)).tolist()}
+    prompt, tokenizer = cell.prompt, loaded.tokenizer
+    assert prompt is not None
+
+    def enough(found: list[int]) -> bool:
+        return found[-1] == tokenizer.eos or score(tokenizer.decode(found), prompt.answers) == 1
+
+    written = tokenizer.decode(reader.continued(cell.tokens, prompt.new_tokens, enough))
+    return {"score": score(written, prompt.answers), "written": written}
+
+
+def _windows(length: int) -> tuple[int, int]:
+    """Sizes of the windows that far context is judged by: with it, and without."""
+    return length, max(2, length // 8)
+
+
+def windows(tokens: np.ndarray, size: int) -> Iterator[tuple[int, np.ndarray]]:
+    """Windows of ``size`` tokens, each of which begins with the first token of all (bos), and from where on it counts:
+    so every token counts once, with at least half a window before it, or all there is.
+    """
+    start = 0
+    while True:
+        window = np.concatenate([tokens[:1], tokens[start + 1 : start + size]])
+        yield (0 if start == 0 else size - (size // 2)), window
+        if start + size >= len(tokens):
+            return
+        start += size // 2
+
+
+def _within(reader: Reader, tokens: np.ndarray) -> np.ndarray:
+    """``[S - 1]`` losses, each token read in its window."""
+    parts = [reader.losses(window)[max(first - 1, 0) :] for first, window in windows(tokens, reader.length)]
+    return np.concatenate(parts)
+
+
+def work(loaded: Loaded, asked: Sequence[Cell]) -> tuple[float, int]:
+    """Operations of all cells, and bytes that are held at most: parameters, cache, a chunk's logits."""
+    model = loaded.config.model
+    count = _count(loaded)
+    width = model.num_layers * model.kv_heads * model.width_of_head
+    operations = sum(operations_of(loaded, cell.reads, cell.length) for cell in asked)
+    longest = max((cell.length for cell in asked), default=0)
+    chunk = min(512, longest)
+    held = 4 * (
+        count + 2 * width * longest + chunk * (3 * model.num_heads * longest + 3 * loaded.config.task.vocab_size)
+    )
+    return operations, held
+
+
+def operations_of(loaded: Loaded, tokens: int, length: int) -> float:
+    """Operations of so many tokens that each attend to ``length``, those of the future too."""
+    model = loaded.config.model
+    return tokens * (2.0 * _count(loaded) + 4 * model.num_layers * model.num_heads * model.width_of_head * length)
+
+
+def _count(loaded: Loaded) -> int:
+    return sum(int(np.prod(leaf.shape)) for leaf in jax.tree.leaves(loaded.params))

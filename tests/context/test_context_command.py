@@ -1,0 +1,119 @@
+"""``posenc context`` on a tiny imported model: what it measures, that it goes on, what it refuses."""
+
+import json
+
+import jax
+import numpy as np
+import pytest
+import tokenizers
+from tiny_checkpoints import checkpoint_of
+
+from posenc_jax.cli import main
+from posenc_jax.context import study
+from posenc_jax.context.reading import Reader
+from posenc_jax.encodings import parse
+from posenc_jax.runs.importing import import_checkpoint
+from posenc_jax.runs.inference import load_run
+from posenc_jax.training.step import model_of
+
+TRAINED = 192
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """A run of a model for 192 words, and a text of 400."""
+    folder = tmp_path_factory.mktemp("context")
+    path = checkpoint_of("qwen2", folder / "hf", max_position_embeddings=TRAINED)
+    names = ("grass", "green", "sky", "blue", "sun", "yellow", "go", "back", "again", "pass", "key", "5", "7")
+    vocabulary = {"<s>": 0, "<b>": 1, "<e>": 2} | {word: i + 3 for i, word in enumerate(names)}
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel(vocabulary, unk_token="<s>"))
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    tokenizer.save(str(path / "tokenizer.json"))
+    import_checkpoint(path, folder / "run")
+    drawn = np.random.default_rng(0).choice(names, 400)
+    (folder / "text.txt").write_text(" ".join(drawn))
+    return folder / "run"
+
+
+def test_chunks_and_steps_are_the_full_pass(run, monkeypatch):
+    monkeypatch.setattr("posenc_jax.context.reading.CHUNK", 16)
+    loaded = load_run(run)
+    reader = Reader.of(loaded, parse("rope(layout='half', scaling=dynamic_ntk(original_length=20))"), 64)
+    tokens = np.random.default_rng(1).integers(3, 16, 41).astype(np.int32)  # the last chunk has 9 of 16
+    model = jax.jit(lambda tokens, length: model_of(reader.run, reader.params)(tokens, length=length))
+
+    def full(tokens, length):
+        padded = np.zeros((1, 48), np.int32)
+        padded[0, : len(tokens)] = tokens
+        return np.asarray(jax.nn.log_softmax(model(padded, np.array([length]))[0]))[: len(tokens)]
+
+    expected = -full(tokens, 41)[np.arange(40), tokens[1:]]
+    np.testing.assert_allclose(reader.losses(tokens), expected, rtol=1e-4, atol=1e-4)
+    written = list(tokens)
+    for _ in range(6):
+        written.append(int(full(written, 47)[-1].argmax()))
+    assert reader.continued(tokens, 6, lambda found: False) == written[41:]
+    assert reader.continued(tokens, 6, lambda found: len(found) == 2) == written[41:43]
+
+
+def test_windows_count_each_token_once():
+    tokens = np.arange(100, 151)
+    for size in (8, 51, 60):
+        counted = [token for first, window in study.windows(tokens, size) for token in window[first:]]
+        assert counted == tokens.tolist()
+        assert all(window[0] == 100 and len(window) <= size for _, window in study.windows(tokens, size))
+
+
+@pytest.mark.slow
+def test_a_study(run, capsys, monkeypatch):
+    words = ["context", str(run), "--lengths", "2x", "--change", "none", "yarn", "nope"]
+    words += ["--measure", "perplexity", "far", "passkey", "--text", str(run.parent / "text.txt"), "--examples", "5"]
+    assert main(words) == 0
+    said = capsys.readouterr()
+    assert "19 of 19 answers are to be computed" in said.err
+    assert "of memory, beside compiling" in said.err
+    assert "perplexity" in said.out
+    entries = json.loads((run / "context" / "record.json").read_text())
+    assert [(own["change"], own["length"]) for own in entries] == [("none", 384), ("yarn", 384), ("nope", 384)]
+    for own in entries:
+        assert len(own["buckets"][0]) == 8
+        assert np.average(own["buckets"][0], weights=[48] * 7 + [47]) == pytest.approx(own["loss"][0], abs=1e-4)
+        assert own["depths"] == [0.0, 0.25, 0.5, 0.75, 1.0]
+        assert 0 <= min(own["passkey"]) <= max(own["passkey"]) <= 1
+    assert len({own["loss"][0] for own in entries}) == 3
+    assert len({own["far_tokens"][0] for own in entries}) == 1
+    assert {path.stem for path in (run / "context").glob("*.png")} == {"loss", "passkey"}
+    table = (run / "context" / "table.md").read_bytes()
+
+    next((run / "context").glob("perplexity-*.json")).unlink()
+    assert main(words) == 0
+    assert "1 of 19 answers are to be computed" in capsys.readouterr().err
+    monkeypatch.setattr(Reader, "_read", lambda *_: pytest.fail("read again"))
+    assert main(words) == 0
+    assert "all 19 answers are in" in capsys.readouterr().err
+    assert (run / "context" / "table.md").read_bytes() == table
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--lengths 3", "--lengths 3: write tokens (from 16 on) or times the trained 192, as in 2x"),
+        ("--lengths far", "--lengths far: write tokens"),
+        ("--lengths 1x 192", "--lengths: 192, 192 holds a length twice"),
+        ("--change yarn(0.5)", "--change: yarn(0.5): a factor must be at least 1"),
+        ("--change yearn", "unknown encoding 'yearn'"),
+        ("--change learned --lengths 2x", "learned has no positions beyond 192: choose shorter lengths"),
+        ("--change t5", "t5 has parameters, and the run was trained with"),
+        ("--measure niah", "--measure niah is none of perplexity, far"),
+        ("--measure passkey --lengths 64", "passkey needs 3"),
+        ("--text TEXT --lengths 4x", "text.txt has 401 tokens, and the longest length is 768: give a longer text"),
+        ("--text RUN/group-000/weights.safetensors", "is no UTF-8 text"),
+    ],
+)
+def test_what_is_refused(run, capsys, words, said):
+    words = words.replace("TEXT", str(run.parent / "text.txt")).replace("RUN", str(run)).split()
+    assert main(["context", str(run), *words, "--output", str(run.parent / "none")]) == 2
+    err = capsys.readouterr().err
+    assert said in err
+    assert err.count("\n") == 1
+    assert not (run.parent / "none").exists()
