@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from experiments.translation.generated import REPORTS
 from posenc_jax.data.corpora import grammar
 from posenc_jax.data.text import words
 
@@ -31,8 +32,8 @@ def english():
     return {split: [row["en"] for row in own] for split, own in rows.items()}
 
 
-def said_of(text):
-    train = english()["train"]
+def said_of(text, train=None):
+    train = train or english()["train"]
     kept = {"examples": len(train), "words": sorted(set(words.words_of(train))), "pairs": words.few_pairs(train)}
     return words.foreign({"text 1": text}, kept)
 
@@ -58,6 +59,13 @@ def test_nothing_is_said_of_sentences_of_a_grammar():
     assert [text for text in held_out if not known.issuperset(words.pairs_of(text))] == []
     assert said_of("The mat sat on the cat.") == []
     assert len(said_of("The zebra sat on the mat.")) == 1  # the word alone
+
+
+def test_nothing_tells_a_report_whose_end_stands_in_its_middle():
+    """As its page says: each pair of its words is known."""
+    train = [row["document"] for row in grammar.reports(Path())["train"]]
+    assert [said_of(report, train) for report in REPORTS] == [[], []]
+    assert len(said_of("The cat sat.", train)) == 1
 
 
 def test_pairs_are_kept_only_where_a_new_one_is_a_sign():
