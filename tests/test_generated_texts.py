@@ -14,10 +14,8 @@ FOUND = json.loads(generated.RECORD.read_text())
 
 def test_the_pages_have_what_was_recorded():
     assert [one["en"] for one in FOUND["translations"]] == [*generated.SENTENCES, *generated.OUTSIDE]
-    assert [one["noted"] for one in FOUND["translations"]] == [False] * len(generated.SENTENCES) + [True] * 4 + [
-        False
-    ] * 2
-    assert [one["noted"] for one in FOUND["summaries"]] == [False, False]
+    inside = [False] * len(generated.SENTENCES)
+    assert [one["noted"] for one in FOUND["translations"]] == [*inside, True, True, True, True, False, False]
     assert [one["document"] for one in FOUND["summaries"]] == list(generated.REPORTS)
     for path, text in generated.pages(FOUND).items():
         assert path.read_text() == text, "python -m experiments.translation.generated"
