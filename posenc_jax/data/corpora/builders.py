@@ -23,6 +23,7 @@ def write(rows: Rows, columns: tuple[str, ...], directory: Path) -> None:
         class BuiltCorpus(tfds.core.GeneratorBasedBuilder):
             """Rows of a corpus of ours."""
 
+            name = "corpus"  # of its folder, which `read` looks for, whatever the class is called
             VERSION = tfds.core.Version(_VERSION)
 
             def _info(self) -> Any:
