@@ -11,7 +11,7 @@ Price by `posenc plan`: 24 million parameters, 5.1 TFLOP a step, 0.6 hours of on
 eight, at 30 % of their peak for all 32 replicas, compiling apart.
 
 Not run: it needs an accelerator. Its small version, experiments/classification/small.py,
-has the time and the scores of a real run.
+has the scores of a real run.
 """
 
 import dataclasses

@@ -13,7 +13,7 @@ Price by `posenc plan`: 35 million parameters, 8.2 TFLOP a step, 14.7 hours of o
 eight, at 30 % of their peak for all 32 replicas, compiling apart.
 
 Not run: it needs accelerators. Its small version, experiments/summarization/small.py,
-has the time and the scores of a real run.
+has the scores of a real run.
 """
 
 import dataclasses

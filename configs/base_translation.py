@@ -13,7 +13,7 @@ Price by `posenc plan`: 63 million parameters, 10.4 TFLOP a step, 30.9 hours of 
 eight, at 30 % of their peak for all 32 replicas, compiling apart.
 
 Not run: it needs accelerators. Its small version, experiments/translation/small.py,
-has the time and the scores of a real run.
+has the scores of a real run.
 """
 
 import dataclasses

@@ -6,9 +6,6 @@ Two tables, 4 seeds each. `rsc` (copy one repeated token, Kazemnejad et al. 2023
 at 9..16. `even_pairs` (Delétang et al. 2023): trained on lengths 1..10, accuracy at 12..40, with plain and with
 randomized positions (Ruoss et al. 2023).
 
-5 min 35 s on 2 CPU cores (AMD EPYC) with nothing compiled before, 4 min 34 s to 7 min 27 s on others, all with a RoPE
-of a quarter of each head in place of the learned table, and not timed since.
-
 Exact match 0.994 (NoPE), 0.309 (T5), 0.259 (ALiBi), 0.138 (a learned table), 0.000 (RoPE, sinusoidal); accuracy 0.533
 (sinusoidal), 0.819 (randomized). Single seeds of T5, ALiBi and randomized positions had other scores in earlier runs.
 """

@@ -4,8 +4,8 @@
     posenc train configs/translation.py --directory runs/translator
     posenc translate runs/translator "Opens the dialog to format the selected cells."
 
-As a cell of experiments/translation it took 3 minutes on 2 cores: chrF 40.0 at 5-8 tokens, 39.2 at 9-16, 35.1 at 17-32,
-and 25.6 at 33-64, longer than any in training.
+As a cell of experiments/translation it had chrF 40.0 at 5-8 tokens, 39.2 at 9-16, 35.1 at 17-32, and 25.6 at 33-64,
+longer than any in training.
 """
 
 from posenc_jax import Evaluation, Optimizer, Run, Training, Transformer

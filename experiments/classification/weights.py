@@ -8,7 +8,7 @@ Descriptions of packages to the section of the archive: header is the synopsis, 
 of tags and dependencies. Expected, before the run: the last layer reads header and footer, which say what a package is
 for in few words, above equal weights (1), and the body below.
 
-2 minutes of training on 2 CPU cores, one for the picture, beside other work: accuracy 0.809 to 0.836 by seed.
+Accuracy 0.809 to 0.836 by seed.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
     posenc ablate experiments/language_model/full.py
 
 Not run: it needs an accelerator. Its small version, experiments/language_model/small.py,
-has the time and the scores of a real run.
+has the scores of a real run.
 """
 
 import dataclasses

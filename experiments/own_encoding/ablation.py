@@ -2,8 +2,7 @@
 
     posenc ablate experiments/own_encoding/ablation.py
 
-6 min 19 s on 2 CPU cores busy with other work: exact match at 10, 12 and 16 of 0.975 (NoPE), 0.192 (ALiBi, which
-depends on rounding) and 0.000 (Gaussian window).
+Exact match at 10, 12 and 16 of 0.975 (NoPE), 0.192 (ALiBi, which depends on rounding) and 0.000 (Gaussian window).
 """
 
 import dataclasses

@@ -7,7 +7,7 @@ Three tasks, d_model 8 and 64, one factor at a time; 128 positions, 8 seeds, two
 full product take arms of arms.
 
 Not run: it needs an accelerator. An H100 takes some 7 minutes by `posenc plan`. Its small version,
-experiments/periodicity/small.py, has the time and the scores of a real run.
+experiments/periodicity/small.py, has the scores of a real run.
 """
 
 import dataclasses

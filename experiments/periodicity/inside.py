@@ -1,6 +1,6 @@
 """Inside trained heads: attention at the alias, and which planes of an encoding a head uses.
 
-    python -m experiments.periodicity.inside                     # trains and looks; some ten minutes on 2 cores
+    python -m experiments.periodicity.inside                     # trains and looks
     python -m experiments.periodicity.inside --write             # the page, from what is committed
 
 What is expected: inside-directions.md; what came out: inside.md, whose numbers are those of inside.json.

@@ -1,6 +1,6 @@
 """Power of the measures: planted side lobes in simulated observers, and the smallest that 12 seeds find.
 
-    python -m experiments.periodicity.power        # writes power.json, a minute or two
+    python -m experiments.periodicity.power        # writes power.json
 
 An observer of width d names positions by logits ``beta K_g(p - j) + noise(p, j)``: K_g is the plain sinusoid's kernel
 within its main lobe, and beyond it the end of the main lobe plus ``g`` times what the kernel has over that. The noise

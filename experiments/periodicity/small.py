@@ -6,8 +6,7 @@
 96 positions; 8 seeds for the arms that answer the question, 4 for the others; budgets at which plain sinusoidal models
 are neither at chance nor perfect.
 
-6 min 14 s on 2 idle CPU cores with nothing compiled before: accuracy of `position_of` at d_model 8 from 0.010 (NoPE)
-over 0.686 (sinusoidal) to 1.000 (1200 steps).
+Accuracy of `position_of` at d_model 8 from 0.010 (NoPE) over 0.686 (sinusoidal) to 1.000 (1200 steps).
 """
 
 import dataclasses

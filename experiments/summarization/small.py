@@ -3,8 +3,7 @@
     posenc data prepare descriptions/summaries
     posenc ablate experiments/summarization/small.py
 
-76 minutes on 2 cores, half of them beside other work: ROUGE-L at 33-64 tokens from 0.134 (NoPE) to 0.199 (ALiBi),
-beyond from 0.070 (sinusoidal) to 0.147 (ALiBi).
+ROUGE-L at 33-64 tokens from 0.134 (NoPE) to 0.199 (ALiBi), beyond from 0.070 (sinusoidal) to 0.147 (ALiBi).
 """
 
 import dataclasses

@@ -6,8 +6,7 @@
 First no model: in which fifth of a description stand the words that its synopsis has too. Then small models that are
 trained to summarise: a document is five sentences, of which one is the point, in the place that the first part gives
 and in half of the documents behind a mark; its three words are the summary. From which sentence does the model take the
-first word, and which does it attend to then? What was expected: sources-directions.md. Ten minutes on 2 CPU cores
-beside other work.
+first word, and which does it attend to then? What was expected: sources-directions.md.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
     posenc ablate experiments/translation/full.py --data.name wmt14_translate/de-en    # with a network
 
 Not run: it needs an accelerator. Its small version, experiments/translation/small.py,
-has the time and the scores of a real run.
+has the scores of a real run.
 """
 
 import dataclasses

@@ -3,8 +3,7 @@
     posenc data prepare help/en-de
     posenc ablate experiments/translation/small.py
 
-About 40 minutes on 2 cores: chrF from 35.5 (T5) to 40.1 (sinusoidal) within the training lengths, from 24.4 (learned)
-to 27.3 (Shaw) beyond.
+Scores: chrF from 35.5 (T5) to 40.1 (sinusoidal) within the training lengths, from 24.4 (learned) to 27.3 (Shaw) beyond.
 """
 
 import dataclasses

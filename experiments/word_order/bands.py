@@ -2,8 +2,7 @@
 
     posenc ablate experiments/word_order/bands.py
 
-12 minutes on 2 CPU cores beside other work: accuracy 1.000 (all, fast only), 0.999 (slow only), 0.507 (none). What was
-expected: directions.md.
+Accuracy 1.000 (all, fast only), 0.999 (slow only), 0.507 (none). What was expected: directions.md.
 """
 
 import math

@@ -4,8 +4,7 @@
 
 It asks how far an untrained GRU tells "john loves mary" from "mary loves john", then trains one on `Earlier` (in both
 directions, as an encoder reads) and one on `Agreement` (in one, as a decoder reads), with the tasks, batches, steps and
-rates of bands.py and near_far.py and seeds of the same numbers, whose draws are its own. Ten minutes on 2 CPU cores
-beside other work.
+rates of bands.py and near_far.py and seeds of the same numbers, whose draws are its own.
 """
 
 from __future__ import annotations

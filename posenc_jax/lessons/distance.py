@@ -10,7 +10,7 @@ from posenc_jax.lessons.lesson import Lesson
 def body() -> str:
     """The body."""
     return f"""\
-In a clone of the repository both commands together take half an hour on 2 cores.
+The commands are for a clone of the repository.
 
 ## "Although mary was ..., she decided"
 A main clause agrees with the subject and the tense of the clause before it, 1 to 16 words back in training and up to 64

@@ -12,9 +12,8 @@ def body() -> str:
     """The body."""
     parts = [(*part.coordinates, part.section, part.text) for part in document_parts(NOTE, "markdown", "note.md")]
     return f"""\
-The first command takes a minute and needs a network with Debian's packages, the second (in a clone of the
-repository) 20 minutes on 2 cores. The model is an encoder; token types are the chapter's segment embeddings, and
-attention pools each section by itself.
+The first command needs a network with Debian's packages, the second a clone of the repository. The model is an
+encoder; token types are the chapter's segment embeddings, and attention pools each section by itself.
 
 ## Places in a structure
 A document has more than one count of positions. Every sentence of this library's documents gets four, each counted

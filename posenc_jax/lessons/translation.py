@@ -7,8 +7,8 @@ from posenc_jax.lessons.lesson import Lesson
 def body() -> str:
     """The body."""
     return f"""\
-The first command takes a minute and needs a network with Debian's packages, the second 33 minutes on 2 cores,
-the third some seconds. It is the encoder and decoder of the paper, small: a vocabulary for both languages (or
+The first command needs a network with Debian's packages, the second 33 minutes on 2 cores, the third some seconds.
+It is the encoder and decoder of the paper, small: a vocabulary for both languages (or
 [two](file:scripts/docs/guides/encoder-decoder.md)), padding and causal masks, greedy search or a beam.
 
 ## What positions are worth

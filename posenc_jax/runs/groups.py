@@ -31,7 +31,7 @@ from posenc_jax.training.layout import Devices, layout_of
 
 @dataclasses.dataclass(frozen=True)
 class Begun:
-    """What a cell's directory has of it.
+    """A cell's directory as it is found.
 
     Attributes:
       results: of the finished groups, also of replicas that the config does not ask for. damaged: results that are.
