@@ -39,7 +39,7 @@ from posenc_jax.runs.directory import (
 from posenc_jax.runs.environment import environment
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import read_json, sealed_line
-from posenc_jax.runs.origins import read_environments
+from posenc_jax.runs.origins import is_imported, read_environments
 from posenc_jax.runs.own_code import Digests, changed_here, changes, digests, load_here
 from posenc_jax.runs.ownership import check_writable, refuse_changed_code
 from posenc_jax.runs.preflight import check_memory, refuse_several_processes
@@ -99,7 +99,7 @@ def evaluate(
     refuse_links(directory, folder)
     groups = list(finished_groups(directory))
     here = of_process(environment())
-    began = (read_environments(group)["began"] for group in groups)
+    began = (read_environments(group)["began"] for group in groups if not is_imported(group))
     found = sum((compared(own, here, OF_PROCESS) for own in began), Compared())
     if found.lines:
         reporter.note(f"{_elsewhere(found)}: {'; '.join(found.lines)}")

@@ -14,6 +14,7 @@ from posenc_jax.environments import OF_PROCESS, compared, of_process
 from posenc_jax.files.shapes import Json, problem
 from posenc_jax.files.user_paths import full
 from posenc_jax.runs.directory import (
+    IMPORTED,
     Group,
     checkpoint_steps,
     finished_groups,
@@ -85,6 +86,11 @@ def read_environments(group: Path) -> dict[str, Any]:
 
 
 _RECORD = {"began?": {"own?": {str: str}}, "resumed?": [{"own?": {str: str}}], "start?": [{}]}
+
+
+def is_imported(group: Path) -> bool:
+    """True where a group's parameters are a checkpoint of others."""
+    return (group / IMPORTED).exists()
 
 
 def _differences(old: Environment, new: Environment) -> list[str]:
@@ -173,9 +179,9 @@ def refuse_other_start(config: Run, directory: Path) -> None:
 
 def trained_in(source: Path | None, seeds: Iterable[int]) -> tuple[Path, list[Json]] | None:
     """The source of a run's first parameters, and the environments in which those of its seeds were trained; None for a
-    file, whose origin is unknown.
+    file and an imported run, which were trained nobody knows where.
     """
-    if source is None or not source.is_dir():
+    if source is None or not source.is_dir() or any(map(is_imported, groups_that_count(source))):
         return None
     wanted, parts = set(seeds), []
     for group in groups_that_count(source):
