@@ -1,7 +1,9 @@
 """A small language model with RoPE, to be read beyond its 128 tokens: the documentation of Python, for 2 cores.
 
-posenc data prepare python_docs
-posenc train experiments/context/small.py --directory runs/context-small
+    posenc data prepare python_docs
+    posenc train experiments/context/small.py --directory runs/context-small
+
+Not run yet. With so few steps it is no good model; what changes of positions do to it can be seen all the same.
 """
 
 from posenc_jax import Evaluation, Optimizer, Run, Training, Transformer
