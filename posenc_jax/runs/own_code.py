@@ -264,7 +264,10 @@ def _top(module: str) -> str:
 class _Finder(importlib.abc.MetaPathFinder):
     """Finds modules in given files, and packages that lead to them, and says of the ``absent`` that there are none.
 
-    It stays on `sys.meta_path`, for functions import when they are called.
+    It stays on `sys.meta_path`, for functions import when they are called. Nothing plainer serves: files import each
+    other by the names that they had, so they cannot be put under others; `sys.modules` alone would run all of them at
+    once, `importlib.util.LazyLoader` when `inspect` looks at them; and with the copy on `sys.path`, files of this
+    folder, or of installed names, or bytecode would be taken for it.
 
     here: whether the packages have what lies in this folder too.
     """
