@@ -106,13 +106,18 @@ def _said_before(loaded: Any, asked: list[Any], folder: Path) -> str:
     from posenc_jax.context import study
     from posenc_jax.context.reading import Reader
     from posenc_jax.drawing.quantities import duration
-    from posenc_jax.runs.machine import bytes_in_words
+    from posenc_jax.runs.machine import bytes_in_words, devices_with_memory
 
     parameters = study.parameters_of(loaded)
     left = [cell for cell in asked if not study.path_of(folder, cell, parameters).exists()]
     if not left:
         return f"all {len(asked)} answers are in {folder}"
     operations, held = study.work(loaded, left)
+    if (there := devices_with_memory().memory) is not None and held > there:
+        raise UsageError(
+            f"--lengths {max(cell.length for cell in left)} needs about {bytes_in_words(held)} of memory, and "
+            f"{bytes_in_words(there)} are there: read shorter texts"
+        )
     reader = Reader.of(loaded, left[0].slot, left[0].length)
     tokens = np.full(reader.chunk, loaded.tokenizer.bos, np.int32)
     reader.losses(tokens)  # which compiles

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -202,7 +203,8 @@ def _done(paths: list[Path], asked: Sequence[Cell], left: dict[Path, Cell]) -> I
 
 def _answered(loaded: Loaded, reader: Reader, cell: Cell) -> Json:
     if cell.measure == "perplexity":
-        return {"losses": [round(float(loss), 4) for loss in reader.losses(cell.tokens)]}
+        losses = map(float, reader.losses(cell.tokens))
+        return {"losses": [round(loss, 4) if math.isfinite(loss) else None for loss in losses]}
     if cell.measure == "far":
         whole, part = (_within(Reader.of(loaded, cell.slot, size), cell.tokens) for size in _windows(cell.length))
         return {"keys": np.flatnonzero((part - whole > GAIN) & (-whole > LIKELY)).tolist()}

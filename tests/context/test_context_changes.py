@@ -1,7 +1,11 @@
 """Changes of positions by name: what each makes of a slot, and what is refused."""
 
+import re
+from pathlib import Path
+
 import pytest
 
+from posenc_jax.cli.context import DESCRIPTION
 from posenc_jax.context.changes import CHANGES, FACTORS, changed, named
 from posenc_jax.encodings import Dims, SelfExtend, elements, parse, spec
 from posenc_jax.encodings.slots import check_slot
@@ -62,6 +66,14 @@ def test_a_scaling_that_is_there_is_replaced():
     llama = "rope(base=500000.0, scaling=llama3(original_length=64))"
     assert of("linear", slot=llama) == "rope(base=500000.0, scaling=linear(factor=2.0))"
     assert of("none", slot=llama) == llama
+
+
+def test_the_guide_has_all_changes():
+    guide = (Path(__file__).parents[2] / "scripts" / "docs" / "guides" / "long-context.md").read_text()
+    rows = [f"| `{name}` | {words} |" for name, (words, _) in CHANGES.items()]
+    assert "\n".join(rows) in guide
+    listed = re.search(r"A change is one of (.*?), or an encoding in full", DESCRIPTION, re.DOTALL)[1]
+    assert re.findall(r"\w+", listed.replace(" and ", " ")) == list(CHANGES)
 
 
 def test_encodings_in_full_are_no_names():

@@ -117,3 +117,11 @@ def test_what_is_refused(run, capsys, words, said):
     assert said in err
     assert err.count("\n") == 1
     assert not (run.parent / "none").exists()
+
+
+def test_what_needs_more_memory_than_there_is_is_refused(run, capsys, monkeypatch):
+    monkeypatch.setattr("posenc_jax.runs.machine.host_memory", lambda: 10**6)
+    words = ["--lengths", "400", "--text", str(run.parent / "text.txt"), "--output", str(run.parent / "none")]
+    assert main(["context", str(run), *words]) == 2
+    assert "--lengths 400 needs about" in (err := capsys.readouterr().err)
+    assert "1 MB are there: read shorter texts" in err
