@@ -51,14 +51,11 @@ def test_the_picture_shows_the_committed_results():
         assert picture.width > 1200
 
 
-def test_cells_that_share_a_line_have_equal_scores():
-    found = json.loads(front_picture.RESULTS.read_text())
-    front_picture.drawn(found)
-    for one in found["means"]:
-        if (one["label"], one["length"], one["score"]) == ("rope", 12, "exact_match"):
-            one["mean"] = 0.25
-    with pytest.raises(ValueError, match="RoPE stands for sinusoidal, rope, whose scores"):
-        front_picture.drawn(found)
+def test_an_encoding_has_one_colour_in_the_picture():
+    lines = [line for panel in front_picture.PANELS for line in panel.lines]
+    colors = {line.cell: line.color for line in lines}
+    assert all(line.color == colors[line.cell] for line in lines)
+    assert len(set(colors.values())) == len(colors)
 
 
 def test_sinusoidal_learned_or_relative_is_answered_from_the_results():

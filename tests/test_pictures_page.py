@@ -5,6 +5,8 @@ import re
 
 import pytest
 
+from posenc_jax.drawing.paper import figure_of
+from posenc_jax.drawing.printed import draw_points
 from posenc_jax.show.presets import PRESETS
 from scripts.docs import pictures
 
@@ -28,6 +30,20 @@ def test_neighbours_in_the_plane_are_6_and_63_apart():
     assert said == {6: 188, 63: 130}
     for offset, count in pictures.counts(drawn("tsne-128x8").caption).items():
         assert count == pytest.approx(said[offset], rel=0.15), offset
+
+
+def test_no_label_of_a_position_lies_on_another_mark():
+    """By how far matplotlib draws them; 68 was half hidden by 5."""
+    plot = drawn("tsne-128x8")
+    with figure_of(6.9, 5.9) as figure:
+        axes = figure.add_subplot()
+        draw_points(axes, plot, 5)
+        figure.draw_without_rendering()
+        marks = axes.transData.transform(plot.points)
+        boxes = {text.get_text(): text.get_window_extent() for text in axes.texts}
+    assert len(boxes) == 128
+    covered = [name for name, box in boxes.items() if any(box.contains(*mark) for mark in marks)]
+    assert covered == []
 
 
 def test_every_preset_has_its_picture_and_it_is_small():

@@ -33,7 +33,7 @@ from posenc_jax.data.scoring import correct_tokens, smoothed_loss
 from posenc_jax.data.tasks.sequences import NUM_SPECIAL, prompted, translated
 from posenc_jax.data.text.loading import open_split
 from posenc_jax.drawing.markdown import grid, refilled
-from posenc_jax.drawing.paper import axes_of_lines, figure_of, legend, written
+from posenc_jax.drawing.paper import axes_of_lines, figure_of, written
 from posenc_jax.drawing.style import COLORS
 from posenc_jax.models import Slots, build
 from posenc_jax.runs.environment import environment
@@ -60,6 +60,19 @@ CELLS = {
 }
 """Model, positions of every stack, and where the point of a training document stands."""
 
+SAID = {
+    "every word": "all words",
+    "copied": "words that the synopsis has too",
+    "encoder-decoder, none": "encoder-decoder, no positions",
+    "decoder, none": "decoder, no positions",
+    "encoder-decoder, sinusoidal, points anywhere": "encoder-decoder, sinusoidal, trained on points in any fifth",
+}
+LOOKS = {
+    "encoder-decoder, none": {"marker": "s", "linestyle": "--"},
+    "decoder, none": {"marker": "s", "linestyle": "--"},
+    "encoder-decoder, sinusoidal, points anywhere": {"marker": "x", "linestyle": ":"},
+}
+"""Words and marks of the picture."""
 KINDS = {"every word": False, "copied": True}
 
 Json = dict[str, Any]
@@ -240,7 +253,10 @@ def figure(found: Json) -> bytes:
             label: np.mean([own[key][-1] if key == "attention" else own[key] for own in seeds.values()], axis=0)
             for label, seeds in models.items()
         }
-        for name, key in (("models: first word copied", "copied"), ("models: attention, last layer", "attention"))
+        for name, key in (
+            ("models: origin of the first word", "copied"),
+            ("models: attention, last layer", "attention"),
+        )
     }
     with figure_of(7.2, 2.7) as drawn:
         panels = drawn.subplots(1, 3, sharey=True)
@@ -248,9 +264,8 @@ def figure(found: Json) -> bytes:
             for color, (label, shares) in zip(
                 ("#5f6b7a", "#333333") if title == "descriptions" else COLORS, lines.items()
             ):
-                axes.plot(
-                    range(1, FIFTHS + 1), shares, marker="o", markersize=3, linewidth=1.2, color=color, label=label
-                )
+                look = LOOKS.get(label, {"marker": "o"}) | {"markersize": 3.5, "linewidth": 1.2, "color": color}
+                axes.plot(range(1, FIFTHS + 1), shares, **look, label=SAID.get(label, label))
             axes.set_title(title, fontsize=8, loc="left")
             axes.set_xlabel("fifth of the document", fontsize=8)
             axes.set_xticks(range(1, FIFTHS + 1))
@@ -258,8 +273,9 @@ def figure(found: Json) -> bytes:
             axes.set_ylim(0, 0.6)
         panels[0].set_ylabel("share", fontsize=8)
         panels[0].legend(frameon=False, fontsize=7)
-        named = dict(zip(*reversed(panels[1].get_legend_handles_labels())))
-        legend(drawn, named, beside=0, height=2.7)
+        handles, names = panels[1].get_legend_handles_labels()
+        drawn.set_size_inches(7.2, 3.2)
+        drawn.legend(handles, names, loc="outside lower center", ncols=2, frameon=False, handlelength=3, fontsize=7)
         return written(drawn, ("png",))["png"]
 
 

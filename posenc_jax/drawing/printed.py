@@ -64,7 +64,8 @@ def _heat_map(figure: Any, plot: HeatMap) -> None:
         names = plot.rows[i] if plot.rows else plot.y.names if outer_left else ()
         _image_ticks(axes.yaxis, names, values.shape[0], size, shown=outer_left)
         if plot.x.names and outer_bottom:
-            axes.tick_params(axis="x", labelrotation=90)
+            crowded = 0.06 * max(map(len, plot.x.names)) * len(plot.x.names) > 0.8 * _WIDTH / columns
+            axes.tick_params(axis="x", labelrotation=90 if crowded else 0)
         for (row, column), value in np.ndenumerate(values) if plot.written else ():
             if np.isnan(value):
                 continue
@@ -81,7 +82,7 @@ def _heat_map(figure: Any, plot: HeatMap) -> None:
     assert image is not None
     if plot.box:  # whose border the layout does not see
         figure.get_layout_engine().set(rect=(0, 0, 0.98, 1))
-    if not plot.written:
+    if not (plot.written and plot.box):
         _scale(figure, plot, image, grid, rows, alone=alone)
     if alone:
         grid[0, 0].set_xlabel(plot.x.title)
@@ -222,20 +223,59 @@ def _points(figure: Any, plot: Points) -> None:
     crowded = len(plot.labelled) > 64
     figure.set_size_inches(*((6.9, 5.9) if crowded else (4.9, 3.9)))
     axes = figure.add_subplot()
+    marks = draw_points(axes, plot, 5 if crowded else 5.5 if len(plot.labelled) > 24 else 7)
+    bar = figure.colorbar(marks, ax=axes, aspect=28, pad=0.02)
+    bar.set_label("position")
+    bar.outline.set_linewidth(0.6)
+
+
+def draw_points(axes: Any, plot: Points, size: float) -> Any:
+    """Draws points with labels of a size in points, and gives the marks."""
     x, y = plot.points[:, 0], plot.points[:, 1]
     if plot.path:
         axes.plot(x, y, color=MUTED, linewidth=0.5, alpha=0.6, zorder=1)
     marks = axes.scatter(x, y, c=np.arange(len(x)), cmap=_SEQUENTIAL, s=14, linewidths=0.3, edgecolors=INK, zorder=2)
-    size = 5 if crowded else 5.5 if len(plot.labelled) > 24 else 7
-    for p in plot.labelled:
-        axes.annotate(str(p), (x[p], y[p]), xytext=(2, 2), textcoords="offset points", fontsize=size)
-    axes.margins(0.07)
+    for p, (right, up) in label_sides(plot, axes.figure.get_size_inches(), size).items():
+        look = {"ha": ("right", "center", "left")[right + 1], "va": ("top", "center", "bottom")[up + 1]}
+        # Diagonal ones come near, beside the round mark; those above and below keep their descent.
+        off = (right * (_APART - 1 if up else _APART), up * (_APART - 1.5))
+        axes.annotate(str(p), (x[p], y[p]), xytext=off, textcoords="offset points", fontsize=size, **look)
+    axes.margins(_MARGIN)
     axes.set_xlabel(plot.x.title)
     axes.set_ylabel(plot.y.title)
     axes.set_title(plot.title, fontsize=9, loc="left")
     axes.grid(color=GRID, linewidth=0.5)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
-    bar = figure.colorbar(marks, ax=axes, aspect=28, pad=0.02)
-    bar.set_label("position")
-    bar.outline.set_linewidth(0.6)
+    return marks
+
+
+_MARGIN, _RADIUS, _APART = 0.07, 2.2, 3.0  # of the axes, and points of a mark and from its middle to a label
+_SIDES = ((1, 1), (-1, 1), (1, -1), (-1, -1), (1, 0), (-1, 0), (0, 1), (0, -1))
+
+
+def label_sides(plot: Points, inches: Any, size: float) -> dict[int, tuple[int, int]]:
+    """The side of its mark, (right, up), at which the label of each position covers the fewest marks and labels.
+
+    inches: width and height of the figure, of which the axes take about four fifths. size: of the letters, in points.
+    """
+    low, high = plot.points.min(axis=0), plot.points.max(axis=0)
+    scale = 0.8 * 72 * np.asarray(inches) / (np.where(high > low, high - low, 1.0) * (1 + 2 * _MARGIN))
+    marks = plot.points * scale
+    boxes: list[np.ndarray] = []  # middle and half the size of labels that have their place
+
+    def covered(p: int, middle: np.ndarray, half: np.ndarray) -> int:
+        """How many marks and labels a label lies upon, and marks other than its own that it is as near to."""
+        away = np.hypot(*(marks - middle).T)
+        on_marks = np.all(np.abs(marks - middle) < half + _RADIUS, axis=1).sum()
+        near = (away < 1.2 * away[p]).sum() - 1
+        return int(on_marks + near) + sum(bool(np.all(np.abs(box[0] - middle) < box[1] + half)) for box in boxes)
+
+    found = {}
+    for p in plot.labelled:
+        half = size * np.array([0.3 * len(str(p)), 0.4])
+        places = [marks[p] + np.array(side) * (half + _APART - 0.5) for side in _SIDES]
+        best = min(range(len(_SIDES)), key=lambda i: covered(p, places[i], half))
+        boxes.append(np.stack([places[best], half]))
+        found[p] = _SIDES[best]
+    return found

@@ -186,9 +186,9 @@ def section_map(slug: str, name: str, one: MeasuredEncoding, chosen: Chosen) -> 
         caption="How much of its attention a token of one part (row) gives to a token of another (column), in the mean "
         "over heads and tokens: 1 is as much as to any token that it sees, 2 is twice as much. Nothing stands where "
         f"a part is not seen; pooling reads each section by itself. {found.about}",
-        x=Axis("read", names=found.parts),
-        y=Axis("reading"),
-        z_title="attention, relative to equal weights",
+        x=Axis("part that is read", names=found.parts),
+        y=Axis("part that reads"),
+        z_title="attention, 1 = as much as to any token",
         panels=tuple(panels),
         rows=(*[found.parts] * len(found.layers), *([found.pooled] if found.pooled else [])),
         low=2.0 - high,

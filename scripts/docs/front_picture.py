@@ -1,7 +1,8 @@
 """The picture of the README, from the committed results: `python -m scripts.docs.front_picture` draws it anew.
 
 Two tasks: the score against length. Lines are means over seeds, bands their 95 % intervals, grey the training lengths.
-The file says from which results it was drawn, and a test compares.
+An encoding has one colour in both panels, and of many lines those that lie on each other are drawn apart. The file says
+from which results it was drawn, and a test compares.
 """
 
 from __future__ import annotations
@@ -13,22 +14,32 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from posenc_jax.drawing.paper import axes_of_lines, figure_of
-from posenc_jax.drawing.style import COLORS, MUTED, SHADE
+from posenc_jax.drawing.style import COLORS, INK, MUTED, SHADE
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "experiments" / "length_generalisation" / "results.json"
 PICTURE = Path(__file__).with_name("front-picture.png")
 
 
+BLUE, RED, GREEN, PINK, ORANGE, SKY, _ = COLORS
+
+
+class Line(NamedTuple):
+    """A cell of the results, its name in the picture and the height of that, and its colour."""
+
+    cell: str
+    name: str
+    height: float
+    color: str
+
+
 class Panel(NamedTuple):
-    """A table of the results. ``lines``: the name of each line -> the cells that it stands for, which are equal, and
-    the height of its name.
-    """
+    """A table of the results, and the lines that are drawn of it."""
 
     table: str
     score: str
     title: str
-    lines: dict[str, tuple[tuple[str, ...], float]]
+    lines: tuple[Line, ...]
 
 
 PANELS = (
@@ -36,24 +47,26 @@ PANELS = (
         "rsc",
         "exact_match",
         "Copying: share of rows without an error",
-        {
-            "no positions": (("nope",), 0.95),
-            "relative: T5": (("t5",), 0.1),
-            "relative: ALiBi": (("alibi",), 0.0),
-            "sinusoidal,\nrelative: RoPE": (("sinusoidal", "rope"), -0.13),
-            "learned": (("learned",), 0.23),
-        },
+        (
+            Line("nope", "no positions", 0.95, BLUE),
+            Line("learned", "learned", 0.24, ORANGE),
+            Line("t5", "relative: T5", 0.15, SKY),
+            Line("alibi", "relative: ALiBi", 0.06, GREEN),
+            Line("sinusoidal", "sinusoidal", -0.03, RED),
+            Line("rope", "relative: RoPE", -0.12, PINK),
+        ),
     ),
     Panel(
         "even_pairs",
         "accuracy",
         "First and last token equal? Accuracy, chance 0.5",
-        {
-            "sinusoidal at\nrandom positions": (("randomized sinusoidal",), 0.82),
-            "sinusoidal": (("sinusoidal",), 0.49),
-        },
+        (
+            Line("randomized sinusoidal", "sinusoidal at\nrandom positions", 0.82, INK),
+            Line("sinusoidal", "sinusoidal", 0.49, RED),
+        ),
     ),
 )
+_APART = 1.5  # points between many lines
 
 
 def main() -> None:
@@ -89,18 +102,23 @@ def curve(found: dict[str, Any], panel: Panel, label: str) -> list[tuple[int, fl
 
 
 def _panel(axes: Any, panel: Panel, found: dict[str, Any]) -> None:
+    from matplotlib.transforms import ScaledTranslation
+
     within = [int(length) for length in found["tables"][panel.table]["within"]]
     axes.axvspan(within[0], within[-1], color=SHADE, linewidth=0, zorder=0)
     axes.text(within[0], 1.16, f" trained to {within[-1]}", color=MUTED, fontsize=7, ha="left", va="top")
-    for (name, (cells, height)), color in zip(panel.lines.items(), COLORS):
-        points, *others = (curve(found, panel, cell) for cell in cells)
-        if any(other != points for other in others):
-            raise ValueError(f"{name} stands for {', '.join(cells)}, whose scores differ: give each a line of its own")
-        lengths, means, low, high = zip(*points)
-        axes.fill_between(lengths, low, high, color=color, alpha=0.13, linewidth=0)
-        axes.plot(lengths, means, color=color, marker="o", markersize=2.4, linewidth=1.5)
-        axes.text(lengths[-1] + lengths[-1] / 40, height, name, color=color, fontsize=7, va="center")
-    axes.set_ylim(-0.12, 1.18)
+    many = len(panel.lines) > 2
+    for number, line in enumerate(panel.lines):
+        lengths, means, low, high = zip(*curve(found, panel, line.cell))
+        axes.fill_between(lengths, low, high, color=line.color, alpha=0.13, linewidth=0)
+        points = many * _APART * ((len(panel.lines) - 1) / 2 - number)
+        up = ScaledTranslation(0, points / 72, axes.figure.dpi_scale_trans)
+        look = {"color": line.color, "marker": "o", "markersize": 2.4, "linewidth": 1.2}
+        axes.plot(lengths, means, **look, transform=axes.transData + up)
+        axes.text(lengths[-1] * 1.025, line.height, line.name, color=line.color, fontsize=7, va="center")
+    if many:
+        axes.text(within[0], -0.14, " equal lines are\n drawn apart", color=MUTED, fontsize=6, ha="left", va="bottom")
+    axes.set_ylim(-0.17, 1.18)
     axes.set_xlabel("length")
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set_title(panel.title, fontsize=8, loc="left")
