@@ -20,10 +20,10 @@ from posenc_jax.encodings.slots import Slot, is_pattern
 from posenc_jax.encodings.string import String
 from posenc_jax.encodings.yarn import NTKByParts, YaRN
 
-Group = tuple[PositionalEncoding, ...]
+ChangeGroup = tuple[PositionalEncoding, ...]
 
 
-class Case(NamedTuple):
+class ChangeCase(NamedTuple):
     """Sizes that a change is made for.
 
     Attributes:
@@ -36,38 +36,38 @@ class Case(NamedTuple):
     dims: Dims
 
 
-def _scaled(scaling: Callable[[RoPE, Case], RoPEScaling]) -> Callable[[RoPE, Case], Group]:
+def _scaled(scaling: Callable[[RoPE, ChangeCase], RoPEScaling]) -> Callable[[RoPE, ChangeCase], ChangeGroup]:
     """Other frequencies, which do nothing for a factor of 1."""
 
-    def change(rope: RoPE, case: Case) -> Group:
+    def change(rope: RoPE, case: ChangeCase) -> ChangeGroup:
         return (rope if case.factor == 1 else dataclasses.replace(rope, scaling=scaling(rope, case)),)
 
     return change
 
 
-def _longrope(rope: RoPE, case: Case) -> RoPEScaling:
+def _longrope(rope: RoPE, case: ChangeCase) -> RoPEScaling:
     turned = 2 * len(dataclasses.replace(rope, scaling=None).frequencies_for(case.dims))
     once, longer = (NTK(factor).frequencies(rope.base, turned) for factor in (1.0, case.factor))
     divisors = tuple(map(float, once / longer))
     return LongRoPE((1.0,) * len(divisors), divisors, factor=case.factor, original_length=case.trained)
 
 
-def _self_extend(rope: RoPE, case: Case) -> Group:
+def _self_extend(rope: RoPE, case: ChangeCase) -> ChangeGroup:
     window = max(1, case.trained // 4)
     group = math.ceil((case.factor * case.trained - window) / (case.trained - window))
     return (rope,) if group <= 1 else (SelfExtend(group_size=group, window=window, rope=rope),)
 
 
-def _rerope(rope: RoPE, case: Case, factor: float | None = None) -> Group:
+def _rerope(rope: RoPE, case: ChangeCase, factor: float | None = None) -> ChangeGroup:
     return (LogScaling(case.trained), ReRoPE(window=max(1, case.trained // 8), factor=factor, rope=rope))
 
 
-def _string(rope: RoPE, case: Case) -> Group:
+def _string(rope: RoPE, case: ChangeCase) -> ChangeGroup:
     shift = int(0.33 * case.trained)
     return (String(training_length=case.trained, window=min(128, shift), rope=rope),)
 
 
-CHANGES: dict[str, tuple[str, Callable[[RoPE, Case], Group]]] = {
+CHANGES: dict[str, tuple[str, Callable[[RoPE, ChangeCase], ChangeGroup]]] = {
     "none": ("as it was trained", lambda rope, case: (rope,)),
     "linear": ("positions divided by s", _scaled(lambda rope, case: PositionInterpolation(case.factor))),
     "ntk": ("a larger base", _scaled(lambda rope, case: NTK(case.factor))),
@@ -151,9 +151,9 @@ def changed(slot: Slot, word: str, length: int, trained: int, dims: Dims) -> Slo
         return ()
     if not any(isinstance(element, RoPE) for element in elements(slot)):
         raise ValueError(f"{name} changes rotary positions, and the run has {spec(slot)}: give an encoding in full")
-    case = Case(trained, max(1.0, length / trained) if factor is None else factor, dims)
+    case = ChangeCase(trained, max(1.0, length / trained) if factor is None else factor, dims)
 
-    def of_group(group: Group) -> Group:
+    def of_group(group: ChangeGroup) -> ChangeGroup:
         return tuple(
             new
             for element in group

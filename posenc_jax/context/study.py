@@ -37,7 +37,7 @@ and beta of LongPPL (Fang et al. 2024, arXiv:2410.23771)."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Cell:
+class StudyCell:
     """One reading of one text or prompt.
 
     Attributes:
@@ -116,14 +116,14 @@ def cells(
     measures: Sequence[str],
     texts: Sequence[Text],
     examples: int,
-) -> list[Cell]:
+) -> list[StudyCell]:
     """All cells of a study, those of one program together; ValueError where a prompt does not fit into a length."""
     found = []
     lengths = sorted({length for _, length in by_change})
     trained = trained_length(loaded)
     if "far" in measures:
         own, limit = loaded.config.posenc, min(trained, lengths[-1])
-        found += [Cell("far", "", own, limit, n, text.tokens, text.name) for n, text in enumerate(texts)]
+        found += [StudyCell("far", "", own, limit, n, text.tokens, text.name) for n, text in enumerate(texts)]
     tokenizer = loaded.tokenizer
     for length in lengths:
         asked = []
@@ -136,10 +136,10 @@ def cells(
             slot = by_change[word, length]
             if {"perplexity", "far"} & set(measures):
                 found += [
-                    Cell("perplexity", word, slot, length, n, text.tokens[:length], text.name)
+                    StudyCell("perplexity", word, slot, length, n, text.tokens[:length], text.name)
                     for n, text in enumerate(texts)
                 ]
-            found += [Cell(task, word, slot, length, n, tokens, prompt=p) for task, n, tokens, p in asked]
+            found += [StudyCell(task, word, slot, length, n, tokens, prompt=p) for task, n, tokens, p in asked]
     return found
 
 
@@ -152,7 +152,7 @@ def parameters_of(loaded: Loaded) -> str:
 
 def answer(
     loaded: Loaded,
-    asked: Sequence[Cell],
+    asked: Sequence[StudyCell],
     folder: Path,
     reporter: Reporter,
     stop: Callable[[], int | None] = lambda: None,
@@ -188,12 +188,12 @@ def answer(
     return rows
 
 
-def path_of(folder: Path, cell: Cell, parameters: str) -> Path:
+def path_of(folder: Path, cell: StudyCell, parameters: str) -> Path:
     """The file of a cell's answer."""
     return folder / f"{cell.measure}-{cell.length}-{sha256_of(cell.question(parameters))[:12]}.json"
 
 
-def _done(paths: list[Path], asked: Sequence[Cell], left: dict[Path, Cell]) -> Iterator[int]:
+def _done(paths: list[Path], asked: Sequence[StudyCell], left: dict[Path, StudyCell]) -> Iterator[int]:
     seen = set()
     for path, cell in zip(paths, asked):
         if path not in left or path in seen:
@@ -201,7 +201,7 @@ def _done(paths: list[Path], asked: Sequence[Cell], left: dict[Path, Cell]) -> I
         seen.add(path)
 
 
-def _answered(loaded: Loaded, reader: Reader, cell: Cell) -> Json:
+def _answered(loaded: Loaded, reader: Reader, cell: StudyCell) -> Json:
     if cell.measure == "perplexity":
         losses = map(float, reader.losses(cell.tokens))
         return {"losses": [round(loss, 4) if math.isfinite(loss) else None for loss in losses]}
@@ -242,7 +242,7 @@ def _within(reader: Reader, tokens: np.ndarray) -> np.ndarray:
     return np.concatenate(parts)
 
 
-def work(loaded: Loaded, asked: Sequence[Cell]) -> tuple[float, int]:
+def work(loaded: Loaded, asked: Sequence[StudyCell]) -> tuple[float, int]:
     """Operations of all cells, and bytes that are held at most: parameters, cache, a chunk's logits."""
     model = loaded.config.model
     count = _count(loaded)
