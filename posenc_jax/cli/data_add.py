@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from posenc_jax.cli.errors import UsageError, as_path, first_line
 from posenc_jax.cli.screen import shell_words, show
+from posenc_jax.files.checksums import sha256_of_files
 from posenc_jax.refusals.own_exits import exits_as_errors
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ def add(options: argparse.Namespace, note: Callable[[str], None]) -> int:
     if options.structure:
         found = nested(found, str(fields.text), options.structure, of_many_lines=of_many_lines)
     taken = own.take(found, fields, options.most_malformed, of_many_lines=of_many_lines)
-    sources = {str(path): own.sha256_of(path) for part in paths.values() for path in part}
+    sources = {str(path): sha256_of_files(path) for part in paths.values() for path in part}
     facts = {"licence": options.licence, "read_as": form, "sources": sources or {options.builder: ""}}
     named_as = structure_of(options.folder) if form == "folder" and not options.structure else None
     facts |= {"structure": options.structure} if options.structure else {}

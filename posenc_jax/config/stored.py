@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import hashlib
-import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from posenc_jax.encodings.value import Value
+from posenc_jax.files.checksums import sha256_of
 from posenc_jax.files.shapes import Json
 
 # Fields that say which replicas exist, how a cell is called or where it is computed, not what a replica computes.
@@ -78,7 +77,7 @@ def config_hash(run: Value) -> str:
     Fields at their default are left out, so that a new field, whose default is what was done before, changes no hash.
     """
     data = identity(to_json(run, defaults=False))
-    return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()[:8]
+    return sha256_of(data)[:8]
 
 
 def identity(data: Json) -> Json:

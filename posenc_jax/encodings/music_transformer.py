@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -20,6 +19,7 @@ from posenc_jax.encodings.base import (
     at_least_float32,
 )
 from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.shared.draws import normals
 from posenc_jax.encodings.shaw import check_whole, occurring, pick, sum_by
 from posenc_jax.encodings.value import at_least, limited
 
@@ -113,10 +113,8 @@ class MusicTransformer(PositionalEncoding):
         """``keys`` and, if asked for, ``values``: ``[H, 2 max_distance - 1, D]`` or, shared, without H."""
         rows = 2 * (dims.max_len if self.max_distance is None else self.max_distance) - 1
         shape = (rows, dims.head_dim) if self.shared else (dims.num_heads, rows, dims.head_dim)
-        return {
-            name: dims.head_dim**-0.5 * jax.random.normal(jax.random.fold_in(key, i), shape, jnp.float32)
-            for i, name in enumerate(("keys", "values") if self.values else ("keys",))
-        }
+        names = ("keys", "values") if self.values else ("keys",)
+        return normals(key, dict.fromkeys(names, shape), dims.head_dim**-0.5)
 
     def content_bias(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Terms) -> Array:
         """``[B, H, Q, K]``: ``q_i . E / sqrt(D)``. By the skew, 0 for keys after the query."""

@@ -20,6 +20,7 @@ from posenc_jax.encodings.base import (
     at_least_float32,
 )
 from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.shared.draws import normals
 from posenc_jax.encodings.shared.token_order import TokenOrder
 from posenc_jax.encodings.value import at_least, limited
 
@@ -93,10 +94,7 @@ class PaTH(PositionalEncoding):
             shapes |= {"up": (dims.d_model, *heads)}
         else:
             shapes |= {"down": (dims.d_model, self.rank), "up": (self.rank, *heads)}
-        params = {
-            name: 0.02 * jax.random.normal(jax.random.fold_in(key, i), shape, jnp.float32)
-            for i, (name, shape) in enumerate(shapes.items())
-        }
+        params = normals(key, shapes)
         return params | {"beta_bias": jnp.zeros((dims.num_kv_heads,), jnp.float32)}
 
     def token_terms(self, params: Params, x: Array, sequence: Sequence) -> Terms:

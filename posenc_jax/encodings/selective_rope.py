@@ -21,6 +21,7 @@ from posenc_jax.encodings.base import (
 )
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.accumulated_phase import phase_scores
+from posenc_jax.encodings.shared.draws import normals
 from posenc_jax.encodings.shared.phase import vaswani_frequencies
 from posenc_jax.encodings.shared.rotation import check_planes
 from posenc_jax.encodings.shared.token_order import TokenOrder
@@ -100,10 +101,7 @@ class SelectiveRoPE(PositionalEncoding):
             zeros |= {"gate_bias": (dims.num_heads,)}
         if self.offset:
             zeros |= {"offset": angles}
-        return {
-            name: 0.02 * jax.random.normal(jax.random.fold_in(key, i), shape, jnp.float32)
-            for i, (name, shape) in enumerate(shapes.items())
-        } | {name: jnp.zeros(shape, jnp.float32) for name, shape in zeros.items()}
+        return normals(key, shapes) | {name: jnp.zeros(shape, jnp.float32) for name, shape in zeros.items()}
 
     def token_terms(self, params: Params, x: Array, sequence: Sequence) -> Terms:
         """``projected`` ``[B, S, H, D/2]``, the angles before the convolution, and ``gate`` ``[B, S, H]``."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.encodings.base import Array, Dims, Geometry, Key, Params, PositionalEncoding, Terms, at_least_float32
 from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.shared.draws import normals
 from posenc_jax.encodings.shared.phase import vaswani_frequencies
 from posenc_jax.encodings.transformer_xl import sinusoid_products
 from posenc_jax.encodings.value import at_least, limited
@@ -79,10 +79,7 @@ class XLNet(PositionalEncoding):
     def init(self, key: Key, dims: Dims) -> Params:
         heads = (dims.num_heads, dims.head_dim)
         shapes = {"u": heads, "v": heads, "w": heads, "projection": (*heads, dims.d_model), "segments": (2, *heads)}
-        return {
-            name: 0.02 * jax.random.normal(jax.random.fold_in(key, i), shape, jnp.float32)
-            for i, (name, shape) in enumerate(shapes.items())
-        }
+        return normals(key, shapes)
 
     def content_bias(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Terms) -> Array:
         """``[B, H, Q, K]``: everything but ``q_i . k_j / sqrt(D)``."""

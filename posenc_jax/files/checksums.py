@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+from pathlib import Path
 from typing import Any
 
 from posenc_jax.files.shapes import loads
@@ -74,6 +75,17 @@ def _read(number: int, text: bytes) -> Line:
 def sha256_of(data: Any) -> str:
     """SHA-256 of a JSON value."""
     return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
+
+
+def sha256_of_files(path: Path) -> str:
+    """SHA-256 of a file, or of the names and contents of all files in a folder."""
+    if path.is_file():
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    total = hashlib.sha256()
+    for inner in sorted(inner for inner in path.rglob("*") if inner.is_file()):
+        total.update(f"{inner.relative_to(path).as_posix()}\0{sha256_of_files(inner)}\n".encode())
+    return total.hexdigest()
 
 
 def _checksum(data: dict[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable
 
@@ -74,13 +75,8 @@ def run_cells(
     """`ablate` for those who read the results by themselves."""
     directory = full(directory).absolute()
     failures = []
-
-    def checked(stored: Stored) -> tuple[Stored, list[StoredCell]]:
-        cells = read_cells(config, stored, accept_changed_code=accept_changed_code)
-        refuse_unfit({cell.config: cell.home for cell in cells})
-        return stored, cells
-
-    with owned(directory, checked) as (stored, cells):
+    check = functools.partial(read_cells, config, accept_changed_code=accept_changed_code)
+    with owned(directory, check) as (stored, cells):
         take(stored, config)
         to_run = [number for number, cell in enumerate(cells) if not cell.complete]
         if not to_run:
@@ -145,7 +141,9 @@ def read_cells(
     for cell in cells:
         if not cell.complete:
             check_run(cell.config, on)
-    refuse_other_corpora({c.config: c.home for c in cells}, {c.config for c in cells if not c.complete})
+    places = {cell.config: cell.home for cell in cells}
+    refuse_other_corpora(places, {cell.config for cell in cells if not cell.complete})
+    refuse_unfit(places)
     return cells
 
 

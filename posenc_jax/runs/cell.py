@@ -129,7 +129,7 @@ def _held(directory: Path, config: Run, *, accept_changed_code: bool) -> Iterato
 
     fresh = not directory.exists()
     computed = ("metrics.jsonl", "result.json", "checkpoints/*")
-    with owned(directory, checked) as begun:
+    with owned(directory, checked) as (_, begun):
         try:
             yield begun
         except (RefusedError, DataError, CheckpointError):  # within the lock: what it takes away is its own

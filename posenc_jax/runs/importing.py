@@ -12,12 +12,12 @@ import numpy as np
 
 from posenc_jax.config import Run, config_hash
 from posenc_jax.config.settings import Evaluation
-from posenc_jax.data.corpora.corpus import sha256_of
 from posenc_jax.data.errors import DataError
 from posenc_jax.data.text import LanguageModel
 from posenc_jax.data.text.base import Data
 from posenc_jax.encodings import spec
 from posenc_jax.files.atomic import new_folder, write_atomically
+from posenc_jax.files.checksums import sha256_of_files
 from posenc_jax.files.shapes import Json
 from posenc_jax.files.user_paths import full
 from posenc_jax.huggingface.checkpoint import Checkpoint, load
@@ -126,7 +126,7 @@ def _origin(checkpoint: Checkpoint) -> Json:
     return {
         "from": str(path),
         "family": checkpoint.family.name,
-        "files": {file.name: {"bytes": file.stat().st_size, "sha256": sha256_of(file)} for file in files},
+        "files": {file.name: {"bytes": file.stat().st_size, "sha256": sha256_of_files(file)} for file in files},
         "config": checkpoint.config,
     }
 

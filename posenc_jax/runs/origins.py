@@ -4,13 +4,13 @@ and the run or file that it starts from, with digests by which a change is notic
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 from posenc_jax.config import CELL, Run
 from posenc_jax.environments import OF_PROCESS, compared, of_process
+from posenc_jax.files.checksums import sha256_of_files
 from posenc_jax.files.shapes import Json, problem
 from posenc_jax.files.user_paths import full
 from posenc_jax.runs.directory import (
@@ -194,8 +194,7 @@ def trained_in(source: Path | None, seeds: Iterable[int]) -> tuple[Path, list[Js
 def _digests(source: Path) -> dict[str, list[str]]:
     """Digests of the final parameters at every learning rate, by seed; of a file, the digest of its content."""
     if source.is_file():
-        with source.open("rb") as file:
-            return {"": [hashlib.file_digest(file, "sha256").hexdigest()]}
+        return {"": [sha256_of_files(source)]}
     found: dict[str, list[str]] = {}
     for result in finished_groups(source).values():
         for replica in result["replicas"]:

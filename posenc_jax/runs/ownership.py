@@ -33,10 +33,10 @@ def check_writable(directory: Path, needed: int = 0) -> None:
         )
 
 
-def claim(directory: Path, config: Any, *, accept_changed_code: bool = False) -> None:
+def claim(directory: Path, config: Any) -> None:
     """Takes a directory as `take`, or refuses as `refuse_other`."""
     stored = read_stored(directory)
-    refuse_other(stored, config, accept_changed_code=accept_changed_code)
+    refuse_other(stored, config)
     take(stored, config)
 
 
@@ -48,16 +48,21 @@ def take(stored: Stored, config: Any) -> None:
 
 
 @contextlib.contextmanager
-def owned(directory: Path, check: Callable[[Stored], Found]) -> Iterator[Found]:
-    """Holds a directory that may not be there yet, and gives what ``check`` tells of it, which may refuse it.
+def owned(directory: Path, check: Callable[[Stored], Found]) -> Iterator[tuple[Stored, Found]]:
+    """Holds a directory that may not be there yet, and gives what it has and what ``check`` tells of that, which may
+    refuse it.
 
     What is there is read once it is held. Where nothing is, ``check`` comes before anything is made.
     """
     check_writable(directory)
     new = not _holds_configs(directory)
-    found = [check(Stored(directory, None))] if new else []
+    nothing = Stored(directory, None)
+    found = [(nothing, check(nothing))] if new else []
     with locked(directory):
-        yield found[0] if new and not _holds_configs(directory) else check(read_stored(directory))
+        if not new or _holds_configs(directory):
+            stored = read_stored(directory)
+            found = [(stored, check(stored))]
+        yield found[0]
 
 
 def _holds_configs(directory: Path) -> bool:

@@ -25,7 +25,7 @@ from posenc_jax.runs.origins import keep_start
 from posenc_jax.runs.ownership import owned, refuse_other, take
 from posenc_jax.runs.preflight import check_run
 from posenc_jax.runs.reporter import PrintingReporter, Reporter
-from posenc_jax.runs.supply import load_data, refuse_unfit
+from posenc_jax.runs.supply import load_data
 from posenc_jax.training.layout import Devices
 
 Launch = Callable[[Sequence[str], Callable[[str], None]], dict[str, str]]
@@ -56,12 +56,11 @@ def ablate_in_tasks(
     reporter = reporter or PrintingReporter()
     directory = full(directory).absolute()
 
-    def checked(stored: Stored) -> tuple[Stored, list[Run]]:
+    def checked(stored: Stored) -> list[Run]:
         cells = read_cells(config, stored, accept_changed_code=accept_changed_code, on=devices)
         to_run = [cell.config for cell in cells if not cell.complete]
         _refuse_starts(to_run)
-        refuse_unfit({cell.config: cell.home for cell in cells})
-        return stored, to_run
+        return to_run
 
     with owned(directory, checked) as (stored, to_run):
         take(stored, config)

@@ -6,7 +6,7 @@ import dataclasses
 import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from posenc_jax.attention import fused_paths
 from posenc_jax.config import Run, config_hash
@@ -126,11 +126,7 @@ def histories(
 def _folder(directory: Path, table: Table, cell: Run) -> Path:
     """Folder of a table's runs. Own code gets a subfolder named by its digest, so that changed code is run anew."""
     own = digests(cell)
-    return directory / table.name / f"own-{_digest(own)}" if own else directory / table.name
-
-
-def _digest(what: Any) -> str:
-    return sha256_of(what)[:8]
+    return directory / table.name / f"own-{sha256_of(own)[:8]}" if own else directory / table.name
 
 
 def _measured(table: Table, cell: Run, results: list[Json]) -> Measured:
@@ -148,7 +144,7 @@ def _measured(table: Table, cell: Run, results: list[Json]) -> Measured:
         num_posenc_parameters=results[0]["num_posenc_parameters"],
         seconds=0.0,
         memory="O(T), fused" if fused_paths(cell.posenc) else "O(T), in blocks",
-        question=_digest([config_hash(cell), cell.learning_rates, digests(cell)]),
+        question=sha256_of([config_hash(cell), cell.learning_rates, digests(cell)])[:8],
     )
     within = tuple(n for n in cell.evaluation.lengths if cell.task.range_of(n) == "within")
     scores, in_range = (table.seed_means(found.by_length, lengths) for lengths in (table.score_lengths, within))

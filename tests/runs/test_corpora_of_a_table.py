@@ -54,7 +54,8 @@ def test_a_cell_that_is_still_to_run_is_asked_for_the_text_as_it_is_now(places, 
 
 def test_an_ablation_asks_before_it_runs(tmp_path, monkeypatch):
     asked = []
-    monkeypatch.setattr(ablation, "check_run", lambda *_: None)
+    for check in ("check_run", "refuse_unfit"):
+        monkeypatch.setattr(ablation, check, lambda *_: None)
     monkeypatch.setattr(ablation, "refuse_other_corpora", lambda cells, to_run: asked.append((set(cells), to_run)))
     config = Ablation("both", (FIRST, SECOND))
     ablation.read_cells(config, Stored(tmp_path / "run", None), accept_changed_code=False)

@@ -85,17 +85,6 @@ def read_text(path: Path, root: Path) -> str:
     return decoded(content_of(path, root), path)
 
 
-def sha256_of(path: Path) -> str:
-    """SHA-256 of a file, or of the names and contents of all files in a folder."""
-    if path.is_file():
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    total = hashlib.sha256()
-    for inner in sorted(inner for inner in path.rglob("*") if inner.is_file()):
-        total.update(f"{inner.relative_to(path).as_posix()}\0{sha256_of(inner)}\n".encode())
-    return total.hexdigest()
-
-
 def decoded(data: bytes, path: Path) -> str:
     """``data`` of the file ``path`` as UTF-8; DataError names the file and the offset of a byte that is none."""
     try:

@@ -11,7 +11,6 @@ from typing import Any, Literal
 
 from posenc_jax.data.corpora import arrow, reading
 from posenc_jax.data.corpora.corpus import SPLITS, DataError, Row, Rows
-from posenc_jax.data.corpora.corpus import sha256_of as sha256_of
 from posenc_jax.data.corpora.debian import Note
 from posenc_jax.data.corpora.fields import Fields, digest_of, words_of
 from posenc_jax.data.corpora.reading import Malformed, ReadRecord

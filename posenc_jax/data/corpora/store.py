@@ -18,9 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from posenc_jax.data.corpora import CORPORA, builders, debian
-from posenc_jax.data.corpora.corpus import Corpus, DataError, Rows, content_of, sha256_of
+from posenc_jax.data.corpora.corpus import Corpus, DataError, Rows, content_of
 from posenc_jax.data.corpora.debian import Note
 from posenc_jax.files.atomic import LockingError, held, new_folder
+from posenc_jax.files.checksums import sha256_of, sha256_of_files
 from posenc_jax.files.shapes import loads, problem
 from posenc_jax.files.user_paths import cache_directory, from_environment
 from posenc_jax.refusals.hints import did_you_mean
@@ -111,7 +112,7 @@ def manifest(name: str, directory: Path | None = None, *, verify: bool = True) -
     rebuild = f"prepare it anew: {make} --rebuild"
     try:
         found = loads(content_of(home / MANIFEST, home))
-        if not isinstance(found, dict) or found.pop("checksum", None) != _checksum(found):
+        if not isinstance(found, dict) or found.pop("checksum", None) != sha256_of(found):
             raise ValueError("its checksum is not that of its content")
         if wrong := problem(found, _SHAPE):
             raise ValueError(wrong)
@@ -148,7 +149,7 @@ def _damage(home: Path, name: str, sha256: str) -> str:
         return f"it leads out of {home}"
     if path.exists() and not path.is_file():
         return "it is no file"
-    return "" if sha256_of(path) == sha256 else "its hash is not that of the manifest"
+    return "" if sha256_of_files(path) == sha256 else "its hash is not that of the manifest"
 
 
 def prepare(
@@ -316,8 +317,8 @@ def _write(
     if found["kind"] == "classification":
         found["labels"] = sorted({row["label"] for part in rows.values() for row in part})
     paths = sorted(path for path in working.rglob("*") if path.is_file())
-    found["files"] = {path.relative_to(working).as_posix(): sha256_of(path) for path in paths}
-    found["checksum"] = _checksum(found)
+    found["files"] = {path.relative_to(working).as_posix(): sha256_of_files(path) for path in paths}
+    found["checksum"] = sha256_of(found)
     (working / MANIFEST).write_text(json.dumps(found, indent=1) + "\n")
 
 
@@ -333,7 +334,3 @@ def _compare(corpus: Corpus, sha256: str, *, strict: bool, note: Note) -> None:
             f"{text}; strict refuses that: leave it out, or unpack other versions and name their folder (from_dir)"
         )
     note(f"{text}: another revision of a package. It is recorded; compare scores only where the hash is the same")
-
-
-def _checksum(found: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(found, sort_keys=True).encode()).hexdigest()

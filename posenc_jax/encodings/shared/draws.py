@@ -1,16 +1,25 @@
-"""Keys for encodings that draw positions: one for a batch, or one for each of its rows."""
+"""Draws of encodings: their first parameters, and keys of positions, one for a batch or one for each of its rows."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
 import jax
 import jax.numpy as jnp
 
 from posenc_jax.encodings.arrays import check_key
-from posenc_jax.encodings.base import Array, Key, Sequence
+from posenc_jax.encodings.base import Array, Key, Params, Sequence
 
 Per = Literal["batch", "example"]
+
+
+def normals(key: Key, shapes: Mapping[str, tuple[int, ...]], deviation: float = 0.02) -> Params:
+    """Parameters from N(0, deviation^2), float32, each from a key of its own."""
+    return {
+        name: deviation * jax.random.normal(jax.random.fold_in(key, i), shape, jnp.float32)
+        for i, (name, shape) in enumerate(shapes.items())
+    }
 
 
 def draw_keys(key: Key | None, sequence: Sequence, per: Per, name: str) -> Array:

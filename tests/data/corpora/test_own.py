@@ -17,6 +17,7 @@ from posenc_jax.data.corpora.source import load_split
 from posenc_jax.data.corpora.store import manifest
 from posenc_jax.data.text import Classification, Data, LanguageModel, Summarization, Translation
 from posenc_jax.data.text.loading import load
+from posenc_jax.files.checksums import sha256_of_files
 
 ADDS = {
     "plays": (["--text", "play.txt", "--licence", "public domain"], LanguageModel(max_length=32, row=32)),
@@ -50,7 +51,7 @@ def test_every_task_on_text_reads_what_was_added(here, capsys, name):
     assert all(documents.values())
     assert not documents["train"] & (documents["validation"] | documents["test"])
     assert not documents["validation"] & documents["test"]
-    assert found["sources"] == {arguments[1]: own.sha256_of(here / arguments[1])}
+    assert found["sources"] == {arguments[1]: sha256_of_files(here / arguments[1])}
     assert found["licence"] == ("public domain" if name == "plays" else "not stated")
     data = Data(name=f"own/{name}", tokenizer="bytes")
     loaded = load(task.__class__(**{**vars(task), "data": data}))
