@@ -26,6 +26,7 @@ config = Ablation(
     title="Summaries: what do more steps and more parameters buy?",
     description="Package descriptions to their synopses, ALiBi's decoder: more steps, more parameters.",
     runs=(
+        dataclasses.replace(longer, label="short", training=base.training),
         longer,
         dataclasses.replace(
             longer,
@@ -35,5 +36,5 @@ config = Ablation(
             learning_rates=(1e-3,),
         ),
     ),
-    baseline="longer",
+    baseline="short",
 )

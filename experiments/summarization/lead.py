@@ -26,7 +26,7 @@ def main() -> None:
     cut = {n: [" ".join(row["document"].split()[:n]) for row in rows] for n in (8, SHOWN)}
     behind = [_behind_the_verb(row["document"]) for row in rows]
     there = [
-        sum(word in set(_words(text)) for word in _words(reference)) / max(1, len(_words(reference)))
+        sum(word in set(words(text)) for word in words(reference)) / max(1, len(words(reference)))
         for text, reference in zip(cut[SHOWN], references, strict=True)
     ]
     found = {
@@ -44,7 +44,7 @@ def _behind_the_verb(document: str) -> str:
     return " ".join((match[1] if match else first).split()[:8])
 
 
-def _words(text: str) -> list[str]:
+def words(text: str) -> list[str]:
     return re.findall(r"[a-z0-9]+", text.lower())
 
 
