@@ -32,7 +32,7 @@ config = Ablation(
             longer,
             label="larger",
             model=Transformer(d_model=256, num_layers=4, num_heads=4, dropout=0.1, tie_output=True),
-            training=dataclasses.replace(longer.training, steps=2400),
+            training=dataclasses.replace(longer.training, steps=1500),
             learning_rates=(1e-3,),
         ),
     ),
