@@ -69,6 +69,7 @@ OF_LESSONS = {  # name: the results, in experiments, their table, its columns
 }
 WRITTEN_ON_PAGES = {  # name: the page, and what stands before and after the table
     "recurrent": ("word_order/README.md", "written by recurrent.py -->\n", "<!-- end of recurrent"),
+    "gap": ("length_generalisation/README.md", "written by gap.py -->\n", "<!-- end of gap"),
     "copied": ("summarization/README.md", "and there in\n", "Models, documents"),
 }
 _WHERE = {"within": "training lengths", "beyond": "unseen lengths"}

@@ -19,7 +19,8 @@ from posenc_jax.cli.texts import (
 )
 
 DESCRIPTION = """Translates sentences with a finished run of task "translation": those given after RUN, else the lines
-of standard input. One line a sentence; an empty line of standard input stays empty."""
+of standard input. One line a sentence; an empty line of standard input stays empty. All are read before any is
+translated: those that cannot be are named, with their numbers, and then none is. What training never had is noted."""
 
 
 def main(arguments: list[str]) -> int:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+import posenc_jax
 from posenc_jax.config import is_own, type_name, values_in
 from posenc_jax.files.atomic import refuse_links, write_changed
 from posenc_jax.refusals.own_exits import SourceLoader, exits_as_errors
@@ -113,7 +114,11 @@ def _found(directory: Path, wanted: Digests, fits: Callable[[type, str], bool]) 
 def changed_here(directory: Path, wanted: Digests) -> Digests:
     """Classes of a run that differ in this process, or in the files of this folder that the run's were copied from."""
     folder, found = _folder(directory, wanted), {}
-    find = lambda module: file_in(Path.cwd(), module) or located(module)  # noqa: E731
+
+    def find(module: str) -> Path | None:
+        ours = module.partition(".")[0] == posenc_jax.__name__  # which lies in this folder where it is a checkout
+        return None if ours else file_in(Path.cwd(), module) or located(module)
+
     for name, digest in wanted.items():
         here = [_digest(cls) for cls in _loaded(name)]
         for copy in folder.rglob(name.partition(":")[0]):
