@@ -54,6 +54,7 @@ def options() -> dict[str, typing.Any]:
         attention_cap=50.0,
         logit_scale=0.25,
         logit_cap=30.0,
+        output_transform=True,
     )
 
 

@@ -77,6 +77,25 @@ class MLP(nnx.Module):
         return LayerCost(Token.of(*layers, kept=kept * hidden, held=self.output.out_features + int(held * hidden)))
 
 
+class Transform(nnx.Module):
+    """``norm(f(x W + b))`` before the output layer, f the function of the feed-forward layers, W of the width of the
+    model (Devlin et al. 2019, in the code of BERT's masked language model).
+    """
+
+    def __init__(self, config: Transformer, *, rngs: nnx.Rngs):
+        self.activation = config.activation
+        self.dense = linear(config, config.d_model, config.d_model, use_bias=config.mlp_bias, rngs=rngs)
+        self.norm = norm_layer(config, rngs=rngs)
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        """``[..., M]`` of ``x [..., M]``."""
+        return self.norm(_FUNCTIONS[self.activation][0](self.dense(x)))
+
+    def costs(self) -> Token:
+        """Costs of a token."""
+        return Token.of(self.dense, kept=6 * self.dense.out_features, held=2 * self.dense.out_features)
+
+
 class Block(nnx.Module):
     """One layer: self-attention, cross-attention if it has an encoder to look at, feed-forward.
 
@@ -91,12 +110,12 @@ class Block(nnx.Module):
         "mlp": MLP.split,
     }
 
-    def __init__(self, config: Transformer, *, cross: bool, rngs: nnx.Rngs):
+    def __init__(self, config: Transformer, *, cross: bool, first: bool = False, rngs: nnx.Rngs):
         self.norm, self.parallel = config.norm, config.parallel is not None
         self.has_dropout = config.dropout > 0
         norm, sandwich = functools.partial(norm_layer, config, rngs=rngs), config.norm == "sandwich"
         self.self_attention = Attention(config, rngs=rngs)
-        self.self_attention_norm = norm()
+        self.self_attention_norm = None if first and not config.first_norm else norm()
         self.cross_attention = Attention(config, rngs=rngs) if cross else None
         self.cross_attention_norm = norm() if cross else None
         self.mlp = MLP(config, rngs=rngs)
@@ -144,7 +163,7 @@ class Block(nnx.Module):
         captured: Captured = {}
 
         def before(norm: Any) -> jax.Array:
-            return norm(x) if self.norm in ("pre", "sandwich") else x
+            return x if norm is None or self.norm not in ("pre", "sandwich") else norm(x)
 
         def after(norm: Any, output_norm: Any, out: Any, sublayer: int) -> jax.Array:
             if self.norm in ("output", "sandwich"):
@@ -188,7 +207,7 @@ class Stack(nnx.Module):
     """
 
     def __init__(self, config: Transformer, num_layers: int, *, cross: bool = False, rngs: nnx.Rngs):
-        self.blocks = nnx.List([Block(config, cross=cross, rngs=rngs) for _ in range(num_layers)])
+        self.blocks = nnx.List([Block(config, cross=cross, first=i == 0, rngs=rngs) for i in range(num_layers)])
         self.final_norm = norm_layer(config, rngs=rngs) if config.has_final_norm else None
         self.embedding_norm = norm_layer(config, rngs=rngs) if config.embedding_norm else None
         self.remat = config.remat

@@ -71,7 +71,10 @@ def build(
     check_model(kind, config, slots, dims, num_classes=num_classes)
     posenc = init_posenc(posenc_key, config, slots, dims, kind)
     # Streams of their own, far from the numbers of the others: with and without these tables all else is the same.
-    own = {name: jax.random.fold_in(key, 2**30 + i) for i, name in enumerate(("token_types", "target_embedding"))}
+    own = {
+        name: jax.random.fold_in(key, 2**30 + i)
+        for i, name in enumerate(("token_types", "target_embedding", "transform"))
+    }
     rngs = nnx.Rngs(params=key, **own)
     model = _MODELS[kind](config, slots, vocab_size=vocab_size, num_classes=num_classes, posenc=posenc, rngs=rngs)
     if config.param_dtype == "bfloat16":
@@ -82,12 +85,13 @@ def build(
 @functools.lru_cache(maxsize=1024)
 def costs(kind: ModelKind, config: Transformer, *, vocab_size: int, num_classes: int) -> ModelCosts:
     """The costs of a model without encodings, told from one of one layer."""
-    shallow = dataclasses.replace(config, num_layers=1, num_encoder_layers=None, num_decoder_layers=None)
+    one_layer: Any = dict(num_layers=1, num_encoder_layers=None, num_decoder_layers=None, first_norm=True)
+    shallow = dataclasses.replace(config, **one_layer)
     model = _shapes(kind, shallow, vocab_size, num_classes)
     parameters, stacks = count(model), {}
     for stack in (name for name in STACKS[kind] if name != "cross"):  # which is part of the decoder's blocks
         (block,), depth = getattr(model, stack).blocks, config.depth(stack)
-        parameters += (depth - 1) * count(block)
+        parameters += (depth - 1) * count(block) - (0 if config.first_norm else count(block.self_attention_norm))
         attention, mlp, *cross = block.costs()
         stacks[stack] = StackCost(depth, (attention, mlp))
         if cross:

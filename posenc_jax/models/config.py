@@ -68,6 +68,7 @@ class Transformer(Value):
       windows: a query sees only keys less than so many places away (1: itself; 0: all), one number for each layer in
         turn: (4096, 0) is Gemma 2, whose layers see 4096 keys and all by turns; (): all. Not in an encoder-decoder.
       embedding_norm: a norm of the embeddings with all that is added to them (BERT, BLOOM).
+      first_norm: whether attention of the first layer has a norm before it (ModernBERT: not, its embeddings have one).
       final_norm: a norm after each stack (None: unless "post", since no other norm bounds the residual stream then).
       activation: "relu", "silu", "gelu" in its exact form ``x * Phi(x)`` or "gelu_tanh" (GPT-2); or with a gate, a
         third matrix of the feed-forward layer, "swiglu" (Llama), "geglu" or "geglu_tanh" (T5 v1.1, Gemma), see
@@ -88,6 +89,8 @@ class Transformer(Value):
       attention_bias, mlp_bias: whether the projections of attention and of the feed-forward layer have biases.
         attention_output_bias: attention's output projection (None: as ``attention_bias``; Qwen 2: not). output_bias:
         the output layer (None: unless it is tied).
+      output_transform: the output layer reads ``norm(f(x W + b))``, f and whether there is a bias as in the
+        feed-forward layers (BERT's head of a masked language model), `posenc_jax.models.blocks.Transform`.
       token_types: encoder-only and decoder-only: token types ``0 .. token_types-1`` have an embedding each, added to
         that of the token, and every call gives the types (1 = header, 2 = body, 3 = footer, 0 = padding); 0: none; at
         most 65536.
@@ -147,6 +150,8 @@ class Transformer(Value):
     attention_cap: float | None = None
     logit_scale: float = 1.0
     logit_cap: float | None = None
+    first_norm: bool = True
+    output_transform: bool = False
 
     @classmethod
     def attention_is_all_you_need(cls, **changes: Any) -> Transformer:
@@ -196,6 +201,11 @@ class Transformer(Value):
             raise ValueError(
                 f"parallel = {self.parallel!r} with norm = {self.norm!r}: parallel layers read a norm of x and add to "
                 "x, set norm to 'pre', or leave parallel out"
+            )
+        if not self.first_norm and self.norm != "pre":
+            raise ValueError(
+                f"first_norm = False with norm = {self.norm!r}: only norms before sub-layers may lack the first, set "
+                "norm to 'pre', or first_norm to True"
             )
         if self.attention_scale is not None and not self.divide_logits:
             raise ValueError(

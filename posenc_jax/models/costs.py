@@ -31,6 +31,10 @@ class Token:
         weights = sum(layer.in_features * layer.out_features for layer in layers)
         return cls(weights, sum(layer.out_features for layer in layers), kept, held)
 
+    def __add__(self, other: Token) -> Token:
+        """Both costs."""
+        return Token(*(a + b for a, b in zip(dataclasses.astuple(self), dataclasses.astuple(other))))
+
 
 @dataclasses.dataclass(frozen=True)
 class LayerCost:

@@ -12,7 +12,7 @@ from posenc_jax.encodings import slots as slot_functions
 from posenc_jax.encodings.arrays import check_sizes
 from posenc_jax.encodings.attention import capped
 from posenc_jax.encodings.base import Array, Params, PositionalEncoding, Sequence
-from posenc_jax.models.blocks import EMBEDDINGS
+from posenc_jax.models.blocks import EMBEDDINGS, Transform
 from posenc_jax.models.cache import Cache
 from posenc_jax.models.config import Slots, Transformer
 from posenc_jax.models.costs import Token
@@ -47,6 +47,7 @@ class Model(nnx.Module):
             if config.tie_embeddings
             else Embedding(config, num_classes, rngs=nnx.Rngs(params=rngs.target_embedding()))
         )
+        self.transform = Transform(config, rngs=nnx.Rngs(params=rngs.transform())) if config.output_transform else None
         self.posenc = nnx.data(jax.tree.map(nnx.Param, posenc))
 
     def posenc_params(self, stack: str) -> tuple[Params, ...]:
@@ -109,6 +110,7 @@ class Model(nnx.Module):
     def logits(self, x: Array) -> Array:
         """``[..., C]`` of ``x [..., M]``, in at least float32."""
         tied, scale, cap = self.embedding_of("decoder"), self.config.logit_scale, self.config.logit_cap
+        x = x if self.transform is None else self.transform(jnp.asarray(x))
         logits = tied.logits(x) if self.output is None else self.output(x, tied)
         logits = logits if scale == 1.0 else logits * scale
         return logits if cap is None else capped(logits, cap)
@@ -119,7 +121,10 @@ class Model(nnx.Module):
         kernel = self.embedding_of("decoder").table if kernel is None else kernel
         width, classes = self.config.d_model, kernel.size // self.config.d_model
         kept = (4 if self.config.dropout else 2) + (1 if self.config.embedding_norm else 0)
-        return Token(kept=kept * width), Token(width * classes, kept=4 * classes, held=4 * classes)
+        output, more = Token(width * classes, kept=4 * classes, held=4 * classes), Token()
+        if self.transform is not None:
+            more = self.transform.costs()
+        return Token(kept=kept * width), output + more
 
     def new_cache(
         self,

@@ -238,11 +238,12 @@ def _check(config: Transformer) -> None:
     default, divided, placed = Transformer(), "which divides logits by sqrt(D)", "whose norms stand before or after"
     rules = {
         "norm_type": "which has LayerNorm only",
-        "norm": placed,
+        **dict.fromkeys(("norm", "first_norm"), placed),
         "parallel": "whose layers follow each other",
         "query_key_norm": "which has none",
         "windows": "which has none",
         "embedding_norm": "which has none",
+        "output_transform": "whose output layer is one matrix",
         "divide_logits": divided,
         "attention_scale": divided,
         **dict.fromkeys(("attention_cap", "logit_scale", "logit_cap"), "whose logits are as they come"),

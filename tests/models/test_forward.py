@@ -36,6 +36,15 @@ def capped(logits, cap):
     return logits if cap is None else cap * np.tanh(logits / cap)
 
 
+def activated(h, config):
+    erf, activation = np.vectorize(math.erf), config.activation
+    if activation == "relu":
+        return np.maximum(h, 0.0)
+    if activation.endswith("_tanh"):
+        return 0.5 * h * (1 + np.tanh(math.sqrt(2 / math.pi) * (h + 0.044715 * h**3)))
+    return h / (1 + np.exp(-h)) if activation in ("silu", "swiglu") else 0.5 * h * (1 + erf(h / math.sqrt(2)))
+
+
 def plain_attention(layer, x, memory, causal, config, window=0):
     """Loops over heads, queries and keys: Vaswani et al. 2017, equation 1 and section 3.2.2."""
     q, k, v = linear(x, layer.query), linear(memory, layer.key), linear(memory, layer.value)
@@ -68,14 +77,6 @@ def plain_stack(model, name, tokens, causal, memory=None):
     x = np.asarray(model.embedding_of(name).table[...])[tokens]
     x = x * (config.d_model**0.5 if config.scale_embeddings else 1.0)
     x = norm(x, stack.embedding_norm, config) if config.embedding_norm else x
-    erf, activation = np.vectorize(math.erf), config.activation
-
-    def function(h):
-        if activation == "relu":
-            return np.maximum(h, 0.0)
-        if activation.endswith("_tanh"):
-            return 0.5 * h * (1 + np.tanh(math.sqrt(2 / math.pi) * (h + 0.044715 * h**3)))
-        return h / (1 + np.exp(-h)) if activation in ("silu", "swiglu") else 0.5 * h * (1 + erf(h / math.sqrt(2)))
 
     for number, block in enumerate(stack.blocks):
         window = config.windows[number % len(config.windows)] if config.windows else 0
@@ -83,8 +84,8 @@ def plain_stack(model, name, tokens, causal, memory=None):
         def feed_forward(h, block=block):
             hidden = linear(h, block.mlp.hidden)
             if block.mlp.gate is None:
-                return linear(function(hidden), block.mlp.output)
-            return linear(function(linear(h, block.mlp.gate)) * hidden, block.mlp.output)
+                return linear(activated(hidden, config), block.mlp.output)
+            return linear(activated(linear(h, block.mlp.gate), config) * hidden, block.mlp.output)
 
         def attention(h, block=block, window=window):
             return plain_attention(block.self_attention, h, h, causal, config, window)
@@ -100,7 +101,9 @@ def plain_stack(model, name, tokens, causal, memory=None):
         sublayers = [(attention, "self_attention"), *([] if memory is None else [(cross, "cross_attention")])]
         for sublayer, of in [*sublayers, (feed_forward, "mlp")]:
             layer, last = getattr(block, f"{of}_norm"), getattr(block, f"{of}_output_norm")
-            if config.norm == "pre":
+            if layer is None:  # the first of ModernBERT
+                x = x + sublayer(x)
+            elif config.norm == "pre":
                 x = x + sublayer(norm(x, layer, config))
             elif config.norm == "post":
                 x = norm(x + sublayer(x), layer, config)
@@ -117,6 +120,8 @@ def plain_logits(model, x):
     kernel = np.asarray(table[...]).T if config.tie_output else np.asarray(model.output.kernel[...])
     has_bias = not config.tie_output if config.output_bias is None else config.output_bias
     bias = np.asarray(model.output.bias[...]) if has_bias else 0.0
+    if config.output_transform:
+        x = norm(activated(linear(x, model.transform.dense), config), model.transform.norm, config)
     return capped((x @ kernel + bias) * config.logit_scale, config.logit_cap)
 
 

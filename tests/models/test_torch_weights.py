@@ -114,6 +114,8 @@ def test_the_stacks_alone():
         ({"parallel": "one_norm"}, "parallel = 'one_norm' does not fit .* whose layers follow each other"),
         ({"windows": (4,)}, r"windows = \(4,\) does not fit .* which has none"),
         ({"query_key_norm": "head"}, "query_key_norm = 'head' does not fit .* which has none"),
+        ({"output_transform": True}, "output_transform = True does not fit .* whose output layer is one matrix"),
+        ({"first_norm": False}, "first_norm = False does not fit .* whose norms stand before or after"),
         ({"embedding_norm": True}, "embedding_norm = True does not fit .* which has none"),
         ({"num_kv_heads": 2}, "num_kv_heads = 2 does not fit .* num_heads = 4 query heads have as many key heads"),
         ({"head_dim": 8}, "head_dim = 8 does not fit .* d_model / num_heads = 16 / 4 wide"),

@@ -23,6 +23,10 @@ from posenc_jax.models.checks import check_model
         ({"num_kv_heads": 0}, "num_kv_heads = 0 is not positive"),
         ({"dropout": 1.0}, r"dropout = 1.0 is outside \[0, 1\)"),
         ({"norm": "prenorm"}, "'prenorm' is not one of 'pre', 'post'"),
+        (
+            {"norm": "post", "first_norm": False},
+            "first_norm = False with norm = 'post': .* set norm to 'pre', or first",
+        ),
         ({"norm": "post", "parallel": "one_norm"}, "parallel = 'one_norm' with norm = 'post': .* set norm to 'pre'"),
         ({"windows": (4, -1)}, r"windows = \(4, -1\) has a negative number: 1 is a query's own place, 0 no window"),
         ({"query_key_norm": "heads"}, "'heads' is not one of 'head', 'projection'; did you mean"),

@@ -90,6 +90,7 @@ def sampled(seed: int, **fixed) -> Run:
         model["divide_logits"] = True
     if model["norm"] != "pre" or kind == "encoder_decoder":
         model["parallel"] = None
+    model["first_norm"] |= model["norm"] != "pre"
     if kind == "encoder_decoder":
         model["windows"] = ()
         depths = dict(num_encoder_layers=pick((None, 2)), num_decoder_layers=pick((None, 1)))
@@ -122,6 +123,7 @@ def drawn(pick) -> dict:
         parallel=pick((None, "one_norm", "two_norms")),
     )
     norms = dict(norm=pick((None, None, "output", "sandwich")), norm_type=pick((None, None, "rms_offset")))
+    found |= dict(output_transform=pick((False, False, True)), first_norm=pick((True, True, False)))
     return found | {name: norm for name, norm in norms.items() if norm}
 
 
