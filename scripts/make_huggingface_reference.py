@@ -27,6 +27,8 @@ _LLAMA = _COMMON | {
     "num_key_value_heads": 2,
     "max_position_embeddings": 512,
 }
+_BERT = {"hidden_size": 32, "intermediate_size": 40, "num_hidden_layers": 3, "num_attention_heads": 4}
+_T5 = {"d_model": 32, "d_kv": 8, "d_ff": 40, "num_layers": 2, "num_heads": 4}
 _LLAMA_3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
 _YARN = {"rope_type": "yarn", "factor": 8.0, "original_max_position_embeddings": 64}
 CASES = {
@@ -126,8 +128,48 @@ CASES = {
         "word_embed_proj_dim": 32,
     },
     "bloom": _COMMON | {"model_type": "bloom", "hidden_size": 36, "n_layer": 3, "n_head": 6},
+    "bert": _COMMON | _BERT | {"model_type": "bert", "max_position_embeddings": 640, "layer_norm_eps": 1e-6},
+    "roberta": _COMMON
+    | _BERT
+    | {"model_type": "roberta", "max_position_embeddings": 642, "type_vocab_size": 1, "pad_token_id": 0},
+    "modernbert": _COMMON
+    | _BERT
+    | {
+        "model_type": "modernbert",
+        "num_hidden_layers": 4,
+        "max_position_embeddings": 640,
+        "local_attention": 128,
+        "pad_token_id": 0,
+        "cls_token_id": 1,
+        "sep_token_id": 2,
+    },
+    "t5": _COMMON | _T5 | {"model_type": "t5", "num_decoder_layers": 3, "relative_attention_max_distance": 100},
+    "t5_1_1": _COMMON | _T5 | {"model_type": "t5", "feed_forward_proj": "gated-gelu", "tie_word_embeddings": False},
+    "umt5": _COMMON | _T5 | {"model_type": "umt5", "feed_forward_proj": "gated-gelu"},
+    "marian": _COMMON
+    | {
+        "model_type": "marian",
+        "d_model": 32,
+        "encoder_layers": 2,
+        "decoder_layers": 3,
+        "encoder_attention_heads": 4,
+        "decoder_attention_heads": 4,
+        "encoder_ffn_dim": 40,
+        "decoder_ffn_dim": 40,
+        "max_position_embeddings": 640,
+        "activation_function": "swish",
+        "scale_embedding": True,
+        "decoder_start_token_id": 0,
+        "pad_token_id": 0,
+    },
     "mpt": _COMMON | {"model_type": "mpt", "d_model": 32, "n_layers": 3, "n_heads": 4, "max_seq_len": 640},
 }
+
+
+HEADS = dict.fromkeys(("bert", "roberta", "modernbert"), "MaskedLM") | dict.fromkeys(
+    ("t5", "umt5", "marian"), "Seq2SeqLM"
+)
+"""What is taken of transformers where it is no causal language model."""
 
 
 def tensor(name: str, shape: tuple[int, ...]) -> np.ndarray:
@@ -137,9 +179,10 @@ def tensor(name: str, shape: tuple[int, ...]) -> np.ndarray:
         return (0.1 * draws).astype(np.float32)
     if len(shape) == 1:
         return (1 + 0.1 * draws).astype(np.float32)
-    return (
-        draws * (1.0 if "embed" in name or name.split(".")[-2] in ("wte", "wpe") else 1.5 * shape[-1] ** -0.5)
-    ).astype(np.float32)
+    if name.endswith("Attention.q.weight"):  # T5's, which does not divide logits: they start smaller
+        draws = draws / np.sqrt(_T5["d_kv"])
+    scale = 1.0 if "embed" in name or name.split(".")[-2] in ("wte", "wpe") else 1.5 * shape[-1] ** -0.5
+    return (draws * scale).astype(np.float32)
 
 
 def tokens(count: int = LENGTH) -> np.ndarray:
@@ -154,12 +197,29 @@ def made(config: dict):
 
     kind = transformers.AutoConfig.for_model(**config)
     kind._attn_implementation = "eager"
-    model = transformers.AutoModelForCausalLM.from_config(kind).eval()
-    own = dict(model.named_parameters())
+    serves = getattr(transformers, f"AutoModelFor{HEADS.get(config['model_type'], 'CausalLM')}")
+    model = serves.from_config(kind).eval()
+    if config.get("tie_word_embeddings") is False and config["model_type"] in ("t5", "umt5"):
+        model.lm_head.weight = torch.nn.Parameter(model.lm_head.weight.detach().clone())  # as in files of T5 1.1
+    own = drawn_tensors(model)
     with torch.no_grad():
         for name, parameter in own.items():
             parameter.copy_(torch.from_numpy(tensor(name, tuple(parameter.shape))))
     return model
+
+
+def drawn_tensors(model) -> dict:
+    """The tensors that are drawn, by name; Marian's tables of positions, rounded to float32, are made anew."""
+    import torch
+
+    own = {name: parameter for name, parameter in model.named_parameters() if parameter.requires_grad}
+    own |= {name: buffer for name, buffer in model.named_buffers() if name == "final_logits_bias"}
+    for name, parameter in model.named_parameters():
+        if name not in own:
+            positions, width = np.arange(len(parameter))[:, None], parameter.shape[1]
+            phases = positions / 10000.0 ** (2 * np.arange(width // 2) / width)
+            parameter.data.copy_(torch.from_numpy(np.concatenate([np.sin(phases), np.cos(phases)], axis=1)))
+    return own
 
 
 def in_float64() -> None:
@@ -175,15 +235,22 @@ def reference(config: dict) -> dict[str, np.ndarray]:
     """Logits at the kept positions, greedy tokens after the short prompt, and the shapes of all tensors."""
     import torch
 
-    model = made(config)
+    model, kind = made(config), HEADS.get(config["model_type"])
     given = torch.from_numpy(tokens())
+    answers = torch.from_numpy(tokens()[:, ::-1].copy())
+
+    def logits(count):
+        if kind == "Seq2SeqLM":
+            return model(input_ids=given[:, :count], decoder_input_ids=answers[:, :count]).logits[0]
+        return model(given[:, :count]).logits[0]
+
     with torch.no_grad():
-        short, long = model(given[:, :SHORT]).logits[0], model(given).logits[0]
+        short, long = logits(SHORT), logits(LENGTH)
         written = given[:, :SHORT]
-        for _ in range(NEW):  # the end of a text, too, is a token like others here
+        for _ in range(0 if kind else NEW):  # the end of a text, too, is a token like others here
             written = torch.cat([written, model(written).logits[:, -1:].argmax(-1)], dim=1)
     assert short.dtype == long.dtype == torch.float64
-    shapes = {name: list(parameter.shape) for name, parameter in model.named_parameters()}
+    shapes = {name: list(parameter.shape) for name, parameter in drawn_tensors(model).items()}
     return {
         "short": short[[p for p in KEPT if p < SHORT]].numpy(),
         "long": long[list(KEPT)].numpy(),

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import numpy as np
-from make_huggingface_reference import CASES, tensor
+from make_huggingface_reference import CASES, HEADS, tensor
 
 from posenc_jax.huggingface.safetensors import write
 
@@ -12,6 +12,9 @@ _DATA = Path(__file__).parent / "huggingface" / "data"
 REFERENCE = {
     f"{path.stem}/{key}": array for path in sorted(_DATA.glob("*.npz")) for key, array in np.load(path).items()
 }
+
+
+DECODERS = [name for name, case in CASES.items() if case["model_type"] not in HEADS]
 
 
 def checkpoint_of(name: str, folder: Path, **changes) -> Path:

@@ -18,7 +18,7 @@ def main(arguments: list[str]) -> int:
     """Runs the command and returns its exit code."""
     from posenc_jax.huggingface.families import titles
 
-    parser = Parser("posenc import", description=f"{DESCRIPTION} Read are {titles()}.")
+    parser = Parser("posenc import", description=f"{DESCRIPTION} Read are {titles('decoder_only')}.")
     parser.add_argument("source", metavar="DIR|FILE", type=as_path, help="the checkpoint")
     parser.add_argument("-o", "--output", metavar="RUN", type=as_path, required=True, help="the run: a new directory")
     return guarded(lambda: _import(parser.parse_args(arguments)))

@@ -85,7 +85,8 @@ class T5Bias(PositionalEncoding):
     Fields: ``num_buckets`` in all, half of them for each direction where there is no causal mask; ``max_distance``,
     from which on all distances share the last bucket. ``scaled`` False leaves q . k undivided, as T5 does, which has
     the 1/sqrt(D) in the initial values of its query projection instead; the models here have not, so they scale by
-    default. (With ``Transformer.divide_logits`` False they have; then ``scaled`` stays True.)
+    default. (With ``Transformer.divide_logits`` False they have; then ``scaled`` stays True.) ``per_layer``: each layer
+    has a table of its own (UMT5).
 
     Parameters: ``table [H, num_buckets]``, uniform within sqrt(6 / (H + num_buckets)) as in T5X (Hugging Face: normal
     with std d_model^-0.5).
@@ -104,6 +105,7 @@ class T5Bias(PositionalEncoding):
     num_buckets: int = 32
     max_distance: int = 128
     scaled: bool = True
+    per_layer: bool = False  # type: ignore[misc]  # a class fact of the others
 
     name = "t5"
     paper = "arXiv:1910.10683"

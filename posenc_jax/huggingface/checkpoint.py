@@ -153,7 +153,7 @@ def _matched(
     except (ValueError, TypeError, OverflowError) as error:
         raise DataError(f"{where} gives no model: {error}") from None
     ours = {name: tuple(leaf.shape) for name, leaf in flat(shapes).items()}
-    rows = of_model(family.names, ours, model.num_layers)
+    rows = of_model(family.names, ours, max(model.depth(stack) for stack in STACKS[family.kind]))
     named = _named(path, family, rows, tensors)
     _check_names(path, family, rows, named, ours)
     for name, row in rows.items():
@@ -184,7 +184,7 @@ def declared_model(family: Family, config: Json, where: Path) -> tuple[Transform
     for element in elements(found.slot):
         if isinstance(element, Learned) and element.max_len is not None:
             max_len = element.max_len - element.offset
-    slots = Slots(**{STACKS[family.kind][0]: found.slot})
+    slots = Slots(**(family.slots(found.slot) if family.slots else {STACKS[family.kind][0]: found.slot}))
     try:
         return Transformer(**fields, windows=found.windows), slots, vocab_size, max_len
     except (ValueError, TypeError, OverflowError) as error:

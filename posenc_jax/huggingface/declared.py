@@ -16,6 +16,7 @@ from posenc_jax.encodings.interpolated import Interpolated
 from posenc_jax.encodings.learned import Learned
 from posenc_jax.encodings.rope import RoPE
 from posenc_jax.encodings.rope_scaling import DynamicNTK
+from posenc_jax.encodings.sinusoidal import Sinusoidal
 from posenc_jax.encodings.slots import Slot
 from posenc_jax.encodings.t5 import T5Bias
 from posenc_jax.huggingface import layers
@@ -267,7 +268,10 @@ def _other(config: Mapping[str, Any], odd: dict[str, None]) -> tuple[PositionalE
         return (ALiBi(),)
     if kind in _T5:
         buckets = whole(config, "relative_attention_num_buckets") or 32
-        return (T5Bias(buckets, whole(config, "relative_attention_max_distance") or 128, scaled=False),)
+        distance = whole(config, "relative_attention_max_distance") or 128
+        return (T5Bias(buckets, distance, scaled=False, per_layer=kind == "umt5"),)
+    if kind == "marian":
+        return (Sinusoidal(layout="half"),)
     if kind in _LEARNED and config.get("position_embedding_type", "absolute") == "absolute":
         count, padding = whole(config, "max_position_embeddings"), natural(config, "pad_token_id", 1)
         offset = 2 if kind == "opt" else padding + 1 if kind in ("roberta", "xlm-roberta") else 0

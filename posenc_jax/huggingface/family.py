@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from posenc_jax.data.errors import DataError
 from posenc_jax.files.shapes import Json
@@ -12,6 +12,9 @@ from posenc_jax.huggingface import config
 from posenc_jax.huggingface.config import short
 from posenc_jax.huggingface.names import NameRule
 from posenc_jax.model_kind import ModelKind
+
+if TYPE_CHECKING:
+    from posenc_jax.encodings.slots import Slot
 
 _NO_DEFAULT: Any = object()
 _ACTIVATIONS = {
@@ -87,7 +90,8 @@ class Family:
         names of other files, and in those of the table in its place.
       ignored: patterns of the names of tensors that hold no parameters of the model: masks, tables made of the config,
         heads for other tasks.
-      max_length: the longest text where a config says none.
+      max_length: the longest text where a config says none. slots: the encodings of each stack by those of the config,
+        in a model of two stacks.
     """
 
     name: str
@@ -101,3 +105,4 @@ class Family:
     spellings: Mapping[str, str] = dataclasses.field(default_factory=dict)
     ignored: tuple[str, ...] = ()
     max_length: int | None = None
+    slots: Callable[[Slot], dict[str, Slot]] | None = None

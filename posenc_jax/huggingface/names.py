@@ -48,6 +48,14 @@ bias stays as it is.
 """
 
 
+ONE_ROW = Change(
+    lambda tensor, shapes, heads: [tensor[0]],
+    lambda parts, heads: parts[0][None],
+    lambda shapes: (1, *shapes[0]),
+)
+"""A bias that is a matrix of one row."""
+
+
 def _split_by_head(tensor: np.ndarray, shapes: Sequence[Shape], heads: int) -> list[np.ndarray]:
     of_heads = tensor.reshape(heads, len(shapes), -1, *tensor.shape[1:])
     return [of_heads[:, i].reshape(-1, *tensor.shape[1:]).T for i in range(len(shapes))]

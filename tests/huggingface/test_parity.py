@@ -12,15 +12,16 @@ import jax
 import numpy as np
 import pytest
 from make_huggingface_reference import CASES, KEPT, LENGTH, NEW, SHORT, tensor, tokens
-from tiny_checkpoints import REFERENCE, checkpoint_of
+from tiny_checkpoints import DECODERS, REFERENCE, checkpoint_of
 
 from posenc_jax.data.errors import DataError
 from posenc_jax.huggingface.checkpoint import load
 from posenc_jax.huggingface.families import FAMILIES, titles
 from posenc_jax.huggingface.names import BY_HEAD, TURNED
-from posenc_jax.models import greedy
+from posenc_jax.models import EncoderDecoder, greedy
 from posenc_jax.training.leaf_names import flat
 
+KINDS = {name: FAMILIES[case["model_type"]].kind for name, case in CASES.items()}
 EARLY = [p for p in KEPT if p < SHORT]
 
 
@@ -28,7 +29,18 @@ def model_of(name: str, folder: Path, dtype=np.float64):
     return load(checkpoint_of(name, folder)).build(dtype)
 
 
-_logits = jax.jit(lambda model, ids: model(ids))
+def facts_of(model, count: int) -> dict:
+    """What else a model reads of so many tokens: types, which are all 0, or the tokens of its decoder."""
+    if isinstance(model, EncoderDecoder):
+        return {"decoder_tokens": tokens()[:, ::-1][:, :count]}
+    return {"token_types": np.zeros((1, count), np.int32)} if model.config.token_types else {}
+
+
+_call = jax.jit(lambda model, ids, facts: model(ids, **facts))
+
+
+def _logits(model, ids):
+    return _call(model, ids, facts_of(model, ids.shape[1]))
 
 
 def largest_difference(found, name: str, key: str) -> float:
@@ -38,8 +50,9 @@ def largest_difference(found, name: str, key: str) -> float:
 
 
 def test_the_guide_names_what_is_read():
-    page = Path(__file__).parents[2] / "scripts/docs/guides/weights-and-surgery.md"
-    assert f"Read are {titles()} in Hugging Face's layout" in page.read_text()
+    page = (Path(__file__).parents[2] / "scripts/docs/guides/weights-and-surgery.md").read_text()
+    assert f"Read are {titles('decoder_only')} in Hugging Face's layout" in page
+    assert f"there are {titles('encoder_only', 'encoder_decoder')} in Python" in page
 
 
 def test_every_family_has_a_case_and_every_case_a_reference():
@@ -59,7 +72,7 @@ def test_every_table_has_all_tensors(tmp_path, name):
         assert (row.change.join(parts, heads) == whole).all()
 
 
-@pytest.mark.parametrize("name", ["llama", "qwen3", "gemma3", "gpt_neox"])
+@pytest.mark.parametrize("name", ["qwen3", "gemma3", "gpt_neox", "modernbert", "t5"])
 def test_float64_at_once(tmp_path, name):
     """Of those that have together most of what there is: windows, norms of all kinds, two bases, parallel layers."""
     with jax.enable_x64(True):
@@ -85,38 +98,63 @@ def test_float32(tmp_path, name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", CASES)
-def test_cached_decoding_left_padding_and_greedy_tokens(tmp_path, name):
+@pytest.mark.parametrize("name", [name for name in CASES if KINDS[name] != "encoder_only"])
+def test_cached_decoding(tmp_path, name):
     with jax.enable_x64(True):
         model, given = model_of(name, tmp_path), tokens()
         whole = np.asarray(_logits(model, given)[0])
-        step = jax.jit(lambda model, ids, cache: model.extend(ids, cache, length=np.array([LENGTH])))
-        _, cache = step(model, given[:, : LENGTH - 8], model.new_cache(1, LENGTH))
+        asked, memory = given, ()
+        if KINDS[name] == "encoder_decoder":
+            asked, memory = facts_of(model, LENGTH)["decoder_tokens"], (jax.jit(lambda m: m.encode(given))(model),)
+        step = jax.jit(lambda m, ids, cache, *memory: m.extend(ids, cache, *memory, length=np.array([LENGTH])))
+        _, cache = step(model, asked[:, : LENGTH - 8], model.new_cache(1, LENGTH), *memory)
         for position in range(LENGTH - 8, LENGTH):
-            logits, cache = step(model, given[:, position : position + 1], cache)
+            logits, cache = step(model, asked[:, position : position + 1], cache, *memory)
             assert np.abs(np.asarray(logits)[0, 0] - whole[position]).max() < 1e-9 * np.abs(whole).max()
-        padded = np.concatenate([np.zeros((1, 5), int), given[:, :SHORT]], axis=1)
-        real = np.arange(SHORT + 5)[None] >= 5
-        positions = np.maximum(np.arange(SHORT + 5) - 5, 0)[None]
-        found = jax.jit(lambda m: m(padded, segment_ids=real.astype(int), positions=positions))(model)
-        assert largest_difference(found[0, [p + 5 for p in EARLY]], name, "short") < 1e-9
-        written = jax.jit(lambda m: greedy(m, given[:, :SHORT], max_new_tokens=NEW))(model)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
+def test_padding_on_both_sides(tmp_path, name):
+    """Of the source, where there are two."""
+    before, count = 5, SHORT + 5 + 3
+    padded = np.pad(tokens(SHORT), ((0, 0), (before, 3)))
+    real = (np.arange(count)[None] >= before) & (np.arange(count)[None] < before + SHORT)
+    facts = {"segment_ids": real.astype(np.int32), "positions": np.arange(count)[None].clip(before) - before}
+    with jax.enable_x64(True):
+        model = model_of(name, tmp_path)
+        own = facts_of(model, SHORT if KINDS[name] == "encoder_decoder" else count)
+        if KINDS[name] == "encoder_decoder":
+            found, before = _call(model, padded, facts | own | {"decoder_segment_ids": np.ones((1, SHORT), int)}), 0
+        else:
+            found = _call(model, padded, facts | own)
+    assert largest_difference(found[0, [p + before for p in EARLY]], name, "short") < 1e-9
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", DECODERS)
+def test_greedy_tokens(tmp_path, name):
+    with jax.enable_x64(True):
+        model = model_of(name, tmp_path)
+        written = jax.jit(lambda m: greedy(m, tokens(SHORT), max_new_tokens=NEW))(model)
     assert np.asarray(written)[0].tolist() == REFERENCE[f"{name}/greedy"].tolist()
 
 
-def _no_scaling(path: Path, monkeypatch) -> None:
+def _config(path: Path, **changes) -> None:
     config = json.loads((path / "config.json").read_text())
-    (path / "config.json").write_text(json.dumps(config | {"rope_scaling": None}))
+    (path / "config.json").write_text(json.dumps(config | changes))
+
+
+def _no_scaling(path: Path, monkeypatch) -> None:
+    _config(path, rope_scaling=None)
 
 
 def _other_epsilon(path: Path, monkeypatch) -> None:
-    config = json.loads((path / "config.json").read_text())
-    (path / "config.json").write_text(json.dumps(config | {"rms_norm_eps": 1e-4}))
+    _config(path, rms_norm_eps=1e-4)
 
 
 def _partial(path: Path, monkeypatch) -> None:
-    config = json.loads((path / "config.json").read_text())
-    (path / "config.json").write_text(json.dumps(config | {"partial_rotary_factor": 0.5}))
+    _config(path, partial_rotary_factor=0.5)
 
 
 def _lanes_mixed(path: Path, monkeypatch) -> None:
@@ -166,8 +204,19 @@ def _gate_for_up(path: Path, monkeypatch) -> None:
 
 
 def _window_off_by_one(path: Path, monkeypatch) -> None:
-    config = json.loads((path / "config.json").read_text())
-    (path / "config.json").write_text(json.dumps(config | {"sliding_window": config["sliding_window"] + 1}))
+    _config(path, sliding_window=65)
+
+
+def _both_sides_off_by_one(path: Path, monkeypatch) -> None:
+    _config(path, local_attention=126)
+
+
+def _other_buckets(path: Path, monkeypatch) -> None:
+    _config(path, relative_attention_max_distance=128)
+
+
+def _other_first_row(path: Path, monkeypatch) -> None:
+    _config(path, pad_token_id=1)
 
 
 def _no_query_key_norm(path: Path, monkeypatch) -> None:
@@ -192,10 +241,9 @@ def _no_embedding_scale(path: Path, monkeypatch) -> None:
 
 
 def _no_rope_inverted(path: Path, monkeypatch) -> None:
-    config = json.loads((path / "config.json").read_text())
-    windows = ["full_attention" if flag else "sliding_attention" for flag in config["no_rope_layers"]]
-    inverted = {"no_rope_layers": [1 - flag for flag in config["no_rope_layers"]], "layer_types": windows}
-    (path / "config.json").write_text(json.dumps(config | inverted))
+    flags = CASES["smollm3"]["no_rope_layers"]
+    windows = ["full_attention" if flag else "sliding_attention" for flag in flags]
+    _config(path, no_rope_layers=[1 - flag for flag in flags], layer_types=windows)
 
 
 def _settings(monkeypatch, name: str, **changes) -> None:
@@ -218,6 +266,9 @@ BUGS = {
     "embeddings scaled": ("llama", _scaled_embeddings),
     "gate and up exchanged": ("llama", _gate_for_up),
     "window off by one": ("mistral", _window_off_by_one),
+    "window of both sides off by one": ("modernbert", _both_sides_off_by_one),
+    "distance of buckets wrong": ("t5", _other_buckets),
+    "first row of the table wrong": ("roberta", _other_first_row),
     "norms of queries and keys left out": ("qwen3", _no_query_key_norm),
     "cap of attention left out": ("gemma2", _no_attention_cap),
     "cap of logits left out": ("gemma2", _no_logit_cap),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tokenizers
 from make_huggingface_reference import CASES, tensor, tokens
-from tiny_checkpoints import checkpoint_of
+from tiny_checkpoints import DECODERS, checkpoint_of
 from torch_live import run_torch
 
 from posenc_jax.cli import main
@@ -197,11 +197,11 @@ for folder in sys.argv[1:]:
 
 @pytest.mark.slow
 def test_transformers_loads_what_is_exported_with_equal_logits(tmp_path):
-    for name in CASES:
+    for name in DECODERS:
         import_checkpoint(whole(tmp_path / name / "hf", name), tmp_path / name / "run")
         export_checkpoint(tmp_path / name / "run", tmp_path / name / "again")
-    run_torch(_LOGITS, *(str(tmp_path / name / "again") for name in CASES))
-    for name in CASES:
+    run_torch(_LOGITS, *(str(tmp_path / name / "again") for name in DECODERS))
+    for name in DECODERS:
         wanted = np.load(tmp_path / name / "again" / "logits.npy")
         found = np.asarray(jax.jit(lambda model, ids: model(ids))(load(tmp_path / name / "hf").build(), tokens()))
         assert np.abs(found - wanted).max() < 1e-5 * np.abs(wanted).max(), name

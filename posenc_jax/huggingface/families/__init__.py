@@ -1,6 +1,7 @@
 """The families of models that are read and written, one file each; this list is the registry."""
 
 from posenc_jax.huggingface.families import (
+    bert,
     bloom,
     gemma2,
     gemma3,
@@ -8,25 +9,32 @@ from posenc_jax.huggingface.families import (
     gpt_neox,
     gptj,
     llama,
+    marian,
     mistral,
+    modernbert,
     mpt,
     olmo2,
     opt,
     phi3,
     qwen2,
     qwen3,
+    roberta,
     smollm3,
+    t5,
+    umt5,
 )
 from posenc_jax.huggingface.family import Family
 
 _MODULES = (
     *(llama, mistral, qwen2, qwen3, phi3, gemma2, gemma3, olmo2, smollm3),
     *(gpt2, gpt_neox, gptj, opt, bloom, mpt),
+    *(bert, roberta, modernbert),
+    *(t5, umt5, marian),
 )
 FAMILIES: dict[str, Family] = {module.FAMILY.name: module.FAMILY for module in _MODULES}
 
 
-def titles() -> str:
-    """Names of all families, in words."""
-    *names, last = (family.title for family in FAMILIES.values())
+def titles(*kinds: str) -> str:
+    """Names of all families with models of these kinds, in words."""
+    *names, last = (family.title for family in FAMILIES.values() if family.kind in kinds)
     return f"{', '.join(names)} and {last}"

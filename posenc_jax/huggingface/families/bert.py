@@ -1,0 +1,73 @@
+"""BERT with its head of a masked language model: post-norm, tables of positions and of two types of tokens, a norm of
+their sum (https://arxiv.org/abs/1810.04805; transformers ``models/bert/modeling_bert.py``).
+
+Calls give ``token_types``, 0 where a text has one part. Not read: encoders without that head.
+"""
+
+from posenc_jax.huggingface.family import Family, Settings
+from posenc_jax.huggingface.names import NameRule, each_layer, linear, norm
+
+
+def settings(config: Settings) -> dict:
+    """The fields of `Transformer` that a config says."""
+    config.refuse_unless("is_decoder", False)
+    config.refuse_unless("add_cross_attention", False)
+    return {
+        "d_model": config.whole("hidden_size"),
+        "num_layers": config.whole("num_hidden_layers"),
+        "num_heads": config.whole("num_attention_heads"),
+        "mlp_dim": config.whole("intermediate_size"),
+        "norm": "post",
+        "norm_epsilon": config.number("layer_norm_eps", 1e-12),
+        "embedding_norm": True,
+        "token_types": config.whole("type_vocab_size", 2),
+        "activation": config.activation("hidden_act", "gelu"),
+        "scale_embeddings": False,
+        "tie_output": config.flag("tie_word_embeddings", True),
+        "output_bias": True,
+        "output_transform": True,
+    }
+
+
+def encoder(prefix: str) -> tuple[NameRule, ...]:
+    """The table of all but the head."""
+    return (
+        NameRule(f"{prefix}.embeddings.word_embeddings.weight", ("embedding.table",)),
+        NameRule(f"{prefix}.embeddings.token_type_embeddings.weight", ("embedding.types",)),
+        NameRule(f"{prefix}.embeddings.position_embeddings.weight", ("posenc.encoder.0.table",)),
+        *norm(f"{prefix}.embeddings.LayerNorm", "encoder.embedding_norm"),
+        *each_layer(
+            f"{prefix}.encoder.layer.{{}}",
+            "encoder.blocks.{}",
+            linear("attention.self.query", "self_attention.query"),
+            linear("attention.self.key", "self_attention.key"),
+            linear("attention.self.value", "self_attention.value"),
+            linear("attention.output.dense", "self_attention.output"),
+            norm("attention.output.LayerNorm", "self_attention_norm"),
+            linear("intermediate.dense", "mlp.hidden"),
+            linear("output.dense", "mlp.output"),
+            norm("output.LayerNorm", "mlp_norm"),
+        ),
+    )
+
+
+FAMILY = Family(
+    name="bert",
+    architecture="BertForMaskedLM",
+    title="BERT",
+    kind="encoder_only",
+    settings=settings,
+    names=(
+        *encoder("bert"),
+        *linear("cls.predictions.transform.dense", "transform.dense"),
+        *norm("cls.predictions.transform.LayerNorm", "transform.norm"),
+        *linear("cls.predictions.decoder", "output")[:1],
+        NameRule("cls.predictions.bias", ("output.bias",)),
+    ),
+    tied={
+        "cls.predictions.decoder.weight": "bert.embeddings.word_embeddings.weight",
+        "cls.predictions.decoder.bias": "cls.predictions.bias",
+    },
+    spellings={"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"},
+    ignored=(r"bert\.embeddings\.position_ids", r"bert\.pooler\..*", r"cls\.seq_relationship\..*"),
+)

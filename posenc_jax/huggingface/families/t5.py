@@ -1,0 +1,104 @@
+"""T5 1.0 and 1.1: an encoder and a decoder with RMSNorm and no biases, buckets of distances in place of positions,
+logits of attention that are not divided (https://arxiv.org/abs/1910.10683; transformers ``models/t5/modeling_t5.py``).
+
+1.1 has a gate, and an output layer of its own in place of the table times ``d_model**-0.5``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+from posenc_jax.huggingface.family import Family, Settings
+from posenc_jax.huggingface.names import TURNED, NameRule, each_layer, linear, norm
+
+if TYPE_CHECKING:
+    from posenc_jax.encodings.slots import Slot
+
+_ACTIVATIONS = {"relu": "relu", "gated-gelu": "geglu_tanh", "gated-silu": "swiglu"}
+
+
+def settings(config: Settings) -> dict:
+    """The fields of `Transformer` that a config says."""
+    width, layers = config.whole("hidden_size"), config.whole("num_layers")
+    tied = config.flag("tie_word_embeddings", True)
+    return {
+        "d_model": width,
+        "num_layers": layers,
+        "num_decoder_layers": config.whole("num_decoder_layers", layers),
+        "num_heads": config.whole("num_heads"),
+        "head_dim": config.whole("d_kv"),
+        "mlp_dim": config.whole("d_ff"),
+        "norm_type": "rms",
+        "norm_epsilon": config.number("layer_norm_epsilon", 1e-6),
+        "activation": config.one_of("feed_forward_proj", _ACTIVATIONS, "relu"),
+        "scale_embeddings": False,
+        "tie_output": tied,
+        "output_bias": False,
+        "attention_bias": False,
+        "mlp_bias": False,
+        "attention_scale": 1.0,
+        "logit_scale": width**-0.5 if tied else 1.0,
+    }
+
+
+def slots(slot: Slot) -> dict[str, Slot]:
+    """Those of both stacks; cross-attention has no positions. The scale of attention is the model's."""
+    elements: Any = slot
+    divided = tuple(dataclasses.replace(element, scaled=True) for element in elements)
+    return {"encoder": divided, "decoder": divided}
+
+
+def _stack(name: str, feed_forward: int, *rows: tuple[NameRule, ...]) -> tuple[NameRule, ...]:
+    """The layers of a stack, of which the feed-forward one has a number, with what else they have."""
+    inner = f"layer.{feed_forward}.DenseReluDense"
+    return each_layer(
+        f"{name}.block.{{}}",
+        f"{name}.blocks.{{}}",
+        *_attention("layer.0", "SelfAttention", "self_attention"),
+        *rows,
+        norm(f"layer.{feed_forward}.layer_norm", "mlp_norm"),
+        linear(f"{inner}.wi_0", "mlp.gate"),
+        linear(f"{inner}.wi", "mlp.hidden"),
+        linear(f"{inner}.wo", "mlp.output"),
+    )
+
+
+def _attention(layer: str, theirs: str, ours: str) -> list[tuple[NameRule, ...]]:
+    parts = {"q": "query", "k": "key", "v": "value", "o": "output"}
+    return [
+        norm(f"{layer}.layer_norm", f"{ours}_norm"),
+        *(linear(f"{layer}.{theirs}.{part}", f"{ours}.{name}") for part, name in parts.items()),
+    ]
+
+
+LAYERS = (*_stack("encoder", 1), *_stack("decoder", 2, *_attention("layer.1", "EncDecAttention", "cross_attention")))
+OUTSIDE = (
+    NameRule("shared.weight", ("embedding.table",)),
+    *norm("encoder.final_layer_norm", "encoder.final_norm"),
+    *norm("decoder.final_layer_norm", "decoder.final_norm"),
+    *linear("lm_head", "output"),
+)
+BIAS = "layer.0.SelfAttention.relative_attention_bias.weight"
+
+FAMILY = Family(
+    name="t5",
+    architecture="T5ForConditionalGeneration",
+    title="T5",
+    kind="encoder_decoder",
+    settings=settings,
+    slots=slots,
+    names=(
+        *OUTSIDE,
+        *LAYERS,
+        *(
+            NameRule(f"{stack}.block.0.{BIAS}", (f"posenc.{stack}.0.table",), TURNED)
+            for stack in ("encoder", "decoder")
+        ),
+    ),
+    tied={name: "shared.weight" for name in ("encoder.embed_tokens.weight", "decoder.embed_tokens.weight")}
+    | {"lm_head.weight": "shared.weight"},
+    spellings={".wi_1.": ".wi."},
+    ignored=(r"decoder\.block\.0\.layer\.1\.EncDecAttention\.relative_attention_bias\.weight",),
+    max_length=512,
+)

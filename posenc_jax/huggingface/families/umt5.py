@@ -1,0 +1,32 @@
+"""UMT5: T5 1.1's form, with buckets of its own in each layer (https://arxiv.org/abs/2304.09151; transformers
+``models/umt5/modeling_umt5.py``).
+"""
+
+import dataclasses
+
+from posenc_jax.huggingface.families import t5
+from posenc_jax.huggingface.family import Settings
+from posenc_jax.huggingface.names import TURNED, NameRule
+
+
+def settings(config: Settings) -> dict:
+    """The fields of `Transformer` that a config says."""
+    config.refuse_unless("feed_forward_proj", "gated-gelu", "gated-silu", "relu")
+    return t5.settings(Settings({"feed_forward_proj": "gated-gelu", **config.values}, config.where))
+
+
+FAMILY = dataclasses.replace(
+    t5.FAMILY,
+    name="umt5",
+    architecture="UMT5ForConditionalGeneration",
+    title="UMT5",
+    settings=settings,
+    names=(
+        *t5.OUTSIDE,
+        *t5.LAYERS,
+        *(
+            NameRule(f"{stack}.block.{{}}.{t5.BIAS}", (f"posenc.{stack}.0.{{}}.table",), TURNED)
+            for stack in ("encoder", "decoder")
+        ),
+    ),
+)
