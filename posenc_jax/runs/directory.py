@@ -84,14 +84,18 @@ class Stored:
     @property
     def code(self) -> own_code.Digests:
         """The digests of the user's classes in its config."""
-        return {} if self.config is None else _code(self.path, self.config)
+        code = {} if self.config is None else self.config.get("code")
+        if not (isinstance(code, dict) and all(isinstance(digest, str) for digest in code.values())):
+            raise RefusedError(f"{self.path} is damaged (its code is no table of digests): restore it")
+        if odd := [name for name in code if not re.fullmatch(r"[^/\\:]+\.py:\w+(\.\w+)*", name)]:
+            raise RefusedError(f"{self.path} names {odd[0]!r} as code, which is no file.py:Class: restore it")
+        return code
 
 
 def read_stored(directory: Path) -> Stored:
     """The config files of a directory, which need not be there."""
-    path = directory / "config.json"
     groups = tuple(read_stored(group) for group in group_directories(directory) if group != directory)
-    return Stored(directory, checked(path) if path.exists() else None, groups)
+    return dataclasses.replace(_alone(directory), groups=groups)
 
 
 def group_directories(directory: Path) -> list[Path]:
@@ -108,10 +112,10 @@ def number_of(group: Path) -> int:
     return int(group.name[6:])
 
 
-def groups_with(directory: Path, replicas: Collection[Replica]) -> list[Path]:
+def groups_with(directory: Path, replicas: Collection[Replica]) -> list[Group]:
     """The groups of a run's directory, which need not be there, that have one of the replicas."""
     found = [_group(stored) for stored in read_stored(directory).groups]
-    return [group.directory for group in found if not set(replicas).isdisjoint(group.replicas)]
+    return [group for group in found if not set(replicas).isdisjoint(group.replicas)]
 
 
 def results(
@@ -149,32 +153,48 @@ def results_by_group(
 
 def finished(directory: Path) -> Json:
     """The result of a group; RefusedError when it has none yet, is damaged, or is of another config or replicas."""
-    if not (directory / "result.json").exists():
-        raise RefusedError(f"{directory} is not finished: run it to the end first")
-    return result_of(read_group(directory))
+    return _finished(read_stored(directory))[1]
+
+
+def _finished(stored: Stored) -> tuple[Group, Json]:
+    if not (stored.directory / "result.json").exists():
+        raise RefusedError(f"{stored.directory} is not finished: run it to the end first")
+    group = _group(stored)
+    return group, result_of(group)
 
 
 def finished_groups(directory: Path) -> dict[Path, Json]:
-    """The groups of a run's directory, or the one that it is, with their results.
+    """The groups of a run's directory, or the one that it is, with their results; otherwise like `finished_in`."""
+    return {group.directory: result for group, result in finished_in(read_stored(directory))}
+
+
+def finished_in(stored: Stored) -> list[tuple[Group, Json]]:
+    """The groups in a run's directory, or the one that it is, with their results.
 
     Raises:
       RefusedError: one that the run asks for has none, or a result is damaged.
     """
-    return {group: finished(group) for group in groups_that_count(directory)}
+    return [_finished(inner) for inner in counting(stored)]
 
 
 def groups_that_count(directory: Path) -> list[Path]:
-    """The groups of a run's directory that have a result, or a replica that the run asks for: a call for more seeds,
-    stopped, leaves others behind.
+    """The directories of `counting`."""
+    return [inner.directory for inner in counting(read_stored(directory))]
+
+
+def counting(stored: Stored) -> list[Stored]:
+    """The groups in a run's directory that have a result, or a replica that the run asks for: a call for more seeds,
+    stopped, leaves others behind. The directory of a group is its own.
     """
-    groups, path = group_directories(directory), directory / "config.json"
-    if groups == [directory] or not path.exists():
-        return groups
-    config = checked(path)["config"]
+    if not stored.groups or stored.config is None:
+        return list(stored.groups) or [stored]
+    config = stored.config["config"]
     asked = {(seed, rate) for seed in config["seeds"] for rate in config["learning_rates"]}
     return [
-        group for group in groups if (group / "result.json").exists() or asked.intersection(read_group(group).replicas)
-    ] or groups
+        inner
+        for inner in stored.groups
+        if (inner.directory / "result.json").exists() or asked.intersection(_group(inner).replicas)
+    ] or list(stored.groups)
 
 
 def result_of(group: Group) -> Json:
@@ -250,15 +270,14 @@ def differences_from(there: Stored, config: Run | Ablation) -> list[str]:
     Raises:
       RefusedError: this version cannot read it, or it is a config of the other kind.
     """
-    path, data = there.path, there.config
-    if data is None or data["config"] == to_json(config):  # which spares making values, for each of hundreds of cells
+    if there.config is None or there.config["config"] == to_json(config):  # which spares making values for every cell
         return []
-    stored = _config(path, data, own_code.own_classes(config))
+    stored = stored_config(there, own_code.own_classes(config))
     if type(stored) is not type(config):
         kinds = {"Run": "a single run", "Ablation": "an ablation"}
         raise RefusedError(
-            f"{path.parent} holds {kinds[type(stored).__name__]}, not {kinds[type(config).__name__]}: choose another "
-            "directory"
+            f"{there.directory} holds {kinds[type(stored).__name__]}, not {kinds[type(config).__name__]}: choose "
+            "another directory"
         )
     if isinstance(stored, Run) or isinstance(config, Run):
         return difference(identity(to_json(stored)), identity(to_json(config)))
@@ -294,49 +313,51 @@ def groups_of(stored: Stored, config: Run) -> list[Group]:
     return groups
 
 
-def load_config(directory: Path, *, own: Mapping[str, type] | None = None) -> Run:
+def load_config(directory: Path) -> Run:
     """The config of a run's or a group's directory, with the user's own classes from the copy that the run keeps."""
-    config = load_stored(directory, own=own)
+    return run_in(_alone(directory))
+
+
+def run_in(stored: Stored, *, own: Mapping[str, type] | None = None) -> Run:
+    """`load_config` of a directory that is read."""
+    config = stored_config(stored, own)
     if not isinstance(config, Run):
-        raise RefusedError(f"{directory} is no run: it holds an ablation, each of whose cells is a directory in it")
+        raise RefusedError(
+            f"{stored.directory} is no run: it holds an ablation, each of whose cells is a directory in it"
+        )
     return config
 
 
-def load_stored(directory: Path, *, own: Mapping[str, type] | None = None) -> Run | Ablation:
-    """The config of a directory of either. ``own``: the user's classes, if not those of the copy."""
+def load_stored(directory: Path) -> Run | Ablation:
+    """The config of a directory of either."""
+    return stored_config(_alone(directory))
+
+
+def _alone(directory: Path) -> Stored:
     path = directory / "config.json"
-    if not path.exists():
-        raise RefusedError(f"{directory} is no run: it has no config.json")
-    data = checked(path)
-    code = _code(path, data)
-    return _config(path, data, own_code.load(home_of(directory), code) if own is None else own)
+    return Stored(directory, checked(path) if path.exists() else None)
+
+
+def stored_config(stored: Stored, own: Mapping[str, type] | None = None) -> Run | Ablation:
+    """`load_stored` of a directory that is read. ``own``: the user's classes, if not those of the copy."""
+    if stored.config is None:
+        raise RefusedError(f"{stored.directory} is no run: it has no config.json")
+    if own is None:
+        own = own_code.load(home_of(stored.directory), stored.code)
+    try:
+        config = from_json(stored.config["config"], own)
+        if not isinstance(config, Run | Ablation):
+            raise ValueError(f"it holds {type(config).__name__}, neither a run nor an ablation")
+    except UnknownTypeError as error:
+        raise RefusedError(f"{stored.path}: {error}") from None
+    except (TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise RefusedError(f"{stored.path} cannot be read as a config: {error}") from None
+    return config
 
 
 def code_in(path: Path) -> own_code.Digests:
     """The digests of the user's classes in a ``config.json``."""
-    return _code(path, checked(path))
-
-
-def _code(path: Path, data: Json) -> own_code.Digests:
-    code = data.get("code")
-    if not (isinstance(code, dict) and all(isinstance(digest, str) for digest in code.values())):
-        raise RefusedError(f"{path} is damaged (its code is no table of digests): restore it")
-    if odd := [name for name in code if not re.fullmatch(r"[^/\\:]+\.py:\w+(\.\w+)*", name)]:
-        raise RefusedError(f"{path} names {odd[0]!r} as code, which is no file.py:Class: restore it")
-    return code
-
-
-def _config(path: Path, data: Json, own: Mapping[str, type]) -> Run | Ablation:
-    """The config in ``data``, which was read from ``path``; RefusedError if this version cannot read it."""
-    try:
-        config = from_json(data["config"], own)
-        if not isinstance(config, Run | Ablation):
-            raise ValueError(f"it holds {type(config).__name__}, neither a run nor an ablation")
-    except UnknownTypeError as error:
-        raise RefusedError(f"{path}: {error}") from None
-    except (TypeError, ValueError, AttributeError, OverflowError) as error:
-        raise RefusedError(f"{path} cannot be read as a config: {error}") from None
-    return config
+    return Stored(path.parent, checked(path)).code
 
 
 def read_group(directory: Path) -> Group:

@@ -26,15 +26,13 @@ from posenc_jax.refusals.duplicates import refuse_twice
 from posenc_jax.runs.cell import Engine, write_texts
 from posenc_jax.runs.directory import (
     Group,
+    Stored,
     checkpoint_steps,
-    code_in,
-    finished,
-    finished_groups,
+    counting,
+    finished_in,
     groups_of,
-    groups_that_count,
-    load_config,
-    read_group,
     read_stored,
+    run_in,
 )
 from posenc_jax.runs.environment import environment
 from posenc_jax.runs.errors import RefusedError
@@ -44,7 +42,7 @@ from posenc_jax.runs.own_code import Digests, changed_here, changes, digests, lo
 from posenc_jax.runs.ownership import check_writable, refuse_changed_code
 from posenc_jax.runs.preflight import check_memory, refuse_several_processes
 from posenc_jax.runs.reporter import Reporter
-from posenc_jax.runs.state import load_group_state, load_state_at
+from posenc_jax.runs.state import final_state, state_at
 from posenc_jax.runs.supply import home_of, read_tokenizer, refuse_rebuilt_corpus
 from posenc_jax.runs.transplant import partners
 from posenc_jax.training.step import init_encodings_of
@@ -89,17 +87,19 @@ def evaluate(
     reporter = reporter or Reporter()
     directory = full(directory).absolute()
     refuse_twice("steps", steps or ())
-    config, other_code = _config_of(directory, accept_changed_code)
+    stored = read_stored(directory)
+    config, other_code = _config_of(stored, accept_changed_code)
     lengths = config.evaluation.lengths if lengths is None else lengths
     posenc = config.posenc if posenc is None else posenc
     changed = changed_config(config, lengths, posenc, data, shuffle_words, metrics)
-    groups_of(read_stored(directory), config)
+    groups_of(stored, config)
     folder = directory / "evaluations"
     check_writable(folder)
     refuse_links(directory, folder)
-    groups = list(finished_groups(directory))
+    groups = finished_in(stored)
     here = of_process(environment())
-    began = (read_environments(group)["began"] for group in groups if not is_imported(group))
+    homes = [group.directory for group, _ in groups]
+    began = (read_environments(home)["began"] for home in homes if not is_imported(home))
     found = sum((compared(own, here, OF_PROCESS) for own in began), Compared())
     if found.lines:
         reporter.note(f"{_elsewhere(found)}: {'; '.join(found.lines)}")
@@ -122,8 +122,7 @@ def evaluate(
         question["steps"] = steps
     if other_code:
         question["changed_code"] = other_code
-    trained_with = code_in(directory / "config.json")
-    if brought := {name: digest for name, digest in digests(changed).items() if name not in trained_with}:
+    if brought := {name: digest for name, digest in digests(changed).items() if name not in stored.code}:
         question["code"] = brought  # with the question, not with the run
     if found.draws:
         question["other_draws"] = found.draws
@@ -176,7 +175,7 @@ def measure(
 
 def states_of(
     config: Run,
-    groups: list[Path],
+    groups: list[tuple[Group, Json]],
     steps: tuple[int, ...] | None,
     seeds: tuple[int, ...] | None,
     note: Callable[[str], None],
@@ -184,37 +183,34 @@ def states_of(
     """(step, group, state) of the groups that hold one of the seeds (None: of all): of each of the steps, or with None
     of what the group's result is of, where the step is None too.
     """
-    for directory in groups:
-        if seeds is not None and not any(seed in seeds for seed, _ in read_group(directory).replicas):
+    for group, result in groups:
+        if seeds is not None and not any(seed in seeds for seed, _ in group.replicas):
             continue
         if steps is None:
-            yield None, *load_group_state(config, directory, note)
+            yield None, group, final_state(config, group, result, note)
             continue
-        ends = [replica["diverged_at"] for replica in finished(directory)["replicas"]]
+        ends = [replica["diverged_at"] for replica in result["replicas"]]
         for step in steps:
             gone = all(end is not None and end < step for end in ends)
-            if gone and step not in checkpoint_steps(directory):
-                note(f"{directory} has no step {step}: all of its replicas diverged before it")
+            if gone and step not in checkpoint_steps(group.directory):
+                note(f"{group.directory} has no step {step}: all of its replicas diverged before it")
             else:
-                yield step, *load_state_at(config, directory, step, note)
+                yield step, group, state_at(config, group, step, note)
 
 
-def _config_of(directory: Path, accept_changed_code: bool) -> tuple[Run, Digests]:
+def _config_of(stored: Stored, accept_changed_code: bool) -> tuple[Run, Digests]:
     """The config of a run, and the digests of the user's classes in it that are not what the run was trained with."""
-    home = home_of(directory)
-    if not (directory / "config.json").exists():
-        return load_config(directory), {}  # which says that there is none
-    trained_with = code_in(directory / "config.json")
+    home, trained_with = home_of(stored.directory), stored.code
     other = changed_here(home, trained_with)
-    for group in groups_that_count(directory):  # trained before or after a change that was accepted
-        for name, digest in code_in(group / "config.json").items():
+    for group in counting(stored):  # trained before or after a change that was accepted
+        for name, digest in group.code.items():
             if trained_with.get(name, digest) != digest:
                 other[name] = digest
     if not other:
-        return load_config(directory), {}
+        return run_in(stored), {}
     if not accept_changed_code:
-        refuse_changed_code(directory, changes({name: trained_with[name] for name in other}, other))
-    return load_config(directory, own=load_here(home, trained_with)), other
+        refuse_changed_code(stored.directory, changes({name: trained_with[name] for name in other}, other))
+    return run_in(stored, own=load_here(home, trained_with)), other
 
 
 def _for_these_devices(config: Run, note: Callable[[str], None]) -> Run:

@@ -13,6 +13,7 @@ import numpy as np
 
 from posenc_jax.config import Run
 from posenc_jax.data.errors import DataError
+from posenc_jax.files.shapes import Json
 from posenc_jax.files.user_paths import full
 from posenc_jax.huggingface.safetensors import read_header
 from posenc_jax.runs.checkpoint import Checkpoints
@@ -20,11 +21,10 @@ from posenc_jax.runs.digests import digest
 from posenc_jax.runs.directory import (
     IMPORTED,
     Group,
-    finished,
     finished_groups,
+    finished_in,
     groups_of,
     load_config,
-    read_group,
     read_stored,
 )
 from posenc_jax.runs.errors import RefusedError
@@ -84,7 +84,13 @@ def load_group_state(
 
     Only reads. RefusedError when the group is not finished, or the state is not the one that its result is of.
     """
-    group, result = read_group(directory), finished(directory)
+    ((group, result),) = finished_in(read_stored(directory))
+    return group, final_state(config, group, result, note)
+
+
+def final_state(config: Run, group: Group, result: Json, note: Callable[[str], None]) -> Any:
+    """The state that a group's result was measured with; otherwise like `load_group_state`."""
+    directory = group.directory
     refuse_no_checkpoint(directory)
     if (directory / IMPORTED).exists():
         stored, state = directory / IMPORTED, _imported(config, group)
@@ -100,7 +106,7 @@ def load_group_state(
                 f"{stored} is not what {directory / 'result.json'} was measured with: "
                 f"restore it, or move {directory} away and run the same command again to make it anew"
             )
-    return group, state
+    return state
 
 
 def _imported(config: Run, group: Group) -> Any:
@@ -123,15 +129,13 @@ def refuse_no_checkpoint(group: Path) -> None:
         raise RefusedError(f"{group} has no checkpoint: restore it from where the run was made")
 
 
-def load_state_at(
-    config: Run, directory: Path, step: int, note: Callable[[str], None] = lambda text: None
-) -> tuple[Group, Any]:
-    """A finished group (its directory) and its state after ``step`` updates, as host arrays, if that was kept.
+def state_at(config: Run, group: Group, step: int, note: Callable[[str], None] = lambda text: None) -> Any:
+    """The state of a group after ``step`` updates, as host arrays, if that was kept.
 
-    Only reads. RefusedError when the group is not finished, has no checkpoint of that step, or one of another training.
+    Only reads. RefusedError when the group has no checkpoint of that step, or one of another training.
     """
-    group, checkpoints = read_group(directory), Checkpoints(directory / "checkpoints", note)
-    finished(directory)
+    directory = group.directory
+    checkpoints = Checkpoints(directory / "checkpoints", note)
     if step not in checkpoints.steps():
         there = ", ".join(map(str, checkpoints.steps()))
         raise RefusedError(
@@ -146,7 +150,7 @@ def load_state_at(
         raise RefusedError(
             f"{checkpoints.at(step)} is not of the training that {log.path} tells of: restore the one or the other"
         )
-    return group, restored[1]
+    return restored[1]
 
 
 def replica_params(source: Path, seed: int, note: Callable[[str], None]) -> Any:

@@ -118,7 +118,7 @@ def histories(
     """Environments of the existing groups, by the group's directory, and True if no group is missing."""
     cell = table.cell(slot, label, seeds)
     home = _folder(directory, table, cell) / cell.directory_name
-    groups = groups_with(home, cell.replicas)
+    groups = [group.directory for group in groups_with(home, cell.replicas)]
     begun = {str(group): history(read_environments(group)) for group in groups if is_begun(group)}
     return begun, complete(home, cell)
 

@@ -18,7 +18,7 @@ from posenc_jax.environments import DRAWS, compared, of_process
 from posenc_jax.files.atomic import make_directory
 from posenc_jax.files.shapes import Json
 from posenc_jax.runs.cell import Engine
-from posenc_jax.runs.directory import finished_groups, groups_with
+from posenc_jax.runs.directory import finished_groups, groups_with, result_of
 from posenc_jax.runs.environment import environment
 from posenc_jax.runs.evaluation import changed_config, measure, states_of
 from posenc_jax.runs.files import read_json, write_json
@@ -112,7 +112,7 @@ def _measured(
 ) -> Iterator[tuple[str, dict[int, float]]]:
     """(checkpoint or temperature, seed -> score)."""
     lengths, replicas = table.score_lengths, set(chosen.items())
-    groups = groups_with(home, replicas)
+    groups = [(group, result_of(group)) for group in groups_with(home, replicas)]
 
     def rows(slot: Slot, steps: tuple[int, ...] | None) -> list[Json]:
         changed = changed_config(cell, lengths, slot)

@@ -21,10 +21,10 @@ from posenc_jax.data.tasks.scan import Scan
 from posenc_jax.encodings import Learned, Randomized, RoPE, parse
 from posenc_jax.models import Streams, Transformer, greedy
 from posenc_jax.runs.cell import run
-from posenc_jax.runs.directory import load_config
+from posenc_jax.runs.directory import finished_in, load_config, read_stored
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.evaluation import changed_config, evaluate, states_of
-from posenc_jax.runs.state import load_group_state, load_state_at
+from posenc_jax.runs.state import load_group_state, state_at
 from posenc_jax.training import step as step_module
 from posenc_jax.training.batches import Bucket, buckets
 from posenc_jax.training.step import evaluate_length, forward, init_params, model_of
@@ -279,11 +279,11 @@ def test_earlier_checkpoints_are_measured_too(finished):
     assert json.loads(path.read_text())["steps"] == [10, 20]
     last = [{**row, "step": 20} for row in evaluate(finished, (2, 5))[1]]
     assert [row for row in rows if row["step"] == 20] == last
-    _, state = load_state_at(CONFIG, finished / "group-000", 10)
+    groups = finished_in(read_stored(finished))
+    state = state_at(CONFIG, groups[0][0], 10)
     assert state["step"].tolist() == [10, 10]
     params = jax.tree.map(lambda leaf: jnp.asarray(leaf[1]), state["params"])
     close(rows[3], plain_scores(changed_config(CONFIG, (2, 5), CONFIG.posenc), params, 1, 5))
-    groups = [finished / "group-000"]
     assert [step for step, *_ in states_of(CONFIG, groups, (20,), (1, 7), print)] == [20]
     assert list(states_of(CONFIG, groups, (20,), (7,), print)) == []
 

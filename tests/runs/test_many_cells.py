@@ -9,7 +9,7 @@ import sealed_files
 import tyro
 from trained_runs import CONFIG, contents, copy_of_the_run
 
-from posenc_jax import Ablation, ablate, run
+from posenc_jax import Ablation, ablate, evaluate, run
 from posenc_jax.cli.ablate import override_all
 from posenc_jax.runs.reporter import Reporter
 
@@ -59,6 +59,8 @@ def test_a_run_reads_each_file_once(tmp_path, monkeypatch):
     files = ("config.json", "group-000/config.json", "group-000/result.json", "group-000/metrics.jsonl")
     once = dict.fromkeys(files, 1)
     assert again == once
+    measured = reads(lambda: evaluate(place, (2,)), place, monkeypatch)
+    assert {name: measured[name] for name in files[:3]} == dict.fromkeys(files[:3], 1)
     more = dataclasses.replace(CONFIG, seeds=(*CONFIG.seeds, 7))
     monkeypatch.setattr("posenc_jax.runs.cell.Engine.run_group", lambda engine, group: None)
     monkeypatch.setattr("posenc_jax.runs.cell.result_of", lambda group: {"replicas": []})
