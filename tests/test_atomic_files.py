@@ -22,6 +22,7 @@ from posenc_jax.files.atomic import (
     LockingError,
     append,
     held,
+    new_folder,
     read_regular,
     refuse_links,
     remove_unfinished,
@@ -203,6 +204,9 @@ def test_a_full_disk_leaves_the_old_file_and_says_what_is_needed(tmp_path, monke
 def test_an_error_names_the_file_that_was_asked_for(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"gone/a\.txt'$"):
         write_atomically(tmp_path / "gone" / "a.txt", "a")
+    (tmp_path / "file").touch()
+    with pytest.raises(NotADirectoryError, match=r"file/new'$"), new_folder(tmp_path / "file" / "new"):
+        pass
 
 
 def test_where_no_file_can_be_made(tmp_path):

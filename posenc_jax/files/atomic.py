@@ -99,7 +99,7 @@ def unwritable(directory: Path) -> str | None:
     try:
         handle, name = tempfile.mkstemp(suffix=_UNFINISHED, dir=there)
         os.close(handle)
-        os.unlink(name)
+        Path(name).unlink(missing_ok=True)  # who holds the directory may have removed it
     except PermissionError:
         return f"no permission to write in {there}"
     except OSError as error:
@@ -114,7 +114,10 @@ def new_folder(path: Path) -> Iterator[Path]:
     for left in (unfinished, replaced):
         shutil.rmtree(left, ignore_errors=True)
     try:
-        unfinished.mkdir(parents=True)
+        try:
+            unfinished.mkdir(parents=True)
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(path)) from None
         yield unfinished
         sync_tree(unfinished)
         if path.exists():
