@@ -172,7 +172,7 @@ def test_exact_match_is_what_greedy_decoding_scores(copier):
 )
 def test_a_finite_test_set_is_scored_once(task, length, existing):
     """More examples are asked for than there are: each counts once, the rest not at all."""
-    existing = existing or task.num_test_examples(length)
+    existing = existing or task.part("test").counts[length]
     assert 0 < existing < 12
     config = dataclasses.replace(
         COPIER, task=task, posenc=(), evaluation=Evaluation((length,), num_examples=12, draws=3)

@@ -235,10 +235,6 @@ class Task(Value):
         drawn = self.drawn_lengths
         return tuple(int(drawn[(len(drawn) * (share + 1) - 1) // count]) for share in range(count))
 
-    def num_test_examples(self, length: int) -> int | None:
-        """The number of test examples of this length, or None if they are generated without end."""
-        return None
-
     def test_example(self, key: Array, index: Array, length: Array, max_length: int) -> Example:
         """Test example number ``index`` of a length.
 

@@ -123,12 +123,8 @@ class Copying(RangedTask):
         target = jnp.full((self.target_length(max_length),), second if self.kind == "rdc" else first)
         return prompted(prompt, self._header_length + length, target, self.target_length(length))
 
-    def num_test_examples(self, length: int) -> int | None:
-        """One per symbol (rsc, rsc2x) or ordered pair of symbols (rdc); None for the tasks on random symbols."""
-        return None if self.kind in _PARTS else self._num_enumerated
-
     def test_example(self, key: Array, index: Array, length: Array, max_length: int) -> Example:
-        """Example ``index`` of the enumeration where there is one, else a fresh draw."""
+        """Example ``index`` of one per symbol (rsc, rsc2x) or ordered pair of symbols (rdc), else a fresh draw."""
         if self.kind in _PARTS:
             return super().test_example(key, index, length, max_length)
         example = self._enumerated(index, length, max_length)

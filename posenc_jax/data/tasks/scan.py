@@ -200,10 +200,6 @@ class Scan(Task):
         count = jnp.asarray(part.counts)[length]
         return self._numbered(part, integers(key, (), jnp.maximum(count, 1)), length, max_length)
 
-    def num_test_examples(self, length: int) -> int:
-        """Test commands with ``length`` actions."""
-        return int(self.part("test").counts[length]) if 0 <= length <= MAX_ACTIONS else 0
-
     def test_example(self, key: Array, index: Array, length: Array, max_length: int) -> Example:
         """Test command ``index`` of this length in the order of hashes; no key is needed."""
         return self._numbered(self.part("test"), index, length, max_length)

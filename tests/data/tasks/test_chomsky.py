@@ -183,7 +183,6 @@ def test_settings_and_class_facts():
         assert tuple(task.train_lengths) == (1, 2, 3, 4, 5)
         assert (task.metric, task.length_per, task.model_kind) == ("accuracy", "step", "encoder_only")
         assert task.chance == 1 / task.num_classes
-        assert task.num_test_examples(3) is None
     assert EvenPairs(max_length=np.int64(40)) == EvenPairs()
     assert hash(EvenPairs(max_length=np.int64(40))) == hash(EvenPairs())
     with pytest.raises(ValueError, match=r"EvenPairs.max_length = 0 must be at least 1"):

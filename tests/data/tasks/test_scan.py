@@ -82,7 +82,7 @@ def test_splits(task):
         held_out = -(-total // share) if share else 0  # rounded up
         expected = (total - held_out, held_out if share else total) if n <= limit else (0, total)
         assert (train_counts[n], test_counts[n]) == expected
-        assert task.num_test_examples(n) == expected[1]
+        assert task.part("test").counts[n] == expected[1]
         task.check_length(n)
     if task.split == "length":
         assert (len(train), test_counts.total() - len(train)) == (16_990, 3_920)
@@ -134,8 +134,8 @@ def sentences(task, batch):
     "task", [Scan(model="encoder_decoder"), Scan(split="simple")], ids=["encoder_decoder", "decoder_only"]
 )
 def test_every_test_example_comes_once(task):
-    lengths = np.repeat(LENGTHS, [task.num_test_examples(n) for n in LENGTHS]).astype(np.int32)
-    indices = np.concatenate([np.arange(task.num_test_examples(n)) for n in LENGTHS])
+    counts = [task.part("test").counts[n] for n in LENGTHS]
+    lengths, indices = np.repeat(LENGTHS, counts).astype(np.int32), np.concatenate([*map(np.arange, counts)])
     batch = drawer(task)(indices, lengths)
     assert batch.inputs.shape[1] == task.width(48)
     if task.model == "encoder_decoder":
@@ -150,7 +150,7 @@ def test_every_test_example_comes_once(task):
 
 def test_there_is_nothing_beyond_the_last_example():
     task = Scan(split="simple")
-    count = task.num_test_examples(21)
+    count = task.part("test").counts[21]
     weights = np.asarray(drawer(task)(np.arange(count - 1, count + 40), np.full(41, 21)).weights).sum(axis=1)
     assert weights.tolist() == [22] + [0] * 40
     drawn = jax.jit(jax.vmap(lambda n: task.example(jax.random.key(0), n, 48)))
@@ -189,7 +189,7 @@ def test_settings_and_class_facts():
     assert (task.split, task.cutoff, task.model, task.vocab_size) == ("length_cutoff", 25, "decoder_only", 23)
     assert (task.metric, task.length_per, task.model_kind) == ("exact_match", "example", "decoder_only")
     assert Scan(model="encoder_decoder").model_kind == "encoder_decoder"
-    assert task.num_test_examples(23) == task.num_test_examples(60) == 0
+    assert task.part("test").counts[23] == 0
     with pytest.raises(ValueError, match=r"Scan: cutoff = 23 is not one of 22, 24, .*, 36, 40: choose one"):
         Scan(cutoff=23)
     with pytest.raises(ValueError, match=r"length 23: no SCAN command has 23 actions; the lengths are 1, .*, 48"):
