@@ -44,7 +44,7 @@ def read_config(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 SAME = (
     ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "encoder_layers", "num_decoder_layers"),
-    ("hidden_size", "n_embd", "d_model", "embed_dim"),
+    ("hidden_size", "n_embd", "n_embed", "d_model", "embed_dim"),
     ("num_attention_heads", "n_head", "n_heads", "num_heads", "encoder_attention_heads"),
     ("max_position_embeddings", "n_positions", "max_seq_len", "n_ctx", "seq_length"),
 )

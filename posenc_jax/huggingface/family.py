@@ -63,9 +63,16 @@ class Settings:
     def refuse_unless(self, name: str, *allowed: Any) -> None:
         """`DataError` for a value that this package does not compute; a missing one is the first of the ``allowed``."""
         value = self.values.get(name, allowed[0])
-        if value not in allowed or isinstance(value, bool) != isinstance(allowed[0], bool):
+        if not any(value == one and isinstance(value, bool) == isinstance(one, bool) for one in allowed):
             said = " or ".join(map(repr, allowed))
             raise DataError(f"{self.where}: {name} = {short(value)}, and {said} is read: name another checkpoint")
+
+    def inner(self, name: str) -> Settings:
+        """The values of an object inside; of none where it is missing or null."""
+        values = self.values.get(name) or {}
+        if not isinstance(values, dict):
+            raise DataError(f"{self.where}: {name} = {short(values)} must be an object: fetch the config again")
+        return Settings(values, f"{self.where}: {name}")
 
     def _read(self, read: Callable[[Json, str], Any], name: str, default: Any, rule: str) -> Any:
         try:

@@ -72,6 +72,27 @@ def test_every_table_has_all_tensors(tmp_path, name):
         assert (row.change.join(parts, heads) == whole).all()
 
 
+SPELLED = {
+    "gemma2": {"use_bidirectional_attention": None},
+    "gemma3": {"use_bidirectional_attention": False},
+    "mpt": {"attn_config": {"alibi": True, "clip_qkv": None, "qk_ln": False, "softmax_scale": None}},
+    "t5_1_1": {"tie_word_embeddings": True, "scale_decoder_outputs": False},
+    "bloom": {"n_embed": 36},
+}
+
+
+@pytest.mark.parametrize("name", SPELLED)
+def test_configs_that_say_defaults_or_say_them_otherwise(tmp_path, name):
+    first = load(checkpoint_of(name, tmp_path / "a"))
+    second = load(checkpoint_of(name, tmp_path / "b", **SPELLED[name]))
+    assert (first.model, first.slots) == (second.model, second.slots)
+
+
+def test_settings_inside_that_are_no_object(tmp_path):
+    with pytest.raises(DataError, match="attn_config = 'alibi' must be an object: fetch the config again"):
+        load(checkpoint_of("mpt", tmp_path, attn_config="alibi"))
+
+
 @pytest.mark.parametrize("name", ["qwen3", "gemma3", "gpt_neox", "modernbert", "t5"])
 def test_float64_at_once(tmp_path, name):
     """Of those that have together most of what there is: windows, norms of all kinds, two bases, parallel layers."""

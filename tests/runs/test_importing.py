@@ -1,5 +1,6 @@
 """A checkpoint as a finished run: other commands take it, bad ones leave nothing behind."""
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -192,6 +193,7 @@ for folder in sys.argv[1:]:
     model = transformers.AutoModelForCausalLM.from_pretrained(folder, attn_implementation="eager").eval()
     with torch.no_grad():
         np.save(folder + "/logits.npy", model(torch.from_numpy(tokens())).logits.numpy())
+    model.save_pretrained(folder + "/saved")
 """
 
 
@@ -205,3 +207,7 @@ def test_transformers_loads_what_is_exported_with_equal_logits(tmp_path):
         wanted = np.load(tmp_path / name / "again" / "logits.npy")
         found = np.asarray(jax.jit(lambda model, ids: model(ids))(load(tmp_path / name / "hf").build(), tokens()))
         assert np.abs(found - wanted).max() < 1e-5 * np.abs(wanted).max(), name
+        saved, first = load(tmp_path / name / "again" / "saved"), load(tmp_path / name / "hf")
+        models = [dataclasses.replace(c.model, head_dim=c.model.width_of_head) for c in (saved, first)]
+        assert models[0] == models[1], name
+        assert saved.slots == first.slots, name

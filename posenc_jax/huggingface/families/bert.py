@@ -69,5 +69,6 @@ FAMILY = Family(
         "cls.predictions.decoder.bias": "cls.predictions.bias",
     },
     spellings={"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"},
-    ignored=(r"bert\.embeddings\.position_ids", r"bert\.pooler\..*", r"cls\.seq_relationship\..*"),
+    left_out="bert.",
+    ignored=(r"(bert\.)?embeddings\.position_ids", r"(bert\.)?pooler\..*", r"cls\.seq_relationship\..*"),
 )

@@ -34,5 +34,6 @@ FAMILY = dataclasses.replace(
         "lm_head.decoder.weight": "roberta.embeddings.word_embeddings.weight",
         "lm_head.decoder.bias": "lm_head.bias",
     },
-    ignored=(r"roberta\.embeddings\.position_ids", r"roberta\.pooler\..*"),
+    left_out="roberta.",
+    ignored=(r"(roberta\.)?embeddings\.position_ids", r"(roberta\.)?pooler\..*"),
 )
