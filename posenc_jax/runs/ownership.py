@@ -52,21 +52,19 @@ def owned(directory: Path, check: Callable[[Stored], Found]) -> Iterator[tuple[S
     """Holds a directory that may not be there yet, and gives what it has and what ``check`` tells of that, which may
     refuse it.
 
-    What is there is read once it is held. Where nothing is, ``check`` comes before anything is made.
+    What is there is read once it is held. In a directory that nobody has held yet, which may be somebody else's,
+    ``check`` comes before anything is made.
     """
+
+    def checked() -> tuple[Stored, Found]:
+        stored = read_stored(directory)
+        return stored, check(stored)
+
     check_writable(directory)
-    new = not _holds_configs(directory)
-    nothing = Stored(directory, None)
-    found = [(nothing, check(nothing))] if new else []
+    found = None if (directory / "lock").exists() else checked()
     with locked(directory):
-        if not new or _holds_configs(directory):
-            stored = read_stored(directory)
-            found = [(stored, check(stored))]
-        yield found[0]
-
-
-def _holds_configs(directory: Path) -> bool:
-    return (directory / "config.json").exists() or any(directory.glob("*/config.json"))
+        holds_configs = (directory / "config.json").exists() or any(directory.glob("*/config.json"))
+        yield checked() if found is None or holds_configs else found
 
 
 def refuse_other(

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import os
 
+import pytest
 import sealed_files
 import tyro
 from trained_runs import CONFIG, contents, copy_of_the_run
 
 from posenc_jax import Ablation, ablate, evaluate, run
 from posenc_jax.cli.ablate import override_all
+from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.reporter import Reporter
 
 RUNS = tuple(dataclasses.replace(CONFIG, label=label) for label in ("first", "second", "third", "fourth"))
@@ -55,6 +58,7 @@ def test_each_file_is_read_once_whatever_the_number_of_cells(tmp_path, monkeypat
 def test_a_run_reads_each_file_once(tmp_path, monkeypatch):
     """One that is complete, with its groups; and one that is asked for another seed, what was there before."""
     place = copy_of_the_run(tmp_path / "run")
+    (place / "lock").touch()  # as after any run
     again = reads(lambda: run(CONFIG, place, reporter=Reporter()), place, monkeypatch)
     files = ("config.json", "group-000/config.json", "group-000/result.json", "group-000/metrics.jsonl")
     once = dict.fromkeys(files, 1)
@@ -65,6 +69,15 @@ def test_a_run_reads_each_file_once(tmp_path, monkeypatch):
     monkeypatch.setattr("posenc_jax.runs.cell.Engine.run_group", lambda engine, group: None)
     monkeypatch.setattr("posenc_jax.runs.cell.result_of", lambda group: {"replicas": []})
     assert once.items() <= reads(lambda: run(more, place, reporter=Reporter()), place, monkeypatch).items()
+
+
+@pytest.mark.parametrize("work", [run, ablate])
+def test_a_directory_of_somebody_else_is_left_as_it_is(tmp_path, work):
+    (tmp_path / "config.json").write_text('{"model_type": "gpt2"}')
+    (tmp_path / "mine.unfinished").touch()
+    with pytest.raises(RefusedError, match=r"config\.json is damaged"):
+        work(CONFIG if work is run else Ablation("a", RUNS), tmp_path, reporter=Reporter())
+    assert sorted(os.listdir(tmp_path)) == ["config.json", "mine.unfinished"]
 
 
 def test_a_second_time_nothing_is_written(tmp_path):
