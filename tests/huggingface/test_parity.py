@@ -88,6 +88,11 @@ def test_configs_that_say_defaults_or_say_them_otherwise(tmp_path, name):
     assert (first.model, first.slots) == (second.model, second.slots)
 
 
+def test_an_output_layer_of_its_own_is_refused_where_two_biases_would_be_one(tmp_path):
+    with pytest.raises(DataError, match="tie_word_embeddings = False, and True is read: name another checkpoint"):
+        load(checkpoint_of("bert", tmp_path, tie_word_embeddings=False))
+
+
 def test_settings_inside_that_are_no_object(tmp_path):
     with pytest.raises(DataError, match="attn_config = 'alibi' must be an object: fetch the config again"):
         load(checkpoint_of("mpt", tmp_path, attn_config="alibi"))

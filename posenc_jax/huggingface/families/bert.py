@@ -12,6 +12,7 @@ def settings(config: Settings) -> dict:
     """The fields of `Transformer` that a config says."""
     config.refuse_unless("is_decoder", False)
     config.refuse_unless("add_cross_attention", False)
+    config.refuse_unless("tie_word_embeddings", True)
     return {
         "d_model": config.whole("hidden_size"),
         "num_layers": config.whole("num_hidden_layers"),
@@ -23,7 +24,7 @@ def settings(config: Settings) -> dict:
         "token_types": config.whole("type_vocab_size", 2),
         "activation": config.activation("hidden_act", "gelu"),
         "scale_embeddings": False,
-        "tie_output": config.flag("tie_word_embeddings", True),
+        "tie_output": True,
         "output_bias": True,
         "output_transform": True,
     }
@@ -61,7 +62,6 @@ FAMILY = Family(
         *encoder("bert"),
         *linear("cls.predictions.transform.dense", "transform.dense"),
         *norm("cls.predictions.transform.LayerNorm", "transform.norm"),
-        *linear("cls.predictions.decoder", "output")[:1],
         NameRule("cls.predictions.bias", ("output.bias",)),
     ),
     tied={

@@ -27,7 +27,6 @@ FAMILY = dataclasses.replace(
         *bert.encoder("roberta"),
         *linear("lm_head.dense", "transform.dense"),
         *norm("lm_head.layer_norm", "transform.norm"),
-        *linear("lm_head.decoder", "output")[:1],
         NameRule("lm_head.bias", ("output.bias",)),
     ),
     tied={
