@@ -2,7 +2,7 @@
 
     python -m experiments.context.directions runs/context-small/context    # the record of posenc context, judged
 
-writes `results.json` and the tables of the page.
+writes `results.json`, the picture and the tables of the page.
 """
 
 from __future__ import annotations
@@ -14,10 +14,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from experiments.records import short
+from posenc_jax.context.table import heat_maps
 from posenc_jax.drawing.markdown import code, grid, refilled
+from posenc_jax.drawing.printed import render
 from posenc_jax.statistics.comparison import paired_comparison
 
 RECORD = Path(__file__).with_name("results.json")
+PICTURE = Path(__file__).with_name("loss.png")
 README = Path(__file__).with_name("README.md")
 BEGIN, END = "<!-- directions: results.json -->", "<!-- end of directions -->"
 
@@ -95,7 +98,9 @@ def main(folder: str) -> None:
     """Judges the record of a study, keeps it and fills the page."""
     entries = json.loads((Path(folder) / "record.json").read_text())
     found = results(entries, next(own["length"] for own in entries if own["change"] == "none" and own["length"] == 128))
-    RECORD.write_text(json.dumps(found, indent=1) + "\n")
+    RECORD.write_text(json.dumps(found) + "\n")
+    (drawn,) = heat_maps(entries)
+    PICTURE.write_bytes(render(drawn, ("png",))["png"])
     README.write_text(refilled(README.read_text(), BEGIN, page(json.loads(RECORD.read_text())), END))
 
 

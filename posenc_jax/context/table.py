@@ -19,8 +19,8 @@ from posenc_jax.statistics.comparison import paired_comparison
 
 BUCKETS = 8
 """Equal parts of a text by whose positions its loss is kept."""
-_SHOWN = 3.0
-"""Nats above the least loss from which on the colours of the heat map are the same."""
+_SHOWN = 0.5
+"""Nats from the first change from which on the colours of the heat map are the same."""
 
 
 def record(rows: Sequence[Json]) -> list[Json]:
@@ -75,7 +75,7 @@ def table(entries: Sequence[Json], title: str) -> TextTable:
             shown = _shown(name, ours)
             line.append(shown if own["change"] == first or not ours else f"{shown}; {_difference(name, ours, theirs)}")
         lines.append(tuple(line))
-    examples = {name: len(_values(entries[0], name)) for name in columns}
+    examples = {name: max(len(_values(own, name)) for own in entries) for name in columns}
     notes = (
         f"After the semicolon: the difference to {first} at the same length, paired, and its 95 % interval; of "
         "perplexities in nats a token (below 0 is better), of scores in shares (above 0 is better).",
@@ -134,22 +134,25 @@ def heat_maps(entries: Sequence[Json]) -> list[HeatMap]:
     maps = []
     parts = tuple(f"{part + 1}/{BUCKETS}" for part in range(BUCKETS))
     if any("buckets" in own for own in entries):
+        apart = len(words) > 1
         panels = _panels(words, lengths, lambda w, n: _means(found[w, n]["buckets"]))
-        least = min(float(np.nanmin(values)) for _, values in panels)
-        most = max(float(np.nanmax(values)) for _, values in panels)
-        about = f"; from {least + _SHOWN:.1f} on all the same" if most > least + _SHOWN else ""
+        panels = tuple((name, values - values[:1] * apart) for name, values in panels)
+        everything = np.concatenate([values for _, values in panels])
+        low, high = float(np.nanmin(everything)), float(np.nanmax(everything))
+        most = min(max(-low, high), _SHOWN)
         maps.append(
             HeatMap(
                 slug="loss",
-                title="Loss by position",
+                title=f"Loss by position, minus that of {words[0]}" if apart else "Loss by position",
                 x=Axis("part of the text", names=parts),
                 y=Axis("change", names=words),
-                z_title=f"nats a token{about}",
+                z_title="nats a token" + f", at most {_SHOWN:g}" * (apart and max(-low, high) > _SHOWN),
                 panels=panels,
-                low=least,
-                high=min(most, least + _SHOWN),
+                low=-most if apart else low,
+                high=most if apart else high,
+                diverging=apart,
                 columns=len(lengths),
-                written=True,
+                written=len(lengths) == 1,
             )
         )
     if any("passkey" in own for own in entries):
@@ -170,7 +173,7 @@ def heat_maps(entries: Sequence[Json]) -> list[HeatMap]:
                 low=0.0,
                 high=1.0,
                 columns=len(lengths),
-                written=True,
+                written=len(lengths) == 1,
             )
         )
     return maps
