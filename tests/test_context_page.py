@@ -3,10 +3,11 @@
 import json
 import math
 
+import numpy as np
 import pytest
 import scipy.stats
 
-from experiments.context import directions
+from experiments.context import directions, surgery
 from posenc_jax.drawing.markdown import refilled
 
 
@@ -58,3 +59,24 @@ def test_what_the_page_says():
     assert f"perplexity of {last['yarn']:.4g} where NTK has {last['ntk']:.4g}" in readme
     far = max(sum(e["far_tokens"]) for e in found["entries"])
     assert f"({far} at most in 16 texts)" in readme
+
+
+def test_what_the_page_says_of_layers_is_of_the_record():
+    found, readme = json.loads(surgery.RECORD.read_text()), surgery.README.read_text()
+    again = refilled(readme, surgery.BEGIN, surgery.page(found), surgery.END)
+    assert again == readme, "run python -m experiments.context.surgery"
+    whole, none, fourth, *single = (np.array(losses) for losses in found["losses"].values())
+    costs = [losses - whole for losses in single]
+    means = [float(cost.mean()) for cost in costs]
+    assert len(means) == 30
+    assert means.index(max(means)) == 1
+    said = readme.partition("What it shows. The first layers need")[2]
+    first, second = [means[i] for i in (0, 2, 3, 4)], means[9:14]
+    assert f"{means[1]:.3f} nats a token, the other four of the first five {min(first):.3f} to {max(first):.3f}" in said
+    assert f"layers 9 to 13, {min(second):.3f} to {max(second):.3f}" in said
+    assert [i for i in range(14, 30) if means[i] > 0.055] == [16, 19]
+    intervals = [scipy.stats.ttest_1samp(cost, 0).confidence_interval(0.95) for cost in costs]
+    assert f"of 30 differences {sum(low <= 0 <= high for low, high in intervals)} have an interval" in said
+    assert f"grows by {(fourth - whole).mean():.3f}, more than the sum of these seven" in said
+    assert f"one by one, {sum(means[3::4]):.3f}." in said
+    assert f"Without any it is {none.mean():.3f}, for {whole.mean():.3f}." in said
