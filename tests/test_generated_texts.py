@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from experiments.summarization import copied
 from experiments.translation import generated
 
 ROOT = Path(__file__).parent.parent
@@ -44,3 +45,13 @@ def test_copied_beginnings_score_more_than_the_models():
     means = json.loads((folder / "results.json").read_text())["means"]
     best = max(row["mean"] for row in means if row["score"] == "rouge_l" and row["length"] is not None)
     assert best < lead["first 8 words"] < lead["8 words behind the first verb"]
+
+
+def test_the_page_has_what_the_larger_budgets_copied():
+    found = json.loads(copied.RECORD.read_text())
+    assert list(found) == sorted(copied.LABELS)
+    assert copied.page(found) == copied.README.read_text(), "python -m experiments.summarization.copied"
+    ours = json.loads((copied.README.parent / "budgets.json").read_text())["means"]
+    for label, row in found.items():
+        (mean,) = (m["mean"] for m in ours if (m["cell"], m["score"], m["length"]) == (label, "rouge_l", "33-64"))
+        assert row["what was written"] == pytest.approx(mean, abs=5e-4)

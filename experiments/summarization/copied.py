@@ -2,7 +2,8 @@
 
     python -m experiments.summarization.copied runs/summarization-budgets
 
-From the outputs that the ablation kept, texts of at most 64 tokens. Writes copied.json.
+From the outputs that the ablation kept, of texts of at most 64 tokens; with ROUGE-L of beginnings of the same texts.
+Writes copied.json.
 """
 
 from __future__ import annotations
@@ -11,11 +12,16 @@ import json
 import sys
 from pathlib import Path
 
-from experiments.summarization.lead import words
+from experiments.summarization.lead import behind_the_verb, words
 from posenc_jax.data.metrics import rouge
+from posenc_jax.drawing.markdown import grid, refilled
 
 RECORD = Path(__file__).with_name("copied.json")
+README = Path(__file__).with_name("README.md")
+BEGIN, END = "<!-- Copied: written by copied.py -->", "<!-- end of copied -->"
 LONGEST = 64
+LABELS = ("short", "longer", "larger")
+SCORED = ("first 8 words", "8 words behind the first verb", "what was written")
 
 
 def main(ablation: Path) -> None:
@@ -29,21 +35,30 @@ def main(ablation: Path) -> None:
             "texts": len(lines),
             "written words in the text": _share(lines, "output"),
             "reference words in the text": _share(lines, "summary"),
-            "empty": sum(not words(line["output"]) for line in lines),
-            "first 8 words": round(
-                rouge([" ".join(line["document"].split()[:8]) for line in lines], [line["summary"] for line in lines])[
-                    "rougeL"
-                ],
-                3,
-            ),
+            "first 8 words": _score([" ".join(line["document"].split()[:8]) for line in lines], lines),
+            "8 words behind the first verb": _score([behind_the_verb(line["document"]) for line in lines], lines),
+            "what was written": _score([line["output"] for line in lines], lines),
         }
     RECORD.write_text(json.dumps(found, indent=1) + "\n")
+    README.write_text(page(found))
+
+
+def page(found: dict[str, dict[str, float]]) -> str:
+    """The page with the numbers of a record."""
+    columns = [name for name in next(iter(found.values())) if name != "texts"]
+    rows = [[label, *(f"{found[label][name]:.3f}" for name in columns)] for label in LABELS if label in found]
+    named = ["ROUGE-L of " + name if name in SCORED else name for name in columns]
+    return refilled(README.read_text(), BEGIN, grid(["model", *named], "l" + "r" * len(columns), rows), END)
 
 
 def _share(lines: list[dict[str, str]], column: str) -> float:
     """The share of a column's words that the documents have, over all texts."""
     there = [word in set(words(line["document"])) for line in lines for word in words(line[column])]
     return round(sum(there) / max(1, len(there)), 3)
+
+
+def _score(written: list[str], lines: list[dict[str, str]]) -> float:
+    return round(rouge(written, [line["summary"] for line in lines])["rougeL"], 3)
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ def main() -> None:
     rows = list(load_source("descriptions/summaries", "test"))
     references = [row["summary"] for row in rows]
     cut = {n: [" ".join(row["document"].split()[:n]) for row in rows] for n in (8, SHOWN)}
-    behind = [_behind_the_verb(row["document"]) for row in rows]
+    behind = [behind_the_verb(row["document"]) for row in rows]
     there = [
         sum(word in set(words(text)) for word in words(reference)) / max(1, len(words(reference)))
         for text, reference in zip(cut[SHOWN], references, strict=True)
@@ -37,7 +37,7 @@ def main() -> None:
     RECORD.write_text(json.dumps(found, indent=1) + "\n")
 
 
-def _behind_the_verb(document: str) -> str:
+def behind_the_verb(document: str) -> str:
     """Eight words behind "is a", "provides" and the like in the first sentence, or its first eight."""
     first = re.split(r"(?<=[.!?])\s", document)[0]
     match = re.search(r"\b(?:is|are|provides|contains)\s+(?:an?|the)?\s*(.*)", first)
