@@ -53,5 +53,13 @@ def test_the_page_has_what_the_larger_budgets_copied():
     assert copied.page(found) == copied.README.read_text(), "python -m experiments.summarization.copied"
     ours = json.loads((copied.README.parent / "budgets.json").read_text())["means"]
     for label, row in found.items():
-        (mean,) = (m["mean"] for m in ours if (m["label"], m["score"], m["range"]) == (label, "rouge_l", "within"))
+        (mean,) = (m["mean"] for m in ours if (m["label"], m["score"], m["length"]) == (label, "rouge_l", "64"))
         assert row["what was written"] == pytest.approx(mean, abs=5e-4)
+    docstring = " ".join(ast.get_docstring(ast.parse((copied.README.parent / "budgets.py").read_text())).split())
+    longer, larger, short = (found[label]["what was written"] for label in ("longer", "larger", "short"))
+    assert f"{longer:.3f} with more steps, {larger:.3f} with more parameters, {short:.3f} as in small.py" in docstring
+    said = copied.README.read_text().partition("Steps are what lacked")[2]
+    assert f"ROUGE-L grows from {short:.3f} to {longer:.3f}" in said
+    share = "written words in the text"
+    assert f"{found['longer'][share]:.3f} stands in the text, not {found['short'][share]:.3f}" in said
+    assert f"on the same texts, {found['longer']['8 words behind the first verb']:.3f}" in said
