@@ -62,4 +62,4 @@ def test_what_is_said_of_attention_by_section():
     assert f"{WEIGHTS['documents']} validation documents of up to {weights.LONGEST} tokens" in README
     assert f"{weights.config.training.steps} steps, {len(seeds)} seeds" in README
     accuracy = WEIGHTS["accuracy"].values()
-    assert f"accuracy {min(accuracy):.3f} to {max(accuracy):.3f} by seed" in " ".join(weights.__doc__.split())
+    assert f"Accuracy {min(accuracy):.3f} to {max(accuracy):.3f} by seed" in " ".join(weights.__doc__.split())

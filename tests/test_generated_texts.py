@@ -53,7 +53,7 @@ def test_the_page_has_what_the_larger_budgets_copied():
     assert copied.page(found) == copied.README.read_text(), "python -m experiments.summarization.copied"
     ours = json.loads((copied.README.parent / "budgets.json").read_text())["means"]
     for label, row in found.items():
-        (mean,) = (m["mean"] for m in ours if (m["label"], m["score"], m["length"]) == (label, "rouge_l", "64"))
+        (mean,) = (m["mean"] for m in ours if (m["label"], m["score"], m["length"]) == (label, "rouge_l", 64))
         assert row["what was written"] == pytest.approx(mean, abs=5e-4)
     docstring = " ".join(ast.get_docstring(ast.parse((copied.README.parent / "budgets.py").read_text())).split())
     longer, larger, short = (found[label]["what was written"] for label in ("longer", "larger", "short"))

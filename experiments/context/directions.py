@@ -2,7 +2,7 @@
 
     python -m experiments.context.directions runs/context-small/context    # the record of posenc context, judged
 
-writes `results.json`, the picture and the tables of the page.
+writes `directions.json`, the picture and the tables of the page.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from posenc_jax.drawing.markdown import code, grid, refilled
 from posenc_jax.drawing.printed import render
 from posenc_jax.statistics.comparison import paired_comparison
 
-RECORD = Path(__file__).with_name("results.json")
+RECORD = Path(__file__).with_name("directions.json")
 PICTURE = Path(__file__).with_name("loss.png")
 README = Path(__file__).with_name("README.md")
-BEGIN, END = "<!-- directions: results.json -->", "<!-- end of directions -->"
+BEGIN, END = "<!-- directions: directions.json -->", "<!-- end of directions -->"
 
 
 class Direction(NamedTuple):

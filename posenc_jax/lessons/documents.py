@@ -13,7 +13,8 @@ def body() -> str:
     parts = [(*part.coordinates, part.section, part.text) for part in document_parts(NOTE, "markdown", "note.md")]
     return f"""\
 The first command needs a network with Debian's packages, the second a clone of the repository. The model is an
-encoder; token types are the chapter's segment embeddings, and attention pools each section by itself.
+encoder; token types are the chapter's segment embeddings, and attention pools each section by itself. (The chapter's
+own class attends over an axis of length 1: [how to find out](file:scripts/docs/guides/does-it-reach-your-model.md).)
 
 ## Places in a structure
 A document has more than one count of positions. Every sentence of this library's documents gets four, each counted

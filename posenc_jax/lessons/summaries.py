@@ -10,7 +10,7 @@ def body() -> str:
 The commands are for a clone of the repository. The model is a decoder that reads `BOS document SEP summary EOS`
 under a causal mask and is trained on the summary alone; it writes token by token, each of which it reads before
 the next. (The chapter's class has the same layers. Its search reads one pass over the document, so no word of the
-summary is read by the words after it.)
+summary is read by the words after it: [how to find out](file:scripts/docs/guides/does-it-reach-your-model.md).)
 
 ## What positions are worth
 Descriptions of packages to their one-line synopses; ROUGE-L is the share of words that a summary and its reference

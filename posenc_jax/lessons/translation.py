@@ -26,6 +26,9 @@ it says which words it does not know, and what it writes then is nonsense. One t
 sentences of a small grammar, without a network: `posenc data prepare grammar/en-de`, then
 `posenc train configs/sentences.py`.
 
+The chapter's own translator adds the vector of position 0 to every token, as its positions run along the axis of the
+batch. [Ten lines](file:scripts/docs/guides/does-it-reach-your-model.md) tell whether positions reach a model of yours.
+
 ## What the order is worth
 Shuffling the words of the source costs the translator with sinusoids several points, and one without positions
 exactly nothing: [word order](file:experiments/word_order/README.md)."""

@@ -36,7 +36,8 @@ print((words + sinusoidal(np.arange(20), 512)).shape)
 
 Nothing is stored: a table of 5,000 rows, as a PyTorch module keeps in a buffer, would be
 `sinusoidal(np.arange(5000), 512)`, and there is no longest sequence. A model of this library takes it by name,
-`--posenc sinusoidal`."""
+`--posenc sinusoidal`. [From PyTorch](file:scripts/docs/guides/from-pytorch.md) has what else of a module is what here:
+buffers, dropout, `(seq, batch, d)`."""
 
 
 def answer() -> str:

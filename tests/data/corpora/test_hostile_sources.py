@@ -19,7 +19,8 @@ from posenc_jax.data.corpora import CORPORA, builders, indexes, python_docs
 from posenc_jax.data.corpora.corpus import MOST_BYTES, Corpus, DataError, read_text
 from posenc_jax.data.corpora.debian import verify, version
 from posenc_jax.data.corpora.indexes import stanzas
-from posenc_jax.data.corpora.store import MANIFEST, _checksum, manifest, prepare
+from posenc_jax.data.corpora.store import MANIFEST, manifest, prepare
+from posenc_jax.files.checksums import sha256_of
 
 BOMB = """
 import sys
@@ -164,6 +165,6 @@ def test_a_manifest_of_others(prepared, tmp_path, change, message):
     found = json.loads((prepared / MANIFEST).read_text())
     del found["checksum"]
     found = change(found)
-    (prepared / MANIFEST).write_text(json.dumps(found | {"checksum": _checksum(found)}))
+    (prepared / MANIFEST).write_text(json.dumps(found | {"checksum": sha256_of(found)}))
     with pytest.raises(DataError, match=message):
         manifest("tiny/en-de", tmp_path / "data")
