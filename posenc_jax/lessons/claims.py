@@ -232,6 +232,14 @@ LESSON = Lesson(
     claim="What is commonly said of sinusoidal positions holds as it is said.",
     verdict="refuted",
     because="4 of 17 claims hold, 5 only under a condition that is left out, and 8 do not.",
+    code="""
+import numpy as np
+from posenc_jax.encodings import sinusoidal
+
+for d in (8, 64):
+    p = sinusoidal(np.arange(100), d, dtype=np.float64)
+    print(f"d_model {d}: cosine of 5 and 68 {2 * p[5] @ p[68] / d:.3f}, of 5 and 6 {2 * p[5] @ p[6] / d:.3f}")
+""",
     body=body,
     question="Which of these claims would hold for ALiBi, which adds a bias by distance and no vectors?",
     answer=answer,

@@ -59,7 +59,10 @@ def differences(encoding: str) -> list[float]:
 def body() -> str:
     """The body."""
     rows = [[name, *(_shown(value) for value in differences(name))] for name in ENCODINGS]
-    return f"""## Three pairs of sentences
+    return f"""Positions come as [vectors](lesson:vectors), `sinusoidal(np.arange(50), 128)` for 50 of them, and are
+added to those of the words, here to three.
+
+## Three pairs of sentences
 
 Each pair has the same words, equally often. An untrained encoder of two layers (d_model {D_MODEL}, as this library
 initialises it) reads them all. The largest difference of what it says of one word in the two sentences of a pair, in
