@@ -15,7 +15,7 @@ from posenc_jax.config import Run, to_json
 from posenc_jax.data.metric import Metric
 from posenc_jax.data.text.base import TextTask
 from posenc_jax.data.text.loading import load
-from posenc_jax.encodings import elements, spec
+from posenc_jax.encodings import RoPE, elements, spec
 from posenc_jax.encodings.slots import Slot
 from posenc_jax.environments import OF_PROCESS, Compared, compared, of_process
 from posenc_jax.files.atomic import make_directory, refuse_links, write_atomically
@@ -239,6 +239,7 @@ def changed_config(
     for before, after in itertools.pairwise(lengths):
         if after <= before:
             raise ValueError(f"lengths {before}, {after} are out of order: write each once, ascending")
+    _refuse_other_planes(config.posenc, posenc)
     all_lengths = tuple(sorted({*config.evaluation.lengths, *lengths}))
     measured = config.evaluation.metrics if metrics is None else metrics
     evaluation, task = dataclasses.replace(config.evaluation, lengths=all_lengths, metrics=measured), config.task
@@ -249,6 +250,22 @@ def changed_config(
         text = dataclasses.replace(task.data, name=data or task.data.name, shuffle_words=shuffled)
         task = dataclasses.replace(task, data=text)
     return dataclasses.replace(config, evaluation=evaluation, posenc=posenc, task=task, label=spec(posenc))
+
+
+def _refuse_other_planes(trained: Slot, slot: Slot) -> None:
+    """ValueError where a RoPE turns other planes than the weights were trained for, which gives plausible nonsense."""
+    before, after = sorted(_layouts(trained)), _layouts(slot)
+    if before and (other := sorted(after.difference(before))):
+        raise ValueError(
+            f"{spec(slot)} has RoPE with layout={other[0]!r}, and the run was trained with {before[0]!r}: write "
+            f"layout={before[0]!r} among the arguments of its RoPE"
+        )
+
+
+def _layouts(slot: Slot) -> set[str]:
+    """The layouts of the RoPEs in a slot, those within other encodings too."""
+    ropes = (rope for element in elements(slot) for rope in (element, getattr(element, "rope", None)))
+    return {rope.layout for rope in ropes if isinstance(rope, RoPE)}
 
 
 def fitted(old: Run, new: Run, params: Any) -> Any:

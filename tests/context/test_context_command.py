@@ -71,7 +71,7 @@ def test_a_study(run, capsys, monkeypatch):
     assert main(words) == 0
     said = capsys.readouterr()
     assert "19 of 19 answers are to be computed" in said.err
-    assert "of memory, beside compiling" in said.err
+    assert "for parameters, cache and logits, beside compiling" in said.err
     assert "perplexity" in said.out
     entries = json.loads((run / "context" / "record.json").read_text())
     assert [(own["change"], own["length"]) for own in entries] == [("none", 384), ("yarn", 384), ("nope", 384)]
@@ -102,6 +102,11 @@ def test_a_study(run, capsys, monkeypatch):
         ("--lengths 1x 192", "--lengths: 192, 192 holds a length twice"),
         ("--change yarn(0.5)", "--change: yarn(0.5): a factor must be at least 1"),
         ("--change yearn", "unknown encoding 'yearn'"),
+        (
+            "--change rope",
+            "layout='interleaved', and the run was trained with 'half': write layout='half'",
+        ),
+        ("--change self_extend(group_size=2,window=8)", "has RoPE with layout='interleaved'"),
         ("--change learned --lengths 2x", "learned has no positions beyond 192: choose shorter lengths"),
         ("--change t5", "t5 has parameters, and the run was trained with"),
         ("--measure niah", "--measure niah is none of perplexity, far"),
@@ -124,4 +129,4 @@ def test_what_needs_more_memory_than_there_is_is_refused(run, capsys, monkeypatc
     words = ["--lengths", "400", "--text", str(run.parent / "text.txt"), "--output", str(run.parent / "none")]
     assert main(["context", str(run), *words]) == 2
     assert "--lengths 400 needs about" in (err := capsys.readouterr().err)
-    assert "1 MB are there: read shorter texts" in err
+    assert "for parameters, cache and logits, and 1 MB are there: read shorter texts" in err
