@@ -113,9 +113,10 @@ def _said_before(loaded: Any, asked: list[Any], folder: Path) -> str:
     if not left:
         return f"all {len(asked)} answers are in {folder}"
     operations, held = study.work(loaded, left)
+    memory = f"{bytes_in_words(held)} for parameters, cache and logits"
     if (there := devices_with_memory().memory) is not None and held > there:
         raise UsageError(
-            f"--lengths {max(cell.length for cell in left)} needs about {bytes_in_words(held)} of memory, and "
+            f"--lengths {max(cell.length for cell in left)} needs about {memory}, and "
             f"{bytes_in_words(there)} are there: read shorter texts"
         )
     reader = Reader.of(loaded, left[0].slot, left[0].length)
@@ -126,7 +127,7 @@ def _said_before(loaded: Any, asked: list[Any], folder: Path) -> str:
     seconds = (time.perf_counter() - begin) * operations / study.operations_of(loaded, reader.chunk, reader.length)
     return (
         f"{len(left)} of {len(asked)} answers are to be computed: {sum(cell.reads for cell in left):,} tokens, about "
-        f"{duration(seconds)} and {bytes_in_words(held)} of memory, beside compiling"
+        f"{duration(seconds)} and {memory}, beside compiling"
     )
 
 

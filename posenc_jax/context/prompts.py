@@ -2,7 +2,8 @@
 
 RULER (Hsieh et al. 2024, arXiv:2404.06654, Apache-2.0) defines templates, sizes, the number of tokens to write and the
 score, which are kept; the code is ours. Departures: keys and common words are pairs of two lists of words here (there
-they are of the package wonderwords), and a haystack is as large as fits, to one piece, not to 5 or 25.
+they are of the package wonderwords), a haystack is as large as fits, to one piece, not to 5 or 25, and "assgined" in
+the prefix of vt's answer is spelled "assigned".
 """
 
 from __future__ import annotations

@@ -8,12 +8,11 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
 
 from posenc_jax.context.changes import changed
 from posenc_jax.context.prompts import RULER, TASKS, Prompt, make, score
-from posenc_jax.context.reading import Reader
+from posenc_jax.context.reading import CHUNK, Reader
 from posenc_jax.context.texts import Text
 from posenc_jax.data.text import LanguageModel
 from posenc_jax.encodings import elements, spec
@@ -27,7 +26,8 @@ from posenc_jax.runs.errors import RefusedError, StoppedError
 from posenc_jax.runs.files import locked, read_json, write_json
 from posenc_jax.runs.inference import Loaded
 from posenc_jax.runs.reporter import Reporter
-from posenc_jax.runs.state import best_replica
+from posenc_jax.runs.state import best_replica, count_parameters
+from posenc_jax.training.batches import costs_of
 
 MEASURES = ("perplexity", "far", "passkey", *RULER)
 """What can be measured: the loss of every token, which of them need far context, and the tasks of `prompts`."""
@@ -242,25 +242,21 @@ def _within(reader: Reader, tokens: np.ndarray) -> np.ndarray:
     return np.concatenate(parts)
 
 
-def work(loaded: Loaded, asked: Sequence[StudyCell]) -> tuple[float, int]:
-    """Operations of all cells, and bytes that are held at most: parameters, cache, a chunk's logits."""
-    model = loaded.config.model
-    count = _count(loaded)
-    width = model.num_layers * model.kv_heads * model.width_of_head
+def work(loaded: Loaded, asked: Sequence[StudyCell]) -> tuple[int, int]:
+    """Operations of all cells, and bytes of the arrays that are held at most: parameters, the cache, and the logits of
+    a chunk. The interpreter and XLA's programs are not counted.
+    """
+    model, stack = loaded.config.model, costs_of(loaded.config).stacks["decoder"]
     operations = sum(operations_of(loaded, cell.reads, cell.length) for cell in asked)
     longest = max((cell.length for cell in asked), default=0)
-    chunk = min(512, longest)
-    held = 4 * (
-        count + 2 * width * longest + chunk * (3 * model.num_heads * longest + 3 * loaded.config.task.vocab_size)
-    )
-    return operations, held
+    cache = stack.depth * stack.layers[0].keys.outputs * longest
+    logits = min(CHUNK, longest) * 3 * (model.num_heads * longest + loaded.config.task.vocab_size)
+    return operations, 4 * (count_parameters(loaded.params) + cache + logits)
 
 
-def operations_of(loaded: Loaded, tokens: int, length: int) -> float:
+def operations_of(loaded: Loaded, tokens: int, length: int) -> int:
     """Operations of so many tokens that each attend to ``length``, those of the future too."""
-    model = loaded.config.model
-    return tokens * (2.0 * _count(loaded) + 4 * model.num_layers * model.num_heads * model.width_of_head * length)
-
-
-def _count(loaded: Loaded) -> int:
-    return sum(int(np.prod(leaf.shape)) for leaf in jax.tree.leaves(loaded.params))
+    found = costs_of(loaded.config)
+    stack = found.stacks["decoder"]
+    layers = sum(layer.work(tokens, tokens, tokens * length) for layer in stack.layers)
+    return stack.depth * layers + 2 * tokens * found.output.weights
