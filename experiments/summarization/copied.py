@@ -3,7 +3,7 @@
     python -m experiments.summarization.copied runs/summarization-budgets
 
 From the outputs that the ablation kept, of texts of at most 64 tokens; with ROUGE-L of beginnings of the same texts.
-Writes copied.json.
+Writes copied.json and its part of README.md.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ import json
 import sys
 from pathlib import Path
 
-from experiments.summarization.lead import behind_the_verb, words
-from posenc_jax.data.metrics import rouge
+from experiments.summarization.lead import beginnings, rouge_l, words
 from posenc_jax.drawing.markdown import grid, refilled
 
 RECORD = Path(__file__).with_name("copied.json")
@@ -21,11 +20,10 @@ README = Path(__file__).with_name("README.md")
 BEGIN, END = "<!-- Copied: written by copied.py -->", "<!-- end of copied -->"
 LONGEST = 64
 LABELS = ("short", "longer", "larger")
-SCORED = ("first 8 words", "8 words behind the first verb", "what was written")
 
 
 def main(ablation: Path) -> None:
-    """Writes the record."""
+    """Writes the record and the page."""
     found = {}
     for path in sorted(ablation.glob("*/group-*/decoded.jsonl")):
         lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
@@ -35,9 +33,8 @@ def main(ablation: Path) -> None:
             "texts": len(lines),
             "written words in the text": _share(lines, "output"),
             "reference words in the text": _share(lines, "summary"),
-            "first 8 words": _score([" ".join(line["document"].split()[:8]) for line in lines], lines),
-            "8 words behind the first verb": _score([behind_the_verb(line["document"]) for line in lines], lines),
-            "what was written": _score([line["output"] for line in lines], lines),
+            **beginnings(lines),
+            "what was written": rouge_l([line["output"] for line in lines], lines),
         }
     RECORD.write_text(json.dumps(found, indent=1) + "\n")
     README.write_text(page(found))
@@ -45,9 +42,9 @@ def main(ablation: Path) -> None:
 
 def page(found: dict[str, dict[str, float]]) -> str:
     """The page with the numbers of a record."""
-    columns = [name for name in next(iter(found.values())) if name != "texts"]
-    rows = [[label, *(f"{found[label][name]:.3f}" for name in columns)] for label in LABELS if label in found]
-    named = ["ROUGE-L of " + name if name in SCORED else name for name in columns]
+    columns = [name for name in found[LABELS[0]] if name != "texts"]
+    rows = [[label, *(f"{found[label][name]:.3f}" for name in columns)] for label in LABELS]
+    named = [name if name.endswith("in the text") else "ROUGE-L of " + name for name in columns]
     return refilled(README.read_text(), BEGIN, grid(["model", *named], "l" + "r" * len(columns), rows), END)
 
 
@@ -55,10 +52,6 @@ def _share(lines: list[dict[str, str]], column: str) -> float:
     """The share of a column's words that the documents have, over all texts."""
     there = [word in set(words(line["document"])) for line in lines for word in words(line[column])]
     return round(sum(there) / max(1, len(there)), 3)
-
-
-def _score(written: list[str], lines: list[dict[str, str]]) -> float:
-    return round(rouge(written, [line["summary"] for line in lines])["rougeL"], 3)
 
 
 if __name__ == "__main__":
