@@ -334,6 +334,15 @@ def test_what_is_said_of_translation():
     minus = {(row["label"], row["range"]): row for row in found["differences"] if row["length"] is None}
     assert all(row["high"] < 0 for (_, where), row in minus.items() if where == "within")
     readme = (ROOT / "experiments" / "translation" / "README.md").read_text()
+    first, second = (
+        [means["chrf", label, "within"] for label in group]
+        for group in (("sinusoidal", "alibi, symmetric", "shaw", "rope"), ("t5", "learned", "nope"))
+    )
+    apart = sum(first) / len(first) - sum(second) / len(second)
+    assert (
+        f"the least of the first group is {min(first) - max(second):.1f} points of chrF above the best of the second, "
+        f"and {apart:.1f} lie between their means"
+    ) in readme
     better = [minus[label, "beyond"] for label in ("alibi, symmetric", "shaw")]
     assert all(row["low"] > 0 for row in better)
     assert "by {:.1f} and {:.1f} (each interval is its own".format(*(row["mean"] for row in better)) in readme
