@@ -4,8 +4,7 @@
 
 Sequences of 16 symbols stand wholly below position 20 or wholly from 41 to 63 in training; a decoder, asked at each
 which symbol stood five before, is then measured where they stand at 22 to 37, in the hole, and at 66 to 81, beyond all.
-8 seeds, paired, some three minutes of processor time; what was expected: gap-directions.md. Writes gap.json and its
-part of README.md.
+8 seeds, paired; what was expected: gap-directions.md. Writes gap.json and its part of README.md.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from posenc_jax.encodings.shared.draws import draw_keys
 class Placed(PositionalEncoding):
     """``p -> p + start``, one of the ``starts`` for each sequence, drawn in training and in evaluation alike.
 
-    A learned table after it has ``rows`` rows.
+    `SHAPE` has each start below a largest one, and in training alone. A learned table after it has ``rows`` rows.
     """
 
     starts: tuple[int, ...] = (0,)
