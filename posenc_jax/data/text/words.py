@@ -1,5 +1,5 @@
-"""The words that a run was trained on, kept beside its tokenizer, and, where a small grammar made its texts, which of
-them stand beside each other; and what of another text is not among them.
+"""The words that a run was trained on, kept beside its tokenizer, and, where they are few, as of a small grammar, the
+pairs of words that stand beside each other; and what of another text is not among them.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ def few_pairs(texts: Sequence[str]) -> list[str] | None:
     """
     known: set[str] = set()
     late, new = len(texts) // 10, 0
-    for left, text in zip(range(len(texts), 0, -1), texts, strict=True):
+    for number, text in enumerate(texts):
         found = set(pairs_of(text))
-        new += left <= late and not found <= known
+        new += number >= len(texts) - late and not found <= known
         known |= found
         if len(known) > _MOST_PAIRS:
             return None
@@ -69,27 +69,24 @@ def foreign(texts: Mapping[str, str], kept: Mapping[str, Any]) -> list[str]:
     """Sentences about the words and pairs of the texts, given by what messages call them, that are not among those
     ``kept`` by `trained_on`.
     """
-    known, words = set(kept["words"]), words_of(texts.values())
-    unknown = [word for word in words if word not in known]
+    known, count = set(kept["words"]), len(words_of(texts.values()))
+    unknown = [(name, word) for name, text in texts.items() for word in words_of([text]) if word not in known]
     looked, said = f"the {kept['examples']:,} training examples that were looked through", []
     if unknown:
-        own = [name for name, text in texts.items() if not known.issuperset(words_of([text]))]
-        where = f"; in {_some(own)}" if len(texts) > 1 else ""
+        names, words = zip(*unknown)
+        where = f"; in {_some(names)}" if len(texts) > 1 else ""
         said.append(
-            f"{len(unknown)} of {len(words)} words occur in none of {looked} ({_some(unknown)}{where}): the model "
+            f"{len(unknown)} of {count} words occur in none of {looked} ({_some(words)}{where}): the model "
             "cannot know what they mean, and what it makes of them is a guess"
         )
     if "pairs" in kept:
         pairs = set(kept["pairs"])
-        new = {
-            name: [pair for pair in pairs_of(text) if pair not in pairs and known.issuperset(words_of([pair]))]
-            for name, text in texts.items()
-        }
-        if own := [name for name, found in new.items() if found]:
-            shown = _some([_shown(pair) for found in new.values() for pair in found])
+        new = [(name, pair) for name, text in texts.items() for pair in pairs_of(text) if pair not in pairs]
+        if told := [(name, _shown(pair)) for name, pair in new if known.issuperset(words_of([pair]))]:
+            names, shown = zip(*told)
             said.append(
-                f"{_some(own)}: none of {looked} has {shown}: the model has met no such sentence, and what it makes of "
-                "one is a guess"
+                f"{_some(names)}: none of {looked} has {_some(shown)}: the model has met no such sentence, and what it "
+                "makes of one is a guess"
             )
     return said
 
