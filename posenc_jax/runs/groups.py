@@ -70,9 +70,11 @@ def take_over(begun: Begun, config: Run, note: Callable[[str], None]) -> None:
 
 
 def groups_of_missing(config: Run, begun: Begun, devices: Devices) -> list[Group]:
-    """The groups without a result: those that are there, and new ones, laid out for these devices."""
+    """The groups that had no result when they were read: those that are there, and new ones, laid out for these
+    devices. Another process may have finished one since, whose result counts as one of them.
+    """
     groups = plan(begun.stored, config, layout_of(config, len(begun.missing), devices).size)
-    return [group for group in groups if not (group.directory / "result.json").exists()]
+    return [group for group in groups if group.directory not in begun.results]
 
 
 def plan(stored: Stored, config: Run, size: int) -> list[Group]:

@@ -26,6 +26,7 @@ from posenc_jax.runs.directory import (
     groups_of,
     load_config,
     read_stored,
+    run_in,
 )
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import Log
@@ -163,15 +164,16 @@ def replica_params(source: Path, seed: int, note: Callable[[str], None]) -> Any:
 def best_replica(source: Path, seed: int) -> tuple[Path, int]:
     """The group and the index in it of the replica with this seed that is best by validation."""
     source = full(source).absolute()
-    config = load_config(source)
-    groups_of(read_stored(source), config)
+    stored = read_stored(source)
+    config = run_in(stored)
+    groups_of(stored, config)
     best: tuple[float, Path, int] | None = None
-    for directory, result in finished_groups(source).items():
+    for group, result in finished_in(stored):
         for index, replica in enumerate(result["replicas"]):
             score = replica["validation"][config.task.validation_metric]
             score = -math.inf if score is None else score
             if replica["seed"] == seed and replica["diverged_at"] is None and (best is None or score > best[0]):
-                best = (score, directory, index)
+                best = (score, group.directory, index)
     if best is None:
         raise RefusedError(
             f"{source} has no finished replica of seed {seed} that did not diverge; it was run with seeds "

@@ -104,9 +104,8 @@ def measure(
     others, seconds = other_scores(
         table, cell, home, found.learning_rates, found.scores, reporter=reporter, stop=stop, clock=clock
     )
-    groups = [
-        group for group, _ in results_by_group(read_stored(home), cell)
-    ]  # others are of seeds that nobody asks for here
+    # Other groups are of seeds that nobody asks for here.
+    groups = [group for group, _ in results_by_group(read_stored(home), cell)]
     environments = environments_of(groups, RECORDED)
     found = dataclasses.replace(found, otherwise=others, environments=environments, seconds=seconds)
     return _timed(found, *read_timing(home, config_hash(cell), [group.name for group in groups]))

@@ -12,12 +12,13 @@ from trained_runs import CONFIG, contents, copy_of_the_run
 from posenc_jax.config import Ablation, Execution
 from posenc_jax.runs.ablation import ablate
 from posenc_jax.runs.cell import run
-from posenc_jax.runs.directory import complete, finished_groups, group_directories, read_stored, results
+from posenc_jax.runs.directory import complete, finished_groups, group_directories, read_stored, replicas_of, results
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.evaluation import evaluate
 from posenc_jax.runs.groups import plan
 from posenc_jax.runs.origins import keep_start, refuse_other_start
 from posenc_jax.runs.ownership import claim
+from posenc_jax.runs.reporter import Reporter
 from posenc_jax.runs.state import best_replica, surviving_seeds
 from posenc_jax.training import replicas
 from posenc_jax.training.layout import Devices, check_mesh, laid_out, layout_of, rows_of
@@ -48,6 +49,15 @@ def test_a_group_that_was_moved_away_is_gone_and_its_number_is_not_given_again(h
         ("group-002", ((0, 0.01),)),
     ]
     assert contents(halves / "group-001") == kept
+
+
+def test_a_group_that_another_process_finishes_meanwhile_is_in_the_results(halves, monkeypatch):
+    """As a task of a spread ablation that was killed may, while texts are read for the rest of its cell."""
+    result, away = halves / "group-001" / "result.json", halves / "away.json"
+    result.rename(away)
+    monkeypatch.setattr("posenc_jax.runs.cell.keep_start", lambda *_: away.rename(result))
+    found = run(CONFIG, halves, reporter=Reporter())
+    assert [replicas_of(own) for own in found] == [((0, 0.01),), ((1, 0.01),)]
 
 
 def test_an_empty_group_is_none(halves):
