@@ -1,5 +1,6 @@
 """The guide to an encoding of one's own: its code, its ablation (its contract: test_pages)."""
 
+import dataclasses
 import json
 import os
 import subprocess
@@ -7,6 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from trained_runs import CONFIG
+
+from experiments.own_encoding.gaussian import GaussianWindow
+from posenc_jax.runs import own_code
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "experiments" / "own_encoding"
@@ -26,6 +31,14 @@ def test_the_page_has_its_verdict():
     copy, *others = (finding["comparison"] for finding in card["findings"])
     assert f"{copy['difference']:.3f} [{copy['low']:.3f}, {copy['high']:.3f}]" in page
     assert " and ".join(f"{own['detectable']:.3f}" for own in others) in page
+
+
+def test_this_package_is_no_code_of_the_user_in_a_checkout(tmp_path, monkeypatch):
+    """There it lies in the current folder, as own code does."""
+    monkeypatch.chdir(ROOT)
+    config = dataclasses.replace(CONFIG, posenc=(GaussianWindow(),))
+    own_code.save(config, tmp_path)
+    assert own_code.changed_here(tmp_path, own_code.digests(config)) == {}
 
 
 @pytest.mark.slow

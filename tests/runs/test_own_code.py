@@ -16,7 +16,6 @@ from pathlib import Path
 import pytest
 from trained_runs import CONFIG, Notes
 
-from experiments.own_encoding.gaussian import GaussianWindow
 from posenc_jax import Ablation
 from posenc_jax.config import Evaluation
 from posenc_jax.runs import own_code
@@ -342,14 +341,6 @@ def test_every_import_counts(brought, form):
     brought.change(helper, "-0.5", "-5.0")
     assert own_code.digests(brought.config()) != before
     assert own_code.changed_here(directory, before) != {}
-
-
-def test_this_package_is_no_code_of_the_user_in_a_checkout(tmp_path, monkeypatch):
-    """There it lies in the current folder, as own code does."""
-    monkeypatch.chdir(Path(__file__).parents[2])
-    config = dataclasses.replace(CONFIG, posenc=(GaussianWindow(),))
-    own_code.save(config, tmp_path)
-    assert own_code.changed_here(tmp_path, own_code.digests(config)) == {}
 
 
 @pytest.mark.parametrize("form", ["star", "try", "function"])
