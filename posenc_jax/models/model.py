@@ -121,10 +121,8 @@ class Model(nnx.Module):
         kernel = self.embedding_of("decoder").table if kernel is None else kernel
         width, classes = self.config.d_model, kernel.size // self.config.d_model
         kept = (4 if self.config.dropout else 2) + (1 if self.config.embedding_norm else 0)
-        output, more = Token(width * classes, kept=4 * classes, held=4 * classes), Token()
-        if self.transform is not None:
-            more = self.transform.costs()
-        return Token(kept=kept * width), output + more
+        output = Token(width * classes, kept=4 * classes, held=4 * classes)
+        return Token(kept=kept * width), output if self.transform is None else output + self.transform.costs()
 
     def new_cache(
         self,
