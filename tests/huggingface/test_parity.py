@@ -18,7 +18,7 @@ from posenc_jax.data.errors import DataError
 from posenc_jax.huggingface.checkpoint import load
 from posenc_jax.huggingface.families import FAMILIES, titles
 from posenc_jax.huggingface.names import BY_HEAD, TURNED
-from posenc_jax.models import EncoderDecoder, greedy
+from posenc_jax.models import EncoderDecoder, Slots, greedy
 from posenc_jax.training.leaf_names import flat
 
 KINDS = {name: FAMILIES[case["model_type"]].kind for name, case in CASES.items()}
@@ -77,7 +77,7 @@ SPELLED = {
     "gemma3": {"use_bidirectional_attention": False},
     "mpt": {"attn_config": {"alibi": True, "clip_qkv": None, "qk_ln": False, "softmax_scale": None}},
     "t5_1_1": {"tie_word_embeddings": True, "scale_decoder_outputs": False},
-    "bloom": {"n_embed": 36},
+    "bloom": {"hidden_size": None, "n_embed": 36},
 }
 
 
@@ -88,14 +88,26 @@ def test_configs_that_say_defaults_or_say_them_otherwise(tmp_path, name):
     assert (first.model, first.slots) == (second.model, second.slots)
 
 
-def test_an_output_layer_of_its_own_is_refused_where_two_biases_would_be_one(tmp_path):
-    with pytest.raises(DataError, match="tie_word_embeddings = False, and True is read: name another checkpoint"):
-        load(checkpoint_of("bert", tmp_path, tie_word_embeddings=False))
-
-
-def test_settings_inside_that_are_no_object(tmp_path):
-    with pytest.raises(DataError, match="attn_config = 'alibi' must be an object: fetch the config again"):
-        load(checkpoint_of("mpt", tmp_path, attn_config="alibi"))
+@pytest.mark.parametrize(
+    ("name", "changes", "message"),
+    [
+        ("bert", {"tie_word_embeddings": False}, "tie_word_embeddings = False, and True is read"),
+        ("mpt", {"attn_config": "alibi"}, "attn_config = 'alibi' must be an object"),
+        ("t5", {"feed_forward_proj": "gated-relu"}, "feed_forward_proj = 'gated-relu' must be one of 'relu', "),
+        ("opt", {"word_embed_proj_dim": 16}, "word_embed_proj_dim = 16 is not hidden_size = 32"),
+        ("marian", {"decoder_ffn_dim": 48}, "encoder_ffn_dim = 40 and decoder_ffn_dim = 48"),
+        ("modernbert", {"mlp_bias": True}, "mlp_bias and classifier_bias must be equal"),
+        ("gemma2", {"final_logit_softcapping": -1.0}, "final_logit_softcapping = -1.0 must be a number above 0"),
+        ("gpt_neox", {"use_parallel_residual": 1}, "use_parallel_residual = 1 must be true or false"),
+        ("llama", {"intermediate_size": None}, "lacks intermediate_size, a whole number above 0"),
+    ],
+)
+def test_settings_that_are_not_read_are_refused(tmp_path, name, changes, message):
+    path = checkpoint_of(name, tmp_path, **changes)
+    with pytest.raises(DataError, match=f"{message}.*: (name another|fetch|mend)") as caught:
+        load(path)
+    assert str(path / "config.json") in str(caught.value)
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("name", ["qwen3", "gemma3", "gpt_neox", "modernbert", "t5"])
@@ -184,15 +196,10 @@ def _partial(path: Path, monkeypatch) -> None:
 
 
 def _lanes_mixed(path: Path, monkeypatch) -> None:
-    from posenc_jax.encodings.rope import RoPE
+    def mixed(decoder):
+        return Slots(decoder=tuple(dataclasses.replace(rope, layout="interleaved") for rope in decoder))
 
-    monkeypatch.setattr("posenc_jax.huggingface.checkpoint.Slots", lambda decoder: _slots((RoPE(base=5e5),)))
-
-
-def _slots(slot):
-    from posenc_jax.models import Slots
-
-    return Slots(decoder=slot)
+    monkeypatch.setattr("posenc_jax.huggingface.checkpoint.Slots", mixed)
 
 
 def _scaled_embeddings(path: Path, monkeypatch) -> None:
