@@ -31,6 +31,14 @@ class Settings:
     def __init__(self, values: Json, where: str = "config.json") -> None:
         self.values, self.where = values, where
 
+    def sizes(self) -> dict[str, int]:
+        """Width, layers and heads, as fields of `Transformer`."""
+        return {
+            "d_model": self.whole("hidden_size"),
+            "num_layers": self.whole("num_hidden_layers"),
+            "num_heads": self.whole("num_attention_heads"),
+        }
+
     def whole(self, name: str, default: Any = _NO_DEFAULT) -> int:
         """A whole number above 0 by any of its names; ``default`` where it is missing or null."""
         return self._read(config.whole, name, default, "a whole number above 0")

@@ -89,6 +89,16 @@ def linear(theirs: str, *ours: str, change: Change = TURNED) -> tuple[NameRule, 
     )
 
 
+QKV = tuple(f"self_attention.{part}" for part in ("query", "key", "value"))
+"""Ours, where theirs are one matrix."""
+
+
+def attention(theirs: str, words: str, ours: str = "self_attention") -> tuple[NameRule, ...]:
+    """Four Linears; ``{}`` in ``theirs`` is one of four ``words``, those for query, key, value and output."""
+    pairs = zip(words.split(), ("query", "key", "value", "output"), strict=True)
+    return tuple(rule for word, part in pairs for rule in linear(theirs.format(word), f"{ours}.{part}"))
+
+
 def norm(theirs: str, ours: str) -> tuple[NameRule, NameRule]:
     """Weight and bias of a norm."""
     return NameRule(f"{theirs}.weight", (f"{ours}.scale",)), NameRule(f"{theirs}.bias", (f"{ours}.bias",))

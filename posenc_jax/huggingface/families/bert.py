@@ -14,9 +14,7 @@ def settings(config: Settings) -> dict:
     config.refuse_unless("add_cross_attention", False)
     config.refuse_unless("tie_word_embeddings", True)
     return {
-        "d_model": config.whole("hidden_size"),
-        "num_layers": config.whole("num_hidden_layers"),
-        "num_heads": config.whole("num_attention_heads"),
+        **config.sizes(),
         "mlp_dim": config.whole("intermediate_size"),
         "norm": "post",
         "norm_epsilon": config.number("layer_norm_eps", 1e-12),

@@ -6,7 +6,7 @@ import dataclasses
 
 from posenc_jax.huggingface.families import llama
 from posenc_jax.huggingface.family import Settings
-from posenc_jax.huggingface.names import each_layer, linear, norm
+from posenc_jax.huggingface.names import norm
 
 
 def settings(config: Settings) -> dict:
@@ -14,9 +14,7 @@ def settings(config: Settings) -> dict:
     config.refuse_unless("hidden_activation", "gelu_pytorch_tanh")
     config.refuse_unless("use_bidirectional_attention", None, False)
     return {
-        "d_model": config.whole("hidden_size"),
-        "num_layers": config.whole("num_hidden_layers"),
-        "num_heads": config.whole("num_attention_heads"),
+        **config.sizes(),
         "num_kv_heads": config.whole("num_key_value_heads", 4),
         "head_dim": config.whole("head_dim", 256),
         "mlp_dim": config.whole("intermediate_size"),
@@ -35,19 +33,12 @@ def settings(config: Settings) -> dict:
     }
 
 
-LAYER = each_layer(
-    "model.layers.{}",
-    "decoder.blocks.{}",
+LAYER = llama.layer(
     norm("input_layernorm", "self_attention_norm"),
-    linear("self_attn.q_proj", "self_attention.query"),
-    linear("self_attn.k_proj", "self_attention.key"),
-    linear("self_attn.v_proj", "self_attention.value"),
-    linear("self_attn.o_proj", "self_attention.output"),
+    llama.ATTENTION,
     norm("post_attention_layernorm", "self_attention_output_norm"),
     norm("pre_feedforward_layernorm", "mlp_norm"),
-    linear("mlp.gate_proj", "mlp.gate"),
-    linear("mlp.up_proj", "mlp.hidden"),
-    linear("mlp.down_proj", "mlp.output"),
+    llama.FEED_FORWARD,
     norm("post_feedforward_layernorm", "mlp_output_norm"),
 )
 

@@ -5,7 +5,7 @@ Its matrices are not turned (``Conv1D``), and queries, keys and values stand sid
 """
 
 from posenc_jax.huggingface.family import Family, Settings
-from posenc_jax.huggingface.names import SAME, NameRule, each_layer, linear, norm
+from posenc_jax.huggingface.names import QKV, SAME, NameRule, each_layer, linear, norm
 
 
 def settings(config: Settings) -> dict:
@@ -14,9 +14,7 @@ def settings(config: Settings) -> dict:
     config.refuse_unless("scale_attn_by_inverse_layer_idx", False)
     config.refuse_unless("add_cross_attention", False)
     return {
-        "d_model": config.whole("hidden_size"),
-        "num_layers": config.whole("num_hidden_layers"),
-        "num_heads": config.whole("num_attention_heads"),
+        **config.sizes(),
         "mlp_dim": config.whole("n_inner", None),
         "activation": config.activation("activation_function", "gelu_new"),
         "norm_epsilon": config.number("layer_norm_epsilon", 1e-5),
@@ -41,7 +39,7 @@ FAMILY = Family(
             "transformer.h.{}",
             "decoder.blocks.{}",
             norm("ln_1", "self_attention_norm"),
-            linear("attn.c_attn", *(f"self_attention.{part}" for part in ("query", "key", "value")), change=SAME),
+            linear("attn.c_attn", *QKV, change=SAME),
             linear("attn.c_proj", "self_attention.output", change=SAME),
             norm("ln_2", "mlp_norm"),
             linear("mlp.c_fc", "mlp.hidden", change=SAME),

@@ -4,15 +4,13 @@ transformers ``models/gpt_neox/modeling_gpt_neox.py``).
 """
 
 from posenc_jax.huggingface.family import Family, Settings
-from posenc_jax.huggingface.names import BY_HEAD, NameRule, each_layer, linear, norm
+from posenc_jax.huggingface.names import BY_HEAD, QKV, NameRule, each_layer, linear, norm
 
 
 def settings(config: Settings) -> dict:
     """The fields of `Transformer` that a config says."""
     return {
-        "d_model": config.whole("hidden_size"),
-        "num_layers": config.whole("num_hidden_layers"),
-        "num_heads": config.whole("num_attention_heads"),
+        **config.sizes(),
         "mlp_dim": config.whole("intermediate_size"),
         "norm_epsilon": config.number("layer_norm_eps", 1e-5),
         "parallel": "two_norms" if config.flag("use_parallel_residual", True) else None,
@@ -22,6 +20,20 @@ def settings(config: Settings) -> dict:
         "output_bias": False,
         "attention_bias": config.flag("attention_bias", True),
     }
+
+
+def layers(theirs: str, attention: str) -> tuple[NameRule, ...]:
+    """Those of Megatron, under the names of a layer and of its attention."""
+    return each_layer(
+        theirs,
+        "decoder.blocks.{}",
+        norm("input_layernorm", "self_attention_norm"),
+        linear(f"{attention}.query_key_value", *QKV, change=BY_HEAD),
+        linear(f"{attention}.dense", "self_attention.output"),
+        norm("post_attention_layernorm", "mlp_norm"),
+        linear("mlp.dense_h_to_4h", "mlp.hidden"),
+        linear("mlp.dense_4h_to_h", "mlp.output"),
+    )
 
 
 FAMILY = Family(
@@ -34,20 +46,7 @@ FAMILY = Family(
         NameRule("gpt_neox.embed_in.weight", ("embedding.table",)),
         *norm("gpt_neox.final_layer_norm", "decoder.final_norm"),
         *linear("embed_out", "output"),
-        *each_layer(
-            "gpt_neox.layers.{}",
-            "decoder.blocks.{}",
-            norm("input_layernorm", "self_attention_norm"),
-            linear(
-                "attention.query_key_value",
-                *(f"self_attention.{part}" for part in ("query", "key", "value")),
-                change=BY_HEAD,
-            ),
-            linear("attention.dense", "self_attention.output"),
-            norm("post_attention_layernorm", "mlp_norm"),
-            linear("mlp.dense_h_to_4h", "mlp.hidden"),
-            linear("mlp.dense_4h_to_h", "mlp.output"),
-        ),
+        *layers("gpt_neox.layers.{}", "attention"),
     ),
     tied={"embed_out.weight": "gpt_neox.embed_in.weight"},
     spellings={"lm_head.": "embed_out."},

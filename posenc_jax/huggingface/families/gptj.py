@@ -3,15 +3,13 @@ are rotated (Wang and Komatsuzaki 2021; transformers ``models/gptj/modeling_gptj
 """
 
 from posenc_jax.huggingface.family import Family, Settings
-from posenc_jax.huggingface.names import NameRule, each_layer, linear, norm
+from posenc_jax.huggingface.names import NameRule, attention, each_layer, linear, norm
 
 
 def settings(config: Settings) -> dict:
     """The fields of `Transformer` that a config says."""
     return {
-        "d_model": config.whole("hidden_size"),
-        "num_layers": config.whole("num_hidden_layers"),
-        "num_heads": config.whole("num_attention_heads"),
+        **config.sizes(),
         "mlp_dim": config.whole("n_inner", None),
         "norm_epsilon": config.number("layer_norm_epsilon", 1e-5),
         "parallel": "one_norm",
@@ -37,10 +35,7 @@ FAMILY = Family(
             "transformer.h.{}",
             "decoder.blocks.{}",
             norm("ln_1", "self_attention_norm"),
-            linear("attn.q_proj", "self_attention.query"),
-            linear("attn.k_proj", "self_attention.key"),
-            linear("attn.v_proj", "self_attention.value"),
-            linear("attn.out_proj", "self_attention.output"),
+            attention("attn.{}_proj", "q k v out"),
             linear("mlp.fc_in", "mlp.hidden"),
             linear("mlp.fc_out", "mlp.output"),
         ),

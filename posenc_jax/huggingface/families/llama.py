@@ -4,17 +4,17 @@ Pre-norm with RMSNorm, SwiGLU, rotary positions in the half layout (https://arxi
 ``models/llama/modeling_llama.py``).
 """
 
+import functools
+
 from posenc_jax.huggingface.family import Family, Settings
-from posenc_jax.huggingface.names import NameRule, each_layer, linear, norm
+from posenc_jax.huggingface.names import NameRule, attention, each_layer, linear, norm
 
 
 def settings(config: Settings) -> dict:
     """The fields of `Transformer` that a config says."""
     config.refuse_unless("hidden_act", "silu")
     return {
-        "d_model": config.whole("hidden_size"),
-        "num_layers": config.whole("num_hidden_layers"),
-        "num_heads": config.whole("num_attention_heads"),
+        **config.sizes(),
         "num_kv_heads": config.whole("num_key_value_heads", None),
         "head_dim": config.whole("head_dim", None),
         "mlp_dim": config.whole("intermediate_size"),
@@ -29,18 +29,18 @@ def settings(config: Settings) -> dict:
     }
 
 
-LAYER = each_layer(
-    "model.layers.{}",
-    "decoder.blocks.{}",
+layer = functools.partial(each_layer, "model.layers.{}", "decoder.blocks.{}")
+ATTENTION = attention("self_attn.{}_proj", "q k v o")
+FEED_FORWARD = (
+    *linear("mlp.gate_proj", "mlp.gate"),
+    *linear("mlp.up_proj", "mlp.hidden"),
+    *linear("mlp.down_proj", "mlp.output"),
+)
+LAYER = layer(
     norm("input_layernorm", "self_attention_norm"),
-    linear("self_attn.q_proj", "self_attention.query"),
-    linear("self_attn.k_proj", "self_attention.key"),
-    linear("self_attn.v_proj", "self_attention.value"),
-    linear("self_attn.o_proj", "self_attention.output"),
+    ATTENTION,
     norm("post_attention_layernorm", "mlp_norm"),
-    linear("mlp.gate_proj", "mlp.gate"),
-    linear("mlp.up_proj", "mlp.hidden"),
-    linear("mlp.down_proj", "mlp.output"),
+    FEED_FORWARD,
 )
 OUTSIDE = (
     NameRule("model.embed_tokens.weight", ("embedding.table",)),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from posenc_jax.data.errors import DataError
 from posenc_jax.huggingface.family import Family, Settings
-from posenc_jax.huggingface.names import ONE_ROW, NameRule, each_layer, linear, norm
+from posenc_jax.huggingface.names import ONE_ROW, NameRule, attention, each_layer, linear, norm
 
 if TYPE_CHECKING:
     from posenc_jax.encodings.slots import Slot
@@ -49,19 +49,18 @@ def slots(slot: Slot) -> dict[str, Slot]:
     return {"encoder": slot, "decoder": slot}
 
 
-def _attention(theirs: str, ours: str) -> list[tuple[NameRule, ...]]:
-    parts = {"q": "query", "k": "key", "v": "value", "out": "output"}
-    return [
-        *(linear(f"{theirs}.{part}_proj", f"{ours}.{name}") for part, name in parts.items()),
-        norm(f"{theirs}_layer_norm", f"{ours}_norm"),
-    ]
+def _attention(theirs: str, ours: str) -> tuple[NameRule, ...]:
+    return (
+        *attention(f"{theirs}.{{}}_proj", "q k v out", ours),
+        *norm(f"{theirs}_layer_norm", f"{ours}_norm"),
+    )
 
 
 def _stack(name: str, *rows: tuple[NameRule, ...]) -> tuple[NameRule, ...]:
     return each_layer(
         f"model.{name}.layers.{{}}",
         f"{name}.blocks.{{}}",
-        *_attention("self_attn", "self_attention"),
+        _attention("self_attn", "self_attention"),
         *rows,
         linear("fc1", "mlp.hidden"),
         linear("fc2", "mlp.output"),
@@ -79,7 +78,7 @@ FAMILY = Family(
     names=(
         NameRule("model.shared.weight", ("embedding.table",)),
         *_stack("encoder"),
-        *_stack("decoder", *_attention("encoder_attn", "cross_attention")),
+        *_stack("decoder", _attention("encoder_attn", "cross_attention")),
         NameRule("final_logits_bias", ("output.bias",), ONE_ROW),
     ),
     tied={f"model.{stack}.embed_tokens.weight": "model.shared.weight" for stack in ("encoder", "decoder")}

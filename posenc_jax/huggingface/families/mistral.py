@@ -1,4 +1,6 @@
-"""Mistral: Llama's form, with 8 key heads where a config says nothing (transformers ``models/mistral``)."""
+"""Mistral: Llama's form, with 8 key heads where a config says nothing (transformers
+``models/mistral/modeling_mistral.py``).
+"""
 
 import dataclasses
 

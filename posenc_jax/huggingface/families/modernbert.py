@@ -5,7 +5,7 @@ no biases; windows and two bases of rotation by turns (https://arxiv.org/abs/241
 
 from posenc_jax.data.errors import DataError
 from posenc_jax.huggingface.family import Family, Settings
-from posenc_jax.huggingface.names import NameRule, each_layer, linear, norm
+from posenc_jax.huggingface.names import QKV, NameRule, each_layer, linear, norm
 
 
 def settings(config: Settings) -> dict:
@@ -18,9 +18,7 @@ def settings(config: Settings) -> dict:
             f"{config.where}: mlp_bias and classifier_bias must be equal to be read: name another checkpoint"
         )
     return {
-        "d_model": config.whole("hidden_size"),
-        "num_layers": config.whole("num_hidden_layers"),
-        "num_heads": config.whole("num_attention_heads"),
+        **config.sizes(),
         "mlp_dim": config.whole("intermediate_size"),
         "norm_epsilon": config.number("norm_eps", 1e-5),
         "norm_bias": config.flag("norm_bias", False),
@@ -53,7 +51,7 @@ FAMILY = Family(
             "model.layers.{}",
             "encoder.blocks.{}",
             norm("attn_norm", "self_attention_norm"),
-            linear("attn.Wqkv", *(f"self_attention.{part}" for part in ("query", "key", "value"))),
+            linear("attn.Wqkv", *QKV),
             linear("attn.Wo", "self_attention.output"),
             norm("mlp_norm", "mlp_norm"),
             linear("mlp.Wi", "mlp.gate", "mlp.hidden"),

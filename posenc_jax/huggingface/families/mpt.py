@@ -3,7 +3,7 @@
 """
 
 from posenc_jax.huggingface.family import Family, Settings
-from posenc_jax.huggingface.names import NameRule, each_layer, linear, norm
+from posenc_jax.huggingface.names import QKV, NameRule, each_layer, linear, norm
 
 
 def settings(config: Settings) -> dict:
@@ -15,12 +15,9 @@ def settings(config: Settings) -> dict:
     attention.refuse_unless("prefix_lm", False)
     config.refuse_unless("no_bias", True)
     config.refuse_unless("logit_scale", None)
-    width = config.whole("hidden_size")
     return {
-        "d_model": width,
-        "num_layers": config.whole("num_hidden_layers"),
-        "num_heads": config.whole("num_attention_heads"),
-        "mlp_dim": 4 * width,  # its class does not read expansion_ratio
+        **config.sizes(),
+        "mlp_dim": 4 * config.whole("hidden_size"),  # its class does not read expansion_ratio
         "norm_epsilon": config.number("layer_norm_epsilon", 1e-5),
         "norm_bias": False,
         "activation": "gelu",
@@ -47,7 +44,7 @@ FAMILY = Family(
             "transformer.blocks.{}",
             "decoder.blocks.{}",
             norm("norm_1", "self_attention_norm"),
-            linear("attn.Wqkv", *(f"self_attention.{part}" for part in ("query", "key", "value"))),
+            linear("attn.Wqkv", *QKV),
             linear("attn.out_proj", "self_attention.output"),
             norm("norm_2", "mlp_norm"),
             linear("ffn.up_proj", "mlp.hidden"),

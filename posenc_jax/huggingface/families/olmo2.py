@@ -6,7 +6,7 @@ import dataclasses
 
 from posenc_jax.huggingface.families import llama, qwen3
 from posenc_jax.huggingface.family import Settings
-from posenc_jax.huggingface.names import each_layer, linear, norm
+from posenc_jax.huggingface.names import norm
 
 
 def settings(config: Settings) -> dict:
@@ -19,17 +19,10 @@ def settings(config: Settings) -> dict:
     }
 
 
-LAYER = each_layer(
-    "model.layers.{}",
-    "decoder.blocks.{}",
-    linear("self_attn.q_proj", "self_attention.query"),
-    linear("self_attn.k_proj", "self_attention.key"),
-    linear("self_attn.v_proj", "self_attention.value"),
-    linear("self_attn.o_proj", "self_attention.output"),
+LAYER = llama.layer(
+    llama.ATTENTION,
     norm("post_attention_layernorm", "self_attention_norm"),
-    linear("mlp.gate_proj", "mlp.gate"),
-    linear("mlp.up_proj", "mlp.hidden"),
-    linear("mlp.down_proj", "mlp.output"),
+    llama.FEED_FORWARD,
     norm("post_feedforward_layernorm", "mlp_norm"),
 )
 

@@ -6,7 +6,7 @@ Not read: embeddings of another width than the layers (OPT-350m, whose norms com
 
 from posenc_jax.data.errors import DataError
 from posenc_jax.huggingface.family import Family, Settings
-from posenc_jax.huggingface.names import NameRule, each_layer, linear, norm
+from posenc_jax.huggingface.names import NameRule, attention, each_layer, linear, norm
 
 
 def settings(config: Settings) -> dict:
@@ -21,9 +21,7 @@ def settings(config: Settings) -> dict:
             "of the layers are read: name another checkpoint"
         )
     return {
-        "d_model": width,
-        "num_layers": config.whole("num_hidden_layers"),
-        "num_heads": config.whole("num_attention_heads"),
+        **config.sizes(),
         "mlp_dim": config.whole("ffn_dim"),
         "activation": config.activation("activation_function", "relu"),
         "scale_embeddings": False,
@@ -49,10 +47,7 @@ FAMILY = Family(
             "model.decoder.layers.{}",
             "decoder.blocks.{}",
             norm("self_attn_layer_norm", "self_attention_norm"),
-            linear("self_attn.q_proj", "self_attention.query"),
-            linear("self_attn.k_proj", "self_attention.key"),
-            linear("self_attn.v_proj", "self_attention.value"),
-            linear("self_attn.out_proj", "self_attention.output"),
+            attention("self_attn.{}_proj", "q k v out"),
             norm("final_layer_norm", "mlp_norm"),
             linear("fc1", "mlp.hidden"),
             linear("fc2", "mlp.output"),

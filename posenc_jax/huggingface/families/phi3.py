@@ -6,7 +6,7 @@ import dataclasses
 
 from posenc_jax.huggingface.families import llama
 from posenc_jax.huggingface.family import Settings
-from posenc_jax.huggingface.names import each_layer, linear, norm
+from posenc_jax.huggingface.names import QKV, linear, norm
 
 
 def settings(config: Settings) -> dict:
@@ -26,11 +26,9 @@ FAMILY = dataclasses.replace(
     settings=settings,
     names=(
         *llama.OUTSIDE,
-        *each_layer(
-            "model.layers.{}",
-            "decoder.blocks.{}",
+        *llama.layer(
             norm("input_layernorm", "self_attention_norm"),
-            linear("self_attn.qkv_proj", *(f"self_attention.{part}" for part in ("query", "key", "value"))),
+            linear("self_attn.qkv_proj", *QKV),
             linear("self_attn.o_proj", "self_attention.output"),
             norm("post_attention_layernorm", "mlp_norm"),
             linear("mlp.gate_up_proj", "mlp.gate", "mlp.hidden"),

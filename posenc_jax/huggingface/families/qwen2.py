@@ -1,5 +1,5 @@
 """Qwen 1.5, 2 and 2.5: Llama's form, with biases of queries, keys and values (https://arxiv.org/abs/2407.10671;
-transformers ``models/qwen2``).
+transformers ``models/qwen2/modeling_qwen2.py``).
 """
 
 import dataclasses

@@ -6,7 +6,7 @@ import dataclasses
 
 from posenc_jax.huggingface.families import llama
 from posenc_jax.huggingface.family import Settings
-from posenc_jax.huggingface.names import NameRule, each_layer
+from posenc_jax.huggingface.names import NameRule
 
 
 def settings(config: Settings) -> dict:
@@ -19,9 +19,7 @@ def settings(config: Settings) -> dict:
     }
 
 
-NORMS = each_layer(
-    "model.layers.{}",
-    "decoder.blocks.{}",
+NORMS = llama.layer(
     NameRule("self_attn.q_norm.weight", ("self_attention.query_norm.scale",)),
     NameRule("self_attn.k_norm.weight", ("self_attention.key_norm.scale",)),
 )

@@ -1,4 +1,6 @@
-"""SmolLM3: Llama's form, without positions in every fourth layer (transformers ``models/smollm3``)."""
+"""SmolLM3: Llama's form, without positions in every fourth layer (transformers
+``models/smollm3/modeling_smollm3.py``).
+"""
 
 import dataclasses
 

@@ -10,7 +10,7 @@ import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from posenc_jax.huggingface.family import Family, Settings
-from posenc_jax.huggingface.names import TURNED, NameRule, each_layer, linear, norm
+from posenc_jax.huggingface.names import TURNED, NameRule, attention, each_layer, linear, norm
 
 if TYPE_CHECKING:
     from posenc_jax.encodings.slots import Slot
@@ -56,7 +56,7 @@ def _stack(name: str, feed_forward: int, *rows: tuple[NameRule, ...]) -> tuple[N
     return each_layer(
         f"{name}.block.{{}}",
         f"{name}.blocks.{{}}",
-        *_attention("layer.0", "SelfAttention", "self_attention"),
+        _attention("layer.0", "SelfAttention", "self_attention"),
         *rows,
         norm(f"layer.{feed_forward}.layer_norm", "mlp_norm"),
         linear(f"{inner}.wi_0", "mlp.gate"),
@@ -65,15 +65,14 @@ def _stack(name: str, feed_forward: int, *rows: tuple[NameRule, ...]) -> tuple[N
     )
 
 
-def _attention(layer: str, theirs: str, ours: str) -> list[tuple[NameRule, ...]]:
-    parts = {"q": "query", "k": "key", "v": "value", "o": "output"}
-    return [
-        norm(f"{layer}.layer_norm", f"{ours}_norm"),
-        *(linear(f"{layer}.{theirs}.{part}", f"{ours}.{name}") for part, name in parts.items()),
-    ]
+def _attention(layer: str, theirs: str, ours: str) -> tuple[NameRule, ...]:
+    return (
+        *norm(f"{layer}.layer_norm", f"{ours}_norm"),
+        *attention(f"{layer}.{theirs}.{{}}", "q k v o", ours),
+    )
 
 
-LAYERS = (*_stack("encoder", 1), *_stack("decoder", 2, *_attention("layer.1", "EncDecAttention", "cross_attention")))
+LAYERS = (*_stack("encoder", 1), *_stack("decoder", 2, _attention("layer.1", "EncDecAttention", "cross_attention")))
 OUTSIDE = (
     NameRule("shared.weight", ("embedding.table",)),
     *norm("encoder.final_layer_norm", "encoder.final_norm"),
