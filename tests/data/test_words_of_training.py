@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.translation.generated import REPORTS
+from experiments.translation import generated
 from posenc_jax.data.corpora import grammar
 from posenc_jax.data.text import words
 
@@ -57,6 +57,8 @@ def test_nothing_is_said_of_sentences_of_a_grammar():
     held_out = english()["validation"] + english()["test"]
     known = set(words.few_pairs(english()["train"]))
     assert [text for text in held_out if not known.issuperset(words.pairs_of(text))] == []
+    page = (generated.HERE / "README.md").read_text()
+    assert f"; of {len(held_out):,} held-out sentences none has such a pair." in page
     assert said_of("The mat sat on the cat.") == []
     assert len(said_of("The zebra sat on the mat.")) == 1  # the word alone
 
@@ -64,7 +66,7 @@ def test_nothing_is_said_of_sentences_of_a_grammar():
 def test_nothing_tells_a_report_whose_end_stands_in_its_middle():
     """As its page says: each pair of its words is known."""
     train = [row["document"] for row in grammar.reports(Path())["train"]]
-    assert [said_of(report, train) for report in REPORTS] == [[], []]
+    assert [said_of(report, train) for report in generated.REPORTS] == [[], []]
     assert len(said_of("The cat sat.", train)) == 1
 
 
