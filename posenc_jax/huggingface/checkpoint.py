@@ -228,10 +228,9 @@ def _check_names(
         if repeat in named and repeat not in rows and original in named:
             repeated = named.pop(repeat)
             if repeated.shape != named[original].shape or not np.array_equal(repeated.read(), named[original].read()):
-                raise DataError(
-                    f"{path} has tie_word_embeddings = true, and {repeat} is not equal to {original}: set it to false "
-                    "in its config"
-                )
+                own = any(rule.theirs == repeat for rule in family.names)
+                way = "set tie_word_embeddings to false in its config" if own else "name another checkpoint"
+                raise DataError(f"{path}: {repeat} is not equal to {original}, which it must repeat: {way}")
     missing = [name for name in rows if name not in named]
     extra = [name for name in named if name not in rows]
     if missing or extra:

@@ -18,6 +18,7 @@ from posenc_jax.data.errors import DataError
 from posenc_jax.huggingface.checkpoint import load
 from posenc_jax.huggingface.families import FAMILIES, titles
 from posenc_jax.huggingface.names import BY_HEAD, TURNED
+from posenc_jax.huggingface.safetensors import write
 from posenc_jax.models import EncoderDecoder, Slots, greedy
 from posenc_jax.training.leaf_names import flat
 
@@ -108,6 +109,23 @@ def test_settings_that_are_not_read_are_refused(tmp_path, name, changes, message
         load(path)
     assert str(path / "config.json") in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "repeat", "original", "way"),
+    [
+        ("llama", "lm_head.weight", "model.embed_tokens.weight", "set tie_word_embeddings to false in its config"),
+        ("bert", "cls.predictions.decoder.bias", "cls.predictions.bias", "name another checkpoint"),
+    ],
+)
+def test_a_repeated_tensor_that_differs_has_a_way_out_that_works(tmp_path, name, repeat, original, way):
+    path = checkpoint_of(name, tmp_path)
+    shapes = {key: tuple(shape) for key, shape in json.loads(bytes(REFERENCE[f"{name}/shapes"])).items()}
+    shapes[repeat] = shapes[original]
+    with (path / "model.safetensors").open("wb") as file:
+        write(file, shapes, ((key, tensor(key, shape)) for key, shape in shapes.items()), {"format": "pt"})
+    with pytest.raises(DataError, match=f"{repeat} is not equal to {original}, which it must repeat: {way}"):
+        load(path)
 
 
 @pytest.mark.parametrize("name", ["qwen3", "gemma3", "gpt_neox", "modernbert", "t5"])
