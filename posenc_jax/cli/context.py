@@ -108,7 +108,7 @@ def _said_before(loaded: Any, asked: list[Any], folder: Path) -> str:
     from posenc_jax.drawing.quantities import duration
     from posenc_jax.runs.machine import bytes_in_words, devices_with_memory
 
-    parameters = study.parameters_of(loaded)
+    parameters = study.parameters_digest(loaded)
     left = [cell for cell in asked if not study.path_of(folder, cell, parameters).exists()]
     if not left:
         return f"all {len(asked)} answers are in {folder}"

@@ -35,6 +35,8 @@ GAIN, LIKELY = 2.0, -2.0
 """A token needs far context if that raises its log-probability by more than the first, to more than the second: alpha
 and beta of LongPPL (Fang et al. 2024, arXiv:2410.23771)."""
 
+_AGAIN = "remove it, and the same command answers it again"
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class StudyCell:
@@ -143,7 +145,7 @@ def cells(
     return found
 
 
-def parameters_of(loaded: Loaded) -> str:
+def parameters_digest(loaded: Loaded) -> str:
     """The digest of the run's parameters."""
     group, index = best_replica(loaded.directory, loaded.seed)
     digest: str = finished(group)["replicas"][index]["parameters_sha256"]
@@ -166,7 +168,7 @@ def answer(
     Raises:
       StoppedError: ``stop`` gave a signal; what was answered is kept.
     """
-    parameters = parameters_of(loaded)
+    parameters = parameters_digest(loaded)
     make_directory(folder)
     rows = []
     with locked(folder):
@@ -184,7 +186,7 @@ def answer(
         for path, cell in zip(paths, asked):
             about = {"measure": cell.measure, "change": cell.change, "example": cell.example, "name": cell.name}
             depth = None if cell.prompt is None else cell.prompt.depth
-            rows.append({**read_json(path), **about, "depth": depth})
+            rows.append({**read_json(path, _AGAIN), **about, "depth": depth})
     return rows
 
 

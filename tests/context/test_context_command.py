@@ -12,8 +12,10 @@ from posenc_jax.cli import main
 from posenc_jax.context import study
 from posenc_jax.context.reading import Reader
 from posenc_jax.encodings import parse
+from posenc_jax.runs.errors import DamagedFileError
 from posenc_jax.runs.importing import import_checkpoint
 from posenc_jax.runs.inference import load_run
+from posenc_jax.runs.reporter import Reporter
 from posenc_jax.training.step import model_of
 
 TRAINED = 192
@@ -92,6 +94,15 @@ def test_a_study(run, capsys, monkeypatch):
     assert main(words) == 0
     assert "all 19 answers are in" in capsys.readouterr().err
     assert (run / "context" / "table.md").read_bytes() == table
+
+
+def test_a_damaged_answer_is_named_with_the_way_out(run, tmp_path):
+    loaded = load_run(run)
+    cell = study.StudyCell("perplexity", "none", loaded.config.posenc, 64, 0, np.arange(3, 16, dtype=np.int32))
+    path = study.path_of(tmp_path, cell, study.parameters_digest(loaded))
+    path.write_text("{}")
+    with pytest.raises(DamagedFileError, match=rf"{path.name}.*: remove it, and the same command answers it again"):
+        study.answer(loaded, [cell], tmp_path, Reporter())
 
 
 @pytest.mark.parametrize(
