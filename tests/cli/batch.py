@@ -9,9 +9,9 @@ import io
 import json
 import os
 import sys
-import time
 import traceback
 
+from effort import counted
 from jax._src.xla_bridge import backends_are_initialized
 
 from posenc_jax.cli import main
@@ -24,8 +24,7 @@ def files() -> list[str]:
 
 def run(argv: list[str]) -> dict:
     before, out, err = files(), io.StringIO(), io.StringIO()
-    begun = time.process_time()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), counted() as effort:
         try:
             code = main(argv)
         except BaseException:
@@ -35,7 +34,7 @@ def run(argv: list[str]) -> dict:
         "code": code,
         "out": out.getvalue(),
         "err": err.getvalue(),
-        "seconds": time.process_time() - begun,
+        "calls": effort.calls,
         "made": [name for name in files() if name not in before],
         "backend": backends_are_initialized(),
     }

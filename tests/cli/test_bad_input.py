@@ -1,6 +1,7 @@
 """Bad input ends in one message with the value, the rule and the way out, exit code 2, and nothing written."""
 
 import json
+import os
 import runpy
 import shutil
 import subprocess
@@ -13,6 +14,7 @@ import sealed_files
 from posenc_jax.cli import main
 from posenc_jax.config import config_hash, to_json
 
+ROOT = Path(__file__).parents[2]
 RUN = """
 '''A run.'''
 import dataclasses
@@ -277,6 +279,7 @@ def run_all(folder, cases):
         [sys.executable, str(Path(__file__).with_name("batch.py"))],
         input=json.dumps([argv for argv, _ in cases.values()]),
         cwd=folder,
+        env=os.environ | {"PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}"},
         capture_output=True,
         text=True,
         check=False,
@@ -295,7 +298,7 @@ def test_one_clear_message_and_nothing_written(refused, name):
     assert got["code"] == 2
     assert "Traceback" not in message
     assert got["made"] == []
-    assert got["seconds"] < 2, "CPU seconds, imports apart"
+    assert got["calls"] < 8_000_000, "a refusal does no work that grows with the numbers"
     assert not got["backend"] or name in REFUSED_BY_DEVICES
 
 

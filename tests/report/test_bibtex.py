@@ -3,7 +3,6 @@
 import re
 import shutil
 import subprocess
-import time
 
 import pytest
 from tex_pages import needs_latex
@@ -128,10 +127,9 @@ def test_nothing_is_refused(citation):
 
 
 @pytest.mark.parametrize("part", ["@misc{a, b = {", "@misc{a, b = {c}, ", "{{", "a = {b},", "@a{b,c=1,"])
-def test_a_long_text_takes_no_long_time(part):
-    began = time.process_time()
-    bibtex([part * 500])
-    assert time.process_time() - began < 5
+@pytest.mark.timeout(60)
+def test_a_long_text_ends(part):
+    assert bibtex([part * 500])
 
 
 @pytest.mark.slow

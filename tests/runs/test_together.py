@@ -134,9 +134,7 @@ def test_a_killed_process_ends_the_other_in_words_and_the_same_command_goes_on(r
     name = f"killed{killed}"
     started = both.two(name)
     assert processes.signal_when(started[killed], lambda: both.rows(name) > 60, signal.SIGKILL, 600), both.said()
-    begun = time.monotonic()
     assert started[1 - killed].wait(60) == 1
-    assert time.monotonic() - begun < 60
     said = (both.folder / f"log{1 - killed}").read_text()
     assert f"posenc: process {1 - killed} of 2 lost the others, for one has ended (" in said
     assert "start all again with the same commands to go on" in said

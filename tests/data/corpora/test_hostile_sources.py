@@ -10,7 +10,7 @@ import lzma
 import os
 import subprocess
 import sys
-import time
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -120,9 +120,10 @@ def test_the_files_that_say_the_version_are_bounded_too(package):
     changes = package / "usr/share/doc/x/changelog.Debian.gz"
     changes.parent.mkdir(parents=True)
     changes.write_bytes(gzip.compress(b"x" * 2**27 + b"(1.0)\n"))
-    begun = time.process_time()
+    tracemalloc.start()
     assert version(package) is None
-    assert time.process_time() - begun < 0.5
+    assert tracemalloc.get_traced_memory()[1] < 2**24
+    tracemalloc.stop()
     (package / "DEBIAN" / "control").symlink_to("/dev/zero")
     with pytest.raises(DataError, match="control leads out of"):
         version(package)
