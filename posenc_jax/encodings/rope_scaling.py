@@ -244,8 +244,8 @@ class LongRoPE(RoPEScaling):
 
     @property
     def switches_above(self) -> int | None:
-        """L."""
-        return self.original_length
+        """L, or None where the two sets are one."""
+        return None if self.short_factors == self.long_factors else self.original_length
 
     def frequencies(self, base: float, dim: int, length: int | None = None) -> np.ndarray:
         """``[dim/2]`` at ``length``; ValueError for another number of factors."""

@@ -35,6 +35,13 @@ _NAMES = {
     "ffn_up": "mlp.up_proj",
     "ffn_down": "mlp.down_proj",
 }
+_DIVISORS, _ORIGINAL = "rope_freqs.weight", "original_max_position_embeddings"
+_READ = (
+    *("rope.dimension_count", "rope.freq_base", "rope.scale_linear", "rope.scaling.type", "rope.scaling.factor"),
+    *("rope.scaling.original_context_length", "rope.scaling.finetuned", "attention.layer_norm_rms_epsilon"),
+    *("attention.head_count", "attention.head_count_kv", "attention.key_length", "attention.value_length"),
+)
+"""Keys of rotation and attention: any other one may change what is computed."""
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _TEXT, _ARRAY = 8, 9
 _MOST = 2**24
@@ -93,11 +100,7 @@ def config_of(found: Gguf) -> Json:
     head_dim = of("attention.key_length", width // heads if _whole(width) and _whole(heads) else 0)
     if of("rope.dimension_count", head_dim) != head_dim:
         raise DataError(f"{found.path} rotates {of('rope.dimension_count')} of {head_dim} dimensions: not read in GGUF")
-    scaling = None
-    if (name := fields.get("llama.rope.scaling.type", "none")) != "none":
-        scaling = {"rope_type": name, "factor": of("rope.scaling.factor")}
-        if "llama.rope.scaling.original_context_length" in fields:
-            scaling["original_max_position_embeddings"] = of("rope.scaling.original_context_length")
+    scaling = _scaling(found, head_dim, of("context_length"))
     return {
         "architectures": ["LlamaForCausalLM"],
         "model_type": "llama",
@@ -120,10 +123,41 @@ def config_of(found: Gguf) -> Json:
     }
 
 
+def _scaling(found: Gguf, head_dim: Any, context: Any) -> Json | None:
+    """The ``rope_scaling`` of such a model, as llama.cpp computes it: a factor without a type is linear, and a tensor
+    of factors divides the frequencies at every length (Llama 3.1's are stored so).
+    """
+
+    def of(name: str, default: Any) -> Any:
+        return found.fields.get(f"llama.rope.{name}", default)
+
+    kind, factor = of("scaling.type", "linear"), of("scaling.factor", of("scale_linear", 0.0))
+    own = [name.removeprefix("llama.") for name in found.fields if name.startswith(("llama.rope.", "llama.attention."))]
+    odd = [f"has llama.{name}" for name in own if name not in _READ]
+    odd += [] if kind in ("none", "linear", "yarn") else [f"has the scaling {kind!r} of positions"]
+    scaled, divisors = kind != "none" and factor not in (0, 1), found.tensors.get(_DIVISORS)
+    if divisors is not None:
+        odd += [f"has {_DIVISORS} beside a factor of {factor}"] if scaled else []
+        fits = _whole(head_dim) and divisors.shape == (head_dim // 2,)
+        odd += [] if fits else [f"has {_DIVISORS} of shape {list(divisors.shape)}"]
+    if odd:
+        raise DataError(f"{found.path} {odd[0]}, which is not read in GGUF: name the model's directory instead")
+    if divisors is not None:
+        each = divisors.read().astype(float).tolist()
+        scaling: Json = {"rope_type": "longrope", "factor": 1.0, "attention_factor": 1.0, _ORIGINAL: context}
+        return scaling | {"short_factor": each, "long_factor": each}
+    if not scaled:
+        return None
+    original = {_ORIGINAL: of("scaling.original_context_length", context)} if kind == "yarn" else {}
+    return {"rope_type": kind, "factor": _short(factor), **original}
+
+
 def tensors_of(found: Gguf, config: Json) -> dict[str, StoredTensor]:
-    """The tensors under Hugging Face's names, rows of q and k in its layout."""
+    """The tensors under Hugging Face's names, rows of q and k in its layout; without what divides frequencies."""
     tensors = {}
     for name, stored in found.tensors.items():
+        if name == _DIVISORS:
+            continue
         theirs = _theirs(name)
         if theirs.rpartition(".")[0].endswith(("q_proj", "k_proj")):
             heads = config["num_attention_heads" if "q_proj" in theirs else "num_key_value_heads"]

@@ -39,7 +39,9 @@ _CUTS: dict[str, list[Json]] = {
     "llama-bpe": [_split("{1,3}"), _BYTES],
     "qwen2": [_split(""), _BYTES],
 }
-_CONTROL, _USER_DEFINED = 3, 4
+_NORMAL, _UNKNOWN, _CONTROL, _USER_DEFINED = 1, 2, 3, 4
+_SPACE = "\u2581"
+_LONGEST_PIECE = 512
 
 
 def of_directory(directory: Path, config: Json, vocab_size: int) -> CheckpointTokenizer | None:
@@ -55,17 +57,25 @@ def of_directory(directory: Path, config: Json, vocab_size: int) -> CheckpointTo
 
 
 def of_gguf(found: Gguf, config: Json, vocab_size: int) -> CheckpointTokenizer:
-    """The tokenizer of the vocabulary in a GGUF file: pieces of bytes that merges join, as GPT-2 has them."""
+    """The tokenizer of the vocabulary in a GGUF file: pieces of bytes that merges join, as GPT-2 has them, or pieces of
+    SentencePiece with scores (``llama``).
+    """
     fields = found.fields
     kind, cut = fields.get("tokenizer.ggml.model"), fields.get("tokenizer.ggml.pre", "default")
-    if kind != "gpt2" or cut not in _CUTS:
+    if kind != "llama" and (kind != "gpt2" or cut not in tuple(_CUTS)):
         raise DataError(
-            f"{found.path} has a vocabulary of the kind {kind!r}, {cut!r}, and 'gpt2' with one of "
-            f"{', '.join(_CUTS)} is read: name a directory with tokenizer.json"
+            f"{found.path} has a vocabulary of the kind {kind!r}, {cut!r}, and 'llama' and 'gpt2' with one of "
+            f"{', '.join(_CUTS)} are read: name a directory with tokenizer.json"
         )
-    parts: list[Any] = [fields.get(f"tokenizer.ggml.{name}") for name in ("tokens", "merges", "token_type")]
-    tokens, merges, types = parts
-    if not _texts(tokens) or not _texts(merges) or not isinstance(types, list) or len(types) != len(tokens):
+    names = ("tokens", "token_type", "scores" if kind == "llama" else "merges")
+    parts: list[Any] = [fields.get(f"tokenizer.ggml.{name}") for name in names]
+    tokens, types, third = parts
+    whole = _texts(tokens) and isinstance(types, list) and len(types) == len(tokens)
+    if whole and (longest := max(map(len, tokens), default=0)) > _LONGEST_PIECE:
+        raise DataError(
+            f"{found.path} has a token of {longest:,} characters, and {_LONGEST_PIECE} are the most: fetch it again"
+        )
+    if not whole or not (_scores(third, len(tokens)) if kind == "llama" else _texts(third)):
         raise DataError(f"{found.path} has no whole vocabulary: fetch it again")
     special = [
         {"id": number, "content": token, "special": kind == _CONTROL, "normalized": False}
@@ -73,20 +83,39 @@ def of_gguf(found: Gguf, config: Json, vocab_size: int) -> CheckpointTokenizer:
         for number, (token, kind) in enumerate(zip(tokens, types, strict=True))
         if kind in (_CONTROL, _USER_DEFINED)
     ]
-    data = {
-        "version": "1.0",
-        "added_tokens": special,
-        "pre_tokenizer": {"type": "Sequence", "pretokenizers": _CUTS[cut]},
-        "decoder": _GPT2,
+    rest: Json
+    if kind == "llama":
+        rest = _sentencepiece(tokens, types, third, bool(fields.get("tokenizer.ggml.add_space_prefix", True)))
+    else:
+        # Llama 3 takes a word that is a token as it is.
+        model = {"merges": third, "ignore_merges": cut == "llama-bpe"}
+        rest = {"pre_tokenizer": {"type": "Sequence", "pretokenizers": _CUTS[cut]}, "decoder": _GPT2, "model": model}
+    rest["model"] |= {"type": "BPE", "vocab": {token: number for number, token in enumerate(tokens)}}
+    data = {"version": "1.0", "added_tokens": special, **rest}
+    return _made(json.dumps(data).encode(), config, vocab_size, str(found.path))
+
+
+def _sentencepiece(tokens: list[str], types: list[Any], scores: list[float], prefix: bool) -> Json:
+    """What llama.cpp does with scores: of all neighbours the two whose piece has the highest score are joined first,
+    and a character without a piece is its bytes. ``prefix``: whether a space comes before a text.
+    """
+    own = {token: score for token, kind, score in zip(tokens, types, scores) if kind == _NORMAL}
+    pairs = (
+        (token[:at], token[at:]) for token in sorted(own, key=lambda token: -own[token]) for at in range(1, len(token))
+    )
+    unknown = next((token for token, kind in zip(tokens, types) if kind == _UNKNOWN), None)
+    spaces: list[Json] = [{"type": "Replace", "pattern": {"String": " "}, "content": _SPACE}]
+    back: list[Json] = [{**spaces[0], "pattern": {"String": _SPACE}, "content": " "}, {"type": "ByteFallback"}]
+    back += [{"type": "Fuse"}] + ([{"type": "Strip", "content": " ", "start": 1, "stop": 0}] if prefix else [])
+    before = [{"type": "Prepend", "prepend": _SPACE}] if prefix else []
+    return {
+        "normalizer": {"type": "Sequence", "normalizers": before + spaces},
+        "decoder": {"type": "Sequence", "decoders": back},
         "model": {
-            "type": "BPE",
-            "vocab": {token: number for number, token in enumerate(tokens)},
-            "merges": merges,
-            # Llama 3 takes a word that is a token as it is.
-            "ignore_merges": cut == "llama-bpe",
+            "merges": [pair for pair in pairs if pair[0] in own and pair[1] in own],
+            **{"unk_token": unknown, "fuse_unk": True, "byte_fallback": True},
         },
     }
-    return _made(json.dumps(data).encode(), config, vocab_size, str(found.path))
 
 
 def _made(data: bytes, config: Json, vocab_size: int, where: str) -> CheckpointTokenizer:
@@ -104,3 +133,7 @@ def _made(data: bytes, config: Json, vocab_size: int, where: str) -> CheckpointT
 
 def _texts(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(text, str) for text in value)
+
+
+def _scores(value: Any, count: int) -> bool:
+    return isinstance(value, list) and len(value) == count and all(isinstance(score, float) for score in value)

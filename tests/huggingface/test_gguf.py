@@ -1,5 +1,6 @@
 """GGUF files of the llama architecture: as in safetensors, in every kind of block; hostile ones are refused."""
 
+import io
 import json
 import os
 import struct
@@ -7,11 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import sentencepiece
 from make_huggingface_reference import CASES, tensor
 from tiny_checkpoints import REFERENCE
 
 from posenc_jax.data.errors import DataError
 from posenc_jax.huggingface.checkpoint import load
+from posenc_jax.huggingface.declared import from_hf
 from posenc_jax.huggingface.gguf import config_of, read_gguf, tensors_of
 from posenc_jax.huggingface.safetensors import read_header
 from posenc_jax.huggingface.tokenizer import of_gguf
@@ -33,16 +36,20 @@ NAMES = {
 
 
 def _text(text: str) -> bytes:
-    return struct.pack("<Q", len(text)) + text.encode()
+    return struct.pack("<Q", len(text.encode())) + text.encode()
 
 
 def _value(value) -> bytes:
     if isinstance(value, str):
         return struct.pack("<I", 8) + _text(value)
+    if isinstance(value, bool):
+        return struct.pack("<I?", 7, value)
     if isinstance(value, float):
         return struct.pack("<If", 6, value)
     if isinstance(value, list) and isinstance(value[0], str):
         return struct.pack("<IIQ", 9, 8, len(value)) + b"".join(map(_text, value))
+    if isinstance(value, list) and isinstance(value[0], float):
+        return struct.pack(f"<IIQ{len(value)}f", 9, 6, len(value), *value)
     if isinstance(value, list):
         return struct.pack(f"<IIQ{len(value)}i", 9, 5, len(value), *value)
     return struct.pack("<II", 4, value)
@@ -72,7 +79,7 @@ def _blocks(array: np.ndarray, kind: int) -> tuple[bytes, np.ndarray]:
     return out, np.array(values, np.float32).reshape(array.shape)
 
 
-def gguf(path: Path, kinds=(0,), **changes) -> dict[str, np.ndarray]:
+def gguf(path: Path, kinds=(0,), divisors=None, **changes) -> dict[str, np.ndarray]:
     """Writes a model with tensors of these kinds in turn, and gives Hugging Face's tensors that it stands for."""
     shapes = json.loads(bytes(REFERENCE["llama/shapes"]))
     fields = {
@@ -109,6 +116,9 @@ def gguf(path: Path, kinds=(0,), **changes) -> dict[str, np.ndarray]:
         infos.append(_text(theirs) + struct.pack(f"<I{len(shape)}Q", len(shape), *shape[::-1]))
         infos[-1] += struct.pack("<IQ", kind, len(data))
         data += block + b"\0" * (-len(block) % 32)
+    if divisors is not None:
+        infos.append(_text("rope_freqs.weight") + struct.pack("<IQIQ", 1, len(divisors), 0, len(data)))
+        data += divisors.astype("<f4").tobytes()
     head = b"GGUF" + struct.pack("<IQQ", 3, len(infos), len(fields))
     head += b"".join(_text(key) + _value(value) for key, value in fields.items()) + b"".join(infos)
     path.write_bytes(head + b"\0" * (-len(head) % 32) + data)
@@ -142,6 +152,88 @@ def test_digits_are_cut_as_llama_cpp_cuts_them(tmp_path, cut, wanted):
     gguf(tmp_path / "m.gguf", **{f"tokenizer.ggml.{name}": value for name, value in tokens.items()})
     found = read_gguf(tmp_path / "m.gguf")
     assert of_gguf(found, config_of(found), 5).encode("12") == wanted
+
+
+@pytest.mark.parametrize("prefix", [True, False])
+def test_scores_are_read_as_sentencepiece_reads_them(tmp_path, prefix):
+    text = [
+        "the cat sat on the mat and that was that",
+        "   indented   by  spaces",
+        "aaa aaaa aaaaa",
+        "na\u00efve caf\u00e9",
+    ]
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        **{"sentence_iterator": iter(text * 9), "model_writer": model, "model_type": "bpe", "vocab_size": 320},
+        **{"byte_fallback": True, "normalization_rule_name": "identity", "remove_extra_whitespaces": False},
+        **{"add_dummy_prefix": prefix, "allow_whitespace_only_pieces": True, "minloglevel": 2},
+    )
+    theirs = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
+    ids = range(theirs.vocab_size())
+    types = [2 if theirs.is_unknown(n) else 3 if theirs.is_control(n) else 6 if theirs.is_byte(n) else 1 for n in ids]
+    fields = {"model": "llama", "tokens": [theirs.id_to_piece(n) for n in ids], "token_type": types}
+    fields |= {"scores": [float(theirs.get_score(n)) for n in ids], "add_space_prefix": prefix, "bos_token_id": 1}
+    gguf(tmp_path / "m.gguf", **{f"tokenizer.ggml.{name}": value for name, value in fields.items()})
+    found = read_gguf(tmp_path / "m.gguf")
+    ours = of_gguf(found, config_of(found), len(ids))
+    for line in [*text, "", " ", "  the  mat", "aaaaaaaaaaaaa", "a hat: \u732b\U0001d54f\n12", "\u2581a", "<0x41>"]:
+        assert ours.encode(line) == theirs.encode(line), line
+        assert ours.decode(ours.encode(line)) == line.replace("\u2581", " ")
+
+
+_YARN = {"rope_type": "yarn", "factor": 2.5, "original_max_position_embeddings": 64}
+
+
+@pytest.mark.parametrize(
+    ("fields", "wanted"),
+    [
+        ({"scaling.type": "linear", "scaling.factor": 2.5}, {"rope_type": "linear", "factor": 2.5}),
+        ({"scaling.factor": 2.5}, {"rope_type": "linear", "factor": 2.5}),
+        ({"scale_linear": 1.1}, {"rope_type": "linear", "factor": 1.1}),
+        ({"scaling.type": "none", "scaling.factor": 2.5}, None),
+        ({"scaling.type": "linear", "scaling.factor": 0.0, "scaling.finetuned": False}, None),
+        ({"scaling.type": "yarn", "scaling.factor": 2.5, "scaling.original_context_length": 64}, _YARN),
+    ],
+)
+def test_scaling_is_that_of_the_same_config(tmp_path, fields, wanted):
+    gguf(tmp_path / "m.gguf", **{f"llama.rope.{name}": value for name, value in fields.items()})
+    assert load(tmp_path / "m.gguf").slots.decoder == from_hf(CONFIG | {"rope_scaling": wanted}).slot
+
+
+def test_a_tensor_of_factors_divides_the_frequencies(tmp_path):
+    rule = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
+    rule["original_max_position_embeddings"] = 64
+    plain, scaled = (
+        from_hf(CONFIG | {"rope_scaling": scaling}).layers[0].inverse_frequencies() for scaling in (None, rule)
+    )
+    divisors = (plain / scaled).astype(np.float32)
+    assert divisors.min() == 1
+    assert divisors.max() == 8
+    gguf(tmp_path / "m.gguf", divisors=divisors)
+    found = load(tmp_path / "m.gguf")
+    layer = from_hf(found.config).layers[0]
+    assert layer.encodings == found.slots.decoder
+    for length in (1, 100_000):
+        np.testing.assert_allclose(layer.inverse_frequencies(length), plain / divisors.astype(float), rtol=1e-15)
+    np.testing.assert_allclose(layer.inverse_frequencies(), scaled, rtol=2**-24)  # the factors are float32
+    assert (layer.attention_factor, layer.switches_above) == (1, None)
+
+
+@pytest.mark.parametrize(
+    ("fields", "divisors", "message"),
+    [
+        ({"scaling.type": "longrope", "scaling.factor": 2.0}, None, "has the scaling 'longrope' of positions"),
+        ({"scaling.attn_factor": 1.2}, None, "has llama.rope.scaling.attn_factor"),
+        ({"attention.sliding_window": 8}, None, "has llama.attention.sliding_window"),
+        ({"scaling.factor": 2.0}, 4, "has rope_freqs.weight beside a factor of 2.0"),
+        ({}, 3, r"has rope_freqs.weight of shape \[3\]"),
+    ],
+)
+def test_other_scaling_is_refused(tmp_path, fields, divisors, message):
+    fields = {f"llama.rope.{name}".replace("rope.attention", "attention"): value for name, value in fields.items()}
+    gguf(tmp_path / "m.gguf", divisors=None if divisors is None else np.ones(divisors), **fields)
+    with pytest.raises(DataError, match=message + ", which is not read in GGUF: name the model's directory"):
+        load(tmp_path / "m.gguf")
 
 
 def test_hostile_files(tmp_path):
@@ -178,8 +270,14 @@ def test_hostile_files(tmp_path):
     refused("a tensor has 0 axes")
     gguf(path, **{"general.architecture": "mamba"})
     refused("architecture 'mamba', and GGUF is read of 'llama' alone")
+    gguf(path, **{"tokenizer.ggml.model": "t5"})
+    refused("vocabulary of the kind 't5'")
+    gguf(path, **{"tokenizer.ggml.pre": ["smollm"]})
+    refused(r"vocabulary of the kind 'gpt2', \['smollm'\]")
     gguf(path, **{"tokenizer.ggml.model": "llama"})
-    refused("vocabulary of the kind 'llama'")
+    refused("has no whole vocabulary")
+    gguf(path, **{"tokenizer.ggml.tokens": ["<s>", *(f"x{i}" for i in range(46)), "a" * 513]})
+    refused("has a token of 513 characters, and 512 are the most")
     gguf(path, **{"llama.embedding_length": 64})
     refused(r"embed_tokens.weight has shape \[48, 32\], and its config says \[48, 64\]")
 
