@@ -17,8 +17,8 @@ _LONGEST = 2**27
 # By the names that llama.cpp has for them: how a text is cut before merges join its bytes.
 _GPT2: Json = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
 _BYTES = {**_GPT2, "use_regex": False}
-# llama.cpp's "smollm" and "starcoder" cut at every \p{N}. transformers 5.24 does not when it reads a GGUF file, so its
-# tokens of numbers are others.
+# SmolLM2's own tokenizer.json has Digits and then ByteLevel, and llama.cpp's "smollm" and "starcoder" cut at every
+# \p{N} too. transformers 5.24 leaves the digits together when it reads a GGUF file, so its tokens of numbers are wrong.
 _DIGITS = {"type": "Digits", "individual_digits": True}
 _TEMPLATE = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{{L}}\p{{N}}]?\p{{L}}+|\p{{N}}{digits}| ?[^\s\p{{L}}\p{{N}}]+[\r\n]*"
