@@ -96,8 +96,8 @@ def of_gguf(found: Gguf, config: Json, vocab_size: int) -> CheckpointTokenizer:
 
 
 def _sentencepiece(tokens: list[str], types: list[Any], scores: list[float], prefix: bool) -> Json:
-    """What llama.cpp does with scores: of all neighbours the two whose piece has the highest score are joined first,
-    and a character without a piece is its bytes. ``prefix``: whether a space comes before a text.
+    """Pieces joined as llama.cpp joins them: of all neighbours first the two whose piece has the highest score, and a
+    character without a piece is its bytes. ``prefix``: whether a space comes before a text.
     """
     own = {token: score for token, kind, score in zip(tokens, types, scores) if kind == _NORMAL}
     pairs = (
