@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import tokenizers
 from make_huggingface_reference import CASES, HEADS, tensor
 
 from posenc_jax.huggingface.safetensors import write
@@ -25,3 +26,13 @@ def checkpoint_of(name: str, folder: Path, **changes) -> Path:
     with (folder / "model.safetensors").open("wb") as file:
         write(file, shapes, ((key, tensor(key, shape)) for key, shape in shapes.items()), {"format": "pt"})
     return folder
+
+
+def whole(folder: Path, name: str = "llama", **changes) -> Path:
+    """A checkpoint with a tokenizer of letters."""
+    path = checkpoint_of(name, folder, **changes)
+    vocabulary = {"<s>": 0, "<b>": 1, "<e>": 2} | {chr(97 + i): i + 3 for i in range(26)}
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE(vocabulary, [], unk_token="<s>"))
+    tokenizer.decoder = tokenizers.decoders.Fuse()
+    tokenizer.save(str(path / "tokenizer.json"))
+    return path

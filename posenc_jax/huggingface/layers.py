@@ -35,12 +35,13 @@ def layer_kinds(config: Mapping[str, Any], dialect: Dialect) -> list[str]:
     flagged = dialect.windows in ("flag", "flag_no_rope")
     if config.get("use_sliding_window") is False or (flagged and not config.get("use_sliding_window")):
         window = None
-    every = next((config[name] for name in _PATTERNS if config.get(name) is not None), dialect.every)
+    named = next((name for name in _PATTERNS if config.get(name) is not None), _PATTERNS[0])
+    every = dialect.every if config.get(named) is None else config[named]
     if isinstance(every, str):  # EXAONE's, as in "LLLG"
         letters = every.upper() or "G"
         return [LOCAL if letters[i % len(letters)] == "L" else FULL for i in range(count)]
     if isinstance(every, bool) or not isinstance(every, int) or every < 0:
-        raise DataError(f"{_PATTERNS[0]} = {str(every)[:40]} must be a whole number, or a word such as 'LLLG'")
+        raise DataError(f"{named} = {str(every)[:40]} must be a whole number, or a word such as 'LLLG'")
     if every and (window or dialect.window):
         first = 0 if dialect.full_first else every - 1
         return [FULL if i % every == first else LOCAL for i in range(count)]

@@ -99,6 +99,7 @@ def gguf(path: Path, kinds=(0,), divisors=None, **changes) -> dict[str, np.ndarr
         "tokenizer.ggml.merges": ["a b"],
         "tokenizer.ggml.bos_token_id": 0,
     } | changes
+    fields = {name: value for name, value in fields.items() if value is not None}
     infos, data, meant = [], b"", {}
     for number, (name, shape) in enumerate(shapes.items()):
         shape = [64 if size == 40 else size for size in shape]  # whole blocks

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 import text_runs
-from test_importing import whole
+from tiny_checkpoints import whole
 
 from posenc_jax import Evaluation, Training, run
 from posenc_jax.data.text import Data, LanguageModel

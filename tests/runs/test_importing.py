@@ -7,9 +7,8 @@ from pathlib import Path
 import jax
 import numpy as np
 import pytest
-import tokenizers
 from make_huggingface_reference import CASES, tensor, tokens
-from tiny_checkpoints import DECODERS, checkpoint_of
+from tiny_checkpoints import DECODERS, checkpoint_of, whole
 from torch_live import run_torch
 
 from posenc_jax.cli import main
@@ -22,16 +21,6 @@ from posenc_jax.runs.importing import import_checkpoint
 from posenc_jax.runs.inference import load_run
 from posenc_jax.runs.state import replica_params
 from posenc_jax.runs.weights import export_weights, load_weights
-
-
-def whole(folder: Path, name: str = "llama", **changes) -> Path:
-    """A checkpoint with a tokenizer of letters."""
-    path = checkpoint_of(name, folder, **changes)
-    vocabulary = {"<s>": 0, "<b>": 1, "<e>": 2} | {chr(97 + i): i + 3 for i in range(26)}
-    tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE(vocabulary, [], unk_token="<s>"))
-    tokenizer.decoder = tokenizers.decoders.Fuse()
-    tokenizer.save(str(path / "tokenizer.json"))
-    return path
 
 
 def test_a_run_of_a_checkpoint_serves_other_commands(tmp_path, capsys):

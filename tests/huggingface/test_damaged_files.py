@@ -1,0 +1,283 @@
+"""Checkpoints that are damaged, or not what their config says: one line each, in one table a kind of file."""
+
+import dataclasses
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from make_huggingface_reference import CASES
+from test_gguf import gguf
+from tiny_checkpoints import checkpoint_of, whole
+
+from posenc_jax.data.errors import DataError
+from posenc_jax.huggingface import from_hf
+from posenc_jax.huggingface.checkpoint import load
+from posenc_jax.huggingface.families import FAMILIES
+from posenc_jax.huggingface.names import NameRule, of_model
+from posenc_jax.huggingface.safetensors import read_header, write
+from posenc_jax.runs.errors import RefusedError
+from posenc_jax.runs.exporting import export_checkpoint
+from posenc_jax.runs.files import read_json, write_json
+from posenc_jax.runs.importing import import_checkpoint
+
+INDEX, SINGLE, SHARD = "model.safetensors.index.json", "model.safetensors", "model-00001-of-00001.safetensors"
+NORM = "model.norm.weight"
+
+
+def one_line(match: str, read, *arguments) -> None:
+    with pytest.raises((DataError, RefusedError), match=match) as error:
+        read(*arguments)
+    assert "\n" not in str(error.value)
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory):
+    return whole(tmp_path_factory.mktemp("source") / "hf")
+
+
+@pytest.fixture
+def folder(source, tmp_path):
+    (tmp_path / "hf").mkdir()
+    for path in source.iterdir():
+        (tmp_path / "hf" / path.name).write_bytes(path.read_bytes())
+    return tmp_path / "hf"
+
+
+def sharded(folder: Path, weight_map=None, text=None) -> None:
+    """The weights as one shard, with an index that says so but for what ``weight_map`` adds, or has without."""
+    (folder / SINGLE).rename(folder / SHARD)
+    own = dict.fromkeys(read_header(folder / SHARD)[0], SHARD) | (weight_map or {})
+    own = {name: file for name, file in own.items() if file != "gone"}
+    (folder / INDEX).write_text(json.dumps({"weight_map": own}) if text is None else text)
+
+
+def rewritten(folder: Path, change) -> None:
+    tensors = {name: stored.read() for name, stored in read_header(folder / SINGLE)[0].items()}
+    change(tensors)
+    with (folder / SINGLE).open("wb") as file:
+        write(file, {name: array.shape for name, array in tensors.items()}, tensors.items(), {})
+
+
+TENSORS = {
+    "no weights": (lambda f: (f / SINGLE).unlink(), "has no model.safetensors and no index of shards: fetch it again"),
+    "an index that is no JSON": (lambda f: sharded(f, text="{"), "is no index of shards .*: fetch it again"),
+    "an index of numbers": (
+        lambda f: sharded(f, text='{"weight_map": {"a": 1}}'),
+        "is no index of shards .*weight_map",
+    ),
+    "an index without a map": (lambda f: sharded(f, text="{}"), "is no index of shards .*weight_map"),
+    "a tensor that the index lacks": (
+        lambda f: sharded(f, {NORM: "gone"}),
+        f"{SHARD} has {NORM}, which {INDEX} does not say: fetch both again",
+    ),
+    "a tensor that the shard lacks": (
+        lambda f: sharded(f, {"lost": SHARD}),
+        f"{INDEX} says that {SHARD} has lost, which it has not: fetch both again",
+    ),
+    "a tensor of another shard": (lambda f: sharded(f, {NORM: "b.safetensors"}), "lacks b.safetensors of 2 shards"),
+    "a tensor that is missing": (lambda f: rewritten(f, lambda t: t.pop(NORM)), f"lacks {NORM}: it is not, or not all"),
+    "a tensor too many": (
+        lambda f: rewritten(f, lambda t: t.update(own=np.zeros(1, np.float32))),
+        "hf has own, which no model of this config has: it is not, or not all, the llama model of its config",
+    ),
+    "one too many, one too few": (
+        lambda f: rewritten(f, lambda t: t.update(own=t.pop(NORM))),
+        f"hf lacks {NORM} and has own, which no model of this config has: it is not",
+    ),
+    "a tensor of another shape": (
+        lambda f: rewritten(f, lambda t: t.update({NORM: np.zeros(31, np.float32)})),
+        rf"{NORM} has shape \[31\], and its config says \[32\]: it is another checkpoint's, fetch both again",
+    ),
+    "a tied output that differs": (
+        lambda f: (
+            rewritten(f, lambda t: t.update({"lm_head.weight": t["model.embed_tokens.weight"] + 1})),
+            (f / "config.json").write_text(json.dumps(CASES["llama"] | {"tie_word_embeddings": True})),
+        ),
+        r"lm_head.weight is not equal to model.embed_tokens.weight, .*: set tie_word_embeddings to false in its",
+    ),
+    "a tokenizer too large": (
+        lambda f: (f / "tokenizer.json").open("wb").truncate(2**27 + 1),
+        r"cannot read .*tokenizer.json \(it has more than 134,217,728 bytes\): fetch it again",
+    ),
+}
+
+
+@pytest.mark.parametrize(("damage", "match"), TENSORS.values(), ids=TENSORS)
+def test_damaged_directories(folder, damage, match):
+    damage(folder)
+    one_line(match, load, folder)
+
+
+@pytest.mark.parametrize(
+    ("changes", "match"),
+    [
+        ({"rope_scaling": "linear"}, "config.json: rope_scaling must be an object, as in"),
+        ({"num_key_value_heads": 3}, "config.json gives no model: .*num_kv_heads"),
+        ({"bos_token_id": None, "eos_token_id": None}, "the config has neither bos_token_id nor eos_token_id: add one"),
+        ({"num_hidden_layers": "3"}, "num_hidden_layers = '3' must be a whole number above 0: mend the config"),
+        (
+            {"rope_scaling": {"rope_type": "linear", "factor": 0}},
+            "factor = 0 must be a number above 0: mend the config",
+        ),
+    ],
+)
+def test_configs_that_declare_no_model(folder, changes, match):
+    (folder / "config.json").write_text(json.dumps(CASES["llama"] | changes))
+    one_line(match, load, folder)
+
+
+@pytest.mark.parametrize(
+    ("config", "match"),
+    [
+        (
+            {"model_type": "gemma3", "rope_parameters": {"full_attention": 3}, "layer_types": ["full_attention"] * 2},
+            "rope_parameters.full_attention must be an object or null: mend the config",
+        ),
+        (
+            {"model_type": "gemma2", "sliding_window_pattern": 1.5},
+            "sliding_window_pattern = 1.5 must be a whole number",
+        ),
+        (
+            {"model_type": "gemma2", "layer_types": ["full_attention"]},
+            "layer_types has 1 entries for num_hidden_layers = 2",
+        ),
+        (
+            {"model_type": "llama", "rope_scaling": {"rope_type": "yarn", "factor": 2.0}},
+            "rope_type 'yarn' needs original_max_position_embeddings, and the config has no length: add it",
+        ),
+    ],
+)
+def test_positions_that_no_config_can_declare(config, match):
+    one_line(match, from_hf, {"num_hidden_layers": 2, "head_dim": 8} | config)
+
+
+def test_paths_that_are_no_checkpoint(tmp_path):
+    one_line(
+        "there is no .*gone: name a directory with config.json and safetensors, or a GGUF file", load, tmp_path / "gone"
+    )
+    (tmp_path / "model.pth").write_bytes(b"")
+    one_line("model.pth is a pickle, which may run any code when it is read", load, tmp_path / "model.pth")
+
+
+@pytest.mark.parametrize(
+    ("fields", "match"),
+    [
+        ({"llama.block_count": None}, "lacks llama.block_count: fetch it again, or name another"),
+        ({"llama.rope.dimension_count": 4}, "rotates 4 of 8 dimensions: not read in GGUF"),
+        ({"general.alignment": 24}, r"is no whole GGUF file \(general.alignment = 24 is no power of two\)"),
+        ({"llama.attention.head_count": 3}, r"attn_q.weight of shape \[32, 32\] does not hold 3 heads"),
+    ],
+)
+def test_gguf_fields(tmp_path, fields, match):
+    gguf(tmp_path / "m.gguf", **fields)
+    one_line(match, load, tmp_path / "m.gguf")
+
+
+def test_gguf_bytes(tmp_path, monkeypatch):
+    path = tmp_path / "m.gguf"
+    gguf(path, kinds=(8,))
+    content = path.read_bytes()
+    at = content.index(b"token_embd.weight") + 17 + 4
+    for bytes_, match in (
+        (b"GGML" + content[4:], r"is no whole GGUF file \(it does not begin with GGUF\)"),
+        (content[:4] + b"\1" + content[5:], "it is of version 1, and 2 and 3 are read"),
+        (
+            content[:at] + b"\x21" + content[at + 1 :],
+            r"token_embd.weight of shape \[48, 33\] makes no whole Q8_0 blocks",
+        ),
+    ):
+        path.write_bytes(bytes_)
+        one_line(match, load, path)
+    monkeypatch.setattr(Path, "open", _denied)
+    one_line(r"cannot read .*m.gguf \(Permission denied\): name a file that can be read", load, path)
+
+
+def _denied(path: Path, mode: str):
+    raise PermissionError(13, "Permission denied", str(path))
+
+
+ENTRY = {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}
+
+
+@pytest.mark.parametrize(
+    ("header", "match"),
+    [
+        ({"a": ENTRY | {"dtype": 32}}, "a.dtype"),
+        ([ENTRY], "list"),
+        ({"a": ENTRY | {"data_offsets": [8, 0]}}, r"a has shape \[2\] at \[8, 0\]"),
+        ({"a": ENTRY | {"shape": [-2]}}, r"a has shape \[-2\] at \[0, 8\]"),
+        ({"a": ENTRY | {"data_offsets": [0, 4]}}, r"a of shape \[2\] in F32 has 4 bytes"),
+        ({"a": ENTRY | {"data_offsets": [16, 24]}}, "a ends at byte .*, and the file has"),
+        ({"a": ENTRY, "b": ENTRY | {"data_offsets": [4, 12]}}, "a and b overlap"),
+        ('{"a": 1, "a": 2}', "it has 'a' twice"),
+    ],
+)
+def test_safetensors_headers(tmp_path, header, match):
+    text = (header if isinstance(header, str) else json.dumps(header)).encode()
+    (tmp_path / "m").write_bytes(len(text).to_bytes(8, "little") + text + bytes(12))
+    one_line(
+        rf"is no whole safetensors file \(.*{match}.*\): fetch it again, or name another", read_header, tmp_path / "m"
+    )
+
+
+def test_safetensors_values(tmp_path, monkeypatch):
+    text = json.dumps({"a": ENTRY | {"dtype": "I32"}, "b": ENTRY | {"data_offsets": [8, 16]}}).encode()
+    (tmp_path / "m").write_bytes(len(text).to_bytes(8, "little") + text + bytes(16))
+    found, _ = read_header(tmp_path / "m")
+    one_line("a is stored in I32, and weights are read from F64, F32, F16, BF16: convert", found["a"].read)
+    (tmp_path / "m").write_bytes((tmp_path / "m").read_bytes()[:-4])
+    one_line("m has become shorter than it was: fetch it again", found["b"].read)
+    monkeypatch.setattr(Path, "open", _denied)
+    one_line(r"cannot read .*m \(Permission denied\): name a file that can be read", read_header, tmp_path / "m")
+
+
+def test_tables_that_name_a_part_twice_or_not_at_all(folder, monkeypatch):
+    for rows in ((NameRule("a", ("x", "y")),), (NameRule("a", ("x",)), NameRule("b", ("x",)))):
+        with pytest.raises(ValueError, match=r"the table's row [ab] <-> x.* matches twice, or in part"):
+            of_model(rows, {"x": (1,)}, 1)
+    family = FAMILIES["llama"]
+    names = tuple(row for row in family.names if row.theirs != NORM)
+    monkeypatch.setitem(FAMILIES, "llama", dataclasses.replace(family, names=names, ignored=(re.escape(NORM),)))
+    one_line("hf: no tensor of a llama checkpoint is our decoder.final_norm.scale", load, folder)
+
+
+def test_errors_of_models_and_runs_name_the_checkpoint(folder, monkeypatch, tmp_path):
+    def wide(*sizes, **more):
+        raise ValueError("too wide")
+
+    monkeypatch.setattr("posenc_jax.runs.importing.Run", wide)
+    one_line("hf gives no run: too wide", import_checkpoint, folder, tmp_path / "run")
+    monkeypatch.setattr("posenc_jax.huggingface.checkpoint.shapes_of", wide)
+    one_line("config.json gives no model: too wide", load, folder)
+
+
+def test_runs_are_of_decoders(tmp_path):
+    checkpoint_of("bert", tmp_path / "hf")
+    one_line(
+        "is a encoder.* model, and runs are made of decoder_only ones",
+        import_checkpoint,
+        tmp_path / "hf",
+        tmp_path / "run",
+    )
+
+
+def test_what_is_not_exported(folder, tmp_path, monkeypatch):
+    import_checkpoint(folder, tmp_path / "run")
+    path = tmp_path / "run" / "origin.json"
+    origin = read_json(path)
+
+    def refused(match: str) -> None:
+        one_line(match, export_checkpoint, tmp_path / "run", tmp_path / "again")
+        assert not (tmp_path / "again").exists()
+
+    write_json(path, origin | {"family": "lama"})
+    refused(r"run is from a checkpoint that this version does not read \('lama'\)")
+    write_json(path, origin | {"config": origin["config"] | {"rms_norm_eps": 1e-3}})
+    refused(r"run is another model than its checkpoint's config says, and .* that one: model\.norm_epsilon")
+    write_json(path, origin)
+    monkeypatch.setattr("posenc_jax.runs.exporting.surviving_seeds", lambda run: [])
+    refused("every replica of .*run diverged: export another run")
+    path.unlink()
+    refused("run did not begin as a checkpoint of others, so no family of transformers has its form: `posenc weights")
