@@ -5,9 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import tokenizers
-from make_huggingface_reference import CASES, HEADS, tensor
+from make_huggingface_reference import CASES, HEADS, tensor, tokens
 
 from posenc_jax.huggingface.safetensors import write
+from posenc_jax.models import EncoderDecoder
 
 _DATA = Path(__file__).parent / "huggingface" / "data"
 REFERENCE = {
@@ -36,3 +37,10 @@ def whole(folder: Path, name: str = "llama", **changes) -> Path:
     tokenizer.decoder = tokenizers.decoders.Fuse()
     tokenizer.save(str(path / "tokenizer.json"))
     return path
+
+
+def facts_of(model, count: int) -> dict:
+    """What else a model reads of so many tokens: types, which are all 0, or the tokens of its decoder."""
+    if isinstance(model, EncoderDecoder):
+        return {"decoder_tokens": tokens()[:, ::-1][:, :count]}
+    return {"token_types": np.zeros((1, count), np.int32)} if model.config.token_types else {}

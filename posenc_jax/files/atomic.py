@@ -107,6 +107,27 @@ def unwritable(directory: Path) -> str | None:
     return None
 
 
+def unusable(directory: Path, needed: int = 0) -> str | None:
+    """The reason why a directory cannot be made or written in, or has no room for ``needed`` bytes, with the way out;
+    None where it can.
+    """
+    there = next(path for path in (directory, *directory.parents) if path.exists())
+    if not there.is_dir():
+        return f"cannot write in {directory} ({there} is a file): choose another directory"
+    if not os.access(there, os.W_OK | os.X_OK):
+        return f"cannot write in {directory} (no permission in {there}): choose another directory"
+    if needed > (free := shutil.disk_usage(there).free):
+        return f"{directory} needs {needed:,} bytes, and {free:,} are free: make room, or choose another directory"
+    return None
+
+
+def not_new(directory: Path, needed: int = 0) -> str | None:
+    """As `unusable`, of a directory that must not be there yet."""
+    if directory.exists():
+        return f"{directory} exists: choose another directory, or remove it"
+    return unusable(directory, needed)
+
+
 @contextlib.contextmanager
 def new_folder(path: Path) -> Iterator[Path]:
     """A folder to fill, which takes the place of ``path`` if all went well; what killed processes left goes first."""

@@ -34,8 +34,9 @@ from posenc_jax.huggingface.families import FAMILIES
 from posenc_jax.huggingface.family import Family, Settings
 from posenc_jax.huggingface.gguf import config_of, read_gguf, tensors_of
 from posenc_jax.huggingface.layers import FULL, LOCAL
-from posenc_jax.huggingface.names import NameRule, Shape, of_model
+from posenc_jax.huggingface.names import NameRule, Shape
 from posenc_jax.huggingface.safetensors import StoredTensor, read_header
+from posenc_jax.huggingface.saving import save
 from posenc_jax.huggingface.tokenizer import of_directory, of_gguf
 from posenc_jax.models import Model, Slots, Transformer
 from posenc_jax.models.config import STACKS
@@ -95,6 +96,25 @@ class Checkpoint:
         found: Model = model_with(params, self.kind, self.model, self.slots, **sizes)
         return found
 
+    def save(self, directory: str | os.PathLike[str], params: Params | Model) -> None:
+        """Writes a checkpoint with other parameters of the same shapes, as `params` gives them or in a model that
+        `build` gave, to a new directory in float32: transformers loads it, and so does `load`.
+
+        >>> checkpoint.save("mine", model)                          # doctest: +SKIP
+
+        Raises:
+          DataError: the directory exists, cannot be written or has no room, or the parameters are those of another
+            model.
+        """
+        ours, given = flat(self.shapes), flat(params)
+        for name in {**ours, **given}:
+            wanted, found = (f"of shape {list(one[name].shape)}" if name in one else "none" for one in (ours, given))
+            if wanted != found:
+                raise DataError(
+                    f"params: {name} is {found}, and {wanted} in {self.path}: give those of a model that is built of it"
+                )
+        save(directory, self.family, self.config, self.model, given, self.tokenizer)
+
 
 def load(path: str | os.PathLike[str]) -> Checkpoint:
     """The checkpoint in a directory of Hugging Face's layout, or in a GGUF file.
@@ -153,7 +173,7 @@ def _matched(
     except (ValueError, TypeError, OverflowError) as error:
         raise DataError(f"{where} gives no model: {error}") from None
     ours = {name: tuple(leaf.shape) for name, leaf in flat(shapes).items()}
-    rows = of_model(family.names, ours, max(model.depth(stack) for stack in STACKS[family.kind]))
+    rows = family.rows(model, ours)
     named = _named(path, family, rows, tensors)
     _check_names(path, family, rows, named, ours)
     for name, row in rows.items():

@@ -10,11 +10,12 @@ from posenc_jax.data.errors import DataError
 from posenc_jax.files.shapes import Json
 from posenc_jax.huggingface import config
 from posenc_jax.huggingface.config import short
-from posenc_jax.huggingface.names import NameRule
+from posenc_jax.huggingface.names import NameRule, Shape, of_model
 from posenc_jax.model_kind import ModelKind
 
 if TYPE_CHECKING:
     from posenc_jax.encodings.slots import Slot
+    from posenc_jax.models import Transformer
 
 _NO_DEFAULT: Any = object()
 _ACTIVATIONS = {
@@ -121,3 +122,7 @@ class Family:
     ignored: tuple[str, ...] = ()
     max_length: int | None = None
     slots: Callable[[Slot], dict[str, Slot]] | None = None
+
+    def rows(self, model: Transformer, shapes: dict[str, Shape]) -> dict[str, NameRule]:
+        """The table of one model, whose parameters have these shapes, by the names of its tensors."""
+        return of_model(self.names, shapes, max(model.depth("encoder"), model.depth("decoder")))

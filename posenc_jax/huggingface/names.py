@@ -74,18 +74,22 @@ BLOOM).
 
 @dataclasses.dataclass(frozen=True)
 class NameRule:
-    """One line of a table: their name, ours, and the change; ``{}`` is the number of the layer in both."""
+    """One line of a table: their name, ours, and the change; ``{}`` is the number of the layer in both.
+
+    ``gated``: the line is that of models whose feed-forward layers have a gate, or have none; None: of both.
+    """
 
     theirs: str
     ours: tuple[str, ...]
     change: Change = SAME
+    gated: bool | None = None
 
 
-def linear(theirs: str, *ours: str, change: Change = TURNED) -> tuple[NameRule, NameRule]:
+def linear(theirs: str, *ours: str, change: Change = TURNED, gated: bool | None = None) -> tuple[NameRule, NameRule]:
     """Weight and bias of a Linear that is one matrix of ours, or several."""
     return (
-        NameRule(f"{theirs}.weight", tuple(f"{name}.kernel" for name in ours), change),
-        NameRule(f"{theirs}.bias", tuple(f"{name}.bias" for name in ours), change),
+        NameRule(f"{theirs}.weight", tuple(f"{name}.kernel" for name in ours), change, gated),
+        NameRule(f"{theirs}.bias", tuple(f"{name}.bias" for name in ours), change, gated),
     )
 
 
@@ -108,7 +112,8 @@ def each_layer(theirs: str, ours: str, *rows: NameRule | tuple[NameRule, ...]) -
     """Rows of every layer, under the names of the layer."""
     flat = [row for one in rows for row in ((one,) if isinstance(one, NameRule) else one)]
     return tuple(
-        NameRule(f"{theirs}.{row.theirs}", tuple(f"{ours}.{name}" for name in row.ours), row.change) for row in flat
+        dataclasses.replace(row, theirs=f"{theirs}.{row.theirs}", ours=tuple(f"{ours}.{name}" for name in row.ours))
+        for row in flat
     )
 
 
@@ -120,7 +125,10 @@ def of_model(rows: Sequence[NameRule], shapes: dict[str, Shape], num_layers: int
     """
     found: dict[str, NameRule] = {}
     taken: set[str] = set()
+    gate = any(".mlp.gate." in name for name in shapes)
     for row in rows:
+        if row.gated not in (None, gate):
+            continue
         for layer in range(num_layers if "{}" in row.theirs else 1):
             theirs, ours = row.theirs.format(layer), tuple(name.format(layer) for name in row.ours)
             there = [name for name in ours if name in shapes]
@@ -128,6 +136,6 @@ def of_model(rows: Sequence[NameRule], shapes: dict[str, Shape], num_layers: int
                 continue
             if len(there) < len(ours) or theirs in found or not taken.isdisjoint(ours):
                 raise ValueError(f"the table's row {theirs} <-> {', '.join(ours)} matches twice, or in part")
-            found[theirs] = NameRule(theirs, ours, row.change)
+            found[theirs] = dataclasses.replace(row, theirs=theirs, ours=ours)
             taken.update(ours)
     return found

@@ -3,31 +3,25 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from posenc_jax.config import Run, difference, to_json
 from posenc_jax.data.errors import DataError
-from posenc_jax.data.tokenizer import CheckpointTokenizer
-from posenc_jax.files.atomic import new_folder, write_atomically
+from posenc_jax.files.atomic import not_new
 from posenc_jax.files.shapes import Json
 from posenc_jax.files.user_paths import full
 from posenc_jax.huggingface.checkpoint import declared_model
 from posenc_jax.huggingface.families import FAMILIES
 from posenc_jax.huggingface.family import Family
-from posenc_jax.huggingface.names import of_model
-from posenc_jax.huggingface.safetensors import write
+from posenc_jax.huggingface.saving import save
 from posenc_jax.runs.directory import home_of, load_config
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import read_json
 from posenc_jax.runs.importing import ORIGIN
 from posenc_jax.runs.origins import start_of
-from posenc_jax.runs.ownership import check_writable
 from posenc_jax.runs.state import replica_params, surviving_seeds
 from posenc_jax.runs.supply import read_tokenizer
 from posenc_jax.training.leaf_names import flat
@@ -52,8 +46,8 @@ def export_checkpoint(
         exists, cannot be written, or has no room.
     """
     source, directory = full(run).absolute(), full(directory).absolute()
-    if directory.exists():
-        raise RefusedError(f"{directory} exists: choose another directory, or remove it")
+    if reason := not_new(directory):
+        raise RefusedError(reason)
     config = load_config(source)
     origin = _origin(source, config)
     try:
@@ -67,23 +61,10 @@ def export_checkpoint(
     if chosen is None:
         raise RefusedError(f"every replica of {source} diverged: export another run")
     params = flat(replica_params(source, chosen, note))
-    check_writable(directory, sum(4 * leaf.size for leaf in params.values()))
-    rows = of_model(family.names, {name: leaf.shape for name, leaf in params.items()}, model.num_layers)
-    shapes = {name: row.change.shape([params[part].shape for part in row.ours]) for name, row in rows.items()}
-
-    def tensors() -> Iterator[tuple[str, np.ndarray]]:
-        for name, row in rows.items():
-            yield name, row.change.join([np.asarray(params[part], np.float32) for part in row.ours], model.num_heads)
-
-    kept = {name: value for name, value in theirs.items() if name not in ("auto_map", "torch_dtype", "dtype")}
-    tokenizer = read_tokenizer(source)
-    with new_folder(directory) as folder:
-        written = {**kept, "architectures": [family.architecture], "torch_dtype": "float32"}
-        write_atomically(folder / "config.json", json.dumps(written, indent=2) + "\n")
-        with (folder / "model.safetensors").open("xb") as file:
-            write(file, shapes, tensors(), {"format": "pt"})
-        if isinstance(tokenizer, CheckpointTokenizer):
-            write_atomically(folder / "tokenizer.json", tokenizer.json)
+    try:
+        save(directory, family, theirs, model, params, read_tokenizer(source))
+    except DataError as error:
+        raise RefusedError(str(error)) from None
     return family
 
 

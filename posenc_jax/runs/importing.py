@@ -16,7 +16,7 @@ from posenc_jax.data.errors import DataError
 from posenc_jax.data.text import LanguageModel
 from posenc_jax.data.text.base import Data
 from posenc_jax.encodings import spec
-from posenc_jax.files.atomic import new_folder, write_atomically
+from posenc_jax.files.atomic import new_folder, not_new, write_atomically
 from posenc_jax.files.checksums import sha256_of_files
 from posenc_jax.files.shapes import Json
 from posenc_jax.files.user_paths import full
@@ -28,7 +28,7 @@ from posenc_jax.runs.environment import environment
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import sealed_line, write_json
 from posenc_jax.runs.groups import write_group
-from posenc_jax.runs.ownership import check_writable, config_record
+from posenc_jax.runs.ownership import config_record
 from posenc_jax.training.leaf_names import flat
 
 ORIGIN = "origin.json"
@@ -55,8 +55,8 @@ def import_checkpoint(
         exists or cannot be written, or there is no room for it. Nothing is left behind then.
     """
     directory = full(directory).absolute()
-    if directory.exists():
-        raise RefusedError(f"{directory} exists: choose another directory, or remove it")
+    if reason := not_new(directory):
+        raise RefusedError(reason)
     checkpoint = load(source)
     if checkpoint.config.get("auto_map"):
         note(
@@ -64,7 +64,9 @@ def import_checkpoint(
             f"transformers computes {checkpoint.family.title}"
         )
     config = _config(checkpoint)
-    check_writable(directory, sum(4 * int(np.prod(leaf.shape)) for leaf in flat(checkpoint.shapes).values()) + _BESIDE)
+    needed = sum(4 * int(np.prod(leaf.shape)) for leaf in flat(checkpoint.shapes).values()) + _BESIDE
+    if reason := not_new(directory, needed):
+        raise RefusedError(reason)
     with new_folder(directory) as folder:
         group = Group(folder / "group-000", config.replicas, 1, config_hash(config))
         group.directory.mkdir()
@@ -84,7 +86,7 @@ def _config(checkpoint: Checkpoint) -> Run:
     if checkpoint.kind != "decoder_only":
         raise DataError(
             f"{checkpoint.path} is a {checkpoint.kind} model, and runs are made of decoder_only ones: load it in "
-            "Python, by posenc_jax.huggingface.checkpoint.load"
+            "Python, by posenc_jax.huggingface.checkpoint.load, and write it by its save"
         )
     if checkpoint.tokenizer is None:
         raise DataError(f"{checkpoint.path} has no tokenizer.json, without which no text can be read: add it")

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
-import shutil
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
 from posenc_jax.config import Run, to_json
+from posenc_jax.files.atomic import unusable
 from posenc_jax.files.shapes import Json
 from posenc_jax.runs import own_code
 from posenc_jax.runs.directory import FORMAT, Stored, differences_from, groups_of, read_stored
@@ -20,17 +19,10 @@ from posenc_jax.runs.files import locked, write_json
 Found = TypeVar("Found")
 
 
-def check_writable(directory: Path, needed: int = 0) -> None:
-    """Refuses a directory that cannot be made or written in, or that has no room for ``needed`` bytes."""
-    there = next(path for path in (directory, *directory.parents) if path.exists())
-    if not there.is_dir():
-        raise RefusedError(f"cannot write in {directory} ({there} is a file): choose another directory")
-    if not os.access(there, os.W_OK | os.X_OK):
-        raise RefusedError(f"cannot write in {directory} (no permission in {there}): choose another directory")
-    if needed > (free := shutil.disk_usage(there).free):
-        raise RefusedError(
-            f"{directory} needs {needed:,} bytes, and {free:,} are free: make room, or choose another directory"
-        )
+def check_writable(directory: Path) -> None:
+    """Refuses a directory that cannot be made or written in."""
+    if reason := unusable(directory):
+        raise RefusedError(reason)
 
 
 def claim(directory: Path, config: Any) -> None:

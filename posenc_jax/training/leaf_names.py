@@ -11,17 +11,17 @@ import jax
 def names(path: tuple[Any, ...]) -> tuple[str, ...]:
     """The keys, indices and attributes on the way to a leaf: ``("decoder", "blocks", "0", "mlp", "hidden", "kernel")``.
 
-    The attribute by which NNX reaches into a variable is left out, so that a state and a tree of arrays agree.
+    The attribute by which NNX reaches into a variable, the last, is left out, so that a model, a state and a tree of
+    arrays agree.
     """
-    return tuple(
-        str(getattr(entry, "key", getattr(entry, "idx", getattr(entry, "name", entry))))
-        for entry in path
-        if not (isinstance(entry, jax.tree_util.GetAttrKey) and entry.name in ("value", "raw_value"))
-    )
+    last = path[-1] if path else None
+    if isinstance(last, jax.tree_util.GetAttrKey) and last.name in ("value", "raw_value"):
+        path = path[:-1]
+    return tuple(str(getattr(entry, "key", getattr(entry, "idx", getattr(entry, "name", entry)))) for entry in path)
 
 
 def flat(tree: Any) -> dict[str, Any]:
-    """Every array of a tree of parameters (or of an NNX state) by its path, joined by dots."""
+    """Every array of a tree of parameters (or of an NNX state, or a model) by its path, joined by dots."""
     return {".".join(names(path)): leaf for path, leaf in jax.tree_util.tree_leaves_with_path(tree)}
 
 

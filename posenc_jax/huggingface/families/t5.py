@@ -60,7 +60,8 @@ def _stack(name: str, feed_forward: int, *rows: tuple[NameRule, ...]) -> tuple[N
         *rows,
         norm(f"layer.{feed_forward}.layer_norm", "mlp_norm"),
         linear(f"{inner}.wi_0", "mlp.gate"),
-        linear(f"{inner}.wi", "mlp.hidden"),
+        linear(f"{inner}.wi_1", "mlp.hidden", gated=True),
+        linear(f"{inner}.wi", "mlp.hidden", gated=False),
         linear(f"{inner}.wo", "mlp.output"),
     )
 
@@ -98,7 +99,6 @@ FAMILY = Family(
     ),
     tied={name: "shared.weight" for name in ("encoder.embed_tokens.weight", "decoder.embed_tokens.weight")}
     | {"lm_head.weight": "shared.weight"},
-    spellings={".wi_1.": ".wi."},
     ignored=(r"decoder\.block\.0\.layer\.1\.EncDecAttention\.relative_attention_bias\.weight",),
     max_length=512,
 )

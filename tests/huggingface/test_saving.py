@@ -1,0 +1,84 @@
+"""What is written is what transformers loads, with equal logits, and what is not written leaves nothing."""
+
+import dataclasses
+import json
+
+import jax
+import numpy as np
+import pytest
+from make_huggingface_reference import CASES, LENGTH, tokens
+from tiny_checkpoints import checkpoint_of, facts_of
+from torch_live import run_torch
+
+from posenc_jax.data.errors import DataError
+from posenc_jax.huggingface.checkpoint import load
+from posenc_jax.training.leaf_names import flat
+
+
+def test_changed_parameters_of_a_model_are_read_again(tmp_path):
+    first = load(checkpoint_of("t5", tmp_path / "hf"))
+    model = first.build()
+    model.embedding.table[...] += 1.0
+    first.save(tmp_path / "mine", model)
+    again = load(tmp_path / "mine")
+    assert (again.model, again.slots) == (first.model, first.slots)
+    own, config = CASES["t5"], json.loads((tmp_path / "mine" / "config.json").read_text())
+    assert config == own | {"architectures": ["T5ForConditionalGeneration"], "torch_dtype": "float32"}
+    before, after = flat(first.params()), flat(again.params())
+    for name, leaf in after.items():
+        np.testing.assert_array_equal(leaf, before[name] + (name == "embedding.table"), err_msg=name)
+
+
+def test_what_is_refused_leaves_nothing(tmp_path, monkeypatch):
+    checkpoint = load(checkpoint_of("bert", tmp_path / "hf"))
+    params = checkpoint.params()
+
+    def refused(params, match: str, to: str = "mine") -> None:
+        with pytest.raises(DataError, match=match) as caught:
+            checkpoint.save(tmp_path / to, params)
+        assert "\n" not in str(caught.value)
+        assert [path.name for path in tmp_path.iterdir()] == ["hf"]
+
+    refused(params, "hf exists: choose another directory, or remove it", "hf")
+    wide = params | {"embedding": params["embedding"] | {"table": np.zeros((49, 32))}}
+    refused(wide, r"params: embedding.table is of shape \[49, 32\], and of shape \[48, 32\] in .*hf: give those of")
+    refused(params | {"more": np.zeros(2)}, r"params: more is of shape \[2\], and none in")
+    refused({"embedding": params["embedding"]}, "params: encoder.blocks.0.* is none, and of shape")
+    monkeypatch.setattr("shutil.disk_usage", lambda path: type("Usage", (), {"free": 1000}))
+    refused(params, r"mine needs [\d,]+ bytes, and 1,000 are free: make room")
+
+
+_LOGITS = """
+import json, sys
+sys.path.insert(0, "scripts")
+import numpy as np, torch, transformers
+from make_huggingface_reference import HEADS, tokens
+given = torch.from_numpy(tokens())
+for folder in sys.argv[1:]:
+    kind = HEADS.get(json.load(open(folder + "/config.json"))["model_type"], "CausalLM")
+    serves = getattr(transformers, "AutoModelFor" + kind)
+    model = serves.from_pretrained(folder, attn_implementation="eager").eval()
+    answers = {"decoder_input_ids": given.flip(1)} if kind == "Seq2SeqLM" else {}
+    with torch.no_grad():
+        np.save(folder + "/logits.npy", model(given, **answers).logits.numpy())
+    model.save_pretrained(folder + "/saved")
+"""
+
+
+@pytest.mark.slow
+def test_transformers_loads_what_is_saved_with_equal_logits(tmp_path):
+    """And what it saves then is read again."""
+    for name in CASES:
+        checkpoint = load(checkpoint_of(name, tmp_path / name / "hf"))
+        checkpoint.save(tmp_path / name / "again", checkpoint.params())
+    run_torch(_LOGITS, *(str(tmp_path / name / "again") for name in CASES))
+    for name in CASES:
+        wanted = np.load(tmp_path / name / "again" / "logits.npy")
+        first = load(tmp_path / name / "hf")
+        model = first.build()
+        found = np.asarray(jax.jit(lambda m, ids, facts: m(ids, **facts))(model, tokens(), facts_of(model, LENGTH)))
+        assert np.abs(found - wanted).max() < 1e-5 * np.abs(wanted).max(), name
+        saved = load(tmp_path / name / "again" / "saved")
+        models = [dataclasses.replace(c.model, head_dim=c.model.width_of_head) for c in (saved, first)]
+        assert models[0] == models[1], name
+        assert saved.slots == first.slots, name
