@@ -164,12 +164,19 @@ CASES = {
     },
     "mpt": _COMMON | {"model_type": "mpt", "d_model": 32, "n_layers": 3, "n_heads": 4, "max_seq_len": 640},
 }
+_BASES = {"bert": "BertModel", "roberta": "RobertaModel", "modernbert": "ModernBertModel"}
+CASES |= {f"{name}_model": CASES[name] | {"architectures": [base]} for name, base in _BASES.items()}
 
-
-HEADS = dict.fromkeys(("bert", "roberta", "modernbert"), "MaskedLM") | dict.fromkeys(
-    ("t5", "umt5", "marian"), "Seq2SeqLM"
+HEADS = dict.fromkeys(("bert", "roberta", "modernbert"), "ForMaskedLM") | dict.fromkeys(
+    ("t5", "umt5", "marian"), "ForSeq2SeqLM"
 )
 """What is taken of transformers where it is no causal language model."""
+
+
+def class_of(config: dict) -> str:
+    """The class of transformers that serves a config."""
+    base = config.get("architectures") in [[base] for base in _BASES.values()]
+    return "AutoModel" if base else f"AutoModel{HEADS.get(config['model_type'], 'ForCausalLM')}"
 
 
 def tensor(name: str, shape: tuple[int, ...]) -> np.ndarray:
@@ -197,8 +204,7 @@ def made(config: dict):
 
     kind = transformers.AutoConfig.for_model(**config)
     kind._attn_implementation = "eager"
-    serves = getattr(transformers, f"AutoModelFor{HEADS.get(config['model_type'], 'CausalLM')}")
-    model = serves.from_config(kind).eval()
+    model = getattr(transformers, class_of(config)).from_config(kind).eval()
     if config.get("tie_word_embeddings") is False and config["model_type"] in ("t5", "umt5"):
         model.lm_head.weight = torch.nn.Parameter(model.lm_head.weight.detach().clone())  # as in files of T5 1.1
     own = drawn_tensors(model)
@@ -232,22 +238,23 @@ def in_float64() -> None:
 
 
 def reference(config: dict) -> dict[str, np.ndarray]:
-    """Logits at the kept positions, greedy tokens after the short prompt, and the shapes of all tensors."""
+    """Logits (without a head, last states) at the kept positions, greedy tokens after the short prompt, and the shapes
+    of all tensors.
+    """
     import torch
 
-    model, kind = made(config), HEADS.get(config["model_type"])
+    model = made(config)
     given = torch.from_numpy(tokens())
     answers = torch.from_numpy(tokens()[:, ::-1].copy())
 
     def logits(count):
-        if kind == "Seq2SeqLM":
-            return model(input_ids=given[:, :count], decoder_input_ids=answers[:, :count]).logits[0]
-        return model(given[:, :count]).logits[0]
+        both = {"decoder_input_ids": answers[:, :count]} if class_of(config).endswith("Seq2SeqLM") else {}
+        return model(input_ids=given[:, :count], **both)[0][0]
 
     with torch.no_grad():
         short, long = logits(SHORT), logits(LENGTH)
-        written = given[:, :SHORT]
-        for _ in range(0 if kind else NEW):  # the end of a text, too, is a token like others here
+        written, new = given[:, :SHORT], NEW if class_of(config).endswith("CausalLM") else 0
+        for _ in range(new):  # the end of a text, too, is a token like others here
             written = torch.cat([written, model(written).logits[:, -1:].argmax(-1)], dim=1)
     assert short.dtype == long.dtype == torch.float64
     shapes = {name: list(parameter.shape) for name, parameter in drawn_tensors(model).items()}

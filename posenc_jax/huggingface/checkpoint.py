@@ -92,7 +92,7 @@ class Checkpoint:
     def build(self, dtype: Any = np.float32) -> Model:
         """The model, which computes in ``dtype``: float32, or float64 with JAX's 64 bits on."""
         params = jax.tree.map(jax.numpy.asarray, self.params(dtype))
-        sizes = {"vocab_size": self.vocab_size, "num_classes": self.vocab_size, "max_len": self.max_len}
+        sizes = _sizes(self.family, self.vocab_size, self.max_len)
         found: Model = model_with(params, self.kind, self.model, self.slots, **sizes)
         return found
 
@@ -168,8 +168,7 @@ def _matched(
             f"{family.name} model of its config"
         )
     try:
-        sizes = {"vocab_size": vocab_size, "num_classes": vocab_size, "max_len": max_len}
-        shapes = shapes_of(family.kind, model, slots, **sizes)
+        shapes = shapes_of(family.kind, model, slots, **_sizes(family, vocab_size, max_len))
     except (ValueError, TypeError, OverflowError) as error:
         raise DataError(f"{where} gives no model: {error}") from None
     ours = {name: tuple(leaf.shape) for name, leaf in flat(shapes).items()}
@@ -185,6 +184,11 @@ def _matched(
             )
     pieces = tokenizer(config, vocab_size)
     return Checkpoint(path, config, family, model, slots, vocab_size, max_len, pieces, rows, named, shapes)
+
+
+def _sizes(family: Family, vocab_size: int, max_len: int) -> dict[str, Any]:
+    """Sizes that a model is built with beside its config."""
+    return {"vocab_size": vocab_size, "num_classes": vocab_size if family.has_head else None, "max_len": max_len}
 
 
 def _num_layers(family: Family, tensors: Mapping[str, StoredTensor]) -> int:
@@ -277,7 +281,8 @@ def _family_of(config: Json, path: Path) -> Family:
             f"{path}: model_type = {kind!r}{code} is not read; {', '.join(FAMILIES)} are, of which {near} is the "
             "nearest by name"
         )
-    return FAMILIES[kind]
+    family = FAMILIES[kind]
+    return family.without_head() if family.base and config.get("architectures") == [family.base] else family
 
 
 def _tensors_in(directory: Path) -> dict[str, StoredTensor]:

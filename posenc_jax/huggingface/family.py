@@ -106,6 +106,7 @@ class Family:
         names of other files, and in those of the table in its place.
       ignored: patterns of the names of tensors that hold no parameters of the model: masks, tables made of the config,
         heads for other tasks.
+      base: the class of transformers that is the encoder without its head; "": not read. has_head: false for that.
       max_length: the longest text where a config says none. slots: the encodings of each stack by those of the config,
         in a model of two stacks.
     """
@@ -120,9 +121,20 @@ class Family:
     left_out: str = ""
     spellings: Mapping[str, str] = dataclasses.field(default_factory=dict)
     ignored: tuple[str, ...] = ()
+    base: str = ""
+    has_head: bool = True
     max_length: int | None = None
     slots: Callable[[Slot], dict[str, Slot]] | None = None
 
     def rows(self, model: Transformer, shapes: dict[str, Shape]) -> dict[str, NameRule]:
         """The table of one model, whose parameters have these shapes, by the names of its tensors."""
         return of_model(self.names, shapes, max(model.depth("encoder"), model.depth("decoder")))
+
+    def without_head(self) -> Family:
+        """The family of the encoders alone, whose files leave out what stands in front of their names."""
+        names = tuple(
+            dataclasses.replace(row, theirs=row.theirs.removeprefix(self.left_out))
+            for row in self.names
+            if not row.ours[0].startswith(("transform.", "output."))
+        )
+        return dataclasses.replace(self, architecture=self.base, names=names, tied={}, has_head=False)

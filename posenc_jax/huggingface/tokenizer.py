@@ -9,7 +9,7 @@ from typing import Any
 from posenc_jax.data.errors import DataError
 from posenc_jax.data.tokenizer import CheckpointTokenizer
 from posenc_jax.files.atomic import read_regular
-from posenc_jax.files.shapes import Json
+from posenc_jax.files.shapes import Json, loads, problem
 from posenc_jax.huggingface.gguf import Gguf
 
 _LONGEST = 2**27
@@ -120,6 +120,8 @@ def _sentencepiece(tokens: list[str], types: list[Any], scores: list[float], pre
 
 def _made(data: bytes, config: Json, vocab_size: int, where: str) -> CheckpointTokenizer:
     ids = [config.get(name) for name in ("bos_token_id", "eos_token_id")]
+    if ids == [None, None]:
+        ids = _around(data)
     bos, eos = (value[0] if isinstance(value, list) and value else value for value in ids)
     known = [value for value in (bos, eos) if isinstance(value, int) and not isinstance(value, bool)]
     if not known:
@@ -129,6 +131,18 @@ def _made(data: bytes, config: Json, vocab_size: int, where: str) -> CheckpointT
         return CheckpointTokenizer(data, vocab_size=vocab_size, bos=bos, eos=eos)
     except DataError as error:
         raise DataError(f"{where}: {error}") from None
+
+
+def _around(data: bytes) -> list[Any]:
+    """Ids of the tokens that BERT's tokenizers have before and after a text; its configs say none."""
+    try:
+        content = loads(data)
+    except ValueError:
+        content = None
+    if problem(content, {"added_tokens": [{"content": str, "id": int}]}):
+        return [None, None]
+    added = {token["content"]: token["id"] for token in content["added_tokens"]}
+    return [added.get(token) for token in ("[CLS]", "[SEP]")]
 
 
 def _texts(value: Any) -> bool:

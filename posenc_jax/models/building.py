@@ -45,7 +45,7 @@ def build(
     slots: Slots,
     *,
     vocab_size: int,
-    num_classes: int,
+    num_classes: int | None,
     max_len: int,
     key: Key,
     posenc_key: Key,
@@ -58,13 +58,14 @@ def build(
     Args:
       kind: "decoder_only", "encoder_only" or "encoder_decoder".
       vocab_size: number of tokens (of source and target together; with ``tie_embeddings=False`` of the source).
-      num_classes: number of values that a target can take.
+      num_classes: number of values that a target can take. None, encoder-only: there is no output layer, and calls give
+        what it would read, ``[B, S, M]`` or, when the config pools, ``[B, M]``.
       max_len: positions ``0 .. max_len-1`` occur.
 
     Raises:
       ValueError: as `check_model` and `check_slots`.
     """
-    check_sizes(vocab_size=vocab_size, num_classes=num_classes, max_len=max_len)
+    check_sizes(vocab_size=vocab_size, max_len=max_len, **({} if num_classes is None else {"num_classes": num_classes}))
     check_key("key", key)
     check_key("posenc_key", posenc_key)
     dims = model_dims(config, vocab_size=vocab_size, max_len=max_len)

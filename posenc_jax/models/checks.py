@@ -7,13 +7,13 @@ from posenc_jax.encodings.slots import Slot, check_hooks, check_slot, elements, 
 from posenc_jax.models.config import STACKS, Slots, Transformer, stack_dims
 
 
-def check_model(kind: str, config: Transformer, slots: Slots, dims: Dims, *, num_classes: int) -> None:
+def check_model(kind: str, config: Transformer, slots: Slots, dims: Dims, *, num_classes: int | None) -> None:
     """Refuses what `posenc_jax.models.build` could not make; ``dims`` are those of `model_dims`.
 
     Raises:
       ValueError: for an unknown kind, pooling outside an encoder-only model, token types, windows and parallel layers
-        in an encoder-decoder, depths or a table of one stack outside it, a tied output with another number of classes
-        than of tokens, and encodings that cannot serve the model.
+        in an encoder-decoder, depths or a table of one stack outside it, no output layer outside an encoder-only model,
+        a tied one with another number of classes than of tokens, and encodings that cannot serve the model.
     """
     if kind not in STACKS:
         raise ValueError(f"kind = {kind!r} is not one of {', '.join(map(repr, STACKS))}")
@@ -39,7 +39,11 @@ def check_model(kind: str, config: Transformer, slots: Slots, dims: Dims, *, num
             "it out"
         )
     _check_one_stack(kind, config)
-    if config.tie_output and config.tie_embeddings and num_classes != dims.vocab_size:
+    if num_classes is None and kind != "encoder_only":
+        raise ValueError(
+            f"num_classes = None, no output layer, serves encoder_only; {kind} predicts tokens: give their number"
+        )
+    if config.tie_output and config.tie_embeddings and num_classes not in (None, dims.vocab_size):
         raise ValueError(
             f"tie_output needs one class per token, got num_classes = {num_classes} and vocab_size = "
             f"{dims.vocab_size}: set tie_output to False"

@@ -33,7 +33,8 @@ class EncoderOnly(Model):
         capture: bool = False,
         **facts: Unpack[TokenFacts],
     ) -> Any:
-        """Float32 logits ``[B, S, C]``, or ``[B, C]`` when the config pools; arguments as in `DecoderOnly`.
+        """Float32 logits ``[B, S, C]``, or ``[B, C]`` when the config pools; without an output layer ``[B, S, M]`` or
+        ``[B, M]``, what it would read. Arguments as in `DecoderOnly`.
 
         ``outline`` has the coordinates of each token in a document (`encodings.structure.Coordinates`), for the mask of
         the config; ValueError if the mask needs it and it is None.

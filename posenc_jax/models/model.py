@@ -11,7 +11,7 @@ from flax import nnx
 from posenc_jax.encodings import slots as slot_functions
 from posenc_jax.encodings.arrays import check_sizes
 from posenc_jax.encodings.attention import capped
-from posenc_jax.encodings.base import Array, Params, PositionalEncoding, Sequence
+from posenc_jax.encodings.base import Array, Params, PositionalEncoding, Sequence, at_least_float32
 from posenc_jax.models.blocks import EMBEDDINGS, Transform
 from posenc_jax.models.cache import Cache
 from posenc_jax.models.config import Slots, Transformer
@@ -33,21 +33,23 @@ class Model(nnx.Module):
         slots: Slots,
         *,
         vocab_size: int,
-        num_classes: int,
+        num_classes: int | None,
         posenc: dict[str, Any],
         rngs: nnx.Rngs,
     ):
         self.config = config
         self.slots = slots
         self.embedding = Embedding(config, vocab_size, rngs=rngs)
+        self.gives_logits = num_classes is not None
         whole = config.tie_output and not config.has_output_bias
-        self.output = None if whole else Output(config, num_classes, rngs=rngs)
+        self.output = None if whole or num_classes is None else Output(config, num_classes, rngs=rngs)
         self.target_embedding = (
             None
-            if config.tie_embeddings
+            if config.tie_embeddings or num_classes is None
             else Embedding(config, num_classes, rngs=nnx.Rngs(params=rngs.target_embedding()))
         )
-        self.transform = Transform(config, rngs=nnx.Rngs(params=rngs.transform())) if config.output_transform else None
+        transforms = config.output_transform and self.gives_logits
+        self.transform = Transform(config, rngs=nnx.Rngs(params=rngs.transform())) if transforms else None
         self.posenc = nnx.data(jax.tree.map(nnx.Param, posenc))
 
     def posenc_params(self, stack: str) -> tuple[Params, ...]:
@@ -108,7 +110,9 @@ class Model(nnx.Module):
         return self.embedding if stack == "encoder" or self.target_embedding is None else self.target_embedding
 
     def logits(self, x: Array) -> Array:
-        """``[..., C]`` of ``x [..., M]``, in at least float32."""
+        """``[..., C]`` of ``x [..., M]``, in at least float32; x itself in a model without an output layer."""
+        if not self.gives_logits:
+            return x.astype(at_least_float32(x))
         tied, scale, cap = self.embedding_of("decoder"), self.config.logit_scale, self.config.logit_cap
         x = x if self.transform is None else self.transform(jnp.asarray(x))
         logits = tied.logits(x) if self.output is None else self.output(x, tied)

@@ -40,7 +40,7 @@ one (`averaging`).
 
 
 @functools.partial(jax.jit, static_argnames=("kind", "model", "vocab_size", "num_classes"))
-def init_model(seed: Array, *, kind: ModelKind, model: Transformer, vocab_size: int, num_classes: int) -> Params:
+def init_model(seed: Array, *, kind: ModelKind, model: Transformer, vocab_size: int, num_classes: int | None) -> Params:
     """All parameters but the encodings': they depend on the seed only, so all cells of an ablation share the values,
     and the program.
     """
@@ -63,7 +63,7 @@ def init_encodings(
 
 
 def shapes_of(
-    kind: ModelKind, model: Transformer, slots: Slots, *, vocab_size: int, num_classes: int, max_len: int
+    kind: ModelKind, model: Transformer, slots: Slots, *, vocab_size: int, num_classes: int | None, max_len: int
 ) -> Params:
     """Shapes of the parameters of a model, in the tree that runs have; arguments as of `posenc_jax.models.build`."""
     common: dict[str, Any] = {"kind": kind, "model": model, "vocab_size": vocab_size}
@@ -112,7 +112,7 @@ def model_of(run: Run, params: Params) -> Any:
     return model_with(params, task.model_kind, run.model, run.slots, **sizes)
 
 
-def model_with(params: Params, kind: ModelKind, model: Transformer, slots: Slots, **sizes: int) -> Any:
+def model_with(params: Params, kind: ModelKind, model: Transformer, slots: Slots, **sizes: Any) -> Any:
     """A model of `posenc_jax.models.build` with these parameters."""
     made = lambda key: build(kind, model, slots, key=key, posenc_key=key, **sizes)  # noqa: E731
     graph, state = nnx.split(nnx.eval_shape(lambda: made(jax.random.key(0))))

@@ -66,9 +66,9 @@ def test_every_table_has_all_tensors(tmp_path, name):
     before, after = (read_header(tmp_path / folder / "model.safetensors")[0] for folder in ("hf", "again"))
     if name == "gpt_neox":  # transformers 5 has another name inside, and reads that of released files
         before["embed_out.weight"] = before.pop("lm_head.weight")
-    assert after.keys() == before.keys()
-    for key, stored in before.items():
-        np.testing.assert_array_equal(after[key].read(), stored.read(), err_msg=key)
+    assert after.keys() == {key for key in before if "pooler" not in key}
+    for key, stored in after.items():
+        np.testing.assert_array_equal(stored.read(), before[key].read(), err_msg=key)
 
 
 SPELLED = {
@@ -126,7 +126,7 @@ def test_a_repeated_tensor_that_differs_has_a_way_out_that_works(tmp_path, name,
         load(path)
 
 
-@pytest.mark.parametrize("name", ["qwen3", "gemma3", "gpt_neox", "modernbert", "t5"])
+@pytest.mark.parametrize("name", ["qwen3", "gemma3", "gpt_neox", "modernbert_model", "t5"])
 def test_float64_at_once(tmp_path, name):
     """Of those that have together most of what there is: windows, norms of all kinds, two bases, parallel layers."""
     with jax.enable_x64(True):

@@ -52,15 +52,14 @@ _LOGITS = """
 import json, sys
 sys.path.insert(0, "scripts")
 import numpy as np, torch, transformers
-from make_huggingface_reference import HEADS, tokens
+from make_huggingface_reference import class_of, tokens
 given = torch.from_numpy(tokens())
 for folder in sys.argv[1:]:
-    kind = HEADS.get(json.load(open(folder + "/config.json"))["model_type"], "CausalLM")
-    serves = getattr(transformers, "AutoModelFor" + kind)
-    model = serves.from_pretrained(folder, attn_implementation="eager").eval()
-    answers = {"decoder_input_ids": given.flip(1)} if kind == "Seq2SeqLM" else {}
+    serves = class_of(json.load(open(folder + "/config.json")))
+    model = getattr(transformers, serves).from_pretrained(folder, attn_implementation="eager").eval()
+    answers = {"decoder_input_ids": given.flip(1)} if serves.endswith("Seq2SeqLM") else {}
     with torch.no_grad():
-        np.save(folder + "/logits.npy", model(given, **answers).logits.numpy())
+        np.save(folder + "/logits.npy", model(given, **answers)[0].numpy())
     model.save_pretrained(folder + "/saved")
 """
 

@@ -1,7 +1,7 @@
-"""BERT with its head of a masked language model: post-norm, tables of positions and of two types of tokens, a norm of
-their sum (https://arxiv.org/abs/1810.04805; transformers ``models/bert/modeling_bert.py``).
+"""BERT with its head of a masked language model, or without: post-norm, tables of positions and of two types of tokens,
+a norm of their sum (https://arxiv.org/abs/1810.04805; transformers ``models/bert/modeling_bert.py``).
 
-Calls give ``token_types``, 0 where a text has one part. Not read: encoders without that head.
+Calls give ``token_types``, 0 where a text has one part. The pooler of files without that head is not read.
 """
 
 from posenc_jax.huggingface.family import Family, Settings
@@ -53,6 +53,7 @@ def encoder(prefix: str) -> tuple[NameRule, ...]:
 FAMILY = Family(
     name="bert",
     architecture="BertForMaskedLM",
+    base="BertModel",
     title="BERT",
     kind="encoder_only",
     settings=settings,

@@ -1,5 +1,5 @@
-"""ModernBERT with its head of a masked language model: pre-norm but for attention of the first layer, GELU with a gate,
-no biases; windows and two bases of rotation by turns (https://arxiv.org/abs/2412.13663; transformers
+"""ModernBERT with its head of a masked language model, or without: pre-norm but for attention of the first layer, GELU
+with a gate, no biases; windows and two bases of rotation by turns (https://arxiv.org/abs/2412.13663; transformers
 ``models/modernbert/modeling_modernbert.py``).
 """
 
@@ -37,6 +37,7 @@ def settings(config: Settings) -> dict:
 FAMILY = Family(
     name="modernbert",
     architecture="ModernBertForMaskedLM",
+    base="ModernBertModel",
     title="ModernBERT",
     kind="encoder_only",
     settings=settings,
@@ -59,4 +60,5 @@ FAMILY = Family(
         ),
     ),
     tied={"decoder.weight": "model.embeddings.tok_embeddings.weight"},
+    left_out="model.",
 )

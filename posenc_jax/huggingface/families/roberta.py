@@ -1,5 +1,5 @@
-"""RoBERTa with its head of a masked language model: BERT's form; position 0 reads row ``pad_token_id + 1`` of the table
-(https://arxiv.org/abs/1907.11692; transformers ``models/roberta/modeling_roberta.py``).
+"""RoBERTa with its head of a masked language model, or without: BERT's form; position 0 reads row ``pad_token_id + 1``
+of the table (https://arxiv.org/abs/1907.11692; transformers ``models/roberta/modeling_roberta.py``).
 
 Calls give ``token_types``, all 0.
 """
@@ -21,6 +21,7 @@ FAMILY = dataclasses.replace(
     bert.FAMILY,
     name="roberta",
     architecture="RobertaForMaskedLM",
+    base="RobertaModel",
     title="RoBERTa",
     settings=settings,
     names=(
