@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from experiments.context import directions, surgery
+from experiments.context import directions, planes, surgery
 from posenc_jax.drawing.markdown import refilled
 
 
@@ -65,8 +65,8 @@ def test_what_the_page_says_of_layers_is_of_the_record():
     found, readme = json.loads(surgery.RECORD.read_text()), surgery.README.read_text()
     again = refilled(readme, surgery.BEGIN, surgery.page(found), surgery.END)
     assert again == readme, "run python -m experiments.context.surgery"
-    whole, none, fourth, *single = (np.array(losses) for losses in found["losses"].values())
-    costs = [losses - whole for losses in single]
+    whole, none, fourth, *rest = (np.array(losses) for losses in found["losses"].values())
+    costs = [losses - whole for losses in rest[:30]]
     means = [float(cost.mean()) for cost in costs]
     assert len(means) == 30
     assert means.index(max(means)) == 1
@@ -80,3 +80,66 @@ def test_what_the_page_says_of_layers_is_of_the_record():
     assert f"grows by {(fourth - whole).mean():.3f}, more than the sum of these seven" in said
     assert f"one by one, {sum(means[3::4]):.3f}." in said
     assert f"Without any it is {none.mean():.3f}, for {whole.mean():.3f}." in said
+    of_planes, of_bases = ([float((own - whole).mean()) for own in part] for part in (rest[30:34], rest[34:]))
+    assert f"worth {of_planes[0]:.3f} nats, three quarters of what" in said
+    assert of_planes[0] / (none - whole).mean() == pytest.approx(0.75, abs=0.005)
+    assert f"can be seen, {of_planes[2]:.3f} and {of_planes[3]:.3f}." in said
+    assert f"plane 16 turns by {127 * 1e5**-0.5:.1f} radians" in said
+    assert f"the slowest plane {(1e5 / 1e4) ** (31 / 32):.0f} times as fast" in said
+    assert f"it {of_bases[0]:.3f} in every second layer and {of_bases[1]:.3f} in all: less than twice" in said
+    assert f"correction for {len(found['losses']) - 1} comparisons" in said
+    assert len(of_bases) == 2
+    assert of_bases[1] < 2 * of_bases[0] < 2 * (fourth - whole).mean() / 4
+
+
+def test_what_the_page_says_of_planes_is_of_the_record():
+    found, readme = json.loads(planes.RECORD.read_text()), planes.README.read_text()
+    again = refilled(readme, planes.BEGIN, planes.page(found, planes.costs_of_layers()), planes.END)
+    assert again == readme, "run python -m experiments.context.planes"
+    said = readme.partition("**Planes.**")[2]
+    norms, parts, own = (np.mean(found[name], 0) for name in ("norms", "parts", "positional_parts"))
+    turns = 2 * math.pi * 1e5 ** (np.array([0, 22, 25, 31]) / 32)
+    assert f"(a turn in {turns[0]:.1f} tokens), 31 the slowest (in {turns[3]:,.0f})" in readme
+    assert [round(turn / 8192) for turn in turns[1:3]] == [2, 6]
+    assert f"{norms[22:26].sum():.3f} of them in planes 22 to 25" in said
+    fast = np.mean(found["fast"], 0).ravel()
+    others = np.setdiff1d(np.arange(270), planes.positional(found["weight"]))
+    assert f"makes {own[:8].sum():.3f} of the variance of their logits, and {fast[others].mean():.3f} of that" in said
+    assert f"16 to 23 have {norms[16:24].sum():.3f} of the norms and {parts[16:24].sum():.3f} of the var" in said
+    assert f"(rank correlation {planes.judged(found, planes.costs_of_layers())[-1]['mean']:.3f})" in said
+    positional, other, every = planes.of_groups(found)
+    aliases = found["aliases"]
+    assert [divmod(head, 9) for head, taken in enumerate(aliases["taken"]) if taken] == [(7, 7)]
+    assert aliases["peak"][7 * 9 + 7] == 59 == planes.PEAKS[-2]
+    assert aliases["height"][7 * 9 + 7] < 0, "it stands below its own peak's level: the kernel rises"
+    ranks = f"in {positional['bumps']} of the {positional['heads']} positional heads and in {other['bumps']} of the "
+    assert ranks + f"{other['heads']} others, where chance gives {positional['by_chance']:.1f} and" in said
+    assert f"{other['by_chance']:.1f} ({positional['seen_from']} and {other['seen_from']} would" in said
+    assert every["taken"] == 1
+    kernel = found["kernels"]["layer 16, head 0"]
+    assert f"has {kernel[63]:.2f} of the height" in said
+    assert min(kernel[19], kernel[38]) > kernel[63]
+    low = "[{1:.5f}, {2:.5f}]".format(*positional["difference"])
+    assert f"there {positional['weight']:.5f} on average, {positional['difference'][0]:.5f} {low} more" in said
+
+
+def test_63_returns_in_three_planes_of_base_1e5_and_in_one_of_1e4():
+    for base, near in ((1e5, [0, 1, 2]), (1e4, [0])):
+        turns = 63 * base ** (-np.arange(32) / 32) / (2 * math.pi)
+        assert [p for p in range(4) if abs(turns[p] - round(turns[p])) < 0.15] == near
+
+
+def test_groups_and_directions_are_judged_as_another_way_says():
+    found, costs = json.loads(planes.RECORD.read_text()), planes.costs_of_layers()
+    weight = np.mean(found["weight"], 0).ravel()
+    most = planes.positional(found["weight"])
+    assert len(most) == 27
+    assert weight[most].min() >= np.delete(weight, most).max()
+    fast = np.array(found["fast"]).reshape(6, -1)
+    differences = [own[most].mean() - np.delete(own, most).mean() for own in fast]
+    low, high = scipy.stats.ttest_1samp(differences, 0).confidence_interval(0.95)
+    own = planes.judged(found, costs)[1]
+    assert [own["mean"], own["low"], own["high"]] == pytest.approx([np.mean(differences), low, high])
+    positional = planes.of_groups(found)[0]
+    assert scipy.stats.binom.sf(positional["seen_from"] - 1, 27, 6 / 117) <= 0.025
+    assert scipy.stats.binom.sf(positional["seen_from"] - 2, 27, 6 / 117) > 0.025

@@ -41,14 +41,15 @@ import scipy.stats
 from experiments.records import short
 from posenc_jax.context.texts import of_corpus
 from posenc_jax.drawing.markdown import grid, refilled
-from posenc_jax.drawing.plots import Axis, HeatMap
+from posenc_jax.drawing.plots import Axis, HeatMap, Lines, PlotLine
 from posenc_jax.drawing.printed import render
+from posenc_jax.drawing.style import styles
 from posenc_jax.runs.inference import Loaded, load_run
 from posenc_jax.statistics import mean_interval
 from posenc_jax.training.step import model_with
 
 RECORD = Path(__file__).with_name("planes.json")
-PICTURE = Path(__file__).with_name("planes.png")
+PICTURES = Path(__file__).with_name("planes.png"), Path(__file__).with_name("kernels.png")
 RECORD_OF_LAYERS = Path(__file__).with_name("surgery.json")
 README = Path(__file__).with_name("README.md")
 BEGIN, END = "<!-- planes: planes.json -->", "<!-- end of planes -->"
@@ -172,6 +173,14 @@ def alias(values: np.ndarray) -> dict[str, Any]:
     }
 
 
+def levelled(values: np.ndarray) -> list[float]:
+    """A kernel from its peak on to 80 places behind it: 1 at the peak, 0 at the mean of the ranked places."""
+    peak = int(values[: len(PEAKS)].argmax())
+    level = values[peak + np.array(RANKED)].mean()
+    found: list[float] = ((values[peak : peak + 81] - level) / (values[peak] - level)).tolist()
+    return found
+
+
 def measured(loaded: Loaded, texts: list[np.ndarray]) -> dict[str, Any]:
     """The record: by text and head ``[T][L][H]``, by layer and plane, and of the kernels."""
     config = loaded.config
@@ -211,7 +220,10 @@ def measured(loaded: Loaded, texts: list[np.ndarray]) -> dict[str, Any]:
             "fast": parts[..., :quarter].sum(-1).tolist(),
             "slow": parts[..., -quarter:].sum(-1).tolist(),
             "aliases": {name: [own[name] for own in aliases] for name in aliases[0]},
-            "equal": alias(kernel(np.ones(planes), np.ones(planes), frequencies, np.arange(200))),
+            "kernels": {
+                "equal parts": levelled(kernel(np.ones(planes), np.ones(planes), frequencies, np.arange(200))),
+                **{f"layer {own // heads}, head {own % heads}": levelled(kernels[own]) for own in most[:3]},
+            },
             "at_alias": around[:, every, at + ALIAS].tolist(),
             "around_alias": ((around[:, every, at + ALIAS - HALF] + around[:, every, at + ALIAS + HALF]) / 2).tolist(),
         }
@@ -330,17 +342,33 @@ def picture(found: dict[str, Any]) -> HeatMap:
         slug="planes",
         title="Planes of RoPE in the heads of SmolLM2-135M",
         x=Axis("plane, from fast to slow", names=tuple(str(p) if p % 8 == 0 else "" for p in range(planes))),
-        y=Axis("layer"),
+        y=Axis("layer, or layer and head"),
         z_title="part",
         panels=(
-            ("norms, mean over heads", norms),
-            ("variance of logits, mean over heads", parts),
-            ("the same, positional heads (layer, head)", own[:12]),
+            ("norms", norms),
+            ("variance of logits", parts),
+            ("of it, positional heads", own[:12]),
         ),
         rows=(every, every, tuple(f"{number // heads}, {number % heads}" for number in shown)),
         low=0.0,
         high=float(np.quantile(np.concatenate([norms, parts, own[:12]]), 0.99)),
         columns=3,
+    )
+
+
+def kernels_picture(found: dict[str, Any]) -> Lines:
+    """The kernel of equal parts, and those of the three most positional heads, by places behind their peaks."""
+    own = styles(("kernel",))["kernel"]
+    places = np.arange(81)
+    return Lines(
+        slug="kernels",
+        title="Kernels of heads behind their peaks",
+        x=Axis("places behind the peak", 0, 80, ticks=(0, 19, 44, 63), names=("0", "19", "44", "63")),
+        y=Axis("", -1, 1),
+        lines=tuple(
+            PlotLine(name="kernel", x=places, y=np.array(values), style=own, panel=name)
+            for name, values in found["kernels"].items()
+        ),
     )
 
 
@@ -357,7 +385,8 @@ def main(run: str) -> None:
     found = measured(loaded, [text.tokens for text in of_corpus(loaded.tokenizer, LENGTH, TEXTS)])
     RECORD.write_text(json.dumps(found) + "\n")
     found = json.loads(RECORD.read_text())
-    PICTURE.write_bytes(render(picture(found), ("png",))["png"])
+    for path, plot in zip(PICTURES, (picture(found), kernels_picture(found))):
+        path.write_bytes(render(plot, ("png",))["png"])
     README.write_text(refilled(README.read_text(), BEGIN, page(found, costs_of_layers()), END))
 
 
