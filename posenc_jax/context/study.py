@@ -17,11 +17,13 @@ from posenc_jax.context.texts import Text
 from posenc_jax.data.text import LanguageModel
 from posenc_jax.encodings import elements, spec
 from posenc_jax.encodings.slots import Slot
+from posenc_jax.environments import OF_PROCESS, compared, of_process
 from posenc_jax.files.atomic import make_directory
 from posenc_jax.files.checksums import sha256_of
 from posenc_jax.files.shapes import Json
 from posenc_jax.models import model_dims
 from posenc_jax.runs.directory import finished
+from posenc_jax.runs.environment import environment
 from posenc_jax.runs.errors import RefusedError, StoppedError
 from posenc_jax.runs.files import locked, read_json, write_json
 from posenc_jax.runs.inference import Loaded
@@ -159,16 +161,17 @@ def answer(
     reporter: Reporter,
     stop: Callable[[], int | None] = lambda: None,
 ) -> list[Json]:
-    """The answer to each cell; what lies in the folder is read, the rest computed and written there, one file a cell.
+    """The answer to each cell; what lies in the folder is read, the rest computed and written there, one file a cell,
+    with the environment. Answers of another environment count, and a note says so.
 
     Returns:
-      Rows with measure, change, posenc, length, example, name, depth, and ``losses``, ``keys`` or ``score`` and
-      ``written``.
+      Rows with measure, change, posenc, length, example, name, depth, environment ({} where none was recorded), and
+      ``losses``, ``keys`` or ``score`` and ``written``.
 
     Raises:
       StoppedError: ``stop`` gave a signal; what was answered is kept.
     """
-    parameters = parameters_digest(loaded)
+    parameters, here = parameters_digest(loaded), of_process(environment())
     make_directory(folder)
     rows = []
     with locked(folder):
@@ -181,12 +184,19 @@ def answer(
                 raise StoppedError(signal, f"stopped with {len(left)} cells to answer at most")
             if reader is None or (reader.run.posenc, reader.length) != (cell.slot, cell.length):
                 reader = Reader.of(loaded, cell.slot, cell.length)
-            write_json(path, {**cell.question(parameters), **_answered(loaded, reader, cell)})
+            write_json(path, {**cell.question(parameters), "environment": here, **_answered(loaded, reader, cell)})
             reporter.advance(cell.reads, f"{cell.change} at {cell.length}")
         for path, cell in zip(paths, asked):
             about = {"measure": cell.measure, "change": cell.change, "example": cell.example, "name": cell.name}
             depth = None if cell.prompt is None else cell.prompt.depth
-            rows.append({**read_json(path, _AGAIN), **about, "depth": depth})
+            rows.append({"environment": {}, **read_json(path, _AGAIN), **about, "depth": depth})
+    others = [row["environment"] for row in rows if row["environment"] != here]
+    if others:
+        lines = dict.fromkeys(line for own in others for line in compared(own, here, OF_PROCESS).lines)
+        reporter.note(
+            f"{len(others)} of {len(rows)} answers in {folder} are not known to be of this environment, and "
+            f"may differ from its own by rounding: {'; '.join(lines)}"
+        )
     return rows
 
 

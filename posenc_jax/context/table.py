@@ -13,6 +13,7 @@ from posenc_jax.drawing.plain import number
 from posenc_jax.drawing.plots import Axis, HeatMap
 from posenc_jax.drawing.quantities import NONE
 from posenc_jax.drawing.text_table import TextTable
+from posenc_jax.environments import OF_PROCESS, compared
 from posenc_jax.files.shapes import Json
 from posenc_jax.statistics import mean_interval
 from posenc_jax.statistics.comparison import paired_comparison
@@ -28,7 +29,7 @@ def record(rows: Sequence[Json]) -> list[Json]:
 
     ``buckets``: by text the mean loss in each of `BUCKETS`, in nats a token; ``loss``: of the whole text; ``far``: of
     the tokens that need far context, None where there are none; and for each task the scores by prompt, with their
-    depths.
+    depths. ``elsewhere``, where there is any: how the environment of its answers differs from that of the first.
     """
     keys = {row["example"]: np.array(row["keys"], int) for row in rows if row["measure"] == "far"}
     found: dict[tuple[str, int], Json] = {}
@@ -52,6 +53,12 @@ def record(rows: Sequence[Json]) -> list[Json]:
             there = there[there < len(losses)]
             own.setdefault("far", []).append(_mean(losses[there]) if len(there) else None)
             own.setdefault("far_tokens", []).append(len(there))
+    first = rows[0]["environment"] if rows else {}
+    for row in (row for row in rows if row["environment"] != first):
+        of_row = found.values() if row["measure"] == "far" else [found[row["change"], row["length"]]]
+        for own in of_row:
+            lines = compared(first, row["environment"], OF_PROCESS).lines
+            own["elsewhere"] = list(dict.fromkeys([*own.get("elsewhere", []), *lines]))
     return list(found.values())
 
 
@@ -80,6 +87,12 @@ def table(entries: Sequence[Json], title: str) -> TextTable:
         f"After the semicolon: the difference to {first} at the same length, paired, and its 95 % interval; of "
         "perplexities in nats a token (below 0 is better), of scores in shares (above 0 is better).",
         "Texts or prompts: " + ", ".join(f"{_COLUMNS[name]} {count}" for name, count in examples.items()) + ".",
+        *(
+            f"{own['change']} at {own['length']:,}: not known to be of the first answer's environment, so it may "
+            f"differ by rounding too ({'; '.join(own['elsewhere'])})."
+            for own in entries
+            if "elsewhere" in own
+        ),
     )
     titles = tuple(_COLUMNS[name] for name in columns)
     return TextTable(title, ("change", "length", *titles), "l" + "r" * (len(titles) + 1), tuple(lines), notes)

@@ -11,6 +11,7 @@ from tiny_checkpoints import checkpoint_of
 from posenc_jax.cli import main
 from posenc_jax.context import study
 from posenc_jax.context.reading import Reader
+from posenc_jax.context.table import record, table
 from posenc_jax.encodings import parse
 from posenc_jax.runs.errors import DamagedFileError
 from posenc_jax.runs.importing import import_checkpoint
@@ -103,6 +104,32 @@ def test_a_damaged_answer_is_named_with_the_way_out(run, tmp_path):
     path.write_text("{}")
     with pytest.raises(DamagedFileError, match=rf"{path.name}.*: remove it, and the same command answers it again"):
         study.answer(loaded, [cell], tmp_path, Reporter())
+
+
+def test_answers_of_another_environment_are_said(run, tmp_path, monkeypatch):
+    loaded, here = load_run(run), {"jax": "1", "cpu": "a"}
+    slot, tokens = loaded.config.posenc, np.arange(3, 16, dtype=np.int32)
+    asked = [study.StudyCell("perplexity", word, slot, length, 0, tokens) for word, length in (("none", 64), ("b", 48))]
+    monkeypatch.setattr(study, "environment", lambda: dict(here))
+    monkeypatch.setattr(Reader, "losses", lambda *_: np.ones(12))
+    notes = []
+    reporter = Reporter()
+    reporter.note = notes.append
+    study.answer(loaded, asked[:1], tmp_path, reporter)
+    here["jax"] = "2"
+    rows = study.answer(loaded, asked, tmp_path, reporter)
+    assert [row["environment"]["jax"] for row in rows] == ["1", "2"]
+    assert len(notes) == 1
+    assert notes[0].startswith("1 of 2 answers in ")
+    assert "may differ from its own by rounding: jax: 1 -> 2; not recorded: " in notes[0]
+    entries = record(rows)
+    assert "elsewhere" not in entries[0]
+    assert entries[1]["elsewhere"][0] == "jax: 1 -> 2"
+    first, second = ([own] for own in entries)
+    assert "first answer's environment" not in " ".join(table(first, "").notes)
+    assert "b at 48: not known to be of the first answer's environment" in " ".join(table(second, "").notes)
+    rows[0]["environment"] = {}  # as older answers are
+    assert record(rows)[1]["elsewhere"] == ["not recorded: what it ran in"]
 
 
 @pytest.mark.parametrize(
