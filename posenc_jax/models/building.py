@@ -94,7 +94,7 @@ def costs(kind: ModelKind, config: Transformer, *, vocab_size: int, num_classes:
         (block,), depth = getattr(model, stack).blocks, config.depth(stack)
         parameters += (depth - 1) * count(block) - (0 if config.first_norm else count(block.self_attention_norm))
         attention, mlp, *cross = block.costs()
-        stacks[stack] = StackCost(depth, (attention, mlp))
+        stacks[stack] = StackCost(depth, (attention, mlp), 0 if config.first_norm else config.d_model)
         if cross:
             stacks["cross"] = StackCost(depth, tuple(cross))
     if config.pooling == "attention":

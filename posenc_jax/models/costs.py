@@ -79,10 +79,15 @@ class LayerCost:
 
 @dataclasses.dataclass(frozen=True)
 class StackCost:
-    """The cost of a stack: ``depth`` times that of its ``layers``."""
+    """The cost of a stack: ``depth`` times that of its ``layers``.
+
+    Attributes:
+      unkept: numbers of each token that a training step does not keep, as the first layer has no norm.
+    """
 
     depth: int
     layers: tuple[LayerCost, ...]
+    unkept: int = 0
 
 
 @dataclasses.dataclass(frozen=True)

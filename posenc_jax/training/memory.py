@@ -187,6 +187,8 @@ def _activations(run: Run, batch: Batch, remat: str) -> int:
     for name, stack in found.stacks.items():
         queries, keys, _ = batch.sides(name)
         kept = whole = sum(layer.kept(queries, keys) for layer in stack.layers)
+        if remat == "none":
+            total -= queries * stack.unkept
         if remat == "dots" and name != "pooling":
             kept = sum(queries * layer.queries.outputs + keys * layer.keys.outputs for layer in stack.layers)
         elif remat == "layers" and name != "pooling":

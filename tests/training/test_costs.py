@@ -181,3 +181,30 @@ def test_a_step_takes_what_xla_plans(seed):
     planned, estimate = step.lower(state).compile().memory_analysis(), memory_of(run, 1, 1)
     assert estimate.state == pytest.approx(planned.argument_size_in_bytes, rel=1e-2)
     assert 0.7 < estimate.step / planned.temp_size_in_bytes < 1.4
+
+
+def without_the_first_norm(seed: int) -> tuple[Run, Run]:
+    """A model of one layer, with and without a norm before its attention."""
+    fixed = {"norm": "pre", "remat": "none", "num_layers": 1, "activation": "relu", "dropout": 0.0}
+    with_norm, without = (sampled(seed, first_norm=first, **fixed) for first in (True, False))
+    return with_norm, without
+
+
+def test_a_norm_that_is_left_out_is_not_kept():
+    with_norm, without = without_the_first_norm(0)
+    tokens = 32 // with_norm.training.microbatches * with_norm.task.places
+    difference = memory_of(with_norm, 1, 1).step - memory_of(without, 1, 1).step
+    assert difference == pytest.approx(4 * tokens * with_norm.model.d_model, rel=0.01)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(5))
+def test_a_norm_that_is_left_out_saves_no_more_than_xla_plans(seed):
+    """It is counted as one array, of which XLA keeps one to three."""
+    planned, estimated = [], []
+    for run in without_the_first_norm(seed):
+        state = jax.eval_shape(lambda run=run: init_state(run, init_params(run, 0), 0, 0.0))
+        step = jax.jit(lambda state, run=run: train_call(run, None, state), donate_argnums=0)
+        planned.append(step.lower(state).compile().memory_analysis().temp_size_in_bytes)
+        estimated.append(memory_of(run, 1, 1).step)
+    assert 0.3 < (estimated[0] - estimated[1]) / (planned[0] - planned[1]) < 1.05
