@@ -50,11 +50,13 @@ DIRECTIONS = (
 )
 
 
-def judged(entries: list[dict[str, Any]], trained: int) -> list[dict[str, Any]]:
+def judged(
+    entries: list[dict[str, Any]], trained: int, directions: tuple[Direction, ...] = DIRECTIONS
+) -> list[dict[str, Any]]:
     """Each direction with its difference, lower minus higher in nats, paired by text, its interval and a word."""
     found = {(own["change"], own["length"]): own for own in entries}
     rows = []
-    for one in DIRECTIONS:
+    for one in directions:
         lower, higher = (found[word, round(times * trained)]["loss"] for word, times in (one.lower, one.higher))
         comparison = paired_comparison(lower, higher, -math.inf, math.inf)
         clear = comparison.p is not None and comparison.p <= 0.05
@@ -63,9 +65,11 @@ def judged(entries: list[dict[str, Any]], trained: int) -> list[dict[str, Any]]:
     return rows
 
 
-def results(entries: list[dict[str, Any]], trained: int) -> dict[str, Any]:
+def results(
+    entries: list[dict[str, Any]], trained: int, directions: tuple[Direction, ...] = DIRECTIONS
+) -> dict[str, Any]:
     """The record that is kept: losses by text and position, and the directions."""
-    return short({"trained": trained, "entries": entries, "directions": judged(entries, trained)})
+    return short({"trained": trained, "entries": entries, "directions": judged(entries, trained, directions)})
 
 
 def page(found: dict[str, Any]) -> str:

@@ -22,7 +22,10 @@ import`) under each change of its positions, and says what each does to perplexi
 A change is one of none, linear, ntk, dynamic_ntk, ntk_by_parts, yarn, longrope, self_extend, rerope, leaky_rerope,
 string, log_scaling, p_rope and nope, or an encoding in full. Those with a factor take it from the length that is read;
 yarn(2) is made for twice the trained length whatever is read. Every answer is kept in the output folder: the same
-command goes on where it was stopped. The texts are the first tokens of your files, or of documents of python_docs."""
+command goes on where it was stopped. The texts are the first tokens of your files, or of documents of python_docs.
+
+With --recalibrate every change, none too, is first trained on from the run, in folders beside the answers: with its
+corpus and settings, on texts of s times its length for changes with a factor s, else of its length."""
 _LENGTH = re.compile(r"(\d+(?:\.\d+)?)x|(\d+)")
 
 
@@ -39,6 +42,8 @@ def main(arguments: list[str]) -> int:
     add("--measure", nargs="+", metavar="MEASURE", default=["perplexity", "far", "passkey"], help=measures)
     add("--text", type=as_path, nargs="+", metavar="FILE", help="texts of yours")
     add("--examples", type=whole(1, 1000), default=5, metavar="N", help="documents, and prompts of each task (5)")
+    text = "train on for so many steps, at the run's learning rate or another, and read with what that gives"
+    add("--recalibrate", nargs="+", metavar=("STEPS", "RATE"), help=text)
     add("--output", type=as_path, metavar="DIR", help="folder for answers, table and heat maps (RUN/context)")
     return guarded(lambda: _context(parser.parse_args(arguments)))
 
@@ -49,7 +54,7 @@ def _context(options: argparse.Namespace) -> int:
     prepare_jax()
     from posenc_jax.cli.own_files import read_slot
     from posenc_jax.cli.progress import TerminalReporter
-    from posenc_jax.context import study, texts
+    from posenc_jax.context import recalibration, study, texts
     from posenc_jax.context.changes import named
     from posenc_jax.drawing.text_table import markdown_table, text
     from posenc_jax.refusals.hints import did_you_mean
@@ -69,6 +74,10 @@ def _context(options: argparse.Namespace) -> int:
         raise UsageError(f"--lengths: {', '.join(map(str, lengths))} holds a length twice: leave one out")
     with refusing():
         by_change = study.slots(loaded, changes, sorted(lengths))
+        on = _recalibration(options.recalibrate)
+        runs = {
+            own: recalibration.recalibrated(loaded, own[0], slot, own[1], *on) for own, slot in by_change.items() if on
+        }
     reads = {"perplexity", "far"} & set(options.measure)
     found: list[texts.Text] = []
     if reads and options.text:
@@ -79,8 +88,12 @@ def _context(options: argparse.Namespace) -> int:
         asked = study.cells(loaded, by_change, options.measure, found, options.examples)
     folder = options.output or options.run / "context"
     with TerminalReporter() as reporter, stoppable() as stop:
-        reporter.note(_said_before(loaded, asked, folder))
-        rows = study.answer(loaded, asked, folder, reporter, stop)
+        if runs:
+            _work(loaded, asked)  # refused before anything is trained
+            reporter.note(recalibration.in_words([*dict.fromkeys(runs.values())]))
+        parts = recalibration.by_run(loaded, asked, runs, folder, reporter, stop)
+        reporter.note(_said_before(parts, folder))
+        rows = [row for own, cells in parts for row in study.answer(own, cells, folder, reporter, stop)]
     from posenc_jax.context.table import heat_maps, record, table
 
     entries = record(rows)
@@ -99,36 +112,63 @@ def _length(word: str, trained: int) -> int:
     return length
 
 
-def _said_before(loaded: Any, asked: list[Any], folder: Path) -> str:
+def _recalibration(words: list[str] | None) -> tuple[int, float] | tuple[int] | tuple[()]:
+    """Steps, and a learning rate if there is one; () without the option."""
+    if words is None:
+        return ()
+    steps, *rates = words
+    try:
+        found = whole(1, 2**31 - 1)(steps), *map(float, rates)
+    except (argparse.ArgumentTypeError, ValueError):
+        found = ()
+    if len(found) not in (1, 2):
+        raise UsageError(
+            f"--recalibrate {' '.join(words)}: write a number of steps, and after it a learning rate or nothing"
+        )
+    return found
+
+
+def _said_before(parts: list[tuple[Any, list[Any]]], folder: Path) -> str:
     """The work and what it will take, in words, from the time of a chunk."""
     import numpy as np
 
     from posenc_jax.context import study
     from posenc_jax.context.reading import Reader
     from posenc_jax.drawing.quantities import duration
-    from posenc_jax.runs.machine import bytes_in_words, devices_with_memory
 
-    parameters = study.parameters_digest(loaded)
-    left = [cell for cell in asked if not study.path_of(folder, cell, parameters).exists()]
+    asked, left = sum(len(cells) for _, cells in parts), []
+    for own, cells in parts:
+        parameters = study.parameters_digest(own)
+        left += [(own, cell) for cell in cells if not study.path_of(folder, cell, parameters).exists()]
     if not left:
-        return f"all {len(asked)} answers are in {folder}"
-    operations, held = study.work(loaded, left)
-    memory = f"{bytes_in_words(held)} for parameters, cache and logits"
-    if (there := devices_with_memory().memory) is not None and held > there:
-        raise UsageError(
-            f"--lengths {max(cell.length for cell in left)} needs about {memory}, and "
-            f"{bytes_in_words(there)} are there: read shorter texts"
-        )
-    reader = Reader.of(loaded, left[0].slot, left[0].length)
+        return f"all {asked} answers are in {folder}"
+    loaded, cells = left[0][0], [cell for _, cell in left]
+    operations, memory = _work(loaded, cells)
+    reader = Reader.of(loaded, cells[0].slot, cells[0].length)
     tokens = np.full(reader.chunk, loaded.tokenizer.bos, np.int32)
     reader.losses(tokens)  # which compiles
     begin = time.perf_counter()
     reader.losses(tokens)
     seconds = (time.perf_counter() - begin) * operations / study.operations_of(loaded, reader.chunk, reader.length)
     return (
-        f"{len(left)} of {len(asked)} answers are to be computed: {sum(cell.reads for cell in left):,} tokens, about "
+        f"{len(left)} of {asked} answers are to be computed: {sum(cell.reads for cell in cells):,} tokens, about "
         f"{duration(seconds)} and {memory}, beside compiling"
     )
+
+
+def _work(loaded: Any, cells: list[Any]) -> tuple[int, str]:
+    """The operations that reading takes, and its memory in words; UsageError where there is less."""
+    from posenc_jax.context import study
+    from posenc_jax.runs.machine import bytes_in_words, devices_with_memory
+
+    operations, held = study.work(loaded, cells)
+    memory = f"{bytes_in_words(held)} for parameters, cache and logits"
+    if (there := devices_with_memory().memory) is not None and held > there:
+        raise UsageError(
+            f"--lengths {max(cell.length for cell in cells)} needs about {memory}, and "
+            f"{bytes_in_words(there)} are there: read shorter texts"
+        )
+    return operations, memory
 
 
 def _write(folder: Path, files: dict[str, str | bytes], maps: list[Any]) -> None:

@@ -1,0 +1,58 @@
+"""Published orders of models that were trained on for a little after a change, written down before measuring.
+
+    posenc context runs/context-small --lengths 1x 2x 4x --measure perplexity --examples 16 \\
+        --change none nope "yarn(2)" --recalibrate 100 --output runs/on-100
+
+and the same without --recalibrate (runs/on-0) and with 400; then
+
+    python -m experiments.context.recalibrated runs/on-0 runs/on-100 runs/on-400
+
+The model has seen 400 steps at 128 tokens. `none` and `nope` train on at 128 tokens, `yarn(2)` at 256. What trains on
+is compared with `none` that trains on as long: more training alone makes a model better.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from experiments.context.directions import Direction, page, results
+from posenc_jax.drawing.markdown import refilled
+
+RECORD = Path(__file__).with_name("recalibrated.json")
+README = Path(__file__).with_name("README.md")
+BEGIN, END = "<!-- recalibrated: recalibrated.json -->", "<!-- end of recalibrated -->"
+TRAINED = 128
+_DROPE, _YARN = "Gelberg et al. 2025, arXiv:2512.12167", "Peng et al. 2023, arXiv:2309.00071"
+DIRECTIONS = (
+    Direction(("nope + 100", 1), ("nope", 1), "a little training repairs dropped positions", _DROPE),
+    Direction(("nope + 400", 1), ("none", 1), "and regains what the model had", _DROPE),
+    Direction(("nope + 100", 4), ("none + 100", 4), "then it reads on better than RoPE", _DROPE),
+    Direction(("nope + 400", 4), ("none + 400", 4), "the same, trained longer", _DROPE),
+    Direction(("nope + 400", 4), ("yarn(2) + 400", 4), "and better than YaRN", _DROPE),
+    Direction(("yarn(2) + 100", 2), ("yarn(2)", 2), "a little training makes YaRN better", _YARN),
+    Direction(("yarn(2) + 100", 2), ("none + 100", 2), "trained, YaRN reads on better than RoPE", _YARN),
+    Direction(("yarn(2) + 400", 2), ("none + 400", 2), "the same, trained longer", _YARN),
+)
+
+
+def together(folders: list[str]) -> list[dict[str, Any]]:
+    """The entries of the records of folders called ...-STEPS, their changes with the steps."""
+    found = []
+    for folder in folders:
+        steps = Path(folder).name.rpartition("-")[2]
+        for own in json.loads((Path(folder) / "record.json").read_text()):
+            found.append({**own, "change": own["change"] if steps == "0" else f"{own['change']} + {steps}"})
+    return found
+
+
+def main(folders: list[str]) -> None:
+    """Judges the records, keeps them and fills the page."""
+    RECORD.write_text(json.dumps(results(together(folders), TRAINED, DIRECTIONS)) + "\n")
+    README.write_text(refilled(README.read_text(), BEGIN, page(json.loads(RECORD.read_text())), END))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,83 @@
+"""Training on under a change of positions before texts are read, in runs that start from the one that is asked for."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from posenc_jax.config import Run
+from posenc_jax.context.changes import FACTORS, named
+from posenc_jax.context.study import StudyCell, trained_length
+from posenc_jax.encodings import spec
+from posenc_jax.encodings.slots import Slot
+from posenc_jax.runs.cell import run
+from posenc_jax.runs.inference import Loaded, load_run
+from posenc_jax.runs.reporter import Reporter
+
+
+def recalibrated(
+    loaded: Loaded, word: str, slot: Slot, length: int, steps: int, learning_rate: float | None = None
+) -> Run:
+    """The run that trains the one in ``loaded`` on for ``steps``, with the slot of the change ``word`` for ``length``.
+
+    Changes with a factor s train on texts of s times the length L that the run was made for (Peng et al. 2023), the
+    others of L: without positions a model shall read on by itself (Gelberg et al. 2025, DroPE). Corpus, batches and
+    optimizer are those of the run, with a new schedule whose warmup takes a tenth of the steps at most, and a peak
+    ``learning_rate``, where None that of the run.
+
+    Raises:
+      ValueError: settings that do not fit together.
+    """
+    config, found, longest = loaded.config, named(word), trained_length(loaded)
+    if found is not None and found[0] in FACTORS:
+        longest = max(longest, length if found[1] is None else round(found[1] * longest))
+    return dataclasses.replace(
+        config,
+        posenc=slot,
+        task=dataclasses.replace(config.task, max_length=longest, row=longest),
+        optimizer=dataclasses.replace(config.optimizer, warmup_steps=min(config.optimizer.warmup_steps, steps // 10)),
+        training=dataclasses.replace(config.training, steps=steps),
+        evaluation=dataclasses.replace(config.evaluation, lengths=(longest,)),
+        seeds=(loaded.seed,),
+        learning_rates=(loaded.learning_rate if learning_rate is None else learning_rate,),
+        init_from=str(loaded.directory),
+        label=f"{spec(slot)}, {steps} steps",
+        note="",
+    )
+
+
+def in_words(runs: Sequence[Run]) -> str:
+    """What is trained, before it is."""
+    lengths = ", ".join(f"{length:,}" for length in sorted({run.task.max_length for run in runs}))
+    (training,), ((rate,),) = {run.training for run in runs}, {run.learning_rates for run in runs}
+    return (
+        f"{len(runs)} runs train on first, each for {training.steps:,} steps of {training.batch_size} texts of "
+        f"{lengths} tokens, at a learning rate of {rate:g}"
+    )
+
+
+def by_run(
+    loaded: Loaded,
+    asked: Sequence[StudyCell],
+    runs: dict[tuple[str, int], Run],
+    folder: Path,
+    reporter: Reporter,
+    stop: Callable[[], int | None],
+) -> list[tuple[Loaded, list[StudyCell]]]:
+    """The cells of a study, each with the parameters that answer it, after training what is not trained in ``folder``.
+
+    ``runs``: by (change, length). Which tokens need far context says the run itself, as it was trained.
+    """
+    groups: dict[Run | None, list[StudyCell]] = {}
+    for cell in asked:
+        groups.setdefault(runs.get((cell.change, cell.length)), []).append(cell)
+    found = []
+    for config, cells in groups.items():
+        if config is None:
+            found.append((loaded, cells))
+            continue
+        directory = folder / config.directory_name
+        run(config, directory, reporter=reporter, stop=stop)
+        found.append((load_run(directory), cells))
+    return found
