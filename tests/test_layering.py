@@ -83,7 +83,7 @@ ORDER = {
         *("tables", "published", "cells", "other_scores", "measuring", "judging", "published_results"),
         *("card", "figure", "card_files", "deciding", "evidence", "__init__"),
     ),
-    "context": ("changes", "prompts", "texts", "reading", "study", "table", "__init__"),
+    "context": ("changes", "prompts", "texts", "reading", "study", "recalibration", "table", "__init__"),
     "attention": (
         *(
             "devices",

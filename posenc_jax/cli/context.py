@@ -112,13 +112,13 @@ def _length(word: str, trained: int) -> int:
     return length
 
 
-def _recalibration(words: list[str] | None) -> tuple[int, float] | tuple[int] | tuple[()]:
+def _recalibration(words: list[str] | None) -> tuple[Any, ...]:
     """Steps, and a learning rate if there is one; () without the option."""
     if words is None:
         return ()
     steps, *rates = words
     try:
-        found = whole(1, 2**31 - 1)(steps), *map(float, rates)
+        found: tuple[Any, ...] = whole(1, 2**31 - 1)(steps), *map(float, rates)
     except (argparse.ArgumentTypeError, ValueError):
         found = ()
     if len(found) not in (1, 2):

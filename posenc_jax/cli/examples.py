@@ -79,6 +79,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "context": (
         ("posenc context RUN --lengths 1x 2x --change none ntk yarn", "which of them reads twice as far"),
         ('posenc context RUN --change none "yarn(2)" --text book.txt --measure perplexity', "on a text of yours"),
+        ("posenc context RUN --change none nope --recalibrate 100", "positions dropped, and 100 steps trained on"),
     ),
     "weights": (
         ("posenc weights export RUN model.safetensors", "the parameters of its first seed"),

@@ -9,9 +9,10 @@ from pathlib import Path
 from posenc_jax.config import Run
 from posenc_jax.context.changes import FACTORS, named
 from posenc_jax.context.study import StudyCell, trained_length
-from posenc_jax.encodings import spec
+from posenc_jax.data.text import LanguageModel
 from posenc_jax.encodings.slots import Slot
 from posenc_jax.runs.cell import run
+from posenc_jax.runs.evaluation import changed_config
 from posenc_jax.runs.inference import Loaded, load_run
 from posenc_jax.runs.reporter import Reporter
 
@@ -29,27 +30,27 @@ def recalibrated(
     Raises:
       ValueError: settings that do not fit together.
     """
-    config, found, longest = loaded.config, named(word), trained_length(loaded)
+    task, found, longest = loaded.config.task, named(word), trained_length(loaded)
+    assert isinstance(task, LanguageModel)
     if found is not None and found[0] in FACTORS:
         longest = max(longest, length if found[1] is None else round(found[1] * longest))
+    config = changed_config(loaded.config, (longest,), slot)
     return dataclasses.replace(
         config,
-        posenc=slot,
-        task=dataclasses.replace(config.task, max_length=longest, row=longest),
+        task=dataclasses.replace(task, max_length=longest, row=longest),
         optimizer=dataclasses.replace(config.optimizer, warmup_steps=min(config.optimizer.warmup_steps, steps // 10)),
         training=dataclasses.replace(config.training, steps=steps),
-        evaluation=dataclasses.replace(config.evaluation, lengths=(longest,)),
         seeds=(loaded.seed,),
         learning_rates=(loaded.learning_rate if learning_rate is None else learning_rate,),
         init_from=str(loaded.directory),
-        label=f"{spec(slot)}, {steps} steps",
+        label=f"{config.label}, {steps} steps",
         note="",
     )
 
 
 def in_words(runs: Sequence[Run]) -> str:
     """What is trained, before it is."""
-    lengths = ", ".join(f"{length:,}" for length in sorted({run.task.max_length for run in runs}))
+    lengths = ", ".join(f"{length:,}" for length in sorted({run.task.train_lengths[-1] for run in runs}))
     (training,), ((rate,),) = {run.training for run in runs}, {run.learning_rates for run in runs}
     return (
         f"{len(runs)} runs train on first, each for {training.steps:,} steps of {training.batch_size} texts of "
