@@ -143,6 +143,19 @@ CASES = {
         "cls_token_id": 1,
         "sep_token_id": 2,
     },
+    "deberta_v2": _COMMON
+    | _BERT
+    | {
+        "model_type": "deberta-v2",
+        "max_position_embeddings": 512,
+        "relative_attention": True,
+        "position_buckets": 64,
+        "norm_rel_ebd": "layer_norm",
+        "share_att_key": True,
+        "pos_att_type": "p2c|c2p",
+        "position_biased_input": False,
+        "pad_token_id": 0,
+    },
     "t5": _COMMON | _T5 | {"model_type": "t5", "num_decoder_layers": 3, "relative_attention_max_distance": 100},
     "t5_1_1": _COMMON | _T5 | {"model_type": "t5", "feed_forward_proj": "gated-gelu", "tie_word_embeddings": False},
     "umt5": _COMMON | _T5 | {"model_type": "umt5", "feed_forward_proj": "gated-gelu"},
@@ -167,7 +180,7 @@ CASES = {
 _BASES = {"bert": "BertModel", "roberta": "RobertaModel", "modernbert": "ModernBertModel"}
 CASES |= {f"{name}_model": CASES[name] | {"architectures": [base]} for name, base in _BASES.items()}
 
-HEADS = dict.fromkeys(("bert", "roberta", "modernbert"), "ForMaskedLM") | dict.fromkeys(
+HEADS = dict.fromkeys(("bert", "roberta", "modernbert", "deberta-v2"), "ForMaskedLM") | dict.fromkeys(
     ("t5", "umt5", "marian"), "ForSeq2SeqLM"
 )
 """What is taken of transformers where it is no causal language model."""

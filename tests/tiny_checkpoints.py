@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import jax
 import numpy as np
 import tokenizers
 from make_huggingface_reference import CASES, HEADS, tensor, tokens
@@ -44,3 +45,17 @@ def facts_of(model, count: int) -> dict:
     if isinstance(model, EncoderDecoder):
         return {"decoder_tokens": tokens()[:, ::-1][:, :count]}
     return {"token_types": np.zeros((1, count), np.int32)} if model.config.token_types else {}
+
+
+call = jax.jit(lambda model, ids, facts: model(ids, **facts))
+
+
+def logits(model, ids):
+    """Those of a model, with the other facts that it reads."""
+    return call(model, ids, facts_of(model, ids.shape[1]))
+
+
+def largest_difference(found, name: str, key: str) -> float:
+    """As a part of the largest logit."""
+    wanted = REFERENCE[f"{name}/{key}"]
+    return float(np.abs(np.asarray(found) - wanted).max() / np.abs(wanted).max())

@@ -85,9 +85,10 @@ class DeBERTa(PositionalEncoding):
     code and Hugging Face do, "paper" at delta(j, i) as equation 4 has it.
 
     Departures: P (and its normalisation) belongs to a layer like the projections, while the authors share it between
-    layers; v2 and v3 models that share W_Q and W_K with the content (``share_att_key``) cannot, since an encoding does
-    not see the model's projections; no dropout of P. Position to position, which the paper leaves out too, and the
-    absolute positions of its mask decoder, a matter of the model, are not here.
+    layers, and released models of v2 and v3 share W_Q and W_K with the content too (``share_att_key``); an encoding
+    does not see the model's projections, so that such checkpoints are read with copies of all these, which compute the
+    same and which training would set apart; no dropout of P. Position to position, which the paper leaves out too, and
+    the absolute positions of its mask decoder, a matter of the model, are not here.
 
     Parameters: ``table`` (P) ``[2 max_distance or 2 num_buckets, d_model]``; ``key_projection`` and
     ``query_projection`` ``[H, D, d_model]`` with ``key_offset`` (v2) and ``query_offset`` ``[H, D]``; for v2

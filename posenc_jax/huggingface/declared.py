@@ -12,6 +12,7 @@ from posenc_jax.data.errors import DataError
 from posenc_jax.encodings.alibi import ALiBi
 from posenc_jax.encodings.axial_rope import AxialRoPE, MRoPE
 from posenc_jax.encodings.base import PositionalEncoding
+from posenc_jax.encodings.deberta import DeBERTa
 from posenc_jax.encodings.interpolated import Interpolated
 from posenc_jax.encodings.learned import Learned
 from posenc_jax.encodings.rope import RoPE
@@ -20,7 +21,7 @@ from posenc_jax.encodings.sinusoidal import Sinusoidal
 from posenc_jax.encodings.slots import Slot
 from posenc_jax.encodings.t5 import T5Bias
 from posenc_jax.huggingface import layers
-from posenc_jax.huggingface.config import natural, number, whole
+from posenc_jax.huggingface.config import natural, needed, number, short, whole
 from posenc_jax.huggingface.dialects import DIALECTS, Dialect, dialect
 from posenc_jax.huggingface.rotation import ORIGINAL, Rotation, dims_of, kind_of, rotated_width
 
@@ -38,6 +39,13 @@ _LEARNED = (
     "gpt_neo",
 )
 _ROWS = (": pad_token_id + 1, and so many positions fewer", ", which has so many rows more")
+_DEBERTA = {
+    "relative_attention": True,
+    "position_biased_input": False,
+    "share_att_key": True,
+    "norm_rel_ebd": "layer_norm",
+    "pos_att_type": ["c2p", "p2c"],
+}
 _T5 = ("t5", "mt5", "umt5", "longt5", "switch_transformers")
 
 
@@ -270,6 +278,8 @@ def _other(config: Mapping[str, Any], odd: dict[str, None]) -> tuple[PositionalE
         buckets = whole(config, "relative_attention_num_buckets") or 32
         distance = whole(config, "relative_attention_max_distance") or 128
         return (T5Bias(buckets, distance, scaled=False, per_layer=kind == "umt5"),)
+    if kind == "deberta-v2":
+        return (_deberta(config),)
     if kind == "marian":
         return (Sinusoidal(layout="half"),)
     if kind in _LEARNED and config.get("position_embedding_type", "absolute") == "absolute":
@@ -281,6 +291,25 @@ def _other(config: Mapping[str, Any], odd: dict[str, None]) -> tuple[PositionalE
             count += offset
         return (Learned(count, offset=offset),)
     return None
+
+
+def _deberta(config: Mapping[str, Any]) -> DeBERTa:
+    """The encoding of DeBERTa v2 and v3, in the form of the released models."""
+    given, form = config.get("pos_att_type"), _DEBERTA
+    types = given.lower().split("|") if isinstance(given, str) else given if isinstance(given, list) else []
+    values = {name: config.get(name) for name in form} | {"pos_att_type": sorted(str(word).strip() for word in types)}
+    for name, wanted in form.items():
+        if values[name] != wanted:
+            raise DataError(f"{name} = {short(config.get(name))}, and {wanted!r} is read: name another config")
+    length = needed(config, "max_position_embeddings", "the largest distance")
+    farthest = config.get("max_relative_positions", -1)
+    if isinstance(farthest, bool) or not isinstance(farthest, int):
+        raise DataError(f"max_relative_positions = {short(farthest)} must be a whole number: mend the config")
+    try:
+        buckets = needed(config, "position_buckets", "the number of buckets")
+        return DeBERTa("v2", farthest if farthest > 0 else length, buckets)
+    except ValueError as error:
+        raise DataError(f"{error}: name another config") from None
 
 
 def _check_known(config: Mapping[str, Any], odd: dict[str, None]) -> None:

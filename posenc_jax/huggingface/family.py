@@ -107,6 +107,7 @@ class Family:
       ignored: patterns of the names of tensors that hold no parameters of the model: masks, tables made of the config,
         heads for other tasks.
       base: the class of transformers that is the encoder without its head; "": not read. has_head: false for that.
+      written: settings that are written on export in place of those of the config.
       max_length: the longest text where a config says none. slots: the encodings of each stack by those of the config,
         in a model of two stacks.
     """
@@ -123,6 +124,7 @@ class Family:
     ignored: tuple[str, ...] = ()
     base: str = ""
     has_head: bool = True
+    written: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     max_length: int | None = None
     slots: Callable[[Slot], dict[str, Slot]] | None = None
 

@@ -56,6 +56,24 @@ ONE_ROW = Change(
 """A bias that is a matrix of one row."""
 
 
+def copied(first: Change) -> Change:
+    """One tensor for several parts: ``first`` makes the first of it, and the others have its numbers in their shape.
+
+    ValueError on the way back: they are not equal any more.
+    """
+
+    def split(tensor: np.ndarray, shapes: Sequence[Shape], heads: int) -> list[np.ndarray]:
+        return first.split(tensor, shapes[:1], heads) + [tensor.reshape(shape) for shape in shapes[1:]]
+
+    def join(parts: list[np.ndarray], heads: int) -> np.ndarray:
+        tensor = first.join(parts[:1], heads)
+        if not all(np.array_equal(part.reshape(tensor.shape), tensor) for part in parts[1:]):
+            raise ValueError("they are one tensor there, and differ")
+        return tensor
+
+    return Change(split, join, lambda shapes: first.shape(shapes[:1]))
+
+
 def _split_by_head(tensor: np.ndarray, shapes: Sequence[Shape], heads: int) -> list[np.ndarray]:
     of_heads = tensor.reshape(heads, len(shapes), -1, *tensor.shape[1:])
     return [of_heads[:, i].reshape(-1, *tensor.shape[1:]).T for i in range(len(shapes))]
@@ -74,7 +92,8 @@ BLOOM).
 
 @dataclasses.dataclass(frozen=True)
 class NameRule:
-    """One line of a table: their name, ours, and the change; ``{}`` is the number of the layer in both.
+    """One line of a table: their name, ours, and the change; ``{}`` is the number of the layer in both. Where it stands
+    in ours alone, these are the parts of all layers.
 
     ``gated``: the line is that of models whose feed-forward layers have a gate, or have none; None: of both.
     """
@@ -129,8 +148,10 @@ def of_model(rows: Sequence[NameRule], shapes: dict[str, Shape], num_layers: int
     for row in rows:
         if row.gated not in (None, gate):
             continue
-        for layer in range(num_layers if "{}" in row.theirs else 1):
-            theirs, ours = row.theirs.format(layer), tuple(name.format(layer) for name in row.ours)
+        each = [[layer] for layer in range(num_layers)] if "{}" in row.theirs else [range(num_layers)]
+        for layers in each:
+            theirs = row.theirs.format(*layers)
+            ours = tuple(dict.fromkeys(name.format(layer) for name in row.ours for layer in layers))
             there = [name for name in ours if name in shapes]
             if not there:
                 continue

@@ -37,7 +37,7 @@ def save(
         that was made flat.
 
     Raises:
-      DataError: the directory exists, cannot be written, or has no room.
+      DataError: the directory exists, cannot be written, or has no room, or parts that are one tensor there differ.
     """
     directory = full(directory).absolute()
     if reason := not_new(directory, sum(4 * leaf.size for leaf in params.values())):
@@ -47,11 +47,18 @@ def save(
 
     def tensors() -> Iterator[tuple[str, np.ndarray]]:
         for name, row in rows.items():
-            yield name, row.change.join([np.asarray(params[part], np.float32) for part in row.ours], model.num_heads)
+            parts = [np.asarray(params[part], np.float32) for part in row.ours]
+            try:
+                tensor = row.change.join(parts, model.num_heads)
+            except ValueError as error:
+                raise DataError(
+                    f"{', '.join(row.ours[:3])} cannot be written as {name} ({error}): make them equal"
+                ) from None
+            yield name, tensor
 
     kept = {name: value for name, value in config.items() if name not in _NOT_KEPT}
     with new_folder(directory) as folder:
-        written = {**kept, "architectures": [family.architecture], "torch_dtype": "float32"}
+        written = {**kept, **family.written, "architectures": [family.architecture], "torch_dtype": "float32"}
         write_atomically(folder / "config.json", json.dumps(written, indent=2) + "\n")
         with (folder / "model.safetensors").open("xb") as file:
             write(file, shapes, tensors(), {"format": "pt"})

@@ -3,15 +3,15 @@
 import dataclasses
 import json
 
-import jax
 import numpy as np
 import pytest
-from make_huggingface_reference import CASES, LENGTH, tokens
-from tiny_checkpoints import checkpoint_of, facts_of
+from make_huggingface_reference import CASES, tokens
+from tiny_checkpoints import checkpoint_of, logits
 from torch_live import run_torch
 
 from posenc_jax.data.errors import DataError
 from posenc_jax.huggingface.checkpoint import load
+from posenc_jax.huggingface.safetensors import write
 from posenc_jax.training.leaf_names import flat
 
 
@@ -48,6 +48,35 @@ def test_what_is_refused_leaves_nothing(tmp_path, monkeypatch):
     refused(params, r"mine needs [\d,]+ bytes, and 1,000 are free: make room")
 
 
+def test_copies_that_differ_are_not_written(tmp_path):
+    checkpoint = load(checkpoint_of("deberta_v2", tmp_path / "hf"))
+    model = checkpoint.build()
+    model.posenc["encoder"][0][1]["key_offset"][...] += 1.0
+    wanted = r"1.key_offset cannot be written as .*layer.1.attention.self.key_proj.bias .*differ\): make them equal"
+    with pytest.raises(DataError, match=wanted):
+        checkpoint.save(tmp_path / "mine", model)
+    assert [path.name for path in tmp_path.iterdir()] == ["hf"]
+
+
+@pytest.mark.slow
+def test_a_head_of_another_name_is_written_as_its_config_then_says(tmp_path):
+    """Files of DeBERTa v3 have the names that transformers gives with ``legacy = False``."""
+    first = load(checkpoint_of("deberta_v2", tmp_path / "hf"))
+    path = checkpoint_of("deberta_v2", tmp_path / "v3", legacy=False)
+    tensors = {name: stored.read() for name, stored in first.tensors.items()}
+    for name, theirs in {"transform.": "lm_predictions.lm_head.", "bias": "lm_predictions.lm_head.bias"}.items():
+        tensors = {key.replace(f"cls.predictions.{name}", theirs): tensor for key, tensor in tensors.items()}
+    assert len([key for key in tensors if key.startswith("lm_predictions")]) == 5
+    with (path / "model.safetensors").open("wb") as file:
+        write(file, {key: tensor.shape for key, tensor in tensors.items()}, tensors.items(), {})
+    second = load(path)
+    second.save(tmp_path / "again", second.params())
+    assert json.loads((tmp_path / "again" / "config.json").read_text())["legacy"] is True
+    again = flat(load(tmp_path / "again").params())
+    for name, leaf in flat(first.params()).items():
+        np.testing.assert_array_equal(again[name], leaf, err_msg=name)
+
+
 _LOGITS = """
 import json, sys
 sys.path.insert(0, "scripts")
@@ -75,7 +104,7 @@ def test_transformers_loads_what_is_saved_with_equal_logits(tmp_path):
         wanted = np.load(tmp_path / name / "again" / "logits.npy")
         first = load(tmp_path / name / "hf")
         model = first.build()
-        found = np.asarray(jax.jit(lambda m, ids, facts: m(ids, **facts))(model, tokens(), facts_of(model, LENGTH)))
+        found = np.asarray(logits(model, tokens()))
         assert np.abs(found - wanted).max() < 1e-5 * np.abs(wanted).max(), name
         saved = load(tmp_path / name / "again" / "saved")
         models = [dataclasses.replace(c.model, head_dim=c.model.width_of_head) for c in (saved, first)]

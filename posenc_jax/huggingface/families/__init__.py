@@ -3,6 +3,7 @@
 from posenc_jax.huggingface.families import (
     bert,
     bloom,
+    deberta_v2,
     gemma2,
     gemma3,
     gpt2,
@@ -28,7 +29,7 @@ from posenc_jax.huggingface.family import Family
 _MODULES = (
     *(llama, mistral, qwen2, qwen3, phi3, gemma2, gemma3, olmo2, smollm3),
     *(gpt2, gpt_neox, gptj, opt, bloom, mpt),
-    *(bert, roberta, modernbert),
+    *(bert, roberta, modernbert, deberta_v2),
     *(t5, umt5, marian),
 )
 FAMILIES: dict[str, Family] = {module.FAMILY.name: module.FAMILY for module in _MODULES}

@@ -28,7 +28,14 @@ def settings(config: Settings) -> dict:
     }
 
 
-def encoder(prefix: str) -> tuple[NameRule, ...]:
+PROJECTIONS = (
+    *linear("attention.self.query", "self_attention.query"),
+    *linear("attention.self.key", "self_attention.key"),
+    *linear("attention.self.value", "self_attention.value"),
+)
+
+
+def encoder(prefix: str, projections: tuple[NameRule, ...] = PROJECTIONS) -> tuple[NameRule, ...]:
     """The table of all but the head."""
     return (
         NameRule(f"{prefix}.embeddings.word_embeddings.weight", ("embedding.table",)),
@@ -38,9 +45,7 @@ def encoder(prefix: str) -> tuple[NameRule, ...]:
         *each_layer(
             f"{prefix}.encoder.layer.{{}}",
             "encoder.blocks.{}",
-            linear("attention.self.query", "self_attention.query"),
-            linear("attention.self.key", "self_attention.key"),
-            linear("attention.self.value", "self_attention.value"),
+            projections,
             linear("attention.output.dense", "self_attention.output"),
             norm("attention.output.LayerNorm", "self_attention_norm"),
             linear("intermediate.dense", "mlp.hidden"),
@@ -50,6 +55,12 @@ def encoder(prefix: str) -> tuple[NameRule, ...]:
     )
 
 
+HEAD = (
+    *linear("cls.predictions.transform.dense", "transform.dense"),
+    *norm("cls.predictions.transform.LayerNorm", "transform.norm"),
+    NameRule("cls.predictions.bias", ("output.bias",)),
+)
+
 FAMILY = Family(
     name="bert",
     architecture="BertForMaskedLM",
@@ -57,12 +68,7 @@ FAMILY = Family(
     title="BERT",
     kind="encoder_only",
     settings=settings,
-    names=(
-        *encoder("bert"),
-        *linear("cls.predictions.transform.dense", "transform.dense"),
-        *norm("cls.predictions.transform.LayerNorm", "transform.norm"),
-        NameRule("cls.predictions.bias", ("output.bias",)),
-    ),
+    names=(*encoder("bert"), *HEAD),
     tied={
         "cls.predictions.decoder.weight": "bert.embeddings.word_embeddings.weight",
         "cls.predictions.decoder.bias": "cls.predictions.bias",
