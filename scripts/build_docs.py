@@ -9,6 +9,7 @@ found, in a minute, in build/docs-not-run.
 from __future__ import annotations
 
 import argparse
+import collections
 import hashlib
 import importlib.metadata
 import importlib.util
@@ -18,7 +19,7 @@ import sys
 import time
 from pathlib import Path
 
-from documenting import api, commands, configs, encodings, pages, picture
+from documenting import api, commands, configs, encodings, gallery, pages, picture
 from documenting.drawn import pictures, stand_ins
 from documenting.rows import rows
 
@@ -77,17 +78,20 @@ def make_sources(folder: Path, *, executes: bool = True) -> None:
         pages.copy(name, path, source)
     texts = {f"encodings/{row.page}.md": encodings.page(row, drawn[row.page], api.linked_of) for row in found}
     texts["encodings/index.md"] = encodings.index(found, {row.page: f"{row.page}-small.png" for row in found})
-    texts |= {f"reference/{package}.md": api.page(package) for package in api.packages()}
+    for package in api.packages():
+        texts |= {f"reference/{name}.md": text for name, text in api.pages(package).items()}
     texts |= {"reference/api.md": api.index(), "reference/configs.md": configs.page()}
     texts |= {"reference/tasks.md": configs.tasks(), "reference/commands.md": commands.page(asks=executes)}
     texts["experiments/index.md"] = experiments()
     for name, text in texts.items():
         (source / name).parent.mkdir(parents=True, exist_ok=True)
         (source / name).write_text(text)
-    small = source / "_small" / "encodings"  # the index shows them by their address, which Sphinx does not see
-    small.mkdir(parents=True)
+    small = source / pages.SMALL
+    (small / "encodings").mkdir(parents=True)
     for file in kept.glob("*.png"):
-        shutil.copyfile(file, (small if file.stem.endswith("-small") else source / "encodings") / file.name)
+        shutil.copyfile(file, (small if file.stem.endswith("-small") else source) / "encodings" / file.name)
+    front = source / "index.md"
+    front.write_text(gallery.filled(front.read_text(), collections.Counter(row.method.family for row in found), small))
 
 
 def experiments() -> str:

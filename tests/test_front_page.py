@@ -94,7 +94,7 @@ def test_its_numbers_are_those_of_the_records():
     assert row("the same bits again") == f"{kills['identical']} of {kills['trials']} trials"
     assert row("kills, flipped bits") == f"{sum(one['silent'] for one in trials.values())} of {total} trials"
     verdict = json.loads((ROOT / "experiments" / "verdicts" / "pope-against-rope.json").read_text())
-    for page in ("README.md", "scripts/docs/guides/own-encoding.md", "experiments/verdicts/README.md"):
+    for page in ("README.md", "scripts/docs/guides/idea-to-verdict.md", "experiments/verdicts/README.md"):
         assert f"{verdict['seconds'] / 60:.0f} minutes of runs" in (ROOT / page).read_text(), page
     assert len(verdict["tables"]) == 3
 

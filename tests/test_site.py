@@ -1,14 +1,16 @@
 """What the site is made of, without Sphinx: rows and their facts, links, docstrings as Markdown, every public name."""
 
 import ast
+import collections
 import json
 import re
 import tomllib
 from pathlib import Path
 
 import build_docs
+import nbformat
 import pytest
-from documenting import api, commands, configs, drawn, encodings, pages, source
+from documenting import api, commands, configs, drawn, encodings, gallery, notebooks, pages, source
 from documenting.docstring import formulas, markdown, summary
 from documenting.rows import FACTS, page_name, rows
 
@@ -213,7 +215,8 @@ def described(packages):
     found = set()
     for package in packages:
         module = cls = ""
-        for kind, name in re.findall(r"^:::+\{py:(\w+)\} ([\w.]+)", api.page(package), re.MULTILINE):
+        text = "\n".join(api.pages(package).values())
+        for kind, name in re.findall(r"^:::+\{py:(\w+)\} ([\w.]+)", text, re.MULTILINE):
             if kind == "module":
                 module, cls, full = name, "", name
             elif kind in ("method", "property"):
@@ -236,11 +239,13 @@ def test_links_of_docstrings_lead_to_where_a_name_is_defined():
 
 
 def test_types_are_in_full():
-    page = api.page("posenc_jax.attention")
+    page = api.pages("posenc_jax.attention")["posenc_jax.attention"]
     assert "choose(encodings: tuple[posenc_jax.encodings.base.PositionalEncoding, ...], call: " in page
     assert "posenc_jax.attention.choice.Asked = 'auto')" in page
-    assert "write(files: dict[pathlib.Path, bytes])" in api.page("posenc_jax.show")
-    assert "main(argv: list[str] | None = None) -> int" in api.page("posenc_jax.cli")  # not its module `list`
+    assert "write(files: dict[pathlib.Path, bytes])" in api.pages("posenc_jax.show")["posenc_jax.show"]
+    assert (
+        "main(argv: list[str] | None = None) -> int" in api.pages("posenc_jax.cli")["posenc_jax.cli"]
+    )  # not its module `list`
 
 
 def test_configs_have_all_fields():
@@ -305,7 +310,7 @@ def test_links_to_files_of_the_repository_go_along(tmp_path):
 
 @pytest.mark.parametrize("guide", GUIDES, ids=lambda path: path.stem)
 def test_the_code_of_guides_is_python(guide):
-    cells = re.findall(r"^```\{code-cell\}\n((?::.*\n)*)(.*?)^```$", guide.read_text(), re.MULTILINE | re.DOTALL)
+    cells = re.findall(r"^```\{code-cell\}\n((?::[^\n]*\n)*)(.*?)^```$", guide.read_text(), re.MULTILINE | re.DOTALL)
     assert bool(cells) == guide.read_text().startswith("---\nfile_format: mystnb\n")
     for _, code in cells:
         magic, _, rest = code.partition("\n") if code.startswith("%%") else ("", "", code)
@@ -313,8 +318,42 @@ def test_the_code_of_guides_is_python(guide):
             ast.parse(rest)
 
 
+def test_a_page_with_code_is_a_notebook_too(tmp_path):
+    (guide,) = (path for path in GUIDES if path.stem == "idea-to-verdict")
+    text = guide.read_text()
+    page = notebooks.with_notebook("guides/idea-to-verdict.md", text, tmp_path)
+    assert '<a href="../notebooks/guides/idea-to-verdict.ipynb" download>' in page
+    found = nbformat.reads((tmp_path / "notebooks/guides/idea-to-verdict.ipynb").read_text(), as_version=4)
+    nbformat.validate(found)
+    first, *cells = (cell.source for cell in found.cells if cell.cell_type == "code")
+    assert "posenc_jax is not installed here: run pip install" in first
+    written = re.findall(r"^```\{code-cell\}\n(?::[^\n]*\n)*(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    assert [cell.strip() for cell in cells] == [code.strip() for code in written]
+    assert notebooks.with_notebook("a.md", "# A page\n", tmp_path) == "# A page\n"
+
+
+def test_the_front_page_shows_pictures_that_are_links(tmp_path):
+    index = (ROOT / "scripts" / "docs" / "index.md").read_text()
+    text = gallery.filled(index, collections.Counter(rotary=31, additive=16), tmp_path)
+    assert "<!-- gallery" not in text
+    assert '<a class="card" href="encodings/index.html#rotary">' in text
+    assert "<span>31 methods</span>" in text
+    pictures = re.findall(r'src="(gallery/[^"]+)"', text)
+    assert len(pictures) == len(gallery.FOUND)
+    assert all((tmp_path / picture).exists() for picture in pictures)
+    assert "<iframe" in text
+    assert "</html>" in (tmp_path / gallery.EXPLORER).read_text()
+
+
+def test_a_large_package_has_a_page_a_module():
+    large = api.pages("posenc_jax.encodings")
+    assert "posenc_jax.encodings.rope" in large
+    assert max(map(len, large.values())) < api.LONGEST_PAGE
+    assert list(api.pages("posenc_jax.attention")) == ["posenc_jax.attention"]
+
+
 def test_guides_that_are_promised():
-    promised = "idea-to-verdict own-task own-metric own-data frameworks long-context published-table"
+    promised = "idea-to-verdict own-task own-metric own-data frameworks long-context tables"
     promised += " kernels-and-aliases contributing-an-encoding"
     assert set(promised.split()) <= {path.stem for path in GUIDES}
 

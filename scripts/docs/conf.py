@@ -1,8 +1,16 @@
 """Sphinx's settings; `scripts/build_docs` runs it on the folder of sources that it makes."""
 
+import importlib.metadata
+import subprocess
+from pathlib import Path
+
 project = "posenc_jax"
 author = "the authors of posenc_jax"
-project_copyright = "the authors of posenc_jax, Apache-2.0"
+version = importlib.metadata.version("posenc-jax")
+_asked = ["git", "rev-parse", "--short=10", "HEAD"]  # in the folder that the build is started in
+_commit = subprocess.run(_asked, capture_output=True, text=True, check=False).stdout.strip()
+# Every page ends with it.
+project_copyright = f"the authors of posenc_jax, Apache-2.0. posenc_jax {version}" + (_commit and f", commit {_commit}")
 language = "en"
 
 extensions = ["myst_nb", "sphinx_copybutton"]
@@ -15,6 +23,7 @@ html_title = "posenc_jax"
 html_static_path = ["_static"]
 html_extra_path = ["_small"]
 html_css_files = ["site.css"]
+html_search_scorer = str(Path(__file__).with_name("scorer.js"))
 html_show_sourcelink = False
 html_copy_source = False
 html_show_search_summary = False  # it would fetch pages, which a browser refuses for files
@@ -47,10 +56,24 @@ copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
 
+LONGEST_UNBROKEN = 32
+"""Characters of code in a text that fit on a line of a phone."""
+
+
+def unbroken(app, doctree, page):
+    """Marks short pieces of code, such as names of options, which would be broken at a hyphen."""
+    from docutils import nodes
+
+    for node in doctree.findall(nodes.literal):
+        if len(node.astext()) <= LONGEST_UNBROKEN:
+            node["classes"].append("unbroken")
+
+
 def setup(app):
     """Sphinx compares every name that it does not know with all that it knows: not where none of them ends so."""
     from sphinx.domains.python import PythonDomain
 
+    app.connect("doctree-resolved", unbroken)
     find, ends = PythonDomain.find_obj, {}
 
     def find_obj(self, env, modname, classname, name, *more):

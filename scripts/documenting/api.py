@@ -1,4 +1,4 @@
-"""The reference of the Python interface: a page a package, with every public name."""
+"""The reference of the Python interface, with every public name: a page a package, of large ones a page a module."""
 
 from __future__ import annotations
 
@@ -9,16 +9,23 @@ from documenting.docstring import markdown, summary
 from documenting.source import Module, fields, members, modules, packages, resolved
 
 LONGEST_VALUE = 100
+LONGEST_PAGE = 60_000
+"""Characters of Markdown that are read on one page."""
 
 
-def page(package: str) -> str:
-    """The page of one package: its docstring, then its modules."""
+def pages(package: str) -> dict[str, str]:
+    """The pages of one package by name: its docstring and its modules, or, where that is too long, a page of each."""
     own = packages()[package]
     titles = [f"- {_link(m.name)}: {summary(m.doc, linked(m))}" for m in own if m.name != package]
     parts = [f"# {package}", *(_module(m) for m in own if m.name == package)]
     parts += ["## Modules\n\n" + "\n".join(titles)] if titles else []
-    parts += [f"## {m.name.removeprefix(f'{package}.')}\n\n{_module(m)}" for m in own if m.name != package]
-    return "\n\n".join(parts) + "\n"
+    modules = {m.name: _module(m) for m in own if m.name != package}
+    if sum(map(len, modules.values())) <= LONGEST_PAGE:
+        parts += [f"## {name.removeprefix(f'{package}.')}\n\n{text}" for name, text in modules.items()]
+        return {package: "\n\n".join(parts) + "\n"}
+    parts.append("```{toctree}\n:hidden:\n\n" + "\n".join(modules) + "\n```")
+    of_modules = {name: f"# {name.removeprefix(f'{package}.')}\n\n{text}\n" for name, text in modules.items()}
+    return {package: "\n\n".join(parts) + "\n", **of_modules}
 
 
 def index() -> str:

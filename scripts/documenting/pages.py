@@ -9,9 +9,13 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+from documenting.notebooks import with_notebook
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 DOCS = ROOT / "scripts" / "docs"
 EXPERIMENTS = ROOT / "experiments"
+SMALL = "_small"
+"""The folder of sources that is copied to the site as it is: its files are shown or linked by their address."""
 GENERATED = ("encodings", "experiments", "reference")
 
 _LINK = re.compile(r"(!?\[(?:[^\[\]]|\[[^\]]*\])*\])\(([^()\s]+)((?:\s+\"[^\"]*\")?)\)")
@@ -56,6 +60,7 @@ def copy(page: str, path: Path, target: Path) -> None:
     destination = target / page
     destination.parent.mkdir(parents=True, exist_ok=True)
     text = with_pages_that_are_there(path.read_text(), {*written(), *generated()}, Path(page).parent)
+    text = with_notebook(page, text, target / SMALL)
     destination.write_text(relinked(text, lambda link: link if kept(link) else led(link)))
 
 
@@ -138,12 +143,13 @@ def broken() -> list[str]:
 
 def generated() -> set[str]:
     """The names of the pages that are made."""
+    from documenting.api import pages
     from documenting.rows import page_name
     from documenting.source import packages
     from posenc_jax.encodings.catalogue import CATALOGUE
 
     encodings = {f"encodings/{page_name(method.name)}.md" for family in CATALOGUE.values() for method in family}
-    reference = {f"reference/{package}.md" for package in packages()}
+    reference = {f"reference/{name}.md" for package in packages() for name in pages(package)}
     fixed = {"encodings/index.md", "experiments/index.md", "reference/api.md"}
     return encodings | reference | fixed | {f"reference/{name}.md" for name in ("configs", "tasks", "commands")}
 

@@ -1,0 +1,83 @@
+"""The pictures of the front page, each of them a link, and the explorer that it shows."""
+
+from __future__ import annotations
+
+import html
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from documenting.encodings import FAMILIES
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+FIRST = {
+    "absolute": "sinusoidal",
+    "rotary": "rope",
+    "additive": "alibi",
+    "relative": "t5-bias",
+    "data-dependent": "path",
+    "positions": "randomized-positions",
+}
+"""The encoding whose picture stands for a family."""
+FOUND = (
+    ("periodicity", "periodicity/side-lobes.png", "Do models take position 68 for 5?"),
+    ("length_generalisation", "length_generalisation/rsc.png", "Which encodings reach unseen lengths?"),
+    ("context", "context/loss.png", "How does a trained model read twice as far?"),
+    ("verdicts", "verdicts/pope-against-rope.png", "Is PoPE better than RoPE?"),
+    ("translation", "translation/help-en-de.png", "Which encoding translates best?"),
+    ("position_or_token", "position_or_token/errors.png", "Can a sum of token and position be taken apart?"),
+)
+"""Page, picture and question of the experiments that are shown."""
+EXPLORER = "explorer.html"
+_FRAME = f"""<iframe class="explorer" loading="lazy" title="The explorer of encodings" src="{EXPLORER}"></iframe>
+<p><a href="{EXPLORER}">The explorer alone</a>, which <code>posenc explore</code> writes as a file of your own.</p>"""
+_MARK = "<!-- gallery: {} -->"
+
+
+def filled(text: str, counts: Mapping[str, int], small: Path) -> str:
+    """The front page with its pictures in place of its marks; files are put into ``small``, which is copied as it is.
+
+    Args:
+      counts: how many methods each family has.
+    """
+    from posenc_jax.show.explorer import ExplorerState, page
+
+    shown = small / "gallery"
+    shown.mkdir(parents=True, exist_ok=True)
+    for _, picture, _ in FOUND:
+        shutil.copyfile(ROOT / "experiments" / picture, shown / Path(picture).name)
+    (small / EXPLORER).write_text(page(ExplorerState()))
+    families = [
+        _card(
+            f"encodings/index.html#{_anchor(title)}",
+            f"encodings/{FIRST[family]}-small.png",
+            title,
+            _many(counts[family]),
+        )
+        for family, (title, _) in FAMILIES.items()
+        if family in FIRST
+    ]
+    experiments = [
+        _card(f"experiments/{name}.html", f"gallery/{Path(picture).name}", question, "an experiment")
+        for name, picture, question in FOUND
+    ]
+    for name, cards in (("encodings", families), ("experiments", experiments)):
+        text = text.replace(_MARK.format(name), '<div class="cards">\n' + "\n".join(cards) + "\n</div>")
+    return text.replace(_MARK.format("explorer"), _FRAME)
+
+
+def _card(link: str, picture: str, title: str, about: str) -> str:
+    return (
+        f'<a class="card" href="{link}"><img loading="lazy" alt="" src="{picture}">'
+        f"<b>{html.escape(title)}</b><span>{html.escape(about)}</span></a>"
+    )
+
+
+def _many(count: int) -> str:
+    return f"{count} methods"
+
+
+def _anchor(title: str) -> str:
+    from documenting.pages import anchor
+
+    return anchor(title)

@@ -1,0 +1,39 @@
+"""The pages with code as notebooks, for download."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+FRONT = "---\nfile_format: mystnb\n"
+FOLDER = "notebooks"
+_FIRST = """import importlib.util
+
+if importlib.util.find_spec("posenc_jax") is None:
+    raise SystemExit("posenc_jax is not installed here: run pip install '.[report]' in an archive of its repository")
+"""
+_LINK = '<p><a href="{}" download>This page as a notebook</a></p>'
+
+
+def with_notebook(page: str, text: str, small: Path) -> str:
+    """The page with a link to its notebook, which is written below ``small``; a page without code as it is."""
+    if not text.startswith(FRONT):
+        return text
+    address = Path(FOLDER) / Path(page).with_suffix(".ipynb")
+    (small / address).parent.mkdir(parents=True, exist_ok=True)
+    (small / address).write_text(notebook(text))
+    heading = next(line for line in text.splitlines() if line.startswith("# "))
+    link = _LINK.format(os.path.relpath(address, Path(page).parent))
+    return text.replace(heading, f"{heading}\n\n{link}", 1)
+
+
+def notebook(text: str) -> str:
+    """A page of MyST as a notebook of Jupyter; its first cell says in words where the package is missing."""
+    import nbformat
+    from myst_nb.core.read import read_myst_markdown_notebook
+
+    found = read_myst_markdown_notebook(text)
+    found.cells.insert(0, nbformat.v4.new_code_cell(_FIRST))
+    for number, cell in enumerate(found.cells):
+        cell.id = f"cell-{number}"  # in place of a random one
+    return str(nbformat.writes(found)) + "\n"
