@@ -326,7 +326,7 @@ def test_a_page_with_code_is_a_notebook_too(tmp_path):
     found = nbformat.reads((tmp_path / "notebooks/guides/idea-to-verdict.ipynb").read_text(), as_version=4)
     nbformat.validate(found)
     first, *cells = (cell.source for cell in found.cells if cell.cell_type == "code")
-    assert "posenc_jax is not installed here: run pip install" in first
+    assert "posenc_jax is not installed here: put an archive" in first
     written = re.findall(r"^```\{code-cell\}\n(?::[^\n]*\n)*(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     assert [cell.strip() for cell in cells] == [code.strip() for code in written]
     assert notebooks.with_notebook("a.md", "# A page\n", tmp_path) == "# A page\n"

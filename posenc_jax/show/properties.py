@@ -104,13 +104,47 @@ def _smooth(vectors: np.ndarray, between: np.ndarray) -> Property:
     )
 
 
+LOGITS = ("logits by distance", "neighbours largest", "turns")
+
+
+def of_logits(measured: MeasuredEncoding) -> tuple[Property, ...]:
+    """What an encoding without vectors does to the logits of queries and keys of equal contents, of its first head.
+
+    Logits by distance: those of one distance are equal. Neighbours largest: no key farther away has a larger logit than
+    the key beside the query. Turns: the positions in which the planes of a rotation turn once. Those that do not apply
+    are left out.
+    """
+    whole = [own[0] for own in (measured.products, measured.bias) if own is not None]
+    found = []
+    if whole and len(logits := np.sum(whole, axis=0)) > 2 and np.isfinite(logits).all():
+        scale = float(np.abs(logits).max()) or 1.0
+        diagonals = [np.diagonal(logits, -k) for k in range(len(logits))]  # keys before their queries
+        spread = max(float(np.ptp(own)) for own in diagonals) / scale
+        found.append(
+            Property(LOGITS[0], spread < _SAME, f"those of one distance differ by {spread:.2g} of the largest")
+        )
+        means = np.array([own.mean() for own in diagonals])
+        far = 2 + int(means[2:].argmax())
+        largest = bool(means[1] >= means[far] - _SAME * scale)
+        found.append(
+            Property(LOGITS[1], largest, f"{means[1]:.4g} at distance 1, {means[far]:.4g} at most beyond it, at {far}")
+        )
+    if measured.frequencies is not None and (turning := measured.frequencies[measured.frequencies > 0]).size:
+        turns = 2 * math.pi / turning
+        found.append(
+            Property(LOGITS[2], None, f"{turns.size} planes, in {turns.min():.5g} to {turns.max():.5g} positions")
+        )
+    return tuple(found)
+
+
 def table(measured: MeasuredEncoding) -> TextTable:
-    """The properties of an encoding, one line each; without entries where it has no vectors, which a note says."""
+    """The properties of an encoding, one line each; of one without vectors those of its logits, which a note says."""
     columns = ("property", "holds", "measured")
-    note = (measured.note,) if measured.note else ()
+    notes = [measured.note] if measured.note else []
+    found = properties(measured)
     if measured.vectors is None:
-        none = "Has none of the properties: it has no vectors of positions."
-        return TextTable(measured.label, columns, "lll", (), (none, *note))
+        found = of_logits(measured)
+        notes.insert(0, "It has no vectors of positions" + (": this is what it does to attention." if found else "."))
     answers = {True: "yes", False: "no", None: "-"}
-    entries = tuple((p.name, answers[p.holds], p.measured) for p in properties(measured))
-    return TextTable(measured.label, columns, "lll", entries, note)
+    entries = tuple((p.name, answers[p.holds], p.measured) for p in found)
+    return TextTable(measured.label, columns, "lll", entries, tuple(notes))

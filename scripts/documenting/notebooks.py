@@ -7,10 +7,17 @@ from pathlib import Path
 
 FRONT = "---\nfile_format: mystnb\n"
 FOLDER = "notebooks"
-_FIRST = """import importlib.util
+_FIRST = """# Where posenc_jax is not installed, an archive of its repository beside this notebook is.
+import glob
+import importlib.util
+import subprocess
+import sys
 
 if importlib.util.find_spec("posenc_jax") is None:
-    raise SystemExit("posenc_jax is not installed here: run pip install '.[report]' in an archive of its repository")
+    archives = [file for end in ("whl", "zip", "tar.gz") for file in sorted(glob.glob(f"*posenc*jax*.{end}"))]
+    if not archives:
+        raise SystemExit("posenc_jax is not installed here: put an archive of its repository beside this notebook")
+    subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", f"{archives[0]}[report]"], check=True)
 """
 _LINK = '<p><a href="{}" download>This page as a notebook</a></p>'
 

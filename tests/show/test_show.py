@@ -80,9 +80,24 @@ def test_the_properties_of_rows_at_random():
 
 def test_no_property_without_vectors():
     assert holds(MeasuredEncoding("alibi", bias=np.zeros((1, 3, 3)))) == dict.fromkeys(NAMES)
-    assert properties.table(MeasuredEncoding("alibi")).notes == (
-        "Has none of the properties: it has no vectors of positions.",
+    assert properties.table(MeasuredEncoding("alibi")).notes == ("It has no vectors of positions.",)
+
+
+def test_without_vectors_the_logits_are_told():
+    kernel = np.cos(np.subtract.outer(np.arange(9.0), np.arange(9.0)))  # one plane, of frequency 1
+    rope = MeasuredEncoding("rope", products=kernel[None], frequencies=np.array([1.0]))
+    same, beside, turns = properties.table(rope).entries
+    assert same == ("logits by distance", "yes", "those of one distance differ by 0 of the largest")
+    assert beside == (
+        "neighbours largest",
+        "no",
+        f"{math.cos(1):.4g} at distance 1, {math.cos(6):.4g} at most beyond it, at 6",
     )
+    assert turns == ("turns", "-", "1 planes, in 6.2832 to 6.2832 positions")
+    falling = -np.abs(np.subtract.outer(np.arange(9.0), np.arange(9.0)))
+    assert [p.holds for p in properties.of_logits(MeasuredEncoding("alibi", bias=falling[None]))] == [True, True]
+    falling[5, 3] = 7.0
+    assert [p.holds for p in properties.of_logits(MeasuredEncoding("odd", bias=falling[None]))] == [False, False]
 
 
 def test_distances_and_means_by_offset():
