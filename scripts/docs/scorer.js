@@ -1,7 +1,10 @@
 // How pages are ranked in the search: a page whose title or heading has the words is before the reference of names.
-const Scorer = {
-  score: ([docname, title, anchor, descr, score, filename]) =>
-    score - (docname.startsWith("reference/") ? 12 : 0) + (docname.startsWith("encodings/") ? 4 : 0),
+var Scorer = {
+  score: ([docname, title, anchor, descr, score, filename]) => {
+    const folder = docname.split("/")[0];
+    const more = { guides: 6, start: 6, "own-text": 6, encodings: 4, reference: -12, measured: -4, reliability: -4 };
+    return score + (more[folder] || 0);
+  },
   objNameMatch: 11,
   objPartialMatch: 6,
   objPrio: { 0: 15, 1: 5, 2: -5 },
