@@ -256,25 +256,26 @@ def reference(config: dict) -> dict[str, np.ndarray]:
     """
     import torch
 
-    model = made(config)
+    model, serves = made(config), class_of(config)
     given = torch.from_numpy(tokens())
     answers = torch.from_numpy(tokens()[:, ::-1].copy())
 
-    def logits(count):
-        both = {"decoder_input_ids": answers[:, :count]} if class_of(config).endswith("Seq2SeqLM") else {}
-        return model(input_ids=given[:, :count], **both)[0][0]
+    def logits(ids, answer):
+        return model(ids, decoder_input_ids=answer)[0][0] if serves.endswith("Seq2SeqLM") else model(ids)[0][0]
 
     with torch.no_grad():
-        short, long = logits(SHORT), logits(LENGTH)
-        written, new = given[:, :SHORT], NEW if class_of(config).endswith("CausalLM") else 0
+        short, long = (logits(given[:, :count], answers[:, :count]) for count in (SHORT, LENGTH))
+        prompt = answers[:, :4] if serves.endswith("Seq2SeqLM") else given[:, :SHORT]
+        written, new = prompt, NEW if serves.endswith(("CausalLM", "Seq2SeqLM")) else 0
         for _ in range(new):  # the end of a text, too, is a token like others here
-            written = torch.cat([written, model(written).logits[:, -1:].argmax(-1)], dim=1)
+            ids = given[:, :SHORT] if serves.endswith("Seq2SeqLM") else written
+            written = torch.cat([written, logits(ids, written)[None, -1:].argmax(-1)], dim=1)
     assert short.dtype == long.dtype == torch.float64
     shapes = {name: list(parameter.shape) for name, parameter in drawn_tensors(model).items()}
     return {
         "short": short[[p for p in KEPT if p < SHORT]].numpy(),
         "long": long[list(KEPT)].numpy(),
-        "greedy": written[0, SHORT:].numpy(),
+        "greedy": written[0, prompt.shape[1] :].numpy(),
         "shapes": np.frombuffer(json.dumps(shapes).encode(), np.uint8),
     }
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import jax
 import numpy as np
 import tokenizers
-from make_huggingface_reference import CASES, HEADS, tensor, tokens
+from make_huggingface_reference import CASES, tensor, tokens
 
 from posenc_jax.huggingface.safetensors import write
 from posenc_jax.models import EncoderDecoder
@@ -15,9 +15,6 @@ _DATA = Path(__file__).parent / "huggingface" / "data"
 REFERENCE = {
     f"{path.stem}/{key}": array for path in sorted(_DATA.glob("*.npz")) for key, array in np.load(path).items()
 }
-
-
-DECODERS = [name for name, case in CASES.items() if case["model_type"] not in HEADS]
 
 
 def checkpoint_of(name: str, folder: Path, **changes) -> Path:

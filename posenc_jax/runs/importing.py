@@ -85,7 +85,7 @@ def import_checkpoint(
 def _config(checkpoint: Checkpoint) -> Run:
     if checkpoint.kind != "decoder_only":
         raise DataError(
-            f"{checkpoint.path} is a {checkpoint.kind} model, and runs are made of decoder_only ones: load it in "
+            f"{checkpoint.path} is of the kind {checkpoint.kind}, and runs are made of decoder_only models: load it in "
             "Python, by posenc_jax.huggingface.checkpoint.load, and write it by its save"
         )
     if checkpoint.tokenizer is None:
