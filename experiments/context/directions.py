@@ -72,9 +72,8 @@ def results(
     return short({"trained": trained, "entries": entries, "directions": judged(entries, trained, directions)})
 
 
-def page(found: dict[str, Any]) -> str:
-    """Perplexity of every change at every length, and what became of the directions."""
-    entries, trained = found["entries"], found["trained"]
+def perplexities(entries: list[dict[str, Any]], trained: int) -> str:
+    """The table of every change at every length: geometric means over texts."""
     lengths = sorted({own["length"] for own in entries})
     cells = {(own["change"], own["length"]): own for own in entries}
     lines = []
@@ -84,7 +83,11 @@ def page(found: dict[str, Any]) -> str:
         means = [math.exp(sum(own) / len(own)) for own in (*losses, last)]
         lines.append([code(change), *(f"{mean:.4g}" for mean in means)])
     head = ["change", *(f"{length:,} ({length / trained:g}x)" for length in lengths), "last eighth of the longest"]
-    lines = [grid(head, "l" + "r" * (len(head) - 1), lines)]
+    return grid(head, "l" + "r" * (len(head) - 1), lines)
+
+
+def page(found: dict[str, Any]) -> str:
+    """Perplexity of every change at every length, and what became of the directions."""
     rows = [
         [
             f"{one['claim']} ({one['source']})",
@@ -95,7 +98,7 @@ def page(found: dict[str, Any]) -> str:
         for one in found["directions"]
     ]
     columns = ["published", "loss", "difference in nats a token [95 %]", "here"]
-    return "\n".join([*lines, "", grid(columns, "llrl", rows), ""])
+    return "\n".join([perplexities(found["entries"], found["trained"]), "", grid(columns, "llrl", rows), ""])
 
 
 def main(folder: str) -> None:

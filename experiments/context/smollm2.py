@@ -1,0 +1,73 @@
+"""The published orders of `directions` on SmolLM2-135M, whose context is 8,192 tokens, at one and two times of it.
+
+    posenc import SmolLM2-135M-Instruct.Q4_1.gguf -o runs/smollm2
+    posenc context runs/smollm2 --lengths 1x 2x --change none ntk yarn self_extend "linear(2)" "yarn(2)" \\
+        --examples 2 --measure perplexity
+    python -m experiments.context.smollm2 runs/smollm2/context    # the record of posenc context, judged
+
+Two texts are too few for an interval: an order holds where it holds in each of them, which two fair coins do in one of
+four trials. This rule and the orders were written down before a number was seen.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from experiments.context.directions import DIRECTIONS, README, Direction, perplexities
+from experiments.records import short
+from posenc_jax.drawing.markdown import code, grid, refilled
+
+RECORD = Path(__file__).with_name("smollm2.json")
+BEGIN, END = "<!-- smollm2: smollm2.json -->", "<!-- end of smollm2 -->"
+TRAINED = 8192
+SAME = {"linear": "linear(2)", "yarn": "yarn(2)"}
+"""Changes that take their factor from the length, and what they are at two times the trained one."""
+
+
+def asked(entries: list[dict[str, Any]]) -> list[tuple[Direction, list[float]]]:
+    """The orders whose two sides were measured, each with its differences by text, lower minus higher, in nats."""
+    found = {(own["change"], own["length"]): own["loss"] for own in entries}
+    rows = []
+    for one in DIRECTIONS:
+        sides = [
+            found.get((word, round(times * TRAINED)), found.get((SAME.get(word), round(times * TRAINED))))
+            for word, times in (one.lower, one.higher)
+        ]
+        if None not in sides:
+            rows.append((one, [low - high for low, high in zip(*sides, strict=True)]))
+    return rows
+
+
+def word(differences: list[float]) -> str:
+    """What became of an order."""
+    if all(own < 0 for own in differences):
+        return "as published"
+    return "the other way" if all(own > 0 for own in differences) else "texts disagree"
+
+
+def page(entries: list[dict[str, Any]]) -> str:
+    """Perplexity of every change, and what became of the orders."""
+    rows = [
+        [
+            f"{one.claim} ({one.source})",
+            f"{code(one.lower[0])} {one.lower[1]}x < {code(one.higher[0])} {one.higher[1]}x",
+            ", ".join(f"{own:+.3f}" for own in differences),
+            word(differences),
+        ]
+        for one, differences in asked(entries)
+    ]
+    columns = ["published", "loss", "difference in nats a token, by text", "here"]
+    return "\n".join([perplexities(entries, TRAINED), "", grid(columns, "llrl", rows), ""])
+
+
+def main(folder: str) -> None:
+    """Keeps the record of a study and fills the page."""
+    RECORD.write_text(json.dumps(short(json.loads((Path(folder) / "record.json").read_text()))) + "\n")
+    README.write_text(refilled(README.read_text(), BEGIN, page(json.loads(RECORD.read_text())), END))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
