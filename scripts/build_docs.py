@@ -53,7 +53,9 @@ def main(arguments: list[str] | None = None) -> int:
     return 1 if failed else 0
 
 
-def check_installed(needed: tuple[str, ...] = ("sphinx", "myst_nb", "furo", "haiku", "matplotlib")) -> None:
+def check_installed(
+    needed: tuple[str, ...] = ("sphinx", "myst_nb", "furo", "haiku", "matplotlib", "latex2mathml"),
+) -> None:
     """Refuses an environment that lacks something, before anything is drawn."""
     missing = [name for name in needed if importlib.util.find_spec(name) is None]
     if missing:

@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -11,7 +12,8 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 pytestmark = pytest.mark.skipif(
-    importlib.util.find_spec("myst_nb") is None, reason="there is no Sphinx here: install requirements.lock"
+    None in map(importlib.util.find_spec, ("myst_nb", "latex2mathml")),
+    reason="there is no Sphinx here, or no latex2mathml: install requirements.lock",
 )
 
 
@@ -38,7 +40,7 @@ raise SystemExit(build_docs.sphinx(folder, executes=False, builder="dummy"))
     assert {path.stem for path in (ROOT / "scripts" / "docs" / "guides").glob("*.md")} | {"yarn", "commands"} <= read
 
 
-def test_a_page_that_fails_says_its_cell_and_its_output(tmp_path):
+def test_a_page_that_fails_says_its_cell_and_its_output_or_its_formula(tmp_path):
     page = "---\nfile_format: mystnb\nkernelspec:\n  name: python3\n---\n\n# A\n\n"
     page += "```{code-cell}\n%%sh\necho this was said; exit 3\n```\n"
     source = tmp_path / "source"
@@ -48,6 +50,7 @@ def test_a_page_that_fails_says_its_cell_and_its_output(tmp_path):
     (source / "index.md").write_text(page)
     for number in range(8):  # enough to be read by several processes
         (source / f"other{number}.md").write_text("---\norphan: true\n---\n\n# B\n")
+    (source / "formula.md").write_text("---\norphan: true\n---\n\n# C\n\n{math}`a + \\alfa`\n\n```math\na_i = b\n```\n")
     done, said = python(
         "-c", f"import pathlib, build_docs; raise SystemExit(build_docs.sphinx(pathlib.Path({str(tmp_path)!r})))"
     )
@@ -56,3 +59,5 @@ def test_a_page_that_fails_says_its_cell_and_its_output(tmp_path):
     assert "echo this was said; exit 3" in said
     assert "\nthis was said\n" in said
     assert (tmp_path / "html" / "other7.html").exists(), said
+    assert re.search(r"source/formula\.md:\d+: .*\\alfa is not known", said), said
+    assert "<msub><mi>a</mi><mi>i</mi></msub>" in (tmp_path / "html" / "formula.html").read_text()

@@ -24,6 +24,7 @@ html_static_path = ["_static"]
 html_extra_path = ["_small"]
 html_css_files = ["site.css"]
 html_search_scorer = str(Path(__file__).with_name("scorer.js"))
+html_math_renderer = "mathml"
 html_show_sourcelink = False
 html_copy_source = False
 html_show_search_summary = False  # it would fetch pages, which a browser refuses for files
@@ -33,6 +34,7 @@ html_theme_options = {
 }
 
 myst_enable_extensions = ["colon_fence", "deflist"]
+myst_fence_as_directive = ["math"]
 myst_heading_anchors = 4
 suppress_warnings = ["myst.header"]  # pages that commands write begin sections at the third level
 
@@ -70,10 +72,40 @@ def unbroken(app, doctree, page):
 
 
 def setup(app):
+    """Formulas as MathML, code that stays together, and names that are found quickly."""
+    app.add_html_math_renderer("mathml", inline_renderers=(formula, None), block_renderers=(formula, None))
+    app.connect("doctree-read", convert)
+    app.connect("doctree-resolved", unbroken)
+    find_names_quickly()
+
+
+def convert(app, doctree):
+    """A wrong formula is a warning with its page, which ends the build."""
+    from documenting.formula import mathml
+    from docutils import nodes
+    from sphinx.util import logging
+
+    for node in doctree.findall(lambda node: isinstance(node, nodes.math | nodes.math_block)):
+        try:
+            node["mathml"] = mathml(node.astext(), block=isinstance(node, nodes.math_block))
+        except ValueError as error:
+            logging.getLogger(__name__).warning(str(error), location=node)
+            node["mathml"] = ""
+
+
+def formula(writer, node):
+    """What `convert` made; a displayed formula scrolls where it is wider than the page."""
+    from docutils import nodes
+
+    inline = isinstance(node, nodes.math)
+    writer.body.append(node["mathml"] if inline else f'<div class="math">{node["mathml"]}</div>\n')
+    raise nodes.SkipNode
+
+
+def find_names_quickly():
     """Sphinx compares every name that it does not know with all that it knows: not where none of them ends so."""
     from sphinx.domains.python import PythonDomain
 
-    app.connect("doctree-resolved", unbroken)
     find, ends = PythonDomain.find_obj, {}
 
     def find_obj(self, env, modname, classname, name, *more):

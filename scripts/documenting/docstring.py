@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import itertools
 import re
 import textwrap
 from collections.abc import Callable
@@ -46,11 +45,17 @@ def summary(doc: str, linked: Linked = as_code) -> str:
     return prose(" ".join(first.split()).rstrip(":.,") + ".", linked)
 
 
-def formulas(doc: str) -> list[str]:
-    """The blocks of a docstring that are formulas: indented after ``::``."""
+def without_formulas(doc: str) -> str:
+    """A docstring without its formulas, the blocks indented after ``::``, and without its first paragraph, which is its
+    `summary`, where what follows stands by itself.
+    """
     blocks = _blocks(inspect.cleandoc(doc))
-    pairs = itertools.pairwise(blocks)
-    return [textwrap.dedent(b) for a, b in pairs if a.endswith("::") and b.startswith(" ") and ">>>" not in b]
+    formula = [a.endswith("::") and b.startswith(" ") and ">>>" not in b for a, b in zip(["", *blocks], blocks)]
+    kept = [block for block, dropped in zip(blocks, formula) if not dropped]
+    if kept[1:] and not re.match("[a-z]+ ", kept[1]):
+        del kept[0]
+    text = re.sub("::(?=\n\n|$)", " (see the formula above).", "\n\n".join(kept))
+    return re.sub(r"(\(see the formula above\))\.\n\n(?=[a-z]+ )", r"\1\n", text)  # the sentence goes on
 
 
 def prose(text: str, linked: Linked = as_code) -> str:

@@ -7,7 +7,8 @@ import typing
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from documenting.docstring import markdown, summary
+from documenting.docstring import markdown, summary, without_formulas
+from documenting.formula import lines
 from documenting.rows import Row
 
 Linked = Callable[[type], Callable[[str], str]]  # what resolves the names in the docstring of a class
@@ -32,19 +33,19 @@ def page(row: Row, pictures: Sequence[tuple[str, str, str]], linked: Linked) -> 
     """
     if not pictures:
         raise ValueError(f"encodings/{row.page}: no picture")
-    method = row.method
+    first, *others = (_figure(row, *picture) for picture in pictures)
     parts = [
-        f"# {method.name}",
+        f"# {row.method.name}",
         _lead(row),
-        f"```text\n{row.method.spec}\n```",
-        _facts(row),
-        *(_figure(row, *picture) for picture in pictures),
-        f"## Formula\n\n```text\n{row.formula}\n```",
+        first,
+        f"## Where to use it\n\n{_use(row)}",
+        f"## Formula\n\n{_formula(row)}",
+        f"## Facts\n\n{_facts(row)}",
+        *others,
         "## Definition\n\n" + _definition(row, linked),
         "## Options\n\n" + _options(row),
         f"## Paper and code\n\n{row.facts['differs']}",
         "## Known traps\n\n" + "\n".join(f"- {trap}" for trap in row.facts["traps"]),
-        f"## In use\n\n{row.facts['use']}",
         "## Audit\n\n" + _audit(row),
         "## Golden values\n\n" + _golden(row),
         "## Evidence\n\n" + _evidence(row),
@@ -85,6 +86,25 @@ def _lead(row: Row) -> str:
 
 def _sentence(text: str) -> str:
     return text[0].upper() + text[1:].rstrip(".") + "."
+
+
+def _use(row: Row) -> str:
+    """How widely it is used, what it cannot do, and how it is written."""
+    from posenc_jax.attention import fused_paths
+    from posenc_jax.encodings import elements, parse
+
+    slot = parse(row.method.spec)
+    limits = ["only under a causal mask"] * any(encoding.causal_only for encoding in elements(slot))
+    limits += ["no positions beyond those of training"] * (not row.audit["extrapolates"])
+    limits += ["no fused kernel"] * (not fused_paths(slot))
+    limited = f" Limits: {'; '.join(limits)}." if limits else ""
+    return f"{row.facts['use']}{limited}\n\n```text\n{row.method.spec}\n```"
+
+
+def _formula(row: Row) -> str:
+    """The formula, and a table of its symbols."""
+    meanings = "\n".join(f"| {{math}}`{symbol}` | {meaning} |" for symbol, meaning in row.symbols.items())
+    return f"```{{math}}\n{lines(row.facts['math'])}\n```\n\n| symbol | meaning |\n|--|--|\n{meanings}"
 
 
 def _facts(row: Row) -> str:
@@ -134,7 +154,7 @@ def _definition(row: Row, linked: Linked) -> str:
     for word in row.main:
         cls = row.classes[word]
         parts.append(f"{{py:class}}`{cls.__name__} <{cls.__module__}.{cls.__qualname__}>`, in strings `{word}`:")
-        parts.append(markdown(cls.__doc__ or "", linked(cls)))
+        parts.append(markdown(without_formulas(cls.__doc__ or ""), linked(cls)))
     others = [word for word in row.classes if word not in row.main]
     if others:
         parts.append("Beside it in the string:")

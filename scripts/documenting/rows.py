@@ -9,14 +9,14 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from documenting.docstring import formulas
+from documenting.formula import explained
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 FACTS = ROOT / "scripts" / "docs" / "encodings" / "facts.toml"
 AUDIT = ROOT / "scripts" / "catalogue_audit.json"
 GOLDEN = ROOT / "posenc_jax" / "golden" / "encodings-v1.json"
 VERDICTS = ROOT / "experiments" / "verdicts"
-NEEDED = ("use", "differs", "traps")
+NEEDED = ("math", "use", "differs", "traps")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -25,7 +25,7 @@ class Row:
 
     Attributes:
       method: the row of the catalogue. classes: what its spec is made of, by word. main: those that the row is about.
-      facts: the row's table of `FACTS`. bibtex: one entry. formula: lines, from a docstring or the facts.
+      facts: the row's table of `FACTS`. bibtex: one entry. symbols: those of its formula, in LaTeX, and their meanings.
       audit, golden: the kept records. verdicts: those in which the spec was measured, by file.
     """
 
@@ -34,7 +34,7 @@ class Row:
     main: tuple[str, ...]
     facts: dict[str, Any]
     bibtex: str
-    formula: str
+    symbols: dict[str, str]
     audit: dict[str, Any]
     golden: dict[str, Any]
     verdicts: dict[str, dict[str, Any]]
@@ -116,18 +116,18 @@ def rows(facts: dict[str, Any] | None = None) -> list[Row]:
     ]
 
 
-def _by_hand(method: Any, facts: dict[str, Any]) -> tuple[dict[str, type], tuple[str, ...], dict[str, Any], str, str]:
-    """Classes, main words, facts, BibTeX and formula of a row; ValueError for what it lacks."""
+def _by_hand(
+    method: Any, facts: dict[str, Any]
+) -> tuple[dict[str, type], tuple[str, ...], dict[str, Any], str, dict[str, str]]:
+    """Classes, main words, facts, BibTeX and symbols of a row; ValueError for what it lacks."""
     for name in NEEDED:
         if not facts.get(name):
             raise ValueError(f"{name!r} is missing: write it in scripts/docs/encodings/facts.toml")
     classes = _classes(method.spec)
     main = tuple(word for word, cls in classes.items() if _cites(cls, method.link))
     main = main or tuple(classes)[-1:]
-    formula = facts.get("formula") or "\n\n".join(f for word in main for f in formulas(classes[word].__doc__ or ""))
-    if not formula:
-        raise ValueError("no formula: write one in the docstring after '::', or in facts.toml")
-    return classes, main, facts, citation(method, [classes[word] for word in main], facts), formula
+    symbols = explained(facts["math"], facts.get("symbols", {}))
+    return classes, main, facts, citation(method, [classes[word] for word in main], facts), symbols
 
 
 def _classes(spec: str) -> dict[str, type]:
