@@ -177,7 +177,12 @@ CASES = {
     },
     "mpt": _COMMON | {"model_type": "mpt", "d_model": 32, "n_layers": 3, "n_heads": 4, "max_seq_len": 640},
 }
-_BASES = {"bert": "BertModel", "roberta": "RobertaModel", "modernbert": "ModernBertModel"}
+_BASES = {
+    "bert": "BertModel",
+    "roberta": "RobertaModel",
+    "modernbert": "ModernBertModel",
+    "deberta_v2": "DebertaV2Model",
+}
 CASES |= {f"{name}_model": CASES[name] | {"architectures": [base]} for name, base in _BASES.items()}
 
 HEADS = dict.fromkeys(("bert", "roberta", "modernbert", "deberta-v2"), "ForMaskedLM") | dict.fromkeys(

@@ -58,7 +58,6 @@ def test_copies_that_differ_are_not_written(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["hf"]
 
 
-@pytest.mark.slow
 def test_a_head_of_another_name_is_written_as_its_config_then_says(tmp_path):
     """Files of DeBERTa v3 have the names that transformers gives with ``legacy = False``."""
     first = load(checkpoint_of("deberta_v2", tmp_path / "hf"))
