@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 
 from posenc_jax.context.changes import changed
@@ -183,6 +184,8 @@ def answer(
             if (signal := stop()) is not None:
                 raise StoppedError(signal, f"stopped with {len(left)} cells to answer at most")
             if reader is None or (reader.run.posenc, reader.length) != (cell.slot, cell.length):
+                if reader is not None and reader.run.posenc != cell.slot:
+                    jax.clear_caches()  # programs are not let go else, and those of other positions have had their turn
                 reader = Reader.of(loaded, cell.slot, cell.length)
             write_json(path, {**cell.question(parameters), "environment": here, **_answered(loaded, reader, cell)})
             reporter.advance(cell.reads, f"{cell.change} at {cell.length}")

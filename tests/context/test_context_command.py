@@ -106,6 +106,17 @@ def test_a_damaged_answer_is_named_with_the_way_out(run, tmp_path):
         study.answer(loaded, [cell], tmp_path, Reporter())
 
 
+def test_programs_of_other_positions_are_let_go(run, tmp_path, monkeypatch):
+    own, other = load_run(run).config.posenc, parse("nope")
+    tokens, said = np.arange(3, 16, dtype=np.int32), []
+    slots = ((own, 64), (own, 48), (other, 48), (other, 64), (own, 64))
+    asked = [study.StudyCell("perplexity", "", slot, n, i, tokens + i) for i, (slot, n) in enumerate(slots)]
+    monkeypatch.setattr(Reader, "losses", lambda reader, _: said.append(reader.length) or np.ones(12))
+    monkeypatch.setattr(jax, "clear_caches", lambda: said.append("let go"))
+    study.answer(load_run(run), asked, tmp_path, Reporter())
+    assert said == [64, 48, "let go", 48, 64, "let go", 64]
+
+
 def test_answers_of_another_environment_are_said(run, tmp_path, monkeypatch):
     loaded, here = load_run(run), {"jax": "1", "cpu": "a"}
     slot, tokens = loaded.config.posenc, np.arange(3, 16, dtype=np.int32)
