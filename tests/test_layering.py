@@ -95,6 +95,7 @@ ORDER = {
             "blockwise",
             "distance",
             "paths",
+            "dot_product",
             "__init__",
         ),
     ),

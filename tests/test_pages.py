@@ -43,6 +43,8 @@ def blocks(text):
 PAGES = [ROOT / "README.md", *sorted(ROOT.glob("scripts/docs/*/*.md"))]
 PRINTED = [page for page in PAGES if printed.is_printed(page.read_text())]  # run as a whole
 BLOCKS = [block for page in PAGES if page not in PRINTED for block in blocks(page.read_text())]
+OWN_MODEL = ROOT / "scripts" / "docs" / "guides" / "in-your-own-model.md"  # tests/test_own_model_page.py runs its cells
+CELLS = blocks(OWN_MODEL.read_text().replace("```{code-cell}", "```python"))
 
 
 def the(word, namespace):
@@ -59,10 +61,7 @@ WORDS = {  # a word that only this block holds -> the test that runs it
     "np.arange(50)": "test_vectors_of_fifty_positions",
     "posenc_jax.ablate": "test_a_comparison_from_python",
     "def my_attention(params": "test_attention_of_ones_own_model",
-    "def attention(params": "test_attention_of_ones_own_model",
     "jax.shard_map(": "test_attention_split_over_devices",
-    "nnx.Module": "test_attention_of_ones_own_model",
-    "eqx.Module": "test_attention_of_ones_own_model",
     "from_torch(": "test_weights_from_torch",
     "golden.check(": "test_the_checker_of_golden_values",
     "my_yarn(": "test_golden_values_of_another_implementation",
@@ -166,29 +165,15 @@ def test_a_comparison_from_python(tmp_path, monkeypatch):
 
 
 def test_attention_of_ones_own_model():
-    """In plain JAX, on the README too, Flax NNX and Equinox: four times the same function."""
+    """The README's function is that of the guide."""
     names = {}
     the("def my_attention(params", names)
-    the("def attention(params", names)
+    exec(CELLS[0].code, names)
     rng = np.random.default_rng(0)
     x = jnp.asarray(rng.normal(size=(2, 6, 64)), jnp.float32)
-
-    the("nnx.Module", names)
-    flax = names["Attention"](64, 4, names["slot"], rngs=nnx.Rngs(0))
-    flax.out.kernel[...], flax.qkv.bias[...] = jnp.eye(64), jnp.asarray(rng.normal(size=192), jnp.float32)
-    found = nnx.jit(lambda module, x: module(x))(flax, x)
-
-    q, k, v = jnp.moveaxis(flax.qkv(x).reshape(2, 6, 3, 4, 16), (2, 3), (0, 2))
+    q, k, v = jnp.asarray(rng.normal(size=(3, 2, 4, 6, 16)), jnp.float32)
     plain = names["attention"](names["params"], names["embeddings"](names["params"], x), q, k, v)
-    np.testing.assert_allclose(found, jnp.swapaxes(plain, 1, 2).reshape(x.shape), rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(names["my_attention"](names["params"], x, q, k, v), plain, rtol=1e-5, atol=1e-6)
-
-    the("eqx.Module", names)
-    linear = names["eqx"].nn.Linear(64, 192, key=jax.random.key(0))
-    same = lambda linear: (linear.weight, linear.bias)  # noqa: E731
-    linear = names["eqx"].tree_at(same, linear, (flax.qkv.kernel[...].T, flax.qkv.bias[...]))
-    equinox = names["Attention"](linear, names["params"], names["slot"], 4)
-    np.testing.assert_allclose(jax.jit(jax.vmap(equinox))(x), found, rtol=1e-5, atol=1e-6)
 
 
 NEEDS = (  # what the refusals say that rows of the catalogue meet on these pages
@@ -203,7 +188,7 @@ SPECS = list(dict.fromkeys(method.spec for methods in CATALOGUE.values() for met
 
 def outcome(word, spec, call):
     """The index in `NEEDS` of what a row of the catalogue is refused for on a page, or None where it runs."""
-    (block,) = [block for block in BLOCKS if word in block.code]
+    (block,) = [block for block in (*BLOCKS, *CELLS[:1]) if word in block.code]
     written = 'parse("rope|alibi")' if 'slot = parse("rope|alibi")' in block.code else "(RoPE(), ALiBi())"
     code = block.code.replace(f"slot = {written}", f"slot = parse({spec!r})")
     assert code != block.code or spec == "rope|alibi"
@@ -248,9 +233,7 @@ def test_every_row_of_the_catalogue_runs_as_the_guide_has_it_or_is_told_what_it_
 
 def test_attention_split_over_devices():
     """The same function as in one piece, in a process with four devices."""
-    blocks = [
-        block.code for word in ("def attention(params", "jax.shard_map(") for block in BLOCKS if word in block.code
-    ]
+    blocks = [CELLS[0].code, *(block.code for block in BLOCKS if "jax.shard_map(" in block.code)]
     compare = """
 import json
 x, *heads = (jax.random.normal(jax.random.key(i), (2, 6, 64)) for i in range(4))

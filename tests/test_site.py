@@ -352,7 +352,7 @@ def test_a_large_package_has_a_page_a_module():
 
 
 def test_guides_that_are_promised():
-    promised = "idea-to-verdict own-task own-metric own-data frameworks long-context tables"
+    promised = "idea-to-verdict own-task own-metric own-data in-your-own-model long-context tables"
     promised += " kernels-and-aliases contributing-an-encoding"
     assert set(promised.split()) <= {path.stem for path in GUIDES}
 

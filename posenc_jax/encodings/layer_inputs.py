@@ -25,7 +25,7 @@ class LayerInputs(NamedTuple):
 def layer_inputs(
     slot: Slot,
     params: SlotParams,
-    x: Array,
+    x: Array | None,
     sequence: Sequence | None = None,
     *,
     num_heads: int,
@@ -43,15 +43,15 @@ def layer_inputs(
 
     Args:
       slot, params: the slot, and what `init_slot` gave for it.
-      x: ``[B, S, M]``, what q, k and v are projected from.
-      sequence: the tokens of x; None for S unpadded ones at the positions 0 .. S-1.
+      x: ``[B, S, M]``, what q, k and v are projected from; None where it is not at hand and no encoding reads it.
+      sequence: the tokens; None for the S of x, unpadded, at the positions 0 .. S-1.
       embedded: whether `embed` was called, before the first layer: encodings that act on embeddings do it there.
       key, train: for random positions, as of `geometries`, which takes ``call`` too (``window``, ``head_axis``, ...).
       params, x: where heads are split over devices (`Geometry.head_axis`) whole, on each of them.
 
     Raises:
       ValueError: if an encoding acts on embeddings and `embed` was not called; if it needs a causal mask, tokens, token
-        types, a key, or positions of other axes; if ``params`` are of another slot or model, or have no such
+        types, a key, x, or positions of other axes; if ``params`` are of another slot or model, or have no such
         layer.
       TypeError: naming an argument in ``call`` that there is not.
 
@@ -63,28 +63,42 @@ def layer_inputs(
     [['keys', 'values'], []]
     """
     check_options("layer_inputs", call, CALL_OPTIONS - {"num_heads", "causal"})
-    check_kind("x", x, "the inputs of a layer", "floats")
-    check_ndim("x", x, "the inputs of a layer", "batch", "sequence", "d_model")
+    sizes = {"num_heads": num_heads}
+    if x is not None:
+        check_kind("x", x, "the inputs of a layer", "floats")
+        check_ndim("x", x, "the inputs of a layer", "batch", "sequence", "d_model")
+        sizes["d_model"] = x.shape[2]
     check_choices(embedded=embedded, train=train)
     check_size("num_heads", num_heads)
     check_size("layer", layer, 0)
-    sequence = Sequence.of_length(x.shape[1]) if sequence is None else sequence
+    if sequence is None:
+        if x is None:
+            raise ValueError("x and sequence are both None: pass sequence=Sequence.of_length(length), at least")
+        sequence = Sequence.of_length(x.shape[1])
     for element in elements(slot):
+        if x is None and "token_terms" in element.acts_on:
+            raise ValueError(
+                f"{element!r} reads the inputs of the layer: pass x, what queries, keys and values are projected from"
+            )
         if "embed" in element.acts_on and not embedded:
             raise ValueError(
                 f"{element!r} acts on embeddings, not in attention: call embed(slot, params, x, sequence) before the "
                 "first layer, and say embedded=True in every layer"
             )
         if element.causal_only and not causal:
-            raise ValueError(f"{element!r} needs a causal mask: say causal=True, or choose another encoding")
+            raise ValueError(
+                f"{element!r} needs a causal mask: say causal=True (is_causal=True where Flax or jax.nn is called), or "
+                "choose another encoding"
+            )
     encodings = for_layer(slot, layer)
     own = layer_params(slot, params, layer)
-    check_params(encodings, own, {"num_heads": num_heads, "d_model": x.shape[2]})
+    check_params(encodings, own, sizes)
     own = tuple(map(_without_gradients, encodings, own))
     seen = geometries(
         encodings, sequence, sequence, num_heads=num_heads, causal=causal, key=key, train=train, layer=layer, **call
     )
-    return LayerInputs(encodings, own, seen, own_terms(encodings, own, x, sequence))
+    terms: tuple[Terms, ...] = (None,) * len(own) if x is None else own_terms(encodings, own, x, sequence)
+    return LayerInputs(encodings, own, seen, terms)
 
 
 def _without_gradients(element: PositionalEncoding, params: Params) -> Params:

@@ -107,3 +107,16 @@ def test_parameters_of_another_slot_are_refused(x):
         layer_inputs(slot, layer_params(slot, params, 0), x, num_heads=2)
     with pytest.raises(ValueError, match=r"x has the shape \[5, 8\], and the inputs of a layer are"):
         layer_inputs(slot, params, x[0], num_heads=2)
+
+
+def test_the_inputs_of_a_layer_may_be_left_out_where_no_encoding_reads_them(x, random):
+    slot, params = made("shaw|rope")
+    q, k, v = heads(random)
+    want = attend(q, k, v, *layer_inputs(slot, params, x, num_heads=2))
+    found = attend(q, k, v, *layer_inputs(slot, params, None, Sequence.of_length(5), num_heads=2))
+    np.testing.assert_array_equal(found, want)
+    with pytest.raises(ValueError, match=r"x and sequence are both None: pass sequence=Sequence.of_length\(length\)"):
+        layer_inputs(slot, params, None, num_heads=2)
+    slot, params = made("rope|fox")
+    with pytest.raises(ValueError, match=r"FoX\(.*\) reads the inputs of the layer: pass x, what queries, keys and"):
+        layer_inputs(slot, params, None, Sequence.of_length(5), num_heads=2, causal=True)
