@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from make_huggingface_reference import CASES, tokens
 from tiny_checkpoints import checkpoint_of, logits
-from torch_live import run_torch
+from torch_live import run_torch, torch_python
 
 from posenc_jax.data.errors import DataError
 from posenc_jax.huggingface.checkpoint import load
@@ -95,6 +95,7 @@ for folder in sys.argv[1:]:
 @pytest.mark.slow
 def test_transformers_loads_what_is_saved_with_equal_logits(tmp_path):
     """And what it saves then is read again."""
+    torch_python()  # before all that is made for it
     for name in CASES:
         checkpoint = load(checkpoint_of(name, tmp_path / name / "hf"))
         checkpoint.save(tmp_path / name / "again", checkpoint.params())
