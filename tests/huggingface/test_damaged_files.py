@@ -180,7 +180,11 @@ def test_gguf_bytes(tmp_path, monkeypatch):
     gguf(path, kinds=(8,))
     content = path.read_bytes()
     at = content.index(b"token_embd.weight") + 17 + 4
+    kind = content.index(b"general.architecture") + 20
+    inner = content.index(b"tokenizer.ggml.tokens") + 21 + 4
     for bytes_, match in (
+        (content[:kind] + b"\x63" + content[kind + 1 :], "it has a value of the unknown kind 99"),
+        (content[:inner] + b"\x09" + content[inner + 1 :], "it has an array of the kind 9, which is not read"),
         (b"GGML" + content[4:], r"is no whole GGUF file \(it does not begin with GGUF\)"),
         (content[:4] + b"\1" + content[5:], "it is of version 1, and 2 and 3 are read"),
         (
