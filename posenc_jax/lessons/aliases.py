@@ -76,4 +76,5 @@ LESSON = Lesson(
     question="Which step between 100 and 1,000 brings the vectors of d_model 8 closest together?",
     answer=answer,
     seconds=3,
+    formula=r"\frac{\mathrm{PE}(p)^\top \mathrm{PE}(p + n)}{d/2} = \frac{2}{d} \sum_{i=0}^{d/2-1} \cos(n\,\omega_i)",
 )

@@ -85,4 +85,7 @@ LESSON = Lesson(
     question="Write down the vector of position 3 at d_model 4, before you compute it.",
     answer=answer,
     seconds=4,
+    formula=r"\mathrm{PE}(\mathrm{pos}, 2i) = \sin(\mathrm{pos}\,\omega_i), \qquad "
+    r"\mathrm{PE}(\mathrm{pos}, 2i+1) = \cos(\mathrm{pos}\,\omega_i), \qquad "
+    r"\omega_i = \frac{1}{10000^{2i/d_{\mathrm{model}}}}",
 )

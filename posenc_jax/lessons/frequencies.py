@@ -125,4 +125,6 @@ LESSON = Lesson(
     question="How many of the 64 pairs of d_model 128 go through a whole wave within 50 positions, and which are they?",
     answer=answer,
     seconds=4,
+    formula=r"\omega_i = 10000^{-2i/d}, \qquad \text{wavelength } \frac{2\pi}{\omega_i} = 2\pi \cdot 10000^{2i/d}, "
+    r"\qquad i = 0, \dots, \frac{d}{2} - 1",
 )

@@ -24,6 +24,7 @@ class Lesson:
       code: some lines of Python that show the claim; they are run, and what they print is shown.
       commands: lines for a shell that show more.
       pictures: presets of ``posenc show`` that show it.
+      formula: what its page has typeset, in LaTeX.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Lesson:
     code: str = ""
     commands: str = ""
     pictures: tuple[str, ...] = ()
+    formula: str = ""
 
     def output(self) -> str:
         """The text that `code` prints."""

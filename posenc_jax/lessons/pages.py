@@ -37,11 +37,13 @@ def page(lessons: Sequence[Lesson], number: int) -> str:
         if 1 <= other <= len(lessons)
     ]
     end = f"{'. '.join([*ways, '[All steps](../lessons.md)'])}."
+    typeset = [f"```math\n{lesson.formula}\n```"] if lesson.formula else []
     shown = [
         f"![{name}](file:{PICTURES}/{name}.png)\n\n*`posenc show --preset {name}` draws it, and says how to read it.*"
         for name in lesson.pictures
     ]
-    told = [*_parts(number, lesson), *shown, lesson.body(), f"## Exercise\n\n{lesson.question}", hidden, end]
+    parts = [*_parts(number, lesson), *typeset, *shown, lesson.body()]
+    told = [*parts, f"## Exercise\n\n{lesson.question}", hidden, end]
     return _LINK.sub(_led("", 4), "\n\n".join(told)) + "\n"
 
 

@@ -190,4 +190,7 @@ LESSON = Lesson(
     question="Which matrix takes the vector of position p to that of p + 63 at d_model 64? Which one takes it back?",
     answer=answer,
     seconds=3,
+    formula=r"\lVert \mathrm{PE}(p) \rVert = \sqrt{\frac{d}{2}}, \qquad \mathrm{PE}(p + k)_{j} = "
+    r"\begin{pmatrix} \cos k\,\omega_j & \sin k\,\omega_j \\ -\sin k\,\omega_j & \cos k\,\omega_j \end{pmatrix} "
+    r"\mathrm{PE}(p)_{j} \quad \text{for each pair } j",
 )
