@@ -117,7 +117,10 @@ def test_what_the_page_says_of_planes_is_of_the_record():
     assert f"{other['by_chance']:.1f} ({positional['seen_from']} and {other['seen_from']} would" in said
     assert every["taken"] == 1
     kernel = found["kernels"]["layer 16, head 0"]
-    assert f"has {kernel[63]:.2f} of the height" in said
+    inner = [own if peak < 59 else 0 for own, peak in zip(aliases["height"], aliases["peak"], strict=True)]
+    assert inner.index(max(inner)) == 16 * 9
+    assert max(inner) == pytest.approx(kernel[63])
+    assert f"60): {kernel[63]:.2f} of the height" in said
     assert min(kernel[19], kernel[38]) > kernel[63]
     low = "[{1:.5f}, {2:.5f}]".format(*positional["difference"])
     assert f"there {positional['weight']:.5f} on average, {positional['difference'][0]:.5f} {low} more" in said

@@ -53,8 +53,8 @@ def in_words(runs: Sequence[Run]) -> str:
     lengths = ", ".join(f"{length:,}" for length in sorted({run.task.train_lengths[-1] for run in runs}))
     (training,), ((rate,),) = {run.training for run in runs}, {run.learning_rates for run in runs}
     return (
-        f"{len(runs)} runs train on first, each for {training.steps:,} steps of {training.batch_size} texts of "
-        f"{lengths} tokens, at a learning rate of {rate:g}"
+        f"{len(runs)} x {training.steps:,} steps are trained first, of {training.batch_size} texts of {lengths} "
+        f"tokens, at a learning rate of {rate:g}"
     )
 
 

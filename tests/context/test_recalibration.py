@@ -54,7 +54,9 @@ def test_what_is_trained_on(imported, word, slot, length, expected):
     assert config.init_from == str(imported)
     assert dataclasses.replace(config.training, steps=loaded.config.training.steps) == loaded.config.training
     assert recalibrated(loaded, word, parse(slot), length, 30, 1e-4).learning_rates == (1e-4,)
-    assert f"30 steps of 32 texts of {expected} tokens, at a learning rate of 0.001" in in_words([config])
+    assert in_words([config]) == (
+        f"1 x 30 steps are trained first, of 32 texts of {expected} tokens, at a learning rate of 0.001"
+    )
 
 
 def test_the_warmup_takes_a_tenth_of_the_steps_at_most(imported):
@@ -82,7 +84,7 @@ def test_it_trains_on_and_reads_with_that(imported, tmp_path, capsys, monkeypatc
     words += ["far", "--examples", "2"]
     assert main([*words, "--output", str(tmp_path / "before")]) == 0
     assert main([*words, "--recalibrate", "3", "--output", str(tmp_path / "after")]) == 0
-    assert "2 runs train on first, each for 3 steps of 4 texts of 32 tokens" in (said := capsys.readouterr().err)
+    assert "2 x 3 steps are trained first, of 4 texts of 32 tokens" in (said := capsys.readouterr().err)
     assert "10 of 10 answers are to be computed" in said
     before, after = (
         {(own["change"], own["length"]): own for own in json.loads((tmp_path / name / "record.json").read_text())}
