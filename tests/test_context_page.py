@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from experiments.context import directions, planes, surgery
+from experiments.context import directions, planes, recalibrated, surgery
 from posenc_jax.drawing.markdown import refilled
 
 
@@ -17,11 +17,12 @@ def test_the_page_is_of_the_record():
     assert again == readme, "run python -m experiments.context.directions"
 
 
-def test_directions_are_judged_by_the_losses():
-    found = json.loads(directions.RECORD.read_text())
+@pytest.mark.parametrize(("module", "count"), [(directions, 12), (recalibrated, 8)])
+def test_directions_are_judged_by_the_losses(module, count):
+    found = json.loads(module.RECORD.read_text())
     losses = {(own["change"], own["length"] / found["trained"]): own["loss"] for own in found["entries"]}
-    assert len(found["directions"]) == len(directions.DIRECTIONS) == 12
-    for one, kept in zip(directions.DIRECTIONS, found["directions"], strict=True):
+    assert len(found["directions"]) == len(module.DIRECTIONS) == count
+    for one, kept in zip(module.DIRECTIONS, found["directions"], strict=True):
         assert [tuple(kept["lower"]), tuple(kept["higher"]), kept["claim"]] == [one.lower, one.higher, one.claim]
         differences = [a - b for a, b in zip(losses[one.lower], losses[one.higher], strict=True)]
         test = scipy.stats.ttest_1samp(differences, 0)
@@ -146,3 +147,34 @@ def test_groups_and_directions_are_judged_as_another_way_says():
     positional = planes.of_groups(found)[0]
     assert scipy.stats.binom.sf(positional["seen_from"] - 1, 27, 6 / 117) <= 0.025
     assert scipy.stats.binom.sf(positional["seen_from"] - 2, 27, 6 / 117) > 0.025
+
+
+def test_what_the_page_says_of_training_on_is_of_the_record():
+    found, readme = json.loads(recalibrated.RECORD.read_text()), recalibrated.README.read_text()
+    again = refilled(readme, recalibrated.BEGIN, directions.page(found), recalibrated.END)
+    assert again == readme, "run python -m experiments.context.recalibrated"
+    losses = {(own["change"], own["length"]): own["loss"] for own in found["entries"]}
+    before = {(own["change"], own["length"]): own for own in json.loads(directions.RECORD.read_text())["entries"]}
+    for change in ("none", "nope", "yarn(2)"):
+        for length in (128, 256, 512):
+            assert losses[change, length] == before[change, length]["loss"], "the same texts and parameters"
+    means = {key: math.exp(np.mean(own)) for key, own in losses.items()}
+    said = readme.partition(recalibrated.END)[2].partition("\n## ")[0]
+    assert f"{means['nope + 100', 128]:.4g} for {means['nope', 128]:.4g} after 100 steps" in said
+    assert means["nope + 400", 128] < means["none", 128]
+    gaps = {
+        (steps, length): np.mean(losses[f"nope + {steps}", length]) - np.mean(losses[f"none + {steps}", length])
+        for steps in (100, 400)
+        for length in (128, 256, 512)
+    }
+    assert min(gaps.values()) > 0
+    assert f"by {gaps[100, 512]:.3f} nats at 4x after 100 steps, by {gaps[400, 512]:.3f} after 400" in said
+    assert f"best at 2x, {means['yarn(2) + 400', 256]:.4g} for {means['none + 400', 256]:.4g}" in said
+    assert min(means, key=lambda key: (key[1] != 256, means[key])) == ("yarn(2) + 400", 256)
+    ends = {own["change"]: own["buckets"] for own in found["entries"] if own["length"] == 512}
+    last = [math.exp(np.mean([part[-1] for part in ends[f"{name} + 400"]])) for name in ("yarn(2)", "none")]
+    assert f"longest texts, {last[0]:.4g} for {last[1]:.4g}" in said
+    assert f"at 1x too, {means['yarn(2) + 400', 128]:.4g} for {means['none + 400', 128]:.4g};" in said
+    words = [one["word"] for one in found["directions"]]
+    assert [i for i, word in enumerate(words) if word == "the other way"] == [2, 3, 4]
+    assert words.count("as published") == 5
