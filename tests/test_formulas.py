@@ -3,8 +3,9 @@
 import importlib.util
 import re
 
+import nbformat
 import pytest
-from documenting import encodings, pages
+from documenting import encodings, notebooks, pages
 from documenting.docstring import without_formulas
 from documenting.formula import COMMON, explained, heads, lines, mathml, symbols
 from documenting.rows import rows
@@ -73,6 +74,11 @@ def test_names_stand_apart_from_what_they_are_applied_to():
     assert '<mo lspace="0.1em" rspace="0">softmax</mo><mi>j</mi></msub>' in made
 
 
+def test_a_notebook_has_formulas_between_dollars():
+    text = f"{notebooks.FRONT}kernelspec:\n  name: python3\n---\n\n# A\n\n```math\na_i\n```\n\nb\n"
+    assert "# A\n\n$$a_i$$\n\nb" in nbformat.reads(notebooks.notebook(text), as_version=4).cells[1].source
+
+
 def test_symbols_of_latex():
     latex = r"\mathbf{q}'_i = \hat{\theta} \operatorname{f}(k)^{\mathrm{old}}, \text{if } \max(b) \in \mathbb{R}^{n}"
     assert list(symbols(latex)) == [r"\mathbf{q}'", "i", r"\hat{\theta}", "f", "k", "b", "n"]
@@ -90,6 +96,12 @@ def test_a_symbol_is_explained_once_by_its_own_words_or_by_the_common_ones():
         explained("a_i + c", {}, common)
     with pytest.raises(ValueError, match=r"^symbols explains d, which its formula does not have$"):
         explained("a_i", {"d": "nothing"}, common)
+
+
+def test_explanations_link_to_pages_that_are_there(all_rows):
+    linked = {link for row in all_rows for link in pages.links("\n".join(row.symbols.values()))}
+    assert linked <= {f"/encodings/{row.page}.md" for row in all_rows}
+    assert "/encodings/rope.md" in linked
 
 
 def test_lines_are_aligned():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 FRONT = "---\nfile_format: mystnb\n"
@@ -43,4 +44,6 @@ def notebook(text: str) -> str:
     found.cells.insert(0, nbformat.v4.new_code_cell(_FIRST))
     for number, cell in enumerate(found.cells):
         cell.id = f"cell-{number}"  # in place of a random one
+        if cell.cell_type == "markdown":  # Jupyter sets formulas between dollars
+            cell.source = re.sub(r"^```math\n(.*?)\n```$", r"$$\1$$", cell.source, flags=re.MULTILINE | re.DOTALL)
     return str(nbformat.writes(found)) + "\n"
