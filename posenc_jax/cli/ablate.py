@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from posenc_jax.cli.errors import UsageError, refusing
+from posenc_jax.cli.on import ON, ablation_on_corpus, refuse_elsewhere, shown_and_kept
 from posenc_jax.cli.overrides import RunArguments, override_each, override_run
 from posenc_jax.cli.own_files import refuse_unusable
 from posenc_jax.cli.report import final_report
@@ -20,7 +21,9 @@ from posenc_jax.files.user_paths import full
 
 DESCRIPTION = (
     "Runs every cell of the ablation in a Python file with a variable `config`, then writes results.jsonl and "
-    "report.html. The same command again resumes. An override applies to every cell."
+    "report.html. With --on CORPUS in place of the file it compares --posenc ENCODING ... (nope, sinusoidal, learned "
+    "and rope) in a run that is sized to a corpus of text and this machine. The same command again resumes. An "
+    "override applies to every cell."
 )
 
 
@@ -32,9 +35,15 @@ def main(arguments: list[str]) -> int:
 
 def _ablate(config_file: str, arguments: list[str]) -> int:
     prepare_jax()  # before the config: one that computes would fix the devices
-    config = load_config(config_file, Ablation, "ablate")
     spread = read_spread(arguments)
-    config, chosen = override_all(config, spread.overrides, f"posenc ablate {config_file}")
+    if spread.slurm is not None:
+        refuse_elsewhere(config_file, "--slurm")
+    asked = spread.overrides
+    if config_file.startswith(ON):
+        config, asked = ablation_on_corpus(config_file.removeprefix(ON), asked)
+    else:
+        config = load_config(config_file, Ablation, "ablate")
+    config, chosen = override_all(config, asked, f"posenc ablate {config_file}")
     directory = full(chosen.directory or Path("runs") / file_name(config.name)).absolute()
     for source in chosen.trust:
         trust(source)
@@ -55,7 +64,8 @@ def _ablate(config_file: str, arguments: list[str]) -> int:
             return 0
         ablate = runner(config, config_file, directory, spread, reporter, stop)
         try:
-            ablate(config, directory, **more)
+            with shown_and_kept(config, config_file, directory):
+                ablate(config, directory, **more)
         except FailedCellsError as error:
             failed = error
     commands = [shell_words(("posenc", "ablate", config_file, *arguments))]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from posenc_jax.cli.errors import UsageError, as_path, first_line
-from posenc_jax.cli.screen import shell_words, show
+from posenc_jax.cli.screen import show
 from posenc_jax.files.checksums import sha256_of_files
 from posenc_jax.refusals.own_exits import exits_as_errors
 
@@ -103,8 +104,10 @@ def add(options: argparse.Namespace, note: Callable[[str], None]) -> int:
     own.add_own(options.name, taken, fields, facts, directory=options.directory, rebuild=options.rebuild, note=note)
     if named_as:
         _note_structure(options.folder, named_as, note)
-    labels = sorted({row["label"] for row in taken.rows["train"] if fields.label})
-    show(_use(name, fields, labels, options.structure))
+    elsewhere = "" if options.directory is None else f"POSENC_DATA={shlex.quote(str(options.directory))} "
+    show(
+        f"train on it: {elsewhere}posenc train --on {name}; compare encodings on it: {elsewhere}posenc ablate --on {name}"
+    )
     return 0
 
 
@@ -180,18 +183,3 @@ def _builder(text: str, module: str, name: str) -> Any:
     if found is None:
         raise UsageError(f"--builder {text}: {module} has no {name}")
     return found
-
-
-def _use(name: str, fields: Fields, labels: list[str], structure: str | None) -> str:
-    """Options of `posenc train` that train on the corpus, quoted for a shell."""
-    words = ["--data.name", name]
-    if fields.source and fields.target:
-        tasks, words = "translation or summarisation", [*words, "--task.source", fields.source]
-        words += ["--task.target", fields.target]
-    elif fields.kind == "classification":
-        tasks, words = "classification", [*words, "--task.labels", *labels]
-        words += ["--task.sections", *fields.sections] if fields.sections else []
-        words += ["--task.structure", structure] if structure else []
-    else:
-        tasks = "language modelling"
-    return f"train on it with a config of {tasks}: {shell_words(words)}"

@@ -6,6 +6,7 @@ import argparse
 import ast
 import importlib.resources
 import keyword
+import re
 from pathlib import Path
 
 from posenc_jax.cli.errors import Parser, UsageError, guarded
@@ -13,21 +14,47 @@ from posenc_jax.cli.screen import show
 
 DESCRIPTION = """Writes NAME.py and test_NAME.py into this folder: an encoding (or a task, or a metric) that works as it
 is, with comments on what to change, and a test that it passes. `NAME.py:Class` is then its name on
-command lines."""
+command lines. `posenc new config --on CORPUS` writes the config of a run instead, sized to a corpus of text and this
+machine: `posenc train NAME.py` trains it."""
 KINDS = ("encoding", "task", "metric")
 
 
 def main(arguments: list[str]) -> int:
     """Runs the command and returns its exit code."""
     parser = Parser("posenc new", description=DESCRIPTION)
-    parser.add_argument("kind", choices=KINDS, help="what it is to be")
-    parser.add_argument("name", metavar="NAME", help="its name, as a Python module has one: my_window")
-    return guarded(lambda: _new(parser.parse_args(arguments)))
+    parser.add_argument("kind", choices=(*KINDS, "config"), help="what it is to be")
+    parser.add_argument("name", metavar="NAME", nargs="?", help="its name, as a Python module has one: my_window")
+    parser.add_argument("--on", metavar="CORPUS", help="of a config: the corpus, as own/notes, after which it is named")
+
+    def work() -> int:
+        options = parser.parse_args(arguments)
+        if (options.kind == "config") != (options.on is not None):
+            raise UsageError("a config is written on a corpus, and nothing else is: posenc new config --on own/notes")
+        return _config(options.name, options.on) if options.on is not None else _new(options)
+
+    return guarded(work)
+
+
+def _config(name: str | None, corpus: str) -> int:
+    from posenc_jax.cli.on import about, on_corpus
+    from posenc_jax.cli.session import prepare_jax
+    from posenc_jax.config import source_of
+
+    name = re.sub(r"\W", "_", corpus.removeprefix("own/")) if name is None else name
+    _check(name)
+    prepare_jax()
+    path = Path(f"{name}.py")
+    run = on_corpus(corpus)
+    _write({path: source_of(run, about(run, corpus, path))})
+    show(f"wrote {path}, a config of {run.task.name.replace('_', ' ')}: posenc train {path}")
+    return 0
 
 
 def _new(options: argparse.Namespace) -> int:
     from posenc_jax.config.own_names import wrong_word
 
+    if options.name is None:
+        raise UsageError(f"{options.kind} needs a name, as in posenc new {options.kind} my_{options.kind}")
     name, cls = options.name, class_name(options.name)
     _check(name)
     if wrong := wrong_word(name, options.kind):
@@ -42,6 +69,13 @@ def _new(options: argparse.Namespace) -> int:
             f"{name}: its class would be {cls}, a name that the file itself uses: choose another, my_{name}"
         )
     files = {path: _filled(template, name, cls) for path, template in templates.items()}
+    _write(files)
+    show(f"wrote {' and '.join(map(str, files))}: a working {options.kind} to change, {name}.py:{cls}")
+    return 0
+
+
+def _write(files: dict[Path, str]) -> None:
+    """Writes all the files, or none."""
     for path in files:
         if path.exists() or path.is_symlink():
             raise UsageError(f"{path} is there already, and nothing is overwritten: choose another name")
@@ -55,8 +89,6 @@ def _new(options: argparse.Namespace) -> int:
         for path in written:
             path.unlink()
         raise
-    show(f"wrote {' and '.join(map(str, files))}: a working {options.kind} to change, {name}.py:{cls}")
-    return 0
 
 
 def _filled(template: str, name: str, cls: str) -> str:

@@ -23,7 +23,7 @@ from tyro.constructors import (
 
 from posenc_jax.cli.errors import UsageError, as_path, given_twice, refusing
 from posenc_jax.cli.own_files import read_mask, read_metrics, read_slot, read_task
-from posenc_jax.config import Run
+from posenc_jax.config import Run, automatic_names
 from posenc_jax.data.metric import Metric
 from posenc_jax.drawing.plain import short
 from posenc_jax.encodings import spec
@@ -206,12 +206,6 @@ def named_anew(before: Run, after: Run, arguments: Sequence[str]) -> Run:
     given = any(word.partition("=")[0] == "--label" for word in arguments)
     stale = after.slots != before.slots and not given
     return dataclasses.replace(after, label="") if stale else after
-
-
-def automatic_names(run: Run) -> dict[str, str]:
-    """The names of a run that follow from its settings, emptied, so that they follow again when settings change."""
-    automatic = dataclasses.replace(run, label="", table="")
-    return {name: "" for name in ("label", "table") if getattr(run, name) == getattr(automatic, name)}
 
 
 def _value_rule(

@@ -7,6 +7,7 @@ import shutil
 from typing import TYPE_CHECKING
 
 from posenc_jax.cli.errors import Parser, guarded
+from posenc_jax.cli.on import split_first
 from posenc_jax.cli.screen import show
 from posenc_jax.cli.session import load_config, prepare_jax
 from posenc_jax.config import Ablation, Run
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from posenc_jax.runs.plan import Plan
 
 DESCRIPTION = "Says what a run or an ablation will take: replicas, operations, memory, hours. Nothing is compiled."
-USAGE = f"""usage: posenc plan CONFIG [--target T] [--utilisation U] [--compile] [overrides]
+USAGE = f"""usage: posenc plan CONFIG|--on CORPUS [--target T] [--utilisation U] [--compile] [overrides]
 
 {DESCRIPTION}
 Nothing is written either, and it takes seconds on any machine. Exit code 1: something does not fit.
@@ -37,7 +38,7 @@ def main(arguments: list[str]) -> int:
     if not arguments or arguments[0] in ("-h", "--help"):
         show(USAGE)
         return 0 if arguments else 2
-    return guarded(lambda: _plan(arguments[0], arguments[1:]))
+    return guarded(lambda: _plan(*split_first(arguments)))
 
 
 def _plan(config_file: str, words: list[str]) -> int:

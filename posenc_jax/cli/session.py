@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import Any
 
 from posenc_jax.cli.errors import UsageError, first_line, guarded
+from posenc_jax.cli.on import ON, on_corpus, split_first
 from posenc_jax.cli.own_files import nearest_file, run_file
 from posenc_jax.cli.screen import show, tell
 from posenc_jax.drawing.plain import short
@@ -29,8 +30,11 @@ from posenc_jax.refusals.own_exits import ExitError, said_by
 def load_config(text: str, kind: type | tuple[type, ...], command: str) -> Any:
     """The ``config`` of a Python file; UsageError when the file or its ``config`` is not what ``command`` needs.
 
-    ``configs/NAME.py`` is a file of this folder, or, where there is none, the package's own.
+    ``configs/NAME.py`` is a file of this folder, or, where there is none, the package's own. ``--on=CORPUS`` is the run
+    that is sized to a corpus and this machine.
     """
+    if text.startswith(ON):
+        return on_corpus(text.removeprefix(ON))
     if text.startswith("-"):
         raise UsageError(f"the config file comes first, before {short(text)}: posenc {command} CONFIG [overrides]")
     path = full(text)
@@ -55,19 +59,19 @@ def load_config(text: str, kind: type | tuple[type, ...], command: str) -> Any:
 def of_config(
     arguments: list[str], command: str, options: str, about: tuple[str, str], work: Callable[[str, list[str]], int]
 ) -> int:
-    """The exit code of a command whose first argument is a config and whose others are overrides and ``options``.
+    """The exit code of a command whose first argument is a config or ``--on CORPUS``, the others overrides and ``options``.
 
     about: what its help says first and last.
     """
     if not arguments:
         show(
-            f"usage: posenc {command} CONFIG {options} [overrides]\n\n{about[0]}\n"
+            f"usage: posenc {command} CONFIG|--on CORPUS {options} [overrides]\n\n{about[0]}\n"
             f"`posenc {command} --help` lists the overrides.\n\n{about[1]}"
         )
         return 2
     if arguments[0] in ("-h", "--help"):
         return guarded(lambda: print_options(command, *about))
-    return guarded(lambda: work(arguments[0], arguments[1:]))
+    return guarded(lambda: work(*split_first(arguments)))
 
 
 def print_options(command: str, description: str, more: str = "") -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from posenc_jax.cli.on import refuse_elsewhere, shown_and_kept
 from posenc_jax.cli.overrides import named_anew, override_run
 from posenc_jax.cli.own_files import refuse_unusable
 from posenc_jax.cli.scores import score_table
@@ -12,7 +13,10 @@ from posenc_jax.cli.session import load_config, of_config, prepare_jax, stoppabl
 from posenc_jax.cli.together import HELP, join, leaving, read_together
 from posenc_jax.config import Run
 
-DESCRIPTION = "Trains and measures the run in a Python file with a variable `config`. The same command again resumes."
+DESCRIPTION = (
+    "Trains and measures the run in a Python file with a variable `config`; or, with --on CORPUS in its place, one that "
+    "is sized to a corpus of text and this machine. The same command again resumes."
+)
 
 
 def main(arguments: list[str]) -> int:
@@ -22,8 +26,10 @@ def main(arguments: list[str]) -> int:
 
 def _train(config_file: str, arguments: list[str]) -> int:
     prepare_jax()  # before the config: one that computes would fix the devices
-    config = load_config(config_file, Run, "train")
     together, overrides = read_together(arguments)
+    if together is not None:
+        refuse_elsewhere(config_file, "--distributed")
+    config = load_config(config_file, Run, "train")
     chosen = override_run(config, overrides, f"posenc train {config_file}", DESCRIPTION)
     config = named_anew(config, chosen.run, overrides)
     directory = chosen.directory or Path("runs") / config.directory_name
@@ -37,7 +43,12 @@ def _train(config_file: str, arguments: list[str]) -> int:
     from posenc_jax.training.processes import first
 
     refuse_unusable(config)
-    with TerminalReporter() as terminal, Tracked(terminal, directory, chosen.track) as reporter, stoppable() as stop:
+    with (
+        shown_and_kept(config, config_file, directory),
+        TerminalReporter() as terminal,
+        Tracked(terminal, directory, chosen.track) as reporter,
+        stoppable() as stop,
+    ):
         results = run(config, directory, accept_changed_code=chosen.accept_changed_code, reporter=reporter, stop=stop)
     if not first():  # of several processes
         return 0

@@ -1,11 +1,12 @@
 """Configs: frozen dataclasses that say everything about a run or an ablation, and how they are stored.
 
-`stored` < `own_names` < `settings` < `run` < `reading`: imports go one way.
+`stored` < `own_names` < `settings` < `run` < `reading` < `source`: imports go one way.
 """
 
 from posenc_jax.config.reading import UnknownTypeError, from_json
-from posenc_jax.config.run import CELL, Ablation, Published, Run
+from posenc_jax.config.run import CELL, Ablation, Published, Run, automatic_names
 from posenc_jax.config.settings import Evaluation, Execution, Optimizer, Training
+from posenc_jax.config.source import source_of
 from posenc_jax.config.stored import config_hash, difference, identity, is_own, to_json, type_name, values_in
 
 __all__ = [
@@ -18,11 +19,13 @@ __all__ = [
     "Run",
     "Training",
     "UnknownTypeError",
+    "automatic_names",
     "config_hash",
     "difference",
     "from_json",
     "identity",
     "is_own",
+    "source_of",
     "to_json",
     "type_name",
     "values_in",

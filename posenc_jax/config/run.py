@@ -201,6 +201,12 @@ class Run(Value):
         return f"{CELL}{self.directory_name}"
 
 
+def automatic_names(run: Run) -> dict[str, str]:
+    """The names of a run that follow from its settings, emptied, so that they follow again when settings change."""
+    automatic = dataclasses.replace(run, label="", table="")
+    return {name: "" for name in ("label", "table") if getattr(run, name) == getattr(automatic, name)}
+
+
 @dataclasses.dataclass(frozen=True)
 class Published(Value):
     """A published result to stand beside ours: a verified ``value``, or only a verified ``direction`` in words."""

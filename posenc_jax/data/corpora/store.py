@@ -108,7 +108,10 @@ def manifest(name: str, directory: Path | None = None, *, verify: bool = True) -
     else:
         columns = corpus_of(name).columns
     if not home.is_dir():
-        raise DataError(f"{name} is not prepared in {home.parents[name.count('/')]}: {make}")
+        near = did_you_mean(name, own_names(directory)) if is_own(name) else ""
+        raise DataError(
+            f"{name} is not prepared in {home.parents[name.count('/')]}: {near + ' or ' * bool(near)}{make}"
+        )
     rebuild = f"prepare it anew: {make} --rebuild"
     try:
         found = loads(content_of(home / MANIFEST, home))

@@ -24,6 +24,8 @@ from posenc_jax.files.user_paths import full
 SPLITS = ("train", "validation", "test")
 BatchPlan = Packing | Buckets | Plain
 Row = dict[str, str]
+NEARLY_ALL = 0.95
+"""The share of the texts that `TextTask.spanning` keeps on each side."""
 _GOLDEN = 0.6180339887
 
 
@@ -186,18 +188,22 @@ class TextTask(Task):
         """
         return self, ""
 
+    def spanning(self, tokenizer: Tokenizer, texts: Mapping[str, list[Row]], longest: int) -> TextTask:
+        """The task with lengths, of up to ``longest`` tokens, under which it has nearly all of the texts."""
+        raise NotImplementedError
+
     def narrower(self) -> Iterator[TextTask]:
         """The task, then with rows of a half, a quarter, ... of their tokens, down to what holds an example."""
-        least, row = _in_fours(self.widest), self.row
+        least, row = in_fours(self.widest), self.row
         yield self
         while row > least:
-            row = max(_in_fours(row // 2), least)
+            row = max(in_fours(row // 2), least)
             yield dataclasses.replace(self, row=row)
 
     def lengthened(self, **changes: Any) -> TextTask:
         """The task with other lengths, and rows that hold them."""
         found = dataclasses.replace(self, row=LONGEST, **changes)
-        return dataclasses.replace(found, row=max(self.row, _in_fours(found.widest)))
+        return dataclasses.replace(found, row=max(self.row, in_fours(found.widest)))
 
     @property
     def widest(self) -> int:
@@ -336,13 +342,14 @@ class PairTask(TextTask):
         return list(zip(sources, tokenizer.target.encode_all([row[self.target] for row in rows]), strict=True))
 
 
-def length_of_most(lengths: Iterable[float]) -> float:
-    """The upper quartile of the lengths: with two such bounds, at least half of the examples keep both."""
-    return float(np.quantile(list(lengths), 0.75, method="higher"))
+def length_of_most(lengths: Iterable[float], share: float = 0.75) -> float:
+    """The length that this share of them does not pass: with two bounds of 0.75, half of the examples keep both."""
+    return float(np.quantile(list(lengths), share, method="higher"))
 
 
-def _in_fours(tokens: int) -> int:
-    return -(-tokens // 4) * 4
+def in_fours(tokens: float) -> int:
+    """The tokens, rounded up to a multiple of 4."""
+    return int(-(-tokens // 4) * 4)
 
 
 def is_packed(task: Task) -> bool:

@@ -16,7 +16,7 @@ from posenc_jax.data.example import Example
 from posenc_jax.data.metrics import macro_f1
 from posenc_jax.data.ragged import Ragged
 from posenc_jax.data.records import Records
-from posenc_jax.data.text.base import Data, Encoded, Row, TextTask
+from posenc_jax.data.text.base import NEARLY_ALL, Data, Encoded, Row, TextTask, in_fours, length_of_most
 from posenc_jax.data.tokenizer import Tokenizer
 from posenc_jax.encodings.base import Array
 
@@ -181,6 +181,12 @@ class Classification(TextTask):
             left_out=len(split) - len(kept),
             truncated=truncated,
         )
+
+    def spanning(self, tokenizer: Tokenizer, texts: Mapping[str, list[Row]], longest: int) -> TextTask:
+        """The task with room for nearly all documents."""
+        sizes = [size for _, size in self._documents(tokenizer, texts["train"], None)]
+        length = in_fours(min(length_of_most(sizes, NEARLY_ALL), longest))
+        return dataclasses.replace(self, max_length=length, row=length)
 
     def suited(self, tokenizer: Tokenizer, texts: Mapping[str, list[Row]], lacking: list[str]) -> tuple[TextTask, str]:
         """The task with the classes of the corpus, if these differ."""

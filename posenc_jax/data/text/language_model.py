@@ -25,6 +25,9 @@ RANGES = tuple(2**i for i in range(17))
 SHORTEST = 8
 """Tokens of the shortest windows that a small corpus is cut into."""
 
+WINDOWS = 8
+"""As many as a score should at least be the mean of."""
+
 
 @dataclasses.dataclass(frozen=True)
 class LanguageModel(TextTask):
@@ -79,6 +82,12 @@ class LanguageModel(TextTask):
         starts = np.arange(count + 1, dtype=np.int32) * size
         records = Records(Ragged(stream[: count * size], starts), given=np.ones(count, np.int32))
         return Encoded(records, np.arange(count), np.full(count, size - 1, np.int32))
+
+    def spanning(self, tokenizer: Tokenizer, texts: Mapping[str, list[Row]], longest: int) -> TextTask:
+        """The task with the longest windows, in powers of two, of which every split has `WINDOWS`."""
+        tokens = min(len(self.encode(tokenizer, rows, training=False).records.inputs.tokens) for rows in texts.values())
+        length = 2 ** max(int(min(tokens / WINDOWS - 1, longest)).bit_length() - 1, SHORTEST.bit_length() - 1)
+        return dataclasses.replace(self, max_length=length, row=length)
 
     def suited(self, tokenizer: Tokenizer, texts: Mapping[str, list[Row]], lacking: list[str]) -> tuple[TextTask, str]:
         """The task with windows that are shorter than the text of each split."""

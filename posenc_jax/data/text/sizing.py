@@ -85,7 +85,7 @@ def sized(
     asked: tuple[TextTask, Batches] = (task, batches)
     wrong: dict[str, dict[str, Any]] = {}
     if tokenizer is None:
-        task, tokenizer = _with_vocabularies(task, texts["train"], wrong)
+        task, tokenizer = with_vocabularies(task, texts["train"], wrong)
     if lacking := _lacking(task, tokenizer, texts):
         before, (task, why) = task, task.suited(tokenizer, texts, lacking)
         wrong[why] = {field: was for field, (was, _) in _differing(before, task).items()}
@@ -104,9 +104,7 @@ def sized(
     return Sizes(task, batches, wrong, changed)
 
 
-def _with_vocabularies(
-    task: TextTask, train: list[Row], wrong: dict[str, dict[str, Any]]
-) -> tuple[TextTask, Tokenizer]:
+def with_vocabularies(task: TextTask, train: list[Row], wrong: dict[str, dict[str, Any]]) -> tuple[TextTask, Tokenizer]:
     """The task with vocabularies that its text gives, and its tokenizer; ``wrong`` gains those that it does not."""
     made: list[Tokenizer] = []
     for side, (data, texts) in enumerate(vocabularies(task, train)):

@@ -12,7 +12,7 @@ from posenc_jax.data.metrics import chrf, rouge
 from posenc_jax.data.ragged import Ragged
 from posenc_jax.data.records import Records
 from posenc_jax.data.tasks.base import MANY
-from posenc_jax.data.text.base import Data, Encoded, PairTask, Row, TextTask, length_of_most
+from posenc_jax.data.text.base import NEARLY_ALL, Data, Encoded, PairTask, Row, TextTask, in_fours, length_of_most
 from posenc_jax.data.tokenizer import BOS, EOS, SEP, Tokenizer
 from posenc_jax.encodings.value import limited
 
@@ -71,6 +71,14 @@ class Summarization(PairTask):
         )
         truncated = sum(len(pairs[i][0]) > len(document) for i, (document, _) in zip(kept, shown, strict=True))
         return Encoded(records, np.array(kept, np.int64), measure, len(split) - len(kept), truncated)
+
+    def spanning(self, tokenizer: Tokenizer, texts: Mapping[str, list[Row]], longest: int) -> TextTask:
+        """The task with the beginnings of documents, and room for nearly all summaries."""
+        document, summary = (
+            in_fours(min(length_of_most(map(len, side), NEARLY_ALL), longest))
+            for side in zip(*self.pairs(tokenizer, texts["train"]), strict=True)
+        )
+        return self.lengthened(max_length=document, max_summary=summary)
 
     def suited(self, tokenizer: Tokenizer, texts: Mapping[str, list[Row]], lacking: list[str]) -> tuple[TextTask, str]:
         """The task with room for the summaries of the splits without a pair."""

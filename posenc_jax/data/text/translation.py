@@ -11,7 +11,17 @@ import numpy as np
 from posenc_jax.data.metrics import bleu, chrf
 from posenc_jax.data.ragged import Ragged
 from posenc_jax.data.records import Records
-from posenc_jax.data.text.base import Data, Encoded, PairTask, Row, TextTask, length_of_most, named_as_target
+from posenc_jax.data.text.base import (
+    NEARLY_ALL,
+    Data,
+    Encoded,
+    PairTask,
+    Row,
+    TextTask,
+    in_fours,
+    length_of_most,
+    named_as_target,
+)
 from posenc_jax.data.tokenizer import BOS, EOS, Tokenizer
 
 _WITHOUT_WORDS = ("ja", "ko")
@@ -118,6 +128,12 @@ class Translation(PairTask):
         measure = np.array([len(pairs[i][0]) for i in kept], np.int32)
         return Encoded(records, np.array(kept, np.int64), measure, left_out=len(split) - len(kept))
 
+    def spanning(self, tokenizer: Tokenizer, texts: Mapping[str, list[Row]], longest: int) -> TextTask:
+        """The task with room for nearly all sources, and for targets up to four times as long as their sources."""
+        pairs = [(len(source), len(target)) for source, target in self.pairs(tokenizer, texts["train"]) if source]
+        length = in_fours(min(length_of_most((source for source, _ in pairs), NEARLY_ALL), longest))
+        return self.lengthened(max_length=length, target_ratio=min(max(_ratio(pairs, NEARLY_ALL), 1), 4))
+
     def suited(self, tokenizer: Tokenizer, texts: Mapping[str, list[Row]], lacking: list[str]) -> tuple[TextTask, str]:
         """The task with room for sources and targets of the splits without a pair."""
         longest, ratio = self.max_length, self.target_ratio
@@ -126,8 +142,11 @@ class Translation(PairTask):
             pairs = [(len(source), len(target)) for source, target in found if source and target]
             if pairs:
                 longest = max(longest, int(length_of_most(source for source, _ in pairs)) if name != "test" else 0)
-                # A target of so many tokens fits `decoder_width` of its source.
-                needed = length_of_most((target - 7) / source for source, target in pairs)
-                ratio = max(ratio, math.ceil(10 * needed) / 10)
+                ratio = max(ratio, _ratio(pairs, 0.75))
         why = f"no pair of its {' and '.join(lacking)} split is so short"
         return self.lengthened(max_length=longest, target_ratio=ratio), why
+
+
+def _ratio(pairs: list[tuple[int, int]], share: float) -> float:
+    """The ``target_ratio`` with which `Translation.decoder_width` holds this share of (source, target) lengths."""
+    return math.ceil(10 * length_of_most(((target - 7) / source for source, target in pairs), share)) / 10
