@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -104,10 +103,7 @@ def add(options: argparse.Namespace, note: Callable[[str], None]) -> int:
     own.add_own(options.name, taken, fields, facts, directory=options.directory, rebuild=options.rebuild, note=note)
     if named_as:
         _note_structure(options.folder, named_as, note)
-    elsewhere = "" if options.directory is None else f"POSENC_DATA={shlex.quote(str(options.directory))} "
-    show(
-        f"train on it: {elsewhere}posenc train --on {name}; compare encodings on it: {elsewhere}posenc ablate --on {name}"
-    )
+    show(f"train on it: posenc train --on {name}; compare encodings on it: posenc ablate --on {name}")
     return 0
 
 

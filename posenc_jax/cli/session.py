@@ -59,7 +59,8 @@ def load_config(text: str, kind: type | tuple[type, ...], command: str) -> Any:
 def of_config(
     arguments: list[str], command: str, options: str, about: tuple[str, str], work: Callable[[str, list[str]], int]
 ) -> int:
-    """The exit code of a command whose first argument is a config or ``--on CORPUS``, the others overrides and ``options``.
+    """The exit code of a command whose first argument is a config file or ``--on CORPUS``, and whose others are
+    overrides and ``options``.
 
     about: what its help says first and last.
     """

@@ -14,8 +14,8 @@ from posenc_jax.cli.together import HELP, join, leaving, read_together
 from posenc_jax.config import Run
 
 DESCRIPTION = (
-    "Trains and measures the run in a Python file with a variable `config`; or, with --on CORPUS in its place, one that "
-    "is sized to a corpus of text and this machine. The same command again resumes."
+    "Trains and measures the run in a Python file with a variable `config`; with --on CORPUS in its place, one that is "
+    "sized to a corpus of text and this machine. The same command again resumes."
 )
 
 

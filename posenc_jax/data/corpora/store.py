@@ -48,7 +48,7 @@ def corpus_of(name: str) -> Corpus:
     if name in CORPORA:
         return CORPORA[name]
     refuse_path(name)
-    hint = did_you_mean(name, CORPORA)
+    hint = did_you_mean(name, [*CORPORA, *own_names()])
     hint = f"; {hint}" if hint else ":"
     raise DataError(
         f"there is no corpus {name!r}{hint} the local ones are {', '.join(CORPORA)}; data sets of the hub of "
@@ -109,9 +109,8 @@ def manifest(name: str, directory: Path | None = None, *, verify: bool = True) -
         columns = corpus_of(name).columns
     if not home.is_dir():
         near = did_you_mean(name, own_names(directory)) if is_own(name) else ""
-        raise DataError(
-            f"{name} is not prepared in {home.parents[name.count('/')]}: {near + ' or ' * bool(near)}{make}"
-        )
+        near = f"{near} Else " if near else ""
+        raise DataError(f"{name} is not prepared in {home.parents[name.count('/')]}: {near}{make}")
     rebuild = f"prepare it anew: {make} --rebuild"
     try:
         found = loads(content_of(home / MANIFEST, home))
