@@ -116,6 +116,9 @@ def _home(tmp_path_factory):
         patch.setattr(argparse.ArgumentParser, "parse_args", and_stop(argparse.ArgumentParser.parse_args))
         for command in ("ablate", "plan", "tune"):
             patch.setattr(f"posenc_jax.cli.{command}.load_config", with_few_cells)
+        sized = load_config("configs/sentences.py", Run, "train")
+        for module in ("on", "session"):
+            patch.setattr(f"posenc_jax.cli.{module}.on_corpus", lambda name: sized)
         for module in ("own_files", "train", "ablate"):
             patch.setattr(f"posenc_jax.cli.{module}.refuse_unusable", stop)
         patch.setattr(plan, "plan_of", stop)

@@ -29,12 +29,14 @@ BUILD = """
 import json, sys
 from jax._src.xla_bridge import backends_are_initialized
 from posenc_jax.cli.session import load_config
-from posenc_jax.config import Ablation, Run, from_json, to_json
+from posenc_jax.config import Ablation, Run, from_json, source_of, to_json
 from posenc_jax.data.score_kinds import headline
 from posenc_jax.runs.own_code import own_classes
 for path in json.load(sys.stdin):
     config = load_config(path, Run | Ablation, "ablate")
     assert from_json(json.loads(json.dumps(to_json(config))), own_classes(config)) == config, path
+    exec(source_of(config, "about"), written := {})
+    assert written["config"] == config, path
     runs = getattr(config, "runs", [config])
     metrics = sorted({headline(run.task, run.evaluation.decoded_examples) for run in runs})
     print(json.dumps([path, type(config).__name__, metrics, backends_are_initialized()]))

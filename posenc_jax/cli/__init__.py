@@ -43,7 +43,7 @@ GROUPS = {
         "explore": "a page to explore kernels and aliases: posenc explore [ENCODING] [...]",
     },
     "Try your own": {
-        "new": "a file for an encoding, task or metric of your own: posenc new encoding NAME",
+        "new": "a file for an encoding, task, metric or config of your own: posenc new encoding NAME",
         "audit": "measure encodings: posenc audit [ENCODING ...] [--json FILE] [--markdown FILE]",
         "verdict": "is this encoding better than RoPE? posenc verdict ENCODING [--against ...] [--quick]",
     },

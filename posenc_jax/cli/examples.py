@@ -41,11 +41,13 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "train": (
         ("posenc train configs/copy_rope.py", "the run of a config"),
         ('posenc train configs/copy_rope.py --posenc "randomized(max_position=64)|rope"', "with other positions"),
+        ("posenc train --on own/plays --posenc alibi", "on texts of your own, sized to them and this machine"),
         ("posenc train configs/copy_rope.py --help", "every field that can be changed"),
     ),
     "ablate": (
         ("posenc ablate configs/demo.py", "all cells and seeds, then the report"),
         ("posenc ablate configs/demo.py --seeds 0 1 --directory runs/two", "two seeds, elsewhere"),
+        ("posenc ablate --on own/plays --posenc nope alibi t5", "encodings on texts of your own"),
     ),
     "evaluate": (
         ("posenc evaluate RUN --lengths 8 16 32", "at other lengths"),
@@ -61,7 +63,10 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("posenc verdict pope --quick", "PoPE against RoPE on three tables"),
         ("posenc verdict my_window.py:MyWindow --against rope nope --quick", "an encoding of your own"),
     ),
-    "new": (("posenc new encoding my_window", "my_window.py and its test"),),
+    "new": (
+        ("posenc new encoding my_window", "my_window.py and its test"),
+        ("posenc new config --on own/plays", "plays.py, what `posenc train --on own/plays` trains, to change"),
+    ),
     "audit": (
         ("posenc audit rope", "the contract and all measures of one encoding"),
         ('posenc audit "fox|rope(base=5e5)" YaRN --no-timing', "of several"),

@@ -61,8 +61,8 @@ def refuse_elsewhere(config_file: str, option: str) -> None:
     if config_file.startswith(ON):
         name = config_file.removeprefix(ON)
         raise UsageError(
-            f"--on sizes a run to this machine, and {option} trains on others: write the config by `posenc new config "
-            f"--on {name}`, and give that file"
+            f"--on sizes a run to this machine, and {option} trains on others: begin with the config that "
+            f"`posenc new config --on {name}` writes"
         )
 
 

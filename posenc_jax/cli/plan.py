@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from posenc_jax.runs.plan import Plan
 
 DESCRIPTION = "Says what a run or an ablation will take: replicas, operations, memory, hours. Nothing is compiled."
-USAGE = f"""usage: posenc plan CONFIG|--on CORPUS [--target T] [--utilisation U] [--compile] [overrides]
+USAGE = f"""usage: posenc plan CONFIG [--target T] [--utilisation U] [--compile] [overrides]
 
 {DESCRIPTION}
 Nothing is written either, and it takes seconds on any machine. Exit code 1: something does not fit.
@@ -30,7 +30,8 @@ With --compile the memory is that of the compiled program of training, minutes f
   --utilisation U  the part of the peak that hours are told by, above 0 and up to 1 (default 0.3)
   --compile        compile for the target: needs libtpu or jax[cuda12] for chips that are not here, no driver
 
-Overrides are those of `posenc train` and `posenc ablate`, such as --training.batch-size 8."""
+Overrides are those of `posenc train` and `posenc ablate`, such as --training.batch-size 8. --on CORPUS in place of
+CONFIG is the run that is sized to a corpus of text and this machine."""
 
 
 def main(arguments: list[str]) -> int:

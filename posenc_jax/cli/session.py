@@ -66,7 +66,7 @@ def of_config(
     """
     if not arguments:
         show(
-            f"usage: posenc {command} CONFIG|--on CORPUS {options} [overrides]\n\n{about[0]}\n"
+            f"usage: posenc {command} CONFIG {options} [overrides]\n\n{about[0]}\n"
             f"`posenc {command} --help` lists the overrides.\n\n{about[1]}"
         )
         return 2

@@ -8,7 +8,6 @@ import sys
 from typing import TYPE_CHECKING
 
 from posenc_jax.cli.errors import Parser, guarded
-from posenc_jax.cli.on import split_first
 from posenc_jax.cli.screen import show
 from posenc_jax.cli.session import load_config, prepare_jax
 from posenc_jax.config import Ablation, Run
@@ -38,7 +37,7 @@ def main(arguments: list[str]) -> int:
     if not arguments or arguments[0] in ("-h", "--help"):
         show(USAGE)
         return 0 if arguments else 2
-    return guarded(lambda: _tune(*split_first(arguments)))
+    return guarded(lambda: _tune(arguments[0], arguments[1:]))
 
 
 def _tune(config_file: str, words: list[str]) -> int:

@@ -93,7 +93,7 @@ def config_on(name: str, target: Target) -> Run:
         note=_note(task, count),
         seeds=(0, 1),
     )
-    return _trained(base, target, tokens, EPOCHS * rows / batches.batch_size)
+    return with_model(base, target, tokens, EPOCHS * rows / batches.batch_size)
 
 
 def ablation_on(run: Run, slots: Sequence[Slot]) -> Ablation:
@@ -183,7 +183,7 @@ def _note(task: TextTask, count: int) -> str:
     return f"{said}: a mean is known to \u00b1{half / (found.deviation or 1):.2f} standard deviations of one (95 %)."
 
 
-def _trained(base: Run, target: Target, tokens: float, most: float) -> Run:
+def with_model(base: Run, target: Target, tokens: float, most: float) -> Run:
     """The run with the largest model that the tokens and the budget allow, and at most so many steps."""
     chip = target.chip
     dtype = "float32" if target.devices.on_cpu else "bfloat16"

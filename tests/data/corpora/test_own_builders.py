@@ -5,13 +5,12 @@ from __future__ import annotations
 import importlib
 import json
 import re
-import shlex
 import sys
 import types
 from pathlib import Path
 
 import pytest
-from own_corpora import PAIR, pairs, said, sentence, why, write_jsonl
+from own_corpora import PAIR, pairs, said, why
 
 from posenc_jax.cli import main
 from posenc_jax.data.corpora import arrow, reading
@@ -50,7 +49,9 @@ def test_a_parquet_file_and_a_saved_data_set(here, capsys):
         (saved / split / "dataset_info.json").write_text(json.dumps({"features": features}))
     (saved / "dataset_dict.json").write_text(json.dumps({"splits": ["train", "test"]}))
     assert main(["data", "add", "both", "--saved", "saved", "--field", "text", "--label", "label"]) == 0
-    assert "--task.labels neg pos" in capsys.readouterr().out
+    assert capsys.readouterr().out == (
+        "train on it: posenc train --on own/both; compare encodings on it: posenc ablate --on own/both\n"
+    )
     assert len(load_split("own/both", "test")) == 50
     assert manifest("own/both")["labels"] == ["neg", "pos"]
     assert main(["data", "add", "one", "--saved", "saved/train", "--field", "text"]) == 0
@@ -84,7 +85,7 @@ def test_a_builder_by_its_import_path(here, capsys):
     (here / "my_builder_here.py").write_text(BUILDER)
     arguments = ["--builder", "my_builder_here.py:Mine", "--field", "body"]
     assert main(["data", "add", "built", *arguments, "--label", "kind"]) == 0
-    assert "--task.labels no yes" in capsys.readouterr().out
+    assert "posenc train --on own/built" in capsys.readouterr().out
     assert {row["body"] for row in load_split("own/built", "test")} == {f"text {i} of 9" for i in range(9)}
     assert main(["data", "add", "again", *arguments[:-1], "text"]) == 2
     assert "Mine has no text or class 'text': it has body, kind" in said(capsys)
@@ -174,16 +175,6 @@ def test_a_builder_with_a_key_twice_is_named_with_the_key(here, capsys):
     assert main(["data", "add", "twice", "--builder", "my_twice.py:Twice", "--field", "body"]) == 2
     (line,) = said(capsys).splitlines()
     assert line.startswith("posenc: Twice yields the key 0 of the split train twice: give every example a key of its")
-
-
-def test_the_command_that_is_printed_is_one_for_a_shell(here, capsys):
-    rows = [{"the head": sentence(i), "body": "x", "kind": ("sci fi", "poetry", "it's")[i % 3]} for i in range(90)]
-    write_jsonl(here / "books.jsonl", rows)
-    arguments = ["--jsonl", "books.jsonl", "--field", "the head", "body", "--label", "kind"]
-    assert main(["data", "add", "books", *arguments]) == 0
-    command = shlex.split(capsys.readouterr().out.partition(": ")[2])
-    assert command[:2] == ["--data.name", "own/books"]
-    assert command[2:] == ["--task.labels", "it's", "poetry", "sci fi", "--task.sections", "the head", "body"]
 
 
 def test_the_builder_of_the_page_works_as_it_is_printed(here):

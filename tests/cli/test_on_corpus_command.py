@@ -1,0 +1,101 @@
+"""``--on CORPUS`` in place of a config file: what it makes is shown, kept, and written by ``posenc new config``."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from posenc_jax.cli import main
+from posenc_jax.cli.session import load_config
+from posenc_jax.config import Ablation, Run, config_hash
+from posenc_jax.runs import cell
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A folder beside an empty home, with 200 pairs in a file."""
+    monkeypatch.setenv("POSENC_DATA", str(tmp_path / "data"))
+    folder = tmp_path / "work"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    pairs = [{"q": f"the {i} is {'odd' if i % 2 else 'even'}", "a": f"{i} ist nicht {i + 1}"} for i in range(200)]
+    (folder / "pairs.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
+    return folder
+
+
+@pytest.fixture
+def notes(here, capsys):
+    """With the corpus own/notes."""
+    assert main(["data", "add", "notes", "--jsonl", "pairs.jsonl", "--source", "q", "--target", "a"]) == 0
+    capsys.readouterr()
+    return here
+
+
+def test_what_is_trained_is_shown_kept_and_the_config_that_new_writes(notes, capsys, monkeypatch):
+    def train(config, directory, **more):
+        directory.mkdir(parents=True)
+        (directory / "config.json").write_text("{}")
+        return []
+
+    monkeypatch.setattr(cell, "run", train)
+    assert main(["new", "config", "--on", "own/notes"]) == 0
+    assert capsys.readouterr().out == "wrote notes.py, a config of translation: posenc train notes.py\n"
+    written = load_config("notes.py", Run, "train")
+    assert main(["train", "--on", "own/notes"]) == 0
+    shown = capsys.readouterr().out
+    (kept,) = (notes / "runs").glob("*/config.py")
+    assert kept.parent.name == written.directory_name
+    assert shown.startswith(f"{kept.read_text()}\n# estimate, compiling apart: ")
+    assert "At most 8 test examples of a length: a mean is known to " in shown
+    assert load_config(f"runs/{kept.parent.name}/config.py", Run, "train") == written
+    assert main(["train", "--on=own/notes", "--posenc", "alibi", "--directory", "other"]) == 0
+    other = load_config("other/config.py", Run, "train")
+    assert other.label == "alibi"
+    assert config_hash(other) != config_hash(written)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (
+            "train --on own/note",
+            "own/note is not prepared in {}: did you mean 'own/notes'? Else posenc data add note ...",
+        ),
+        ("train --on notes", "there is no corpus 'notes'; did you mean 'own/notes'? the local ones are help/en-de"),
+        (
+            "train --on notes.txt",
+            "'notes.txt' is a file's name, not a corpus's: `posenc data add NAME --text notes.txt`",
+        ),
+        ("train --on own/notes notes.py", "--on CORPUS stands in the place of a config file: give one corpus, or one"),
+        ("train notes.py --on own/notes", "--on CORPUS stands in the place of a config file"),
+        ("train --on own/notes --on own/notes", "--on CORPUS stands in the place of a config file"),
+        ("ablate --on", "--on needs a corpus, as in --on own/notes: `posenc data list` names those there are"),
+        ("ablate --on own/notes --posenc rope rope", "--posenc: --posenc: rope is given twice"),
+        ("ablate --on own/notes --posenc ropee", "--posenc: unknown encoding 'ropee': did you mean 'rope'?"),
+        ("ablate --on own/notes --slurm", "--on sizes a run to this machine, and --slurm trains on others: begin with"),
+        (
+            "train --on own/notes --distributed",
+            "--distributed trains on others: begin with the config that `posenc new",
+        ),
+        ("new config", "a config is written on a corpus, and nothing else is: posenc new config --on own/notes"),
+        ("new encoding mine --on own/notes", "a config is written on a corpus, and nothing else is"),
+        ("new encoding", "encoding needs a name, as in posenc new encoding my_encoding"),
+        ("new config numpy --on own/notes", "numpy is the name of an installed module"),
+    ],
+)
+def test_what_is_refused_is_said_in_a_line(notes, refusal, line, message):
+    before = sorted(notes.iterdir())
+    assert message.format(notes.parent / "data") in refusal(*line.split())
+    assert sorted(notes.iterdir()) == before
+
+
+@pytest.mark.slow  # trains
+def test_two_hundred_pairs_are_trained_and_compared(notes, capsys):
+    quick = ["--training.steps", "50", "--evaluation.decoded-examples", "8", "--seeds", "0", "1"]
+    assert main(["train", "--on", "own/notes", *quick[:4]]) == 0
+    assert "chrF by source tokens" in capsys.readouterr().out
+    assert main(["ablate", "--on", "own/notes", "--posenc", "nope", "rope", *quick]) == 0
+    found = load_config("runs/notes/config.py", Ablation, "ablate")
+    assert [run.label for run in found.runs] == ["nope", "rope"]
+    assert (notes / "runs" / "notes" / "report.html").exists()
