@@ -54,8 +54,9 @@ def _fields(value: Value) -> dict[str, Any]:
 def _changed(base: Run, run: Run) -> str:
     before, after = ({**vars(one), **automatic_names(one)} for one in (base, run))
     fields = {name: now for name, now in after.items() if now != before[name]}
-    if run.label != base.label:
-        fields["label"] = after["label"]  # which would stay that of the other run
+    for name in ("label", "table"):  # which would stay those of the other run
+        if getattr(run, name) != getattr(base, name):
+            fields[name] = after[name]
     return f"dataclasses.replace(base, {', '.join(f'{name}={_text(now, 0)}' for name, now in fields.items())})"
 
 

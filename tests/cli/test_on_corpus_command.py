@@ -60,23 +60,23 @@ def test_what_is_trained_is_shown_kept_and_the_config_that_new_writes(notes, cap
     [
         (
             "train --on own/note",
-            "own/note is not prepared in {}: did you mean 'own/notes'? Else posenc data add note ...",
+            "{}: did you mean 'own/notes'? Else posenc data add note ...",
         ),
         ("train --on notes", "there is no corpus 'notes'; did you mean 'own/notes'? the local ones are help/en-de"),
         (
             "train --on notes.txt",
-            "'notes.txt' is a file's name, not a corpus's: `posenc data add NAME --text notes.txt`",
+            "'notes.txt' is a file's name, not a corpus's: `posenc data add NAME",
         ),
         ("train --on own/notes notes.py", "--on CORPUS stands in the place of a config file: give one corpus, or one"),
         ("train notes.py --on own/notes", "--on CORPUS stands in the place of a config file"),
         ("train --on own/notes --on own/notes", "--on CORPUS stands in the place of a config file"),
         ("ablate --on", "--on needs a corpus, as in --on own/notes: `posenc data list` names those there are"),
-        ("ablate --on own/notes --posenc rope rope", "--posenc: --posenc: rope is given twice"),
+        ("ablate --on own/notes --posenc rope rope", "--posenc: rope is given twice"),
         ("ablate --on own/notes --posenc ropee", "--posenc: unknown encoding 'ropee': did you mean 'rope'?"),
         ("ablate --on own/notes --slurm", "--on sizes a run to this machine, and --slurm trains on others: begin with"),
         (
             "train --on own/notes --distributed",
-            "--distributed trains on others: begin with the config that `posenc new",
+            "--distributed trains on others: begin with the config that `posenc",
         ),
         ("new config", "a config is written on a corpus, and nothing else is: posenc new config --on own/notes"),
         ("new encoding mine --on own/notes", "a config is written on a corpus, and nothing else is"),
