@@ -168,7 +168,7 @@ def _lengths(task: TextTask, measure: np.ndarray) -> tuple[tuple[int, ...], int]
 
 
 def _note(task: TextTask, count: int) -> str:
-    """What so many test examples of a length can show."""
+    """A line about what so many test examples of a length can show."""
     what = "window" if isinstance(task, LanguageModel) else "example"
     said = f"At most {count} test {what}{'s' * (count != 1)} of a length"
     if count < 2:
