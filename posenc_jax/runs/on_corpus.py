@@ -57,7 +57,7 @@ def config_on(name: str, target: Target) -> Run:
     """
     facts = manifest(name, verify=False)
     sources = {split: load_split(name, split) for split in SPLITS}
-    texts = {split: list(_sample(source, facts["columns"])) for split, source in sources.items()}
+    texts = {split: list(_sample(source)) for split, source in sources.items()}
     scale = len(sources["train"]) / len(texts["train"])
     characters = scale * sum(map(_characters, texts["train"]))
     pieces = 100 * min(max(round(math.sqrt(characters / 6) / 50), 4), 80)
@@ -103,7 +103,7 @@ def ablation_on(run: Run, slots: Sequence[Slot]) -> Ablation:
     return Ablation(name=name, runs=runs, baseline=runs[0].label, title=run.table, description=run.note)
 
 
-def _sample(source: Iterable[Row], columns: Sequence[str]) -> Iterator[Row]:
+def _sample(source: Iterable[Row]) -> Iterator[Row]:
     """The first rows, with `SAMPLE` characters or all."""
     read = 0
     for row in source:
