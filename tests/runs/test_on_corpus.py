@@ -105,6 +105,16 @@ def test_sections_of_documents_have_types():
     assert config_on(added("classification", 60), HERE).model.pooling == "mean"
 
 
+def test_a_structure_that_a_corpus_was_added_with_is_read():
+    fields = FIELDS["classification"]
+    rows = [(f"x:{i}", {"q": f"# {row(i)['head']}\n{row(i)['q']}.", "kind": "ab"[i % 2]}) for i in range(90)]
+    add_own("papers", take({"": rows}, fields), fields, {"structure": "markdown"}, note=str)
+    run = config_on("own/papers", HERE)
+    assert (run.task.structure, run.model.pooling) == ("markdown", "mean")
+    check_run(run)
+    load_filling(run, str)
+
+
 def test_it_says_what_the_test_examples_can_show():
     """Eight of 200 pairs: Student's t of seven degrees of freedom; of 200 texts with classes an accuracy of a half."""
     run = config_on(added("translation", 200), HERE)

@@ -46,7 +46,7 @@ def test_a_document_that_does_not_nest_is_malformed_where_its_structure_is_said(
     assert main([*command, "--most-malformed", "0.1"]) == 0
     out, err = capsys.readouterr()
     assert f"{'1 document of 5 lines' if form == 'folder' else '1 record'} is left out: {place} (" in err
-    assert "--task.structure markdown" in out
+    assert "posenc train --on own/notes" in out
     assert manifest("own/notes")["structure"] == "markdown"
     rows = [row["body"] for split in ("train", "validation", "test") for row in load_split("own/notes", split)]
     assert len(rows) == 40
