@@ -22,6 +22,7 @@ PAGES = (
     "guides/own-data.html",
     "experiments/periodicity.html",
     "reference/posenc_jax.encodings.html",
+    "reference/posenc_jax.encodings.rope.html",
     "reference/configs.html",
     "reference/commands.html",
     "search.html",
@@ -124,9 +125,19 @@ def test_a_page_is_read_without_complaints(site, browser, page, size):
 
 
 @needs_chromium
-def test_the_search_finds_yarn(site, browser):
-    browser.open((site / "search.html").as_uri() + "?q=yarn", *SIZES["desk"])
-    browser.until("document.querySelectorAll('#search-results li a').length > 3")
+@pytest.mark.parametrize(
+    ("words", "page"),
+    [
+        ("yarn", "encodings/yarn.html"),
+        ("GPU", "guides/accelerators.html"),
+        ("own text", "own-text.html"),
+        ("PyTorch", "guides/from-pytorch.html"),
+        ("SLURM", "guides/many-machines.html"),
+    ],
+)
+def test_the_search_finds_first(site, browser, words, page):
+    browser.open((site / "search.html").as_uri() + f"?q={urllib.parse.quote(words)}", *SIZES["desk"])
+    browser.until("document.querySelectorAll('#search-results li a').length > 2")
     found = browser.evaluate("[...document.querySelectorAll('#search-results li a')].map(a => a.getAttribute('href'))")
-    assert any(link.startswith("encodings/yarn.html") for link in found)
+    assert found[0].startswith(page)
     assert browser.complaints() == []
