@@ -46,7 +46,8 @@ def test_a_page_that_fails_says_its_cell_and_its_output_or_its_formula(tmp_path)
     source = tmp_path / "source"
     (source / "_small").mkdir(parents=True)
     shutil.copytree(ROOT / "scripts" / "docs" / "_static", source / "_static")
-    shutil.copy(ROOT / "scripts" / "docs" / "conf.py", source)
+    for name in ("conf.py", "scorer.js"):
+        shutil.copy(ROOT / "scripts" / "docs" / name, source)
     (source / "index.md").write_text(page)
     for number in range(8):  # enough to be read by several processes
         (source / f"other{number}.md").write_text("---\norphan: true\n---\n\n# B\n")
