@@ -49,7 +49,7 @@ def recalibrated(
 
 
 def in_words(runs: Sequence[Run]) -> str:
-    """What is trained, before it is."""
+    """A sentence on the trainings to come: their number, steps, texts and learning rate."""
     lengths = ", ".join(f"{length:,}" for length in sorted({run.task.train_lengths[-1] for run in runs}))
     (training,), ((rate,),) = {run.training for run in runs}, {run.learning_rates for run in runs}
     return (
