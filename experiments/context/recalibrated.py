@@ -3,12 +3,20 @@
     posenc context runs/context-small --lengths 1x 2x 4x --measure perplexity --examples 16 \\
         --change none nope "yarn(2)" --recalibrate 100 --output runs/on-100
 
-and the same without --recalibrate (runs/on-0) and with 400; then
+and the same without --recalibrate (runs/on-0) and with 400; as a control of longer texts alone
 
-    python -m experiments.context.recalibrated runs/on-0 runs/on-100 runs/on-400
+    posenc train experiments/context/small.py --init-from runs/context-small --task.max-length 256 --task.row 256 \\
+        --training.steps 100 --optimizer.warmup-steps 10 --directory runs/context-256
+    posenc context runs/context-256 --lengths 128 256 512 --measure perplexity --examples 16 --change none \\
+        --output runs/on256-100
+
+and then
+
+    python -m experiments.context.recalibrated runs/on-0 runs/on-100 runs/on256-100 runs/on-400
 
 The model has seen 400 steps at 128 tokens. `none` and `nope` train on at 128 tokens, `yarn(2)` at 256. What trains on
-is compared with `none` that trains on as long: more training alone makes a model better.
+is compared with `none` that trains on as long: more training alone makes a model better. The last of the directions
+and its control were added when the others had been measured.
 """
 
 from __future__ import annotations
@@ -35,16 +43,18 @@ DIRECTIONS = (
     Direction(("yarn(2) + 100", 2), ("yarn(2)", 2), "a little training makes YaRN better", _YARN),
     Direction(("yarn(2) + 100", 2), ("none + 100", 2), "trained, YaRN reads on better than RoPE", _YARN),
     Direction(("yarn(2) + 400", 2), ("none + 400", 2), "the same, trained longer", _YARN),
+    Direction(("yarn(2) + 100", 2), ("none at 256 + 100", 2), "and where both train on longer texts", _YARN),
 )
 
 
 def together(folders: list[str]) -> list[dict[str, Any]]:
-    """The entries of the records of folders called ...-STEPS, their changes with the steps."""
+    """The entries of the records of folders called on-STEPS, or onLENGTH-STEPS, their changes with both."""
     found = []
     for folder in folders:
-        steps = Path(folder).name.rpartition("-")[2]
+        at, _, steps = Path(folder).name.removeprefix("on").partition("-")
+        more = (f" at {at}" if at else "") + (f" + {steps}" if steps != "0" else "")
         for own in json.loads((Path(folder) / "record.json").read_text()):
-            found.append({**own, "change": own["change"] if steps == "0" else f"{own['change']} + {steps}"})
+            found.append({**own, "change": own["change"] + more})
     return found
 
 
