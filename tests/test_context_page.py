@@ -17,7 +17,7 @@ def test_the_page_is_of_the_record():
     assert again == readme, "run python -m experiments.context.directions"
 
 
-@pytest.mark.parametrize(("module", "count"), [(directions, 12), (recalibrated, 8)])
+@pytest.mark.parametrize(("module", "count"), [(directions, 12), (recalibrated, 9)])
 def test_directions_are_judged_by_the_losses(module, count):
     found = json.loads(module.RECORD.read_text())
     losses = {(own["change"], own["length"] / found["trained"]): own["loss"] for own in found["entries"]}
@@ -169,12 +169,11 @@ def test_what_the_page_says_of_training_on_is_of_the_record():
     }
     assert min(gaps.values()) > 0
     assert f"by {gaps[100, 512]:.3f} nats at 4x after 100 steps, by {gaps[400, 512]:.3f} after 400" in said
-    assert f"best at 2x, {means['yarn(2) + 400', 256]:.4g} for {means['none + 400', 256]:.4g}" in said
-    assert min(means, key=lambda key: (key[1] != 256, means[key])) == ("yarn(2) + 400", 256)
-    ends = {own["change"]: own["buckets"] for own in found["entries"] if own["length"] == 512}
-    last = [math.exp(np.mean([part[-1] for part in ends[f"{name} + 400"]])) for name in ("yarn(2)", "none")]
-    assert f"longest texts, {last[0]:.4g} for {last[1]:.4g}" in said
-    assert f"at 1x too, {means['yarn(2) + 400', 128]:.4g} for {means['none + 400', 128]:.4g};" in said
+    assert f"ahead of RoPE at 2x, {means['yarn(2) + 400', 256]:.4g} for {means['none + 400', 256]:.4g} after" in said
+    control = found["directions"][-1]
+    interval = f"{control['difference']:+.3f} [{control['low']:.3f}, {control['high']:.3f}]"
+    assert f"is at 2x what YaRN is, {interval}, and" in said
+    assert f"better at 4x, {means['none at 256 + 100', 512]:.4g} for {means['yarn(2) + 100', 512]:.4g}." in said
     words = [one["word"] for one in found["directions"]]
     assert [i for i, word in enumerate(words) if word == "the other way"] == [2, 3, 4]
     assert words.count("as published") == 5
