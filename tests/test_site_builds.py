@@ -51,7 +51,8 @@ def test_a_page_that_fails_says_its_cell_and_its_output_or_its_formula(tmp_path)
     (source / "index.md").write_text(page)
     for number in range(8):  # enough to be read by several processes
         (source / f"other{number}.md").write_text("---\norphan: true\n---\n\n# B\n")
-    (source / "formula.md").write_text("---\norphan: true\n---\n\n# C\n\n{math}`a + \\alfa`\n\n```math\na_i = b\n```\n")
+    formulas = "{math}`a + \\alfa`\n\n```math\n\\mathbf{a}_i = b\n```\n"
+    (source / "formula.md").write_text(f"---\norphan: true\n---\n\n# C\n\n{formulas}")
     done, said = python(
         "-c", f"import pathlib, build_docs; raise SystemExit(build_docs.sphinx(pathlib.Path({str(tmp_path)!r})))"
     )
@@ -61,4 +62,5 @@ def test_a_page_that_fails_says_its_cell_and_its_output_or_its_formula(tmp_path)
     assert "\nthis was said\n" in said
     assert (tmp_path / "html" / "other7.html").exists(), said
     assert re.search(r"source/formula\.md:\d+: .*\\alfa is not known", said), said
-    assert "<msub><mi>a</mi><mi>i</mi></msub>" in (tmp_path / "html" / "formula.html").read_text()
+    assert "<msub><mi>&#x1D41A;</mi><mi>i</mi></msub>" in (tmp_path / "html" / "formula.html").read_text()
+    assert "mathbf" not in (tmp_path / "html" / "searchindex.js").read_text()

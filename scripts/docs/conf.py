@@ -91,6 +91,7 @@ def convert(app, doctree):
         except ValueError as error:
             logging.getLogger(__name__).warning(str(error), location=node)
             node["mathml"] = ""
+        node.clear()  # or the search would find words of LaTeX
 
 
 def formula(writer, node):
