@@ -68,9 +68,10 @@ def test_wrong_latex_is_refused(latex, problem):
 
 
 @needs_converter
-def test_names_stand_apart_from_what_they_are_applied_to():
+def test_names_stand_apart_from_what_they_are_applied_to_and_bars_do_not():
     made = mathml(r"2 \ln n + \operatorname{softmax}_j(x)")
     assert '<mo lspace="0.1em" rspace="0.17em">ln</mo><mi>n</mi>' in made
+    assert mathml(r"\lVert x \rVert").count('<mo stretchy="false" lspace="0" rspace="0">&#x02016;</mo>') == 2
     assert '<mo lspace="0.1em" rspace="0">softmax</mo><mi>j</mi></msub>' in made
 
 

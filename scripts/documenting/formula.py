@@ -54,8 +54,9 @@ def mathml(latex: str, *, block: bool = False) -> str:
         kind = element.tag.rpartition("}")[2]
         if len(element) != _PARTS.get(kind, len(element)):
             raise ValueError(f"{latex}: a part of a {kind} is missing")
-    # Spaces: none inside of |x|, some around ~, none behind a minus that is a sign.
+    # Spaces: none inside of |x| and ||x||, some around ~, none behind a minus that is a sign.
     made = made.replace('<mo stretchy="false">&#x0007C;</mo>', '<mo stretchy="false" lspace="0" rspace="0">|</mo>')
+    made = made.replace("<mo>&#x02016;</mo>", '<mo stretchy="false" lspace="0" rspace="0">&#x02016;</mo>')
     made = _SIGN.sub(r'\1<mo form="prefix">&#x02212;</mo>', made.replace("<mi>&#x0007E;</mi>", "<mo>&#x0223C;</mo>"))
     # Names of functions stand apart from what they are applied to, unless that is in parentheses.
     made = _APPLIED.sub(r'<mo lspace="0.1em" rspace="0">\1</mo>\2', made)
