@@ -89,7 +89,9 @@ def shown_and_kept(config: Run | Ablation, config_file: str, directory: Path) ->
     from posenc_jax.runs.plan import plan_of
     from posenc_jax.runs.targets import target_here
 
-    text = source_of(config, about(config, config_file.removeprefix(ON), directory / KEPT))
+    here, file = Path.cwd(), directory / KEPT
+    file = file.relative_to(here) if file.is_relative_to(here) else file
+    text = source_of(config, about(config, config_file.removeprefix(ON), file))
     target = target_here()
     hours = [plan_of(run, target).hours for run in ([config] if isinstance(config, Run) else config.runs)]
     seconds = None if None in hours else 3600 * sum(filter(None, hours))

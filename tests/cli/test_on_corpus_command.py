@@ -49,7 +49,8 @@ def test_what_is_trained_is_shown_kept_and_the_config_that_new_writes(notes, cap
     assert shown.startswith(f"{kept.read_text()}\n# estimate, compiling apart: ")
     assert "At most 8 test examples of a length: a mean is known to " in shown
     assert load_config(f"runs/{kept.parent.name}/config.py", Run, "train") == written
-    assert main(["train", "--on=own/notes", "--posenc", "alibi", "--directory", "other"]) == 0
+    assert main(["train", "--on=own/notes", "--posenc", "alibi", "--directory", str(notes / "other")]) == 0
+    assert "    posenc train other/config.py\n" in capsys.readouterr().out
     other = load_config("other/config.py", Run, "train")
     assert other.label == "alibi"
     assert config_hash(other) != config_hash(written)
