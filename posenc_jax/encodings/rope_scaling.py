@@ -269,7 +269,8 @@ class Llama3(RoPEScaling):
         theta' = theta / s         for wavelengths > L / low
         theta' = (1-x) theta / s + x theta,   x = (L / wavelength - low) / (high - low)   between
 
-    The defaults are those of Llama 3.1 (with base 500000); Llama 3.2 has factor 32.
+    The defaults are those of Llama 3.1 (with base 500000); Llama 3.2 has factor 32. Llama 4 Scout has low = high = 1:
+    nothing is between.
     """
 
     factor: float = 8.0
@@ -285,16 +286,18 @@ class Llama3(RoPEScaling):
     limits = limited(factor=FACTOR, original_length=ORIGINAL_LENGTH)
 
     def check_fields(self) -> None:
-        if not 0 < self.low_freq_factor < self.high_freq_factor:
+        if not 0 < self.low_freq_factor <= self.high_freq_factor:
             raise ValueError(
-                f"Llama3.low_freq_factor = {self.low_freq_factor} must be positive and below high_freq_factor = "
+                f"Llama3.low_freq_factor = {self.low_freq_factor} must be positive and at most high_freq_factor = "
                 f"{self.high_freq_factor}: Llama 3.1 has 1 and 4"
             )
 
     def frequencies(self, base: float, dim: int, length: int | None = None) -> np.ndarray:
         plain = vaswani_frequencies(dim, base)
         rotations = self.original_length * plain / math.tau
-        kept = (rotations - self.low_freq_factor) / (self.high_freq_factor - self.low_freq_factor)
+        between = self.high_freq_factor - self.low_freq_factor
+        over = rotations - self.low_freq_factor
+        kept = over / between if between else np.where(over > 0, 1.0, 0.0)
         return blend(plain / self.factor, plain, kept)
 
 

@@ -61,7 +61,8 @@ def whole(config: Mapping[str, Any], name: str) -> int | None:
     """A whole number above 0, or None; `DataError` for another value."""
     value = setting(config, name)
     if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not 0 < value < 2**31):
-        raise DataError(f"{name} = {short(value)} must be a whole number above 0: mend the config")
+        limit = " and below 2^31" if isinstance(value, int) and value >= 2**31 else ""
+        raise DataError(f"{name} = {short(value)} must be a whole number above 0{limit}: mend the config")
     return value
 
 

@@ -273,6 +273,9 @@ def _other(config: Mapping[str, Any], odd: dict[str, None]) -> tuple[PositionalE
     attention = config.get("attn_config")
     alibi = attention.get("alibi") if isinstance(attention, Mapping) else config.get("alibi")
     if kind == "bloom" or (kind == "falcon" and alibi) or (kind == "mpt" and alibi is not False):
+        most = attention.get("alibi_bias_max") if isinstance(attention, Mapping) else None
+        if most not in (None, 8):
+            raise DataError(f"alibi_bias_max = {short(most)}, and the slopes are read for 8: name another config")
         return (ALiBi(),)
     if kind in _T5:
         buckets = whole(config, "relative_attention_num_buckets") or 32

@@ -74,10 +74,12 @@ _LLAMA_4 = Dialect(
     odd="layers that do not rotate multiply queries by attn_scale ln(floor((p + 1) / floor_scale) + 1) + 1, where "
     "attn_temperature_tuning is true",
 )
+_FALCON = dataclasses.replace(_PLAIN, odd="its ALiBi, where alibi is true, is divided by sqrt(head_dim), as the logits")
 _DEEPSEEK = Dialect(layout="interleaved", odd=_MLA)
 
 DIALECTS: Mapping[str, Dialect] = {
-    **dict.fromkeys(("llama", "granite", "olmo", "olmo2", "falcon", "internlm2"), _PLAIN),
+    **dict.fromkeys(("llama", "granite", "olmo", "olmo2", "internlm2"), _PLAIN),
+    "falcon": _FALCON,
     **dict.fromkeys(("phi3", "starcoder2"), _ALL_LOCAL),
     "mistral": dataclasses.replace(_ALL_LOCAL, window=4096),
     "ministral3": Dialect(1e6, head_dim=128, typed=False),

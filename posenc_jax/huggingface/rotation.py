@@ -39,6 +39,10 @@ READ: Mapping[str, tuple[str, ...]] = {
     "axial": (),
 }
 """The keys that each type reads, beside those of `ALWAYS`."""
+_ELSEWHERE = {
+    "llama_4_scaling_beta": "is not of the rotation: Ministral 3 multiplies queries by 1 + llama_4_scaling_beta "
+    f"ln(floor(p / {ORIGINAL}) + 1)",
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -121,7 +125,11 @@ class Rotation:
         for name, value in self.given.items():
             if name not in read and value is not None:
                 known = any(name in names for names in READ.values())
-                why = f"is ignored by rope_type {self.kind!r}" if known else "is no key that is read"
+                why = (
+                    f"is ignored by rope_type {self.kind!r}"
+                    if known
+                    else _ELSEWHERE.get(name, "is no key that is read")
+                )
                 self.note(f"{name} = {str(value)[:40]} {why}")
 
     def _proportional(self) -> tuple[PositionalEncoding, ...]:

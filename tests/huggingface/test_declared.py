@@ -87,6 +87,12 @@ def test_llama3():
     assert_frequencies(scaled("llama3", factor=8.0, **values), wanted)
 
 
+def test_llama3_with_nothing_between():
+    values = {"low_freq_factor": 1.0, "high_freq_factor": 1.0, "original_max_position_embeddings": 8192}
+    wanted = [f if math.tau / f < 8192 else f / 16 for f in powers(1e4, 128)]
+    assert_frequencies(scaled("llama3", factor=16.0, **values), wanted)  # as Llama 4 Scout has it
+
+
 def test_proportional():
     layer = scaled("proportional", partial_rotary_factor=0.25, factor=2.0)
     assert_frequencies(layer, [f / 2 if k < 16 else 0 for k, f in enumerate(powers(1e4, 128))])
@@ -201,6 +207,8 @@ def test_others():
         ({"rope_scaling": {"factor": 2.0}, "rope_parameters": {"rope_type": "default"}}, "both rope_scaling and"),
         ({"model_type": "new", "rope_theta": 1e4}, "model_type = 'new' is not known"),
         ({"auto_map": {"AutoModel": "code.Model"}}, "it is not run"),
+        ({"model_type": "falcon", "alibi": True}, "divided by sqrt(head_dim)"),
+        ({"rope_parameters": {"llama_4_scaling_beta": 0.1}}, "= 0.1 is not of the rotation: Ministral 3 multiplies"),
     ],
 )
 def test_what_is_odd(config, found):
@@ -234,10 +242,12 @@ def test_nothing_is_odd_without_a_reason():
         ({"head_dim": 65}, "must be even"),
         ({"num_hidden_layers": None}, "the config lacks num_hidden_layers"),
         ({"num_hidden_layers": 10**9}, "must be at most 1024"),
+        ({"hidden_size": 10**12}, "hidden_size = 1000000000000 must be a whole number above 0 and below 2^31"),
         ({"hidden_size": None}, "the config lacks hidden_size"),
         ({"layer_types": ["full_attention"]}, "layer_types has 1 entries"),
         ({"layer_types": "full"}, "must be a list of words"),
         ({"no_rope_layers": [2]}, "must be a list of 12 numbers"),
+        ({"model_type": "mpt", "attn_config": {"alibi_bias_max": 16}}, "alibi_bias_max = 16, and the slopes"),
         ({"model_type": "new"}, "model_type = 'new' is not known, and nothing"),
         ({"model_type": ["new"]}, "is not known"),
     ],
