@@ -46,6 +46,7 @@ _DEBERTA = {
     "norm_rel_ebd": "layer_norm",
     "pos_att_type": ["c2p", "p2c"],
 }
+_WIDEST = 2**14
 _T5 = ("t5", "mt5", "umt5", "longt5", "switch_transformers")
 
 
@@ -185,10 +186,14 @@ def _rotary(config: Mapping[str, Any], own: Dialect, kinds: list[str], odd: dict
 
 
 def _width(config: Mapping[str, Any], kind: str, own: Dialect) -> int:
-    """head_dim of layers of a type."""
+    """head_dim of layers of a type; `DataError` for one whose frequencies would fill the memory."""
     if own.full_head_dim and kind == layers.FULL:
-        return whole(config, "global_head_dim") or own.full_head_dim
-    return rotated_width(config, own.head_dim)
+        found = whole(config, "global_head_dim") or own.full_head_dim
+    else:
+        found = rotated_width(config, own.head_dim)
+    if found > _WIDEST:
+        raise DataError(f"heads of {found} dimensions are more than the {_WIDEST} that are read: mend the config")
+    return found
 
 
 def _encodings(

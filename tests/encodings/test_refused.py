@@ -39,7 +39,7 @@ SETTINGS = {
     "rope(scaling=yarm(8))": r"unknown value of RoPE.scaling 'yarm': did you mean 'yarn'\? \(it takes linear",
     "rope(scaling=longrope((1,), (), original_length=10))": r"long_factors = \(\) must be positive numbers, one per ro",
     "rope(scaling=longrope((1, 0), (1, 1), original_length=10))": r"short_factors = \(1.0, 0.0\) must be positive",
-    "rope(scaling=llama3(low_freq_factor=5))": r"low_freq_factor = 5.0 must be positive and at most high_freq_factor = 4",
+    "rope(scaling=llama3(low_freq_factor=5))": r"low_freq_factor = 5.0 must be positive and at most high_freq_factor",
     "rope(scaling=p_rope(1.5))": "PRoPE.fraction = 1.5 must lie in 0 .. 1: the part of the freq",
     "rope(scaling=p_rope(-0.1))": "PRoPE.fraction = -0.1 must lie in 0 .. 1",
     "rope(scaling=resonance(dynamic_ntk(2, 10)))": "changes its frequencies with every length, .*: use ntk or yarn",

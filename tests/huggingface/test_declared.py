@@ -242,6 +242,7 @@ def test_nothing_is_odd_without_a_reason():
         ({"head_dim": 65}, "must be even"),
         ({"num_hidden_layers": None}, "the config lacks num_hidden_layers"),
         ({"num_hidden_layers": 10**9}, "must be at most 1024"),
+        ({"hidden_size": 2**30}, "heads of 134217728 dimensions are more than the 16384 that are read"),
         ({"hidden_size": 10**12}, "hidden_size = 1000000000000 must be a whole number above 0 and below 2^31"),
         ({"hidden_size": None}, "the config lacks hidden_size"),
         ({"layer_types": ["full_attention"]}, "layer_types has 1 entries"),
