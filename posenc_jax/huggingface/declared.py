@@ -46,7 +46,7 @@ _DEBERTA = {
     "norm_rel_ebd": "layer_norm",
     "pos_att_type": ["c2p", "p2c"],
 }
-_WIDEST = 2**14
+_WIDEST, _FARTHEST = 2**14, 2**20
 _T5 = ("t5", "mt5", "umt5", "longt5", "switch_transformers")
 
 
@@ -313,9 +313,12 @@ def _deberta(config: Mapping[str, Any]) -> DeBERTa:
     farthest = config.get("max_relative_positions", -1)
     if isinstance(farthest, bool) or not isinstance(farthest, int):
         raise DataError(f"max_relative_positions = {short(farthest)} must be a whole number: mend the config")
+    distance = farthest if farthest > 0 else length
+    if distance > _FARTHEST:
+        raise DataError(f"distances up to {distance} are more than the {_FARTHEST} that are read: mend the config")
     try:
         buckets = needed(config, "position_buckets", "the number of buckets")
-        return DeBERTa("v2", farthest if farthest > 0 else length, buckets)
+        return DeBERTa("v2", distance, buckets)
     except ValueError as error:
         raise DataError(f"{error}: name another config") from None
 

@@ -88,6 +88,7 @@ def test_configs_that_say_defaults_or_say_them_otherwise(tmp_path, name):
         ("deberta_v2", {"pos_att_type": ["c2p"]}, r"pos_att_type = \['c2p'\], and \['c2p', 'p2c'\] is read"),
         ("deberta_v2", {"position_buckets": 63}, "DeBERTa: num_buckets = 63 must be even"),
         ("deberta_v2", {"max_relative_positions": True}, "max_relative_positions = True must be a whole number"),
+        ("deberta_v2", {"max_relative_positions": 2**31 - 1}, "distances up to 2147483647 are more than the 1048576"),
         ("gemma2", {"final_logit_softcapping": -1.0}, "final_logit_softcapping = -1.0 must be a number above 0"),
         ("gpt_neox", {"use_parallel_residual": 1}, "use_parallel_residual = 1 must be true or false"),
         ("llama", {"intermediate_size": None}, "lacks intermediate_size, a whole number above 0"),
