@@ -24,6 +24,22 @@ def _no_scaling(path: Path, monkeypatch) -> None:
     _config(path, rope_scaling=None)
 
 
+def _parameters(path: Path) -> dict:
+    config = json.loads((path / "config.json").read_text())
+    return config.get("rope_scaling") or config["rope_parameters"]
+
+
+def _no_attention_factor(path: Path, monkeypatch) -> None:
+    _config(path, rope_scaling=_parameters(path) | {"attention_factor": 1.0})
+
+
+def _scaling_on_all_layers(path: Path, monkeypatch) -> None:
+    full, local = (_parameters(path)[kind] for kind in ("full_attention", "sliding_attention"))
+    both = {"full_attention": full, "sliding_attention": full | {"rope_theta": local["rope_theta"]}}
+    assert full["rope_type"] != "default"
+    _config(path, rope_scaling=None, rope_parameters=both)
+
+
 def _other_epsilon(path: Path, monkeypatch) -> None:
     _config(path, rms_norm_eps=1e-4)
 
@@ -153,6 +169,8 @@ def _names(monkeypatch, name: str, change) -> None:
 
 BUGS = {
     "scaling dropped": ("llama", _no_scaling),
+    "scaling on the wrong layers": ("gemma3", _scaling_on_all_layers),
+    "attention factor left out": ("llama_yarn", _no_attention_factor),
     "epsilon wrong": ("llama", _other_epsilon),
     "part of each head rotated": ("llama", _partial),
     "lanes mixed": ("llama", _lanes_mixed),
