@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from experiments.context import directions, planes, recalibrated, surgery
+from experiments.context import directions, planes, recalibrated, smollm2, surgery
 from posenc_jax.drawing.markdown import refilled
 
 
@@ -31,6 +31,36 @@ def test_directions_are_judged_by_the_losses(module, count):
         assert [kept["low"], kept["high"]] == pytest.approx([low, high], abs=1e-3)
         word = "no difference seen" if low < 0 < high else "as published" if high < 0 else "the other way"
         assert kept["word"] == word
+
+
+def test_the_page_on_smollm2_is_of_its_record():
+    entries, readme = json.loads(smollm2.RECORD.read_text()), smollm2.README.read_text()
+    assert refilled(readme, smollm2.BEGIN, smollm2.page(entries), smollm2.END) == readme, "run its command"
+    losses = {(own["change"], own["length"]): own["loss"] for own in entries}
+    judged = smollm2.asked(entries)
+    assert judged[0][1] == [a - b for a, b in zip(losses["none", 8192], losses["none", 16384], strict=True)]
+    assert {smollm2.word(own) for _, own in judged} == {"as published"}
+    assert len(judged) == 6
+
+    def apart(better, worse, length=16384):
+        pairs = zip(losses[worse, length], losses[better, length], strict=True)
+        return " and ".join(f"{a - b:.3f}" for a, b in pairs)
+
+    means = [f"{math.exp(sum(losses[change, 16384]) / 2):.4g}" for change in ("self_extend", "yarn", "ntk")]
+    assert "repair it**, at {}, {} and {}.".format(*means) in readme
+    assert f"better than YaRN by {apart('self_extend', 'yarn')} nats" in readme
+    assert f"better than NTK by {apart('yarn', 'ntk')}." in readme
+    assert f"costs {apart('none', 'linear(2)', 8192)} nats at the trained length" in readme
+    assert f"no use at twice of it: {math.exp(sum(losses['linear(2)', 16384]) / 2):.4g}." in readme
+    (own,) = [one for one in entries if (one["change"], one["length"]) == ("none", 16384)]
+    assert f"its perplexity is {math.exp(sum(part[-1] for part in own['buckets']) / 2):,.0f}" in readme
+    rises = [[part[n + 1] - part[n] > 0.4 for n in range(7)] for part in own["buckets"]]
+    assert [rise[4:] for rise in rises] == [[True] * 3] * 2
+    assert [smollm2.word(own) for own in ([-1, -2], [1, 2], [-1, 2])] == [
+        "as published",
+        "the other way",
+        "texts disagree",
+    ]
 
 
 def test_losses_by_position_are_those_of_the_texts():
