@@ -108,7 +108,7 @@ LOGITS = ("logits by distance", "neighbours largest", "turns")
 
 
 def of_logits(measured: MeasuredEncoding) -> tuple[Property, ...]:
-    """What an encoding without vectors does to the logits of queries and keys of equal contents, of its first head.
+    """Properties of the logits of queries and keys of equal contents, in the first head of an encoding without vectors.
 
     Logits by distance: those of one distance are equal. Neighbours largest: no key farther away has a larger logit than
     the key beside the query. Turns: the positions in which the planes of a rotation turn once. Those that do not apply

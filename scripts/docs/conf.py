@@ -15,7 +15,7 @@ language = "en"
 
 extensions = ["myst_nb", "sphinx_copybutton"]
 root_doc = "index"
-exclude_patterns = ["files"]
+exclude_patterns = ["files", "_small"]
 
 # Nothing is fetched when a page is read: no fonts, scripts or inventories of other sites.
 html_theme = "furo"

@@ -39,7 +39,7 @@ def test_every_task_on_text_reads_what_was_added(here, capsys, name):
     arguments, task = ADDS[name]
     assert main(["data", "add", name, *arguments]) == 0
     out, err = capsys.readouterr()
-    assert f"--data.name own/{name}" in out
+    assert f"posenc train --on own/{name}; compare encodings on it: posenc ablate --on own/{name}" in out
     assert f"own/{name} is prepared in" in err
     assert hashes(here) == before
     found = manifest(f"own/{name}")
