@@ -102,6 +102,8 @@ def test_no_internal_link_is_broken(read):
             target = target / "index.html" if target.is_dir() else target
             if not target.exists():
                 broken.append(f"{path.relative_to(HTML)}: {link}")
+            elif "=" in anchor:  # what the explorer keeps in its address
+                continue
             elif anchor and target in read and urllib.parse.unquote(anchor) not in read[target].anchors:
                 broken.append(f"{path.relative_to(HTML)}: {link} (no such place)")
     assert broken == []

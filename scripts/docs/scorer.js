@@ -2,7 +2,7 @@
 var Scorer = {
   score: ([docname, title, anchor, descr, score, filename]) => {
     const folder = docname.split("/")[0];
-    const more = { guides: 6, start: 6, "own-text": 6, encodings: 4, reference: -12, measured: -4, reliability: -4 };
+    const more = { guides: 6, start: 6, "own-text": 9, encodings: 4, reference: -12, measured: -4, reliability: -4 };
     return score + (more[folder] || 0);
   },
   objNameMatch: 11,
