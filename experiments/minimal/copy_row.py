@@ -30,26 +30,27 @@ def norm(x):
     return (x - x.mean(-1, keepdims=True)) / (x.std(-1, keepdims=True) + 1e-5)
 
 
-def logits(params, tokens):  # [batch, sequence, TOKENS]
-    x = embed(slot, params["posenc"], params["table"][tokens], Sequence.of_length(tokens.shape[1]))
+def logits(params, tokens, key):  # [batch, sequence, TOKENS]; random positions are drawn by the key
+    x = embed(slot, params["posenc"], params["table"][tokens], Sequence.of_length(tokens.shape[1]), key=key)
     for number, (to_qkv, to_out, up, down) in enumerate(params["layers"]):
         y = norm(x)
         q, k, v = jnp.moveaxis((y @ to_qkv).reshape(*y.shape[:2], 3, HEADS, -1), (2, 3), (0, 2))
-        inputs = layer_inputs(slot, params["posenc"], y, num_heads=HEADS, causal=True, layer=number, embedded=True)
+        call = {"num_heads": HEADS, "causal": True, "layer": number, "embedded": True, "key": key}
+        inputs = layer_inputs(slot, params["posenc"], y, **call)
         x += jnp.swapaxes(attend(q, k, v, *inputs), 1, 2).reshape(x.shape) @ to_out
         x += jax.nn.gelu(norm(x) @ up) @ down
     return norm(x) @ params["table"].T
 
 
-def loss(params, tokens):  # of the copy alone
+def loss(params, tokens, key):  # of the copy alone
     half = tokens.shape[1] // 2
-    found = logits(params, tokens[:, :-1])[:, half:]
+    found = logits(params, tokens[:, :-1], key)[:, half:]
     return optax.softmax_cross_entropy_with_integer_labels(found, tokens[:, half + 1 :]).mean()
 
 
 @jax.jit
 def step(params, state, key):
-    value, gradients = jax.value_and_grad(loss)(params, rows(key, LENGTH))
+    value, gradients = jax.value_and_grad(loss)(params, rows(key, LENGTH), jax.random.fold_in(key, 0))
     updates, state = optimizer.update(gradients, state, params)
     return optax.apply_updates(params, updates), state, value
 
@@ -65,5 +66,6 @@ for number, key in enumerate(jax.random.split(jax.random.key(1), STEPS)):
         print(f"step {number + 1}: loss {value:.3f}")
 for length in (LENGTH, LENGTH + 2, 2 * LENGTH):
     tokens = rows(jax.random.key(2), length)
-    right = jax.jit(logits)(params, tokens[:, :-1])[:, length:].argmax(-1) == tokens[:, length + 1 :]
+    found = jax.jit(logits)(params, tokens[:, :-1], jax.random.key(3))[:, length:]
+    right = found.argmax(-1) == tokens[:, length + 1 :]
     print(f"rows of {length} tokens: {right.mean():.3f} copied right")
