@@ -242,9 +242,8 @@ def test_types_are_in_full():
     assert "choose(encodings: tuple[posenc_jax.encodings.base.PositionalEncoding, ...], call: " in page
     assert "posenc_jax.attention.choice.Asked = 'auto')" in page
     assert "write(files: dict[pathlib.Path, bytes])" in api.pages("posenc_jax.show")["posenc_jax.show"]
-    assert (
-        "main(argv: list[str] | None = None) -> int" in api.pages("posenc_jax.cli")["posenc_jax.cli"]
-    )  # not its module `list`
+    page = api.pages("posenc_jax.cli")["posenc_jax.cli"]
+    assert "main(argv: list[str] | None = None) -> int" in page  # not its module `list`
 
 
 def test_configs_have_all_fields():

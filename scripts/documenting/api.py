@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Callable
 
 from documenting.docstring import markdown, summary
@@ -13,6 +14,7 @@ LONGEST_PAGE = 60_000
 """Characters of Markdown that are read on one page."""
 
 
+@functools.cache
 def pages(package: str) -> dict[str, str]:
     """The pages of one package by name: its docstring and its modules, or, where that is too long, a page of each."""
     own = packages()[package]
