@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import html
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -64,18 +65,20 @@ def index(rows: Sequence[Row], first_picture: Mapping[str, str]) -> str:
     ]
     for family, (title, about) in FAMILIES.items():
         own = [row for row in rows if row.method.family == family]
-        cards = "\n".join(
-            f'<a class="card" href="{row.page}.html"><img loading="lazy" alt="" src="{first_picture[row.page]}">'
-            f"<b>{_html(row.method.name)}</b><span>{_html(row.method.paper)}</span></a>"
-            for row in own
-        )
-        parts += [f"## {title}", about, f'<div class="cards">\n{cards}\n</div>']
+        shown = [(f"{row.page}.html", first_picture[row.page], row.method.name, row.method.paper) for row in own]
+        parts += [f"## {title}", about, cards(shown)]
         parts += ["```{toctree}\n:hidden:\n\n" + "\n".join(row.page for row in own) + "\n```"]
     return "\n\n".join(parts) + "\n"
 
 
-def _html(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;")
+def cards(shown: Sequence[tuple[str, str, str, str]]) -> str:
+    """Pictures that are links: the link, the picture, the title and what stands below it, of each."""
+    made = (
+        f'<a class="card" href="{link}"><img loading="lazy" alt="" src="{picture}">'
+        f"<b>{html.escape(title)}</b><span>{html.escape(about)}</span></a>"
+        for link, picture, title, about in shown
+    )
+    return '<div class="cards">\n' + "\n".join(made) + "\n</div>"
 
 
 def _lead(row: Row) -> str:

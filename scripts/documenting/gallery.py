@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import html
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from documenting.encodings import FAMILIES
+from documenting.encodings import FAMILIES, cards
+from documenting.pages import anchor
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 FIRST = {
@@ -48,36 +48,19 @@ def filled(text: str, counts: Mapping[str, int], small: Path) -> str:
         shutil.copyfile(ROOT / "experiments" / picture, shown / Path(picture).name)
     (small / EXPLORER).write_text(page(ExplorerState()))
     families = [
-        _card(
-            f"encodings/index.html#{_anchor(title)}",
+        (
+            f"encodings/index.html#{anchor(title)}",
             f"encodings/{FIRST[family]}-small.png",
             title,
-            _many(counts[family]),
+            f"{counts[family]} methods",
         )
         for family, (title, _) in FAMILIES.items()
         if family in FIRST
     ]
     experiments = [
-        _card(f"experiments/{name}.html", f"gallery/{Path(picture).name}", question, "an experiment")
+        (f"experiments/{name}.html", f"gallery/{Path(picture).name}", question, "an experiment")
         for name, picture, question in FOUND
     ]
-    for name, cards in (("encodings", families), ("experiments", experiments)):
-        text = text.replace(_MARK.format(name), '<div class="cards">\n' + "\n".join(cards) + "\n</div>")
+    for name, own in (("encodings", families), ("experiments", experiments)):
+        text = text.replace(_MARK.format(name), cards(own))
     return text.replace(_MARK.format("explorer"), _FRAME)
-
-
-def _card(link: str, picture: str, title: str, about: str) -> str:
-    return (
-        f'<a class="card" href="{link}"><img loading="lazy" alt="" src="{picture}">'
-        f"<b>{html.escape(title)}</b><span>{html.escape(about)}</span></a>"
-    )
-
-
-def _many(count: int) -> str:
-    return f"{count} methods"
-
-
-def _anchor(title: str) -> str:
-    from documenting.pages import anchor
-
-    return anchor(title)
