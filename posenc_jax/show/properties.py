@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 
+from posenc_jax.analysis.kernels import by_offset
 from posenc_jax.drawing.text_table import TextTable
 from posenc_jax.show.measured import MeasuredEncoding, distances
 
@@ -118,16 +119,15 @@ def of_logits(measured: MeasuredEncoding) -> tuple[Property, ...]:
     found = []
     if whole and len(logits := np.sum(whole, axis=0)) > 2 and np.isfinite(logits).all():
         scale = float(np.abs(logits).max()) or 1.0
-        diagonals = [np.diagonal(logits, -k) for k in range(len(logits))]  # keys before their queries
-        spread = max(float(np.ptp(own)) for own in diagonals) / scale
+        means, largest, smallest = (by_offset(logits, of) for of in ("mean", "max", "min"))  # keys before their queries
+        spread = float((largest - smallest).max()) / scale
         found.append(
             Property(LOGITS[0], spread < _SAME, f"those of one distance differ by {spread:.2g} of the largest")
         )
-        means = np.array([own.mean() for own in diagonals])
         far = 2 + int(means[2:].argmax())
-        largest = bool(means[1] >= means[far] - _SAME * scale)
+        nearest = bool(means[1] >= means[far] - _SAME * scale)
         found.append(
-            Property(LOGITS[1], largest, f"{means[1]:.4g} at distance 1, {means[far]:.4g} at most beyond it, at {far}")
+            Property(LOGITS[1], nearest, f"{means[1]:.4g} at distance 1, {means[far]:.4g} at most beyond it, at {far}")
         )
     if measured.frequencies is not None and (turning := measured.frequencies[measured.frequencies > 0]).size:
         turns = 2 * math.pi / turning
