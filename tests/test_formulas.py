@@ -2,6 +2,7 @@
 
 import importlib.util
 import re
+import tomllib
 
 import nbformat
 import pytest
@@ -28,11 +29,9 @@ def test_every_encoding_has_a_formula_whose_symbols_are_explained(all_rows):
 
 
 def test_common_symbols_are_used_and_not_written_again(all_rows):
-    common = COMMON.read_text()
     used = {key for row in all_rows for key in row.symbols}
-    for line in filter(lambda line: line and not line.startswith("#"), common.splitlines()):
-        key, words = re.fullmatch(r"""(?:'(.*?)'|"(?:.*?)") = "(.*)\"""", line).groups()
-        assert key is None or key in used, line
+    for key, words in tomllib.loads(COMMON.read_text()).items():
+        assert key in used
         assert [row.page for row in all_rows if row.facts.get("symbols", {}).get(key) == words] == []
 
 
