@@ -34,7 +34,7 @@ def dot_product_attention(
     mask: Sequence | None = None,
     is_causal: bool = False,
     num_heads: int | None = None,
-    dropout_rate: float = 0.0,
+    dropout_rate: float = 0.0,  # Linen hands on only what has a name here
     deterministic: bool = False,
     precision: Any = None,
     **call: Any,

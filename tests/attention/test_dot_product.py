@@ -1,9 +1,12 @@
 """Attention with the layout of jax.nn and the arguments of Flax's modules: the reference, or what it refuses."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from flax import linen
 
 from posenc_jax.attention import dot_product_attention
 from posenc_jax.encodings import Dims, Sequence, attend, init_slot, layer_inputs, parse
@@ -57,6 +60,15 @@ def test_it_is_that_of_jax_where_nothing_tells_positions(arrays):
 def test_what_is_not_served_is_said(call, message, arrays):
     with pytest.raises(ValueError, match=message):
         dot_product_attention(*arrays[:3], **{"slot": parse("rope"), "params": ({},)} | call)
+
+
+@pytest.mark.parametrize("option", [{"precision": "highest"}, {"dropout_rate": 0.1}])
+def test_linen_hands_on_what_is_refused(option, arrays):
+    attention_fn = functools.partial(dot_product_attention, slot=parse("rope"), params=({},))
+    layer = linen.MultiHeadDotProductAttention(4, attention_fn=attention_fn, deterministic=False, **option)
+    keys = {"params": jax.random.key(0), "dropout": jax.random.key(1)}
+    with pytest.raises(ValueError, match=f"^{next(iter(option))} "):
+        jax.eval_shape(layer.init, keys, arrays[3])
 
 
 def test_other_keys_than_the_queries_and_another_layout_are_refused(arrays):
