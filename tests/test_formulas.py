@@ -9,7 +9,7 @@ import pytest
 from documenting import encodings, notebooks, pages
 from documenting.docstring import without_formulas
 from documenting.formula import COMMON, explained, heads, lines, mathml, symbols
-from documenting.rows import rows
+from documenting.rows import NEEDED, rows
 
 needs_converter = pytest.mark.skipif(
     importlib.util.find_spec("latex2mathml") is None, reason="latex2mathml is not installed: install requirements.lock"
@@ -33,6 +33,14 @@ def test_common_symbols_are_used_and_not_written_again(all_rows):
     for key, words in tomllib.loads(COMMON.read_text()).items():
         assert key in used
         assert [row.page for row in all_rows if row.facts.get("symbols", {}).get(key) == words] == []
+
+
+def test_the_facts_of_the_page_on_contributions_are_complete():
+    page = (pages.DOCS / "guides" / "contributing-an-encoding.md").read_text()
+    (block,) = re.findall(r"^```toml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    (facts,) = tomllib.loads(block).values()
+    assert set(facts) == {*NEEDED, "symbols"}
+    assert explained(facts["math"], facts["symbols"])
 
 
 @needs_converter
