@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,6 +24,7 @@ RECORD = Path(__file__).with_name("directions.json")
 PICTURE = Path(__file__).with_name("loss.png")
 README = Path(__file__).with_name("README.md")
 BEGIN, END = "<!-- directions: directions.json -->", "<!-- end of directions -->"
+TRAINED = 128
 
 
 class Direction(NamedTuple):
@@ -86,26 +88,36 @@ def perplexities(entries: list[dict[str, Any]], trained: int) -> str:
     return grid(head, "l" + "r" * (len(head) - 1), lines)
 
 
+def orders(rows: Iterable[tuple[Direction, str, str]], difference: str) -> str:
+    """The table of directions, each with its difference and what became of it; ``difference`` ends that title."""
+    lines = [
+        [
+            f"{one.claim} ({one.source})",
+            f"{code(one.lower[0])} {one.lower[1]}x < {code(one.higher[0])} {one.higher[1]}x",
+            *rest,
+        ]
+        for one, *rest in rows
+    ]
+    return grid(["published", "loss", f"difference in nats a token{difference}", "here"], "llrl", lines)
+
+
 def page(found: dict[str, Any]) -> str:
     """Perplexity of every change at every length, and what became of the directions."""
     rows = [
-        [
-            f"{one['claim']} ({one['source']})",
-            f"{code(one['lower'][0])} {one['lower'][1]}x < {code(one['higher'][0])} {one['higher'][1]}x",
+        (
+            Direction(*(one[name] for name in Direction._fields)),
             f"{one['difference']:+.3f} [{one['low']:.3f}, {one['high']:.3f}]",
             one["word"],
-        ]
+        )
         for one in found["directions"]
     ]
-    columns = ["published", "loss", "difference in nats a token [95 %]", "here"]
-    return "\n".join([perplexities(found["entries"], found["trained"]), "", grid(columns, "llrl", rows), ""])
+    return "\n".join([perplexities(found["entries"], found["trained"]), "", orders(rows, " [95 %]"), ""])
 
 
 def main(folder: str) -> None:
     """Judges the record of a study, keeps it and fills the page."""
     entries = json.loads((Path(folder) / "record.json").read_text())
-    found = results(entries, next(own["length"] for own in entries if own["change"] == "none" and own["length"] == 128))
-    RECORD.write_text(json.dumps(found) + "\n")
+    RECORD.write_text(json.dumps(results(entries, TRAINED)) + "\n")
     (drawn,) = heat_maps(entries)
     PICTURE.write_bytes(render(drawn, ("png",))["png"])
     README.write_text(refilled(README.read_text(), BEGIN, page(json.loads(RECORD.read_text())), END))

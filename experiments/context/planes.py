@@ -46,7 +46,7 @@ from posenc_jax.drawing.printed import render
 from posenc_jax.drawing.style import styles
 from posenc_jax.runs.inference import Loaded, load_run
 from posenc_jax.statistics import mean_interval
-from posenc_jax.training.step import model_with
+from posenc_jax.training.step import model_of
 
 RECORD = Path(__file__).with_name("planes.json")
 PICTURES = Path(__file__).with_name("planes.png"), Path(__file__).with_name("kernels.png")
@@ -88,13 +88,12 @@ class Head(NamedTuple):
 
 def reader(loaded: Loaded) -> Any:
     """The function from tokens ``[S]`` to the heads of every layer, ``[[Head]]``."""
-    config, model = loaded.config, loaded.config.model
+    config = loaded.config
     (rope,), depth = config.posenc, config.dims.head_dim
-    sizes = {"vocab_size": config.task.vocab_size, "num_classes": config.task.num_classes, "max_len": config.max_len}
 
     @jax.jit
     def seen(params: Any, tokens: Any) -> Any:
-        made = model_with(params, "decoder_only", model, config.slots, **sizes)
+        made = model_of(config, params)
         layers = made(tokens[None], capture=True)[1]["decoder"]
         inputs = (layers["embeddings"], *(own["output"] for own in layers["layers"]))
         found = []
@@ -163,13 +162,13 @@ def alias(values: np.ndarray) -> dict[str, Any]:
     at = peak + np.array(RANKED)
     bumps = values[at] - (values[at - HALF] + values[at + HALF]) / 2
     rank = 1 + int((bumps > bumps[ALIAS - RANKED[0]]).sum())
-    there, level = values[peak + ALIAS], values[at].mean()
+    there = values[peak + ALIAS]
     local = there >= max(values[peak + ALIAS - 1], values[peak + ALIAS + 1])
     return {
         "peak": peak,
         "rank": rank,
         "taken": bool(local and there > values[peak + 1]),
-        "height": float((there - level) / (values[peak] - level)),
+        "height": levelled(values)[ALIAS],
     }
 
 

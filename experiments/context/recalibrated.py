@@ -26,13 +26,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from experiments.context.directions import Direction, page, results
+from experiments.context.directions import README, TRAINED, Direction, page, results
 from posenc_jax.drawing.markdown import refilled
 
 RECORD = Path(__file__).with_name("recalibrated.json")
-README = Path(__file__).with_name("README.md")
 BEGIN, END = "<!-- recalibrated: recalibrated.json -->", "<!-- end of recalibrated -->"
-TRAINED = 128
 _DROPE, _YARN = "Gelberg et al. 2025, arXiv:2512.12167", "Peng et al. 2023, arXiv:2309.00071"
 DIRECTIONS = (
     Direction(("nope + 100", 1), ("nope", 1), "a little training repairs dropped positions", _DROPE),

@@ -16,9 +16,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from experiments.context.directions import DIRECTIONS, README, Direction, perplexities
+from experiments.context.directions import DIRECTIONS, README, Direction, orders, perplexities
 from experiments.records import short
-from posenc_jax.drawing.markdown import code, grid, refilled
+from posenc_jax.drawing.markdown import refilled
 
 RECORD = Path(__file__).with_name("smollm2.json")
 BEGIN, END = "<!-- smollm2: smollm2.json -->", "<!-- end of smollm2 -->"
@@ -50,17 +50,8 @@ def word(differences: list[float]) -> str:
 
 def page(entries: list[dict[str, Any]]) -> str:
     """Perplexity of every change, and what became of the orders."""
-    rows = [
-        [
-            f"{one.claim} ({one.source})",
-            f"{code(one.lower[0])} {one.lower[1]}x < {code(one.higher[0])} {one.higher[1]}x",
-            ", ".join(f"{own:+.3f}" for own in differences),
-            word(differences),
-        ]
-        for one, differences in asked(entries)
-    ]
-    columns = ["published", "loss", "difference in nats a token, by text", "here"]
-    return "\n".join([perplexities(entries, TRAINED), "", grid(columns, "llrl", rows), ""])
+    rows = [(one, ", ".join(f"{own:+.3f}" for own in found), word(found)) for one, found in asked(entries)]
+    return "\n".join([perplexities(entries, TRAINED), "", orders(rows, ", by text"), ""])
 
 
 def main(folder: str) -> None:

@@ -37,17 +37,15 @@ from posenc_jax.encodings import Dims, RoPE
 from posenc_jax.encodings.base import Array, Params, at_least_float32
 from posenc_jax.encodings.shared.phase import Turns, sincos_of_turns, turns, vaswani_frequencies
 from posenc_jax.encodings.shared.rotation import turn
-from posenc_jax.models.config import Slots
 from posenc_jax.runs.inference import Loaded, load_run
 from posenc_jax.statistics import mean_interval
 from posenc_jax.statistics.comparison import paired_comparison
-from posenc_jax.training.step import model_with
+from posenc_jax.training.step import model_of
 
 RECORD = Path(__file__).with_name("surgery.json")
 README = Path(__file__).with_name("README.md")
 BEGIN, END = "<!-- surgery: surgery.json -->", "<!-- end of surgery -->"
 TEXTS, LENGTH = 6, 128
-
 
 OFF, OWN, OTHER = 0, 1, 2
 """What a plane of a layer does: it does not turn, it turns as trained, or as with base 1e4."""
@@ -77,15 +75,13 @@ class SwitchedRoPE(RoPE):
 
 def losses(loaded: Loaded, tokens: np.ndarray, cases: dict[str, np.ndarray]) -> dict[str, list[float]]:
     """For each case, what planes do ``[layers, planes]``, the mean loss of each row of ``tokens [B, S]``, in nats."""
-    config = loaded.config
-    (rope,) = config.posenc
-    slots = Slots(decoder=(SwitchedRoPE(base=rope.base, layout=rope.layout),))
-    sizes = {"vocab_size": config.task.vocab_size, "num_classes": config.task.num_classes, "max_len": config.max_len}
+    (rope,) = loaded.config.posenc
+    config = dataclasses.replace(loaded.config, posenc=(SwitchedRoPE(base=rope.base, layout=rope.layout),))
 
     @jax.jit
     def measured(params: Params, planes: Array) -> Array:
         params = {**params, "posenc": {"decoder": (tuple({"planes": own} for own in planes),)}}
-        logits = model_with(params, "decoder_only", config.model, slots, **sizes)(tokens)
+        logits = model_of(config, params)(tokens)
         found = jax.nn.log_softmax(logits[:, :-1])
         return -jnp.take_along_axis(found, tokens[:, 1:, None], axis=2)[..., 0].mean(axis=1)
 
