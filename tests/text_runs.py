@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
 
+import numpy as np
 import session
 
 from posenc_jax.config import Evaluation, Execution, Run, Training
@@ -41,6 +42,15 @@ def splits(make) -> Rows:
     parts = {"train": texts(96, 3, 0), "validation": texts(16, 3, 96), "test": [*texts(15, 3, 112), *texts(1, 12, 23)]}
     return {
         split: [{**make(text), "doc": f"{split}{i}"} for i, text in enumerate(part)] for split, part in parts.items()
+    }
+
+
+def letters(train: int, held_out: int) -> Rows:
+    """So many rows each of 80 letters, drawn from six: the tokenizer of a tiny checkpoint has them."""
+    rng = np.random.default_rng(0)
+    return {
+        split: [{"text": "".join(rng.choice(list("abcdef"), 80)), "doc": f"{split}{i}"} for i in range(count)]
+        for split, count in (("train", train), ("validation", held_out), ("test", held_out))
     }
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import tokenizers
 from make_huggingface_reference import CASES, tensor, tokens
 
-from posenc_jax.huggingface.safetensors import write
+from posenc_jax.huggingface.safetensors import read_header, write
 from posenc_jax.models import EncoderDecoder
 
 _DATA = Path(__file__).parent / "huggingface" / "data"
@@ -21,10 +21,20 @@ def checkpoint_of(name: str, folder: Path, **changes) -> Path:
     """A checkpoint in Hugging Face's layout, as transformers would save it."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "config.json").write_text(json.dumps(CASES[name] | changes))
-    shapes = {key: tuple(shape) for key, shape in json.loads(bytes(REFERENCE[f"{name}/shapes"])).items()}
-    with (folder / "model.safetensors").open("wb") as file:
-        write(file, shapes, ((key, tensor(key, shape)) for key, shape in shapes.items()), {"format": "pt"})
+    shapes = json.loads(bytes(REFERENCE[f"{name}/shapes"]))
+    write_tensors(folder, {key: tensor(key, tuple(shape)) for key, shape in shapes.items()})
     return folder
+
+
+def tensors_of(folder: Path) -> dict[str, np.ndarray]:
+    """All tensors of a checkpoint of one file."""
+    return {name: stored.read() for name, stored in read_header(folder / "model.safetensors")[0].items()}
+
+
+def write_tensors(folder: Path, tensors: dict[str, np.ndarray]) -> None:
+    """The file of a checkpoint, with these tensors alone."""
+    with (folder / "model.safetensors").open("wb") as file:
+        write(file, {name: array.shape for name, array in tensors.items()}, tensors.items(), {"format": "pt"})
 
 
 def whole(folder: Path, name: str = "llama", **changes) -> Path:

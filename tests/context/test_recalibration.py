@@ -3,7 +3,6 @@
 import dataclasses
 import json
 
-import numpy as np
 import pytest
 import text_runs
 from tiny_checkpoints import whole
@@ -21,16 +20,8 @@ TRAINED = 32
 @pytest.fixture(scope="module")
 def imported(tmp_path_factory):
     folder = tmp_path_factory.mktemp("recalibrated")
-    path = whole(folder / "hf", "llama")
-    settings = json.loads((path / "config.json").read_text())
-    (path / "config.json").write_text(json.dumps({**settings, "max_position_embeddings": TRAINED}))
-    import_checkpoint(path, folder / "run")
-    rng = np.random.default_rng(0)
-    rows = {
-        split: [{"text": "".join(rng.choice(list("abcdef"), 80)), "doc": f"{split}{i}"} for i in range(count)]
-        for split, count in (("train", 48), ("validation", 8), ("test", 8))
-    }
-    with text_runs.small_corpus("python_docs", rows, folder / "data"):
+    import_checkpoint(whole(folder / "hf", max_position_embeddings=TRAINED), folder / "run")
+    with text_runs.small_corpus("python_docs", text_runs.letters(48, 8), folder / "data"):
         yield folder / "run"
 
 

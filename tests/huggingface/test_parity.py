@@ -4,20 +4,28 @@ The weights are drawn from the tensors' names and the logits are in data, both b
 scripts/make_huggingface_reference.py.
 """
 
-import json
 from pathlib import Path
 
 import jax
 import numpy as np
 import pytest
-from make_huggingface_reference import CASES, KEPT, LENGTH, NEW, SHORT, tensor, tokens
-from tiny_checkpoints import REFERENCE, call, checkpoint_of, facts_of, largest_difference, logits
+from make_huggingface_reference import CASES, KEPT, LENGTH, NEW, SHORT, tokens
+from tiny_checkpoints import (
+    REFERENCE,
+    call,
+    checkpoint_of,
+    facts_of,
+    largest_difference,
+    logits,
+    tensors_of,
+    write_tensors,
+)
 
 from posenc_jax.data.errors import DataError
 from posenc_jax.huggingface.checkpoint import load
 from posenc_jax.huggingface.families import FAMILIES, titles
 from posenc_jax.huggingface.names import BY_HEAD, TURNED
-from posenc_jax.huggingface.safetensors import read_header, write
+from posenc_jax.huggingface.safetensors import read_header
 from posenc_jax.models import greedy
 from posenc_jax.training.leaf_names import flat
 
@@ -111,10 +119,8 @@ def test_settings_that_are_not_read_are_refused(tmp_path, name, changes, message
 )
 def test_a_repeated_tensor_that_differs_has_a_way_out_that_works(tmp_path, name, repeat, original, way):
     path = checkpoint_of(name, tmp_path)
-    shapes = {key: tuple(shape) for key, shape in json.loads(bytes(REFERENCE[f"{name}/shapes"])).items()}
-    shapes[repeat] = shapes[original]
-    with (path / "model.safetensors").open("wb") as file:
-        write(file, shapes, ((key, tensor(key, shape)) for key, shape in shapes.items()), {"format": "pt"})
+    tensors = tensors_of(path)
+    write_tensors(path, tensors | {repeat: tensors[original] + 1})
     with pytest.raises(DataError, match=f"{repeat} is not equal to {original}, which it must repeat: {way}"):
         load(path)
 

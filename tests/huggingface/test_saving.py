@@ -6,12 +6,11 @@ import json
 import numpy as np
 import pytest
 from make_huggingface_reference import CASES, tokens
-from tiny_checkpoints import checkpoint_of, logits
+from tiny_checkpoints import checkpoint_of, logits, tensors_of, write_tensors
 from torch_live import run_torch, torch_python
 
 from posenc_jax.data.errors import DataError
 from posenc_jax.huggingface.checkpoint import load
-from posenc_jax.huggingface.safetensors import write
 from posenc_jax.training.leaf_names import flat
 
 
@@ -62,12 +61,11 @@ def test_a_head_of_another_name_is_written_as_its_config_then_says(tmp_path):
     """Files of DeBERTa v3 have the names that transformers gives with ``legacy = False``."""
     first = load(checkpoint_of("deberta_v2", tmp_path / "hf"))
     path = checkpoint_of("deberta_v2", tmp_path / "v3", legacy=False)
-    tensors = {name: stored.read() for name, stored in first.tensors.items()}
+    tensors = tensors_of(path)
     for name, theirs in {"transform.": "lm_predictions.lm_head.", "bias": "lm_predictions.lm_head.bias"}.items():
         tensors = {key.replace(f"cls.predictions.{name}", theirs): tensor for key, tensor in tensors.items()}
     assert len([key for key in tensors if key.startswith("lm_predictions")]) == 5
-    with (path / "model.safetensors").open("wb") as file:
-        write(file, {key: tensor.shape for key, tensor in tensors.items()}, tensors.items(), {})
+    write_tensors(path, tensors)
     second = load(path)
     second.save(tmp_path / "again", second.params())
     assert json.loads((tmp_path / "again" / "config.json").read_text())["legacy"] is True

@@ -2,7 +2,6 @@
 
 import dataclasses
 
-import numpy as np
 import pytest
 import text_runs
 from tiny_checkpoints import whole
@@ -31,12 +30,7 @@ class Notes(Reporter):
 def imported(tmp_path_factory):
     folder = tmp_path_factory.mktemp("imported")
     import_checkpoint(whole(folder / "hf", "llama"), folder / "run")
-    rng = np.random.default_rng(0)
-    rows = {
-        split: [{"text": "".join(rng.choice(list("abcdef"), 80)), "doc": f"{split}{i}"} for i in range(count)]
-        for split, count in (("train", 24), ("validation", 4), ("test", 4))
-    }
-    with text_runs.small_corpus("python_docs", rows, folder / "data"):
+    with text_runs.small_corpus("python_docs", text_runs.letters(24, 4), folder / "data"):
         yield folder / "run"
 
 
