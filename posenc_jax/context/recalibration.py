@@ -68,7 +68,7 @@ def by_run(
 ) -> list[tuple[Loaded, list[StudyCell]]]:
     """The cells of a study, each with the parameters that answer it, after training what is not trained in ``folder``.
 
-    ``runs``: by (change, length). Which tokens need far context says the run itself, as it was trained.
+    ``runs``: by (change, length). The run itself, as it was trained, says which tokens need far context.
     """
     groups: dict[Run | None, list[StudyCell]] = {}
     for cell in asked:

