@@ -350,6 +350,18 @@ def test_a_large_package_has_a_page_a_module():
     assert list(api.pages("posenc_jax.attention")) == ["posenc_jax.attention"]
 
 
+def test_a_page_stands_once_in_the_menu():
+    index = (ROOT / "scripts" / "docs" / "index.md").read_text()
+    written = [name.removesuffix(".md") for name in pages.written() if name != "index.md"]
+    menu = collections.Counter()
+    for tree in re.findall(r"^```\{toctree\}\n(.*?)^```$", index, re.MULTILINE | re.DOTALL):
+        entries = [line for line in tree.splitlines() if line and not line.startswith(":")]
+        patterns = [entry.replace("*", "[^/]*") for entry in entries if "*" in entry]
+        menu.update({*entries, *(name for name in written for pattern in patterns if re.fullmatch(pattern, name))})
+    assert [name for name, count in menu.items() if count > 1] == []
+    assert [name for name in written if name.startswith("guides/") and name not in menu] == []
+
+
 def test_guides_that_are_promised():
     promised = "idea-to-verdict own-task own-metric own-data in-your-own-model long-context tables"
     promised += " kernels-and-aliases contributing-an-encoding"
