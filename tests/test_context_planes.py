@@ -11,7 +11,7 @@ from experiments.context import planes, surgery
 from experiments.context.small import config
 from posenc_jax.encodings import RoPE
 from posenc_jax.models import Transformer
-from posenc_jax.training.step import init_params, model_with
+from posenc_jax.training.step import init_params, model_of
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def test_planes_sum_to_the_logits_of_attention(loaded, heads):
         np.testing.assert_allclose(weights / weights.sum(1, keepdims=True), head.weights, atol=2e-6)
 
 
-def test_parts_of_the_variance_are_those_of_a_loop(heads):
+def test_parts_of_the_variance_are_those_of_a_loop():
     given = np.random.default_rng(1).normal(size=(3, 7, 2))
     expected, of_logit = np.zeros(2), 0.0
     for query in range(3):
@@ -94,10 +94,9 @@ def test_surgery_begins_with_the_model_as_it_is(loaded, tokens):
     assert [name for name in cases if name.startswith("layer")] == ["layer 0 does not", "layer 1 does not"]
     two = {name: cases[name] for name in ("all layers rotate", "base 1e4 in every second layer")}
     found = surgery.losses(loaded, tokens[None, :64], two)
-    sizes = {"vocab_size": run.task.vocab_size, "num_classes": run.task.num_classes, "max_len": run.max_len}
-    slots = (run.slots, dataclasses.replace(run.slots, decoder=((RoPE(1e4, "half"),), (RoPE(1e5, "half"),))))
-    for own, (name, loss) in zip(slots, found.items(), strict=True):
-        params = {**loaded.params, "posenc": init_params(dataclasses.replace(run, posenc=own.decoder), 0)["posenc"]}
-        logits = model_with(params, "decoder_only", run.model, own, **sizes)(tokens[None, :64])
+    for slot, (name, loss) in zip((run.posenc, ((RoPE(1e4, "half"),), run.posenc)), found.items(), strict=True):
+        own = dataclasses.replace(run, posenc=slot)
+        params = {**loaded.params, "posenc": init_params(own, 0)["posenc"]}
+        logits = model_of(own, params)(tokens[None, :64])
         expected = -np.take_along_axis(jax.nn.log_softmax(logits[0, :-1]), tokens[1:64, None], axis=1).mean()
         assert loss[0] == pytest.approx(float(expected), rel=2e-6), name

@@ -303,11 +303,11 @@ def _other(config: Mapping[str, Any], odd: dict[str, None]) -> tuple[PositionalE
 
 def _deberta(config: Mapping[str, Any]) -> DeBERTa:
     """The encoding of DeBERTa v2 and v3, in the form of the released models."""
-    given, form = config.get("pos_att_type"), _DEBERTA
+    given = config.get("pos_att_type")
     types = given.lower().split("|") if isinstance(given, str) else given if isinstance(given, list) else []
-    values = {name: config.get(name) for name in form} | {"pos_att_type": sorted(str(word).strip() for word in types)}
-    for name, wanted in form.items():
-        if values[name] != wanted:
+    values = {**config, "pos_att_type": sorted(str(word).strip() for word in types)}
+    for name, wanted in _DEBERTA.items():
+        if values.get(name) != wanted:
             raise DataError(f"{name} = {short(config.get(name))}, and {wanted!r} is read: name another config")
     length = needed(config, "max_position_embeddings", "the largest distance")
     farthest = config.get("max_relative_positions", -1)
@@ -316,8 +316,8 @@ def _deberta(config: Mapping[str, Any]) -> DeBERTa:
     distance = farthest if farthest > 0 else length
     if distance > _FARTHEST:
         raise DataError(f"distances up to {distance} are more than the {_FARTHEST} that are read: mend the config")
+    buckets = needed(config, "position_buckets", "the number of buckets")
     try:
-        buckets = needed(config, "position_buckets", "the number of buckets")
         return DeBERTa("v2", distance, buckets)
     except ValueError as error:
         raise DataError(f"{error}: name another config") from None
