@@ -81,7 +81,7 @@ def about(config: Run | Ablation, name: str, file: Path | str) -> str:
 @contextlib.contextmanager
 def shown_and_kept(config: Run | Ablation, config_file: str, directory: Path) -> Iterator[None]:
     """Within, a config is run in a directory; one that ``--on`` has made is shown before, with what it will take, and
-    is kept there as a file.
+    is kept there as a file, unless the directory is another's and the run is refused.
     """
     if not config_file.startswith(ON):
         yield
@@ -96,8 +96,11 @@ def shown_and_kept(config: Run | Ablation, config_file: str, directory: Path) ->
     hours = [plan_of(run, target).hours for run in ([config] if isinstance(config, Run) else config.runs)]
     seconds = None if None in hours else 3600 * sum(filter(None, hours))
     show(f"{text}\n# estimate, compiling apart: {duration(seconds)} on {target.count} x {target.chip.title}")
+    stored = directory / "config.json"
+    owned = not stored.exists()
     try:
         yield
+        owned = True
     finally:
-        if (directory / "config.json").is_file() and not (directory / KEPT).exists():
+        if owned and stored.is_file() and not (directory / KEPT).exists():
             write_atomically(directory / KEPT, text.encode())

@@ -9,7 +9,10 @@ import pytest
 from posenc_jax.cli import main
 from posenc_jax.cli.session import load_config
 from posenc_jax.config import Ablation, Run, config_hash
+from posenc_jax.data.tasks import Copying
 from posenc_jax.runs import cell
+from posenc_jax.runs.files import write_json
+from posenc_jax.runs.ownership import config_record
 
 
 @pytest.fixture
@@ -89,6 +92,15 @@ def test_what_is_refused_is_said_in_a_line(notes, refusal, line, message):
     before = sorted(notes.iterdir())
     assert message.format(notes.parent / "data") in refusal(*line.split())
     assert sorted(notes.iterdir()) == before
+
+
+def test_a_directory_of_another_run_gets_no_config(notes, capsys):
+    (notes / "other").mkdir()
+    write_json(notes / "other" / "config.json", config_record(Run(task=Copying())))
+    before = sorted((notes / "other").iterdir())
+    assert main(["train", "--on", "own/notes", "--directory", "other"]) == 2
+    assert "other holds a run with other settings" in capsys.readouterr().err
+    assert sorted((notes / "other").iterdir()) == before
 
 
 @pytest.mark.slow  # trains
