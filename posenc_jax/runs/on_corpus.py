@@ -29,7 +29,7 @@ from posenc_jax.training.operations import of_step
 BUDGET = 90.0
 """Seconds that one replica may train, by the estimate of `posenc_jax.runs.plan`."""
 EPOCHS = 40
-"""Times that training reads the texts at most, which small ones are reached by before the budget."""
+"""Times that training reads the texts at most; a small corpus comes to this bound before it has used the budget."""
 MODELS = ((64, 2, 4, 2e-3), (128, 2, 4, 2e-3), (256, 4, 8, 1e-3), (512, 6, 8, 6e-4))
 """d_model, layers, heads, learning rate."""
 TOKENS_PER_PARAMETER = 20
@@ -62,8 +62,7 @@ def config_on(name: str, target: Target) -> Run:
     characters = scale * sum(map(_characters, texts["train"]))
     pieces = 100 * min(max(round(math.sqrt(characters / 6) / 50), 4), 80)
     data = Data(name=name, vocab_size=pieces, in_memory=characters <= IN_MEMORY)
-    asked = _task(data, facts, texts["train"])
-    task, tokenizer = with_vocabularies(asked, texts["train"], {})
+    task, tokenizer = with_vocabularies(_task(data, facts, texts["train"]), texts["train"], {})
     task = task.spanning(tokenizer, texts, 128 if target.devices.on_cpu else 512)
     batches = _batches(task, tokenizer, texts, target)
     found = sized(task, batches, texts, tokenizer)
@@ -78,7 +77,7 @@ def config_on(name: str, target: Target) -> Run:
     lengths, count = _lengths(task, measure)
     sizes = training.sizes()
     tokens = scale * int(sizes.sum())
-    rows = scale * (sizes.reshape(len(sizes), -1).sum(0).max() / task.row if is_packed(task) else len(sizes))
+    rows = scale * _rows(task, sizes)
     base = Run(
         table=name,
         task=task,
@@ -144,16 +143,18 @@ def _shortens(rows: list[Row], source: str, target: str) -> bool:
 def _batches(task: TextTask, tokenizer: Any, texts: Any, target: Target) -> Batches:
     """Batches of some thousand tokens, four of which the texts fill."""
     sizes = task.encode(tokenizer, texts["train"], training=True).records.sizes()
-    there = sizes.reshape(len(sizes), -1).sum(0).max() / task.row if is_packed(task) else len(sizes)
     wanted = (2048 if target.devices.on_cpu else 16384) / task.row
-    size = max(int(min(wanted, there / 4)) // 4 * 4, ENOUGH)
+    size = max(int(min(wanted, _rows(task, sizes) / 4)) // 4 * 4, ENOUGH)
     return Batches(size, microbatches=4 if target.devices.on_cpu else 1, steps_per_call=25)
 
 
+def _rows(task: TextTask, sizes: np.ndarray) -> float:
+    """The rows of batches that examples of these sizes fill."""
+    return float(sizes.reshape(len(sizes), -1).sum(0).max() / task.row) if is_packed(task) else len(sizes)
+
+
 def _lengths(task: TextTask, measure: np.ndarray) -> tuple[tuple[int, ...], int]:
-    """Lengths around the longest of training at which there are test examples, and how many it has of the one that
-    most have.
-    """
+    """Lengths around the longest of training at which there are test examples, and the most that one of them has."""
     longest = task.max_length
     if isinstance(task, LanguageModel):
         counts = {n: int(measure.sum() + 1) // (n + 1) for n in (longest, 2 * longest, 4 * longest)}
