@@ -6,8 +6,6 @@ The plain install trains, measures and ablates on generated tasks. `needed` stan
         import sentencepiece
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib.util
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Names of a package that are imported when they are first used: those that it imports for type checkers only."""
 
-from __future__ import annotations
-
 # Nothing is imported here that Python has not: `python -m posenc_jax` comes by with the current folder on the path.
 import importlib
 import sys

@@ -1,7 +1,5 @@
 """Positions that look alike to an encoding, and the effect of its base, width, precision and frequencies."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Offsets at which sinusoidal positions look alike again, found without looking at every offset."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from typing import NamedTuple

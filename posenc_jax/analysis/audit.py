@@ -1,7 +1,5 @@
 """The audit: what an encoding does, measured, in one record that can be kept, compared and put into a table."""
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Callable

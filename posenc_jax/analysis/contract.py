@@ -1,7 +1,5 @@
 """The contract that every encoding keeps, checked by running it: clauses that compare calls which must agree."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import math

@@ -1,7 +1,5 @@
 """Costs of an encoding: parameters, temporary memory and time of one attention call, against attention alone."""
 
-from __future__ import annotations
-
 import dataclasses
 import statistics
 from collections.abc import Callable

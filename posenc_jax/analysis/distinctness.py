@@ -4,8 +4,6 @@ The vector of a position is its row, added to a zero embedding, or, for encoding
 its position makes of the identity. Distances are relative to the mean norm of the vectors.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """A clause of the contract: what an encoding promises to fused attention, which never calls its `bias`."""
 
-from __future__ import annotations
-
 import jax
 import jax.numpy as jnp
 import numpy as np

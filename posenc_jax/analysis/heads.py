@@ -3,8 +3,6 @@
 Two positions that look alike as keys get the same logits from every query; alike as queries, they attend alike.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

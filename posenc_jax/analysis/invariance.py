@@ -1,7 +1,5 @@
 """Effects of positions on attention: of shifts, and of positions beyond the model's ``max_len``."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

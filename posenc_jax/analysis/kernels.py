@@ -5,8 +5,6 @@ only: on the mean cosine of the angles by which k turns each frequency. Other en
 measured of them, position against position, becomes values by offset too (`by_offset`), of which `lobes` says the same.
 """
 
-from __future__ import annotations
-
 from typing import Literal, NamedTuple
 
 import numpy as np

@@ -5,8 +5,6 @@ call. Positions, lengths, segments and places are traced arguments, so full pass
 and packing all run one program.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 from typing import Any

@@ -1,7 +1,5 @@
 """Outcomes of the contract for an encoding: each clause's outcome, a table of them, and what to do on a failure."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Similarity of positions under any encoding: in closed form if there is one, else measured."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

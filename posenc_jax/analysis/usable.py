@@ -1,7 +1,5 @@
 """Arrays of an encoding that cannot be used at all: one reason for what would fail clause by clause."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import traceback

@@ -4,8 +4,6 @@ Everything is measured by calling the hooks of the encodings and comes as NumPy 
 meant where a slot is a pattern; positions that an encoding draws at random are those of one fixed draw.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 from collections.abc import Iterable

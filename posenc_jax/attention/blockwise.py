@@ -6,8 +6,6 @@ no block of keys could serve comes out right as well: other normalisations than 
 PaTH, stick-breaking, the Forgetting Transformer), convolutions over neighbouring keys (DAPE V2).
 """
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

@@ -1,7 +1,5 @@
 """cuDNN's fused attention, as JAX offers it: float16 and bfloat16 on NVIDIA's GPUs, and no array over pairs."""
 
-from __future__ import annotations
-
 import jax
 import jax.numpy as jnp
 import numpy as np

@@ -1,7 +1,5 @@
 """A call of attention on several devices: XLA divides its own operations among them, but no kernel of Pallas."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The table kernel on a call of attention: the biases of a slot as one table of distances."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import jax.numpy as jnp

@@ -1,7 +1,5 @@
 """`attend` with the layout and the arguments of the attention functions of Flax and `jax.nn`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import jax.numpy as jnp

@@ -7,8 +7,6 @@ vectors serve any kernel, but in a narrow type their gradients are rounded to it
 (`PositionalEncoding.fixed_factors`), and not for gates, whose gradients are differences of large sums.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import jax

@@ -21,8 +21,6 @@ in `TILES`, in the sum over a batch (`add_along_diagonal`) and in `posenc_jax.at
 arrays for the programs.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 from typing import Any, Literal

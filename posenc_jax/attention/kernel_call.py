@@ -1,7 +1,5 @@
 """The programs of `posenc_jax.attention.kernel` over whole arrays: forward, backward, and what calls them."""
 
-from __future__ import annotations
-
 import functools
 import math
 from typing import Any

@@ -1,7 +1,5 @@
 """`attend`, computed in whichever way serves the call."""
 
-from __future__ import annotations
-
 from posenc_jax.attention.blockwise import blockwise
 from posenc_jax.attention.choice import (
     Asked,

@@ -2,8 +2,6 @@
 have to mean that class or none.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import keyword
 import unicodedata

@@ -1,7 +1,5 @@
 """From stored JSON back to configs. Only classes that are registered, or handed in, are made: nothing is imported."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping
 from typing import Any

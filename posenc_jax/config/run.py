@@ -2,8 +2,6 @@
 way out, before anything is compiled.
 """
 
-from __future__ import annotations
-
 import collections
 import dataclasses
 import re

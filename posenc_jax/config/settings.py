@@ -1,7 +1,5 @@
 """The parts of a run besides its task and its encodings: optimizer, training, evaluation, execution."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import struct

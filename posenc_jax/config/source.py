@@ -1,7 +1,5 @@
 """A config as a Python file that assigns it, as people write them."""
 
-from __future__ import annotations
-
 import dataclasses
 import sys
 from collections import Counter

@@ -4,8 +4,6 @@ A value of this package is stored under the word that strings have for it (``"ro
 own under ``"file.py:Class"``; where the modules lie is no part of it.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import sys

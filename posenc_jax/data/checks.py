@@ -1,7 +1,5 @@
 """Checks of a task that its fields alone cannot make, run before anything is written or compiled."""
 
-from __future__ import annotations
-
 import difflib
 import functools
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """The arrays of an example, which tasks make, models read and scores compare."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import jax

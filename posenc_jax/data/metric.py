@@ -1,7 +1,5 @@
 """The interface of a metric of one's own: sums over a batch, and the score that their totals give."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, SupportsFloat
 

@@ -4,8 +4,6 @@ Scores that are sums over tokens, and so add up over batches and devices, are in
 chrF are sacrebleu's, whose signature makes two numbers comparable.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from collections import Counter

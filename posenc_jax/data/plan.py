@@ -4,8 +4,6 @@ No iterator and no state: any step can be asked for, in any order, and a run tha
 have read. Examples have lengths ``[n]``, or ``[n, 2]`` with two sides (source, target).
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 from collections.abc import Callable, Sequence

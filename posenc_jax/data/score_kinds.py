@@ -1,7 +1,5 @@
 """Properties of each score: its name in words, its range, which way is better, how it is averaged and written."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Scores of logits on a batch of examples: sums, never means, so that chunks, microbatches and devices add up."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

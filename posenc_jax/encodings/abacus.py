@@ -1,7 +1,5 @@
 """Abacus: the position of a digit in its number."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import jax

@@ -1,7 +1,5 @@
 """ALiBi: attention with linear biases (Press, Smith and Lewis 2021)."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 

@@ -1,7 +1,5 @@
 """The arguments of `attend`, checked before anything is computed: sizes that are said twice are the same."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

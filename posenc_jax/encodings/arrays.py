@@ -4,8 +4,6 @@ All is told from types, dtypes and shapes while a program is traced, so that a c
 without these checks. Only what is known then, NumPy arrays, is looked into.
 """
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal

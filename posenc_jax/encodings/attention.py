@@ -3,8 +3,6 @@
 `posenc_jax.attention` has the other ways to compute the same, and the choice among them.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import jax

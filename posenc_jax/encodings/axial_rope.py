@@ -1,7 +1,5 @@
 """Rotary position embedding over several axes: axial, with mixed learned frequencies, and multimodal."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from typing import Literal

@@ -1,7 +1,5 @@
 """BiPE: the position of a token in its segment of text, and the index of the segment."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import jax.numpy as jnp

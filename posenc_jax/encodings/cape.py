@@ -1,7 +1,5 @@
 """CAPE: absolute positions jittered, shifted and stretched at random in training."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 

@@ -1,7 +1,5 @@
 """CARoPE: rotary frequencies that every token sets for itself, per head (Veisi et al. 2025)."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import jax

@@ -5,8 +5,6 @@ of scripts/docs/guides/catalogue.md and the golden values all read this list; ``
 of it in files.
 """
 
-from __future__ import annotations
-
 from posenc_jax.encodings import REGISTERED
 from posenc_jax.encodings.method import FAMILIES, Method, MethodFamily
 

@@ -1,7 +1,5 @@
 """CoPE: positions that count what a query attends to (Golovneva et al. 2024)."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import jax

@@ -1,7 +1,5 @@
 """DAPE: biases that adapt to the logits they are added to (Zheng et al. 2024)."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 

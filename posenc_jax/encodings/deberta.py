@@ -1,7 +1,5 @@
 """DeBERTa's disentangled attention: content to position and position to content (He et al. 2021)."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """A dynamic position bias: a perceptron of the signed distance (x-transformers)."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import jax

@@ -1,7 +1,5 @@
 """FIRE: a learned function of the distance relative to how far the query can look back (Li et al. 2023)."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import jax

@@ -1,7 +1,5 @@
 """FLOATER: position vectors that flow along a learned differential equation."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

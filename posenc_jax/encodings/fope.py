@@ -1,7 +1,5 @@
 """Fourier position embedding: RoPE whose planes mix several frequencies (Hua et al. 2025)."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from typing import Literal

@@ -1,7 +1,5 @@
 """The Forgetting Transformer's forget gates on attention (Lin et al. 2025)."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import jax

@@ -9,8 +9,6 @@ What they give up: their longest wavelength is a few times the main lobe, or tha
 offsets are about equally unlike, where Vaswani's kernel still falls with the offset on the whole.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from typing import Literal

@@ -1,7 +1,5 @@
 """Additive GRAPE: linear biases whose slopes depend on query and key (Zhang et al. 2025)."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from typing import Any, Literal

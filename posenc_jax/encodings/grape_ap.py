@@ -1,7 +1,5 @@
 """Path-integral additive GRAPE: biases summed along the tokens between key and query (Zhang et al. 2025)."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Literal
 

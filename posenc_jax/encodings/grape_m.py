@@ -1,7 +1,5 @@
 """Multiplicative GRAPE with commuting planes: RoPE whose frequencies are learned (Zhang et al. 2025)."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import jax.numpy as jnp

@@ -1,7 +1,5 @@
 """Multiplicative GRAPE with a phase that the tokens move (Zhang et al. 2025)."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 

@@ -1,7 +1,5 @@
 """Multiplicative GRAPE with general generators of rank two (Zhang et al. 2025)."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import jax

@@ -1,7 +1,5 @@
 """Positions in reading order as rows and columns."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import jax.numpy as jnp

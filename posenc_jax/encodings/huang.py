@@ -1,7 +1,5 @@
 """Relative vectors that meet both the query and the key: "Method 4" (Huang et al. 2020)."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import jax

@@ -1,7 +1,5 @@
 """Position Interpolation: positions pressed together."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 

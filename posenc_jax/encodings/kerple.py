@@ -1,7 +1,5 @@
 """KERPLE: biases from conditionally positive definite kernels of the distance (Chi et al. 2022)."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Literal
 

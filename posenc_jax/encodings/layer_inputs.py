@@ -1,7 +1,5 @@
 """Arguments of `attend` besides queries, keys and values, for one layer of any model, in one call."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import jax

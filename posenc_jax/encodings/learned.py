@@ -1,7 +1,5 @@
 """Learned absolute positions: a table with one row per position."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """Learned Fourier features: absolute positions of any number of axes through trained frequencies and a small MLP."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import jax

@@ -1,7 +1,5 @@
 """Log-spaced continuous position bias of Swin Transformer V2 (Liu et al. 2021)."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Literal
 

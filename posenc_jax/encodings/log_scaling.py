@@ -1,7 +1,5 @@
 """Queries scaled by the logarithm of how many keys they see (Su 2021; Chiang and Cholak 2022)."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from typing import Literal

@@ -1,7 +1,5 @@
 """A published method, as the catalogue lists it."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Literal, get_args
 

@@ -1,7 +1,5 @@
 """Music Transformer's relative attention: a vector per head and distance, aligned by skewing (Huang et al. 2018)."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import jax.numpy as jnp

@@ -4,8 +4,6 @@ Names, shapes and dtypes are compared while a program is traced, so that a compi
 without it.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Mapping
 from typing import Any

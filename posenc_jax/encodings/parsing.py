@@ -1,7 +1,5 @@
 """Slots as strings, for command lines, tables and file names: ``"randomized(max_position=2048)|rope(base=5e5)"``."""
 
-from __future__ import annotations
-
 import ast
 import dataclasses
 import inspect

@@ -1,7 +1,5 @@
 """PaTH: every token between key and query transforms what they exchange (Yang et al. 2025)."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 

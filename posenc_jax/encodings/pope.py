@@ -1,7 +1,5 @@
 """PoPE: content in the magnitude, position in the phase (Gopalakrishnan et al. 2025)."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from typing import Literal

@@ -1,7 +1,5 @@
 """PoSE: positions with a gap, to train on short texts for long ones."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import jax

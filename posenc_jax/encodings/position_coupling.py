@@ -1,7 +1,5 @@
 """Position coupling for addition: digits of equal significance share a position."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Literal
 

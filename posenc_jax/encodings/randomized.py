@@ -1,7 +1,5 @@
 """Randomised positions: a sorted random subset of a longer range in place of 0, 1, 2, ..."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Literal
 

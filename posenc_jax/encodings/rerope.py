@@ -1,7 +1,5 @@
 """ReRoPE and Leaky ReRoPE: rotary positions that stop growing, or grow slower, beyond a window (Su 2023)."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import jax.numpy as jnp

@@ -1,7 +1,5 @@
 """Rotary position embedding: queries and keys turned by an angle proportional to their position."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

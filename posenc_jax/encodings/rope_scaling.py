@@ -4,8 +4,6 @@ Each is a value for `RoPE.scaling`. It gives the frequencies of the planes that 
 both cosine and sine are multiplied, so that products of queries and keys grow by m^2.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """RoPE with a selection of its frequencies: the high ones only (p-RoPE, HoPE), or whole wavelengths (Resonance)."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 

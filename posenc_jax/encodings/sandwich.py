@@ -1,7 +1,5 @@
 """Sandwich: the inner products of sinusoidal positions as a bias (Chi et al. 2022)."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The position of a token in its section of a document, and the index of the section."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import jax.numpy as jnp

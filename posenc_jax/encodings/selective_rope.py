@@ -1,7 +1,5 @@
 """Selective RoPE: angles of rotation projected from the input (Movahedi et al. 2025)."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 

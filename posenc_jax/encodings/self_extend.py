@@ -1,7 +1,5 @@
 """SelfExtend: exact rotary positions nearby, positions of groups farther off (Jin et al. 2024)."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Literal
 

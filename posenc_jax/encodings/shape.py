@@ -1,7 +1,5 @@
 """SHAPE: absolute positions shifted by a random offset in training."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Literal
 

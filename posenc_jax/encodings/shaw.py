@@ -1,7 +1,5 @@
 """Relative position representations in keys and values (Shaw, Uszkoreit and Vaswani 2018)."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import jax

@@ -1,7 +1,5 @@
 """Sinusoidal absolute positions, in the form of the paper and in that of tensor2tensor."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any, Literal
 

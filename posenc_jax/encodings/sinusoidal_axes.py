@@ -1,7 +1,5 @@
 """Sinusoidal absolute positions of several axes: rows and columns of an image, frames, rows and columns of a film."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

@@ -5,8 +5,6 @@ A slot is a tuple of encodings, or a tuple of such tuples that repeats over the 
 ``per_layer`` class has one parameter set per layer.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import difflib
 from collections import abc

@@ -1,7 +1,5 @@
 """Stick-breaking attention: every query breaks a stick of length one, nearest key first (Tan et al. 2025)."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Literal
 

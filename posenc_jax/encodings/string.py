@@ -1,7 +1,5 @@
 """STRING: far keys read through the well-trained positions nearby (An et al. 2024)."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 

@@ -1,7 +1,5 @@
 """Attention masks by the structure of a document, which a model takes besides its encodings."""
 
-from __future__ import annotations
-
 import dataclasses
 import inspect
 from typing import ClassVar, NamedTuple

@@ -1,7 +1,5 @@
 """T5's relative bias: one learned scalar per head and bucket of distances (Raffel et al. 2019)."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

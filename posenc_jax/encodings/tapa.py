@@ -1,7 +1,5 @@
 """Token-aware phase attention (Wang et al. 2025)."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from typing import Literal

@@ -1,7 +1,5 @@
 """A constant temperature of attention (Chi et al. 2023)."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

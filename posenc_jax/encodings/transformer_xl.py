@@ -1,7 +1,5 @@
 """Transformer-XL's attention: a projected sinusoid of the distance and two learned biases (Dai et al. 2019)."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import jax.numpy as jnp

@@ -1,7 +1,5 @@
 """TUPE: positions correlate by themselves, apart from the words (Ke, He and Liu 2021)."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Literal
 

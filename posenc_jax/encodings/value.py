@@ -1,7 +1,5 @@
 """Settings as values: frozen dataclasses whose fields have the types that they are annotated with."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import types

@@ -1,7 +1,5 @@
 """XLNet's relative attention: Transformer-XL's, and whether two tokens are of one segment (Yang et al. 2019)."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import jax.numpy as jnp

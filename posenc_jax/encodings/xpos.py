@@ -1,7 +1,5 @@
 """xPos: rotation with an exponential decay per plane (Sun et al. 2022)."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 

@@ -1,7 +1,5 @@
 """NTK-by-parts and YaRN: RoPE's low frequencies interpolated, its high ones kept (Peng et al. 2023)."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from typing import Literal

@@ -7,8 +7,6 @@ half a content under it, and after the third nobody finds the old file again: wh
 directory is waited for in the one that it lies in.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import os

@@ -5,8 +5,6 @@ members as compact JSON with sorted names, so that a checksum is of what a docum
 none is not read.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Names that people give, as names of files and folders."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 

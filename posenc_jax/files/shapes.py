@@ -5,8 +5,6 @@ shape}`` for an object with any names, or ``{"name": shape, "other?": shape}`` f
 with ``?`` may be missing or null, and whatever else.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

@@ -1,7 +1,5 @@
 """The files that come with the package: in an installed one beside its modules, in a checkout beside the package."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 _PACKAGE = Path(__file__).resolve().parent.parent

@@ -1,7 +1,5 @@
 """Paths as people write them, in options, fields of configs and variables of the environment, and as they are used."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -4,8 +4,6 @@
 of long trainings (`quoted`) is computed when a step is taken.
 """
 
-from __future__ import annotations
-
 from posenc_jax.lessons import (
     aliases,
     claims,

@@ -1,7 +1,5 @@
 """A lesson, and what it prints."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import io

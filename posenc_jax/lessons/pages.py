@@ -3,8 +3,6 @@
 Links of a lesson are ``[words](lesson:NAME)``, to another one, and ``[words](file:PATH)``, to a file of the repository.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 

@@ -1,7 +1,5 @@
 """Tables of committed experiments, which hours of training made: `scripts/quote` writes them from their results."""
 
-from __future__ import annotations
-
 import functools
 import importlib.resources
 import json

@@ -1,7 +1,5 @@
 """Activations of the feed-forward layer."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import jax

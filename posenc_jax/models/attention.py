@@ -1,7 +1,5 @@
 """The projections of attention; what happens between them is `posenc_jax.attention.attend`."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar, NamedTuple
 
 import jax

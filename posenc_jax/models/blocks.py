@@ -1,7 +1,5 @@
 """A Transformer layer and a stack of them."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from typing import Any, ClassVar

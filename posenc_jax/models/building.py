@@ -1,7 +1,5 @@
 """From a config to a model."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 from typing import Any

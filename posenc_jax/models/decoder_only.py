@@ -1,7 +1,5 @@
 """The decoder-only model: every token sees itself and the tokens before it."""
 
-from __future__ import annotations
-
 from typing import Any, Unpack
 
 from flax import nnx

@@ -1,7 +1,5 @@
 """Decoding: outputs of a decoder for a batch of prompts."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 from collections.abc import Callable

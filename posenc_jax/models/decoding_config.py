@@ -1,7 +1,5 @@
 """Settings of `posenc_jax.models.decode`: greedy decoding, beam search or sampling."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """Embeddings of tokens and of their types, and the output layer."""
 
-from __future__ import annotations
-
 import jax
 import jax.numpy as jnp
 import numpy as np

@@ -1,7 +1,5 @@
 """The encoder-decoder model of "Attention is all you need"."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 from typing import Any, Unpack

@@ -1,7 +1,5 @@
 """The encoder-only model: every token sees every token of its segment."""
 
-from __future__ import annotations
-
 from typing import Any, Unpack
 
 from flax import nnx

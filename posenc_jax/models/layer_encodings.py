@@ -1,7 +1,5 @@
 """From the arguments of a call to what the encodings of every layer see."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping
 from typing import Any, TypedDict, Unpack

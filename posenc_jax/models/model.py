@@ -1,7 +1,5 @@
 """The common part of all models: embeddings, encodings and their parameters, output layer."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 import jax

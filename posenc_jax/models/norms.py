@@ -1,7 +1,5 @@
 """The norms of a Transformer."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import jax

@@ -1,7 +1,5 @@
 """From the vectors of all tokens to one vector for a row."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import jax

@@ -1,7 +1,5 @@
 """The product of a linear layer, whose gradient XLA computes fast on a CPU too."""
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Row by row one token after another: the most probable, or a drawn one."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from typing import Any

@@ -38,8 +38,6 @@ both), ``dim_feedforward=mlp_dim, activation=activation, norm_first=norm == "pre
 decoder-only one called with a causal mask.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """The rule for several values of one option, field or argument: each is named once."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Any
 

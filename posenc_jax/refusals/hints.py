@@ -1,7 +1,5 @@
 """Suggestions of a message in place of a name that it does not know; needs no JAX."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterable
 

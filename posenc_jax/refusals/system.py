@@ -1,7 +1,5 @@
 """Errors in one line; those of the operating system, however a library wraps them, and the way out of each."""
 
-from __future__ import annotations
-
 import errno
 import os
 import re

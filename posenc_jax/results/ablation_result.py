@@ -1,7 +1,5 @@
 """Results of an ablation as flat rows: for tables of your own, with pandas or without."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Means over seeds and paired differences of any kind of score: of logarithms, if the kind is logarithmic."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """Every score that the rows of a cell have, over training and over unseen lengths, and at each length."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping
 

@@ -5,8 +5,6 @@ names of folders. So a group's ``config.json`` names its config, its ``result.js
 row carries a checksum. Files that are damaged, missing or another cell's are left out as a whole.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 import re

@@ -1,7 +1,5 @@
 """Notes for readers of a table, as sentences."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from posenc_jax.results.summary import CellSummary

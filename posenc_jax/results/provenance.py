@@ -5,8 +5,6 @@ A cell of ``ablation.json`` has ``bit_exact``, ``changed_code`` and ``code``: a 
 ``environments`` of the whole are those that its rows name. Older records lack some.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

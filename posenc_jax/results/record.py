@@ -4,8 +4,6 @@ A *replica* is one seed of one cell at one learning rate, a *row* one line of ``
 length. What is not used is named, so that a table can say what it leaves out.
 """
 
-from __future__ import annotations
-
 import collections
 import dataclasses
 import math

@@ -4,8 +4,6 @@ The learning rate of a cell is chosen by in-range validation (`posenc_jax.statis
 its scores at the evaluated lengths.
 """
 
-from __future__ import annotations
-
 import dataclasses
 
 from posenc_jax.data.score_kinds import KINDS, ScoreKind, kind_of

@@ -1,7 +1,5 @@
 """Ablations that change one number of the model, the task or the training: the score against it."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -4,8 +4,6 @@ their groups and of the ablation.
 No result depends on it.
 """
 
-from __future__ import annotations
-
 import collections
 import dataclasses
 import math

@@ -1,7 +1,5 @@
 """An ablation: every cell run, one after the other, and one record of their results."""
 
-from __future__ import annotations
-
 import functools
 import os
 from collections.abc import Callable

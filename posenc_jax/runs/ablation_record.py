@@ -1,7 +1,5 @@
 """The record of an ablation, ``ablation.json`` and ``results.jsonl``, made of its finished cells."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import json

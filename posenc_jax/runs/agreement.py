@@ -1,7 +1,5 @@
 """Checks that the processes that train one run together agree: RefusedError in every one of them where they do not."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from posenc_jax.config import Run, difference, to_json

@@ -1,7 +1,5 @@
 """The programs of finished runs on text: outputs written, and probabilities of classes."""
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Calls of the training program: what they say is read and written while the next one computes."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Mapping
 from typing import Any

@@ -2,8 +2,6 @@
 where it stopped.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import functools

@@ -5,8 +5,6 @@ goes on from its last checkpoint. What is known of a task here is its group's ``
 has it: SLURM's accounting is not needed.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Command lines as processes of their own, whose output goes to a file. Without JAX: who only waits needs none."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -2,8 +2,6 @@
 chooses. Only times need the device itself.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import re

@@ -1,7 +1,5 @@
 """SHA-256 of arrays and of trees of them."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from typing import Any

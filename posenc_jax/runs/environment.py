@@ -1,7 +1,5 @@
 """The environment of a run: code, versions, devices, threads, settings. `posenc_jax.environments` compares it."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import hashlib

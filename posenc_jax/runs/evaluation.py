@@ -1,7 +1,5 @@
 """Measures a finished run again: at other lengths, or with other positions at test time."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import os

@@ -1,7 +1,5 @@
 """A run that began as a checkpoint of others, in the layout that transformers loads."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """JSON files of runs, and their rows: appended durably, keyed by step and replica, cut back to a checkpoint."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import itertools

@@ -1,7 +1,5 @@
 """Groups that a cell is trained in: which replicas are missing, where they go, and what is done about damage."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 from collections.abc import Callable

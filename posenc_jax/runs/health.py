@@ -1,7 +1,5 @@
 """Facts about a machine, and findings on what it lacks or what slows it down, for `posenc doctor`."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 import re

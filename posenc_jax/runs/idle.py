@@ -1,7 +1,5 @@
 """Devices of a target that a plan leaves without work, and the fields that would give them some."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterable
 from typing import Any

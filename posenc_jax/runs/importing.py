@@ -1,7 +1,5 @@
 """A checkpoint of others as the directory of a finished run, of which no step was trained here."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Callable, Iterator

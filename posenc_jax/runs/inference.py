@@ -7,8 +7,6 @@ What is given is padded to the widths that the run was evaluated at, and compute
 text depends on another: outputs are equal whether texts are given one by one or together, and programs are few.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import os

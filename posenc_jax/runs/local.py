@@ -1,7 +1,5 @@
 """Tasks of an ablation as processes on this machine, some at once."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import os

@@ -1,7 +1,5 @@
 """The memory of the machine that computes a run."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Ablations that were run apart, joined: the finished groups of all in one directory, nothing computed anew."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 import secrets

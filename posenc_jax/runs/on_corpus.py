@@ -1,7 +1,5 @@
 """A run sized to a corpus and a machine: its task, vocabulary, lengths and batches, its model, its steps."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Iterable, Iterator, Sequence

@@ -2,8 +2,6 @@
 and the run or file that it starts from, with digests by which a change is noticed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any

@@ -2,8 +2,6 @@
 copy of them that the run keeps.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import hashlib

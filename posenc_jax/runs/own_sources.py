@@ -4,8 +4,6 @@ Only sources are read, nothing is run. Installed packages, this one and Python's
 instead; data that a file opens is not seen.
 """
 
-from __future__ import annotations
-
 import ast
 import functools
 import hashlib

@@ -1,7 +1,5 @@
 """Ownership of a run's directory: claimed for a config and its code, refused to others."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 from collections.abc import Callable, Iterable, Iterator

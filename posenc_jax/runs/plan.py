@@ -1,7 +1,5 @@
 """The costs of a run, before anything is rented, compiled or written: a pure function of its config and devices."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 from collections.abc import Callable

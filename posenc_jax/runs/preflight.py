@@ -3,8 +3,6 @@
 Asked before anything is written and before the training program is compiled.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from posenc_jax.config import CELL, Run

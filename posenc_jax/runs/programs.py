@@ -1,7 +1,5 @@
 """The programs of a config on one group: compiled when they are first called, and timed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Receivers of the events of a run."""
 
-from __future__ import annotations
-
 import sys
 import time
 

@@ -4,8 +4,6 @@ Whoever gives out the tasks holds the ablation's directory, and each task the di
 groups are worked on at once, and none twice. The only truth about a task is the ``result.json`` of its group.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import os
 from collections.abc import Callable, Sequence

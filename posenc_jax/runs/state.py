@@ -1,7 +1,5 @@
 """States of the groups of finished runs, and the replicas in them."""
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Callable

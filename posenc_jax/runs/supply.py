@@ -1,7 +1,5 @@
 """The data of a run: loaded with the run's own tokenizer, put on devices, and fed call by call."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import itertools

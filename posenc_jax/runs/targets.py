@@ -1,7 +1,5 @@
 """Accelerators by name, whether they are here or not: the facts in ``targets.toml``, and ``h100:4`` or ``v5e:2x2``."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import math

@@ -1,7 +1,5 @@
 """Times of the phases of a group beside its plan: rows of ``timing.jsonl``, on which no result depends."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import time

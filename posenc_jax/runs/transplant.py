@@ -1,7 +1,5 @@
 """Parameters of one run for another run, and the matching of their encodings' parameters."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from pathlib import Path

@@ -3,8 +3,6 @@
 Nothing is written, and nothing is chosen: the settings are part of a result's identity.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import math

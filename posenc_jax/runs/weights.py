@@ -10,8 +10,6 @@ the tensors and "checksum" that of all of it.
 A file holds numbers and names only: an encoding of the user's own is found in the classes that the caller hands in.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Differences paired by seed, what may be said of them, and families of tests."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence

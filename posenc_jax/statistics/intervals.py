@@ -1,7 +1,5 @@
 """The mean over seeds with an interval that stays within the bounds of the score."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import math

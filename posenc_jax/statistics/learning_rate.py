@@ -1,7 +1,5 @@
 """The choice of a learning rate, for all seeds together or for each."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from posenc_jax.statistics.intervals import mean_interval

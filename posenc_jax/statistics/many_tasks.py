@@ -7,8 +7,6 @@ Reference: Agarwal, R., Schwarzer, M., Castro, P. S., Courville, A., Bellemare, 
 learning at the edge of the statistical precipice. NeurIPS 34 (sections 4.2, 4.3).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np

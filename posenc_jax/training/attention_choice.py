@@ -1,7 +1,5 @@
 """The way in which a run computes attention in training, from its config and the kind of device."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import jax.numpy as jnp

@@ -1,7 +1,5 @@
 """The mean of the parameters over the last checkpoints (`Training.averaged_checkpoints`), kept in the state."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import jax

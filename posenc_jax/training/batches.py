@@ -1,7 +1,5 @@
 """Sizes of the batches that are computed together, in rows and tokens, from a run's config alone."""
 
-from __future__ import annotations
-
 import dataclasses
 
 from posenc_jax.config import Run

@@ -1,7 +1,5 @@
 """The search for the setting that is too large for a memory, and for the largest value of it that fits."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 from collections.abc import Callable, Iterator

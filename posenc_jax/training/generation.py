@@ -1,7 +1,5 @@
 """Decoding the outputs of test examples, as programs of one replica."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import jax

@@ -1,7 +1,5 @@
 """Placement of replicas on devices, planned from a description of the devices; works for absent hardware."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any, Literal
 

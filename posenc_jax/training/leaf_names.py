@@ -1,7 +1,5 @@
 """Names of the leaves of a tree of parameters or of a state."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -26,8 +26,6 @@ evaluation whose logits XLA:CPU never holds at once; of the training programs th
 programs, the interpreter.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import math

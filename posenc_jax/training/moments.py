@@ -4,8 +4,6 @@ A replica on one device has the vector: a program with one update instead of one
 time. A replica that lies on several has the tree, whose matrices are split over them (`sharding`).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import jax

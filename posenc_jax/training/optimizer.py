@@ -1,7 +1,5 @@
 """The optimizer: AdamW whose schedule peaks at 1, so that a learning rate is data and not part of the program."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import jax

@@ -1,7 +1,5 @@
 """The precision of a run's matrix products and sums."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from typing import Any, Concatenate, ParamSpec, TypeVar

@@ -3,8 +3,6 @@
 With one process all of this is the identity.
 """
 
-from __future__ import annotations
-
 import pickle
 import re
 from collections.abc import Callable

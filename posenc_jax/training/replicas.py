@@ -1,7 +1,5 @@
 """Groups of replicas: one compiled program that runs a function of one replica for all replicas of a group."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Sharding of arrays on the (replica, data, model) mesh: matrices as their layers say, all else is replicated."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -2,8 +2,6 @@
 them over devices.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 from typing import Any

@@ -1,7 +1,5 @@
 """Named random streams: every random number is a function of (seed, stream, step)."""
 
-from __future__ import annotations
-
 import jax
 import numpy as np
 

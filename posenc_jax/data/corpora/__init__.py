@@ -2,8 +2,6 @@
 project: they are prepared on demand.
 """
 
-from __future__ import annotations
-
 import functools
 
 from posenc_jax.data.corpora import descriptions, grammar, libreoffice, python_docs

@@ -6,8 +6,6 @@ own sizes, which a reader allocates: they cannot lie. Columns of lists and the l
 are refused by their type.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 from collections.abc import Callable, Iterable, Iterator

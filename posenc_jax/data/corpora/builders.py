@@ -1,7 +1,5 @@
 """The builder of TensorFlow Datasets over the rows of a corpus: array_record files, no TensorFlow needed."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

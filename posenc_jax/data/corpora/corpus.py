@@ -1,7 +1,5 @@
 """The definition of a corpus: a name, its packages, and a pure function from their unpacked files to rows."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 from collections.abc import Callable

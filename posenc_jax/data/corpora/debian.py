@@ -8,8 +8,6 @@ What is left in the cache is the layout that ``from_dir`` reads as well::
 Every entry is put there by a rename, so that what is there is whole. apt verifies what it downloads.
 """
 
-from __future__ import annotations
-
 import contextlib
 import gzip
 import hashlib

@@ -1,7 +1,5 @@
 """Arrays that take long to compute from a corpus: computed once, then kept beside the corpora."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import io

@@ -5,8 +5,6 @@ Translation-de and others what volunteers translated, known by the hash of the E
 what else is known of a package: the source package it is built from, its section, tags, dependencies, homepage.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Fields of the user's files, and the rows of a corpus made of them."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Examples of a TensorFlow Datasets builder, from the user's code or from the package."""
 
-from __future__ import annotations
-
 import functools
 import shutil
 import tempfile

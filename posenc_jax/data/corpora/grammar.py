@@ -6,8 +6,6 @@ know: who does what to whom stands in cases (`den Hund`, `dem Hund`), the verb i
 `gestern`, and last behind `obwohl` and `weil`.
 """
 
-from __future__ import annotations
-
 import functools
 import random
 from collections.abc import Callable, Iterator, Sequence

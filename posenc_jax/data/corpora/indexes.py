@@ -1,7 +1,5 @@
 """The index files of a Debian archive: stanzas of fields, one for each package."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import io

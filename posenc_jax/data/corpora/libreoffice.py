@@ -4,8 +4,6 @@ Packages libreoffice-help-en-us, -de, -fr, -ja: about 2,560 HTML pages per langu
 that it shares with its translations in the file of the same name, so that no aligner is needed.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from html.parser import HTMLParser

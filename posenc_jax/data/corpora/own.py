@@ -1,7 +1,5 @@
 """Corpora of the user's own texts: read, counted, split without a leak, kept as data sets of TensorFlow Datasets."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from collections import Counter

@@ -3,8 +3,6 @@
 Sources: Parquet's ``parquet.thrift`` and Thrift's compact protocol; Arrow's ``Message.fbs`` and FlatBuffers' internals.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The documentation of Python: the reStructuredText that its pages were made from, one document a page."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from posenc_jax.data.corpora.corpus import DataError, Rows, read_text, split_rows

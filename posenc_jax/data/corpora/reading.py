@@ -5,8 +5,6 @@ location is ``FILE:LINE``, of a Parquet file ``FILE:ROW``, from 1 on. Files are 
 those that are ``names``, of classes and documents, may be whole numbers too.
 """
 
-from __future__ import annotations
-
 import csv
 import dataclasses
 import json

@@ -1,7 +1,5 @@
 """Rows of text by number, whether the corpus is one of ours or of the hub of TensorFlow Datasets."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import difflib

@@ -8,8 +8,6 @@
 A corpus is prepared in a folder beside its own and renamed; one process at a time prepares in a directory.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

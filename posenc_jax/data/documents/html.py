@@ -1,7 +1,5 @@
 """HTML as headings and paragraphs."""
 
-from __future__ import annotations
-
 from html.parser import HTMLParser
 
 from posenc_jax.data.documents.outline import DocumentBlock

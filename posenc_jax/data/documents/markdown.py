@@ -1,7 +1,5 @@
 """Markdown as headings and paragraphs."""
 
-from __future__ import annotations
-
 import re
 
 from posenc_jax.data.documents.outline import DocumentBlock

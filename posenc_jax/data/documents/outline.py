@@ -1,7 +1,5 @@
 """From blocks in order to sentences, and nested numbers: section, subsection, paragraph, sentence."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """A text with spans that say what its parts are."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from typing import Any, NamedTuple

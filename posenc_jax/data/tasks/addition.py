@@ -1,7 +1,5 @@
 """Addition of numbers of many digits, of two or of several."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any, Literal
 

@@ -1,7 +1,5 @@
 """Agreement of a main clause with the subject and the tense of the clause before it, by the distance between them."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import jax

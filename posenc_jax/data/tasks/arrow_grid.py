@@ -1,7 +1,5 @@
 """Arrows on a grid: a task in which a position is a row and a column."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import jax

@@ -1,7 +1,5 @@
 """The interface of a task: one pure function from (key, length) to one padded example, everything else follows."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal

@@ -4,8 +4,6 @@ A question is about position ``p`` of ``n``; ``given`` is the probability that t
 symbol, or its name). Sums are ``[n, n]``: row ``p`` that was asked for, column ``j``. Offset: ``j - p``.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import jax

@@ -5,8 +5,6 @@ one "empty" token per output and predicts all outputs at the empty tokens in one
 lengths and the order of outputs are those of the authors' code (google-deepmind/neural_networks_chomsky_hierarchy).
 """
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any, ClassVar
 

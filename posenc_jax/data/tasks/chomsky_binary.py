@@ -1,7 +1,5 @@
 """The three tasks of Delétang et al. 2023 on binary numbers of any length."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The three tasks of Delétang et al. 2023 that need a stack: their generators keep one themselves, token by token."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The eight copying and reversing tasks of Kazemnejad et al. 2023."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Literal, TypeVar
 

@@ -1,7 +1,5 @@
 """Counting: what is a variable's value at the end of a program of resets and increments?"""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

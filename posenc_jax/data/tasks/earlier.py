@@ -1,7 +1,5 @@
 """The earlier of two marks, where both are in one sentence and where they are in distant paragraphs."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

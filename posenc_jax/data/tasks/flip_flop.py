@@ -1,7 +1,5 @@
 """Flip-flop language modelling: one bit of memory, and everything between to be ignored."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

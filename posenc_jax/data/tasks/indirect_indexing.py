@@ -1,7 +1,5 @@
 """Indirect indexing: first find a letter, then go a number of letters from there."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import jax

@@ -1,7 +1,5 @@
 """Needles in a haystack: keys with values among other tokens, and a question about some of them."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Literal
 

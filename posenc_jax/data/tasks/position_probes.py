@@ -1,7 +1,5 @@
 """Tasks in which a model must act on a position: to see which positions it takes for which, and what failed."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any, ClassVar
 

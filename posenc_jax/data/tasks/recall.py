@@ -1,7 +1,5 @@
 """Associative recall: keys and values in a sequence, and keys again whose values are to be named."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

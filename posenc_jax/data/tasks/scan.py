@@ -1,7 +1,5 @@
 """SCAN (Lake and Baroni 2018): commands of a small grammar and the actions they stand for, all 20,910 of them."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import hashlib

@@ -1,7 +1,5 @@
 """Examples made of token sequences: of a prompt and a target, of two texts, or with answers inside the sequence."""
 
-from __future__ import annotations
-
 import jax.numpy as jnp
 
 from posenc_jax.data.example import Example

@@ -1,7 +1,5 @@
 """Translation between word orders: one grammar, one sentence, and only the order of its parts changes."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """Word problems of groups: the product of all elements so far."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import itertools

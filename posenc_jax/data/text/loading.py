@@ -1,7 +1,5 @@
 """From a named corpus to arrays: read, train a tokenizer on the training split, tokenize, sort."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import itertools

@@ -1,7 +1,5 @@
 """Texts from outside a corpus as tokens that a model can take: whole, or what becomes of those that are too long."""
 
-from __future__ import annotations
-
 import bisect
 import re
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Sizes that the text of a corpus can fill: its vocabulary, its lengths and its batches, found together."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import Any

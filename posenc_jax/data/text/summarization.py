@@ -1,7 +1,5 @@
 """Summarisation with a decoder-only model."""
 
-from __future__ import annotations
-
 import dataclasses
 import importlib.util
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Translation with an encoder-decoder."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Mapping

@@ -2,8 +2,6 @@
 pairs of words that stand beside each other; and what of another text is not among them.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Rotation of queries and keys by phases that the tokens of a sequence add up."""
 
-from __future__ import annotations
-
 import jax.numpy as jnp
 
 from posenc_jax.encodings.base import Array, Geometry, at_least_float32

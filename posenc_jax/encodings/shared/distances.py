@@ -1,7 +1,5 @@
 """Biases that are functions of the distance: computed, where possible, once for each distance that occurs."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable

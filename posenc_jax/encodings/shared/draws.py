@@ -1,7 +1,5 @@
 """Draws of encodings: their first parameters, and keys of positions, one for a batch or one for each of its rows."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Literal
 

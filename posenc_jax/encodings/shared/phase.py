@@ -6,8 +6,6 @@ of a turn per position, the product wraps, and what is left is the phase. The er
 4e-10 at the largest int32 position.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 

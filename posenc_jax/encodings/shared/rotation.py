@@ -1,7 +1,5 @@
 """Planes of a vector turned by angles: what RoPE and its relatives share."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import jax.numpy as jnp

@@ -4,8 +4,6 @@ A run is a stretch of neighbouring tokens of one kind. Packed sequences and padd
 count.
 """
 
-from __future__ import annotations
-
 import jax
 import jax.numpy as jnp
 import numpy as np
