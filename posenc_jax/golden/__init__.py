@@ -7,6 +7,8 @@
 >>> golden.check("YaRN", {"q": yarn["outputs"]["q"]})  # nothing is said: they agree
 """
 
+from __future__ import annotations
+
 import difflib
 import importlib.resources
 import json

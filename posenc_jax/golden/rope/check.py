@@ -5,6 +5,8 @@ a layer that does not rotate. ``length`` is that of the whole sequence: one belo
 whose frequencies depend on it.
 """
 
+from __future__ import annotations
+
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path

@@ -5,6 +5,8 @@
 In Python: `scenarios` gives what to run, `check` compares its arrays.
 """
 
+from __future__ import annotations
+
 import argparse
 import json
 from collections.abc import Mapping

@@ -5,6 +5,8 @@
 It shares no code with what made the golden values: its formulas are those of the papers, named at each.
 """
 
+from __future__ import annotations
+
 import json
 from pathlib import Path
 from typing import Any, NamedTuple
