@@ -134,11 +134,10 @@ def _words_of(spec: str) -> list[str]:
 
 
 def _entry(cls: Any, facts: str) -> str:
-    doc = (inspect.getdoc(cls) or "").partition("\n\n")[0]
-    # A first paragraph that leads to a formula ends in a colon.
-    summary = " ".join(doc.partition("::")[0].replace("``", "").split()).rstrip(":.") + "."
+    from posenc_jax.show.lead import summary
+
     number = re.search(r"arXiv:[\w.]+\d", f"{cls.paper} {prose(cls.citation)}")
-    lines = [summary, f"{facts}; {number[0] if number else cls.paper}", f"fields: {_fields(cls)}"]
+    lines = [summary(cls), f"{facts}; {number[0] if number else cls.paper}", f"fields: {_fields(cls)}"]
     wrapped = [_wrap(line, " " * 4) for line in lines]
     return "\n".join([f"  {cls.name}", *wrapped])
 

@@ -19,6 +19,7 @@ from posenc_jax.show.views import VIEWS, plots_of, views_of
 if TYPE_CHECKING:
     from posenc_jax.cli.progress import TerminalReporter
     from posenc_jax.drawing.plots import Plot
+    from posenc_jax.encodings import Dims
     from posenc_jax.show.measured import MeasuredEncoding
 
 LENGTHS, WIDTHS = (3, 1024), (2, 2048)
@@ -53,7 +54,7 @@ def main(arguments: list[str]) -> int:
         "--num-heads",
         type=whole(1, WIDTHS[1]),
         metavar="H",
-        help="attention heads (8, or 1 where those would have an odd width)",
+        help="attention heads (8, or 16 or 1 where those would have an odd width, or one that an encoding cannot take)",
     )
     add("--length", type=whole(*LENGTHS), metavar="P", help="positions 0 .. P-1 (50)")
     add("--positions", type=int, nargs="+", metavar="p", help="those drawn as lines (0 10 25)")
@@ -135,7 +136,7 @@ def _show(options: argparse.Namespace) -> int:
         tell(f"posenc: {output} has figures of other calls too: {', '.join(left)}")
     width = shutil.get_terminal_size((100, 24)).columns
     for one in properties:
-        show(text(one, width) if one.entries else f"{one.title}\n\n{textwrap.fill(' '.join(one.notes), width)}\n")
+        show(text(one, width))
     if options.preset:
         show("\n".join(textwrap.fill(f"{plot.title}: {plot.caption}", min(width, 100)) + "\n" for plot in plots))
     written = f"wrote {output}" if len(files) == 1 else f"wrote in {output}: {', '.join(_listed(files))}"
@@ -202,22 +203,37 @@ def words_of(options: argparse.Namespace) -> tuple[str, ...]:
 def _of_specs(options: argparse.Namespace, reporter: TerminalReporter) -> list[MeasuredEncoding]:
     from posenc_jax.cli.own_files import refuse_unusable
     from posenc_jax.encodings import Dims
-    from posenc_jax.show.measure import measure, with_equal_contents, with_flow
+    from posenc_jax.show.measure import measure, with_contents, with_equal_contents, with_flow
 
     width, length = options.d_model or 128, options.length or 50
-    heads = options.num_heads or (8 if width % 16 == 0 else 1)
-    dims = Dims(width, heads, heads, width // heads, 1, length, 1024)
     slots = [_slot(text) for text in options.encodings]
     refuse_unusable(tuple(slot for _, slot in slots))
+    even = [heads for heads in (8, 16, 1) if width % (2 * heads) == 0] or [1]
+    sizes = [
+        Dims(width, heads, heads, width // heads, 1, length, 1024)
+        for heads in ([options.num_heads] if options.num_heads else even)
+    ]
+    dims = next((own for own in sizes if all(_serves(slot, own) for _, slot in slots)), sizes[0])
     found = []
     for label, slot in dict(slots).items():
         reporter.phase(f"measure {label}")
         with refusing(f"{label}: "):
             measured = measure(label, slot, dims, length, shifts=not options.preset)
-            one = with_equal_contents(measured, dims.head_dim)
+            one = with_contents(with_equal_contents(measured, dims.head_dim), slot, dims)
             flow = "flow" in (options.view or ())
             found.append(with_flow(one, slot, dims, words_of(options)) if flow else one)
     return found
+
+
+def _serves(slot: Any, dims: Dims) -> bool:
+    """Whether the encodings serve these sizes."""
+    from posenc_jax.encodings import check_slot
+
+    try:
+        check_slot(slot, dims)
+    except ValueError:
+        return False
+    return True
 
 
 def _slot(text: str) -> tuple[str, Any]:

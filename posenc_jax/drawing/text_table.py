@@ -14,7 +14,7 @@ from posenc_jax.drawing.plain import display_width, plain
 @dataclasses.dataclass(frozen=True)
 class TextTable:
     """A table of strings. ``entries``: line by line; ``align``: one letter per column, l or r; ``best``: the (line,
-    column) of those that are best, or tied with the best.
+    column) of those that are best, or tied with the best; ``lead``: what stands before the columns.
     """
 
     title: str
@@ -23,6 +23,7 @@ class TextTable:
     entries: tuple[tuple[str, ...], ...]
     notes: tuple[str, ...] = ()
     best: frozenset[tuple[int, int]] = frozenset()
+    lead: str = ""
 
 
 BEST = "Bold: the best, and those that no difference to it is seen of (paired by seed, p above 0.05, not corrected)."
@@ -48,7 +49,9 @@ def text(table: TextTable, width: int = 100) -> str:
     width = max(width, 20)
     entries = _entries(table)
     body = _grid(entries, table.align, width) if _fits(entries, width) else _blocks(entries, width)
-    lines = [*textwrap.wrap(plain(table.title), width), "", *body, *filled(map(plain, table.notes), width)]
+    lead = [*textwrap.wrap(plain(table.lead), width), ""] if table.lead else []
+    body = body if table.entries else []
+    lines = [*textwrap.wrap(plain(table.title), width), "", *lead, *body, *filled(map(plain, table.notes), width)]
     return "\n".join(line.rstrip() for line in lines).replace("\u00a0", " ") + "\n"
 
 
@@ -146,7 +149,8 @@ def markdown_table(table: TextTable) -> str:
         for number, line in enumerate(table.entries)
     ]
     notes = [*table.notes, *([BEST] if table.best else [])]
-    lines = [f"## {escaped(table.title)}", "", grid(tuple(map(escaped, table.columns)), table.align, entries)]
+    lead = [escaped(table.lead), ""] if table.lead else []
+    lines = [f"## {escaped(table.title)}", "", *lead, grid(tuple(map(escaped, table.columns)), table.align, entries)]
     lines += ["", *(f"- {escaped(note)}" for note in notes)] if notes else []
     return "\n".join(lines)
 

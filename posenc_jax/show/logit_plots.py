@@ -172,6 +172,48 @@ def weight_map(view: Literal["attention", "pooling"]) -> Callable[[str, str, Mea
     return draw
 
 
+def contents_map(slug: str, name: str, one: MeasuredEncoding, chosen: Chosen) -> Plot:
+    """Attention with one content everywhere: by the mask alone, and with the encoding."""
+    found = one.contents
+    assert found is not None
+    weights = found.weights[0]
+    first = weights.shape[1] // 8  # queries that see few keys, with much for each
+    ends = f" Colours end at the largest weight from query {first} on." if first else ""
+    return HeatMap(
+        slug=f"{slug}-contents",
+        view="contents",
+        title=f"Attention {found.name}, {name}",
+        caption=f"{found.about}{ends}",
+        x=Axis("key"),
+        y=Axis("query"),
+        z_title="attention weight",
+        panels=tuple(zip(("the mask alone", "with it"), weights)),
+        low=0.0,
+        high=float(weights[:, first:].max()),
+        square=True,
+        columns=2,
+    )
+
+
+def position_map(slug: str, name: str, one: MeasuredEncoding, chosen: Chosen) -> Plot:
+    """The positions of an example's tokens, as each element reads them."""
+    found = one.positions
+    assert found is not None
+    return HeatMap(
+        slug=f"{slug}-positions",
+        view="positions",
+        title=f"Positions that tokens have, {name}",
+        caption="Of one example: the token ids are below, an addition and a text with separators, in three sections of "
+        "token types. Colour is the position that each element reads.",
+        x=Axis("token id", names=tuple(map(str, found.tokens))),
+        y=Axis("read by", names=found.readers),
+        z_title="position",
+        panels=(("", found.values),),
+        low=0.0,
+        high=float(max(1.0, found.values.max())),
+    )
+
+
 def section_map(slug: str, name: str, one: MeasuredEncoding, chosen: Chosen) -> Plot:
     """Attention from parts of a document to others, layer by layer, and of pooling."""
     found = one.sections

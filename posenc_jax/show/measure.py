@@ -13,6 +13,8 @@ from posenc_jax.analysis.views import equal_content_weights
 from posenc_jax.encodings import Dims, Sequence, Slot, elements, embed, for_layer, layer_params
 from posenc_jax.encodings.slots import is_pattern
 from posenc_jax.models import Slots, Transformer, build
+from posenc_jax.show.contents import one_content, read_positions
+from posenc_jax.show.lead import what_it_does
 from posenc_jax.show.measured import Flow, MeasuredAttention, MeasuredEncoding, Shifts
 
 SHIFTS = (1, 2, 5, 10, 20, 50, 100, 200, 500)
@@ -50,7 +52,8 @@ def measure(
     state = "as trained" if params is not None else "as initialised"
     state = f"; parameters {state}" if jax.tree.leaves(own) else ""
     note = f"d_model {dims.d_model}, heads {dims.num_heads}, positions 0 to {length - 1}{state}."
-    return MeasuredEncoding(label, causal=any(e.causal_only for e in for_layer(slot, 0)), note=note, **found)
+    causal = any(e.causal_only for e in for_layer(slot, 0))
+    return MeasuredEncoding(label, about=what_it_does(slot), causal=causal, note=note, **found)
 
 
 def with_flow(measured: MeasuredEncoding, slot: Slot, dims: Dims, words: tuple[str, ...]) -> MeasuredEncoding:
@@ -66,6 +69,18 @@ def with_flow(measured: MeasuredEncoding, slot: Slot, dims: Dims, words: tuple[s
     params = layer_params(slot, views.initial(slot, dims), 0)
     sums = embed(for_layer(slot, 0), params, embeddings, Sequence.of_length(len(words), tokens=tokens), key=key)
     return dataclasses.replace(measured, flow=Flow(words, np.asarray(embeddings)[0], np.asarray(sums)[0]))
+
+
+def with_contents(measured: MeasuredEncoding, slot: Slot, dims: Dims) -> MeasuredEncoding:
+    """Measurements with what can be seen of an encoding without vectors, products and biases: the positions that it
+    gives where it maps them, else attention with one content everywhere.
+    """
+    if any(own is not None for own in (measured.vectors, measured.products, measured.bias)):
+        return measured
+    maps = any("map_positions" in e.acts_on for e in for_layer(slot, 0))
+    if maps and (positions := read_positions(slot)) is not None:
+        return dataclasses.replace(measured, positions=positions)
+    return dataclasses.replace(measured, contents=one_content(slot, dims))
 
 
 def with_equal_contents(measured: MeasuredEncoding, head_dim: int) -> MeasuredEncoding:

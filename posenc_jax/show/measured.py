@@ -31,6 +31,15 @@ class MeasuredAttention:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
+class ReadPositions:
+    """Positions ``[E, S]`` of an example's ``tokens`` as the elements of a slot (``readers``) read them."""
+
+    tokens: tuple[int, ...]
+    readers: tuple[str, ...]
+    values: np.ndarray
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
 class Sections:
     """Attention from parts of a document to others: ``[G, G]`` for each layer, and of pooling ``[P, G]`` (or none), by
     the names of the G parts and of the P that are pooled; relative to equal weights, NaN where nothing is seen.
@@ -57,10 +66,12 @@ class MeasuredEncoding:
     """One encoding, measured: None for what it does not have.
 
     Attributes:
-      label: its spec. vectors: ``[P, M]`` float64, of positions ``0 .. P-1``. products: ``[H, Q, K]``, of queries and
-        keys of equal contents, over D. bias: ``[H, Q, K]``. frequencies: ``[F]``, radians per position.
+      label: its spec. about: what it does, in words. vectors: ``[P, M]`` float64, of positions ``0 .. P-1``.
+      products: ``[H, Q, K]``, of queries and keys of equal contents, over D. bias: ``[H, Q, K]``. frequencies: ``[F]``,
+        radians per position.
       causal: whether keys are never after their queries. attention, pooling: weights. sections: of a document. flow: of
-        some words. note: what should be known of all this.
+        some words. contents: weights of one content everywhere, ``positions``: of an example, where contents or tokens
+        decide. note: what should be known of all this.
     """
 
     label: str
@@ -74,6 +85,9 @@ class MeasuredEncoding:
     causal: bool = False
     sections: Sections | None = None
     flow: Flow | None = None
+    contents: MeasuredAttention | None = None
+    positions: ReadPositions | None = None
+    about: str = ""
     note: str = ""
 
 

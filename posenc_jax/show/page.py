@@ -15,10 +15,12 @@ def page(title: str, facts: str, plots: Sequence[Plot], properties: list[TextTab
     """The whole document. Needs plotly, for its JavaScript only."""
     body = [f"<h1>{escaped(title)}</h1>"]
     body += [f'<p class="facts">{escaped(facts)}</p>'] if facts != title else []
-    body += ['<h2 id="properties">Properties of position vectors</h2>']
+    body += ['<h2 id="properties">What is measured</h2>']
     for table in properties:
         notes = f'<p class="caption">{escaped(" ".join(table.notes))}</p>'
-        body += [f"<h3>{escaped(table.title)}</h3>", html_table(table, table.title) if table.entries else notes]
+        body += [f"<h3>{escaped(table.title)}</h3>"]
+        body += [f"<p>{escaped(table.lead)}</p>"] if table.lead else []
+        body += [html_table(table, table.title) if table.entries else notes]
     for name, view in VIEWS.items():
         own = [plot for plot in plots if plot.view == name]
         if own:

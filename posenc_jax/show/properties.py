@@ -138,13 +138,16 @@ def of_logits(measured: MeasuredEncoding) -> tuple[Property, ...]:
 
 
 def table(measured: MeasuredEncoding) -> TextTable:
-    """The properties of an encoding, one line each; of one without vectors those of its logits, which a note says."""
+    """What an encoding does, and its properties, one line each; of one without vectors those of its logits, which a
+    note says.
+    """
     columns = ("property", "holds", "measured")
     notes = [measured.note] if measured.note else []
     found = properties(measured)
     if measured.vectors is None:
         found = of_logits(measured)
-        notes.insert(0, "It has no vectors of positions" + (": this is what it does to attention." if found else "."))
+        if any(own.name in LOGITS[:2] for own in found):
+            notes.insert(0, "Measured of the logits of queries and keys of equal contents, in the first head.")
     answers = {True: "yes", False: "no", None: "-"}
     entries = tuple((p.name, answers[p.holds], p.measured) for p in found)
-    return TextTable(measured.label, columns, "lll", entries, tuple(notes))
+    return TextTable(measured.label, columns, "lll", entries, tuple(notes), lead=measured.about)

@@ -9,9 +9,11 @@ from posenc_jax.drawing.plots import Plot
 from posenc_jax.drawing.style import styles
 from posenc_jax.show.logit_plots import (
     bias_plots,
+    contents_map,
     exponential_plots,
     frequency_plots,
     kernel_plots,
+    position_map,
     section_map,
     wavelength_plots,
     weight_map,
@@ -95,6 +97,18 @@ VIEWS = {
         "of a run; else of equal contents",
         lambda one: one.attention is not None,
         of_each(weight_map("attention")),
+    ),
+    "contents": View(
+        "attention with one content everywhere",
+        "with one content everywhere, of what contents decide",
+        lambda one: one.contents is not None,
+        of_each(contents_map),
+    ),
+    "positions": View(
+        "positions that tokens have",
+        "of an example's tokens, where they decide",
+        lambda one: one.positions is not None,
+        of_each(position_map),
     ),
     "pooling": View(
         "weights of pooling",

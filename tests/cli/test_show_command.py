@@ -70,12 +70,7 @@ def test_a_view_that_one_of_two_has(home, capsys):
         (["alibi", "--view", "heatmap"], "no heatmap (heat map of positions) to draw: alibi has bias, attention"),
         (
             ["rope", "nope", "--view", "bias"],
-            "no bias (bias curves) to draw: rope has frequencies, wavelengths, exp, kernel, attention; nope has",
-        ),
-        (["nope"], "nope has nothing that can be drawn without contents and tokens\n"),
-        (
-            ["nope/rope"],
-            "nope/rope, layer 1 has nothing that can be drawn without contents and tokens: of a pattern of layers ",
+            "to draw: rope has frequencies, wavelengths, exp, kernel, attention; nope has contents",
         ),
         (["sinusoidal(base=-1)"], "nor a spec: Sinusoidal.base = -1.0 must be positive: the paper has"),
         (["sinusoidal(base=nan)"], "nor a spec: Sinusoidal.base = nan must be a literal"),

@@ -19,6 +19,7 @@ from posenc_jax.show.measured import (
     Flow,
     MeasuredAttention,
     MeasuredEncoding,
+    ReadPositions,
     Sections,
     Shifts,
     by_offset,
@@ -46,6 +47,8 @@ def example(label="sinusoidal", count=20, width=8):
         flow=Flow(("a", "b"), np.ones((2, width)), 1 + sines(2, width)),
         attention=MeasuredAttention("decoder", np.full((2, 2, 3, 3), 1 / 3), ("a", "b", "c"), ("a", "b", "c"), "maps"),
         pooling=MeasuredAttention("", np.full((1, 1, 1, 3), 1 / 3), ("a",), ("a", "b", "c"), "pooled"),
+        contents=MeasuredAttention("with one content", np.full((1, 2, 8, 8), 1 / 8), about="one content"),
+        positions=ReadPositions((7, 9), ("learned", "rope"), np.array([[0.0, 1.0], [0.0, 0.0]])),
         sections=Sections(("a", "b"), (np.array([[1.0, 0.5], [np.nan, 1.0]]),), ("a",), np.array([[1.0, np.nan]])),
     )
 
@@ -80,7 +83,9 @@ def test_the_properties_of_rows_at_random():
 
 def test_no_property_without_vectors():
     assert holds(MeasuredEncoding("alibi", bias=np.zeros((1, 3, 3)))) == dict.fromkeys(NAMES)
-    assert properties.table(MeasuredEncoding("alibi")).notes == ("It has no vectors of positions.",)
+    assert properties.table(MeasuredEncoding("alibi")).notes == ()
+    waves = properties.table(MeasuredEncoding("xl", frequencies=np.array([1.0])))
+    assert (len(waves.entries), waves.notes) == (1, ()), "frequencies are those of no head"
 
 
 def test_without_vectors_the_logits_are_told():

@@ -1,0 +1,74 @@
+"""What encodings do where contents or tokens decide: attention with one content everywhere, positions of an example."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import numpy as np
+
+from posenc_jax.encodings import (
+    Dims,
+    Sequence,
+    Slot,
+    attend,
+    embed,
+    for_layer,
+    geometries,
+    init_slot,
+    layer_params,
+    map_slot,
+    token_terms,
+)
+from posenc_jax.show.measured import MeasuredAttention, ReadPositions
+
+MOST = 32  # tokens: more say no more of contents that are all alike
+# An addition and a document, for encodings that read tokens: 6 8 + 9 7 = 5 6 1, two separators, token types.
+TOKENS = (7, 9, 11, 10, 8, 12, 6, 7, 2, 1, 14, 3, 1, 5, 13, 2)
+TYPES = (1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 3, 3, 3, 3)
+
+
+def read_positions(slot: Slot) -> ReadPositions | None:
+    """The positions that each element of the first layer reads, of one example; None if one has several axes."""
+    sequence = Sequence.of_length(len(TOKENS), tokens=np.array([TOKENS]), token_types=np.array([TYPES]))
+    encodings = for_layer(slot, 0)
+    seen = [np.asarray(s.positions, float)[0] for s in map_slot(encodings, sequence, key=jax.random.key(0))]
+    kept = [(e.name, p) for e, p in zip(encodings, seen, strict=True) if "map_positions" not in e.acts_on]
+    if not kept or any(p.ndim != 1 for _, p in kept):
+        return None
+    return ReadPositions(TOKENS, tuple(word for word, _ in kept), np.stack([p for _, p in kept]))
+
+
+def one_content(slot: Slot, dims: Dims) -> MeasuredAttention:
+    """Weights ``[1, 2, Q, K]`` of one head, by the mask alone and with the encodings of the first layer, where every
+    token has the same query and the same key; ``[1, 1, Q, K]`` where they are equal.
+    """
+    length = min(dims.max_len, MOST)
+    encodings = for_layer(slot, 0)
+    rng = np.random.default_rng(0)
+    params = layer_params(slot, init_slot(jax.random.key(0), slot, dims), 0)
+    params = jax.tree.map(lambda a: a + 0.3 * rng.normal(size=a.shape).astype(a.dtype), params)
+
+    def everywhere(*shape: int, axis: int) -> np.ndarray:
+        return np.repeat(rng.normal(size=shape).astype(np.float32), length, axis=axis)
+
+    x = everywhere(1, 1, dims.d_model, axis=1)
+    heads = (dims.num_heads, dims.num_kv_heads, dims.num_kv_heads)
+    q, k, v = (everywhere(1, h, 1, dims.head_dim, axis=2) for h in heads)
+    tokens = Sequence.of_length(length, tokens=np.ones((1, length), np.int32))
+
+    def weights(own: Any, params: Any) -> np.ndarray:
+        key = jax.random.key(0)
+        seen = geometries(own, tokens, tokens, num_heads=dims.num_heads, causal=True, contiguous=True, key=key)
+        terms = token_terms(own, params, embed(own, params, x, tokens, key=key), tokens)
+        found = attend(q, k, v, own, params, seen, terms, return_weights=True)[1]
+        return np.asarray(found, np.float64)[0, 0]
+
+    without, with_it = weights((), ()), weights(encodings, params)
+    same = np.array_equal(without, with_it)
+    state = "; parameters as initialised, and 0.3 times a normal draw added" if jax.tree.leaves(params) else ""
+    about = (
+        "Attention weights of one head, causal, where every token has the same query and the same key, drawn at random"
+        + (". Nothing but the mask depends on positions." if same else f"{state}.")
+    )
+    return MeasuredAttention("with one content", np.stack([without] if same else [without, with_it])[None], about=about)

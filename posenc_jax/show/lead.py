@@ -1,0 +1,26 @@
+"""What encodings do, in the words of their docstrings."""
+
+from __future__ import annotations
+
+from posenc_jax.config import values_in
+from posenc_jax.encodings import Slot, for_layer
+
+
+def summary(cls: type) -> str:
+    """The first paragraph of a class's docstring as one line; where it leads to a formula, without its colon. "" for a
+    class without a docstring of its own.
+    """
+    doc = (cls.__doc__ or "").partition("\n\n")[0].partition("::")[0]
+    if doc.startswith(f"{cls.__name__}("):  # the fields, which dataclasses write where nothing stands
+        return ""
+    line = " ".join(doc.replace("``", "").split()).rstrip(":.,")
+    return f"{line}." if line else ""
+
+
+def what_it_does(slot: Slot) -> str:
+    """A sentence for each class that the first layer's encodings are made of."""
+    encodings = for_layer(slot, 0)
+    if not encodings:
+        return "No positional encoding: only the mask tells positions apart."
+    made_of = dict.fromkeys(type(value) for value in values_in(encodings))
+    return " ".join(filter(None, map(summary, made_of)))

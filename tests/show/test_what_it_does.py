@@ -1,0 +1,101 @@
+"""Every encoding of the catalogue begins with what it does, and has a figure."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from posenc_jax.cli import main
+from posenc_jax.drawing.text_table import markdown_table, text
+from posenc_jax.encodings import Dims, PositionalEncoding, RoPE, parse
+from posenc_jax.encodings.catalogue import CATALOGUE
+from posenc_jax.show.lead import summary, what_it_does
+from posenc_jax.show.measure import with_contents
+from posenc_jax.show.measured import Chosen, MeasuredEncoding
+from posenc_jax.show.page import page
+from posenc_jax.show.properties import table
+from posenc_jax.show.views import plots_of, views_of
+
+ROTATES = "Rotates queries and keys by their positions, so that logits depend on position differences only."
+
+
+@pytest.mark.parametrize("method", [own for family in CATALOGUE.values() for own in family], ids=lambda own: own.name)
+def test_the_first_words_say_what_it_does(method):
+    said = what_it_does(parse(method.spec))
+    assert said.endswith(".")
+    assert len(said) > 30
+    assert "`" * 2 not in said
+    if method.spec != "nope":
+        assert not said.startswith(("It has", "Has n", "No ", "Nothing"))
+
+
+def test_a_scaling_and_all_elements_are_told():
+    assert what_it_does(parse("rope")) == ROTATES
+    assert what_it_does(parse("log_scaling(training_length=8)|rope")).endswith(f" {ROTATES}")
+    assert "Every wavelength rounded" in what_it_does(parse("rope(scaling=resonance)"))
+    assert what_it_does(parse("nope")) == "No positional encoding: only the mask tells positions apart."
+    assert what_it_does(parse("rope/nope")) == ROTATES, "the first layer is shown"
+
+
+def test_a_class_without_a_docstring_has_no_words():
+    @dataclasses.dataclass(frozen=True)
+    class Bare(PositionalEncoding):
+        width: int = 1
+
+    assert summary(Bare) == ""
+    assert summary(RoPE) == ROTATES
+
+
+def test_the_terminal_and_the_page_begin_with_it(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    small = ["--d-model", "8", "--num-heads", "1", "--length", "16", "--output", "x.html"]
+    for name, said in {
+        "RoPE": ROTATES,
+        "Shaw": "A learned vector per clipped distance, added to the keys and, with values, to the values.",
+        "nope": "No positional encoding: only the mask tells positions apart.",
+    }.items():
+        assert main(["show", name, *small]) == 0
+        assert capsys.readouterr().out.splitlines()[2] == said
+        assert f"<p>{said}</p>" in (tmp_path / "x.html").read_text()
+
+
+def test_sizes_that_an_encoding_cannot_take_give_way(capsys, tmp_path, monkeypatch, refusal):
+    """A factor for each of four planes: of 16 heads of width 8, where eight are the default."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["show", "LongRoPE", "--view", "frequencies", "--output", "x.html"]) == 0
+    assert "heads 16" in capsys.readouterr().out
+    assert "has 4 factors, but RoPE turns 8 planes" in refusal("show", "LongRoPE", "--num-heads", "8")
+
+
+def test_the_lead_stands_in_every_form():
+    found = table(MeasuredEncoding("a", about="It does <this>.", note="n"))
+    assert text(found) == "a\n\nIt does <this>.\n\nn\n"
+    assert "It does \\<this\\>." in markdown_table(found) or "It does &lt;this" in markdown_table(found)
+    assert "<p>It does &lt;this&gt;.</p>" in page("a", "a", [], [found])
+
+
+DIMS = Dims(16, 2, 2, 8, 1, 64, 64)
+
+
+@pytest.mark.parametrize("spec", ["shaw", "stick_breaking", "nope"])
+def test_what_contents_decide_is_drawn_with_one_content(spec):
+    one = with_contents(MeasuredEncoding(spec), parse(spec), DIMS)
+    assert views_of(one) == ("contents",)
+    (plot,) = plots_of([one], "contents", Chosen())
+    weights = one.contents.weights
+    assert weights.shape == (1, 1 if spec == "nope" else 2, 32, 32)
+    rows = np.tri(32) / np.arange(1, 33)[:, None]
+    np.testing.assert_allclose(weights[0, 0], rows, atol=1e-6)  # of the mask alone
+    assert plot.high == pytest.approx(weights[0, :, 4:].max())
+    assert "Colours end at the largest weight from query 4 on." in plot.caption
+
+
+def test_what_tokens_decide_is_drawn_of_an_example():
+    spec = "within_segment(separators=(1, 2))|learned|segment_index(separators=(1, 2))|learned"
+    one = with_contents(MeasuredEncoding(spec), parse(spec), DIMS)
+    assert views_of(one) == ("positions",)
+    assert one.positions.readers == ("learned", "learned"), "one of two elements of a class is not lost"
+    assert one.positions.values[0, :9].tolist() == list(range(9))  # up to the first separator
+    assert one.positions.values[1, :9].tolist() == [0] * 9
+    (plot,) = plots_of([one], "positions", Chosen())
+    assert plot.y.names == ("learned", "learned")
