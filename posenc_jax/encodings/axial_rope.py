@@ -10,21 +10,27 @@ import numpy as np
 
 from posenc_jax.encodings.base import Array, Dims, Key, Params, at_least_float32
 from posenc_jax.encodings.method import Method
-from posenc_jax.encodings.shared.phase import sincos, vaswani_frequencies
+from posenc_jax.encodings.rope import RoPE
+from posenc_jax.encodings.rope_scaling import RoPEScaling
+from posenc_jax.encodings.shared.phase import Turns, sincos_of_turns, turns, vaswani_frequencies
 from posenc_jax.encodings.shared.rotation import Layout, Rotary, check_planes, turn
 from posenc_jax.encodings.value import above, at_least, limited
 
 
-def turn_by_axes(x: Array, positions: Array, axes: np.ndarray, frequencies: np.ndarray, layout: Layout) -> Array:
-    """`rotate` where plane k of ``x [B, H, S, D]`` turns by ``positions[..., axes[k]] * frequencies[k]``; ``positions
-    [#B, S, A]``; ``axes``, ``frequencies [D/2]`` are known. Angles are exact at integer positions.
+def turn_by_axes(x: Array, positions: Array, axes: np.ndarray, each: Turns, layout: Layout, magnitude: float) -> Array:
+    """`rotate` where plane k of ``x [B, H, S, D]`` turns by ``positions[..., axes[k]]`` times the frequency of
+    ``each[..., k]``, and is multiplied by ``magnitude``; ``positions [#B, S, A]``; ``axes [F]`` are known. Angles are
+    exact at integer positions; dimensions from ``2 F`` on stay as they are.
     """
     dtype = at_least_float32(x)
     planes = [np.flatnonzero(axes == axis) for axis in range(positions.shape[-1])]
-    parts = [sincos(positions[..., axis], frequencies[k], dtype) for axis, k in enumerate(planes)]
+    own = [Turns(*(array[..., k] for array in each)) for k in planes]
+    parts = [sincos_of_turns(positions[..., axis], turns_of, dtype) for axis, turns_of in enumerate(own)]
     order = np.argsort(np.concatenate(planes))
-    numpy = np if isinstance(positions, np.ndarray) else jnp
+    numpy = np if all(isinstance(part, np.ndarray) for pair in parts for part in pair) else jnp
     sin, cos = (numpy.concatenate(values, axis=-1)[..., order][:, None] for values in zip(*parts, strict=True))
+    if magnitude != 1:
+        sin, cos = magnitude * sin, magnitude * cos
     return turn(x, sin, cos, layout)
 
 
@@ -73,7 +79,7 @@ class AxialRoPE(Rotary):
     def rotated(self, params: Params, x: Array, positions: Array, length: Array) -> Array:
         head_dim = x.shape[-1]
         axes = np.repeat(np.arange(self.axes)[::-1], head_dim // self.axes // 2)
-        return turn_by_axes(x, positions, axes, self._frequencies(head_dim), self.layout)
+        return turn_by_axes(x, positions, axes, turns(self._frequencies(head_dim)), self.layout, 1.0)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -142,15 +148,18 @@ class MRoPE(Rotary):
     that time has the fastest planes; "interleaved" alternates them, t h w t h w ..., and gives time the rest, as
     Qwen3-VL. ``sections``: the number of planes per axis; None is the models' choice, (16, 24, 24) and (24, 20, 20) at
     head_dim 128: a quarter for time and half of the rest each, or 5/16 for height and for width and the rest for time,
-    rounded. ``base`` 1e6 and ``layout`` "half" as there.
+    rounded. ``base`` 1e6 and ``layout`` "half" as there. ``rotary_dim`` and ``scaling`` as in `RoPE`: GLM-4V and
+    Qwen3.5 turn a part of each head, and Qwen2.5-VL reads longer texts by YaRN.
 
-    Raises ValueError in `check` if the sections do not make head_dim / 2 planes, or do not interleave.
+    Raises ValueError in `check` if the sections are not the planes that turn, or do not interleave; and as `RoPE`.
     """
 
     sections: tuple[int, int, int] | None = None
     order: Literal["blocks", "interleaved"] = "blocks"
     base: float = 1e6
     layout: Layout = "half"
+    rotary_dim: int | float | None = None
+    scaling: RoPEScaling | None = None
 
     name = "mrope"
     paper = "arXiv:2409.12191"
@@ -174,23 +183,30 @@ class MRoPE(Rotary):
     def check_fields(self) -> None:
         if self.sections is not None and min(self.sections) < 0:
             raise ValueError(f"MRoPE.sections = {self.sections} must be numbers of planes: Qwen2-VL has (16, 24, 24)")
+        object.__setattr__(self, "rotary_dim", self._one.rotary_dim)  # checked, and 64.0 and 64 are one value
+
+    @property
+    def _one(self) -> RoPE:
+        """The RoPE whose planes are dealt out."""
+        return RoPE(self.base, self.layout, self.rotary_dim, self.scaling)
 
     def check(self, dims: Dims) -> None:
+        self._one.check(dims)
         self.axes(dims.head_dim)
 
     def frequencies_for(self, dims: Dims, length: int | None = None) -> np.ndarray:
-        """``[head_dim/2]``, of each plane, whatever its axis."""
-        return vaswani_frequencies(dims.head_dim, self.base)
+        """``[r/2]``, of each plane that turns, whatever its axis."""
+        return self._one.frequencies_for(dims, length)
 
     def axes(self, head_dim: int) -> np.ndarray:
-        """The axis of each plane, ``[head_dim / 2]``.
+        """The axis of each plane that turns, ``[r/2]``.
 
         >>> MRoPE(sections=(2, 1, 1)).axes(8).tolist()
         [0, 0, 1, 2]
         >>> MRoPE(sections=(3, 2, 1), order="interleaved").axes(12).tolist()
         [0, 1, 2, 0, 1, 0]
         """
-        planes = head_dim // 2
+        planes = self._one.rotated_dim(head_dim) // 2
         if self.sections is not None:
             sections = self.sections
         elif self.order == "blocks":
@@ -199,10 +215,10 @@ class MRoPE(Rotary):
         else:
             side = 5 * planes // 16
             sections = planes - 2 * side, side, side
-        if 2 * sum(sections) != head_dim:
+        if sum(sections) != planes:
             raise ValueError(
-                f"MRoPE.sections = {sections} are {sum(sections)} planes of two dimensions, but head_dim = {head_dim} "
-                "has half as many as dimensions: choose sections that add up, or an even head_dim"
+                f"MRoPE.sections = {sections} are {sum(sections)} planes of two dimensions, but {2 * planes} of "
+                f"head_dim = {head_dim} dimensions turn, which are {planes} planes: choose sections that add up"
             )
         if self.order == "blocks":
             return np.repeat(np.arange(3), sections)
@@ -217,5 +233,6 @@ class MRoPE(Rotary):
         return axes
 
     def rotated(self, params: Params, x: Array, positions: Array, length: Array) -> Array:
-        head_dim = x.shape[-1]
-        return turn_by_axes(x, positions, self.axes(head_dim), vaswani_frequencies(head_dim, self.base), self.layout)
+        head_dim, one = x.shape[-1], self._one
+        each = one.turns(head_dim, length, at_least_float32(x))
+        return turn_by_axes(x, positions, self.axes(head_dim), each, self.layout, one.magnitude)

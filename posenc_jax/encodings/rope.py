@@ -1,13 +1,14 @@
 """Rotary position embedding: queries and keys turned by an angle proportional to their position."""
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 
 from posenc_jax.encodings.base import Array, Dims, Params, at_least_float32
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.rope_scaling import RoPEScaling
-from posenc_jax.encodings.shared.phase import sincos, sincos_of_turns, vaswani_frequencies
+from posenc_jax.encodings.shared.phase import Turns, sincos_of_turns, turns, vaswani_frequencies
 from posenc_jax.encodings.shared.rotation import Layout, Rotary, turn
 from posenc_jax.encodings.value import above, limited
 
@@ -103,12 +104,24 @@ class RoPE(Rotary):
 
     def frequencies_for(self, dims: Dims, length: int | None = None) -> np.ndarray:
         """``[r/2]``, of each plane that turns; only some scalings look at ``length``."""
-        r = self._rotated(dims.head_dim)
+        r = self.rotated_dim(dims.head_dim)
         if self.scaling is None:
             return vaswani_frequencies(r, self.base)
         return self.scaling.frequencies(self.base, r, length)
 
-    def _rotated(self, head_dim: int) -> int:
+    @property
+    def magnitude(self) -> float:
+        """The factor of cosine and sine."""
+        return 1.0 if self.scaling is None else self.scaling.magnitude
+
+    def turns(self, head_dim: int, length: Array, dtype: Any) -> Turns:
+        """The frequencies as phase per position, see `RoPEScaling.turns`."""
+        r = self.rotated_dim(head_dim)
+        if self.scaling is None:
+            return turns(vaswani_frequencies(r, self.base))
+        return self.scaling.turns(self.base, r, length, dtype)
+
+    def rotated_dim(self, head_dim: int) -> int:
         """r."""
         r = head_dim if self.rotary_dim is None else self.rotary_dim
         r = int(r * head_dim) if r < 1 else int(r)
@@ -120,10 +133,8 @@ class RoPE(Rotary):
         return r
 
     def rotated(self, params: Params, x: Array, positions: Array, length: Array) -> Array:
-        r, dtype = self._rotated(x.shape[-1]), at_least_float32(x)
-        if self.scaling is None:
-            sin, cos = sincos(positions, vaswani_frequencies(r, self.base), dtype)
-        else:
-            sin, cos = sincos_of_turns(positions, self.scaling.turns(self.base, r, length, dtype), dtype)
-            sin, cos = self.scaling.magnitude * sin, self.scaling.magnitude * cos
+        dtype = at_least_float32(x)
+        sin, cos = sincos_of_turns(positions, self.turns(x.shape[-1], length, dtype), dtype)
+        if self.scaling is not None:
+            sin, cos = self.magnitude * sin, self.magnitude * cos
         return turn(x, sin[:, None], cos[:, None], self.layout)

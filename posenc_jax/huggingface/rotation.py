@@ -70,6 +70,11 @@ class Rotation:
         """The encoding; `DataError` for parameters that are none."""
         self._unread()
         sections = self.given.get("mrope_section")
+        if sections is not None and self.kind not in ("default", *_SCALINGS):
+            raise DataError(
+                f"mrope_section with rope_type {self.kind!r} is no encoding here: it is read with default, "
+                f"{', '.join(_SCALINGS)}"
+            )
         if self.kind == "axial":
             return (AxialRoPE(base=self.base, layout=self.layout),)
         if self.kind == "proportional":
@@ -79,12 +84,9 @@ class Rotation:
         scaling = _SCALINGS[self.kind](self) if self.kind in _SCALINGS else None
         if sections is None:
             return (RoPE(self.base, self.layout, part, scaling),)
-        if scaling is not None or part is not None:
-            what = f"rope_type {self.kind!r}" if scaling is not None else f"a partial_rotary_factor of {self.partial}"
-            raise DataError(f"mrope_section with {what} is no encoding here: leave one of the two out")
         axes = tuple(sections) if isinstance(sections, list) else sections
         alternate = self.given.get("mrope_interleaved")
-        return (MRoPE(axes, "interleaved" if alternate else "blocks", self.base, self.layout),)
+        return (MRoPE(axes, "interleaved" if alternate else "blocks", self.base, self.layout, part, scaling),)
 
     def number(self, name: str) -> float | None:
         """A parameter."""

@@ -64,7 +64,6 @@ def _settings(encoding: PositionalEncoding, head_dim: int) -> dict[str, Any]:
         parameters["mrope_section"] = [axes.count(axis) for axis in range(3)]
         if encoding.order == "interleaved":
             parameters["mrope_interleaved"] = True
-        return {"rope_parameters": parameters}
     if encoding.scaling is not None:
         beside = _scaled(encoding, encoding.scaling, parameters, head_dim)
     rotated = 2 * len(encoding.frequencies_for(dims_of(head_dim)))
@@ -75,7 +74,7 @@ def _settings(encoding: PositionalEncoding, head_dim: int) -> dict[str, Any]:
     return {"rope_parameters": parameters, **beside}
 
 
-def _scaled(rope: RoPE, scaling: RoPEScaling, parameters: dict[str, Any], head_dim: int) -> dict[str, Any]:
+def _scaled(rope: RoPE | MRoPE, scaling: RoPEScaling, parameters: dict[str, Any], head_dim: int) -> dict[str, Any]:
     """Adds a scaling to the parameters; gives what stands beside them."""
     given: dict[str, Any]
     match scaling:

@@ -3,7 +3,8 @@ import numpy as np
 import pytest
 from initial import initial
 
-from posenc_jax.encodings import AxialRoPE, Dims, MixedRoPE, MRoPE, RoPE
+from posenc_jax.encodings import AxialRoPE, Dims, MixedRoPE, MRoPE, RoPE, parse
+from posenc_jax.encodings.rope_scaling import PositionInterpolation
 
 TOKENS = 5
 
@@ -119,6 +120,28 @@ def test_mrope_deals_out_the_planes_of_one_rope(random, order):
         return [position[axis] * 100 ** (-2 * k / 12) for k, axis in enumerate(axes)]
 
     check(encoding, {}, random.normal(size=(2, 3, TOKENS, 12)), positions, angles, "half")
+
+
+@pytest.mark.parametrize(
+    "more", ["rotary_dim=8", "scaling=yarn(factor=4, original_length=64)", "scaling=dynamic_ntk(2, 8)"]
+)
+def test_text_tokens_have_rope_of_a_part_or_scaled(random, more):
+    x, positions = random.normal(size=(2, 2, 4, 16)).astype(np.float32), np.array([[0, 1, 7, 1000], [2, 3, 4, 5]])
+    (one,), (own,) = parse(f"rope(base=1e6, layout='half', {more})"), parse(f"mrope({more})")
+    want = one.encode_queries({}, x, positions, np.array([1001, 6]))
+    np.testing.assert_allclose(
+        own.encode_queries({}, x, np.stack([positions] * 3, axis=-1), np.array([1001, 6])), want, atol=1e-6
+    )
+
+
+def test_scaled_planes_of_a_part_turn_by_their_axes(random):
+    encoding = MRoPE((3, 2, 1), base=100.0, rotary_dim=12, scaling=PositionInterpolation(4.0))
+    x, positions = random.normal(size=(1, 1, TOKENS, 16)), random.integers(0, 20, (1, TOKENS, 3)).astype(np.int32)
+    got = encoding.encode_queries({}, x.astype(np.float32), positions, np.array([TOKENS]))[0, 0]
+    for vector, position, own in zip(x[0, 0], positions[0], got, strict=True):
+        angles = [position[axis] * 100 ** (-2 * k / 12) / 4 for k, axis in enumerate([0, 0, 0, 1, 1, 2])]
+        want = np.concatenate([turned(vector[:12], angles, "half"), vector[12:]])
+        np.testing.assert_allclose(own, want, atol=2e-5)
 
 
 def test_text_tokens_have_plain_rope(random):

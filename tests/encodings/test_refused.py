@@ -63,8 +63,11 @@ MODELS = {
     ("abacus(digits=(1, 100))", ""): r"Abacus.digits has token 100, but the vocabulary has ids 0 .. 99: name the ids",
     ("axial_rope(axes=3)", ""): "so head_dim = 8 must be a multiple of 6",
     ("mixed_rope", "head_dim=6"): "head_dim = 6 must be a multiple of 4",
-    ("mrope(sections=(2, 1, 2))", ""): r"\(2, 1, 2\) are 5 planes .* head_dim = 8 has half as many",
-    ("mrope", "head_dim=7"): r"are 3 planes .* head_dim = 7 .* an even head_dim",
+    (
+        "mrope(sections=(2, 1, 2))",
+        "",
+    ): r"\(2, 1, 2\) are 5 planes .* but 8 of head_dim = 8 dimensions turn",
+    ("mrope", "head_dim=7"): "rotates 7 of head_dim = 7, but that must be even",
     ("mrope(sections=(1, 1, 2), order='interleaved')", ""): r"\(1, 1, 2\) cannot alternate.*or use order='blocks'",
     ("segment_index(separators=(1, 869))", ""): "SegmentIndex.separators has token 869, but the vocabulary has ids 0",
     ("carope", "head_dim=2"): "head_dim = 2 must be even and at least 4",

@@ -23,6 +23,8 @@ SIZES = {"model_type": "llama", "num_hidden_layers": 4, "head_dim": 16, "max_pos
         "rope(layout='half', scaling=p_rope(0.5))",
         "mrope(sections=(2, 3, 3))",
         "mrope(sections=(4, 2, 2), order='interleaved')",
+        "mrope(sections=(2, 1, 1), rotary_dim=8)",
+        "mrope(sections=(2, 3, 3), scaling=yarn(factor=4, original_length=512))",
         "rope(layout='half')/rope(layout='half')/rope(layout='half')/nope",
         "nope/rope(layout='half')",
     ],
