@@ -63,22 +63,29 @@ def _changes(layer: Layer) -> str:
 
 
 def specs(found: Groups) -> Iterator[str]:
-    """The encoding of each group, as a string."""
+    """The encodings, as strings, with the layers that have them."""
+    by_spec: dict[str, list[int]] = {}
     for layer, numbers in found.items():
-        yield f"layers {ranges(numbers)}: {spec(layer.encodings)}"
+        by_spec.setdefault(spec(layer.encodings), []).extend(numbers)
+    for text, numbers in by_spec.items():
+        yield f"layers {ranges(sorted(numbers))}: {text}"
 
 
 def curves(found: Groups) -> dict[str, np.ndarray]:
-    """The inverse frequencies of each group, short and long where they switch, by a name; equal ones once."""
-    by_curve: dict[tuple[float, ...], str] = {}
+    """The inverse frequencies, short and long where they switch, by the layers that have them; equal ones once."""
+    by_curve: dict[tuple[float, ...], dict[str, list[int]]] = {}
     for layer, numbers in found.items():
         switch = layer.switches_above
         points = [("", None)] if switch is None else [(f" to {switch:,}", switch), (f" at {2 * switch:,}", 2 * switch)]
         for words, length in points:
             frequencies = tuple(layer.inverse_frequencies(length).tolist())
             if frequencies:
-                by_curve.setdefault(frequencies, f"layers {ranges(numbers)}{words}")
-    return {name: np.array(frequencies) for frequencies, name in by_curve.items()}
+                by_curve.setdefault(frequencies, {}).setdefault(words, []).extend(numbers)
+    names = {
+        " and ".join(f"layers {ranges(sorted(numbers))}{words}" for words, numbers in of.items()): frequencies
+        for frequencies, of in by_curve.items()
+    }
+    return {name: np.array(frequencies) for name, frequencies in names.items()}
 
 
 def of_frequencies(found: Groups) -> Iterator[TextTable]:

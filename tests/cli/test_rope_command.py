@@ -32,6 +32,13 @@ def test_two_groups_of_layers(capsys, monkeypatch):
     assert "0-4, 6-10, 12-16, 18-22, 24-25  sliding     512" in out
 
 
+def test_layers_that_differ_in_their_windows_alone_have_one_table(capsys):
+    assert main(["rope", "Gemma-2-9b"]) == 0
+    out = capsys.readouterr().out
+    assert "\nlayers 0-41: rope(layout='half')\n" in out
+    assert out.count("layers 0-41: ") == out.count("rope(") == out.count("Inverse frequencies, layers 0-41\n") == 1
+
+
 def test_a_file_and_what_is_odd(capsys, tmp_path):
     config = {"model_type": "llama", "num_hidden_layers": 2, "head_dim": 8, "max_position_embeddings": 64}
     config |= {"rope_theta": 1e4, "rope_scaling": {"type": "dynamic", "factor": 2.0, "beta_fast": 9}}
