@@ -1,6 +1,6 @@
 """Writes logits and greedy tokens of tiny models of transformers for tests/huggingface/test_parity.py.
 
-    python scripts/make_huggingface_reference.py tests/huggingface/data [NAME ...]
+    PYTHONPATH=. python scripts/make_huggingface_reference.py tests/huggingface/data [NAME ...]
 
 Made with transformers 5.24 and torch 2.13 on a CPU. No weights are kept: each tensor is drawn from its name (`tensor`).
 All is computed in float64: `model.double()` would not do, since rotary tables, norms and softmaxes ask for float32, so
@@ -13,6 +13,8 @@ import zlib
 from pathlib import Path
 
 import numpy as np
+
+from posenc_jax.huggingface.families import FAMILIES, of_config
 
 LENGTH, SHORT, NEW = 600, 24, 12
 KEPT = (0, 7, 23, 63, 64, 300, 512, 599)
@@ -177,24 +179,8 @@ CASES = {
     },
     "mpt": _COMMON | {"model_type": "mpt", "d_model": 32, "n_layers": 3, "n_heads": 4, "max_seq_len": 640},
 }
-_BASES = {
-    "bert": "BertModel",
-    "roberta": "RobertaModel",
-    "modernbert": "ModernBertModel",
-    "deberta_v2": "DebertaV2Model",
-}
-CASES |= {f"{name}_model": CASES[name] | {"architectures": [base]} for name, base in _BASES.items()}
-
-HEADS = dict.fromkeys(("bert", "roberta", "modernbert", "deberta-v2"), "ForMaskedLM") | dict.fromkeys(
-    ("t5", "umt5", "marian"), "ForSeq2SeqLM"
-)
-"""What is taken of transformers where it is no causal language model."""
-
-
-def class_of(config: dict) -> str:
-    """The class of transformers that serves a config."""
-    base = config.get("architectures") in [[base] for base in _BASES.values()]
-    return "AutoModel" if base else f"AutoModel{HEADS.get(config['model_type'], 'ForCausalLM')}"
+_BASES = {name: FAMILIES[case["model_type"]].base for name, case in CASES.items()}
+CASES |= {f"{name}_model": CASES[name] | {"architectures": [base]} for name, base in _BASES.items() if base}
 
 
 def tensor(name: str, shape: tuple[int, ...]) -> np.ndarray:
@@ -222,7 +208,7 @@ def made(config: dict):
 
     kind = transformers.AutoConfig.for_model(**config)
     kind._attn_implementation = "eager"
-    model = getattr(transformers, class_of(config)).from_config(kind).eval()
+    model = getattr(transformers, of_config(config).architecture)(kind).eval()
     if config.get("tie_word_embeddings") is False and config["model_type"] in ("t5", "umt5"):
         model.lm_head.weight = torch.nn.Parameter(model.lm_head.weight.detach().clone())  # as in files of T5 1.1
     own = drawn_tensors(model)
@@ -261,19 +247,19 @@ def reference(config: dict) -> dict[str, np.ndarray]:
     """
     import torch
 
-    model, serves = made(config), class_of(config)
+    model, serves = made(config), of_config(config).kind
     given = torch.from_numpy(tokens())
     answers = torch.from_numpy(tokens()[:, ::-1].copy())
 
     def logits(ids, answer):
-        return model(ids, decoder_input_ids=answer)[0][0] if serves.endswith("Seq2SeqLM") else model(ids)[0][0]
+        return model(ids, decoder_input_ids=answer)[0][0] if serves == "encoder_decoder" else model(ids)[0][0]
 
     with torch.no_grad():
         short, long = (logits(given[:, :count], answers[:, :count]) for count in (SHORT, LENGTH))
-        prompt = answers[:, :4] if serves.endswith("Seq2SeqLM") else given[:, :SHORT]
-        written, new = prompt, NEW if serves.endswith(("CausalLM", "Seq2SeqLM")) else 0
+        prompt = answers[:, :4] if serves == "encoder_decoder" else given[:, :SHORT]
+        written, new = prompt, 0 if serves == "encoder_only" else NEW
         for _ in range(new):  # the end of a text, too, is a token like others here
-            ids = given[:, :SHORT] if serves.endswith("Seq2SeqLM") else written
+            ids = given[:, :SHORT] if serves == "encoder_decoder" else written
             written = torch.cat([written, logits(ids, written)[None, -1:].argmax(-1)], dim=1)
     assert short.dtype == long.dtype == torch.float64
     shapes = {name: list(parameter.shape) for name, parameter in drawn_tensors(model).items()}

@@ -30,12 +30,12 @@ from posenc_jax.files.shapes import Json, loads, problem
 from posenc_jax.files.user_paths import full
 from posenc_jax.huggingface.config import read_config, short
 from posenc_jax.huggingface.declared import Declared, from_hf
-from posenc_jax.huggingface.families import FAMILIES
+from posenc_jax.huggingface.families import FAMILIES, of_config
 from posenc_jax.huggingface.family import Family, Settings
 from posenc_jax.huggingface.gguf import config_of, read_gguf, tensors_of
 from posenc_jax.huggingface.layers import FULL, LOCAL
 from posenc_jax.huggingface.names import NameRule, Shape
-from posenc_jax.huggingface.safetensors import StoredTensor, read_header
+from posenc_jax.huggingface.safetensors import StoredTensor, check_dtype, read_header
 from posenc_jax.huggingface.saving import save
 from posenc_jax.huggingface.tokenizer import of_directory, of_gguf
 from posenc_jax.models import Model, Slots, Transformer
@@ -129,6 +129,9 @@ def load(path: str | os.PathLike[str]) -> Checkpoint:
         config = read_config(path)
         family = _family_of(config, path / "config.json")
         tensors = _tensors_in(path)
+        for name, stored in tensors.items():
+            if not family.ignores(name):
+                check_dtype(path, name, stored.dtype)
         tokenizer: Callable[[Json, int], Tokenizer | None] = functools.partial(of_directory, path)
     elif path.is_file():
         if path.suffix in _PICKLES:
@@ -163,8 +166,9 @@ def _matched(
     where = path / "config.json" if path.is_dir() else path
     model, slots, vocab_size, max_len = declared_model(family, config, where)
     if (there := _num_layers(family, tensors)) < model.num_layers:  # found before all of them are traced
+        layers = f"{there} layers" if there else f"no layer, but {listed(list(tensors))}"
         raise DataError(
-            f"{path} has tensors of {there} layers, and its config says {model.num_layers}: it is not, or not all, the "
+            f"{path} has tensors of {layers}, and its config says {model.num_layers}: it is not, or not all, the "
             f"{family.name} model of its config"
         )
     try:
@@ -203,8 +207,9 @@ def declared_model(family: Family, config: Json, where: Path) -> tuple[Transform
     settings = Settings(config, str(where))
     fields = family.settings(settings)
     vocab_size = settings.whole("vocab_size")
-    max_len = settings.whole("max_position_embeddings", *([family.max_length] if family.max_length else []))
     found = _declared(config, where)
+    length = found.max_length or family.max_length
+    max_len = length or settings.whole("max_position_embeddings")
     for element in elements(found.slot):
         if isinstance(element, Learned) and element.max_len is not None:
             max_len = element.max_len - element.offset
@@ -232,7 +237,7 @@ def _named(
     """The tensors under the names of the table: some files leave out what stands in front of all, or add to it."""
     found: dict[str, StoredTensor] = {}
     for name, stored in tensors.items():
-        if any(re.fullmatch(pattern, name) for pattern in family.ignored):
+        if family.ignores(name):
             continue
         for old, new in family.spellings.items():
             name = name.replace(old, new)
@@ -281,8 +286,7 @@ def _family_of(config: Json, path: Path) -> Family:
             f"{path}: model_type = {kind!r}{code} is not read; {', '.join(FAMILIES)} are, of which {near} is the "
             "nearest by name"
         )
-    family = FAMILIES[kind]
-    return family.without_head() if family.base and config.get("architectures") == [family.base] else family
+    return of_config(config)
 
 
 def _tensors_in(directory: Path) -> dict[str, StoredTensor]:

@@ -22,7 +22,7 @@ from posenc_jax.encodings.slots import Slot
 from posenc_jax.encodings.t5 import T5Bias
 from posenc_jax.huggingface import layers
 from posenc_jax.huggingface.config import natural, needed, number, short, whole
-from posenc_jax.huggingface.dialects import DIALECTS, Dialect, dialect
+from posenc_jax.huggingface.dialects import DIALECTS, MAX_LENGTHS, Dialect, dialect
 from posenc_jax.huggingface.rotation import ORIGINAL, Rotation, dims_of, kind_of, rotated_width
 
 _ROTARY = ("rope_parameters", "rope_scaling", "rope_theta", "rotary_dim", "rotary_pct", "rotary_emb_base")
@@ -149,6 +149,7 @@ def from_hf(config: Mapping[str, Any]) -> Declared:
     if isinstance(inner, Mapping):
         return from_hf({"model_type": config.get("model_type"), **inner})
     own, odd = dialect(config), dict[str, None]()
+    config = _with_length(config, odd)
     kinds = layers.layer_kinds(config, own)
     if config.get("auto_map"):
         odd["auto_map names code beside the file: it is not run, and may do otherwise than is said here"] = None
@@ -165,6 +166,15 @@ def from_hf(config: Mapping[str, Any]) -> Declared:
     if not own.typed and config.get("layer_types") is not None:
         odd[f"layer_types is not read by the class of {config.get('model_type')}"] = None
     return Declared(str(config.get("model_type")), whole(config, "max_position_embeddings"), found, tuple(odd))
+
+
+def _with_length(config: Mapping[str, Any], odd: dict[str, None]) -> Mapping[str, Any]:
+    """The config with the length that its class has where it says none."""
+    default = MAX_LENGTHS.get(str(config.get("model_type")))
+    if default is None or whole(config, "max_position_embeddings") is not None:
+        return config
+    odd[f"max_position_embeddings is missing: {default}, the default of {config['model_type']}, is taken"] = None
+    return {**config, "max_position_embeddings": default}
 
 
 def _rotary(config: Mapping[str, Any], own: Dialect, kinds: list[str], odd: dict[str, None]) -> tuple[Layer, ...]:

@@ -57,6 +57,23 @@ class Dialect:
     odd: str = ""
 
 
+_LENGTHS = {
+    2048: "llama granite olmo olmo2 olmo3 falcon phi gpt_neox gptj codegen exaone4 exaone_moe deepseek_v2 "
+    "hunyuan_v1_dense hunyuan_v1_moe bitnet nomic_bert",
+    4096: "phi3 starcoder2 stablelm nemotron helium deepseek_v3",
+    8192: "gemma gemma2 modernbert modernbert-decoder cohere cohere2",
+    16384: "persimmon",
+    32768: "qwen2 qwen2_moe qwen3 qwen3_moe qwen3_next qwen3_5_text qwen3_5_moe_text qwen2_vl qwen2_vl_text qwen2_5_vl "
+    "qwen2_5_vl_text gemma3n gemma3n_text smollm3 glm4v glm4v_text",
+    65536: "apertus",
+    128000: "qwen3_vl qwen3_vl_text qwen3_vl_moe_text",
+    131072: "mistral mixtral gemma3 gemma3_text gemma4 gemma4_text phimoe glm glm4 llama4 llama4_text gpt_oss ernie4_5",
+    262144: "ministral3",
+}
+MAX_LENGTHS = {kind: length for length, kinds in _LENGTHS.items() for kind in kinds.split()}
+"""``max_position_embeddings`` by type, where a config has none."""
+
+
 _FULL = ("full_attention",)
 _PLAIN = Dialect(windows="none", typed=False)
 _ALL_LOCAL = Dialect(typed=False)
@@ -108,6 +125,7 @@ DIALECTS: Mapping[str, Dialect] = {
     **dict.fromkeys(("exaone4", "exaone_moe"), Dialect(every=4, window=4096, local_rotation=True)),
     "glm": Dialect(head_dim=128, partial=0.5, layout="interleaved"),
     "glm4": Dialect(head_dim=128, partial=0.5, layout="interleaved"),
+    **dict.fromkeys(("glm4v", "glm4v_text"), Dialect(layout="interleaved", windows="none", typed=False)),
     "smollm3": Dialect(2e6, windows="flag_no_rope", no_rope_every=4),
     **dict.fromkeys(("llama4", "llama4_text"), _LLAMA_4),
     "olmo3": Dialect(500000.0, every=4, window=4096, scaled=_FULL),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -131,6 +132,10 @@ class Family:
     def rows(self, model: Transformer, shapes: dict[str, Shape]) -> dict[str, NameRule]:
         """The table of one model, whose parameters have these shapes, by the names of its tensors."""
         return of_model(self.names, shapes, max(model.depth("encoder"), model.depth("decoder")))
+
+    def ignores(self, name: str) -> bool:
+        """Whether a tensor holds no parameters of the model."""
+        return any(re.fullmatch(pattern, name) for pattern in self.ignored)
 
     def without_head(self) -> Family:
         """The family of the encoders alone, whose files leave out what stands in front of their names."""

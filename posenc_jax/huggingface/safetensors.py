@@ -81,17 +81,22 @@ def _checked(path: Path, header: Any, start: int, size: int) -> tuple[dict[str, 
 
 
 def _read(path: Path, dtype: str, shape: tuple[int, ...], offset: int, name: str) -> np.ndarray:
-    if dtype not in _DTYPES:
-        raise DataError(
-            f"{path}: {name} is stored in {dtype}, and weights are read from {', '.join(_DTYPES)}: convert the "
-            "checkpoint to one of these"
-        )
+    check_dtype(path, name, dtype)
     with path.open("rb") as file:
         file.seek(offset)
         array = np.fromfile(file, np.dtype(_DTYPES[dtype]), math.prod(shape))
     if array.size != math.prod(shape):
         raise DataError(f"{path} has become shorter than it was: fetch it again")
     return array.reshape(shape)
+
+
+def check_dtype(path: Path, name: str, dtype: str) -> None:
+    """Refuses a tensor whose numbers are not read."""
+    if dtype not in _DTYPES:
+        raise DataError(
+            f"{path}: {name} is stored in {dtype}, and weights are read from {', '.join(_DTYPES)}: convert the "
+            "checkpoint to one of these"
+        )
 
 
 def each_once(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:

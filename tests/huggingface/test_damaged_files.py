@@ -59,6 +59,17 @@ def rewritten(folder: Path, change) -> None:
     write_tensors(folder, tensors)
 
 
+def in_eight_bits(folder: Path) -> None:
+    """The same bytes as four times as many numbers."""
+    content = (folder / SINGLE).read_bytes()
+    length = int.from_bytes(content[:8], "little")
+    header = json.loads(content[8 : 8 + length])
+    for name in header.keys() - {"__metadata__"}:
+        header[name] |= {"dtype": "F8_E4M3", "shape": [*header[name]["shape"], 4]}
+    text = json.dumps(header).encode()
+    (folder / SINGLE).write_bytes(len(text).to_bytes(8, "little") + text + content[8 + length :])
+
+
 TENSORS = {
     "no weights": (lambda f: (f / SINGLE).unlink(), "has no model.safetensors and no index of shards: fetch it again"),
     "an index that is no JSON": (lambda f: sharded(f, text="{"), "is no index of shards .*: fetch it again"),
@@ -88,6 +99,14 @@ TENSORS = {
     "a tensor of another shape": (
         lambda f: rewritten(f, lambda t: t.update({NORM: np.zeros(31, np.float32)})),
         rf"{NORM} has shape \[31\], and its config says \[32\]: it is another checkpoint's, fetch both again",
+    ),
+    "no tensor of a layer": (
+        lambda f: rewritten(f, lambda t: [t.update({f"language_{key}": t.pop(key)}) for key in list(t)]),
+        "tensors of no layer, but language_model.embed_tokens.weight, .* more, and its config says 3",
+    ),
+    "weights of eight bits": (
+        in_eight_bits,
+        "hf: model.embed_tokens.weight is stored in F8_E4M3, and weights are read from F64, F32, F16, BF16: convert",
     ),
     "a tokenizer too large": (
         lambda f: (f / "tokenizer.json").open("wb").truncate(2**27 + 1),
@@ -136,7 +155,7 @@ def test_configs_that_declare_no_model(folder, changes, match):
             "layer_types has 1 entries for num_hidden_layers = 2",
         ),
         (
-            {"model_type": "llama", "rope_scaling": {"rope_type": "yarn", "factor": 2.0}},
+            {"model_type": "internlm2", "rope_scaling": {"rope_type": "yarn", "factor": 2.0}},
             "rope_type 'yarn' needs original_max_position_embeddings, and the config has no length: add it",
         ),
     ],

@@ -51,6 +51,12 @@ def test_dynamic():
     assert_frequencies(layer, powers(1e4 * (2 * 9000 / 4096 - 1) ** (128 / 126), 128), 9000)
 
 
+def test_a_length_that_is_missing_is_that_of_the_class():
+    found = declared(rope_theta=1e4, rope_scaling={"type": "dynamic", "factor": 2.0}, max_position_embeddings=None)
+    assert (found.max_length, found.layers[0].switches_above) == (2048, 2048)
+    assert found.odd[0] == "max_position_embeddings is missing: 2048, the default of llama, is taken"
+
+
 def test_yarn():
     layer = scaled("yarn", factor=8.0, original_max_position_embeddings=2048, beta_fast=24.0, truncate=False)
     low, high = (128 * math.log(2048 / (turns * math.tau)) / (2 * math.log(1e4)) for turns in (24, 1))
@@ -117,6 +123,15 @@ def test_heads_of_two_widths():
 def test_axes():
     sections = {"type": "mrope", "mrope_section": [16, 24, 24]}
     assert spec(declared(rope_theta=1e6, rope_scaling=sections).slot) == "mrope(sections=(16, 24, 24))"
+    extended = sections | {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 1024}
+    layer = declared(rope_theta=1e6, rope_scaling=extended).layers[0]  # as Qwen2.5-VL's page has it for longer texts
+    assert_frequencies(
+        layer, scaled("yarn", **extended | {"rope_theta": 1e6, "mrope_section": None}).inverse_frequencies()
+    )
+    assert layer.attention_factor == pytest.approx(0.1 * math.log(4) + 1, rel=1e-15)
+    glm = {"model_type": "glm4v_text", "rope_theta": 1e4, "partial_rotary_factor": 0.5}
+    glm = declared(**glm, rope_scaling={"rope_type": "default", "mrope_section": [8, 12, 12]})
+    assert spec(glm.slot) == "mrope(sections=(8, 12, 12), base=10000.0, layout='interleaved', rotary_dim=64)"
     axial = declared(rope_parameters={"rope_type": "axial", "rope_theta": 1e4})
     assert_frequencies(axial.layers[0], powers(1e4, 64) * 2)
 
@@ -227,7 +242,10 @@ def test_nothing_is_odd_without_a_reason():
         ({"rope_scaling": {"type": "linear", "factor": "4"}}, "factor = '4' must be a number above 0"),
         ({"rope_scaling": {"type": "linear", "factor": 0.5}}, "PositionInterpolation.factor = 0.5 must be at least 1"),
         ({"rope_scaling": {"type": "llama3", "factor": 4.0}}, "low_freq_factor and high_freq_factor"),
-        ({"rope_scaling": {"type": "dynamic", "factor": 4.0}, "max_position_embeddings": None}, "needs max_position"),
+        (
+            {"model_type": "internlm2", "max_position_embeddings": None, "rope_scaling": {"type": "dynamic"}},
+            "needs max_position",
+        ),
         ({"rope_scaling": {"type": "longrope", "factor": 4.0}}, "needs short_factor"),
         (
             {"rope_scaling": {"type": "longrope", "factor": 4.0, "short_factor": [1.0], "long_factor": [1.0]}},
@@ -235,7 +253,8 @@ def test_nothing_is_odd_without_a_reason():
         ),
         ({"rope_scaling": {"mrope_section": [1, 2, 3]}}, "are 6 planes"),
         ({"rope_scaling": {"mrope_section": "all"}}, "must be a tuple"),
-        ({"rope_scaling": {"mrope_section": [16, 24, 24], "type": "linear", "factor": 2.0}}, "is no encoding here"),
+        ({"rope_scaling": {"mrope_section": [16, 24, 24], "type": "axial"}}, "is read with default, linear, dynamic, "),
+        ({"rope_scaling": {"mrope_section": [16, 24, 24]}, "partial_rotary_factor": 0.5}, "64 of head_dim = 128 dim"),
         ({"rope_scaling": 4.0}, "rope_scaling must be an object"),
         ({"rope_theta": True}, "rope_theta = True must be a number above 0"),
         ({"partial_rotary_factor": 2}, "partial_rotary_factor = 2 must be above 0"),

@@ -1,5 +1,6 @@
 """The families of models that are read and written, one file each; this list is the registry."""
 
+from posenc_jax.files.shapes import Json
 from posenc_jax.huggingface.families import (
     bert,
     bloom,
@@ -33,6 +34,12 @@ _MODULES = (
     *(t5, umt5, marian),
 )
 FAMILIES: dict[str, Family] = {module.FAMILY.name: module.FAMILY for module in _MODULES}
+
+
+def of_config(config: Json) -> Family:
+    """The family of a config whose ``model_type`` is here; where it names an encoder alone, without the head."""
+    family = FAMILIES[config["model_type"]]
+    return family.without_head() if family.base and config.get("architectures") == [family.base] else family
 
 
 def titles(*kinds: str) -> str:
