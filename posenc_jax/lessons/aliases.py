@@ -14,7 +14,6 @@ OFFSET = 63
 
 
 def body() -> str:
-    """The body."""
     turns = [
         (f"{2 * k}, {2 * k + 1}", number(OFFSET * w / math.tau, 4), number(math.cos(OFFSET * w), 4))
         for k, w in enumerate(vaswani_frequencies(8))
@@ -47,7 +46,6 @@ and encodings without such aliases."""
 
 
 def answer() -> str:
-    """The answer."""
     values = kernel(vaswani_frequencies(8), np.arange(1, 1000))
     best = 1 + int(values[100:].argmax()) + 100
     return f"""\

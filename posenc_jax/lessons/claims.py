@@ -203,7 +203,6 @@ def claims() -> list[Claim]:
 
 
 def body() -> str:
-    """The body."""
     found = claims()
     rows = [(c.text, c.verdict, c.shown_by, f"[{c.more}](lesson:{c.more})") for c in found]
     counts = [sum(c.verdict.startswith(word) for c in found) for word in ("true", "**false", "only if")]
@@ -217,7 +216,6 @@ Of {len(found)} claims {counts[0]} are true, {counts[1]} false, and {counts[2]} 
 
 
 def answer() -> str:
-    """The answer."""
     return """\
 Those about vectors and waves say nothing of it. Of the others its bias keeps more than sinusoids do: it falls
 steadily with the distance, so the nearest positions are the most alike at any length, and it depends on relative

@@ -22,7 +22,6 @@ def neighbours(count: int = 3) -> np.ndarray:
 
 
 def body() -> str:
-    """The body."""
     w = vaswani_frequencies(D_MODEL)
     pairs = [
         (f"{2 * k}, {2 * k + 1}", number(w[k], 3), number(math.tau / w[k], 1), number(LENGTH * w[k] / math.tau, 2))
@@ -54,7 +53,6 @@ of 6 and of 63 apart. The nearest to 5 are {five}. [Positions 5 and 68](lesson:a
 
 
 def answer() -> str:
-    """The answer."""
     first, *others = neighbours()[70]
     one, two = sorted(map(int, others))
     return f"""\

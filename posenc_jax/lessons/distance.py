@@ -8,7 +8,6 @@ from posenc_jax.lessons.lesson import Lesson
 
 
 def body() -> str:
-    """The body."""
     return f"""\
 The commands are for a clone of the repository.
 
@@ -34,7 +33,6 @@ What was expected, and written down before, was otherwise: [the experiment](file
 
 
 def answer() -> str:
-    """The answer."""
     fast = int((vaswani_frequencies(512) > 2 * math.pi / 32).sum())
     return f"""\
 {fast} of 256 have a wavelength below 32 positions; the other {256 - fast} are slower. So most of the vector is slow,

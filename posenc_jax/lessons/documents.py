@@ -9,7 +9,6 @@ NOTE = "# Method\nWe count. Twice.\n## Details\nBy hand."
 
 
 def body() -> str:
-    """The body."""
     parts = [(*part.coordinates, part.section, part.text) for part in document_parts(NOTE, "markdown", "note.md")]
     return f"""\
 The first command needs a network with Debian's packages, the second a clone of the repository. The model is an
@@ -37,7 +36,6 @@ sinusoids cost hardly anything, and longer training closes most of the gap; stru
 
 
 def answer() -> str:
-    """The answer."""
     return """\
 That the task is a question about words: which ones a page has decides, whatever their order. It cannot show
 what an encoding is worth. A corpus can, in which the place decides, such as papers whose abstract names one subject

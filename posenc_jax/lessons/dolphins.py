@@ -36,7 +36,6 @@ def moved_by_more(first: int, second: int, threshold: float) -> int:
 
 
 def body() -> str:
-    """The body."""
     words = TOKENS
     zero, five = rows([0, 5])
     frequencies = vaswani_frequencies(D_MODEL)
@@ -110,7 +109,6 @@ distance the first 64 dimensions make {number(first, 1)} %, the first half {numb
 
 
 def answer() -> str:
-    """The answer."""
     zero, one = rows(range(len(TOKENS))), rows(range(1, len(TOKENS) + 1))
     word = TOKENS.index("waves")
     entries = [(i, ("sin", "cos")[i % 2], number(zero[word, i]), number(one[word, i])) for i in COMPARED]

@@ -99,7 +99,6 @@ def kernel_rows() -> list[tuple]:
 
 
 def body() -> str:
-    """The body."""
     waves = [(k, number(2 * k / LENGTH, 3), number(a, 1), number(b, 1)) for k, a, b in wavelength_rows()]
     moves = [(d, name, *counts, number(longest, 0), slow) for d, name, *counts, longest, slow in moving_rows()]
     kernels = [
@@ -176,7 +175,6 @@ vectors ({LENGTH - 5} positions).
 
 
 def answer() -> str:
-    """The answer."""
     right, wrong = (of(np.array([1]), LENGTH)[0, 2] for of in (paper, doubled))
     return f"""The exponent `i / d_model` in place of `(2 * i) / d_model`, or a loop over `range(d_model // 2)` that
 writes to 2i and 2i + 1. Dimension 2 of position 1 shows it: sin(1 / 10000^(2/512)) is {number(right)}, and the loop

@@ -158,7 +158,6 @@ cosine of the embeddings {cosines[0]}, of the encodings {cosines[1]}, of the sum
 
 
 def body() -> str:
-    """The body."""
     words, k, k_8 = SENTENCE.split(), offset_kernel(512), offset_kernel(8)
     by_embedding = [
         (d, number(k, 3), name, number(before, 3), number(after, 3), number(fell, 3), _share(share))
@@ -279,7 +278,6 @@ def impossible_rows() -> list[tuple]:
 
 
 def answer() -> str:
-    """The answer."""
     k = offset_kernel(512)
     a, b = with_cosine(512, 1.0, 0.9, np.random.default_rng(4), draws=1)
     p, q = encodings(512)

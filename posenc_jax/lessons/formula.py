@@ -30,7 +30,6 @@ def apart(d_model: int, length: int) -> float:
 
 
 def body() -> str:
-    """The body."""
     rows = [[p, *(number(x) for x in by_hand(p, D_MODEL))] for p in range(3)]
     worst = max(apart(d, length) for length, d in SIZES)
     assert worst < ROUNDING, worst
@@ -60,7 +59,6 @@ formula's angles; the library computes with exact phases, so it stays right at
 
 
 def answer() -> str:
-    """The answer."""
     return f"""{", ".join(number(x) for x in by_hand(3, D_MODEL))}: sin(3), cos(3), sin(0.03), cos(0.03). In the first
 pair 3 radians are nearly half a turn, so the cosine is near -1; in the second pair they are less than two degrees."""
 

@@ -61,7 +61,6 @@ def inputs(*, train: bool) -> np.ndarray:
 
 
 def body() -> str:
-    """The body."""
     rows, scaled, added = by_hand()
     trained = inputs(train=True)
     dropped = trained == 0
@@ -115,7 +114,6 @@ apart."""
 
 
 def answer() -> str:
-    """The answer."""
     apart = sinusoidal(np.array([0, 1000]), D_MODEL, dtype=np.float64)
     return f"""What the encoder adds is {vector(apart[1] - apart[0])} more than at position 0: the entries of "the"
 change by up to {number(np.abs(apart[1] - apart[0]).max(), 2)}, which is as much as two words differ. The sum does not

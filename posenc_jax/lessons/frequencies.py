@@ -46,7 +46,6 @@ def longest_rows() -> list[tuple]:
 
 
 def body() -> str:
-    """The body."""
     shown = [
         (k, dims, number(divisor, 2), number(w, 6), number(wave, 1), changes)
         for k, dims, divisor, w, wave, changes in rows()
@@ -95,7 +94,6 @@ From d = 512 on the difference is small; at d = 8 the longest wavelength is a te
 
 
 def answer() -> str:
-    """The answer."""
     w = vaswani_frequencies(128)
     within = int((math.tau / w <= 50).sum())
     return f"""{within} of {len(w)}, those of the dimensions 0 to {2 * within - 1}: pair k has the wavelength

@@ -14,7 +14,6 @@ POSITIONS = (0, 10, 25)
 
 
 def body() -> str:
-    """The body."""
     vectors, changes = sinusoidal(np.arange(LENGTH), D_MODEL, dtype=np.float64), sign_changes(D_MODEL, LENGTH)
     spans = np.ptp(vectors, axis=0)
     columns = [(c, changes[c // 2], number(spans[c]), number(spans[c + 1])) for c in COLUMNS]
@@ -45,7 +44,6 @@ neighbouring dimensions are a sine and a cosine. Sines alone, and cosines alone,
 
 
 def answer() -> str:
-    """The answer."""
     spans = np.ptp(sinusoidal(np.arange(LENGTH), D_MODEL, dtype=np.float64), axis=0)
     still = int((spans < 0.1).sum())
     return f"""\

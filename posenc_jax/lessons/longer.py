@@ -17,7 +17,6 @@ def unseen(d_model: int, length: int, margin: float = 0.1) -> tuple[int, int]:
 
 
 def body() -> str:
-    """The body."""
     new = [(d, length, *unseen(d, length)) for d in (8, 64, 512) for length in (50, 512)]
     return f"""## The vectors
 The formula has a value at every position. What a model has been shown is another matter: with positions below a
@@ -37,7 +36,6 @@ five minutes. With sinusoids no longer sequence is right; without any encoding n
 
 
 def answer() -> str:
-    """The answer."""
     mean = quoted.mean
 
     return f"""\

@@ -30,7 +30,6 @@ def smallest_without_alias(length: int) -> int:
 
 
 def body() -> str:
-    """The body."""
     by_width = []
     for d in WIDTHS:
         found = cosines(d)
@@ -65,7 +64,6 @@ to 32 were looked at):
 
 
 def answer() -> str:
-    """The answer."""
     small, large = cosines(8, others=(68,))[0], cosines(512, others=(68,))[0]
     return f"""At d_model 8 yes: {number(small)}, more than 6 with {number(cosines(8)[0])};
 [positions 5 and 68](lesson:aliases) says why. At d_model 512 it has {number(large)}, and is farther than 20 and

@@ -57,7 +57,6 @@ def differences(encoding: str) -> list[float]:
 
 
 def body() -> str:
-    """The body."""
     rows = [[name, *(_shown(value) for value in differences(name))] for name in ENCODINGS]
     return f"""Positions come as [vectors](lesson:vectors), `sinusoidal(np.arange(50), 128)` for 50 of them, and are
 added to those of the words, here to three.
@@ -82,7 +81,6 @@ a token marks an end."""
 
 
 def answer() -> str:
-    """The answer."""
     return """No. In a decoder the mask lets a word see the words before it and itself, so the first word sees one word
 and the last one sees all. From the second layer on that tells positions apart, even without an encoding (Haviv et al.
 2022). `posenc_jax.encodings.Geometry.of_length(3, num_heads=1, causal=True)` in the lines above has that mask."""

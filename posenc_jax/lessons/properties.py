@@ -99,7 +99,6 @@ def _small(value: float) -> str:
 
 
 def body() -> str:
-    """The body."""
     pairs = []
     for d, length in RANGES.items():
         offset, distance = closest(d, length)
@@ -162,7 +161,6 @@ sqrt(d)):
 
 
 def answer() -> str:
-    """The answer."""
     return """At d = 64 the 32 pairs are turned by 63 w_0, 63 w_1, ...: a matrix with 32 blocks of 2 x 2, the same for
 every p. `rotation` of `posenc_jax.lessons.properties` builds it; `rotation(64, 63) @ sinusoidal(np.array(5), 64)` is
 the vector of 68 to rounding. Turning back is the transposed matrix: the map for -63."""

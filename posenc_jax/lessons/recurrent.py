@@ -5,7 +5,6 @@ from posenc_jax.lessons.lesson import Lesson
 
 
 def body() -> str:
-    """The body."""
     return f"""\
 A recurrent network reads word by word and carries a state along: what the state is after three words depends on which
 came first. Attention reads all words at once, as a weighted mean; [without positions](lesson:order) a mean has no
@@ -24,7 +23,6 @@ attention gave up to read all words at once; the GRU pays for order in time, one
 
 
 def answer() -> str:
-    """The answer."""
     return """\
 Not nothing, but less: a causal mask already gives a decoder some order, as each word sees one word more than the one
 before it. On [agreement](lesson:distance) a decoder without an encoding is as good as any with one, and better than

@@ -5,7 +5,6 @@ from posenc_jax.lessons.lesson import Lesson
 
 
 def body() -> str:
-    """The body."""
     return f"""\
 The commands are for a clone of the repository. The model is a decoder that reads `BOS document SEP summary EOS`
 under a causal mask and is trained on the summary alone; it writes token by token, each of which it reads before
@@ -35,7 +34,6 @@ has the figure."""
 
 
 def answer() -> str:
-    """The answer."""
     return """\
 It refuses in one line, with the way out: `posenc summarize RUN FILE --too-long truncate` reads the beginning, as
 training did. A longer summary than those of training is refused too, as positions that far were never seen: train with

@@ -5,7 +5,6 @@ from posenc_jax.lessons.lesson import Lesson
 
 
 def body() -> str:
-    """The body."""
     return f"""\
 The first command needs a network with Debian's packages, the second 33 minutes on 2 cores, the third some seconds.
 It is the encoder and decoder of the paper, small: a vocabulary for both languages (or
@@ -35,7 +34,6 @@ exactly nothing: [word order](file:experiments/word_order/README.md)."""
 
 
 def answer() -> str:
-    """The answer."""
     return """\
 The decoder writes from left to right under a causal mask, so it sees in which order its own words stand, even
 without an encoding ([why](lesson:order)). What it lacks is the order of the *source*: it is told which words there

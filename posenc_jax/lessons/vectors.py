@@ -9,7 +9,6 @@ from posenc_jax.lessons.markdown import table
 
 
 def body() -> str:
-    """The body."""
     small = sinusoidal(np.arange(20), 32, dtype=np.float64)
     rows = [(p, *(number(x) for x in small[p, :8])) for p in range(3)]
     return f"""## What comes out
@@ -41,7 +40,6 @@ buffers, dropout, `(seq, batch, d)`."""
 
 
 def answer() -> str:
-    """The answer."""
     vectors = sinusoidal(np.arange(50), 128, dtype=np.float64)
     value = float(np.abs(vectors[:, 127] - 1).max())
     return f"""The last one, 127, a cosine of the slowest pair: it moves by {value:.1e} in 50 positions. The columns to
