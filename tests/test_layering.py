@@ -119,7 +119,7 @@ ORDER = {
         *("evaluation", "answering", "inference", "importing", "exporting"),
     ),
     "config": ("stored", "own_names", "settings", "run", "reading", "source", "__init__"),
-    "files": ("names", "shapes", "shipped", "user_paths", "checksums", "atomic", "__init__"),
+    "files": ("names", "shapes", "fields", "shipped", "user_paths", "checksums", "atomic", "__init__"),
     "refusals": ("duplicates", "hints", "own_exits", "system", "__init__"),
     "huggingface": (
         *("config", "dialects", "layers", "rotation", "declared", "writing", "safetensors", "gguf", "tokenizer"),

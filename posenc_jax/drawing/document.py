@@ -51,11 +51,14 @@ def document(title: str, body: list[str], plots: Sequence[Plot] = ()) -> str:
 
 
 def html_figure(plot: Plot, heading: str = "") -> str:
-    """The place of a plot in a page, under a heading (its title by default), with its caption."""
+    """The place of a plot in a page, under a heading (its title by default), with its caption; a reader who does not
+    see it hears both axes.
+    """
+    said = f"{heading or plot.title}: {plot.y.title or 'rows'} against {plot.x.title or 'columns'}"
     return "\n".join(
         [
             f"<h3>{escaped(heading or plot.title)}</h3>",
-            f'<div class="figure" id="{escaped(plot.slug)}"></div>',
+            f'<div class="figure" id="{escaped(plot.slug)}" role="figure" aria-label="{escaped(said)}"></div>',
             f'<p class="caption">{escaped(plot.caption)}</p>',
         ]
     )

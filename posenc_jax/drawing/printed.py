@@ -10,7 +10,7 @@ import numpy as np
 from posenc_jax.drawing.paper import DASHES, MARKERS, axes_of_lines, figure_of, legend, level, written
 from posenc_jax.drawing.plain import plain
 from posenc_jax.drawing.plots import Axis, HeatMap, IntervalRows, Lines, Plot, PlotLine, Points
-from posenc_jax.drawing.style import GRID, INK, MUTED, SHADE
+from posenc_jax.drawing.style import FRAME, GRID, INK, MUTED, SHADE
 
 # Safe for colour-blind readers, and monotonic in lightness (the first to both sides).
 _DIVERGING, _SEQUENTIAL = "RdBu_r", "viridis"
@@ -37,6 +37,8 @@ def render(plot: Plot, kinds: tuple[str, ...] = ("png", "pdf")) -> dict[str, byt
 
 
 def _heat_map(figure: Any, plot: HeatMap) -> None:
+    from matplotlib.patches import Rectangle
+
     columns = min(plot.columns, len(plot.panels))
     rows = math.ceil(len(plot.panels) / columns)
     alone = len(plot.panels) == 1
@@ -72,6 +74,9 @@ def _heat_map(figure: Any, plot: HeatMap) -> None:
             red, green, blue, _ = image.cmap(image.norm(value))
             color = "white" if 0.3 * red + 0.6 * green + 0.1 * blue < 0.5 else INK
             axes.text(column, row, f"{value:.2f}", color=color, fontsize=5.5, ha="center", va="center")
+        if i < len(plot.marked) and (place := plot.marked[i]) is not None:
+            at = (place[1] - 0.47, place[0] - 0.47)
+            axes.add_patch(Rectangle(at, 0.94, 0.94, fill=False, edgecolor=FRAME, linewidth=1.6))
         beside = {"xycoords": "axes fraction", "textcoords": "offset points", "ha": "left", "va": "center"}
         if i < len(plot.signs):
             axes.annotate(plot.signs[i], (1, 0.5), xytext=(5, 0), **beside, fontsize=11)

@@ -17,6 +17,8 @@ DASHES = ("solid", "dash", "dot", "dashdot")
 MARKERS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "pentagon", "hexagon", "star", "x")
 
 INK, MUTED, GRID, SHADE, PAPER = "#1f2933", "#5f6b7a", "#e4e7eb", "#eef1f5", "#ffffff"
+FRAME = "#d81b60"
+"""Of a cell that stands out; it is seen on all colours of a heat map, on light pages and dark ones."""
 DARK = {INK: "#e3e7ec", MUTED: "#9aa6b4", GRID: "#313a45", SHADE: "#232a33", PAPER: "#161b21", COLORS[-1]: "#cfd6de"}
 """What stands for these where the reader has asked for dark pages; page.css says the same."""
 

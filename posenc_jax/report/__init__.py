@@ -79,7 +79,8 @@ def _fingerprint(directory: Path) -> str:
     files = [path for name in names if (path := directory / name).is_file()]
     for name in ("timing.jsonl", "metrics.jsonl", "config.json", "result.json"):
         files += sorted(path for path in directory.glob(f"*/group-*/{name}") if path.is_file())
-    for code in (*(f"{room}/**/*.*" for room in ("drawing", "report", "results", "statistics")), "data/score_kinds.py"):
+    rooms = (f"{room}/**/*.*" for room in ("drawing", "report", "results", "statistics"))
+    for code in (*rooms, "data/score_kinds.py", "files/fields.py"):
         files += sorted(path for path in _PACKAGE.glob(code) if path.suffix != ".pyc")
     contents = [path.read_bytes() for path in files]
     return hashlib.sha256(b"".join([*contents, (missing() or "").encode()])).hexdigest() + "\n"

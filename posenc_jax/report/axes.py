@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable
 
 from posenc_jax.data.score_kinds import ScoreKind
 from posenc_jax.drawing.plots import Axis, tick_name
+from posenc_jax.files.fields import value_text
 from posenc_jax.results.summary import CellSummary, TaskSummary
-from posenc_jax.results.sweep import Sweep
 from posenc_jax.statistics import Interval
 
 
@@ -39,15 +40,25 @@ def length_axis(task: TaskSummary) -> Axis:
     return Axis(task.length_unit, lengths[0] / room, lengths[-1] * room, tuple(lengths), names, logarithmic=True)
 
 
-def sweep_axis(sweep: Sweep) -> Axis:
-    """A logarithmic axis with a tick at every value, if the largest is four times the smallest; else a linear one."""
-    values = sweep.values
-    names = tuple(f"{value:g}" for value in values)
-    if values[0] > 0 and values[-1] >= 4 * values[0]:
+def sweep_axis(title: str, values: tuple[float, ...]) -> Axis:
+    """An axis with a tick at every value: logarithmic where they grow by factors rather than by steps."""
+    names = tuple(map(value_text, values))
+    if values[0] > 0 and _by_factors(values):
         room = (values[-1] / values[0]) ** 0.08
-        return Axis(sweep.field, values[0] / room, values[-1] * room, values, names, logarithmic=True)
+        return Axis(title, values[0] / room, values[-1] * room, values, names, logarithmic=True)
     room = 0.08 * (values[-1] - values[0])
-    return Axis(sweep.field, values[0] - room, values[-1] + room, values, names)
+    return Axis(title, values[0] - room, values[-1] + room, values, names)
+
+
+def _by_factors(values: tuple[float, ...]) -> bool:
+    """Whether factors between ascending values are more alike than steps; of two values, whether one is 4 times the
+    other.
+    """
+    factors = [math.log(b / a) for a, b in itertools.pairwise(values)]
+    steps = [b - a for a, b in itertools.pairwise(values)]
+    if len(steps) == 1:
+        return values[1] >= 4 * values[0]
+    return max(factors) / min(factors) < max(steps) / min(steps)
 
 
 def mean_losses(cell: CellSummary) -> dict[int, float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from posenc_jax.data.score_kinds import ScoreKind
 from posenc_jax.drawing.quantities import NONE, p_value
 from posenc_jax.results.summary import CellSummary, PublishedResult, TaskSummary
+from posenc_jax.results.sweep import RATE
 from posenc_jax.statistics import Interval
 
 _FRACTION = ScoreKind("")
@@ -13,6 +14,11 @@ _FRACTION = ScoreKind("")
 def heading(title: str) -> str:
     """A name at the beginning of a line; chrF stays chrF."""
     return title.capitalize() if title == title.lower() else title
+
+
+def field_words(field: str) -> str:
+    """A field of the config, or the learning rate, where people read it."""
+    return "learning rate" if field == RATE else field
 
 
 def number(value: float | None, kind: ScoreKind = _FRACTION, sign: bool = False) -> str:

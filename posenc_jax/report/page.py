@@ -19,23 +19,29 @@ from posenc_jax.drawing.quantities import NONE
 from posenc_jax.drawing.style import Style, styles
 from posenc_jax.drawing.text_table import TextTable
 from posenc_jax.report import provenance, tables
-from posenc_jax.report.entries import heading, seeds_text
+from posenc_jax.report.entries import field_words, heading, seeds_text
 from posenc_jax.report.many_tasks import across_tasks, matrix
-from posenc_jax.report.plots import plots_of, swept
+from posenc_jax.report.plots import of_sweep, plots_of
 from posenc_jax.results.summary import Summary, TaskSummary
-from posenc_jax.results.sweep import sweep_of
+from posenc_jax.results.sweep import RATE, Sweep, sweeps_of
 
 
 def page(summary: Summary) -> str:
     """The whole document. Needs plotly, for its JavaScript only."""
     style = styles(summary.labels)
     of_tasks = [plots_of(task, style) for task in summary.tasks]
-    sweep = sweep_of(summary)
-    plots = [*([swept(sweep)] if sweep else []), *(plot for own in of_tasks for plot in own.values())]
+    sweeps = [(sweep, of_sweep(sweep, summary.labels)) for sweep in sweeps_of(summary)]
+    of_rates: list[str] = []
+    of_fields: list[str] = []
+    for sweep, own in sweeps:
+        only_rates = [field.name for field in sweep.fields] == [RATE]
+        (of_rates if only_rates else of_fields).append(_sweep_section(sweep, own))
+    plots = [plot for own in (*(drawn for _, drawn in sweeps), *map(dict.values, of_tasks)) for plot in own]
     body = [
         _header(summary),
-        f'<h2 id="sweep">Score against {escaped(sweep.field)}</h2>{html_figure(plots[0])}' if sweep else "",
+        *of_fields,
         *(_task_section(task, style, own) for task, own in zip(summary.tasks, of_tasks)),
+        *of_rates,
         _together_section(summary, style),
         _comparison_section(summary),
         _speed_section(summary, style),
@@ -116,6 +122,14 @@ def _task_section(task: TaskSummary, style: dict[str, Style], plots: dict[str, P
             written = html_table(table, f"{anchor}-{name.lower().replace(' ', '-')}", style)
             parts.append(f"<details{opened}><summary>{name}</summary>{written}</details>")
     return "\n".join(parts)
+
+
+def _sweep_section(sweep: Sweep, plots: list[Plot]) -> str:
+    names = " and ".join(field_words(field.name) for field in sweep.fields)
+    table = tables.sweep_table(sweep)
+    written = html_table(table, plots[0].slug, styles(tuple(sweep.arms))) if table.entries else ""
+    title = f"{', '.join(sweep.tables)}: scores against {names}"
+    return "\n".join([f'<h2 id="of-{plots[0].slug}">{escaped(title)}</h2>', *map(html_figure, plots), written])
 
 
 def _together_section(summary: Summary, style: dict[str, Style]) -> str:

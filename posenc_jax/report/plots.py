@@ -1,10 +1,11 @@
-"""The plots of a report: scores by length, their means, perplexity by position, losses, and a swept field.
+"""The plots of a report: scores by length, their means, perplexity by position, losses, and swept fields.
 
 An encoding has the same colour, dash and marker everywhere. Every seed is drawn; nothing is smoothed.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -12,12 +13,14 @@ from typing import Any
 import numpy as np
 
 from posenc_jax.data.score_kinds import ScoreKind, kind_of
-from posenc_jax.drawing.plots import Axis, IntervalRow, IntervalRows, Lines, Plot, PlotLine
+from posenc_jax.drawing.plots import Axis, HeatMap, IntervalRow, IntervalRows, Lines, Plot, PlotLine
 from posenc_jax.drawing.style import Style, styles
+from posenc_jax.files.fields import value_text
+from posenc_jax.files.names import file_name
 from posenc_jax.report.axes import drawn, length_axis, loss_axis, mean_losses, score_axis, sweep_axis, with_bounds
-from posenc_jax.report.entries import comparable, interval_text, number, published_text
-from posenc_jax.results.summary import Summary, TaskSummary
-from posenc_jax.results.sweep import Sweep, sweep_of
+from posenc_jax.report.entries import comparable, field_words, heading, interval_text, number, published_text
+from posenc_jax.results.summary import Summary, TaskSummary, Tried
+from posenc_jax.results.sweep import Sweep, SweptField, sweeps_of
 from posenc_jax.statistics import Interval
 
 
@@ -40,8 +43,9 @@ def printed(summary: Summary) -> Iterator[tuple[str, Plot]]:
         for name, ending in (("curves", ""), ("learning", "-training")):
             if name in plots:
                 yield task.slug + ending, plots[name]
-    if sweep := sweep_of(summary):
-        yield "swept-field", swept(sweep)
+    for sweep in sweeps_of(summary):
+        for plot in of_sweep(sweep, summary.labels):
+            yield plot.slug, plot
 
 
 def curves(task: TaskSummary, style: dict[str, Style]) -> Lines:
@@ -166,27 +170,91 @@ def learning(task: TaskSummary, style: dict[str, Style]) -> Lines:
     )
 
 
-def swept(sweep: Sweep) -> Lines:
-    """The score against a field of the config: per encoding every seed, and the mean with its interval."""
-    style, lines = styles(tuple(sweep.lines)), []
-    for name, line in sweep.lines.items():
-        cells = dict(sorted(line.items()))
-        seeds = dict.fromkeys(seed for cell in cells.values() for seed in cell.scores)
-        own = {s: {value: cell.scores[s] for value, cell in cells.items() if s in cell.scores} for s in seeds}
-        lines.append(_line(style[name], name, [*cells], [cell.score for cell in cells.values()], sweep.kind, seeds=own))
-    every = [cell for line in sweep.lines.values() for cell in line.values()]
-    along = f" With it change {', '.join(sweep.along)}." if sweep.along else ""
+def of_sweep(sweep: Sweep, labels: tuple[str, ...]) -> list[Plot]:
+    """The plots of a sweep: for each field the score against it, for each pair of fields a heat map.
+
+    labels: of the whole report, by whose colours arms are drawn that are called like them.
+    """
+    style = styles(labels if sweep.arms.keys() <= set(labels) else tuple(sweep.arms))
+    pairs = itertools.combinations(sweep.fields, 2)
+    maps = (_heat_map(sweep, *(field.name for field in pair)) for pair in pairs)
+    return [*(_against(sweep, field, style) for field in sweep.fields), *(plot for plot in maps if plot is not None)]
+
+
+def _against(sweep: Sweep, field: SweptField, style: dict[str, Style]) -> Lines:
+    """The score against a field of the config: per arm every seed, and the mean with its interval."""
+    lines: list[PlotLine] = []
+    found: list[Tried] = []
+    for name in sweep.arms:
+        tried = {value: point.tried for (value,), point in sweep.along(name, field.name).items()}
+        if tried:
+            seeds = dict.fromkeys(seed for own in tried.values() for seed in own.scores)
+            own = {s: {value: at.scores[s] for value, at in tried.items() if s in at.scores} for s in seeds}
+            scores = [at.score for at in tried.values()]
+            lines.append(_line(style[name], name, [*tried], scores, sweep.kind, seeds=own))
+            found += tried.values()
+    along = f" With it change {', '.join(map(field_words, field.along))}." if field.along else ""
+    single = " One seed has no interval." if any(len(at.scores) == 1 for at in found) else ""
     return Lines(
-        slug="swept-field",
-        title=f"Score against {sweep.field}",
-        caption=f"Large mark: mean over seeds with its 95 % interval; small: every seed.{along}",
-        x=sweep_axis(sweep),
-        y=score_axis(sweep.kind, _held(((cell.score, cell.scores) for cell in every), sweep.kind)),
+        slug=_slug(sweep, field.name),
+        title=f"{_score(sweep)} against {field_words(field.name)}",
+        caption=f"Large mark: mean over seeds with its 95 % interval; small: every seed.{single}{along}"
+        f"{_others(sweep, field.name)}",
+        x=sweep_axis(field_words(field.name), sweep.values(field.name)),
+        y=score_axis(sweep.kind, _held(((at.score, at.scores) for at in found), sweep.kind)),
         lines=tuple(lines),
         markers=True,
         bars=True,
         y_format=sweep.kind.d3_format,
+        x_words=f"{field_words(field.name)} {{}}",
     )
+
+
+def _heat_map(sweep: Sweep, across: str, upwards: str) -> HeatMap | None:
+    """The mean score against two fields, a panel for each arm that has several values of both."""
+    x, y = sweep.values(across), sweep.values(upwards)[::-1]
+    panels, marked = [], []
+    for name in sweep.arms:
+        found = sweep.along(name, across, upwards)
+        if all(len({where[axis] for where in found}) > 1 for axis in (0, 1)):
+            means = {where: point.tried.score.mean for where, point in found.items()}
+            panels.append((name, np.array([[means.get((u, v), math.nan) for u in x] for v in y], np.float64)))
+            best = sweep.best(name)
+            marked.append(None if best is None else (y.index(best.values[upwards]), x.index(best.values[across])))
+    if not panels:
+        return None
+    values = [value for _, panel in panels for value in panel.ravel() if not math.isnan(value)]
+    box = " A frame: the setting that validation on training lengths chooses." if any(marked) else ""
+    return HeatMap(
+        slug=_slug(sweep, across, upwards),
+        title=f"{_score(sweep)} against {field_words(across)} and {field_words(upwards)}",
+        caption=f"Mean over seeds.{box}{_others(sweep, across, upwards)}",
+        x=Axis(field_words(across), names=tuple(map(value_text, x))),
+        y=Axis(field_words(upwards), names=tuple(map(value_text, y))),
+        z_title=sweep.kind.title,
+        panels=tuple(panels),
+        low=min(values),
+        high=max(values),
+        columns=min(len(panels), 2),
+        written=len(x) <= 8,
+        marked=tuple(marked),
+    )
+
+
+def _score(sweep: Sweep) -> str:
+    return f"{sweep.tables[0]}: {sweep.kind.title}" if len(sweep.tables) == 1 else heading(sweep.kind.title)
+
+
+def _others(sweep: Sweep, *shown: str) -> str:
+    """The choice of the fields that a plot does not show."""
+    others = [field_words(field.name) for field in sweep.fields if field.name not in shown]
+    if not others:
+        return ""
+    return f" Every point has the {' and '.join(others)} that validation on training lengths chooses for it."
+
+
+def _slug(sweep: Sweep, *fields: str) -> str:
+    return file_name("-".join(("swept", *fields, sweep.tables[0])).replace(".", "-"))
 
 
 def _line(

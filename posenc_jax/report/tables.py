@@ -11,8 +11,10 @@ from posenc_jax.drawing.latex import PACKAGES, latex_table
 from posenc_jax.drawing.markdown import escaped
 from posenc_jax.drawing.quantities import NONE
 from posenc_jax.drawing.text_table import TextTable, filled, markdown_table, narrowed, text
+from posenc_jax.files.fields import value_text
 from posenc_jax.report.entries import (
     difference_text,
+    field_words,
     heading,
     interval_text,
     number,
@@ -27,6 +29,7 @@ from posenc_jax.report.provenance import code_table, statement
 from posenc_jax.results.averages import alike, best_and_tied, hint
 from posenc_jax.results.every_score import worth_a_column
 from posenc_jax.results.summary import Summary, TaskSummary
+from posenc_jax.results.sweep import Sweep, sweeps_of
 from posenc_jax.statistics import holm
 
 _LEAST_IMPORTANT = ("parameters (encoding)", "p, Holm", "learning rate", "training lengths", "published (lengths)")
@@ -173,6 +176,31 @@ def rate_table(task: TaskSummary) -> TextTable:
     return TextTable(f"{task.task_label}: learning rates tried", columns, "lrrrl", tuple(lines), (note,))
 
 
+def sweep_table(sweep: Sweep) -> TextTable:
+    """One line per arm: the setting of the swept fields that validation chooses, and its score; no lines where the task
+    itself changes.
+    """
+    fields = [field.name for field in sweep.fields]
+    lines, best = [], {}
+    for arm in sweep.arms:
+        point = sweep.best(arm)
+        if point is not None and point.values:
+            chosen = (value_text(point.values[name]) if name in point.values else NONE for name in fields)
+            seeds = f"{len(point.tried.scores)} of {len(point.cell.asked)}"
+            lines.append((arm, *chosen, interval_text(point.tried.score, sweep.kind), seeds))
+            best[arm] = point
+    note = (
+        "Chosen on training lengths: among the settings with the most seeds that have a validation score, the one with "
+        "the highest mean, for all seeds together. The score has no part in the choice."
+    )
+    draws = {arm: point.cell.draws for arm, point in best.items()}
+    tied = best_and_tied({arm: point.tried.scores for arm, point in best.items()}, sweep.kind, draws)
+    marked = frozenset((line, len(fields) + 1) for line, arm in enumerate(best) if arm in tied)
+    columns = ("encoding", *map(field_words, fields), sweep.kind.title, "seeds")
+    title = f"{', '.join(sweep.tables)}: the best {' and '.join(map(field_words, fields))}"
+    return TextTable(title, columns, "l" + "r" * (len(fields) + 2), tuple(lines), (note,), marked)
+
+
 def task_tables(task: TaskSummary) -> list[TextTable]:
     """All tables of a task that have lines."""
     makers = (main_table, score_table, length_table, position_table, seed_table, rate_table)
@@ -187,6 +215,8 @@ def terminal(summary: Summary, width: int = 100) -> str:
     parts = [
         text(narrowed(task, width, _LEAST_IMPORTANT, "tables.md"), width) for task in map(main_table, summary.tasks)
     ]
+    swept = [sweep_table(sweep) for sweep in sweeps_of(summary) if not sweep.of_cells]  # else the table above says it
+    parts += [text(table, width) for table in swept if table.entries]
     codes = code_table(summary.provenance)
     parts += [text(codes, width)] if codes.entries else []
     notes = [*(f"Not used: {line}" for line in summary.skipped), *statement(summary.provenance)]
@@ -201,6 +231,7 @@ def markdown(summary: Summary) -> str:
         parts.append(f"What differs from the published setting: {escaped(summary.size_note)}")
     for task in summary.tasks:
         parts += map(markdown_table, task_tables(task))
+    parts += [markdown_table(table) for table in map(sweep_table, sweeps_of(summary)) if table.entries]
     parts += [markdown_table(table) for table in (matrix(summary), across_tasks(summary)) if table.entries]
     codes = code_table(summary.provenance)
     if lines := statement(summary.provenance):

@@ -21,12 +21,17 @@ from posenc_jax.statistics import Interval, PairedDifference
 
 @dataclasses.dataclass(frozen=True)
 class Tried:
-    """One learning rate of a cell: mean in-range validation over its seeds, and which of them diverged."""
+    """One learning rate of a cell: in-range validation of its seeds and their mean, which of them diverged, and the
+    scores of the finished ones over the task's ``score_lengths``.
+    """
 
     learning_rate: float
+    by_seed: Mapping[int, float | None]
     validation: Interval
     diverged: tuple[int, ...]
     chosen: bool
+    scores: dict[int, float]
+    score: Interval
 
 
 @dataclasses.dataclass(frozen=True)

@@ -140,9 +140,12 @@ def _measure(
     rates = sorted(set(asked_learning_rates(record.info, cell)) | {replica.learning_rate for replica in replicas})
     chosen = _choose(replicas, rates, asked)
     at_chosen = {replica.seed: replica for replica in replicas if replica.learning_rate == chosen}
-    finished = {seed: replica for seed, replica in sorted(at_chosen.items()) if replica.finished}
+    finished = _finished(at_chosen)
     diverged = {s: r.diverged_at for s, r in sorted(at_chosen.items()) if r.diverged_at is not None}
     within, beyond = by_range["within"], by_range["beyond"]
+    tried = tuple(
+        _tried(replicas, rate, asked, rate == chosen, beyond or within, kind, validation_kind) for rate in rates
+    )
     scores, trained = (_means(finished, lengths, kind) for lengths in (beyond or within, within))
     curve = []
     lengths = tuple(sorted(record.ranges[cell["task_label"], cell["label"]]))
@@ -164,7 +167,7 @@ def _measure(
         note=cell.get("note") or "",
         is_baseline=False,
         learning_rate=chosen,
-        tried=tuple(_tried(replicas, rate, asked, rate == chosen, validation_kind) for rate in rates),
+        tried=tried,
         asked=asked,
         diverged=diverged,
         unfinished=tuple(seed for seed in asked if seed not in finished and seed not in diverged),
@@ -222,11 +225,25 @@ def _choose(replicas: list[ReplicaScores], rates: list[float], asked: tuple[int,
     return chosen
 
 
-def _tried(replicas: list[ReplicaScores], rate: float, asked: tuple[int, ...], chosen: bool, kind: ScoreKind) -> Tried:
+def _tried(
+    replicas: list[ReplicaScores],
+    rate: float,
+    asked: tuple[int, ...],
+    chosen: bool,
+    lengths: tuple[int, ...],
+    kind: ScoreKind,
+    validation_kind: ScoreKind,
+) -> Tried:
     here = {replica.seed: replica for replica in replicas if replica.learning_rate == rate}
-    validation = interval_of((here[seed].validation if seed in here else None for seed in asked), kind)
+    by_seed = {seed: here[seed].validation if seed in here else None for seed in asked}
     diverged = tuple(seed for seed, replica in sorted(here.items()) if replica.diverged_at is not None)
-    return Tried(rate, validation, diverged, chosen)
+    scores = _means(_finished(here), lengths, kind)
+    score = interval_of((scores.get(seed) for seed in asked), kind)
+    return Tried(rate, by_seed, interval_of(by_seed.values(), validation_kind), diverged, chosen, scores, score)
+
+
+def _finished(replicas: dict[int, ReplicaScores]) -> dict[int, ReplicaScores]:
+    return {seed: replica for seed, replica in sorted(replicas.items()) if replica.finished}
 
 
 def _published(info: Json, task_label: str, label: str) -> tuple[PublishedResult, ...]:

@@ -13,6 +13,7 @@ from posenc_jax.encodings import Value, elements, spec
 from posenc_jax.environments import between, history
 from posenc_jax.files.atomic import write_changed
 from posenc_jax.files.checksums import sha256_of
+from posenc_jax.files.fields import SLOTS, flat
 from posenc_jax.files.shapes import Json
 from posenc_jax.runs.directory import Stored, has_all, read_stored, results_by_group
 from posenc_jax.runs.environment import code_of, environment
@@ -152,28 +153,14 @@ def varying_fields(config: Ablation) -> list[dict[str, Any]]:
     Slots are written as strings; a field that a cell does not have is None. Names of cells, seeds and learning rates
     have columns of their own, and execution is recorded with the results.
     """
-    slots = ("posenc", "posenc_encoder", "posenc_cross")
-    flat = [
-        dict(_fields(identity(to_json(cell))))
-        | {name: None if (slot := getattr(cell, name)) is None else spec(slot) for name in slots}
+    fields = [
+        dict(flat(identity(to_json(cell))))
+        | {name: None if (slot := getattr(cell, name)) is None else spec(slot) for name in SLOTS}
         for cell in config.runs
     ]
-    names = list(dict.fromkeys(name for fields in flat for name in fields))
-    varying = [name for name in names if len({json.dumps(fields.get(name)) for fields in flat}) > 1]
-    return [{name: fields.get(name) for name in varying} for fields in flat]
-
-
-def _fields(data: Json, path: str = "") -> list[tuple[str, Any]]:
-    """Every field of a config's JSON by its dotted path; a value's class stands under the path of the value."""
-    found: list[tuple[str, Any]] = []
-    for name, value in data.items():
-        if name == "type":
-            found += [(path.removesuffix("."), value)] if path else []
-        elif isinstance(value, dict):
-            found += _fields(value, f"{path}{name}.")
-        else:
-            found.append((f"{path}{name}", value))
-    return found
+    names = list(dict.fromkeys(name for own in fields for name in own))
+    varying = [name for name in names if len({json.dumps(own.get(name)) for own in fields}) > 1]
+    return [{name: own.get(name) for name in varying} for own in fields]
 
 
 def _cell_record(cell: Run, home: Path, groups: list[tuple[Path, Json]], ran: list[Json]) -> Json:

@@ -1,12 +1,16 @@
-"""The choice of a learning rate, for all seeds together or for each."""
+"""The choice of a learning rate, or of any other setting, for all seeds together or for each."""
 
 from collections.abc import Mapping
+from typing import TypeVar
 
 from posenc_jax.statistics.intervals import mean_interval
 
+_Setting = TypeVar("_Setting", float, tuple[float, ...])
 
-def select_learning_rate(validation: Mapping[float, Mapping[int, float | None]]) -> float | None:
-    """The learning rate with the best mean in-range validation score (higher is better), from rate -> seed -> score.
+
+def select_learning_rate(validation: Mapping[_Setting, Mapping[int, float | None]]) -> _Setting | None:
+    """The learning rate with the best mean in-range validation score (higher is better), from rate -> seed -> score;
+    of several numbers that were swept together, the best tuple of them, by the same rule.
 
     The rule: only the rates with the most seeds that have a score are candidates, so a rate at which a seed diverged
     never wins by the mean of the survivors over a rate at which all seeds trained; among them the highest mean; among

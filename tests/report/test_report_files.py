@@ -29,7 +29,9 @@ from posenc_jax.report.page import settings
 from posenc_jax.results import read_record, summarise
 
 FILES = ["report.html", "tables.md", "tables.tex", "citations.bib", "figures/rsc.png", "figures/rsc.pdf"]
-FILES += ["figures/even_pairs.png", "figures/even_pairs.pdf", "results.parquet"]
+FILES += ["figures/even_pairs.png", "figures/even_pairs.pdf"]
+FILES += [f"figures/swept-learning_rate-{task}.{kind}" for task in ("rsc", "even_pairs") for kind in ("png", "pdf")]
+FILES += ["results.parquet"]
 
 
 @pytest.fixture(scope="module")
