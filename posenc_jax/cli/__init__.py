@@ -1,7 +1,5 @@
 """The command line, in two stages: this table answers at once; a subcommand's module imports what it needs."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import io

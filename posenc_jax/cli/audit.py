@@ -1,7 +1,5 @@
 """``posenc audit``: what encodings do, measured."""
 
-from __future__ import annotations
-
 import argparse
 import concurrent.futures.process
 import dataclasses

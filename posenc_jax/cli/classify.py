@@ -1,7 +1,5 @@
 """``posenc classify RUN FILE``: the classes of a document by a finished run."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import re

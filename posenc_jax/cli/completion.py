@@ -1,7 +1,5 @@
 """``posenc completion SHELL``: a script by which a shell completes commands and their options; tyro writes it."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import importlib

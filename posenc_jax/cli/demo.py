@@ -1,7 +1,5 @@
 """``posenc demo``: the comparison of configs/demo.py, in any folder."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from posenc_jax.cli import ablate

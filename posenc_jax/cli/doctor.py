@@ -1,7 +1,5 @@
 """``posenc doctor``: what this machine has for runs, what it lacks, what is slow and why."""
 
-from __future__ import annotations
-
 import argparse
 
 from posenc_jax.cli.errors import Parser, guarded

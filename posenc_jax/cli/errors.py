@@ -2,8 +2,6 @@
 their own code failed, else a traceback.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import os

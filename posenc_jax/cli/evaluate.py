@@ -1,7 +1,5 @@
 """``posenc evaluate RUN``: a finished run at other lengths, or with other positions at test time."""
 
-from __future__ import annotations
-
 import argparse
 import dataclasses
 from typing import Any

@@ -1,7 +1,5 @@
 """``posenc explore``: a page to look at encodings, their kernels and the aliases of positions."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

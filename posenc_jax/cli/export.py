@@ -1,7 +1,5 @@
 """``posenc export``: a run that began as a checkpoint of others, as transformers loads it."""
 
-from __future__ import annotations
-
 import argparse
 
 from posenc_jax.cli.errors import Parser, as_path, guarded

@@ -1,7 +1,5 @@
 """``posenc list``: the encodings and tasks that there are."""
 
-from __future__ import annotations
-
 import dataclasses
 import difflib
 import inspect

@@ -1,7 +1,5 @@
 """``posenc merge A B -o C``: ablations that were run apart, joined."""
 
-from __future__ import annotations
-
 import argparse
 
 from posenc_jax.cli.errors import Parser, add_trust, as_path, guarded

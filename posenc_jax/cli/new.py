@@ -1,7 +1,5 @@
 """``posenc new``: a commented file for an encoding, a task or a metric of one's own, and its test."""
 
-from __future__ import annotations
-
 import argparse
 import ast
 import importlib.resources

@@ -1,7 +1,5 @@
 """Output of libraries that fail: kept in a file, so that a command can report the error in one line."""
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import re

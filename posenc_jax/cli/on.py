@@ -1,7 +1,5 @@
 """``--on CORPUS`` in place of a config file: a run sized to a corpus and this machine, shown before it is trained."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path

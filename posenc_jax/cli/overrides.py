@@ -1,7 +1,5 @@
 """Typed overrides of a config on the command line: tyro over its dataclasses, with encodings written as strings."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import functools

@@ -3,8 +3,6 @@
 A file runs because its name was typed; nothing that a file or a directory names is run for that.
 """
 
-from __future__ import annotations
-
 import difflib
 import importlib.util
 import re

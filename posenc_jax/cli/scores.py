@@ -1,7 +1,5 @@
 """The scores of a run as lines for a terminal."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Output of commands: control characters in foreign text are escaped, and a failed write is an error."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

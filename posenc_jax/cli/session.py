@@ -1,7 +1,5 @@
 """The common part of `train`, `ablate` and `evaluate`: config files, the state of JAX, signals."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import importlib.util

@@ -1,7 +1,5 @@
 """``posenc summarize RUN FILE``: the summary of a document by a finished run."""
 
-from __future__ import annotations
-
 import argparse
 from typing import Any
 

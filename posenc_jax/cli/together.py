@@ -1,7 +1,5 @@
 """``posenc train`` as one of several processes that train one run together (`jax.distributed`)."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 import re

@@ -1,7 +1,5 @@
 """``posenc train CONFIG``: one run from its config."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from posenc_jax.cli.on import refuse_elsewhere, shown_and_kept

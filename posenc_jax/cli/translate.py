@@ -1,7 +1,5 @@
 """``posenc translate RUN "A sentence."``: translations by a finished run."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from typing import Any

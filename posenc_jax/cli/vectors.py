@@ -1,7 +1,5 @@
 """``posenc vectors``: the vectors of positions, and what adding them does to two words."""
 
-from __future__ import annotations
-
 import argparse
 import shutil
 

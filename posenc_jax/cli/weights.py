@@ -1,7 +1,5 @@
 """``posenc weights``: parameters of finished runs as safetensors files, and what such files hold."""
 
-from __future__ import annotations
-
 import argparse
 import math
 
