@@ -16,9 +16,11 @@ once. The settings given here are those it opens with."""
 def main(arguments: list[str]) -> int:
     """Runs the command and returns its exit code."""
     parser = Parser("posenc explore", description=DESCRIPTION)
-    parser.add_argument("encoding", nargs="?", metavar="ENCODING", help="sinusoidal, rope, alibi, t5 or learned")
+    parser.add_argument(
+        "encoding", nargs="?", metavar="ENCODING", help="rope (default), sinusoidal, alibi, t5 or learned"
+    )
     parser.add_argument("--output", type=as_path, default=Path("explorer.html"), metavar="FILE", help="explorer.html")
-    parser.add_argument("--d-model", dest="d", type=int, metavar="N", help="dimensions, even, 2 to 512 (8)")
+    parser.add_argument("--d-model", dest="d", type=int, metavar="N", help="dimensions, even, 2 to 512 (64)")
     parser.add_argument("--base", type=float, metavar="X", help="100 to 1e6 (10000)")
     parser.add_argument("--frequencies", metavar="NAME", help="vaswani (default), or another of the page")
     parser.add_argument("--length", type=int, metavar="N", help="positions 0 .. N-1, 16 to 2048 (512)")

@@ -156,7 +156,7 @@ function words(numbers) {
 
   $("kernel-title").textContent = shift ? "Similarity by offset (the kernel)" : numbers.isBias ? `Bias of head ${state.head}, seen from position ${state.a}` : `Similarity to position ${state.a}`;
   $("kernel-caption").textContent = shift
-    ? "Mean of cos(offset × frequency): the same wherever the pair lies. Light blue: the main lobe, until the curve first rises. Dotted: the level of the next neighbour; what rises above it looks nearer than the neighbour does. Orange: the strongest aliases. Ring: the pair; a click moves b."
+    ? "Mean of cos(offset × frequency): the same wherever the pair lies. Shaded: the main lobe, until the curve first rises. Dotted: the level of the next neighbour; what rises above it looks nearer than the neighbour does. Orange: the strongest aliases. Ring: the pair; a click moves b."
     : numbers.isBias ? "What is added to the logit of a key so far from the query. Ring: the pair; a click moves b." : "Cosine of row a with every other row. Orange: the strongest chance resemblances. Ring: the pair; a click moves b.";
 
   $("heat-title").textContent = numbers.isBias ? `Heat map of the bias, head ${state.head}` : state.encoding === "rope" ? "Heat map of the logits" : "Heat map of the encoding";

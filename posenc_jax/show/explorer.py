@@ -70,8 +70,8 @@ class ExplorerState:
     learned table. Raises ValueError where a value lies outside `LIMITS` or is not known.
     """
 
-    encoding: str = "sinusoidal"
-    d: int = 8
+    encoding: str = "rope"
+    d: int = 64  # a head as models have it
     base: float = 10000.0
     frequencies: str = "vaswani"
     length: int = 512
@@ -115,18 +115,21 @@ class ExplorerState:
         return "&".join([f"encoding={self.encoding}", *(f"{name}={text}" for name, text in zip(self.used, texts))])
 
 
+ARTICLE = ExplorerState("sinusoidal", d=8)
+"""5 and 68, at a width that nobody uses."""
 PRESETS = {
-    "5 and 68": ExplorerState(),
-    "what people use (512)": ExplorerState(d=512),
-    "tensor2tensor: no alias at 63": ExplorerState(frequencies="tensor2tensor"),
-    "Resonance: exact aliases": ExplorerState(d=4, base=100.0, frequencies="resonance", b=131),
-    "base 100": ExplorerState(base=100.0),
-    "a design with low side lobes": ExplorerState(frequencies="low_side_lobes_512"),
+    "RoPE, a head of 64": ExplorerState(),
+    "the article’s d 8: 5 and 68": ARTICLE,
+    "d_model 512": dataclasses.replace(ARTICLE, d=512),
+    "tensor2tensor: no alias at 63": dataclasses.replace(ARTICLE, frequencies="tensor2tensor"),
+    "Resonance: exact aliases": dataclasses.replace(ARTICLE, d=4, base=100.0, frequencies="resonance", b=131),
+    "base 100": dataclasses.replace(ARTICLE, base=100.0),
+    "a design with low side lobes": dataclasses.replace(ARTICLE, frequencies="low_side_lobes_512"),
 }
 
 
 def page(start: ExplorerState | None = None) -> str:
-    """The whole document; without a fragment in its address it opens with ``start``, else "5 and 68"."""
+    """The whole document; without a fragment in its address it opens with ``start``, else the first of `PRESETS`."""
     presets = "\n".join(
         f'<a href="#{escaped(settings.fragment())}">{escaped(name)}</a>' for name, settings in PRESETS.items()
     )

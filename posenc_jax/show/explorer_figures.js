@@ -1,6 +1,7 @@
 // Figures: lines as SVG, heat maps as an image below an SVG with axes and marks.
 
-const BLUE = "#0072b2", ORANGE = "#d55e00", INK = "#1f2933", MUTED = "#5f6b7a", GRID = "#e4e7eb", SHADE = "#eef1f5";
+// Of the style sheet, which has them for a dark page too; on the heat map, whose colours stay, marks are dark on white.
+const BLUE = "var(--blue)", ORANGE = "var(--orange)", INK = "var(--ink)", MUTED = "var(--muted)", GRID = "var(--line)", PAPER = "var(--paper)", MARK = "#1f2933";
 
 /** 256 colours from deep blue over near white to deep orange, as the 32 bits of a canvas pixel. */
 const PALETTE = (() => {
@@ -83,7 +84,7 @@ function drawKernel(state, numbers) {
   let svg = "";
   if (byOffset) {
     const end = numbers.mainLobe === null ? n - 1 : numbers.mainLobe - 1;
-    svg += `<rect x="${f.x(0)}" y="${f.top}" width="${Math.max(f.x(end) - f.x(0), 1.5)}" height="${f.h}" fill="#dbe9f3"/>`;
+    svg += `<rect x="${f.x(0)}" y="${f.top}" width="${Math.max(f.x(end) - f.x(0), 1.5)}" height="${f.h}" fill="var(--lobe)"/>`;
   }
   svg += f.svg;
   if (byOffset && n > 1) {
@@ -99,15 +100,15 @@ function drawKernel(state, numbers) {
   const taken = [];
   for (const {offset, similarity} of numbers.aliases) {
     const x = f.x(offset), y = f.y(similarity);
-    svg += `<path d="M${x - 4.5} ${y - 4}h9l-4.5 7z" fill="${ORANGE}" stroke="#fff" stroke-width=".8"/>`;
+    svg += `<path d="M${x - 4.5} ${y - 4}h9l-4.5 7z" fill="${ORANGE}" stroke="${PAPER}" stroke-width=".8"/>`;
     if (taken.every((other) => Math.abs(other - x) > 34)) {
-      svg += `<text class="strong" x="${Math.min(x, width - 26)}" y="${y - 8}" text-anchor="middle" fill="#a34700">${plain(offset)}</text>`;
+      svg += `<text class="strong" x="${Math.min(x, width - 26)}" y="${y - 8}" text-anchor="middle">${plain(offset)}</text>`;
       taken.push(x);
     }
   }
   const pair = byOffset ? Math.abs(state.b - state.a) : state.b - state.a;
   svg += `<line x1="${f.x(pair)}" x2="${f.x(pair)}" y1="${f.top}" y2="${f.top + f.h}" stroke="${INK}"/>`;
-  svg += `<circle cx="${f.x(pair)}" cy="${f.y(numbers.pair)}" r="5" fill="#fff" stroke="${INK}" stroke-width="2.2"/>`;
+  svg += `<circle cx="${f.x(pair)}" cy="${f.y(numbers.pair)}" r="5" fill="${PAPER}" stroke="${INK}" stroke-width="2.2"/>`;
   picture("kernel", width, height, `Curve over ${n} offsets; the pair lies at offset ${pair} with ${text(numbers.pair)}.`, svg);
 }
 
@@ -207,8 +208,8 @@ function drawHeat(state, numbers) {
     const y = f.y(state.d / 2 - 0.5);
     svg += `<line x1="${f.left}" x2="${f.left + f.w}" y1="${y}" y2="${y}" stroke="#fff" stroke-width="3"/>`;
   }
-  mark(state.a, INK, "a", "", "row");
-  mark(state.b, INK, "b", "5 3", "column");
+  mark(state.a, MARK, "a", "", "row");
+  mark(state.b, MARK, "b", "5 3", "column");
   holder.innerHTML = `<div class="stack" style="width:${wide}px;height:${height}px"><canvas role="img"></canvas>` +
     `<svg aria-hidden="true" width="${wide}" height="${height}">${f.svg}${svg}</svg></div>` +
     `<div class="legend"><span>${plain(low)}</span><span class="bar"></span><span>${plain(high)}</span></div>`;
@@ -244,7 +245,7 @@ function drawLines(state, numbers) {
     const colour = s ? ORANGE : BLUE, dash = s ? ' stroke-dasharray="7 4"' : "";
     svg += `<path d="${path(xs, ys)}" fill="none" stroke="${colour}" stroke-width="${s ? 2.2 : 2}"${dash} stroke-linejoin="round"/>`;
     if (count <= 40) {
-      svg += xs.map((x, i) => s ? `<rect x="${x - 3.2}" y="${ys[i] - 3.2}" width="6.4" height="6.4" fill="#fff" stroke="${colour}" stroke-width="2"/>`
+      svg += xs.map((x, i) => s ? `<rect x="${x - 3.2}" y="${ys[i] - 3.2}" width="6.4" height="6.4" fill="${PAPER}" stroke="${colour}" stroke-width="2"/>`
         : `<circle cx="${x}" cy="${ys[i]}" r="4.2" fill="${colour}"/>`).join("");
     }
   });

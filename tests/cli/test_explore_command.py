@@ -30,9 +30,9 @@ def test_it_writes_explorer_html_here(tmp_path, capsys, monkeypatch):
     [
         (["fire"], "explore: encoding 'fire' is not known: use sinusoidal, rope, alibi, t5, learned"),
         (["--d-model", "9"], "explore: d_model = 9 must be even: sines and cosines come in pairs"),
-        (["--head", "2"], "explore: sinusoidal with vaswani does not use --head: leave it out"),
+        (["--head", "2"], "explore: rope with vaswani does not use --head: leave it out"),
         (["alibi", "--d-model", "8", "--seed", "1"], "explore: alibi does not use --d-model, --seed: leave it out"),
-        (["--base", "100", "--frequencies", "low_side_lobes_512"], "explore: sinusoidal with low_side_lobes_512 does"),
+        (["--base", "100", "--frequencies", "low_side_lobes_512"], "explore: rope with low_side_lobes_512 does"),
         (["--length", "4096"], "explore: length = 4096 must lie in 16 .. 2048"),
         (["--pair", "5"], "explore: argument --pair: expected 2 arguments; `posenc explore --help` explains"),
         (["--base", "x"], "explore: argument --base: invalid float value: 'x'; `posenc explore --help` explains"),

@@ -14,7 +14,7 @@ from browser import CHROMIUM, Browser
 
 from posenc_jax.analysis.kernels import lobes
 from posenc_jax.encodings import ALiBi, Geometry, Resonance, T5Bias, tensor2tensor_frequencies, vaswani_frequencies
-from posenc_jax.show.explorer import DESIGNS, PRESETS, ExplorerState, page
+from posenc_jax.show.explorer import ARTICLE, DESIGNS, PRESETS, ExplorerState, page
 
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed: the page cannot be run")
 RESULT = "document.getElementById('result').dataset"
@@ -87,12 +87,12 @@ def counted(values, view):
 
 VIEWS = [
     *PRESETS.values(),
-    ExplorerState(d=2, length=16, a=3, b=15),
-    ExplorerState(d=62, base=1e6, length=200, a=100, b=1),
-    ExplorerState(d=512, base=333.0, frequencies="tensor2tensor", length=2048, a=2047, b=2046),
+    ExplorerState("sinusoidal", d=2, length=16, a=3, b=15),
+    ExplorerState("sinusoidal", d=62, base=1e6, length=200, a=100, b=1),
+    ExplorerState("sinusoidal", d=512, base=333.0, frequencies="tensor2tensor", length=2048, a=2047, b=2046),
     ExplorerState("rope", d=64, length=700, a=20, b=26),
     ExplorerState("rope", d=8, frequencies="resonance", base=100.0, a=1, b=1),
-    *(ExplorerState(frequencies=name, d=max(design.frequencies)) for name, design in DESIGNS.items()),
+    *(ExplorerState("sinusoidal", frequencies=name, d=max(design.frequencies)) for name, design in DESIGNS.items()),
     ExplorerState("learned", d=6, length=128, seed=3),
 ]
 
@@ -128,10 +128,12 @@ def test_similarities_are_those_of_the_library(browser, address):
 @needs_chromium
 def test_the_numbers_of_the_question(browser, address):
     browser.open(address)
-    found = shown(browser, ExplorerState().fragment())
+    shown(browser, ExplorerState().fragment())
+    found = go(browser, ARTICLE.fragment())
     assert (f"{float(found['cosine']):.6f}", found["nearer"], found["nearest"]) == ("0.947950", "0", "68")
     assert "0.947950" in browser.evaluate("document.getElementById('line').textContent")
-    assert f"{float(go(browser, ExplorerState(frequencies='tensor2tensor').fragment())['cosine']):.6f}" == "0.500054"
+    other = go(browser, PRESETS["tensor2tensor: no alias at 63"].fragment())
+    assert f"{float(other['cosine']):.6f}" == "0.500054"
     exact = go(browser, PRESETS["Resonance: exact aliases"].fragment())
     assert abs(float(exact["cosine"]) - 1) < 1e-14
     assert float(exact["distance"]) < 1e-12
@@ -157,7 +159,7 @@ def test_biases_are_those_of_the_library(browser, address, encoding):
 
 @needs_chromium
 def test_the_heat_map_has_the_colours_of_the_signs(browser, address):
-    view = ExplorerState(length=32, b=20)
+    view = dataclasses.replace(ARTICLE, length=32, b=20)
     browser.open(f"{address}#{view.fragment()}")
     shown(browser, view.fragment())
     pixels = browser.evaluate(
@@ -179,15 +181,15 @@ def test_the_heat_map_has_the_colours_of_the_signs(browser, address):
 
 @needs_chromium
 def test_controls_change_the_figures_and_back_returns(browser, address):
-    browser.open(address)
-    first = ExplorerState().fragment()
+    first = ARTICLE.fragment()
+    browser.open(f"{address}#{first}")
     shown(browser, first)
     drawn = "document.querySelector('#kernel path').getAttribute('d')"
     before, images = browser.evaluate(drawn), browser.evaluate("document.querySelector('#heat canvas').toDataURL()")
     browser.evaluate("document.getElementById('base-slider').focus()")
     for kind in ("rawKeyDown", "keyUp"):
         browser.call("Input.dispatchKeyEvent", type=kind, key="Home", code="Home", windowsVirtualKeyCode=36)
-    lowest = ExplorerState(base=100.0).fragment()
+    lowest = dataclasses.replace(ARTICLE, base=100.0).fragment()
     found = shown(browser, lowest)
     assert abs(float(found["cosine"]) - np.mean(np.cos(63 * vaswani_frequencies(8, 100.0)))) < 1e-12
     assert browser.evaluate(drawn) != before
@@ -199,15 +201,18 @@ def test_controls_change_the_figures_and_back_returns(browser, address):
     assert browser.evaluate("document.getElementById('base').value") == "10000"
 
     browser.evaluate("document.querySelector('[data-b=\"11\"]').click()")
-    assert shown(browser, ExplorerState(b=11).fragment())["nearer"] == "1"
+    assert shown(browser, dataclasses.replace(ARTICLE, b=11).fragment())["nearer"] == "1"
     label = "[...document.querySelectorAll('#kernel .strong')].find((text) => text.textContent === '126')"
     x, y, width = browser.evaluate(f"(({{x, y, width}}) => [x, y, width])({label}.getBoundingClientRect())")
     for kind in ("mousePressed", "mouseReleased"):
         browser.call("Input.dispatchMouseEvent", type=kind, x=x + width / 2, y=y, button="left", clickCount=1)
-    shown(browser, ExplorerState(b=131).fragment())
+    other = dataclasses.replace(ARTICLE, b=131).fragment()
+    shown(browser, other)
+    browser.until(f"location.hash === {'#' + other!r}")
     browser.evaluate("document.querySelectorAll('.presets a')[1].click()")
-    shown(browser, PRESETS["what people use (512)"].fragment())
-    assert browser.evaluate("document.querySelector('.presets [aria-current]').textContent") == "what people use (512)"
+    shown(browser, PRESETS["the article’s d 8: 5 and 68"].fragment())
+    current = browser.evaluate("document.querySelector('.presets [aria-current]').textContent")
+    assert current == "the article’s d 8: 5 and 68"
     assert browser.complaints() == []
 
 
@@ -220,10 +225,10 @@ def test_controls_change_the_figures_and_back_returns(browser, address):
         ("length=16", ExplorerState(length=16, b=15), "b 68 becomes 15 (0 to 15, at length 16)"),
         ("a=-3&b=", ExplorerState(a=0), "a -3 becomes 0 (0 to 511, at length 512); b “” is no number; showing 68"),
         ("base=NaN&length=1e99", ExplorerState(length=2048), "base “NaN” is no number"),
-        ("encoding=toString&%E0%A4%A&d=8", ExplorerState(), "encoding “toString” is not known; showing sinusoidal"),
+        ("encoding=toString&%E0%A4%A&d=8", ExplorerState(d=8), "encoding “toString” is not known; showing rope"),
         ("encoding=alibi&head=<b>x</b>", ExplorerState("alibi"), "head “<b>x</b>” is no number; showing 1"),
         ("frequencies=constructor", ExplorerState(), "frequencies “constructor” is not known"),
-        ("frequencies=cosine_density&d=10", ExplorerState(frequencies="cosine_density"), "stored for d 8, 16"),
+        ("frequencies=cosine_density&d=10", ExplorerState(d=8, frequencies="cosine_density"), "stored for d 8, 16"),
     ],
 )
 def test_impossible_fragments_become_possible_and_say_so(browser, address, fragment, becomes, said):
@@ -257,11 +262,37 @@ def test_every_view_fits_and_asks_for_nothing(browser, address, width):
 
 
 @needs_chromium
+def test_words_can_be_read_on_a_dark_page(browser, address):
+    browser.open(address)
+    shown(browser, ExplorerState().fragment())
+    lightness = """(name) => {
+      const style = getComputedStyle(document.querySelector(name));
+      return [style.color, style.backgroundColor].map((c) => Math.max(...c.match(/[0-9]+/g).slice(0, 3).map(Number)));
+    }"""
+    browser.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])
+    try:
+        for name in (".presets a", ".presets a[aria-current]", "select", "input[type=number]", "td button", "body"):
+            ink, paper = browser.evaluate(f"({lightness})({name!r})")
+            assert abs(ink - paper) > 100, name
+    finally:
+        browser.call("Emulation.setEmulatedMedia", features=[])
+
+
+@needs_chromium
 def test_the_browser_refuses_requests_and_tells_of_errors(browser, address):
     browser.open(address)
     shown(browser, ExplorerState().fragment())
     assert browser.evaluate("fetch('http://127.0.0.1:9/x').then(() => 'sent', () => 'refused')") == "refused"
     assert any("Content Security Policy" in line for line in browser.complaints())
+
+
+def test_it_opens_at_a_head_width_that_models_have_and_d_8_is_one_button_away():
+    start = json.loads(re.search(r'id="data">(.*?)</script>', page()).group(1))["start"]
+    assert (start["encoding"], start["d"]) == ("rope", 64)
+    links = re.findall(r'<a href="#([^"]*)">', page())
+    assert next(link for link in links if "&amp;d=8&amp;" in link) == ARTICLE.fragment().replace("&", "&amp;")
+    assert ARTICLE.d == 8
+    assert (ARTICLE.a, ARTICLE.b) == (5, 68)
 
 
 def test_the_page_names_no_other_file():
