@@ -4,20 +4,32 @@ A block of queries against all keys is what a cache gives attention anyway (chun
 the clause ``cached_decoding`` of the contract holds every encoding to it. So a block is the reference itself, and what
 no block of keys could serve comes out right as well: other normalisations than the softmax, sums along the keys (CoPE,
 PaTH, stick-breaking, the Forgetting Transformer), convolutions over neighbouring keys (DAPE V2).
+
+All others are in blocks of keys too: of the softmax a maximum, a sum and an output are kept so far (Milakov and
+Gimelshein 2018, arXiv:1805.02867; Rabe and Staats 2021, arXiv:2112.05682), and blocks of keys that no query of a block
+sees, nearly half of all in a causal call, are not computed. The clause ``blocks`` of the contract holds their encodings
+to it.
 """
 
 import dataclasses
-from typing import Any
+import functools
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from posenc_jax.encodings.arrays import check_size
-from posenc_jax.encodings.attention import Prepared, dense
-from posenc_jax.encodings.base import Array, Geometry
+from posenc_jax.encodings.attention import Prepared, dense, for_each_head, logits_of, masked
+from posenc_jax.encodings.base import Array, PositionalEncoding, at_least_float32
 
 # Of each head: so many logits are held at once, of at least and at most so many queries.
 LOGITS, FEWEST, MOST = 2**20, 8, 512
+# Keys at once, where they come in blocks.
+KEYS = 1024
+
+Side = Literal["queries", "keys"]
+_ARRAYS: dict[Side, tuple[str, ...]] = {"queries": ("q", "q_encoded"), "keys": ("k", "k_encoded", "v")}
 
 
 def block_size(queries: int, keys: int) -> int:
@@ -29,52 +41,97 @@ def block_size(queries: int, keys: int) -> int:
     return min(queries, MOST, max(FEWEST, LOGITS // keys))
 
 
-def blockwise(call: Prepared, size: int | None = None) -> Array:
-    """`dense` for blocks of ``size`` queries in turn (None: `block_size`), each recomputed for the gradient.
+def blockwise(call: Prepared, size: int | None = None, of_keys: int = KEYS) -> Array:
+    """`dense` for blocks of ``size`` queries in turn (None: `block_size`), each recomputed for the gradient; against
+    ``of_keys`` keys at a time where no encoding needs all of them.
 
     The arrays of a block, ``[B, H, size, K]`` for the logits and again for the weights, are freed before the next:
     memory grows with K and Q, not with their product. If ``size`` does not divide Q, the last block overlaps the one
     before it, so that no query is made up.
     """
-    queries = call.q.shape[2]
-    size = block_size(queries, call.k.shape[2]) if size is None else size
+    queries, keys = call.q.shape[2], call.k.shape[2]
+    together = any(map(needs_all_keys, call.encodings))
+    size = block_size(queries, keys if together else min(keys, of_keys)) if size is None else size
     check_size("size", size)
-    blocks = -(-queries // size)
-    if blocks == 1:
+    check_size("of_keys", of_keys)
+
+    def block(part: Any) -> Any:
+        of_block = _with(call, "queries", part)
+        return dense(of_block) if together else _along_keys(of_block, of_keys)
+
+    if queries <= size:
+        return block(_part(call, "queries"))
+    outs = jax.lax.map(jax.checkpoint(block, prevent_cse=False), _split(_part(call, "queries"), queries, size))
+    full = jnp.moveaxis(outs[:-1], 0, 2)
+    full = full.reshape(*full.shape[:2], -1, full.shape[-1])
+    return jnp.concatenate([full, outs[-1][:, :, full.shape[2] + size - queries :]], axis=2)
+
+
+def needs_all_keys(e: PositionalEncoding) -> bool:
+    """Whether what an encoding does to the logits or weights of a pair depends on other keys."""
+    return bool(e.acts_on & {"adjust_logits", "normalize", "value_term"}) or "blocks" in e.breaks
+
+
+def _along_keys(call: Prepared, size: int) -> Array:
+    """`dense` of a block of queries, against ``size`` keys at a time; 0 for a query that sees none in any block."""
+    keys = call.k.shape[2]
+    if keys <= size:
         return dense(call)  # type: ignore[return-value]
+    shape, dtype = (*call.q.shape[:3], 1), at_least_float32(call.q, call.k)
+    lowest, nothing = jnp.full(shape, jnp.finfo(dtype).min / 2), jnp.zeros(shape, dtype)
+
+    def step(so_far: Any, of_block: Any) -> Any:
+        part, is_new = of_block
+        block = for_each_head(_with(call, "keys", part))
+        mask, is_new = block.geometry.mask, is_new[None, None, None]
+        mask = is_new if mask is None else mask & is_new
+
+        def add(so_far: Any) -> Any:
+            highest, total, out = so_far
+            logits = masked(logits_of(block), mask)
+            # The output does not depend on the maximum, and neither does its gradient.
+            higher = jax.lax.stop_gradient(jnp.maximum(highest, jnp.max(logits, axis=-1, keepdims=True)))
+            weights, faded = jnp.exp(logits - higher), jnp.exp(highest - higher)
+            added = jnp.einsum("bhqk,bhkd->bhqd", weights.astype(block.v.dtype), block.v, preferred_element_type=dtype)
+            return higher, total * faded + jnp.sum(weights, axis=-1, keepdims=True), out * faded + added
+
+        return jax.lax.cond(jnp.any(mask), add, lambda so_far: so_far, so_far), None
+
+    firsts = np.arange(0, keys, size)[:, None]
+    fresh = np.minimum(firsts, keys - size) + np.arange(size) >= firsts  # the last block overlaps the one before it
+    out = jnp.zeros((*call.q.shape[:3], call.v.shape[3]), dtype)
+    step = jax.checkpoint(step, prevent_cse=False)
+    (_, total, out), _ = jax.lax.scan(step, (lowest, nothing, out), (_split(_part(call, "keys"), keys, size), fresh))
+    return (out / jnp.where(total == 0, 1, total)).astype(call.v.dtype)
+
+
+def _part(call: Prepared, side: Side) -> Any:
+    """All arrays of a call that have something for each of its queries, or keys: along axis 2, and along axis 1."""
+    terms = call.terms if side == "keys" else ()
+    of_tokens = [getattr(g, side).for_each_token() for g in (call.geometry, *call.geometries)]
+    return [getattr(call, name) for name in _ARRAYS[side]], (of_tokens, terms)
+
+
+def _with(call: Prepared, side: Side, part: Any) -> Prepared:
+    """The call with other arrays in place of `_part`."""
+    arrays, (of_tokens, terms) = part
+    geometry, *geometries = (
+        dataclasses.replace(g, **{side: dataclasses.replace(getattr(g, side), **of)})
+        for g, of in zip((call.geometry, *call.geometries), of_tokens, strict=True)
+    )
+    own = dict(zip(_ARRAYS[side], arrays, strict=True)) | ({"terms": terms} if side == "keys" else {})
+    return call._replace(**own, geometry=geometry, geometries=tuple(geometries))
+
+
+def _split(part: Any, tokens: int, size: int) -> Any:
+    """``[blocks, ...]``: what belongs to the tokens of each block; the last overlaps the one before it, if need be."""
+    blocks = -(-tokens // size)
 
     def split(x: Array, axis: int) -> Array:
-        """``[blocks, ...]``: what belongs to the queries of each block."""
         x = jnp.asarray(x)
         full = jax.lax.slice_in_dim(x, 0, (blocks - 1) * size, axis=axis)
         full = full.reshape(*x.shape[:axis], blocks - 1, size, *x.shape[axis + 1 :])
-        last = jax.lax.slice_in_dim(x, queries - size, queries, axis=axis)
+        last = jax.lax.slice_in_dim(x, tokens - size, tokens, axis=axis)
         return jnp.concatenate([jnp.moveaxis(full, axis, 0), last[None]])
 
-    def of_queries(geometry: Geometry) -> dict[str, Any]:
-        return {name: split(x, 1) for name, x in geometry.queries.for_each_token().items()}
-
-    def at_block(geometry: Geometry, of: dict[str, Any]) -> Geometry:
-        return dataclasses.replace(geometry, queries=dataclasses.replace(geometry.queries, **of))
-
-    def block(part: tuple[Array, Array, dict[str, Any], tuple[dict[str, Any], ...]]) -> Any:
-        q, q_encoded, of_call, of_each = part
-        return dense(
-            call._replace(
-                q=q,
-                q_encoded=q_encoded,
-                geometry=at_block(call.geometry, of_call),
-                geometries=tuple(map(at_block, call.geometries, of_each)),
-            )
-        )
-
-    parts = (
-        split(call.q, 2),
-        split(call.q_encoded, 2),
-        of_queries(call.geometry),
-        tuple(map(of_queries, call.geometries)),
-    )
-    outs = jax.lax.map(jax.checkpoint(block, prevent_cse=False), parts)
-    full = jnp.moveaxis(outs[:-1], 0, 2)
-    full = full.reshape(*full.shape[:2], (blocks - 1) * size, full.shape[-1])
-    return jnp.concatenate([full, outs[-1][:, :, blocks * size - queries :]], axis=2)
+    return tuple(jax.tree.map(functools.partial(split, axis=axis), arrays) for axis, arrays in zip((2, 1), part))

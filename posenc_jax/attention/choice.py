@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from posenc_jax.attention.blockwise import KEYS, needs_all_keys
 from posenc_jax.attention.cudnn import LARGEST_HEAD
 from posenc_jax.attention.devices import HEADS, ROWS, devices_along, part_of
 from posenc_jax.attention.factors import MOST_COLUMNS, extra_dimensions
@@ -25,7 +26,7 @@ Asked = Literal["auto", "dense", "blockwise", "cudnn", "kernel"]
 
 # More logits than this (256 MiB in float32) are not held as one array where nobody asks for it.
 MANY = 2**26
-# Fewer queries than this are not worth a fused kernel.
+# Fewer queries than this are worth neither a fused kernel nor blocks.
 FEW = 128
 
 
@@ -143,8 +144,9 @@ class Choice:
 def choose(encodings: tuple[PositionalEncoding, ...], call: Call, asked: Asked = "auto") -> Choice:
     """The way to compute one layer's attention; ``asked`` names one instead of "auto".
 
-    On a CPU that is the reference. Elsewhere it is cuDNN if it supports the call, else the kernel, else blocks for
-    calls with many logits. On a CPU the kernel is interpreted if it is asked for, which is for tests.
+    On a CPU that is the reference, and for long rows blocks of queries and keys. Elsewhere it is cuDNN if it supports
+    the call, else the kernel, else blocks for calls with many logits. On a CPU the kernel is interpreted if it is asked
+    for, which is for tests.
 
     Raises:
       ValueError: if a way is asked for that cannot serve this call, with the reason.
@@ -161,6 +163,8 @@ def choose(encodings: tuple[PositionalEncoding, ...], call: Call, asked: Asked =
             raise ValueError(f"attention = {asked!r} cannot serve this call: {why}; 'blockwise' serves every call")
         return Choice(asked, "asked for")
     if call.backend == "cpu":
+        if call.queries >= FEW and call.keys >= 2 * KEYS and not any(map(needs_all_keys, encodings)):
+            return Choice("blockwise", f"the fastest on a CPU for {call.keys} keys")
         return Choice("dense", "the fastest on a CPU")
     whys = [next(against(encodings, call), None) for against in obstacles.values()]
     if call.queries >= FEW:

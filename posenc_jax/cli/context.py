@@ -144,12 +144,13 @@ def _said_before(parts: list[tuple[Any, list[Any]]], folder: Path) -> str:
         return f"all {asked} answers are in {folder}"
     loaded, cells = left[0][0], [cell for _, cell in left]
     operations, memory = _work(loaded, cells)
-    reader = Reader.of(loaded, cells[0].slot, cells[0].length)
+    slot, length = cells[0].slot, cells[0].length
+    reader = Reader.of(loaded, slot, length)
     tokens = np.full(reader.chunk, loaded.tokenizer.bos, np.int32)
     reader.losses(tokens)  # which compiles
     begin = time.perf_counter()
     reader.losses(tokens)
-    seconds = (time.perf_counter() - begin) * operations / study.operations_of(loaded, reader.chunk, reader.length)
+    seconds = (time.perf_counter() - begin) * operations / study.operations_of(loaded, slot, reader.chunk, length)
     return (
         f"{len(left)} of {asked} answers are to be computed: {sum(cell.reads for cell in cells):,} tokens, about "
         f"{duration(seconds)} and {memory}, beside compiling"

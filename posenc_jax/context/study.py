@@ -9,15 +9,19 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
+from posenc_jax.attention import Call, choose
+from posenc_jax.attention.blockwise import KEYS
+from posenc_jax.attention.choice import backend
 from posenc_jax.context.changes import changed
 from posenc_jax.context.prompts import RULER, TASKS, Prompt, make, score
 from posenc_jax.context.reading import CHUNK, Reader
 from posenc_jax.context.texts import Text
 from posenc_jax.data.text import LanguageModel
 from posenc_jax.encodings import elements, spec
-from posenc_jax.encodings.slots import Slot
+from posenc_jax.encodings.slots import Slot, for_layer
 from posenc_jax.environments import OF_PROCESS, compared, of_process
 from posenc_jax.files.atomic import make_directory
 from posenc_jax.files.checksums import sha256_of
@@ -262,16 +266,30 @@ def work(loaded: Loaded, asked: Sequence[StudyCell]) -> tuple[int, int]:
     a chunk. The interpreter and XLA's programs are not counted.
     """
     model, stack = loaded.config.model, costs_of(loaded.config).stacks["decoder"]
-    operations = sum(operations_of(loaded, cell.reads, cell.length) for cell in asked)
+    operations = sum(operations_of(loaded, cell.slot, cell.reads, cell.length) for cell in asked)
     longest = max((cell.length for cell in asked), default=0)
     cache = stack.depth * stack.layers[0].keys.outputs * longest
-    logits = min(CHUNK, longest) * 3 * (model.num_heads * longest + loaded.config.task.vocab_size)
+    keys = max((min(cell.length, _keys_at_once(loaded, cell.slot, cell.length)) for cell in asked), default=0)
+    logits = min(CHUNK, longest) * 3 * (model.num_heads * keys + loaded.config.task.vocab_size)
     return operations, 4 * (count_parameters(loaded.params) + cache + logits)
 
 
-def operations_of(loaded: Loaded, tokens: int, length: int) -> int:
-    """Operations of so many tokens that each attend to ``length``, those of the future too."""
-    found = costs_of(loaded.config)
+def operations_of(loaded: Loaded, slot: Slot, tokens: int, length: int) -> int:
+    """Operations of reading so many tokens, ``length`` at a time, chunk by chunk: each attends to all places of the
+    cache, or to the blocks of them that have keys.
+    """
+    found, size, chunk = costs_of(loaded.config), _keys_at_once(loaded, slot, length), min(CHUNK, length)
+    texts = [length] * (tokens // length) + [tokens % length]
+    firsts = (first for text in texts for first in range(0, text, chunk))
+    pairs = sum(chunk * min(length, -(-(first + chunk) // size) * size) for first in firsts)
     stack = found.stacks["decoder"]
-    layers = sum(layer.work(tokens, tokens, tokens * length) for layer in stack.layers)
+    layers = sum(layer.work(tokens, tokens, pairs) for layer in stack.layers)
     return stack.depth * layers + 2 * tokens * found.output.weights
+
+
+def _keys_at_once(loaded: Loaded, slot: Slot, length: int) -> int:
+    """The keys that a chunk attends to at once: those of a block, or all places of the cache."""
+    model = loaded.config.model
+    sizes = 1, model.num_heads, model.kv_heads, min(CHUNK, length), length, model.width_of_head
+    call = Call(*sizes, dtype=jnp.dtype(model.dtype), backend=backend(), causal=True, ordered=False)
+    return KEYS if choose(for_layer(slot, 0), call, model.attention).path == "blockwise" else length

@@ -141,16 +141,46 @@ def dense(
     call: Prepared, *, return_weights: bool = False, shared_bias: Array | None = None
 ) -> Array | tuple[Array, Array]:
     """The reference: logits and weights of all pairs as arrays; see `attend`."""
-    q, k, v, q_encoded, k_encoded, encodings, params, terms, per_element, geometry, cap = call
-    mask = geometry.mask
+    call = for_each_head(call)
+    encodings, params, per_element, v = call.encodings, call.params, call.geometries, call.v
+    logits, normalizer = logits_of(call, shared_bias), only(encodings, "normalize")
+    if normalizer is not None:
+        weights = encodings[normalizer].normalize(params[normalizer], logits, per_element[normalizer])
+        check_return(encodings[normalizer], "normalize", weights, dict(zip(PAIRS, logits.shape, strict=True)))
+    else:
+        weights = jax.nn.softmax(masked(logits, call.geometry.mask), axis=-1)
+    out = jnp.einsum("bhqk,bhkd->bhqd", weights.astype(v.dtype), v)
+    for element, p, g in zip(encodings, params, per_element, strict=True):
+        term = element.value_term(p, weights, g)
+        if term is not None:
+            sizes = dict(zip(("batch", "heads", "queries", "head_dim"), out.shape, strict=True))
+            out = out + check_return(element, "value_term", term, sizes).astype(out.dtype)
+    return (out, weights) if return_weights else out
+
+
+def for_each_head(call: Prepared) -> Prepared:
+    """The call with keys and values for each query head, those of a group repeated."""
+    if call.groups == 1:
+        return call
+    k, k_encoded, v = (jnp.repeat(x, call.groups, axis=1) for x in (call.k, call.k_encoded, call.v))
+    return call._replace(k=k, k_encoded=k_encoded, v=v)
+
+
+def masked(logits: Array, mask: Array | None) -> Array:
+    """Logits that are very low where no query may attend; finite, so that a row without any key (padding) stays finite
+    in value and in gradient.
+    """
+    return logits if mask is None else jnp.where(mask, logits, jnp.finfo(logits.dtype).min / 2)
+
+
+def logits_of(call: Prepared, shared_bias: Array | None = None) -> Array:
+    """``[B, H, Q, K]`` before the mask, of a call with keys `for_each_head`; see `attend`."""
+    q, k, _, q_encoded, k_encoded, encodings, params, terms, per_element, _, cap = call
     of_pairs = dict(zip(PAIRS, (*q.shape[:3], k.shape[2]), strict=True))
     if shared_bias is not None:
         check_shared_bias(shared_bias, encodings, tuple(of_pairs.values()))
     bias = _sum_of_biases(encodings, params, per_element, q.shape[0]) if shared_bias is None else shared_bias
-    if call.groups > 1:
-        k, k_encoded, v = (jnp.repeat(x, call.groups, axis=1) for x in (k, k_encoded, v))
-    dtype = at_least_float32(q, k)
-    scorer, normalizer = (only(encodings, hook) for hook in PositionalEncoding.EXCLUSIVE)
+    dtype, scorer = at_least_float32(q, k), only(encodings, "score")
     logits: Array
     if scorer is None:
         logits = jnp.einsum("bhqd,bhkd->bhqk", q_encoded, k_encoded, preferred_element_type=dtype) * call.scale
@@ -173,21 +203,7 @@ def dense(
         adjusted = encodings[i].adjust_logits(params[i], logits, bias, per_element[i])
         logits = check_return(encodings[i], "adjust_logits", adjusted, of_pairs).astype(dtype)
         bias = None  # is in the logits
-    if normalizer is not None:
-        weights = encodings[normalizer].normalize(params[normalizer], logits, per_element[normalizer])
-        check_return(encodings[normalizer], "normalize", weights, of_pairs)
-    else:
-        if mask is not None:
-            # A large finite value: a row without any key (padding) stays finite, in value and in gradient.
-            logits = jnp.where(mask, logits, jnp.finfo(dtype).min / 2)
-        weights = jax.nn.softmax(logits, axis=-1)
-    out = jnp.einsum("bhqk,bhkd->bhqd", weights.astype(v.dtype), v)
-    for element, p, g in zip(encodings, params, per_element, strict=True):
-        term = element.value_term(p, weights, g)
-        if term is not None:
-            sizes = dict(zip(("batch", "heads", "queries", "head_dim"), out.shape, strict=True))
-            out = out + check_return(element, "value_term", term, sizes).astype(out.dtype)
-    return (out, weights) if return_weights else out
+    return logits
 
 
 def position_bias(

@@ -15,9 +15,9 @@ from posenc_jax.encodings.attention import prepare
 
 
 def in_blocks(*args, path, size=4):
-    """The blocks overlap: 11 queries make three."""
+    """The blocks overlap: 11 queries make three, 11 keys four."""
     assert path == "blockwise"
-    return blockwise(prepare(*args), size)
+    return blockwise(prepare(*args), size, of_keys=3)
 
 
 SHAPES = {shape.name: shape for shape in shapes(11)}
