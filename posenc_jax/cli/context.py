@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import re
 import shutil
 import time
@@ -121,9 +122,9 @@ def _recalibration(words: list[str] | None) -> tuple[Any, ...]:
         found: tuple[Any, ...] = whole(1, 2**31 - 1)(steps), *map(float, rates)
     except (argparse.ArgumentTypeError, ValueError):
         found = ()
-    if len(found) not in (1, 2):
+    if len(found) not in (1, 2) or not 0 < found[-1] < math.inf:
         raise UsageError(
-            f"--recalibrate {' '.join(words)}: write a number of steps, and after it a learning rate or nothing"
+            f"--recalibrate {' '.join(words)}: write a number of steps, and after it a learning rate above 0 or nothing"
         )
     return found
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from posenc_jax.cli.errors import UsageError, as_path, first_line
-from posenc_jax.cli.screen import show
+from posenc_jax.cli.screen import shell_words, show
 from posenc_jax.files.checksums import sha256_of_files
 from posenc_jax.refusals.own_exits import exits_as_errors
 
@@ -103,7 +103,8 @@ def add(options: argparse.Namespace, note: Callable[[str], None]) -> int:
     own.add_own(options.name, taken, fields, facts, directory=options.directory, rebuild=options.rebuild, note=note)
     if named_as:
         _note_structure(options.folder, named_as, note)
-    show(f"train on it: posenc train --on {name}; compare encodings on it: posenc ablate --on {name}")
+    place = f"POSENC_DATA={shell_words([str(options.directory.absolute())])} " if options.directory else ""
+    show(f"train on it: {place}posenc train --on {name}; compare encodings on it: {place}posenc ablate --on {name}")
     return 0
 
 

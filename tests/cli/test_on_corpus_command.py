@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 
 import pytest
 
@@ -33,6 +34,17 @@ def notes(here, capsys):
     assert main(["data", "add", "notes", "--jsonl", "pairs.jsonl", "--source", "q", "--target", "a"]) == 0
     capsys.readouterr()
     return here
+
+
+def test_the_command_that_is_printed_finds_a_corpus_elsewhere(here, capsys, monkeypatch):
+    pairs = ["--jsonl", "pairs.jsonl", "--source", "q", "--target", "a"]
+    assert main(["data", "add", "notes", *pairs, "--directory", "my corpora"]) == 0
+    command = capsys.readouterr().out.partition("train on it: ")[2].partition(";")[0]
+    variable, *words = shlex.split(command)
+    assert words == ["posenc", "train", "--on", "own/notes"]
+    assert main(["new", "config", "--on", "own/notes"]) == 2, "it is not among the others"
+    monkeypatch.setenv(*variable.split("="))
+    assert main(["new", "config", "--on", "own/notes"]) == 0
 
 
 def test_what_is_trained_is_shown_kept_and_the_config_that_new_writes(notes, capsys, monkeypatch):
