@@ -47,6 +47,7 @@ if TYPE_CHECKING:  # the public names: modules have nouns for names, so that non
     from posenc_jax.runs.ablation import ablate as ablate
     from posenc_jax.runs.cell import run as run
     from posenc_jax.runs.evaluation import evaluate as evaluate
+    from posenc_jax.runs.reporter import Reporter as Reporter
 
 
 def __getattr__(name: str) -> object:

@@ -38,9 +38,9 @@ LAYERS = {
     "analysis": (_MODELS_AND_DATA, {"jax", "numpy", "flax"}, OPTIONAL),
     "results": ({"data", "environments", "files", "statistics"}, set(), set()),
     "runs": (
-        _MODELS_AND_DATA | {"extras", "training", "huggingface", "results"},
+        _MODELS_AND_DATA | {"extras", "training", "huggingface", "results", "drawing"},
         {"jax", "numpy", "flax"},
-        {"orbax", "safetensors", "submitit", "tensorboardX", "wandb"},
+        {"IPython", "orbax", "rich", "safetensors", "submitit", "tensorboardX", "wandb"},
     ),
     "drawing": ({"data", "extras", "statistics"}, {"numpy"}, OPTIONAL),
     "report": ({"data", "extras", "statistics", "files", "results", "drawing"}, {"numpy"}, OPTIONAL),
@@ -100,7 +100,18 @@ ORDER = {
         ),
     ),
     "runs": (
-        *("errors", "reporter", "files", "environment", "health", "own_sources", "own_code", "directory", "ownership"),
+        *(
+            "errors",
+            "reporter",
+            "progress",
+            "files",
+            "environment",
+            "health",
+            "own_sources",
+            "own_code",
+            "directory",
+            "ownership",
+        ),
         *("digests", "checkpoint", "agreement", "origins", "groups", "state", "weights", "transplant", "supply"),
         *(
             "machine",

@@ -21,7 +21,8 @@ from posenc_jax.runs.origins import refuse_other_start
 from posenc_jax.runs.own_code import digests
 from posenc_jax.runs.ownership import changed_code, owned, refuse_changed_code, refuse_other, take
 from posenc_jax.runs.preflight import check_run, refuse_several_processes
-from posenc_jax.runs.reporter import PrintingReporter, Reporter
+from posenc_jax.runs.progress import shown
+from posenc_jax.runs.reporter import Reporter
 from posenc_jax.runs.supply import refuse_other_corpora, refuse_other_tokenizers, refuse_unfit
 from posenc_jax.training.layout import Devices
 
@@ -43,8 +44,9 @@ def ablate(
         resumes.
       accept_changed_code: whether to go on where an own encoding, task or metric has changed since; the record then
         says which code computed what.
-      reporter: hears progress (default: printed on stderr; `Reporter()` is silent). stop: asked at every call boundary;
-        a signal number ends the ablation with its state saved.
+      reporter: hears progress (default: a live display in a notebook and on a terminal, else lines on stderr;
+        `posenc_jax.Reporter()` is silent). stop: asked at every call boundary; a signal number ends the ablation with
+        its state saved.
 
     Returns:
       The results: rows, means and paired differences; `posenc_jax.report.build` draws a report of the same directory.
@@ -56,9 +58,8 @@ def ablate(
       FailedCellsError: some cells failed; the others are complete and in the results. StoppedError: ``stop`` asked for
         it.
     """
-    run_cells(
-        config, directory, accept_changed_code=accept_changed_code, reporter=reporter or PrintingReporter(), stop=stop
-    )
+    with shown(reporter) as heard:
+        run_cells(config, directory, accept_changed_code=accept_changed_code, reporter=heard, stop=stop)
     return read_result(full(directory).absolute())
 
 

@@ -40,7 +40,8 @@ from posenc_jax.runs.ownership import owned
 from posenc_jax.runs.plan import plan_of
 from posenc_jax.runs.preflight import check_run
 from posenc_jax.runs.programs import Programs
-from posenc_jax.runs.reporter import PrintingReporter, Reporter
+from posenc_jax.runs.progress import shown
+from posenc_jax.runs.reporter import Reporter
 from posenc_jax.runs.state import count_parameters, misfit, restore
 from posenc_jax.runs.supply import Supply, load_data, refuse_other_tokenizers
 from posenc_jax.runs.targets import target_here
@@ -69,8 +70,8 @@ def run(
     Args:
       config: the run. directory: its own directory (made if missing).
       accept_changed_code: whether to go on where an own encoding, task or metric has changed since.
-      reporter: hears progress (default: printed on stderr; `Reporter()` is silent). stop: asked at every call boundary;
-        a signal number ends the run with its state saved.
+      reporter: hears progress (default: as for `posenc_jax.ablate`). stop: asked at every call boundary; a signal
+        number ends the run with its state saved.
 
     Returns:
       The `result.json` of every group that has a replica of this config, in order.
@@ -80,15 +81,15 @@ def run(
         user's, or another process works in it.
       CheckpointError: no checkpoint of a group is usable. StoppedError: ``stop`` asked for it.
     """
-    reporter = (reporter or PrintingReporter()) if first() else Reporter()
     directory = full(directory).absolute()
     refuse_other_configs(config)
     refuse_other_environments()
     with contextlib.ExitStack() as holding:
+        heard = holding.enter_context(shown(reporter if first() else Reporter()))
 
         def taken() -> Begun:
             begun = holding.enter_context(_held(directory, config, accept_changed_code=accept_changed_code))
-            take_over(begun, config, reporter.note)
+            take_over(begun, config, heard.note)
             return begun
 
         begun = agreed(taken)
@@ -96,11 +97,11 @@ def run(
         if not begun.missing:
             agreed(lambda: refuse_other_tokenizers(config, directory))
             agreed(lambda: refuse_other_start(config, directory))
-            reporter.note(f"{directory} is already complete: nothing to do")
+            heard.note(f"{directory} is already complete: nothing to do")
             return _asked(config, found)
-        data = first_alone(lambda: load_data(config, directory, reporter.note))  # which writes what the others read
+        data = first_alone(lambda: load_data(config, directory, heard.note))  # which writes what the others read
         first_alone(lambda: keep_start(config, directory, found.values()))
-        engine = Engine(config, reporter, stop, data)
+        engine = Engine(config, heard, stop, data)
         groups = agreed(lambda: groups_of_missing(config, begun, devices_with_memory()))
         for group in groups:
             engine.run_group(group)

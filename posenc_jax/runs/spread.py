@@ -22,7 +22,7 @@ from posenc_jax.runs.groups import groups_of_missing, read_begun, take_over
 from posenc_jax.runs.origins import keep_start
 from posenc_jax.runs.ownership import owned, refuse_other, take
 from posenc_jax.runs.preflight import check_run
-from posenc_jax.runs.reporter import PrintingReporter, Reporter
+from posenc_jax.runs.reporter import Reporter
 from posenc_jax.runs.supply import load_data
 from posenc_jax.training.layout import Devices
 
@@ -51,7 +51,7 @@ def ablate_in_tasks(
     Raises:
       RefusedError, FailedCellsError, StoppedError: as `ablate`.
     """
-    reporter = reporter or PrintingReporter()
+    reporter = reporter or Reporter()
     directory = full(directory).absolute()
 
     def checked(stored: Stored) -> list[Run]:
@@ -119,7 +119,7 @@ def run_task(
       RefusedError: the directory holds another ablation, or no such group. CheckpointError, StoppedError: as
         `posenc_jax.runs.cell.run`.
     """
-    reporter = reporter or PrintingReporter()
+    reporter = reporter or Reporter()
     directory = full(directory).absolute()
     refuse_other(read_stored(directory), config, accept_changed_code=accept_changed_code, claimed=True)
     cells = {cell.directory_name: cell for cell in config.runs}

@@ -11,7 +11,7 @@ from trained_runs import CONFIG, copy_of_the_run
 from posenc_jax import Ablation, AblationResult, ablate, parse
 from posenc_jax.runs.ablation_record import varying_fields
 from posenc_jax.runs.errors import RefusedError
-from posenc_jax.runs.reporter import PrintingReporter, Reporter
+from posenc_jax.runs.reporter import Reporter
 
 
 def test_rows_have_the_fields_in_which_the_cells_differ():
@@ -72,23 +72,6 @@ def test_from_python_it_tells_its_progress_and_gives_its_results(tmp_path, capsy
         assert all(not isinstance(value, dict | list) for row in rows for value in row.values()), "flat, as tables are"
     ablate(config, tmp_path / "a", reporter=Reporter())
     assert capsys.readouterr().err == ""
-
-
-def test_progress_is_printed_when_something_begins_and_ends(capsys, monkeypatch):
-    now = [0.0]
-    monkeypatch.setattr("time.monotonic", lambda: now[0])
-    reporter = PrintingReporter()
-    reporter.cell("rsc rope", 0, 2)
-    reporter.phase("train", 60)
-    for step in range(6):
-        now[0] += 4.0
-        reporter.advance(10, f"loss {step}")
-    assert capsys.readouterr().err.splitlines() == [
-        "cell 1 of 2: rsc rope",
-        "train: 0 of 60 steps",
-        "train: 30 of 60 steps, loss 2",
-        "train: 60 of 60 steps, loss 5",
-    ]
 
 
 @pytest.mark.parametrize(("steps", "asked", "log", "at_once"), [(60, 50, 50, 10), (1000, 50, 50, 50), (7, 50, 7, 7)])
