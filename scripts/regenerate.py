@@ -10,7 +10,8 @@
   table of all of them in its README.
 - the table of encodings in scripts/docs/guides/catalogue.md, from the code, the audit and the verdicts;
 - counts in the README and on pages of the site (scripts/counts.py);
-- the pages of lessons, in scripts/docs/start/lessons, from posenc_jax/lessons.
+- the pages of lessons, in scripts/docs/start/lessons, from posenc_jax/lessons;
+- the notebooks in scripts/notebooks, from pages of the site.
 
 All or nothing is written, and only what differs. An encoding that lacks a source, a citation, a formula or its facts is
 refused first.
@@ -32,6 +33,7 @@ import counts
 import golden_rope
 import golden_sequences
 import numpy as np
+from documenting.pages import notebooks_of_repository
 from documenting.rows import lacking
 
 from posenc_jax.data.score_kinds import ScoreKind, kind_of
@@ -92,6 +94,7 @@ def main(arguments: list[str] | None = None) -> int:
         texts |= counts.pages()
         texts |= {PAGE: refilled(texts[PAGE], BEGIN, table(audit, found), END)}
         texts |= lesson_pages()
+        texts |= notebooks_of_repository()
     except ValueError as error:
         print(f"scripts/regenerate: {error}\nnothing was written", file=sys.stderr)
         return 1

@@ -19,7 +19,7 @@ PAGES = (
     "encodings/yarn.html",
     "encodings/shaw.html",
     "guides/idea-to-verdict.html",
-    "guides/own-data.html",
+    "own-text.html",
     "experiments/periodicity.html",
     "reference/posenc_jax.encodings.html",
     "reference/posenc_jax.encodings.rope.html",

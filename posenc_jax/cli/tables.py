@@ -41,7 +41,7 @@ def _tables(arguments: Any) -> int:
 
     names = folders(ROOT)
     if not names:
-        raise UsageError(f"there are no tables in {ROOT}: run this command in a clone of the repository")
+        raise UsageError(f"there are no tables in {ROOT}: run this command in the folder of the repository")
     if arguments.name is None:
         if arguments.directory is not None:
             raise UsageError("--directory is where the runs of one table are kept: name the table too")

@@ -9,7 +9,7 @@ from posenc_jax.lessons.lesson import Lesson
 
 def body() -> str:
     return f"""\
-The commands are for a clone of the repository.
+The commands are for the folder of the repository.
 
 ## "Although mary was ..., she decided"
 A main clause agrees with the subject and the tense of the clause before it, 1 to 16 words back in training and up to 64

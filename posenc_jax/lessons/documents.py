@@ -11,7 +11,7 @@ NOTE = "# Method\nWe count. Twice.\n## Details\nBy hand."
 def body() -> str:
     parts = [(*part.coordinates, part.section, part.text) for part in document_parts(NOTE, "markdown", "note.md")]
     return f"""\
-The first command needs a network with Debian's packages, the second a clone of the repository. The model is an
+The first command needs a network with Debian's packages, the second the folder of the repository. The model is an
 encoder; token types are the chapter's segment embeddings, and attention pools each section by itself. (The chapter's
 own class attends over an axis of length 1: [how to find out](file:scripts/docs/guides/does-it-reach-your-model.md).)
 

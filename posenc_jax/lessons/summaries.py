@@ -6,7 +6,7 @@ from posenc_jax.lessons.lesson import Lesson
 
 def body() -> str:
     return f"""\
-The commands are for a clone of the repository. The model is a decoder that reads `BOS document SEP summary EOS`
+The commands are for the folder of the repository. The model is a decoder that reads `BOS document SEP summary EOS`
 under a causal mask and is trained on the summary alone; it writes token by token, each of which it reads before
 the next. (The chapter's class has the same layers. Its search reads one pass over the document, so no word of the
 summary is read by the words after it: [how to find out](file:scripts/docs/guides/does-it-reach-your-model.md).)

@@ -1,4 +1,4 @@
-"""The pages with code as notebooks, for download."""
+"""Pages with code as notebooks: all of them for download from the site, three in the repository."""
 
 from __future__ import annotations
 
@@ -6,26 +6,47 @@ import os
 import re
 from pathlib import Path
 
+from documenting.printed import as_cells, is_printed
+
 FRONT = "---\nfile_format: mystnb\n"
 FOLDER = "notebooks"
-_FIRST = """# Where posenc_jax is not installed, an archive of its repository beside this notebook is.
-import glob
+OF_REPOSITORY = {
+    "your-encoding": "guides/idea-to-verdict.md",
+    "your-text": "own-text.md",
+    "released-models": "guides/what-a-config-declares.md",
+}
+"""The notebooks in scripts/notebooks, and their pages."""
+_CELLS = f"{FRONT}kernelspec:\n  name: python3\n---\n\n"
+_FIRST = """\
+# Where posenc_jax is not installed: from an archive of its repository beside this notebook, or a checkout around it.
 import importlib.util
+import os
+import pathlib
+import shutil
 import subprocess
 import sys
 
-if importlib.util.find_spec("posenc_jax") is None:
-    archives = [file for end in ("whl", "zip", "tar.gz") for file in sorted(glob.glob(f"*posenc*jax*.{end}"))]
-    if not archives:
-        raise SystemExit("posenc_jax is not installed here: put an archive of its repository beside this notebook")
-    subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", f"{archives[0]}[report]"], check=True)
+os.environ["PATH"] = os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"]  # `posenc` is there
+package = importlib.util.find_spec("posenc_jax")
+if package is None or package.origin is None:
+    here = pathlib.Path.cwd()
+    found = [file for end in ("whl", "zip", "tar.gz", "tgz") for file in sorted(here.glob(f"*posenc*jax*.{end}"))]
+    around = [*sorted(here.glob("*posenc*jax*")), *here.parents]
+    found += [folder for folder in around if (folder / "posenc_jax" / "__init__.py").is_file()]
+    if not found:
+        raise SystemExit(
+            "posenc_jax is not installed here: put an archive of its repository beside this notebook, as "
+            "posenc_jax.zip or posenc_jax.tar.gz, and run this cell again"
+        )
+    extras = "text,report,cuda" if shutil.which("nvidia-smi") else "text,report"
+    subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", f"{found[0]}[{extras}]"], check=True)
 """
 _LINK = '<p><a href="{}" download>This page as a notebook</a></p>'
 
 
 def with_notebook(page: str, text: str, small: Path) -> str:
     """The page with a link to its notebook, which is written below ``small``; a page without code as it is."""
-    if not text.startswith(FRONT):
+    if not text.startswith(FRONT) and not is_printed(text):
         return text
     address = Path(FOLDER) / Path(page).with_suffix(".ipynb")
     (small / address).parent.mkdir(parents=True, exist_ok=True)
@@ -36,12 +57,17 @@ def with_notebook(page: str, text: str, small: Path) -> str:
 
 
 def notebook(text: str) -> str:
-    """A page of MyST as a notebook of Jupyter; its first cell says in words where the package is missing."""
+    """A page as a notebook of Jupyter; its first cell says in words where the package is missing."""
     import nbformat
     from myst_nb.core.read import read_myst_markdown_notebook
 
+    if is_printed(text):
+        text = _CELLS + as_cells(text)
     found = read_myst_markdown_notebook(text)
-    found.cells.insert(0, nbformat.v4.new_code_cell(_FIRST))
+    heading, _, rest = found.cells[0].source.partition("\n")
+    found.cells[0].source = rest.strip()
+    found.cells[:0] = [nbformat.v4.new_markdown_cell(heading), nbformat.v4.new_code_cell(_FIRST)]
+    found.metadata["accelerator"] = "GPU"  # which Colab then gives it
     for number, cell in enumerate(found.cells):
         cell.id = f"cell-{number}"  # in place of a random one
         if cell.cell_type == "markdown":  # Jupyter sets formulas between dollars

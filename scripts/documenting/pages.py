@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from documenting.notebooks import with_notebook
+from documenting.notebooks import FOLDER, OF_REPOSITORY, notebook, with_notebook
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 DOCS = ROOT / "scripts" / "docs"
@@ -86,6 +86,20 @@ def relinked(text: str, led) -> str:
     """Markdown with ``led(address)`` in place of every address outside of code."""
     outside = lambda part: _LINK.sub(lambda m: f"{m[1]}({led(m[2])}{m[3]})", part)  # noqa: E731
     return "".join(part if code else outside(part) for code, part in _parts(text))
+
+
+def notebooks_of_repository() -> dict[Path, str]:
+    """The notebooks of `OF_REPOSITORY`; their links lead from where they lie to what their page links to."""
+    folder = ROOT / "scripts" / FOLDER
+    found = {}
+    for name, page in OF_REPOSITORY.items():
+        home = (DOCS / page).parent
+
+        def led(link: str, home: Path = home) -> str:
+            return link if is_elsewhere(link) else os.path.relpath(home / link, folder)
+
+        found[folder / f"{name}.ipynb"] = notebook(relinked((DOCS / page).read_text(), led))
+    return found
 
 
 def links(text: str) -> list[str]:

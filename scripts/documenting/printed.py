@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import io
 import re
+import tempfile
 from typing import Any
 
 MARKER = "<!-- what is printed here is written by scripts/quote -->"
@@ -22,7 +23,7 @@ def is_printed(text: str) -> bool:
 
 
 def refilled(text: str) -> str:
-    """A page with what its blocks print today, all in one namespace; other pages as they are."""
+    """A page with what its blocks print today, all in one namespace and an empty folder; other pages as they are."""
     names: dict[str, Any] = {"__name__": "page"}
 
     def run(block: re.Match[str]) -> str:
@@ -34,4 +35,13 @@ def refilled(text: str) -> str:
         shown = f"\n```text\n{printed.getvalue()}```\n" if printed.getvalue() else ""
         return f"{excuse or ''}```python\n{code}```\n{shown}"
 
-    return _BLOCK.sub(run, text) if is_printed(text) else text
+    if not is_printed(text):
+        return text
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        return _BLOCK.sub(run, text)
+
+
+def as_cells(text: str) -> str:
+    """Such a page with the blocks that run as cells of MyST, and without what they print."""
+    cell = lambda m: m[0] if m[1] else f"```{{code-cell}}\n{m[2]}```\n"  # noqa: E731
+    return _BLOCK.sub(cell, text.replace(f"{MARKER}\n\n", ""))

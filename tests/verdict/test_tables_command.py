@@ -173,4 +173,4 @@ def test_directions_and_pages_are_checked_before_anything_is_trained(table, caps
 def test_there_is_no_table_elsewhere(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert main(["tables"]) == 2
-    assert "there are no tables in experiments/tables: run this command in a clone" in capsys.readouterr().err
+    assert "there are no tables in experiments/tables: run this command in the folder of" in capsys.readouterr().err

@@ -1,0 +1,93 @@
+"""The notebooks in scripts/notebooks: those of their pages today, installed where they are put, run as they stand."""
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from documenting import pages
+
+ROOT = Path(__file__).parent.parent
+FOLDER = ROOT / "scripts" / "notebooks"
+FILES = sorted(FOLDER.glob("*.ipynb"))
+needs_reader = pytest.mark.skipif(
+    importlib.util.find_spec("myst_nb") is None, reason="myst-nb is not installed: install requirements.lock"
+)
+
+
+@needs_reader
+def test_they_are_those_of_their_pages():
+    made = pages.notebooks_of_repository()
+    assert sorted(made) == FILES
+    for file, text in made.items():
+        assert file.read_text() == text, "run scripts/regenerate"
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_their_links_lead_somewhere(file):
+    found = nbformat.reads(file.read_text(), as_version=4)
+    nbformat.validate(found)
+    text = "\n".join(cell.source for cell in found.cells if cell.cell_type == "markdown")
+    links = [link for link in pages.links(text) if not pages.is_elsewhere(link)]
+    assert links
+    assert [link for link in links if not (FOLDER / link.partition("#")[0]).is_file()] == []
+
+
+def installed(here, monkeypatch, package=None, driver=None):
+    """What the first cell installs in a folder, or the line that it ends with."""
+    (first, *_) = (cell.source for cell in nbformat.read(FILES[0], as_version=4).cells if cell.cell_type == "code")
+    asked = []
+    monkeypatch.chdir(here)
+    monkeypatch.setenv("PATH", os.environ["PATH"])
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: package)
+    monkeypatch.setattr("shutil.which", lambda name: driver)
+    monkeypatch.setattr(subprocess, "run", lambda words, check: asked.append(words))
+    try:
+        exec(first, {})
+    except SystemExit as error:
+        return str(error)
+    assert [words[:-1] for words in asked] in ([], [[sys.executable, "-m", "pip", "install", "--quiet"]])
+    return asked[0][-1] if asked else None
+
+
+def checkout(folder):
+    """A folder that looks like a checkout."""
+    (folder / "posenc_jax").mkdir(parents=True)
+    (folder / "posenc_jax" / "__init__.py").touch()
+    return folder
+
+
+def test_the_package_is_installed_from_what_lies_beside_or_around_them(tmp_path, monkeypatch):
+    here = tmp_path / "here"
+    here.mkdir()
+    assert re.fullmatch("posenc_jax is not installed here: put an archive .*", installed(here, monkeypatch))
+    inside = checkout(here / "checkout") / "scripts" / "notebooks"
+    inside.mkdir(parents=True)
+    assert installed(inside, monkeypatch) == f"{here / 'checkout'}[text,report]"
+    unpacked = checkout(here / "posenc_jax")
+    found = importlib.util.spec_from_loader("posenc_jax", None)  # its folder, which looks like a package of no files
+    assert installed(here, monkeypatch, found) == f"{unpacked}[text,report]"
+    (here / "posenc_jax-main.zip").touch()
+    assert installed(here, monkeypatch, driver="/bin/nvidia-smi") == f"{here / 'posenc_jax-main.zip'}[text,report,cuda]"
+    assert installed(here, monkeypatch, importlib.util.spec_from_file_location("posenc_jax", "x.py")) is None
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.skipif(importlib.util.find_spec("nbclient") is None, reason="nbclient is not installed")
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_they_run_as_they_stand_in_an_empty_folder(file, tmp_path, monkeypatch):
+    from nbclient import NotebookClient
+
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    found = nbformat.read(file, as_version=4)
+    NotebookClient(found, timeout=600, kernel_name="python3", resources={"metadata": {"path": tmp_path}}).execute()
+    shown = [output for cell in found.cells for output in cell.get("outputs", [])]
+    texts = [output.get("text") or output.get("data", {}).get("text/plain", "") for output in shown]
+    assert any(texts)
+    assert max(text.count("\n") for text in texts) < 100
+    assert not re.search(r"[\x00-\x08\x0b-\x1f]", "".join(texts)), "no codes of terminals"
