@@ -53,9 +53,11 @@ def main(arguments: list[str] | None = None) -> int:
     return 1 if failed else 0
 
 
-def check_installed(
-    needed: tuple[str, ...] = ("sphinx", "myst_nb", "furo", "haiku", "matplotlib", "latex2mathml"),
-) -> None:
+NEEDED = ("sphinx", "myst_nb", "furo", "sphinx_copybutton", "latex2mathml", "matplotlib", "plotly", "sentencepiece")
+OF_PAGES = ("haiku", "equinox")  # which guides are for
+
+
+def check_installed(needed: tuple[str, ...] = NEEDED + OF_PAGES) -> None:
     """Refuses an environment that lacks something, before anything is drawn."""
     missing = [name for name in needed if importlib.util.find_spec(name) is None]
     if missing:

@@ -127,6 +127,6 @@ def tables() -> dict[str, Table]:
         name = Path("experiments", "tables", folder, "reduced.py")
         file = shipped(name)
         if file is None:
-            raise RefusedError(f"{name} is not beside posenc_jax: install the package, or run it in the folder of the repository")
+            raise RefusedError(f"{name} is not beside posenc_jax: install the package, or run it in the repository")
         found |= {own.name: own for own in runpy.run_path(str(file))["verdict"]}
     return found

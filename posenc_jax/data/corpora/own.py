@@ -195,10 +195,11 @@ def _held_out(kept: Located, fields: Fields) -> tuple[Located, int]:
     rows = kept.get("train", [])
     missing = [split for split in ("test", "validation") if split not in given]
     documents = sorted({row["doc"] for _, row in rows}, key=digest_of)
-    if len(documents) < len(missing) + 1:
+    if len(documents) < (fewest := len(missing) + 1):
+        has = "1 document is" if len(documents) == 1 else f"{len(documents)} documents are"
         raise DataError(
-            f"{len(documents)} documents are too few for the splits train, {' and '.join(missing)}: give more text, or "
-            "files of their own with --validation and --test"
+            f"{has} too few for the splits train, {' and '.join(missing)}, which take {fewest} at least, and some "
+            "hundred to learn from: give more text, or files of their own with --validation and --test"
         )
     count = max(1, round(HELD_OUT * len(documents)))
     split_of: dict[str, str] = {}

@@ -252,8 +252,11 @@ def test_given_splits_of_other_documents_are_refused_for_a_text_too():
     ("rows", "message"),
     [
         ([], "there is no text to train on"),
-        (pairs(2), r"2 documents are too few for the splits train, test and validation: give more text"),
-        ([{"q": "same", "a": str(i), "page": str(i)} for i in range(9)], r"1 documents are too few"),
+        (pairs(2), r"2 documents are too few for the splits train, test and validation, which take 3 at least, and "),
+        (
+            [{"q": "same", "a": str(i), "page": str(i)} for i in range(9)],
+            r"1 document is too few for the splits train, ",
+        ),
         (
             [Malformed("bad"), *pairs(50)],
             r"1 of 51 records cannot be used \(f:1 \(bad\)\), and 1.00% may be: mend them",
