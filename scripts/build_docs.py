@@ -14,6 +14,7 @@ import hashlib
 import importlib.metadata
 import importlib.util
 import os
+import re
 import shutil
 import sys
 import time
@@ -24,6 +25,10 @@ from documenting.drawn import pictures, stand_ins
 from documenting.rows import rows
 
 ROOT = Path(__file__).resolve().parent.parent
+
+
+LAST_LINES = 20
+"""Of the output of a cell that fails."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -138,7 +143,7 @@ def workers() -> int:
 
 
 def sphinx(folder: Path, *, executes: bool = True, builder: str = "html") -> int:
-    """Runs Sphinx strictly; its exit code. A page whose code fails is a warning with the cell and its output.
+    """Runs Sphinx strictly; its exit code. Of a page whose code fails the cell, its output and the error are printed.
 
     builder: of Sphinx; "dummy" reads and links all pages and writes none.
     """
@@ -148,7 +153,23 @@ def sphinx(folder: Path, *, executes: bool = True, builder: str = "html") -> int
     options = ["-b", builder, "-q", "-W", "--keep-going", "-j", str(workers()), "-d", str(folder / "doctrees")]
     if not executes:  # nobody knows the language of cells then, which is Python
         options += ["-D", "nb_execution_mode=off", "-D", "suppress_warnings=myst.header,myst-nb.lexer"]
-    return build([*options, str(folder / "source"), str(folder / "html")])
+    code = build([*options, str(folder / "source"), str(folder / "html")])
+    for file in sorted((folder / "html" / "reports").rglob("*.err.log")):
+        page = file.relative_to(folder / "html" / "reports").as_posix().removesuffix(".err.log")
+        print(f"{page}.md: {in_short(file.read_text())}", file=sys.stderr)
+    return code
+
+
+def in_short(report: str) -> str:
+    """A failed cell, the end of its output and its error, of what nbclient says of it: without the traceback."""
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", report).strip()
+    _, said, rest = plain.partition("following cell:\n------------------\n")
+    if not said:  # no cell: it took too long, or the kernel died
+        return plain.splitlines()[-1]
+    cell, _, rest = rest.partition("\n------------------\n")
+    streams, _, error = rest.rpartition("\n------------------\n")
+    lines = [*cell.splitlines(), "", *streams.splitlines()[-LAST_LINES:], error.strip().splitlines()[-1]]
+    return "this cell failed\n" + "\n".join(f"    {line}" for line in lines if line.strip())
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import build_docs
 import pytest
 
 ROOT = Path(__file__).parent.parent
@@ -40,6 +41,18 @@ raise SystemExit(build_docs.sphinx(folder, executes=False, builder="dummy"))
     assert {path.stem for path in (ROOT / "scripts" / "docs" / "guides").glob("*.md")} | {"yarn", "commands"} <= read
 
 
+def test_a_failed_cell_is_told_in_short():
+    bars, error = "-" * 18, "\x1b[31mValueError\x1b[39m: b must be positive"
+    report = f"Traceback\n  File x\nError: the following cell:\n{bars}\na = 1\nf(a)\n{bars}\n"
+    assert build_docs.in_short(f"{report}\nTraceback\n  File y\n{error}\n") == (
+        "this cell failed\n    a = 1\n    f(a)\n    ValueError: b must be positive"
+    )
+    stream = "----- stdout -----\n" + "\n".join(map(str, range(90)))
+    short = build_docs.in_short(f"{report}{stream}\n{bars}\n\nTraceback\n{error}\n").splitlines()
+    assert [line.strip() for line in short[3:]] == [*map(str, range(70, 90)), "ValueError: b must be positive"]
+    assert build_docs.in_short("Traceback\n\nTimeoutError: after 180 s\n") == "TimeoutError: after 180 s"
+
+
 def test_a_page_that_fails_says_its_cell_and_its_output_or_its_formula(tmp_path):
     page = "---\nfile_format: mystnb\nkernelspec:\n  name: python3\n---\n\n# A\n\n"
     page += "```{code-cell}\n%%sh\necho this was said; exit 3\n```\n"
@@ -57,9 +70,11 @@ def test_a_page_that_fails_says_its_cell_and_its_output_or_its_formula(tmp_path)
         "-c", f"import pathlib, build_docs; raise SystemExit(build_docs.sphinx(pathlib.Path({str(tmp_path)!r})))"
     )
     assert done.returncode != 0
-    assert "source/index.md" in said
-    assert "echo this was said; exit 3" in said
-    assert "\nthis was said\n" in said
+    told = "index.md: this cell failed\n    %%sh\n    echo this was said; exit 3\n"
+    assert told in said
+    assert "\n    this was said\n" in said.partition(told)[2]
+    assert re.search(r"\n    CalledProcessError: .* status 3", said.partition(told)[2])
+    assert "Traceback" not in said
     assert (tmp_path / "html" / "other7.html").exists(), said
     assert re.search(r"source/formula\.md:\d+: .*\\alfa is not known", said), said
     assert "<msub><mi>&#x1D41A;</mi><mi>i</mi></msub>" in (tmp_path / "html" / "formula.html").read_text()

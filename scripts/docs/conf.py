@@ -42,10 +42,9 @@ suppress_warnings = ["myst.header"]  # pages that commands write begin sections 
 nb_execution_mode = "cache"
 nb_execution_cache_path = "../cache"
 nb_execution_timeout = 180
-nb_execution_raise_on_error = False  # it ends all without the cell's output; the warning, with it, fails too
+nb_execution_raise_on_error = False  # it would end all; the warning fails too, and the build prints the cell
 nb_execution_in_temp = True
 nb_merge_streams = True
-nb_execution_show_tb = True
 
 # Names of the package must lead somewhere; those of other projects are not linked, so that no network is needed.
 nitpicky = True
