@@ -6,7 +6,9 @@
     python -m experiments.context.smollm2 runs/smollm2/context    # the record of posenc context, judged
 
 Two texts are too few for an interval: an order holds where it holds in each of them, which two fair coins do in one of
-four trials. This rule and the orders were written down before a number was seen.
+four trials. This rule and the orders were written down before a number was seen. Four times the context came later, by
+the same rule and of the orders of `directions`, all that its lengths allow; one page alone is long enough to be read
+first, so what holds there is one trial.
 """
 
 from __future__ import annotations
