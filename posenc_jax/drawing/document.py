@@ -14,7 +14,7 @@ from typing import Any
 
 from posenc_jax.drawing.hypertext import escaped
 from posenc_jax.drawing.interactive import dark_words, figure
-from posenc_jax.drawing.plots import Plot
+from posenc_jax.drawing.plots import HeatMap, Plot
 from posenc_jax.drawing.style import Style
 from posenc_jax.drawing.text_table import BEST, TextTable
 from posenc_jax.extras import needed
@@ -55,10 +55,13 @@ def html_figure(plot: Plot, heading: str = "") -> str:
     see it hears both axes.
     """
     said = f"{heading or plot.title}: {plot.y.title or 'rows'} against {plot.x.title or 'columns'}"
+    place = f'<div class="figure" id="{escaped(plot.slug)}" role="figure" aria-label="{escaped(said)}"></div>'
+    if isinstance(plot, HeatMap) and min(plot.columns, len(plot.panels)) > 2:  # too small on a phone: it scrolls
+        place = f'<div class="scroll wide">{place}</div>'
     return "\n".join(
         [
             f"<h3>{escaped(heading or plot.title)}</h3>",
-            f'<div class="figure" id="{escaped(plot.slug)}" role="figure" aria-label="{escaped(said)}"></div>',
+            place,
             f'<p class="caption">{escaped(plot.caption)}</p>',
         ]
     )

@@ -110,9 +110,11 @@ def _heat_map(plot: HeatMap) -> Drawn:
         "colorbar": _colorbar(plot.z_title) | {"x": 1.01},
         "showscale": not plot.written,
     }
-    layout["margin"] |= {"r": 20, "t": 30 if not alone else 16}
+    lines = max(title.count("\n") for title, _ in plot.panels)
+    layout["margin"] |= {"r": 20, "t": 30 + 14 * lines if not alone else 16}
     traces = []
-    gap_x, gap_y = (0.14 / columns if columns > 1 else 0.0), (26 / layout["height"] if rows > 1 else 0.0)
+    gap_x = 0.14 / columns if columns > 1 else 0.0
+    gap_y = (26 + 14 * lines) / layout["height"] if rows > 1 else 0.0
     gap_x *= 2.5 if plot.signs else 1.0
     for i, (title, values) in enumerate(plot.panels):
         number = "" if i == 0 else str(i + 1)
@@ -138,8 +140,8 @@ def _heat_map(plot: HeatMap) -> Drawn:
             {
                 "type": "heatmap",
                 "z": [_values(line, 6 if plot.written else 4) for line in values],
-                "coloraxis": "coloraxis",
             }
+            | (_own_scale(plot, values, shown=i == 0) if plot.own_scales else {"coloraxis": "coloraxis"})
             | {"xaxis": f"x{number}", "yaxis": f"y{number}", "showlegend": False, "name": in_figure(title)}
             | {"hovertemplate": f"{where}: %{{z:.4g}}<extra></extra>"}
             | ({"texttemplate": "%{z:.2f}", "textfont": {"size": 11}} if plot.written else {})
@@ -157,8 +159,16 @@ def _heat_map(plot: HeatMap) -> Drawn:
             layout["annotations"].append(box | border | {"xshift": 36, "font": {"size": 13, "color": INK}})
         if title:
             name = _note(title, 0, 1, f"x{number} domain", "left", "bottom", f"y{number} domain")
-            layout["annotations"].append(name | {"font": {"size": 11, "color": MUTED}})
+            layout["annotations"].append(name | {"align": "left", "font": {"size": 11, "color": MUTED}})
     return traces, layout
+
+
+def _own_scale(plot: HeatMap, values: Any, *, shown: bool) -> dict[str, Any]:
+    """The colours of a panel that has a scale of its own, with the bar of all if it is shown."""
+    top = plot.top(values)
+    ticks = {"tickvals": [plot.low, top], "ticktext": [f"{plot.low:g}", "max"]}
+    bar = {"colorbar": _colorbar(plot.z_title) | {"x": 1.01} | ticks} if shown else {}
+    return {"zmin": plot.low, "zmax": top, "colorscale": _SEQUENTIAL, "showscale": shown} | bar
 
 
 def _colorbar(title: str) -> dict[str, Any]:
@@ -167,7 +177,9 @@ def _colorbar(title: str) -> dict[str, Any]:
 
 def _height(plot: HeatMap, rows: int, columns: int) -> int:
     if len(plot.panels) > 1:
-        return 110 + 8 * max(map(len, plot.x.names), default=0) + rows * (40 + round(700 / max(columns, 2)))
+        lines = max(title.count("\n") for title, _ in plot.panels)
+        each = 40 + 14 * lines + round(700 / max(columns, 2))
+        return 110 + 8 * max(map(len, plot.x.names), default=0) + rows * each
     if plot.square:
         return 560
     height, width = plot.panels[0][1].shape

@@ -45,16 +45,18 @@ class Plot:
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class HeatMap(Plot):
-    """Panels (a title and an array ``[Y, X]``, first row on top) with one colour scale from ``low`` to ``high``;
-    ``diverging`` around 0. Names of axes are those of rows and columns, ``rows`` those of each panel's where they
-    differ. ``written``: values stand in the cells. ``marked``: of each panel the row and column of a cell with a frame.
-    ``signs`` stand to the right of the panels, and a box with a word after the last.
+    """Panels (a title and an array ``[Y, X]``, first row on top) with one colour scale from ``low`` to ``high``, or
+    with ``own_scales``, each up to its own largest value; ``diverging`` around 0. Names of axes are those of rows and
+    columns, ``rows`` those of each panel's where they differ. ``written``: values stand in the cells. ``marked``: of
+    each panel the row and column of a cell with a frame. ``signs`` stand to the right of the panels, and a box with a
+    word after the last.
     """
 
     z_title: str
     panels: tuple[tuple[str, np.ndarray], ...]
     low: float
     high: float
+    own_scales: bool = False
     diverging: bool = False
     square: bool = False
     columns: int = 1
@@ -63,6 +65,10 @@ class HeatMap(Plot):
     marked: tuple[tuple[int, int] | None, ...] = ()
     signs: tuple[str, ...] = ()
     box: str = ""
+
+    def top(self, values: np.ndarray) -> float:
+        """The value at which the colours of a panel end."""
+        return (float(values.max()) or self.high) if self.own_scales else self.high
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)

@@ -54,7 +54,7 @@ def _heat_map(figure: Any, plot: HeatMap) -> None:
             values,
             cmap=_DIVERGING if plot.diverging else _SEQUENTIAL,
             vmin=plot.low,
-            vmax=plot.high,
+            vmax=plot.top(values),
             interpolation="nearest",
             aspect="equal" if plot.square else "auto",
             rasterized=False,
@@ -102,6 +102,8 @@ def _heat_map(figure: Any, plot: HeatMap) -> None:
 def _scale(figure: Any, plot: HeatMap, image: Any, grid: Any, rows: int, *, alone: bool) -> None:
     """The scale of colours."""
     bar = figure.colorbar(image, ax=grid, shrink=0.9 if alone else min(0.9, 2.4 / (1.3 * rows)), aspect=24, pad=0.02)
+    if plot.own_scales:
+        bar.set_ticks(image.get_clim(), labels=[f"{plot.low:g}", "max"])
     bar.set_label(plot.z_title)
     bar.outline.set_linewidth(0.6)
 
@@ -109,7 +111,8 @@ def _scale(figure: Any, plot: HeatMap, image: Any, grid: Any, rows: int, *, alon
 def _heat_map_size(plot: HeatMap, rows: int, columns: int) -> tuple[float, float]:
     if len(plot.panels) > 1:
         names = 0.06 * max(map(len, plot.x.names), default=3)
-        return _WIDTH, 0.75 + names + rows * (0.22 + min(4.2 / columns, 1.9))
+        titles = 0.22 + 0.12 * max(title.count("\n") for title, _ in plot.panels)
+        return _WIDTH, 0.75 + names + rows * (titles + min(4.2 / columns, 1.9))
     if plot.square:
         return 4.4, 3.9
     height, width = plot.panels[0][1].shape

@@ -147,24 +147,32 @@ def weight_map(view: Literal["attention", "pooling"]) -> Callable[[str, str, Mea
         found = getattr(one, view)
         layers, heads, queries, keys = found.weights.shape
         strips = 4 * queries < keys
-        # A logit of minus infinity is a weight of 0: every map has one scale.
+        # Heads differ by powers of ten: on one scale the sharpest would be all that is seen.
+        several = layers * heads > 1
         panels = tuple(
-            (f"layer {l + 1}, head {h + 1}" if layers > 1 else f"head {h + 1}" if heads > 1 else "", weights)
+            (
+                (f"layer {l + 1}, " if layers > 1 else "") + f"head {h + 1}\n0 to {weights.max():.2g}"
+                if several
+                else "",
+                weights,
+            )
             for l, layer in enumerate(found.weights)
             for h, weights in enumerate(layer)
         )
+        scales = " Each map has its own colours, from 0 to its largest weight, which stands above it." * several
         whose = f" {found.name}" if found.name else ""
         return HeatMap(
             slug=f"{slug}-{view}{whose.replace(' ', '-')}",
             view=view,
             title=f"{view.capitalize()}{whose}, {name}",
-            caption=found.about,
+            caption=f"{found.about}{scales}",
             x=Axis("key", names=found.keys),
             y=Axis("query", names=found.queries),
             z_title="attention weight",
             panels=panels,
             low=0.0,
             high=float(found.weights.max()) or 1.0,
+            own_scales=several,
             square=not strips,
             columns=1 if strips else min(heads, 4),
         )

@@ -6,12 +6,15 @@ import numpy as np
 import pytest
 
 from posenc_jax.cli import main
+from posenc_jax.drawing.document import html_figure
+from posenc_jax.drawing.interactive import figure
+from posenc_jax.drawing.printed import render
 from posenc_jax.drawing.text_table import markdown_table, text
 from posenc_jax.encodings import Dims, PositionalEncoding, RoPE, parse
 from posenc_jax.encodings.catalogue import CATALOGUE
 from posenc_jax.show.lead import summary, what_it_does
 from posenc_jax.show.measure import with_contents
-from posenc_jax.show.measured import Chosen, MeasuredEncoding
+from posenc_jax.show.measured import Chosen, MeasuredAttention, MeasuredEncoding
 from posenc_jax.show.page import page
 from posenc_jax.show.properties import table
 from posenc_jax.show.views import plots_of, views_of
@@ -99,3 +102,40 @@ def test_what_tokens_decide_is_drawn_of_an_example():
     assert one.positions.values[1, :9].tolist() == [0] * 9
     (plot,) = plots_of([one], "positions", Chosen())
     assert plot.y.names == ("learned", "learned")
+
+
+def test_every_head_has_its_own_scale_which_its_title_and_the_caption_say():
+    """On one scale a head whose weights are ten times as large is all that is seen."""
+    weights = np.stack([np.eye(6), np.full((6, 6), 0.05)])[None]
+    one = MeasuredEncoding("alibi", attention=MeasuredAttention("of equal contents", weights, about="Weights."))
+    (plot,) = plots_of([one], "attention", Chosen())
+    assert [title for title, _ in plot.panels] == ["head 1\n0 to 1", "head 2\n0 to 0.05"]
+    assert plot.caption.endswith("Each map has its own colours, from 0 to its largest weight, which stands above it.")
+    traces = figure(plot)["data"]
+    assert [(trace["zmin"], trace["zmax"], trace["showscale"]) for trace in traces] == [(0, 1, True), (0, 0.05, False)]
+    assert all("coloraxis" not in trace for trace in traces)
+    bar = traces[0]["colorbar"]
+    assert (bar["tickvals"], bar["ticktext"]) == ([0, 1], ["0", "max"])
+    alone = dataclasses.replace(one, attention=MeasuredAttention("of equal contents", weights[:, 1:], about="Weights."))
+    (plot,) = plots_of([alone], "attention", Chosen())
+    assert (plot.panels[0][0], plot.own_scales, plot.high, plot.caption) == ("", False, 0.05, "Weights.")
+
+
+def test_the_colours_of_a_printed_map_end_at_its_own_largest_weight():
+    weights = np.stack([np.eye(6), np.full((6, 6), 0.05) + 0.05 * np.eye(6)])[None]
+    one = MeasuredEncoding("alibi", attention=MeasuredAttention("of equal contents", weights))
+    (plot,) = plots_of([one], "attention", Chosen())
+    assert [plot.top(values) for _, values in plot.panels] == [1.0, 0.1]
+    assert dataclasses.replace(plot, own_scales=False).top(weights[0, 1]) == 1.0
+    shared = render(dataclasses.replace(plot, own_scales=False), ("png",))
+    assert render(plot, ("png",)) != shared
+
+
+def test_many_maps_scroll_on_a_phone():
+    def place(heads):
+        weights = np.full((1, heads, 3, 3), 1 / 3)
+        one = MeasuredEncoding("a", attention=MeasuredAttention("of equal contents", weights))
+        return html_figure(*plots_of([one], "attention", Chosen()))
+
+    assert '<div class="scroll wide"><div class="figure"' in place(4)
+    assert "wide" not in place(2)
