@@ -53,7 +53,10 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("posenc evaluate RUN --lengths 8 16 32", "at other lengths"),
         ("posenc evaluate RUN --posenc nope", "the same parameters without positions"),
     ),
-    "report": (("posenc report runs/demo", "report.html, figures and tables of what is finished"),),
+    "report": (
+        ("posenc report runs/demo", "report.html, figures and tables of what is finished"),
+        ("posenc report runs/demo --csv demo.csv", "every score in a line, to read with pandas"),
+    ),
     "tables": (
         ("posenc tables", "all of them, and how far each has been run"),
         ("posenc tables copying", "the reduced version of one, from a checkout"),

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import argparse
 import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from posenc_jax.cli.errors import Parser, UsageError, as_path, guarded, in_words, refusing
+from posenc_jax.cli.errors import Parser, UsageError, as_path, check_file, guarded, in_words, refusing
 from posenc_jax.cli.screen import show, tell
 from posenc_jax.drawing.plain import short
+from posenc_jax.files.atomic import write_atomically
 from posenc_jax.refusals.system import of_the_system, or_else
 
 DESCRIPTION = """Writes report.html, figures and tables of the finished results in an ablation's directory, and prints
@@ -19,7 +21,31 @@ def main(arguments: list[str]) -> int:
     """Runs the command and returns its exit code."""
     parser = Parser("posenc report", description=DESCRIPTION)
     parser.add_argument("directory", type=as_path, metavar="DIR", help="of an ablation")
-    return guarded(lambda: _report(parser.parse_args(arguments).directory))
+    about = "instead, all results as one table with a line for each score (- for standard output)"
+    parser.add_argument("--csv", type=as_path, metavar="FILE", help=about)
+    return guarded(lambda: _reported(parser.parse_args(arguments)))
+
+
+def _reported(options: argparse.Namespace) -> int:
+    return _report(options.directory) if options.csv is None else _as_csv(options.directory, options.csv)
+
+
+def _as_csv(directory: Path, file: Path) -> int:
+    from posenc_jax.results import read_record
+    from posenc_jax.results.long_table import long_table
+
+    printed = str(file) == "-"
+    check_file("--csv", None if printed else file)
+    with refusing():
+        text, left_out = long_table(read_record(directory))
+    for line in left_out:
+        tell(f"not used: {line}")
+    if printed:
+        show(text, end="")
+        return 0
+    write_atomically(file, text)
+    show(f"wrote {file}: {text.count(chr(10)) - 1} scores")
+    return 0
 
 
 def _report(directory: Path) -> int:

@@ -43,19 +43,20 @@ def training_fields(run: Json) -> dict[str, Any]:
 
 
 def varying(runs: Sequence[Json]) -> list[dict[str, Any]]:
-    """For each run of an ablation the fields in which it differs from runs of its table with encodings of the same
-    names: what tells them apart.
+    """For each run of an ablation its fields in which runs of its table that have them differ, but for encodings, which
+    have names, and what follows from them.
     """
-    fields = [{**training_fields(run), "learning_rate": run.get("learning_rates")} for run in runs]
-    groups: dict[Any, list[int]] = {}
-    for number, (run, own) in enumerate(zip(runs, fields)):
-        groups.setdefault((run.get("table"), *(own.get(slot) for slot in SLOTS)), []).append(number)
     found: list[dict[str, Any]] = [{} for _ in runs]
-    for members in groups.values():
-        for name in dict.fromkeys(name for number in members for name in fields[number]):
-            if len({repr(fields[number].get(name)) for number in members}) > 1:
-                for number in members:
-                    found[number][name] = fields[number].get(name)
+    tables: dict[Any, list[int]] = {}
+    for number, run in enumerate(runs):
+        tables.setdefault(run.get("table"), []).append(number)
+    fields = [{**training_fields(run), "learning_rate": run.get("learning_rates")} for run in runs]
+    for members in tables.values():
+        for name in dict.fromkeys(name for number in members for name in fields[number] if name not in SLOTS):
+            having = [number for number in members if name in fields[number]]
+            if len({repr(fields[number][name]) for number in having}) > 1:
+                for number in having:
+                    found[number][name] = fields[number][name]
     return found
 
 

@@ -1,0 +1,101 @@
+"""`posenc report --csv`: every score in a line, for other programs."""
+
+import ast
+import csv
+import io
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import sealed_files
+from synthetic_ablation import rewrite, write_ablation
+from synthetic_sweep import widths_and_rates, write_sweep
+
+from posenc_jax.cli import main
+from posenc_jax.results import read_record
+from posenc_jax.results.long_table import long_table
+
+DOCS = Path(__file__).parent.parent.parent / "scripts" / "docs"
+
+
+def rows_of(text):
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_every_score_has_a_line(tmp_path, capsys):
+    directory = write_sweep(tmp_path / "a", widths_and_rates())
+    assert main(["report", str(directory), "--csv", "-"]) == 0
+    rows = rows_of(capsys.readouterr().out)
+    fields = ["table", "cell", "encoding", "model.d_model", "seed", "learning_rate", "chosen", "range", "length"]
+    assert list(rows[0]) == [*fields, "metric", "value"]
+    written = sealed_files.read_rows(directory / "results.jsonl")
+    told = {
+        (row["cell"], int(row["seed"]), float(row["learning_rate"]), int(row["length"])): float(row["value"])
+        for row in rows
+        if row["metric"] == "exact_match" and row["length"]
+    }
+    assert told == {(r["label"], r["seed"], r["learning_rate"], r["length"]): r["exact_match"] for r in written}
+    assert {row["model.d_model"] for row in rows if row["cell"] == "rope 32"} == {"32"}
+    chosen = {(row["cell"], row["learning_rate"]) for row in rows if row["chosen"] == "True"}
+    assert len(chosen) == 6
+    assert ("rope 16", "0.002") in chosen
+    validation = [row for row in rows if row["range"] == "validation"]
+    assert len(validation) == 6 * 3 * 3
+    assert {row["length"] for row in validation} == {""}
+    file = tmp_path / "long.csv"
+    assert main(["report", str(directory), "--csv", str(file)]) == 0
+    assert rows_of(file.read_text()) == rows
+    assert not (directory / "report.html").exists()
+
+
+def test_what_a_report_does_not_use_is_named(tmp_path, capsys):
+    directory = write_ablation(tmp_path / "a")
+    text, left_out = long_table(read_record(directory))
+    rows = rows_of(text)
+    assert ("t5", "2", "0.001") not in {(row["cell"], row["seed"], row["learning_rate"]) for row in rows}
+    assert "rsc / t5, seed 2, learning rate 0.001: diverged at step 340" in left_out
+    assert any("alibi, seed 3, learning rate 0.001: not finished" in line for line in left_out)
+    assert main(["report", str(directory), "--csv", "-"]) == 0
+    assert [line.removeprefix("not used: ") for line in capsys.readouterr().err.splitlines()] == left_out
+
+
+def damage(directory):
+    path = directory / "results.jsonl"
+    path.write_bytes(path.read_bytes().replace(b"0.5", b"0.6", 1))
+
+
+@pytest.mark.parametrize(
+    ("spoil", "file", "said"),
+    [
+        (lambda d: (d / "ablation.json").unlink(), "-", "has no ablation.json, so it is no ablation directory"),
+        (lambda d: rewrite(d, lambda row: None), "-", "has no results to report: no run in results.jsonl is finished"),
+        (damage, "-", "results.jsonl is damaged (line"),
+        (lambda d: None, "nowhere/long.csv", "there is no directory"),
+        (lambda d: None, "/proc/long.csv", "no file can be made in /proc"),
+        (lambda d: None, ".", "is a directory: name a file"),
+    ],
+)
+def test_what_cannot_be_written_is_one_line(tmp_path, capsys, monkeypatch, spoil, file, said):
+    directory = write_ablation(tmp_path / "a")
+    spoil(directory)
+    monkeypatch.chdir(tmp_path)
+    assert main(["report", str(directory), "--csv", file]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert said in line
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a"]
+
+
+def test_the_line_for_pandas_names_columns_and_scores_that_there_are(tmp_path):
+    page = (DOCS / "start" / "reading-a-report.md").read_text()
+    command, line = re.findall(r"^    (posenc report .* --csv .*|python -c .*pandas.*)$", page, re.MULTILINE)
+    python, option, code = shlex.split(line)
+    strings = [node.value for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Constant)]
+    file, query, *columns = sorted(strings, key=lambda text: code.index(text[:6]))
+    rows = rows_of(long_table(read_record(write_ablation(tmp_path / "a")))[0])
+    column, metric = re.fullmatch(r'(\w+) and metric == "(\w+)"', query).groups()
+    assert {column, *columns} < set(rows[0])
+    assert metric in {row["metric"] for row in rows}
+    assert (python, option, file) == ("python", "-c", shlex.split(command)[-1])
+    listed = (DOCS / "reference" / "files.md").read_text().partition("--csv FILE")[2].partition("Replicas")[0]
+    assert set(rows[0]) <= set(re.findall(r"`([\w.]+)`", listed))
