@@ -68,7 +68,7 @@ def blockwise(call: Prepared, size: int | None = None, of_keys: int = KEYS) -> A
 
 
 def needs_all_keys(e: PositionalEncoding) -> bool:
-    """Whether what an encoding does to the logits or weights of a pair depends on other keys."""
+    """True if what an encoding does to the logits or weights of a pair depends on other keys."""
     return bool(e.acts_on & {"adjust_logits", "normalize", "value_term"}) or "blocks" in e.breaks
 
 

@@ -108,7 +108,7 @@ class RunArguments:
     trust: tuple[Path, ...] = ()
     """Runs named by init_from whose own Python files may be run: they are not run unasked."""
     accept_changed_code: bool = False
-    """Whether to go on where an encoding, task or metric of your own has changed since; what it computes is marked."""
+    """Permission to go on where an encoding, task or metric of your own has changed; what it computes is marked."""
 
 
 def override_run(

@@ -226,7 +226,7 @@ def _of_specs(options: argparse.Namespace, reporter: TerminalReporter) -> list[M
 
 
 def _serves(slot: Any, dims: Dims) -> bool:
-    """Whether the encodings serve these sizes."""
+    """True if the encodings serve these sizes."""
     from posenc_jax.encodings import check_slot
 
     try:

@@ -134,7 +134,7 @@ class Family:
         return of_model(self.names, shapes, max(model.depth("encoder"), model.depth("decoder")))
 
     def ignores(self, name: str) -> bool:
-        """Whether a tensor holds no parameters of the model."""
+        """True if a tensor holds no parameters of the model."""
         return any(re.fullmatch(pattern, name) for pattern in self.ignored)
 
     def without_head(self) -> Family:

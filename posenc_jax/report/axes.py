@@ -51,7 +51,7 @@ def sweep_axis(title: str, values: tuple[float, ...]) -> Axis:
 
 
 def _by_factors(values: tuple[float, ...]) -> bool:
-    """Whether factors between ascending values are more alike than steps; of two values, whether one is 4 times the
+    """True if factors between ascending values are more alike than steps; of two values, if one is 4 times the
     other.
     """
     factors = [math.log(b / a) for a, b in itertools.pairwise(values)]

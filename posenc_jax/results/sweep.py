@@ -47,12 +47,12 @@ class Sweep:
 
     @property
     def of_task(self) -> bool:
-        """Whether the task itself changes: its validation scores are then of unlike difficulty, and choose nothing."""
+        """True if the task itself changes: its validation scores are then of unlike difficulty, and choose nothing."""
         return any(field.name.startswith("task.") for field in self.fields)
 
     @property
     def of_cells(self) -> bool:
-        """Whether each arm is one cell at its learning rates."""
+        """True if each arm is one cell at its learning rates."""
         return all(len({point.cell.label for point in own}) == 1 for own in self.arms.values())
 
     def values(self, field: str) -> tuple[float, ...]:

@@ -48,7 +48,7 @@ class Display(Protocol):
     """Where the lines of a reporter stand that change."""
 
     keeps_all: bool
-    """Whether every piece of work leaves a line."""
+    """True if every piece of work leaves a line."""
 
     def start(self) -> None:
         """The first lines are about to come."""

@@ -1,4 +1,4 @@
-"""What encodings do where contents or tokens decide: attention with one content everywhere, positions of an example."""
+"""The work of encodings where contents or tokens decide: attention with one content everywhere, examples in place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What encodings do, in the words of their docstrings."""
+"""The work of encodings, in the words of their docstrings."""
 
 from __future__ import annotations
 

@@ -138,7 +138,7 @@ def of_logits(measured: MeasuredEncoding) -> tuple[Property, ...]:
 
 
 def table(measured: MeasuredEncoding) -> TextTable:
-    """What an encoding does, and its properties, one line each; of one without vectors those of its logits, which a
+    """The work of an encoding and its properties, one line each; of one without vectors those of its logits, which a
     note says.
     """
     columns = ("property", "holds", "measured")
