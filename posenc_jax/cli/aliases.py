@@ -19,7 +19,6 @@ PAIR = (5, 68)
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the command and returns its exit code."""
     parser = Parser("posenc aliases", description=DESCRIPTION)
     parser.add_argument("encoding", metavar="ENCODING", help="a spec, or a name of the catalogue (`posenc list`)")
     parser.add_argument("--d-model", type=whole(2, WIDEST), default=8, metavar="D", help="width of the model (8)")
@@ -37,7 +36,7 @@ def main(arguments: list[str]) -> int:
     return guarded(lambda: _aliases(parser.parse_args(arguments)))
 
 
-def _aliases(options: argparse.Namespace) -> int:
+def _aliases(options: argparse.Namespace) -> None:
     _check(options)
     from posenc_jax.cli.session import prepare_jax
 
@@ -50,7 +49,6 @@ def _aliases(options: argparse.Namespace) -> int:
         kinds = similarities(asked.slot, asked.dims, asked.length)
         for line in alias_tables.lines(asked, kinds):
             show(line)
-    return 0
 
 
 def _check(options: argparse.Namespace) -> None:

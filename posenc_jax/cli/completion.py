@@ -21,13 +21,11 @@ _OPTION = re.compile(r"(?<![\w-])--([a-z][a-z0-9]*(?:[.-][a-z0-9]+)*)")
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the command and returns its exit code."""
     parser = Parser("posenc completion", description=DESCRIPTION)
     parser.add_argument("shell", choices=SHELLS)
 
-    def work() -> int:
+    def work() -> None:
         show(script(parser.parse_args(arguments).shell, {name: options_of(name) for name in COMMANDS}))
-        return 0
 
     return guarded(work)
 

@@ -31,7 +31,6 @@ DIRECTORY = "where prepared corpora lie (default: $POSENC_DATA, else posenc_jax/
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the command and returns its exit code."""
     parser = Parser("posenc data", description=DESCRIPTION)
     commands = parser.add_subparsers(dest="command", required=True, metavar="prepare|add|list")
     prepare = commands.add_parser("prepare", help="make corpora ready", description=PREPARE)
@@ -46,18 +45,19 @@ def main(arguments: list[str]) -> int:
     return guarded(lambda: _run(parser.parse_args(arguments)))
 
 
-def _run(options: argparse.Namespace) -> int:
+def _run(options: argparse.Namespace) -> None:
     directory = options.directory
     if options.command == "list":
         show(_listing(directory))
-        return 0
+        return
     begun = time.monotonic()
 
     def note(text: str) -> None:
         tell(f"[{time.monotonic() - begun:5.1f} s] {text}")
 
     if options.command == "add":
-        return add(options, note)
+        add(options, note)
+        return
     from posenc_jax.data.corpora.store import corpus_of, prepare
 
     for name in options.names:  # all of them before work on the first
@@ -71,7 +71,6 @@ def _run(options: argparse.Namespace) -> int:
             rebuild=options.rebuild,
             note=note,
         )
-    return 0
 
 
 def _listing(directory: Path | None) -> str:

@@ -66,8 +66,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--rebuild", action="store_true", help="replace what is there under that name")
 
 
-def add(options: argparse.Namespace, note: Callable[[str], None]) -> int:
-    """Runs the command and returns its exit code."""
+def add(options: argparse.Namespace, note: Callable[[str], None]) -> None:
     from posenc_jax.data.corpora import own
     from posenc_jax.data.corpora.own import nested, structure_of
     from posenc_jax.data.corpora.store import OWN, check_own, is_prepared
@@ -105,7 +104,6 @@ def add(options: argparse.Namespace, note: Callable[[str], None]) -> int:
         _note_structure(options.folder, named_as, note)
     place = f"POSENC_DATA={shell_words([str(options.directory.absolute())])} " if options.directory else ""
     show(f"train on it: {place}posenc train --on {name}; compare encodings on it: {place}posenc ablate --on {name}")
-    return 0
 
 
 def _note_structure(folder: Path, structure: str, note: Callable[[str], None]) -> None:

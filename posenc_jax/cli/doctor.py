@@ -12,12 +12,11 @@ with the way out. Nothing is changed."""
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the command and returns its exit code."""
     parser = Parser("posenc doctor", description=DESCRIPTION)
     return guarded(lambda: _doctor(parser.parse_args(arguments)))
 
 
-def _doctor(_: argparse.Namespace) -> int:
+def _doctor(_: argparse.Namespace) -> None:
     prepare_jax(runs=False)
     from posenc_jax.data.corpora.store import data_directory
     from posenc_jax.runs import health
@@ -56,7 +55,6 @@ def _doctor(_: argparse.Namespace) -> int:
         show(f"  - {finding.what}\n    way out: {finding.way_out}")
     if not found:
         show("  nothing that can be seen from here; `posenc tune CONFIG` times a config's own settings")
-    return 0
 
 
 def _section(title: str, entries: dict[str, str]) -> None:

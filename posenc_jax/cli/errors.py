@@ -126,8 +126,10 @@ def check_file(option: str, path: Path | None) -> None:
         raise UsageError(f"{option} {path}: {reason}: name another file")
 
 
-def guarded(work: Callable[[], int]) -> int:
-    """Runs ``work`` and gives its exit code: 2 for what was refused, 1 for what failed, 128 + signal when stopped."""
+def guarded(work: Callable[[], int | None]) -> int:
+    """Runs ``work`` and gives its exit code, None being 0: 2 for what was refused, 1 for what failed, 128 + signal when
+    stopped.
+    """
     with noise.captured() as said, noise.warnings_named():
         code, message = _outcome(work)
     where = noise.filed(said)
@@ -138,11 +140,11 @@ def guarded(work: Callable[[], int]) -> int:
     return code
 
 
-def _outcome(work: Callable[[], int]) -> tuple[int, str]:
+def _outcome(work: Callable[[], int | None]) -> tuple[int, str]:
     """The exit code, and what is to be said."""
     try:
         with exits_as_errors():
-            return work(), ""
+            return work() or 0, ""
     except (UsageError, DataError, MissingExtraError, PathError) as error:
         return 2, str(error)
     except ModuleNotFoundError as error:

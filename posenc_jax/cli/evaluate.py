@@ -15,7 +15,6 @@ group) with the parameters that it was trained to."""
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the command and returns its exit code."""
     parser = Parser("posenc evaluate", description=DESCRIPTION)
     add = parser.add_argument
     add("run", type=as_path, metavar="RUN", help="directory of a finished run, or of a cell or group")
@@ -33,7 +32,7 @@ def main(arguments: list[str]) -> int:
     return guarded(lambda: _evaluate(parser.parse_args(arguments)))
 
 
-def _evaluate(options: argparse.Namespace) -> int:
+def _evaluate(options: argparse.Namespace) -> None:
     prepare_jax()  # before files of the user's: one that computes would fix the devices
     from posenc_jax.cli.progress import TerminalReporter
     from posenc_jax.cli.scores import score_table
@@ -77,4 +76,3 @@ def _evaluate(options: argparse.Namespace) -> int:
         ]
         show(score_table(changed, scores))
     show(f"written: {path}")
-    return 0

@@ -14,7 +14,6 @@ once. The settings given here are those it opens with."""
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the command and returns its exit code."""
     parser = Parser("posenc explore", description=DESCRIPTION)
     parser.add_argument(
         "encoding", nargs="?", metavar="ENCODING", help="rope (default), sinusoidal, alibi, t5 or learned"
@@ -30,7 +29,7 @@ def main(arguments: list[str]) -> int:
     return guarded(lambda: _explore(parser.parse_args(arguments)))
 
 
-def _explore(options: argparse.Namespace) -> int:
+def _explore(options: argparse.Namespace) -> None:
     from posenc_jax.show.explorer import ExplorerState, page
 
     given = {name: value for name, value in vars(options).items() if value is not None}
@@ -51,4 +50,3 @@ def _explore(options: argparse.Namespace) -> int:
             f"cannot write {output}: {reason}; {or_else(error, 'name another file by --output')}"
         ) from None
     show(output)
-    return 0

@@ -10,7 +10,6 @@ DESCRIPTION = """Writes a run that was imported, or trained on from an imported 
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the command and returns its exit code."""
     parser = Parser("posenc export", description=DESCRIPTION)
     parser.add_argument("run", metavar="RUN", type=as_path, help="directory of the run")
     parser.add_argument("--to", metavar="DIR", type=as_path, required=True, help="a new directory")
@@ -18,7 +17,7 @@ def main(arguments: list[str]) -> int:
     return guarded(lambda: _export(parser.parse_args(arguments)))
 
 
-def _export(options: argparse.Namespace) -> int:
+def _export(options: argparse.Namespace) -> None:
     from posenc_jax.cli.session import prepare_jax
 
     prepare_jax()
@@ -28,4 +27,3 @@ def _export(options: argparse.Namespace) -> int:
     with TerminalReporter() as reporter:
         family = export_checkpoint(options.run, options.to, options.seed, reporter.note)
     show(f"written: {options.to} ({family.architecture})")
-    return 0

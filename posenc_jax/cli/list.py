@@ -36,7 +36,6 @@ _HOOK_WORDS = {
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the command and returns its exit code."""
     if {"-h", "--help"} & set(arguments):
         show(USAGE)
         return 0
@@ -84,7 +83,7 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def _own(text: str) -> int:
+def _own(text: str) -> None:
     """All about a class in a file of the user's."""
     from posenc_jax.cli.own_files import own_class
     from posenc_jax.encodings import Value
@@ -97,7 +96,6 @@ def _own(text: str) -> int:
             "class of posenc_jax"
         )
     show(_details(cls, {}))
-    return 0
 
 
 def _row(method: Any) -> str:

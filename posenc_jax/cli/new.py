@@ -18,22 +18,24 @@ KINDS = ("encoding", "task", "metric")
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the command and returns its exit code."""
     parser = Parser("posenc new", description=DESCRIPTION)
     parser.add_argument("kind", choices=(*KINDS, "config"), help="what it is to be")
     parser.add_argument("name", metavar="NAME", nargs="?", help="its name, as a Python module has one: my_window")
     parser.add_argument("--on", metavar="CORPUS", help="of a config: the corpus, as own/notes, after which it is named")
 
-    def work() -> int:
+    def work() -> None:
         options = parser.parse_args(arguments)
         if (options.kind == "config") != (options.on is not None):
             raise UsageError("a config is written on a corpus, and nothing else is: posenc new config --on own/notes")
-        return _config(options.name, options.on) if options.on is not None else _new(options)
+        if options.on is None:
+            _new(options)
+        else:
+            _config(options.name, options.on)
 
     return guarded(work)
 
 
-def _config(name: str | None, corpus: str) -> int:
+def _config(name: str | None, corpus: str) -> None:
     from posenc_jax.cli.on import about, on_corpus
     from posenc_jax.cli.session import prepare_jax
     from posenc_jax.config import source_of
@@ -45,10 +47,9 @@ def _config(name: str | None, corpus: str) -> int:
     run = on_corpus(corpus)
     _write({path: source_of(run, about(run, corpus, path))})
     show(f"wrote {path}, a config of {run.task.name.replace('_', ' ')}: posenc train {path}")
-    return 0
 
 
-def _new(options: argparse.Namespace) -> int:
+def _new(options: argparse.Namespace) -> None:
     from posenc_jax.config.own_names import wrong_word
 
     if options.name is None:
@@ -69,7 +70,6 @@ def _new(options: argparse.Namespace) -> int:
     files = {path: _filled(template, name, cls) for path, template in templates.items()}
     _write(files)
     show(f"wrote {' and '.join(map(str, files))}: a working {options.kind} to change, {name}.py:{cls}")
-    return 0
 
 
 def _write(files: dict[Path, str]) -> None:

@@ -73,8 +73,8 @@ def of_config(
     return guarded(lambda: work(*split_first(arguments)))
 
 
-def print_options(command: str, description: str, more: str = "") -> int:
-    """Prints the overrides that every config has, with their defaults, then ``more``; gives the exit code."""
+def print_options(command: str, description: str, more: str = "") -> None:
+    """Prints the overrides that every config has, with their defaults, then ``more``."""
     from posenc_jax.cli.overrides import override_run
     from posenc_jax.config import Run
     from posenc_jax.data.tasks.copying import Copying
@@ -89,7 +89,6 @@ def print_options(command: str, description: str, more: str = "") -> int:
         override_run(Run(task=Copying()), ["--help"], f"posenc {command} CONFIG", about, hidden=("task",))
     finally:  # tyro ends the program
         show(more, end="\n" if more else "")
-    return 0
 
 
 def _a(noun: str) -> str:

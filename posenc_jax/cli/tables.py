@@ -27,7 +27,6 @@ The paper's own setting is full.py: posenc plan {ROOT}/NAME/full.py --target h10
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the command and returns its exit code."""
     parser = Parser(prog="posenc tables", description=DESCRIPTION)
     parser.add_argument("name", nargs="?", metavar="NAME", help="a table to run")
     parser.add_argument(
@@ -36,7 +35,7 @@ def main(arguments: list[str]) -> int:
     return guarded(lambda: _tables(parser.parse_args(arguments)))
 
 
-def _tables(arguments: Any) -> int:
+def _tables(arguments: Any) -> None:
     from posenc_jax.verdict.published import folders
 
     names = folders(ROOT)
@@ -46,14 +45,14 @@ def _tables(arguments: Any) -> int:
         if arguments.directory is not None:
             raise UsageError("--directory is where the runs of one table are kept: name the table too")
         show(text(_list(names), shutil.get_terminal_size((100, 24)).columns))
-        return 0
+        return
     given = arguments.directory
     directory = Path("runs") / "tables" / arguments.name if given is None else as_path(given)
     elsewhere = () if arguments.directory is None else ("--directory", arguments.directory)
-    return _run(arguments.name, directory.absolute(), elsewhere)
+    _run(arguments.name, directory.absolute(), elsewhere)
 
 
-def _run(name: str, directory: Path, elsewhere: tuple[str, ...]) -> int:
+def _run(name: str, directory: Path, elsewhere: tuple[str, ...]) -> None:
     folder = _folder(name)
     config = _config(folder)
     prepare_jax()
@@ -69,7 +68,6 @@ def _run(name: str, directory: Path, elsewhere: tuple[str, ...]) -> int:
     width = shutil.get_terminal_size((100, 24)).columns
     show("\n".join(text(table, width) for table in text_tables(folder, results)))
     show(f"complete: {directory}; written: {folder.path / README}")
-    return 0
 
 
 def _list(names: list[str]) -> TextTable:

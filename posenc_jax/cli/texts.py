@@ -92,7 +92,7 @@ def decoding_of(options: argparse.Namespace) -> Decoding:
 def command(parser: Parser, arguments: list[str], work: Callable[[argparse.Namespace, Any], None]) -> int:
     """Runs ``work(options, reporter)`` and gives its exit code."""
 
-    def run() -> int:
+    def run() -> None:
         options = parser.parse_intermixed_args(arguments)
         from posenc_jax.cli.progress import TerminalReporter
         from posenc_jax.runs.errors import RefusedError
@@ -102,7 +102,6 @@ def command(parser: Parser, arguments: list[str], work: Callable[[argparse.Names
                 work(options, reporter)
         except (DataError, RefusedError) as error:
             raise UsageError(_with_options(str(error))) from None
-        return 0
 
     return guarded(run)
 

@@ -33,14 +33,13 @@ lists them. Those about directories (--directory, --track) say nothing here."""
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the command and returns its exit code."""
     if not arguments or arguments[0] in ("-h", "--help"):
         show(USAGE)
         return 0 if arguments else 2
     return guarded(lambda: _tune(arguments[0], arguments[1:]))
 
 
-def _tune(config_file: str, words: list[str]) -> int:
+def _tune(config_file: str, words: list[str]) -> None:
     options, overrides = _options(words)
     prepare_jax()  # before the config: one that computes would fix the devices
     config = load_config(config_file, (Run, Ablation), "tune")
@@ -55,7 +54,6 @@ def _tune(config_file: str, words: list[str]) -> int:
     refuse_unusable(config)
     for run in reversed(runs):
         _tune_one(run, options.seconds)
-    return 0
 
 
 def _tune_one(run: Run, seconds: float) -> None:

@@ -13,7 +13,6 @@ FARTHEST, WIDEST = 99_999, 2048
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the command and returns its exit code."""
     parser = Parser("posenc vectors", description=DESCRIPTION)
     add = parser.add_argument
     add("encoding", metavar="ENCODING", help="a spec, or a name of the catalogue (`posenc list`)")
@@ -26,7 +25,7 @@ def main(arguments: list[str]) -> int:
     return guarded(lambda: _vectors(parser.parse_args(arguments)))
 
 
-def _vectors(options: argparse.Namespace) -> int:
+def _vectors(options: argparse.Namespace) -> None:
     tokens = (options.text or "").split()
     at = _places(options, tokens)
     from posenc_jax.cli.session import prepare_jax
@@ -57,7 +56,6 @@ def _vectors(options: argparse.Namespace) -> int:
             tables.append(of_words(options.words, at, drawn, own, options.dimensions))
     for table in tables:
         show(text(table, width))
-    return 0
 
 
 def _places(options: argparse.Namespace, tokens: list[str]) -> list[int]:

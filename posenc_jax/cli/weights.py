@@ -12,7 +12,6 @@ _BITS = {"F64": 64, "I64": 64, "U64": 64, "F32": 32, "I32": 32, "U32": 32, "BOOL
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the command and returns its exit code."""
     parser = Parser("posenc weights", description="Parameters as safetensors files, which other frameworks read too.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     text = "write the final parameters of one seed of a finished run to a new file"
@@ -28,14 +27,14 @@ def main(arguments: list[str]) -> int:
     inspect.add_argument("file", metavar="FILE", type=as_path)
     inspect.set_defaults(command=_inspect)
 
-    def work() -> int:
+    def work() -> None:
         options = parser.parse_args(arguments)
-        return options.command(options)
+        options.command(options)
 
     return guarded(work)
 
 
-def _export(options: argparse.Namespace) -> int:
+def _export(options: argparse.Namespace) -> None:
     from posenc_jax.cli.progress import TerminalReporter
     from posenc_jax.cli.session import trust
     from posenc_jax.runs.weights import export_weights
@@ -48,16 +47,14 @@ def _export(options: argparse.Namespace) -> int:
         metadata = export_weights(options.run, options.file, options.seed, torch=options.torch, note=reporter.note)
     show(f"seed {metadata['seed']}, learning rate {metadata['learning_rate']:g}")
     show(f"written: {options.file}")
-    return 0
 
 
-def _inspect(options: argparse.Namespace) -> int:
+def _inspect(options: argparse.Namespace) -> None:
     from posenc_jax.runs.weights import read_shapes, refuse_damaged
 
     refuse_damaged(options.file)
     shapes, entries = read_shapes(options.file)
     show(table(shapes, entries))
-    return 0
 
 
 def table(shapes: dict[str, tuple[list[int], str]], entries: dict[str, str]) -> str:
