@@ -68,7 +68,6 @@ class Abacus(PositionalEncoding):
         check_reading("Abacus.digits", self.digits, dims)
 
     def mapped_max_len(self, max_len: int) -> int:
-        """Positions 0 .. max_len and the largest offset."""
         return max_len + 1 + self.max_offset
 
     def map_positions(self, sequence: Sequence, *, key: Key | None, train: bool) -> Array:

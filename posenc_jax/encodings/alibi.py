@@ -110,7 +110,6 @@ class ALiBi(PositionalEncoding):
 
     @property
     def fixed_factors(self) -> bool:
-        """Unless slopes are learned."""
         return not self.learned
 
     def factors(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Terms) -> tuple[Array, Array]:

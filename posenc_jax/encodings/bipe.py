@@ -57,7 +57,6 @@ class WithinSegment(_BySeparators):
     limits = limited(max_length=at_least(1, ", or None for no limit"))
 
     def mapped_max_len(self, max_len: int) -> int:
-        """``max_length`` at most."""
         return max_len if self.max_length is None else min(max_len, self.max_length)
 
     def map_positions(self, sequence: Sequence, *, key: Key | None, train: bool) -> Array:

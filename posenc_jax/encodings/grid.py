@@ -43,7 +43,6 @@ class Grid(PositionalEncoding):
     )
 
     def mapped_max_len(self, max_len: int) -> int:
-        """The longest axis."""
         layer = self.width * (self.height or 1)
         return max(min(self.width, max_len), self.height or 1, -(-max_len // layer))
 

@@ -45,7 +45,6 @@ class PoSE(PositionalEncoding):
     limits = limited(target_length=at_least(1, ": the length to extend to"))
 
     def mapped_max_len(self, max_len: int) -> int:
-        """``target_length``, or ``max_len`` if that is larger."""
         return max(max_len, self.target_length)
 
     def map_positions(self, sequence: Sequence, *, key: Key | None, train: bool) -> Array:

@@ -117,12 +117,10 @@ class Resonance(RoPEScaling):
 
     @property
     def magnitude(self) -> float:
-        """The magnitude of ``inner``."""
         return 1.0 if self.inner is None else self.inner.magnitude
 
     @property
     def switches_above(self) -> int | None:
-        """The length above which ``inner`` switches its frequencies, or None."""
         return None if self.inner is None else self.inner.switches_above
 
     def frequencies(self, base: float, dim: int, length: int | None = None) -> np.ndarray:

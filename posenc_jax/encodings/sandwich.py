@@ -81,7 +81,6 @@ class Sandwich(PositionalEncoding):
 
     @property
     def num_factors(self) -> int:
-        """A sine and a cosine for each frequency."""
         return self.width
 
     @property

@@ -116,7 +116,6 @@ class SectionIndex(_BySections):
         return self.token_types
 
     def mapped_max_len(self, max_len: int) -> int:
-        """The number of types."""
         return self.token_types
 
     def map_positions(self, sequence: Sequence, *, key: Key | None, train: bool) -> Array:

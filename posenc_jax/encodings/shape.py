@@ -49,7 +49,6 @@ class SHAPE(PositionalEncoding):
     )
 
     def mapped_max_len(self, max_len: int) -> int:
-        """The largest offset more."""
         return max_len + (self.max_shift if self.evaluation == "max_shift" else self.max_shift - 1)
 
     def map_positions(self, sequence: Sequence, *, key: Key | None, train: bool) -> Array:

@@ -92,7 +92,6 @@ class ArrowGrid(Task):
             raise ValueError(f"length {length}: grids have at most 1024 rows; lower it")
 
     def width(self, max_length: int) -> int:
-        """The cells."""
         return max_length**2
 
     def example(self, key: Array, length: Array, max_length: int, split: Split = "test") -> Example:

@@ -61,7 +61,6 @@ class StringTask(Task):
         return range(1, self.max_length + 1)
 
     def width(self, max_length: int) -> int:
-        """Input and empty tokens."""
         return self.input_length(max_length) + self.output_length(max_length)
 
     def input_length(self, length: Any) -> Any:
@@ -158,7 +157,6 @@ class ModularArithmetic(StringTask):
     token_names = (*"01234+-* ", "_")
 
     def input_length(self, length: Any) -> Any:
-        """``length``, or one fewer where it is even."""
         return length - (length + 1) % 2
 
     def problem(self, key: Array, length: Array, max_length: int) -> tuple[Array, Array]:

@@ -35,7 +35,6 @@ class BinaryOperation(StringTask):
         raise NotImplementedError
 
     def problem(self, key: Array, length: Array, max_length: int) -> tuple[Array, Array]:
-        """Numbers as bits, and their result."""
         size_key, first_key, second_key, short_key = jax.random.split(key, 4)
         width = max(max_length, 2)
         index = jnp.arange(width)
@@ -75,11 +74,9 @@ class BinaryAddition(BinaryOperation):
         return length + 1
 
     def combined(self, first: Array, second: Array) -> Array:
-        """Column by column."""
         return carried(first + second, 2)
 
     def short_result(self, number: Array, length: Array) -> tuple[Array, Array]:
-        """The number itself."""
         return jnp.stack([number & 1, number >> 1]), jnp.where(number > 1, 2, 1)
 
 
@@ -101,11 +98,9 @@ class BinaryMultiplication(BinaryOperation):
         return length
 
     def combined(self, first: Array, second: Array) -> Array:
-        """Column by column."""
         return carried(product_columns(first, second), 2)
 
     def short_result(self, number: Array, length: Array) -> tuple[Array, Array]:
-        """No bit, or a 0."""
         return jnp.zeros(2, jnp.int32), length - 1
 
 

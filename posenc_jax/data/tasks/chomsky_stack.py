@@ -151,7 +151,6 @@ class ModularArithmeticBrackets(StringTask):
     token_names = (*"01234+-*()", "_")
 
     def problem(self, key: Array, length: Array, max_length: int) -> tuple[Array, Array]:
-        """An `expression` and its value."""
         tokens, value = expression(key, length, max_length, 3 if self.mult else 2, 8)
         return tokens, value[None]
 
@@ -178,7 +177,6 @@ class SolveEquation(StringTask):
     token_names = (*"01234+-()x=", "_")
 
     def problem(self, key: Array, length: Array, max_length: int) -> tuple[Array, Array]:
-        """An `expression`, its value, and the digit that was hidden."""
         expression_key, index_key = jax.random.split(key)
         size = jnp.maximum(length - 2, 1)
         tokens, value = expression(expression_key, size, max_length, 2, 7)

@@ -69,7 +69,6 @@ class Counting(RangedTask):
 
     @property
     def chance(self) -> float:  # type: ignore[override]
-        """One of the values."""
         return 1 / (self.max_value + 1)
 
     @property

@@ -79,7 +79,6 @@ class FlipFlop(Task):
 
     @property
     def note(self) -> str:
-        """The definition of the three errors."""
         return (
             f"read_error, sparse_read_error and dense_read_error are the shares of wrong bits at {self.ignore:g}, "
             f"{self.sparse_ignore:g} and {self.dense_ignore:g} ignored instructions; other scores are over all three"
@@ -95,7 +94,6 @@ class FlipFlop(Task):
             raise ValueError(f"length {length}: a flip-flop sequence has an even number of tokens, at least 4")
 
     def width(self, max_length: int) -> int:
-        """All tokens but the last bit."""
         return max_length - 1
 
     def example(self, key: Array, length: Array, max_length: int, split: Split = "test") -> Example:

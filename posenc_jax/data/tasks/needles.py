@@ -68,7 +68,6 @@ class Needles(RangedTask):
 
     @property
     def least_length(self) -> int:
-        """The needles."""
         return self._num_needles * (1 + self.value_digits)
 
     @property

@@ -57,11 +57,9 @@ class PositionTask(Task):
             )
 
     def width(self, max_length: int) -> int:
-        """The symbols."""
         return max_length
 
     def results(self, scores: dict[str, Any]) -> dict[str, Any]:
-        """Results with the curves by offset."""
         rest = {name: value for name, value in scores.items() if name not in SUMS}
         return {**rest, **curves(scores)}
 
@@ -99,7 +97,6 @@ class TokenAt(PositionTask):
         return self.token_names[: self.num_symbols]
 
     def width(self, max_length: int) -> int:
-        """Symbols and queries."""
         return max_length + self.queries
 
     def example(self, key: Array, length: Array, max_length: int, split: Split = "test") -> Example:
@@ -114,7 +111,6 @@ class TokenAt(PositionTask):
         return integers(key, (self.length,), self.num_symbols)
 
     def extra_sums(self, logits: Array, example: Example) -> dict[str, Array]:
-        """`symbol_sums` at the queries."""
         n = self.length
         weights = jnp.broadcast_to(example.weights[:, n:, None], (*example.weights[:, n:].shape, n))
         return symbol_sums(logits[:, n:], example.inputs[:, :n], example.inputs[:, n:] - self.num_symbols, weights)
@@ -221,7 +217,6 @@ class PositionOf(PositionTask):
         return answered(tokens, jnp.full_like(tokens, position), marked, self.length)
 
     def extra_sums(self, logits: Array, example: Example) -> dict[str, Array]:
-        """`position_sums` at the mark."""
         at_mark = jnp.sum(logits * example.weights[:, :, None], axis=1)
         return position_sums(at_mark, jnp.sum(example.targets, axis=1), jnp.max(example.weights, axis=1))
 

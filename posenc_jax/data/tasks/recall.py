@@ -43,7 +43,6 @@ class RecallTask(RangedTask):
 
     @property
     def chance(self) -> float:  # type: ignore[override]
-        """One of the values of the example."""
         return 1 / self.num_pairs
 
     @property
@@ -60,7 +59,6 @@ class RecallTask(RangedTask):
             raise ValueError(f"length {length}: {self.name} has pairs of tokens, so lengths are even")
 
     def width(self, max_length: int) -> int:
-        """All tokens."""
         return max_length
 
     def _keys(self, key: Array) -> Array:
@@ -170,7 +168,6 @@ class RepeatedRecall(RecallTask):
 
     @property
     def chance(self) -> float:  # type: ignore[override]
-        """One of all values."""
         return 2 / self.vocabulary
 
     @property

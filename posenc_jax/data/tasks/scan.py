@@ -188,7 +188,6 @@ class Scan(Task):
 
     @property
     def drawn_lengths(self) -> np.ndarray:
-        """The lengths of all training commands, which are drawn uniformly."""
         counts = self.part("train").counts
         return np.repeat(np.arange(len(counts), dtype=np.int32), counts)
 

@@ -77,7 +77,6 @@ class WordProblem(RangedTask):
 
     @property
     def chance(self) -> float:  # type: ignore[override]
-        """One of the elements."""
         return 1 / self.num_classes
 
     @property

@@ -172,7 +172,6 @@ class TextTask(Task):
 
     @property
     def one_vocabulary(self) -> bool:
-        """Unless there is `target_data`."""
         return self.target_data is None
 
     def with_vocabulary(self, side: int, data: Data) -> TextTask:

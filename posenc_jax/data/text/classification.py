@@ -149,7 +149,6 @@ class Classification(TextTask):
         return self.labels
 
     def width(self, max_length: int) -> int:
-        """The document."""
         return max_length
 
     def tokenizer_lines(self, row: Row) -> list[str]:
@@ -158,7 +157,6 @@ class Classification(TextTask):
         return [row[section] for section in self.input_columns]
 
     def encode(self, tokenizer: Tokenizer, split: list[Row], *, training: bool) -> Encoded:
-        """Documents that are not empty."""
         documents = self._documents(tokenizer, split, self.max_length if training else None)
         numbers = {label: i for i, label in enumerate(self.labels)}
         found, labels, kept, truncated = [], [], [], 0
@@ -183,7 +181,6 @@ class Classification(TextTask):
         )
 
     def spanning(self, tokenizer: Tokenizer, texts: Mapping[str, list[Row]], longest: int) -> TextTask:
-        """The task with room for nearly all documents."""
         sizes = [size for _, size in self._documents(tokenizer, texts["train"], None)]
         length = in_fours(min(length_of_most(sizes, NEARLY_ALL), longest))
         return dataclasses.replace(self, max_length=length, row=length)

@@ -67,7 +67,6 @@ class LanguageModel(TextTask):
         return (length, length)
 
     def width(self, max_length: int) -> int:
-        """A window."""
         return max_length
 
     def tokenizer_lines(self, row: Row) -> list[str]:

@@ -69,14 +69,12 @@ class Translation(PairTask):
 
     @property
     def target_data(self) -> Data | None:
-        """The data with the targets' own tokens, or None."""
         if self.target_vocab_size is None:
             return None
         return dataclasses.replace(self.data, tokenizer=self.target_tokenizer, vocab_size=self.target_vocab_size)
 
     @property
     def note(self) -> str:
-        """The meaning of scores on the small local corpora."""
         from posenc_jax.data.corpora import CORPORA
 
         corpus = CORPORA.get(self.data.name)
@@ -86,7 +84,6 @@ class Translation(PairTask):
 
     @property
     def signatures(self) -> dict[str, str]:
-        """The signatures of sacrebleu's scores."""
         found = {"chrf": chrf(["a"], ["a"]).signature}
         if self.target not in _WITHOUT_WORDS:
             found["bleu"] = bleu(["a"], ["a"], self.target).signature
