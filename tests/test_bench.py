@@ -12,6 +12,7 @@ from benchmarks import (
     compilation,
     decoding,
     importing,
+    long,
     loop,
     padding,
     processes,
@@ -294,6 +295,13 @@ def test_tables():
     assert [len(times) for times in found.values()] == [3, 2]
     assert list(found) == ["L = 8", "k = 2"]
     assert all(ms > 0 for times in found.values() for ms in times)
+
+
+def test_long_rows():
+    times, memory = long.long(1, None, lengths=(16,), start=Here)
+    assert list(times.rows) == list(memory.rows) == ["forward, 16 tokens", "value and gradient, 16 tokens"]
+    assert list(times.columns) == list(memory.columns) == ["dense", "blockwise"]
+    assert all(number > 0 for table in (times, memory) for row in table.rows.values() for number in row)
 
 
 def test_the_memory_of_an_import():

@@ -154,6 +154,7 @@ def test_every_part_is_known_to_the_script(script, monkeypatch):
         ("padding", "padding"),
         ("finished", "finished"),
         ("importing", "importing"),
+        ("long", "long"),
     ):
         module = importlib.import_module(f"benchmarks.{module}")
         monkeypatch.setattr(
@@ -161,7 +162,7 @@ def test_every_part_is_known_to_the_script(script, monkeypatch):
         )
     script.main([])
     script.main(["padding"])
-    others = ["gradients", "profile", "decoding", "study", "loop", "padding", "finished", "importing"]
+    others = ["gradients", "profile", "decoding", "study", "loop", "padding", "finished", "importing", "long"]
     assert sorted(reached) == sorted(
         ["throughput", "encodings", "compilation", "programs", "tables", "precision", *others]
     )
