@@ -158,9 +158,26 @@ CASES = {
         "position_biased_input": False,
         "pad_token_id": 0,
     },
-    "t5": _COMMON | _T5 | {"model_type": "t5", "num_decoder_layers": 3, "relative_attention_max_distance": 100},
-    "t5_1_1": _COMMON | _T5 | {"model_type": "t5", "feed_forward_proj": "gated-gelu", "tie_word_embeddings": False},
-    "umt5": _COMMON | _T5 | {"model_type": "umt5", "feed_forward_proj": "gated-gelu"},
+    "t5": _COMMON
+    | _T5
+    | {
+        "model_type": "t5",
+        "num_decoder_layers": 3,
+        "relative_attention_max_distance": 100,
+        "decoder_start_token_id": 0,
+        "eos_token_id": 7,
+    },
+    "t5_1_1": _COMMON
+    | _T5
+    | {
+        "model_type": "t5",
+        "feed_forward_proj": "gated-gelu",
+        "tie_word_embeddings": False,
+        "decoder_start_token_id": 3,
+        "eos_token_id": 39,
+        "pad_token_id": 1,
+    },
+    "umt5": _COMMON | _T5 | {"model_type": "umt5", "feed_forward_proj": "gated-gelu", "eos_token_id": 24},
     "marian": _COMMON
     | {
         "model_type": "marian",
@@ -174,7 +191,8 @@ CASES = {
         "max_position_embeddings": 640,
         "activation_function": "swish",
         "scale_embedding": True,
-        "decoder_start_token_id": 0,
+        "decoder_start_token_id": 40,
+        "eos_token_id": 9,
         "pad_token_id": 0,
     },
     "mpt": _COMMON | {"model_type": "mpt", "d_model": 32, "n_layers": 3, "n_heads": 4, "max_seq_len": 640},
@@ -199,6 +217,11 @@ def tensor(name: str, shape: tuple[int, ...]) -> np.ndarray:
 def tokens(count: int = LENGTH) -> np.ndarray:
     """``[1, count]`` of the vocabulary, without special ones."""
     return np.random.default_rng(0).integers(3, VOCABULARY, (1, LENGTH))[:, :count]
+
+
+def sources() -> np.ndarray:
+    """``[3, SHORT]``: what encoder-decoders answer."""
+    return tokens().reshape(-1, SHORT)[[0, 2, 4]]
 
 
 def made(config: dict):
@@ -262,13 +285,25 @@ def reference(config: dict) -> dict[str, np.ndarray]:
             ids = given[:, :SHORT] if serves == "encoder_decoder" else written
             written = torch.cat([written, logits(ids, written)[None, -1:].argmax(-1)], dim=1)
     assert short.dtype == long.dtype == torch.float64
+    more = {"generated": generated(model)} if serves == "encoder_decoder" else {}
     shapes = {name: list(parameter.shape) for name, parameter in drawn_tensors(model).items()}
     return {
         "short": short[[p for p in KEPT if p < SHORT]].numpy(),
         "long": long[list(KEPT)].numpy(),
         "greedy": written[0, prompt.shape[1] :].numpy(),
+        **more,
         "shapes": np.frombuffer(json.dumps(shapes).encode(), np.uint8),
     }
+
+
+def generated(model) -> np.ndarray:
+    """``[3, 1 + NEW]``: what the model answers to `sources` by the ids of its config, its start among it."""
+    import torch
+
+    model.generation_config.forced_eos_token_id = None  # Marian's class ends an answer that is cut off
+    # Without a cache, which transformers 5.24 makes for as many layers as the encoder has.
+    found = model.generate(torch.from_numpy(sources()), max_new_tokens=NEW, do_sample=False, use_cache=False).numpy()
+    return np.pad(found, ((0, 0), (0, 1 + NEW - found.shape[1])), constant_values=model.config.pad_token_id)
 
 
 def main(folder: str, *names: str) -> None:

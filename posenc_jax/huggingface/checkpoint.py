@@ -15,10 +15,11 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
+from jax.sharding import Mesh, NamedSharding
 
 from posenc_jax.data.errors import DataError
 from posenc_jax.data.tokenizer import Tokenizer
@@ -42,10 +43,21 @@ from posenc_jax.models import Model, Slots, Transformer
 from posenc_jax.models.config import STACKS
 from posenc_jax.models.torch_weights import listed
 from posenc_jax.training.leaf_names import filled, flat
+from posenc_jax.training.sharding import partition
 from posenc_jax.training.step import model_with, shapes_of
 
 _PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
 _LONGEST_INDEX = 2**26
+
+
+class AnswerIds(NamedTuple):
+    """Tokens by which an encoder-decoder answers: the one that its decoder starts from, the end and what stands after
+    it, as the config declares them.
+    """
+
+    start: int
+    eos: int
+    pad: int
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -56,6 +68,7 @@ class Checkpoint:
       path: the file or the directory. config: as its ``config.json`` has it, or would have it.
       family: its family. model, slots, vocab_size, max_len: the arguments of `posenc_jax.models.build`.
       tokenizer: its tokenizer, ids as the model has them; None where the files have none.
+      answers: for an encoder-decoder, its tokens to answer by; None for other kinds.
       rows: the table of this model, by the names of the files. tensors: what the files have.
     """
 
@@ -67,6 +80,7 @@ class Checkpoint:
     vocab_size: int
     max_len: int
     tokenizer: Tokenizer | None
+    answers: AnswerIds | None
     rows: Mapping[str, NameRule]
     tensors: Mapping[str, StoredTensor]
     shapes: Params
@@ -89,9 +103,17 @@ class Checkpoint:
         """All parameters, as a run has them."""
         return filled(self.shapes, dict(self.leaves(dtype)))
 
-    def build(self, dtype: Any = np.float32) -> Model:
-        """The model, which computes in ``dtype``: float32, or float64 with JAX's 64 bits on."""
-        params = jax.tree.map(jax.numpy.asarray, self.params(dtype))
+    def build(self, dtype: Any = np.float32, mesh: Mesh | None = None) -> Model:
+        """The model, which computes in ``dtype``: float32, or float64 with JAX's 64 bits on.
+
+        Every tensor is put onto its devices as it is read: those of the axis ``model`` of a ``mesh`` have a part each
+        of the matrices that `partition` splits, and all else is whole on all devices. Without a mesh all is on one.
+        """
+
+        def place(name: str) -> NamedSharding | None:
+            return None if mesh is None else NamedSharding(mesh, partition(f"/{name.replace('.', '/')}"))
+
+        params = filled(self.shapes, {name: jax.device_put(x, place(name)) for name, x in self.leaves(dtype)})
         sizes = _sizes(self.family, self.vocab_size, self.max_len)
         found: Model = model_with(params, self.kind, self.model, self.slots, **sizes)
         return found
@@ -187,7 +209,26 @@ def _matched(
                 "another checkpoint's, fetch both again"
             )
     pieces = tokenizer(config, vocab_size)
-    return Checkpoint(path, config, family, model, slots, vocab_size, max_len, pieces, rows, named, shapes)
+    answers = _answer_ids(family, config, vocab_size, where) if family.kind == "encoder_decoder" else None
+    return Checkpoint(path, config, family, model, slots, vocab_size, max_len, pieces, answers, rows, named, shapes)
+
+
+def _answer_ids(family: Family, config: Json, vocab_size: int, where: Path) -> AnswerIds:
+    """As transformers reads them: bos serves for a start that is missing."""
+
+    def declared(name: str) -> Any:
+        value = config.get(f"{name}_token_id")
+        return family.ids.get(name) if value is None else value[0] if isinstance(value, list) and value else value
+
+    start = "bos" if declared("decoder_start") is None else "decoder_start"
+    found = {name: declared(name) for name in (start, "eos", "pad")}
+    for name, value in found.items():
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < vocab_size:
+            raise DataError(
+                f"{where}: {name}_token_id = {short(value)} must be a token of the {vocab_size:,} that there are: "
+                "mend the config"
+            )
+    return AnswerIds(*found.values())
 
 
 def _sizes(family: Family, vocab_size: int, max_len: int) -> dict[str, Any]:

@@ -109,8 +109,8 @@ class Family:
         heads for other tasks.
       base: the class of transformers that is the encoder without its head; "": not read. has_head: false for that.
       written: settings that are written on export in place of those of the config.
-      max_length: the longest text where a config says none. slots: the encodings of each stack by those of the config,
-        in a model of two stacks.
+      max_length: the longest text where a config says none. ids: likewise of ``decoder_start``, ``eos`` and ``pad``.
+      slots: the encodings of each stack by those of the config, in a model of two stacks.
     """
 
     name: str
@@ -127,6 +127,7 @@ class Family:
     has_head: bool = True
     written: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     max_length: int | None = None
+    ids: Mapping[str, int] = dataclasses.field(default_factory=dict)
     slots: Callable[[Slot], dict[str, Slot]] | None = None
 
     def rows(self, model: Transformer, shapes: dict[str, Shape]) -> dict[str, NameRule]:

@@ -83,5 +83,6 @@ FAMILY = Family(
     ),
     tied={f"model.{stack}.embed_tokens.weight": "model.shared.weight" for stack in ("encoder", "decoder")}
     | {"lm_head.weight": "model.shared.weight"},
+    ids={"decoder_start": 58100, "eos": 0, "pad": 58100},
     ignored=(r"model\.(encoder|decoder)\.embed_positions\.weight",),
 )

@@ -101,4 +101,5 @@ FAMILY = Family(
     | {"lm_head.weight": "shared.weight"},
     ignored=(r"decoder\.block\.0\.layer\.1\.EncDecAttention\.relative_attention_bias\.weight",),
     max_length=512,
+    ids={"eos": 1, "pad": 0},
 )

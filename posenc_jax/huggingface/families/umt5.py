@@ -21,6 +21,7 @@ FAMILY = dataclasses.replace(
     architecture="UMT5ForConditionalGeneration",
     title="UMT5",
     settings=settings,
+    ids={**t5.FAMILY.ids, "decoder_start": 0},
     names=(
         *t5.OUTSIDE,
         *t5.LAYERS,
