@@ -11,6 +11,7 @@
 - the table of encodings in scripts/docs/guides/catalogue.md, from the code, the audit and the verdicts;
 - counts in the README and on pages of the site (scripts/counts.py);
 - the pages of lessons, in scripts/docs/start/lessons, from posenc_jax/lessons;
+- the tables of imported models in scripts/docs/guides/weights-and-surgery.md, from scripts/docs/parity.json;
 - the notebooks in scripts/notebooks, from pages of the site.
 
 All or nothing is written, and only what differs. An encoding that lacks a source, a citation, a formula or its facts is
@@ -32,6 +33,7 @@ from typing import Any
 import counts
 import golden_rope
 import golden_sequences
+import huggingface_parity
 import numpy as np
 from documenting.pages import notebooks_of_repository
 from documenting.rows import lacking
@@ -93,7 +95,7 @@ def main(arguments: list[str] | None = None) -> int:
         texts |= {readme: refilled(page, BEGIN_WHOLE, whole_table(whole), END_WHOLE)}
         texts |= counts.pages()
         texts |= {PAGE: refilled(texts[PAGE], BEGIN, table(audit, found), END)}
-        texts |= lesson_pages()
+        texts |= lesson_pages() | huggingface_parity.pages()
         texts |= notebooks_of_repository()
     except ValueError as error:
         print(f"scripts/regenerate: {error}\nnothing was written", file=sys.stderr)

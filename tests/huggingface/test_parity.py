@@ -9,28 +9,16 @@ from pathlib import Path
 import jax
 import numpy as np
 import pytest
-from make_huggingface_reference import CASES, KEPT, LENGTH, NEW, SHORT, tokens
-from tiny_checkpoints import (
-    REFERENCE,
-    call,
-    checkpoint_of,
-    facts_of,
-    largest_difference,
-    logits,
-    tensors_of,
-    write_tensors,
-)
+from huggingface_parity import FLOAT32, FLOAT64, KINDS, cached, long, padded, same_tokens, short
+from make_huggingface_reference import CASES, NEW
+from tiny_checkpoints import REFERENCE, checkpoint_of, tensors_of, write_tensors
 
 from posenc_jax.data.errors import DataError
 from posenc_jax.huggingface.checkpoint import load
 from posenc_jax.huggingface.families import FAMILIES, titles
 from posenc_jax.huggingface.names import BY_HEAD, TURNED
 from posenc_jax.huggingface.safetensors import read_header
-from posenc_jax.models import greedy
 from posenc_jax.training.leaf_names import flat
-
-KINDS = {name: FAMILIES[case["model_type"]].kind for name, case in CASES.items()}
-EARLY = [p for p in KEPT if p < SHORT]
 
 
 def model_of(name: str, folder: Path, dtype=np.float64):
@@ -129,8 +117,7 @@ def test_a_repeated_tensor_that_differs_has_a_way_out_that_works(tmp_path, name,
 def test_float64_at_once(tmp_path, name):
     """Of those that have together most of what there is: windows, norms of all kinds, two bases, parallel layers."""
     with jax.enable_x64(True):
-        found = logits(model_of(name, tmp_path), tokens(SHORT))
-    assert largest_difference(found[0, EARLY], name, "short") < 1e-9
+        assert short(model_of(name, tmp_path), name) < FLOAT64
 
 
 @pytest.mark.slow
@@ -138,65 +125,35 @@ def test_float64_at_once(tmp_path, name):
 def test_float64(tmp_path, name):
     with jax.enable_x64(True):
         model = model_of(name, tmp_path)
-        short, long = logits(model, tokens(SHORT)), logits(model, tokens())
-        assert largest_difference(short[0, EARLY], name, "short") < 1e-9
-        assert largest_difference(long[0, list(KEPT)], name, "long") < 1e-9
+        assert short(model, name) < FLOAT64
+        assert long(model, name) < FLOAT64
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_float32(tmp_path, name):
-    found = logits(model_of(name, tmp_path, np.float32), tokens())
-    assert largest_difference(found[0, list(KEPT)], name, "long") < 1e-5
+    assert long(model_of(name, tmp_path, np.float32), name) < FLOAT32
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in CASES if KINDS[name] != "encoder_only"])
 def test_cached_decoding(tmp_path, name):
     with jax.enable_x64(True):
-        model, given = model_of(name, tmp_path), tokens()
-        whole = np.asarray(logits(model, given)[0])
-        asked, memory = given, ()
-        if KINDS[name] == "encoder_decoder":
-            asked, memory = facts_of(model, LENGTH)["decoder_tokens"], (jax.jit(lambda m: m.encode(given))(model),)
-        step = jax.jit(lambda m, ids, cache, *memory: m.extend(ids, cache, *memory, length=np.array([LENGTH])))
-        _, cache = step(model, asked[:, : LENGTH - 8], model.new_cache(1, LENGTH), *memory)
-        for position in range(LENGTH - 8, LENGTH):
-            found, cache = step(model, asked[:, position : position + 1], cache, *memory)
-            assert np.abs(np.asarray(found)[0, 0] - whole[position]).max() < 1e-9 * np.abs(whole).max()
+        assert cached(model_of(name, tmp_path), name) < FLOAT64
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
-def test_padding_on_both_sides(tmp_path, name):
-    """Of the source, where there are two."""
-    before, count = 5, SHORT + 5 + 3
-    padded = np.pad(tokens(SHORT), ((0, 0), (before, 3)))
-    real = (np.arange(count)[None] >= before) & (np.arange(count)[None] < before + SHORT)
-    facts = {"segment_ids": real.astype(np.int32), "positions": np.arange(count)[None].clip(before) - before}
+def test_padding(tmp_path, name):
     with jax.enable_x64(True):
-        model = model_of(name, tmp_path)
-        own = facts_of(model, SHORT if KINDS[name] == "encoder_decoder" else count)
-        if KINDS[name] == "encoder_decoder":
-            found, before = call(model, padded, facts | own | {"decoder_segment_ids": np.ones((1, SHORT), int)}), 0
-        else:
-            found = call(model, padded, facts | own)
-    assert largest_difference(found[0, [p + before for p in EARLY]], name, "short") < 1e-9
+        assert padded(model_of(name, tmp_path), name) < FLOAT64
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in CASES if KINDS[name] != "encoder_only"])
 def test_greedy_tokens(tmp_path, name):
-    """After the prompt, or after four of an answer to it."""
-
-    def written(model):
-        if KINDS[name] == "decoder_only":
-            return greedy(model, tokens(SHORT), max_new_tokens=NEW)
-        return greedy(model, tokens()[:, ::-1][:, :4], memory=model.encode(tokens(SHORT)), max_new_tokens=NEW)
-
     with jax.enable_x64(True):
-        found = jax.jit(written)(model_of(name, tmp_path))
-    assert np.asarray(found)[0].tolist() == REFERENCE[f"{name}/greedy"].tolist()
+        assert same_tokens(model_of(name, tmp_path), name) == NEW
 
 
 def test_stacked_rows_come_apart_and_together():

@@ -11,7 +11,7 @@ from make_huggingface_reference import CASES, tensor, tokens
 from posenc_jax.huggingface.safetensors import read_header, write
 from posenc_jax.models import EncoderDecoder
 
-_DATA = Path(__file__).parent / "huggingface" / "data"
+_DATA = Path(__file__).resolve().parent.parent / "tests" / "huggingface" / "data"
 REFERENCE = {
     f"{path.stem}/{key}": array for path in sorted(_DATA.glob("*.npz")) for key, array in np.load(path).items()
 }
