@@ -34,6 +34,7 @@ if TYPE_CHECKING:  # the public names: modules have nouns for names, so that non
     from posenc_jax.config import Published as Published
     from posenc_jax.config import Run as Run
     from posenc_jax.config import Training as Training
+    from posenc_jax.config import sweep as sweep
     from posenc_jax.data import tasks as tasks
     from posenc_jax.data import text as text
     from posenc_jax.data.metric import Metric as Metric

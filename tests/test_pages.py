@@ -60,6 +60,7 @@ def the(word, namespace):
 WORDS = {  # a word that only this block holds -> the test that runs it
     "np.arange(50)": "test_vectors_of_fifty_positions",
     "posenc_jax.ablate": "test_a_comparison_from_python",
+    "posenc_jax.sweep(": "test_a_sweep",
     "def my_attention(params": "test_attention_of_ones_own_model",
     "jax.shard_map(": "test_attention_split_over_devices",
     "from_torch(": "test_weights_from_torch",
@@ -162,6 +163,17 @@ def test_a_comparison_from_python(tmp_path, monkeypatch):
     (ablation,) = given
     assert len({run.posenc for run in ablation.runs}) == 4
     assert (tmp_path / "runs" / "mine" / "results.jsonl").stat().st_size
+
+
+def test_a_sweep():
+    copying = "Run(task=Copying(kind='rsc', max_length=8))"
+    names = {"posenc_jax": posenc_jax}
+    exec(f"from posenc_jax import Ablation, Run\nfrom posenc_jax.data.tasks import Copying\nbase = {copying}", names)
+    the("posenc_jax.sweep(", names)
+    labels = [run.label for run in names["config"].runs]
+    assert len(labels) == 3 * (2 + 1)
+    assert "rope, d_model=64, base=100" in labels
+    assert {run.learning_rates for run in names["config"].runs} == {(5e-4, 1e-3)}
 
 
 def test_attention_of_ones_own_model():

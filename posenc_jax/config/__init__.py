@@ -1,8 +1,9 @@
 """Configs: frozen dataclasses that say everything about a run or an ablation, and how they are stored.
 
-`stored` < `own_names` < `settings` < `run` < `reading` < `source`: imports go one way.
+`stored` < `own_names` < `settings` < `run` < `combinations` < `reading` < `source`: imports go one way.
 """
 
+from posenc_jax.config.combinations import sweep
 from posenc_jax.config.reading import UnknownTypeError, from_json
 from posenc_jax.config.run import CELL, Ablation, Published, Run, automatic_names
 from posenc_jax.config.settings import Evaluation, Execution, Optimizer, Training
@@ -26,6 +27,7 @@ __all__ = [
     "identity",
     "is_own",
     "source_of",
+    "sweep",
     "to_json",
     "type_name",
     "values_in",

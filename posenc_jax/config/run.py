@@ -242,7 +242,8 @@ class Ablation(Value):
         for (table, label), count in collections.Counter((run.table, run.label) for run in self.runs).items():
             if count > 1:
                 raise ValueError(
-                    f"two runs of the ablation are called {label!r} in table {table!r}: give each a label of its own"
+                    f"two runs of the ablation are called {label!r} in table {table!r}: give each a label of its own, "
+                    "as posenc_jax.sweep does"
                 )
         refuse_twice("published", self.published, lambda one: dataclasses.replace(one, value=None, direction=""))
         self._check_tables()

@@ -1,7 +1,5 @@
 """Fields of configs in JSON, by their dotted paths."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -70,7 +68,7 @@ def value_text(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:g}" if float(f"{value:g}") == value else repr(value)
     if isinstance(value, list | tuple):
-        return ", ".join(map(value_text, value))
+        return " ".join(map(value_text, value))
     return "none" if value is None else str(value)
 
 

@@ -1,7 +1,5 @@
 """Results of an ablation as one long table: a line for each cell, seed, learning rate, length and score."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Iterator

@@ -4,9 +4,10 @@ import functools
 import os
 from collections.abc import Callable
 
-from posenc_jax.config import Ablation
+from posenc_jax.config import Ablation, to_json
 from posenc_jax.environments import between, history
 from posenc_jax.files.atomic import refuse_links
+from posenc_jax.files.fields import in_words, value_text, varying
 from posenc_jax.files.shapes import Json
 from posenc_jax.files.user_paths import full
 from posenc_jax.refusals.own_exits import exits_as_errors, said_by
@@ -82,9 +83,10 @@ def run_cells(
             reporter.note(f"{directory} is already complete: nothing to do")
         elif other := _other_draws(cells):
             reporter.note(f"{other}: no difference between what is there and what is trained now will be paired")
+        telling = varying([to_json(cell) for cell in config.runs])
         for done, number in enumerate(to_run):
             cell, home = cells[number].config, cells[number].home
-            reporter.cell(f"{cell.table} {cell.label}", done, len(to_run))
+            reporter.cell(f"{cell.table} {cell.label}{_beside(cell.label, telling[number])}", done, len(to_run))
             try:
                 refuse_links(directory, home)
                 with exits_as_errors():
@@ -105,6 +107,12 @@ def run_cells(
                     failures.append(f"{own.config.table} {own.config.label}: {error}")
         write_record(directory, config, cells)
     refuse_failures(failures, len(failures), len(config.runs))
+
+
+def _beside(label: str, fields: Json) -> str:
+    """The values of fields that a label does not name, in brackets."""
+    said = {name: own for name, own in fields.items() if f"{name.rpartition('.')[2]}={value_text(own)}" not in label}
+    return f" ({in_words(said)})" if said else ""
 
 
 def read_cells(

@@ -22,13 +22,14 @@ from posenc_jax.data.metric import with_metrics
 from posenc_jax.data.text.base import TextData, TextTask, test_ids
 from posenc_jax.encodings import spec
 from posenc_jax.files.atomic import refuse_links, write_atomically
+from posenc_jax.files.fields import value_text
 from posenc_jax.files.shapes import Json
 from posenc_jax.files.user_paths import full
 from posenc_jax.runs.agreement import refuse_other_configs, refuse_other_environments, refuse_other_states
 from posenc_jax.runs.calls import Calls
 from posenc_jax.runs.checkpoint import Checkpoints
 from posenc_jax.runs.digests import digest
-from posenc_jax.runs.directory import Group, Stored, number_of, replicas_of, result_of
+from posenc_jax.runs.directory import Group, Replica, Stored, number_of, replicas_of, result_of
 from posenc_jax.runs.environment import environment
 from posenc_jax.runs.errors import CheckpointError, RefusedError, StoppedError
 from posenc_jax.runs.files import Log, in_turn, sealed_line
@@ -366,8 +367,17 @@ class Engine:
         return f"{self.config.table} {self.config.label}"
 
     def _phase(self, group: Group, what: str, total: int, done: int = 0, unit: str = "steps") -> None:
-        seeds = ",".join(str(seed) for seed, _ in group.replicas)
-        self.reporter.phase(f"{self._name} seed {seeds}: {what}", total, done, unit)
+        replicas = _told(group.replicas, rates=len(self.config.learning_rates) > 1)
+        self.reporter.phase(f"{self._name} {replicas}: {what}", total, done, unit)
+
+
+def _told(replicas: tuple[Replica, ...], *, rates: bool) -> str:
+    """Replicas in words: ``seed 0,1``, with ``rates`` ``learning rate 0.001 seed 0,1``."""
+    seeds: dict[float, list[str]] = {}
+    for seed, rate in replicas:
+        seeds.setdefault(rate if rates else 0.0, []).append(str(seed))
+    words = (f"{value_text(rate)} " * rates + f"seed {','.join(own)}" for rate, own in seeds.items())
+    return "learning rate " * rates + ", ".join(words)
 
 
 def results_of(config: Run, scores: dict[str, np.ndarray], replica: int) -> dict[str, Any]:

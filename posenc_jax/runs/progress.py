@@ -104,6 +104,8 @@ class ProgressReporter(Reporter):
         """The first live line."""
         self._end_phase()
         self._cell, self._cell_begun = (plain(text), number, total), time.monotonic()
+        if self._display is None:
+            self.note(f"cell {number + 1} of {total}: {text}")
         self._changed()
 
     def phase(self, text: str, total: int = 0, done: int = 0, unit: str = "steps") -> None:
@@ -173,7 +175,10 @@ class ProgressReporter(Reporter):
         if self._cell is not None:
             lines.append(f"cell {self._cell[1] + 1} of {self._cell[2]}: {self._cell[0]}  {self._cells_left()}")
         if self._pace is not None:
-            work = self._work.removeprefix(self._cell[0]).strip() if self._cell is not None else self._work
+            above = self._cell[0] if self._cell is not None else ""
+            while not self._work.startswith(above):  # the fields that tell the cell from others follow its name
+                above = above.rpartition(" ")[0]
+            work = self._work.removeprefix(above).strip()
             words = [work, self._counts(), self._speed(), self._text]
             filled = 20 * self._pace.done // self._pace.total if self._pace.total else 0
             bar = f"{'━' * filled:─<20}" if self._pace.total else f"{'...':<20}"

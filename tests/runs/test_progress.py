@@ -53,6 +53,7 @@ def test_a_pipe_gets_a_line_now_and_then_and_one_at_the_end(capsys, clock, kind)
             reporter.advance(50, f"loss {step}")
         reporter.note("a note")
     assert capsys.readouterr().err.splitlines() == [
+        "cell 2 of 3: rsc rope",
         "cell 2 of 3, rsc rope seed 0: train: 150/300 steps, 5/s, 0:00:30 left, loss 2",
         "a note",
         "rsc rope seed 0: train: 300 steps in 60.0 s (5/s), compiled in 5.0 s, loss 5",
@@ -70,7 +71,7 @@ def test_the_live_lines(clock):
     reporter = TerminalReporter()
     reporter.cell("rsc nope", 0, 3)
     clock.now += 60
-    reporter.cell("rsc rope", 1, 3)
+    reporter.cell("rsc rope (model.d_model 16)", 1, 3)
     reporter.phase("rsc rope seed 0: train", 300)
     console = Console(width=100, record=True, force_terminal=True)
 
@@ -79,9 +80,9 @@ def test_the_live_lines(clock):
         return [line.rstrip() for line in console.export_text().splitlines()]
 
     head, work = lines()
-    assert head.startswith("cell 2 of 3: rsc rope ")
+    assert head.startswith("cell 2 of 3: rsc rope (model.d_model 16) ")
     assert head.endswith("0:01:00, about 0:02:00 left")
-    assert work.endswith(" seed 0: train, 0/300 steps, compiling")
+    assert work == "─" * 20 + " seed 0: train, 0/300 steps, compiling"
     clock.now += 20
     reporter.advance(0)
     clock.now += 10
