@@ -19,6 +19,7 @@ from posenc_jax.files.checksums import sha256_of_files
 from posenc_jax.files.shapes import Json
 from posenc_jax.files.user_paths import full
 from posenc_jax.huggingface.checkpoint import Checkpoint, load
+from posenc_jax.huggingface.config import setting
 from posenc_jax.huggingface.safetensors import write
 from posenc_jax.runs.digests import joined, leaf_digest
 from posenc_jax.runs.directory import IMPORTED, Group
@@ -61,6 +62,8 @@ def import_checkpoint(
             f"{checkpoint.path}: auto_map names code beside the weights; it is not run, and the model is computed as "
             f"transformers computes {checkpoint.family.title}"
         )
+    if setting(checkpoint.config, "max_position_embeddings") is None:
+        note(f"{checkpoint.path}: max_position_embeddings is missing, and {checkpoint.max_len:,} is taken")
     config = _config(checkpoint)
     needed = sum(4 * int(np.prod(leaf.shape)) for leaf in flat(checkpoint.shapes).values()) + _BESIDE
     if reason := not_new(directory, needed):

@@ -115,6 +115,13 @@ def test_code_that_a_config_names_is_noted(tmp_path):
     assert "auto_map names code beside the weights; it is not run, and the model is computed as transf" in notes[0]
 
 
+def test_a_length_that_a_config_leaves_out_is_noted(tmp_path):
+    notes = []
+    source = whole(tmp_path / "hf", "llama", max_position_embeddings=None)
+    assert import_checkpoint(source, tmp_path / "run", notes.append).task.max_length == 2048
+    assert [note.partition(": ")[2] for note in notes] == ["max_position_embeddings is missing, and 2,048 is taken"]
+
+
 def test_layers_are_counted_before_they_are_traced(tmp_path, monkeypatch):
     """Tracing 1,024 layers takes minutes, however small the file is."""
     monkeypatch.setattr("posenc_jax.huggingface.checkpoint.shapes_of", lambda *sizes, **more: pytest.fail("traced"))
