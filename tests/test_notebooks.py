@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import nbformat
 import pytest
@@ -37,7 +38,7 @@ def test_their_links_lead_somewhere(file):
     assert [link for link in links if not (FOLDER / link.partition("#")[0]).is_file()] == []
 
 
-def installed(here, monkeypatch, package=None, driver=None):
+def installed(here, monkeypatch, package=None, driver=None, error=""):
     """What the first cell installs in a folder, or the line that it ends with."""
     (first, *_) = (cell.source for cell in nbformat.read(FILES[0], as_version=4).cells if cell.cell_type == "code")
     asked = []
@@ -45,12 +46,17 @@ def installed(here, monkeypatch, package=None, driver=None):
     monkeypatch.setenv("PATH", os.environ["PATH"])
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: package)
     monkeypatch.setattr("shutil.which", lambda name: driver)
-    monkeypatch.setattr(subprocess, "run", lambda words, check: asked.append(words))
+
+    def run(words, **how):
+        asked.append(words)
+        return SimpleNamespace(returncode=int(bool(error)), stderr=error)
+
+    monkeypatch.setattr(subprocess, "run", run)
     try:
         exec(first, {})
     except SystemExit as error:
         return str(error)
-    assert [words[:-1] for words in asked] in ([], [[sys.executable, "-m", "pip", "install", "--quiet"]])
+    assert all(words[:4] == [sys.executable, "-m", "pip", "install"] for words in asked)
     return asked[0][-1] if asked else None
 
 
@@ -73,6 +79,8 @@ def test_the_package_is_installed_from_what_lies_beside_or_around_them(tmp_path,
     assert installed(here, monkeypatch, found) == f"{unpacked}[text,report]"
     (here / "posenc_jax-main.zip").touch()
     assert installed(here, monkeypatch, driver="/bin/nvidia-smi") == f"{here / 'posenc_jax-main.zip'}[text,report,cuda]"
+    said = installed(here, monkeypatch, error="a warning\nERROR: no network\n")
+    assert said == "posenc_jax-main.zip cannot be installed: ERROR: no network"
     assert installed(here, monkeypatch, importlib.util.spec_from_file_location("posenc_jax", "x.py")) is None
 
 

@@ -39,7 +39,11 @@ if package is None or package.origin is None:
             "posenc_jax.zip or posenc_jax.tar.gz, and run this cell again"
         )
     extras = "text,report,cuda" if shutil.which("nvidia-smi") else "text,report"
-    subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", f"{found[0]}[{extras}]"], check=True)
+    print(f"installing {found[0].name} with {extras}: a few minutes")
+    words = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", f"{found[0]}[{extras}]"]
+    done = subprocess.run(words, capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(f"{found[0].name} cannot be installed: {done.stderr.strip().splitlines()[-1]}")
 """
 _LINK = '<p><a href="{}" download>This page as a notebook</a></p>'
 
