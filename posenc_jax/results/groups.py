@@ -89,6 +89,8 @@ def read_losses(cell_directory: Path, config_hash: str | None = None) -> tuple[L
     found: dict[tuple[int, float], dict[int, float]] = {}
     groups, problems = own_groups(cell_directory, config_hash)
     for group in groups:
+        if _never_had_metrics(group):
+            continue
         rows, wrong = whole_rows(group, "metrics.jsonl", lambda row: problem(row, _LOSS))
         if wrong := wrong or _other_metrics(group):
             problems.append(wrong)
@@ -97,6 +99,15 @@ def read_losses(cell_directory: Path, config_hash: str | None = None) -> tuple[L
             if math.isfinite(row.get("loss", math.nan) or math.nan):
                 found.setdefault((row["seed"], float(row["learning_rate"])), {})[row["step"]] = float(row["loss"])
     return found, problems
+
+
+def _never_had_metrics(group: Path) -> bool:
+    """Whether the training of a finished group was shorter than the steps between two rows."""
+    try:
+        written = _read(group / "result.json")["metrics_sha256"]
+    except (OSError, DamagedError, KeyError):
+        return False
+    return written == hashlib.sha256(b"").hexdigest() and not (group / "metrics.jsonl").exists()
 
 
 def _other_metrics(group: Path) -> str:

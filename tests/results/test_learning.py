@@ -59,6 +59,8 @@ def test_metrics_are_those_that_the_result_had(tmp_path):
     assert read_losses(tmp_path / "cell") == ({}, told)
     (group / "metrics.jsonl").unlink()
     assert read_losses(tmp_path / "cell") == ({}, ["cell/group-000/metrics.jsonl is missing"])
+    sealed_files.write(group / "result.json", {"metrics_sha256": hashlib.sha256(b"").hexdigest()})
+    assert read_losses(tmp_path / "cell") == ({}, []), "too short a training has no row"
 
 
 def test_groups_are_those_of_the_cell(tmp_path):
