@@ -241,8 +241,9 @@ class Engine:
         return restored
 
     def _initial_params(self, start: Path | None, seed: int) -> Any:
-        params = init_params(self.config, seed)
-        return params if start is None else transplant(params, self.config, start, seed, self.reporter.note)
+        if start is None:
+            return init_params(self.config, seed)
+        return transplant(self.config, start, seed, self.reporter.note)
 
     def _measure(self, group: Group, state: Any, programs: Programs) -> Json:
         config, whole = self.config, measured(self.config.training, host(state))

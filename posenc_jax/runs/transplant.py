@@ -18,15 +18,15 @@ from posenc_jax.runs.own_code import own_classes
 from posenc_jax.runs.state import best_replica, refuse_no_checkpoint, replica_params
 from posenc_jax.runs.weights import describe, load_weights
 from posenc_jax.training.leaf_names import names
-from posenc_jax.training.step import init_params
+from posenc_jax.training.step import init_encodings_of, init_params
 
 
-def transplant(params: Any, config: Run, source: Path, seed: int, note: Callable[[str], None]) -> Any:
-    """The parameters of a finished run, or those in a file of `runs.weights`, instead of ``params`` (one replica's
-    of ``config``, no replica axis). A file serves every seed.
+def transplant(config: Run, source: Path, seed: int, note: Callable[[str], None]) -> Any:
+    """The parameters of one replica of ``config`` (no replica axis) that starts from a finished run, or from a file of
+    `runs.weights`, which serves every seed; on the host, but for what is drawn.
 
     Everything but the encodings must be there with the same shape. An encoding's parameters are those of its `partners`
-    in the source where name and shape fit, and stay as they are otherwise (that is noted): so an encoding can be added,
+    in the source where name and shape fit, and are drawn otherwise (that is noted): so an encoding can be added,
     dropped or changed.
 
     Raises:
@@ -37,6 +37,7 @@ def transplant(params: Any, config: Run, source: Path, seed: int, note: Callable
         trained, old_slots = _in_file(source, config, note)
     else:
         trained, old_slots = replica_params(source, seed, note), load_config(source).slots
+    params = {**_shapes(config), "posenc": init_encodings_of(config, seed)}
     return _taken(params, config, source, trained, old_slots, note)
 
 
@@ -49,11 +50,15 @@ def check_start(config: Run, source: Path) -> None:
         trained, old_slots = _in_file(source, config, lambda text: None)
     else:
         old = load_config(source)
-        trained, old_slots = jax.eval_shape(functools.partial(init_params, old, 0)), old.slots
+        trained, old_slots = _shapes(old), old.slots
         for seed in config.seeds:
             refuse_no_checkpoint(best_replica(source, seed)[0])
-    wanted = jax.eval_shape(functools.partial(init_params, config, 0))
-    jax.eval_shape(lambda params: _taken(params, config, source, trained, old_slots, lambda text: None), wanted)
+    check = lambda params: _taken(params, config, source, trained, old_slots, lambda text: None)  # noqa: E731
+    jax.eval_shape(check, _shapes(config))
+
+
+def _shapes(config: Run) -> Any:
+    return jax.eval_shape(functools.partial(init_params, config, 0))
 
 
 def _taken(params: Any, config: Run, source: Path, trained: Any, old_slots: Slots, note: Callable[[str], None]) -> Any:

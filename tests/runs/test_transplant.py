@@ -19,6 +19,7 @@ from posenc_jax.runs.errors import CheckpointError, RefusedError
 from posenc_jax.runs.state import load_group_state, replica_params
 from posenc_jax.runs.transplant import partners, transplant
 from posenc_jax.runs.weights import export_weights
+from posenc_jax.training import step
 from posenc_jax.training.step import init_params
 
 
@@ -87,13 +88,27 @@ def test_encodings_may_be_added_dropped_and_changed(source, posenc, table, fresh
     """An encoding keeps its parameters, wherever it stands in its slot, and says when it starts anew."""
     config = dataclasses.replace(CONFIG, posenc=parse(posenc))
     start, notes = init_params(config, 1), []
-    params = transplant(start, config, source, 1, notes.append)
+    params = transplant(config, source, 1, notes.append)
     assert equal(without_posenc(params), without_posenc(trained(source, 1)))
     assert not equal(without_posenc(params), without_posenc(start))
     for index, (got, before) in enumerate(zip(params["posenc"]["decoder"], start["posenc"]["decoder"], strict=True)):
         assert equal(got, trained(source, 1)["posenc"]["decoder"][1] if index == table else before), index
     expected = [] if fresh is None else [f"init_from {source}: not there, so freshly initialised: {fresh}"]
     assert notes == expected
+
+
+def test_what_is_taken_is_not_drawn_first(source, monkeypatch):
+    """A model whose parameters fit on no single device can start from another."""
+    drawn, draw = [], step.init_model
+
+    def noted(*arguments, **more):
+        drawn.append(draw(*arguments, **more))
+        return drawn[-1]
+
+    monkeypatch.setattr(step, "init_model", noted)
+    params = transplant(CONFIG, source, 1, print)
+    assert all(isinstance(leaf, np.ndarray) for leaf in jax.tree.leaves(without_posenc(params)))
+    assert all(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(drawn))
 
 
 def test_partners_are_equal_encodings_or_the_next_of_the_class():
@@ -143,11 +158,11 @@ def test_of_several_rates_the_best_by_validation_is_taken(source):
 def test_another_model_is_refused_by_parameter(source):
     wider = dataclasses.replace(CONFIG, model=dataclasses.replace(CONFIG.model, mlp_dim=24))
     with pytest.raises(RefusedError) as error:
-        transplant(init_params(wider, 0), wider, source, 0, print)
+        transplant(wider, source, 0, print)
     assert "parameter decoder/blocks/0/mlp/hidden/bias is [64] there and [24] here" in str(error.value)
     deeper = dataclasses.replace(CONFIG, model=dataclasses.replace(CONFIG.model, num_layers=2))
     with pytest.raises(RefusedError, match=r"parameter decoder/blocks/1/.* is absent there"):
-        transplant(init_params(deeper, 0), deeper, source, 0, print)
+        transplant(deeper, source, 0, print)
 
 
 def test_parameters_have_the_dtypes_of_the_new_model(source):
@@ -155,9 +170,9 @@ def test_parameters_have_the_dtypes_of_the_new_model(source):
     model = dataclasses.replace(CONFIG.model, dtype="bfloat16", param_dtype="bfloat16")
     half = dataclasses.replace(CONFIG, model=model)
     fresh = init_params(half, 0)
-    taken = transplant(fresh, half, source, 0, print)
+    taken = transplant(half, source, 0, print)
     assert jax.tree.map(lambda leaf: leaf.dtype, taken) == jax.tree.map(lambda leaf: leaf.dtype, fresh)
-    kept = without_posenc(transplant(init_params(CONFIG, 0), CONFIG, source, 0, print))
+    kept = without_posenc(transplant(CONFIG, source, 0, print))
     rounded = jax.tree.map(lambda leaf, new: np.asarray(leaf).astype(new.dtype), kept, without_posenc(fresh))
     assert equal(without_posenc(taken), rounded)
 

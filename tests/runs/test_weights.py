@@ -329,10 +329,10 @@ def test_every_seed_starts_from_a_file(source, tmp_path):
     check_run(config)
     notes = []
     for seed in config.seeds:
-        same(transplant(init_params(config, seed), config, path, seed, notes.append), trained(source, 1))
+        same(transplant(config, path, seed, notes.append), trained(source, 1))
     assert notes == []
     changed = dataclasses.replace(config, posenc=parse("learned(40)|t5|learned"))
-    got = transplant(init_params(changed, 5), changed, path, 5, notes.append)
+    got = transplant(changed, path, 5, notes.append)
     same(got["posenc"]["decoder"][2], trained(source, 1)["posenc"]["decoder"][1])
     assert notes == [
         f"init_from {path}: not there, so freshly initialised: posenc/decoder/0/table, posenc/decoder/1/table"
@@ -360,4 +360,4 @@ def test_a_bad_file_is_refused_before_anything_starts(source, tmp_path):
     other = Run(task=Copying(kind="rsc"), model=MODEL)
     save_weights(path, init_params(other, 0), run_metadata(other, seed=0, learning_rate=1e-3))
     with pytest.raises(RefusedError, match=r"parameter decoder/.* is \[\d+\] there and \[\d+\] here"):
-        transplant(init_params(CONFIG, 0), CONFIG, path, 0, print)
+        transplant(CONFIG, path, 0, print)
