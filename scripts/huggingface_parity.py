@@ -193,6 +193,7 @@ def exported(folder: Path) -> Json:
     """The differences of what transformers computes in float32 of models that are written, in 600 tokens; what it then
     saves is in the folder ``again/saved`` of each.
     """
+    torch_python()  # before all that is made for it
     for name in CASES:
         checkpoint = load(checkpoint_of(name, folder / name / "hf"))
         checkpoint.save(folder / name / "again", checkpoint.params())
@@ -205,12 +206,17 @@ def exported(folder: Path) -> Json:
     return rows
 
 
-def run_torch(program: str, *arguments: str) -> str:
-    """What a program prints that has torch; SystemExit where there is none."""
+def torch_python() -> str:
+    """A Python with torch; SystemExit where there is none."""
     python = python_with_torch()
     if python is None:
         raise SystemExit("no Python with torch: TORCH_PYTHON names one")
-    command = [python, "-c", program, *arguments]
+    return python
+
+
+def run_torch(program: str, *arguments: str) -> str:
+    """What a program prints that has torch."""
+    command = [torch_python(), "-c", program, *arguments]
     return subprocess.run(command, check=True, cwd=ROOT, stdout=subprocess.PIPE, text=True).stdout
 
 
