@@ -5,11 +5,13 @@ import math
 
 import numpy as np
 import pytest
+from torch_live import run_torch
 
 from posenc_jax.data.errors import DataError
 from posenc_jax.encodings import parse, spec
 from posenc_jax.encodings.learned import Learned
 from posenc_jax.huggingface import from_hf, read_config
+from posenc_jax.huggingface.dialects import DIALECTS, MAX_LENGTHS
 
 SIZES = {"num_hidden_layers": 12, "hidden_size": 1024, "num_attention_heads": 8, "max_position_embeddings": 4096}
 LLAMA = {"model_type": "llama", **SIZES}
@@ -55,6 +57,25 @@ def test_a_length_that_is_missing_is_that_of_the_class():
     found = declared(rope_theta=1e4, rope_scaling={"type": "dynamic", "factor": 2.0}, max_position_embeddings=None)
     assert (found.max_length, found.layers[0].switches_above) == (2048, 2048)
     assert found.odd[0] == "max_position_embeddings is missing: 2048, the default of llama, is taken"
+
+
+_CLASSES = """
+import json, sys
+from transformers import AutoConfig
+for kind, length in json.loads(sys.argv[1]).items():
+    config = AutoConfig.for_model(kind)
+    config = getattr(config, "text_config", None) or config
+    assert config.max_position_embeddings == length, (kind, config.max_position_embeddings)
+"""
+
+
+@pytest.mark.slow
+def test_lengths_are_those_of_the_classes_of_transformers():
+    run_torch(_CLASSES, json.dumps(MAX_LENGTHS))
+
+
+def test_every_type_that_transformers_has_has_a_length():
+    assert DIALECTS.keys() - MAX_LENGTHS.keys() == {"internlm2", "kimi_k2"}
 
 
 def test_yarn():
