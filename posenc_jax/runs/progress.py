@@ -91,7 +91,8 @@ class ProgressReporter(Reporter):
 
     def say(self, text: str) -> None:
         """Prints a line where nothing is live."""
-        print(text, file=sys.stderr, flush=True)
+        if sys.stderr is not None:  # which is closed otherwise
+            print(text, file=sys.stderr, flush=True)
 
     def note(self, text: str) -> None:
         """A line above the live ones."""
@@ -197,7 +198,7 @@ def display_of(reporter: ProgressReporter) -> Display | None:
     if ipython is not None and getattr(ipython.get_ipython(), "kernel", None) is not None:
         return _Notebook(reporter)
     # A command that a notebook started has a terminal that shows no moving cursor.
-    if not sys.stderr.isatty() or "JPY_PARENT_PID" in os.environ:
+    if sys.stderr is None or not sys.stderr.isatty() or "JPY_PARENT_PID" in os.environ:
         return None
     try:
         from rich.console import Console

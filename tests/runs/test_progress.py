@@ -152,6 +152,13 @@ def test_a_run_in_a_notebook_ends_with_its_work_and_one_that_is_stopped_with_how
     ]
 
 
+def test_a_closed_stream_is_told_nothing(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "stderr", None)
+    with shown(None) as reporter:
+        reporter.note("a note")
+    assert capsys.readouterr().out == ""
+
+
 def test_nothing_to_say_makes_no_output(notebook):
     with shown(None), shown(posenc_jax.Reporter()) as reporter:
         reporter.phase("train", 3)
