@@ -1,7 +1,5 @@
 """``posenc ablate CONFIG``: a comparison from its config."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``posenc import``: a checkpoint of others as a finished run."""
 
-from __future__ import annotations
-
 import argparse
 import time
 

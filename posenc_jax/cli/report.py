@@ -1,7 +1,5 @@
 """``posenc report DIR``: the report of an ablation, built anew."""
 
-from __future__ import annotations
-
 import argparse
 import time
 from collections.abc import Iterable

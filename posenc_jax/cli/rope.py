@@ -1,7 +1,5 @@
 """``posenc rope``: what the config of a published model declares of positions, layer by layer."""
 
-from __future__ import annotations
-
 import argparse
 import shutil
 from pathlib import Path

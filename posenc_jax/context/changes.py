@@ -1,7 +1,5 @@
 """Changes of a run's positions at inference, by name: functions from a slot to a slot."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import re

@@ -6,8 +6,6 @@ they are of the package wonderwords), a haystack is as large as fits, to one pie
 the prefix of vt's answer is spelled "assigned".
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import random

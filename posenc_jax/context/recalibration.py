@@ -1,7 +1,5 @@
 """Training on under a change of positions before texts are read, in runs that start from the one that is asked for."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Sequence
 from pathlib import Path

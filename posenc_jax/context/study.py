@@ -1,7 +1,5 @@
 """The cells of a study: what is read or asked under which change at which length; each kept in a file of its own."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """The answers of a study as one table, heat maps, and a record."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

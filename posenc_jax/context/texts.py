@@ -1,7 +1,5 @@
 """Texts to read: files of the user's, or long documents of a corpus."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Citations: BibTeX entries as classes hold them, as prose and as a file."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Iterable

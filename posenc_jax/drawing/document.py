@@ -2,8 +2,6 @@
 forbids requests.
 """
 
-from __future__ import annotations
-
 import base64
 import gzip
 import importlib.resources

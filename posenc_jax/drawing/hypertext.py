@@ -1,7 +1,5 @@
 """Names as text in HTML, and in plotly's figures, which read some HTML and a language of templates in every text."""
 
-from __future__ import annotations
-
 import html
 import re
 

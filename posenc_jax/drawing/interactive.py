@@ -1,7 +1,5 @@
 """Plots as plotly figures, in plain JSON values; no plotly is needed to make them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from typing import Any

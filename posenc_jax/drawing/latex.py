@@ -1,7 +1,5 @@
 """A table for a paper: LaTeX (booktabs, graphicx) that keeps within the margins of one column and of two."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Markdown: text and code escaped, and a table of both."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

@@ -3,8 +3,6 @@
 Fonts are embedded as TrueType (type 42) and no date is written, so that the same figure gives the same bytes.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import math

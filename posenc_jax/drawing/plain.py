@@ -1,7 +1,5 @@
 """Text of others as a terminal may be sent it, and numbers."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from typing import Any

@@ -1,7 +1,5 @@
 """Plots for a paper: one PNG and one PDF each, with matplotlib; the same plot gives the same bytes."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Quantities as people say them, their units on the same line."""
 
-from __future__ import annotations
-
 from posenc_jax.data.score_kinds import ScoreKind
 from posenc_jax.statistics import Comparison
 

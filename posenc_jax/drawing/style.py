@@ -4,8 +4,6 @@ The colours are those of Okabe and Ito's colour-blind-safe palette without its y
 They repeat after seven encodings with another dash; the markers repeat after nine.
 """
 
-from __future__ import annotations
-
 import collections
 import dataclasses
 import re

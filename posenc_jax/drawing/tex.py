@@ -1,7 +1,5 @@
 """Names as text in LaTeX and BibTeX."""
 
-from __future__ import annotations
-
 import re
 
 from posenc_jax.drawing.plain import plain

@@ -1,7 +1,5 @@
 """A table of strings, its entries, and two renderings: plain text for a terminal, and Markdown."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 import textwrap

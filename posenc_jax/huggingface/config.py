@@ -1,7 +1,5 @@
 """The ``config.json`` of a model, read as data: files come from anywhere, and no code that one names is run."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Mapping

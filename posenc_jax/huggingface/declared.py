@@ -1,7 +1,5 @@
 """From the config of a published model to the encodings of its layers, and what is odd about what it says."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping
 from typing import Any

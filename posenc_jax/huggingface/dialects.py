@@ -4,8 +4,6 @@ A config leaves out what its class has by default, and some classes read their s
 concerns positions is here, and only where it differs from `Dialect`.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping
 from typing import Any

@@ -6,8 +6,6 @@ A file is a header of keys and values, the tensors' names, shapes and places, an
 2i and 2i + 1). Left as they are, a model halves in strength and goes on talking.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 import struct

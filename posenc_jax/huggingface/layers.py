@@ -1,7 +1,5 @@
 """Facts of each layer by the config: its type of attention, its window, and whether it rotates at all."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

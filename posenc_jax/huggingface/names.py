@@ -1,7 +1,5 @@
 """Tables of names: which of our parameters a tensor of a checkpoint is, and what is done to it; read in both ways."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Sequence
 

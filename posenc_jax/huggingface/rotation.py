@@ -1,7 +1,5 @@
 """One set of rotary parameters, as a config has them, and the encoding that they are."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Callable, Mapping

@@ -5,8 +5,6 @@ A file is the length of its header (8 bytes), a JSON header that has dtype, shap
 tensors (https://github.com/huggingface/safetensors, "Format").
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 import json

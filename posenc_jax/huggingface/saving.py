@@ -1,7 +1,5 @@
 """Parameters in the layout that transformers loads: the way back of `checkpoint`."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator, Mapping

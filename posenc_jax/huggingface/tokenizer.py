@@ -1,7 +1,5 @@
 """Tokenizers of checkpoints: a ``tokenizer.json``, or the vocabulary inside a GGUF file."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """From encodings to the settings of a ``config.json`` that declares them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from posenc_jax.encodings import spec

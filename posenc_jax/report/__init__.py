@@ -1,7 +1,5 @@
 """Tables, figures and the HTML page of an ablation's directory; `build` writes them all."""
 
-from __future__ import annotations
-
 import hashlib
 import importlib.util
 import io

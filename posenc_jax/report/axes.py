@@ -1,7 +1,5 @@
 """Axes of figures: the range and the ticks of a score, and how lengths stand on theirs."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterable

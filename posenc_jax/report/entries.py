@@ -1,7 +1,5 @@
 """Entries of a report's tables, and names of scores."""
 
-from __future__ import annotations
-
 from posenc_jax.data.score_kinds import ScoreKind
 from posenc_jax.drawing.quantities import NONE, p_value
 from posenc_jax.results.summary import CellSummary, PublishedResult, TaskSummary

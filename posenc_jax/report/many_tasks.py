@@ -1,7 +1,5 @@
 """All tasks of an ablation together: their scores side by side, interquartile means and performance profiles."""
 
-from __future__ import annotations
-
 from posenc_jax.drawing.quantities import NONE
 from posenc_jax.drawing.text_table import TextTable
 from posenc_jax.report.entries import interval_text

@@ -4,8 +4,6 @@ It works offline from disk. The same ablation gives the same bytes but for its s
 ``timing.jsonl`` of its groups and of itself does: no clock is read, no random ids are drawn.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence

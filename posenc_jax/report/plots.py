@@ -3,8 +3,6 @@
 An encoding has the same colour, dash and marker everywhere. Every seed is drawn; nothing is smoothed.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterable, Iterator

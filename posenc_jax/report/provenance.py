@@ -2,8 +2,6 @@
 are the one part of a report that depends on a clock.
 """
 
-from __future__ import annotations
-
 import datetime
 
 from posenc_jax.drawing.quantities import NONE, count, duration

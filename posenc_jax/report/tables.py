@@ -4,8 +4,6 @@ Means come with their interval and the number of seeds, published values with th
 there is no column of maxima.
 """
 
-from __future__ import annotations
-
 from posenc_jax.data.score_kinds import kind_of, signed
 from posenc_jax.drawing.latex import PACKAGES, latex_table
 from posenc_jax.drawing.markdown import escaped

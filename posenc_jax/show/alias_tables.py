@@ -1,7 +1,5 @@
 """Tables of positions that look alike, as lines of text."""
 
-from __future__ import annotations
-
 import math
 import textwrap
 from collections.abc import Iterator

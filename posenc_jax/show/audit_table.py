@@ -1,7 +1,5 @@
 """The audit as tables, one a family with the columns that say something about it: in Markdown, and for a terminal."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Any

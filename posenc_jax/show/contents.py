@@ -1,7 +1,5 @@
 """The work of encodings where contents or tokens decide: attention with one content everywhere, examples in place."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import jax

@@ -5,8 +5,6 @@ request. Values from the library are embedded as data: ALiBi's slopes, T5's buck
 learned table. The same settings give the same bytes.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import importlib.resources
 from typing import Any

@@ -1,7 +1,5 @@
 """The files of pictures: made in memory, then written all or none."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The work of encodings, in the words of their docstrings."""
 
-from __future__ import annotations
-
 from posenc_jax.config import values_in
 from posenc_jax.encodings import Slot, for_layer
 

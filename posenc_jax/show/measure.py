@@ -1,7 +1,5 @@
 """Encodings measured for `posenc_jax.show.views`: by their hooks, as initialised or as trained."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

@@ -1,7 +1,5 @@
 """An encoding as measured: plain arrays, None for what it does not have, and what follows from them alone."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
 

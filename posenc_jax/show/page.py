@@ -1,7 +1,5 @@
 """Plots as one interactive HTML page that needs nothing else, with the tables of properties."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from posenc_jax.drawing.document import document, html_figure, html_table

@@ -1,7 +1,5 @@
 """Pictures of the sinusoidal encoding at the settings of texts that teach it: ``posenc show --preset NAME``."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

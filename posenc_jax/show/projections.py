@@ -1,7 +1,5 @@
 """Vectors of positions in the plane: principal components and t-SNE, the same for the same vectors."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from posenc_jax.extras import needed

@@ -1,7 +1,5 @@
 """Properties of position vectors, each measured: is it so, and the number that says so."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 

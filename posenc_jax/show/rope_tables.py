@@ -1,7 +1,5 @@
 """Positions as the config of a published model declares them: tables and one figure."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 

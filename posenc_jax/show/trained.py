@@ -1,7 +1,5 @@
 """Trained encodings of a finished run, and attention maps of one input, for `posenc_jax.show`."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
 from pathlib import Path

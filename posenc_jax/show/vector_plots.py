@@ -1,7 +1,5 @@
 """Plots of position vectors, computed from what was measured of encodings. Nothing here draws."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

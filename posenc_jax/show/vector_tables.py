@@ -1,7 +1,5 @@
 """Vectors of positions and their cosines as tables; and those of two words, before and after positions are added."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import numpy as np

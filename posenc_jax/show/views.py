@@ -1,7 +1,5 @@
 """The views of encodings: what each is called, which encodings have it, and its plots."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """The card as a picture: the score against length in every table, and the differences with their intervals."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

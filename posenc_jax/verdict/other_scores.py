@@ -4,8 +4,6 @@ Published comparisons often are of such scores. Both are chosen on the scores th
 verdict shows them apart.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path

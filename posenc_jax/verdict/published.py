@@ -1,7 +1,5 @@
 """A table's folder: what was published, and what is expected of ours."""
 
-from __future__ import annotations
-
 import dataclasses
 import tomllib
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """A published table from nothing to ours beside theirs, for a terminal and as the marked section of a README."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 from collections.abc import Callable, Iterator
