@@ -51,6 +51,7 @@ def test_a_class_without_a_docstring_has_no_words():
 
 def test_the_terminal_and_the_page_begin_with_it(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
     small = ["--d-model", "8", "--num-heads", "1", "--length", "16", "--output", "x.html"]
     for name, said in {
         "RoPE": ROTATES,
