@@ -6,8 +6,6 @@
 >>> greedy(model, np.array([tokens]), max_new_tokens=20)            # doctest: +SKIP
 """
 
-from __future__ import annotations
-
 import dataclasses
 import difflib
 import functools
