@@ -102,7 +102,7 @@ def read_losses(cell_directory: Path, config_hash: str | None = None) -> tuple[L
 
 
 def _never_had_metrics(group: Path) -> bool:
-    """Whether the training of a finished group was shorter than the steps between two rows."""
+    """True if the training of a finished group was shorter than the steps between two rows."""
     try:
         written = _read(group / "result.json")["metrics_sha256"]
     except (OSError, DamagedError, KeyError):
