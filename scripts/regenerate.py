@@ -45,6 +45,9 @@ from posenc_jax.golden.rope import check as rope
 from posenc_jax.lessons import LESSONS, TEXTS
 from posenc_jax.lessons.pages import FOLDER, INDEX, index, page
 from posenc_jax.refusals.hints import did_you_mean
+from posenc_jax.statistics import Comparison, Judged, judge
+from posenc_jax.verdict.card import markdown_card
+from posenc_jax.verdict.card_files import card_of
 from posenc_jax.verdict.evidence import Evidence, as_text, collected
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -89,6 +92,7 @@ def main(arguments: list[str] | None = None) -> int:
         texts |= {AUDIT: json.dumps(audit, indent=1, ensure_ascii=False, allow_nan=False) + "\n"}
         quick, whole = cards(), cards("all_tables/*.json")
         found = collected([*quick, *whole])
+        texts |= shown_cards([*quick, *whole])
         texts |= {EVIDENCE: as_text(found)}
         readme = VERDICTS / "README.md"
         page = refilled(readme.read_text(), BEGIN_VERDICTS, verdicts_table(quick), END_VERDICTS)
@@ -308,7 +312,7 @@ def verdicts_table(cards: list[tuple[str, Record]]) -> str:
         for baseline in card["baselines"]:
             found = {own["table"]: own for own in card["findings"] if own["baseline"] == baseline}
             kinds = {name: kind_of(about["metric"]) for name, about in card["tables"].items()}
-            cells = [_seen(found[name], kinds[name]) if name in found else "-" for name in names]
+            cells = [_reasoned(found[name], kinds[name]) if name in found else "-" for name in names]
             commits = " and ".join(dict.fromkeys((own["commit"] or "?")[:8] for own in card["environments"]))
             environment = f"{commits}, {card['seconds'] / 60:.0f} min"
             rows.append(
@@ -316,8 +320,7 @@ def verdicts_table(cards: list[tuple[str, Record]]) -> str:
             )
     columns = ("encoding", "against", *names, "seeds", "commit, time of all its runs")
     summary = grid(columns, "l" * (2 + len(names)) + "rl", rows)
-    sentences = "\n".join(f"- {said}" for _, card in _by_label(cards) for said in card["verdict"])
-    return f"{summary}\n\n{sentences}\n\nMean scores:\n\n{_scores(cards)}"
+    return f"{summary}\n\n{_sentences(cards)}\n\nMean scores:\n\n{_scores(cards)}"
 
 
 def whole_table(cards: list[tuple[str, Record]]) -> str:
@@ -331,8 +334,17 @@ def whole_table(cards: list[tuple[str, Record]]) -> str:
             cells = [*_means(card, found, kind), _seen(found, kind), _detectable(found, kind)]
             rows.append([f"[{card['label']}]({file.partition('verdicts/')[2]})", code(found["table"]), *cells])
     columns = ("encoding", "table", "its score", "that of the baseline", "seen", "detectable")
-    sentences = "\n".join(f"- {said}" for _, card in _by_label(cards) for said in card["verdict"])
-    return f"{grid(columns, 'llrrlr', rows)}\n\n{sentences}"
+    return f"{grid(columns, 'llrrlr', rows)}\n\n{_sentences(cards)}"
+
+
+def _sentences(cards: list[tuple[str, Record]]) -> str:
+    return "\n".join(f"- {said}" for _, card in _by_label(cards) for said in card_of(card).sentences)
+
+
+def shown_cards(cards: list[tuple[str, Record]]) -> dict[Path, str]:
+    """The Markdown of cards that have a page of their own."""
+    pages = {(ROOT / file).with_suffix(".md"): card for file, card in cards}
+    return {path: markdown_card(card_of(card)) for path, card in pages.items() if path.exists()}
 
 
 def _means(card: Record, finding: Record, kind: ScoreKind) -> list[str]:
@@ -350,14 +362,18 @@ def _scores(cards: list[tuple[str, Record]]) -> str:
     cards are one family.
     """
     from posenc_jax.drawing.markdown import code, grid
-    from posenc_jax.statistics import Comparison, judge
 
     every = [(card, found) for _, card in _by_label(cards) for found in card["findings"]]
     kinds = [kind_of(card["tables"][found["table"]]["metric"]) for card, found in every]
     of_all = judge([(Comparison(**found["comparison"]), kind.better) for (_, found), kind in zip(every, kinds)])
     rows = []
     for (card, found), kind, judged in zip(every, kinds, of_all, strict=True):
-        cells = [*_means(card, found, kind), found["word"], _detectable(found, kind), judged.word]
+        cells = [
+            *_means(card, found, kind),
+            found["word"],
+            _detectable(found, kind),
+            _of_all(found, judged, len(every)),
+        ]
         rows.append([card["label"], found["baseline"], code(found["table"]), *cells])
     columns = (
         "encoding",
@@ -372,13 +388,23 @@ def _scores(cards: list[tuple[str, Record]]) -> str:
     return grid(columns, "lllrrlrl", rows)
 
 
+def _of_all(found: Record, judged: Judged, count: int) -> str:
+    """What is left of a word, after the reason why it is another."""
+    return judged.word if judged.word == found["word"] else f"corrected for {count} rows: {judged.word}"
+
+
 def _by_label(cards: list[tuple[str, Record]]) -> list[tuple[str, Record]]:
     return sorted(cards, key=lambda one: one[1]["label"].lower())
 
 
+def _reasoned(finding: Record, kind: ScoreKind) -> str:
+    """What was seen; beside "better" on another table, with what could have been."""
+    unseen = "no difference seen"
+    return _seen(finding, kind).replace(unseen, f"{unseen} (detectable: {_detectable(finding, kind)})")
+
+
 def _seen(finding: Record, kind: ScoreKind) -> str:
     from posenc_jax.drawing.quantities import difference
-    from posenc_jax.statistics import Comparison
 
     compared = Comparison(**finding["comparison"])
     return finding["word"] if compared.low is None else f"{finding['word']}: {difference(compared, kind)}"

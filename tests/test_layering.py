@@ -80,7 +80,7 @@ AT_THE_TOP = {"posenc_jax/cli/overrides.py": {"tyro"}}
 # What each package is built of, from the bottom: a module imports those before it only.
 ORDER = {
     "verdict": (
-        *("tables", "published", "cells", "other_scores", "measuring", "judging", "published_results"),
+        *("tables", "published", "cells", "other_scores", "measuring", "judging", "headline", "published_results"),
         *("card", "figure", "card_files", "deciding", "evidence", "__init__"),
     ),
     "context": ("changes", "prompts", "texts", "reading", "study", "recalibration", "table", "__init__"),

@@ -153,6 +153,11 @@ def word(
     return "better" if (comparison.difference > 0) == (better == "higher") else "worse"
 
 
+def in_prose(said: str, seeds: int) -> str:
+    """A word as a sentence has it, where it may follow "better": with the reason why no difference is seen."""
+    return f"no difference that {seeds} seeds can see" if said == "no difference seen" else said
+
+
 class Judged(NamedTuple):
     """A comparison among others of its family.
 

@@ -9,12 +9,14 @@ from typing import Any
 
 from posenc_jax.data.score_kinds import ScoreKind, significant
 from posenc_jax.drawing.latex import latex_table
+from posenc_jax.drawing.markdown import escaped
 from posenc_jax.drawing.quantities import difference, p_value
-from posenc_jax.drawing.text_table import TextTable, markdown_table, text
+from posenc_jax.drawing.text_table import TextTable, filled, markdown_table, text
 from posenc_jax.files.shapes import Json
 from posenc_jax.results.averages import hint
 from posenc_jax.statistics import CLAIM_SEEDS, mean_interval
 from posenc_jax.verdict.cells import device
+from posenc_jax.verdict.headline import headline
 from posenc_jax.verdict.judging import Finding, breaks_at, sentence
 from posenc_jax.verdict.measuring import Measured, Scored
 from posenc_jax.verdict.other_scores import TEMPERATURES
@@ -51,6 +53,11 @@ class Card:
         end = "." if len(self.seeds) >= CLAIM_SEEDS else f" ({len(self.seeds)} seeds: a hint)."
         said = (sentence(self.findings, self.label, baseline) for baseline in self.baselines)
         return tuple(own.removesuffix(".") + end for own in said)
+
+    @property
+    def headline(self) -> tuple[str, ...]:
+        """The card in five lines."""
+        return headline(self.label, self.measured, self.findings, self.kinds, len(self.seeds))
 
     @property
     def kinds(self) -> dict[str, ScoreKind]:
@@ -103,12 +110,12 @@ def text_tables(card: Card) -> tuple[TextTable, ...]:
 
 def text_card(card: Card, width: int) -> str:
     """For a terminal."""
-    return "\n".join([*card.sentences, "", *(text(table, width) for table in text_tables(card))])
+    return "\n".join([*filled(card.headline, width), "", *(text(table, width) for table in text_tables(card))])
 
 
 def markdown_card(card: Card) -> str:
     """For a page."""
-    lines = [f"# {card.label}", "", *card.sentences, ""]
+    lines = [f"# {card.label}", "", *(f"- {escaped(line)}" for line in card.headline), ""]
     return "\n".join([*lines, *(markdown_table(table) + "\n" for table in text_tables(card))])
 
 
@@ -145,22 +152,28 @@ def _found(card: Card) -> TextTable:
 def _otherwise(card: Card) -> TextTable:
     final = {(own.table, own.baseline): own.word for own in card.findings}
     entries = [
-        (*_names(card, own), own.way, *_scores(card, own), own.word, final[own.table, own.baseline])
+        (*_names(card, own), own.way, *_scores(card, own), _words(own, final[own.table, own.baseline]))
         for own in sorted(card.otherwise, key=lambda own: list(final).index((own.table, own.baseline)))
     ]
     names, sides = _columns(card)
     return TextTable(
         title="Scored otherwise",
-        columns=(*names, "score", *sides, "difference [95 %]", "seen", "after the last step"),
-        align="l" * (1 + len(names)) + "rrrll",
+        columns=(*names, "score", *sides, "difference [95 %]", "seen"),
+        align="l" * (1 + len(names)) + "rrrl",
         entries=tuple(entries),
         notes=(
             f"The same models. best checkpoint: of each seed the best of {CHECKPOINTS} checkpoints along training. "
             f"best temperature: the best with logits divided by {', '.join(map(str, (1, *TEMPERATURES)))}. "
             "Both are chosen by the very scores they report, so they flatter; they have no part in the verdict. p is "
-            "corrected by Holm's method, for each of the two by itself.",
+            "corrected by Holm's method, for each of the two by itself. If the last step has another word, both are "
+            "told.",
         ),
     )
+
+
+def _words(own: Finding, final: str) -> str:
+    """The word, and the one after the last step if that is another, with the reason between them."""
+    return own.word if own.word == final else f"{own.word}, as chosen on these scores; after the last step {final}"
 
 
 def _columns(card: Card) -> tuple[tuple[str, ...], tuple[str, str]]:
@@ -177,7 +190,7 @@ def _names(card: Card, found: Finding) -> tuple[str, ...]:
 def _scores(card: Card, found: Finding) -> tuple[str, ...]:
     """Both means and their difference."""
     kind = card.kinds[found.table]
-    means = (_mean(card.measured[label][found.table], kind, found.way) for label in (card.label, found.baseline))
+    means = (mean_text(card.measured[label][found.table], kind, found.way) for label in (card.label, found.baseline))
     return (*means, difference(found.comparison, kind))
 
 
@@ -242,7 +255,8 @@ def _cost(card: Card) -> TextTable:
     )
 
 
-def _mean(measured: Measured, kind: ScoreKind, way: Scored = "final") -> str:
+def mean_text(measured: Measured, kind: ScoreKind, way: Scored = "final") -> str:
+    """The mean over seeds as it is shown."""
     mean = mean_interval(map(kind.inner, measured.scored(way).values())).mean
     return "-" if mean is None else kind.show(kind.outer(mean))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from pathlib import Path
 
 from posenc_jax.drawing.document import document, html_table
@@ -12,9 +13,15 @@ from posenc_jax.drawing.hypertext import escaped
 from posenc_jax.drawing.paper import RESOLUTION
 from posenc_jax.files.atomic import make_directory, write_atomically
 from posenc_jax.files.names import file_name
+from posenc_jax.files.shapes import Json
 from posenc_jax.runs.files import write_json
+from posenc_jax.statistics import Comparison
 from posenc_jax.verdict.card import Card, latex_card, markdown_card, record, text_tables
+from posenc_jax.verdict.cells import numbered
 from posenc_jax.verdict.figure import render
+from posenc_jax.verdict.judging import Finding
+from posenc_jax.verdict.measuring import Measured
+from posenc_jax.verdict.tables import tables
 
 
 def write(card: Card, directory: Path) -> list[Path]:
@@ -39,6 +46,36 @@ def write(card: Card, directory: Path) -> list[Path]:
     return [home / name for name in (*files, "card.json")]
 
 
+def card_of(kept: Json) -> Card:
+    """The card whose `record` this is. KeyError for a table that there is not any more."""
+    known = tables()
+
+    def finding(own: Json) -> Finding:
+        return Finding(**own | {"comparison": Comparison(**own["comparison"])})
+
+    def measured(name: str, own: Json) -> Measured:
+        """A cell, of whose settings earlier versions say less."""
+        fields = {"table": name, "config": "", "question": "", "seeds": kept["seeds"], **own}
+        by_metric = {kept["tables"][name]["metric"]: fields.pop("by_length")}
+        return Measured(**{key: numbered(value) for key, value in (fields | {"by_metric": by_metric}).items()})
+
+    return Card(
+        label=kept["label"],
+        baselines=tuple(kept["baselines"]),
+        tables={name: known[name] for name in kept["tables"]},
+        measured={
+            label: {name: measured(name, own) for name, own in by_table.items()}
+            for label, by_table in kept["measured"].items()
+        },
+        findings=tuple(map(finding, kept["findings"])),
+        otherwise=tuple(map(finding, kept["otherwise"])),
+        seeds=tuple(kept["seeds"]),
+        environments=tuple(kept["environments"]),
+        seconds=kept["seconds"],
+        elsewhere=tuple(kept.get("elsewhere", ())),
+    )
+
+
 def _name(card: Card) -> str:
     """The folder of a card: readable, and with a digest of all that was asked: what was compared with what, on which
     tables at which size, over which seeds.
@@ -50,16 +87,25 @@ def _name(card: Card) -> str:
     return file_name(words, hashlib.sha256(question.encode()).hexdigest()[:8])
 
 
+def _unbroken(line: str) -> str:
+    """Escaped, with differences and their intervals on one line each."""
+    return re.sub(r"\S+ \[[^]]*\]", lambda found: found[0].replace(" ", "\u00a0").replace("-", "−"), escaped(line))
+
+
+def folded(title: str, body: str, *, shown: bool = False) -> str:
+    """A part of a page below its title, which shows and hides it."""
+    return f"<details{' open' * shown}><summary>{escaped(title)}</summary>{body}</details>"
+
+
 def page(card: Card, picture: bytes | None) -> str:
     """HTML; ``picture``: the figure as PNG, or None where it could not be drawn."""
     title = f"{card.label} against {', '.join(card.baselines)}"
-    body = [f"<h1>{escaped(title)}</h1>", *(f'<p class="lead">{escaped(line)}</p>' for line in card.sentences)]
+    body = [f"<h1>{escaped(title)}</h1>", *(f'<p class="lead">{_unbroken(line)}</p>' for line in card.headline)]
     if picture is not None:
         data = base64.b64encode(picture).decode()
         width = int.from_bytes(picture[16:20], "big") * 96 // RESOLUTION  # of a PNG
         size = f"width: min(100%, {width * 3 // 2}px); min-width: {width}px"  # on paper, or half as large again
         image = f'<img alt="{escaped(title)}" style="{size}" src="data:image/png;base64,{data}">'
-        body.append(f'<div class="scroll">{image}</div>')
-    for table in text_tables(card):
-        body += [f"<h2>{escaped(table.title)}</h2>", html_table(table, table.title)]
+        body.append(folded("Scores by length, and the differences", f'<div class="scroll">{image}</div>', shown=True))
+    body += [folded(table.title, html_table(table, table.title)) for table in text_tables(card)]
     return document(title, body)

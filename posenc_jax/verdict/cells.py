@@ -292,15 +292,15 @@ def read_results(path: Path) -> Results | None:
     data = read_json(path, "restore it, or remove it and run the table again, which writes it anew")
     if wrong := problem(data, _RESULTS, strict=True):
         raise ValueError(f"{path} holds no results of a table ({wrong}): remove it and run the table again")
-    tasks = {name: TaskFacts(**own | {"ranges": _numbered(own["ranges"])}) for name, own in data["tasks"].items()}
-    cells = tuple(JudgedCell(**{name: _numbered(value) for name, value in cell.items()}) for cell in data["cells"])
+    tasks = {name: TaskFacts(**own | {"ranges": numbered(own["ranges"])}) for name, own in data["tasks"].items()}
+    cells = tuple(JudgedCell(**{name: numbered(value) for name, value in cell.items()}) for cell in data["cells"])
     return Results(tasks, cells, tuple(data["code"]), data["machine"], tuple(data["notes"]))
 
 
-def _numbered(value: Any) -> Any:
+def numbered(value: Any) -> Any:
     """A value of JSON as it was written: names that are numbers are numbers again, and lists tuples."""
     if isinstance(value, dict):
-        return {_number(name): _numbered(member) for name, member in value.items()}
+        return {_number(name): numbered(member) for name, member in value.items()}
     return tuple(value) if isinstance(value, list) else value
 
 

@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterable
 
 from posenc_jax.files.shapes import Json
+from posenc_jax.statistics import in_prose
 
 FILE = "evidence.json"
 
@@ -28,12 +29,12 @@ class Evidence:
     record: str
 
     def __str__(self) -> str:
-        """For example ``against RoPE, 8 seeds: worse on even_pairs; no difference seen on copy``."""
+        """For example ``against RoPE, 8 seeds: worse on parity; no difference that 8 seeds can see on copy``."""
         of: dict[str, list[str]] = {}
         for table, word in self.words.items():
             of.setdefault(word, []).append(table)
         return f"against {self.baseline}, {self.seeds} seeds: " + "; ".join(
-            f"{word} on {', '.join(tables)}" for word, tables in of.items()
+            f"{in_prose(word, self.seeds)} on {', '.join(tables)}" for word, tables in of.items()
         )
 
 

@@ -10,7 +10,7 @@ from typing import Literal, get_args
 
 from posenc_jax.data.score_kinds import ScoreKind
 from posenc_jax.results.averages import alike, comparison_of
-from posenc_jax.statistics import Comparison, Judged, Word, judge
+from posenc_jax.statistics import Comparison, Judged, Word, in_prose, judge
 from posenc_jax.verdict.cells import Results
 from posenc_jax.verdict.measuring import Measured, Scored
 from posenc_jax.verdict.published import Direction, Folder
@@ -69,7 +69,8 @@ def sentence(found: tuple[Finding, ...], label: str, baseline: str) -> str:
     """A sentence on an encoding and one baseline, over all tables."""
     own = [finding for finding in found if finding.baseline == baseline]
     of = {said: [finding.table for finding in own if finding.word == said] for said in WORDS}
-    parts = [f"{said} on {_names(names)}" for said, names in of.items() if names]
+    seeds = max((finding.comparison.pairs for finding in own), default=0)
+    parts = [f"{in_prose(said, seeds)} on {listed(names)}" for said, names in of.items() if names]
     return f"{label} against {baseline}, {len(own)} table{'s' * (len(own) != 1)}: {'; '.join(parts)}."
 
 
@@ -90,7 +91,8 @@ def _compare(table: Table, ours: Measured, theirs: Measured, way: Scored) -> Com
     return comparison_of(ours.scored(way), theirs.scored(way), table.kind, table.run.task.chance)
 
 
-def _names(names: list[str]) -> str:
+def listed(names: list[str]) -> str:
+    """Names as a sentence has them."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 

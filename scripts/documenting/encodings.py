@@ -237,10 +237,12 @@ def _last(values: Any) -> list[Any]:
 
 
 def _evidence(row: Row) -> str:
+    from posenc_jax.verdict.card_files import card_of
+
     lines = [
         f"- [{name}](/experiments/verdicts.md): {sentence}"
         for name, card in row.verdicts.items()
-        for sentence in card["verdict"]
+        for sentence in card_of(card).sentences
     ]
     command = f"```sh\nposenc verdict {_quoted(row.method.spec)} --against rope --quick\n```"
     if lines:

@@ -10,10 +10,11 @@ from tex_pages import check_margins, needs_latex
 
 from posenc_jax.cli import main
 from posenc_jax.cli.verdict import _named
+from posenc_jax.drawing.hypertext import escaped
 from posenc_jax.runs.environment import environment
 from posenc_jax.verdict import card_files
 from posenc_jax.verdict.card import Card, latex_card, markdown_card, record, text_card
-from posenc_jax.verdict.card_files import page, write
+from posenc_jax.verdict.card_files import card_of, page, write
 from posenc_jax.verdict.figure import render
 from posenc_jax.verdict.judging import findings
 from posenc_jax.verdict.other_scores import WAYS
@@ -66,17 +67,38 @@ def card():
     )
 
 
+LINES = (
+    "mine is better than rope on 1 of 2 tables (copy), worse on none.",
+    "By how much: copy +0.500 [0.496, 0.504].",
+    "How sure: 8 paired seeds; so much comes by chance with p below 0.001, corrected for 2 rows.",
+    "At what cost: 1.00 times rope's time a step (1.00 to 1.00); 10 own parameters (rope: 10).",
+    "What cannot be told: anything on even_pairs, with both at chance or at the best.",
+)
 SENTENCE = "mine against rope, 2 tables: better on copy; not measurable here on even_pairs."
 
 
 def test_text(card):
     said = text_card(card, 100)
-    assert said.startswith(SENTENCE)
+    assert said.splitlines()[:6] == [*LINES, ""]
     assert max(map(len, said.splitlines())) <= 100
     assert re.search(r"copy +better +0\.700 +0\.200 +\+0\.500 \[0\.\d+, 0\.\d+\]", said)
-    assert re.search(r"copy +best checkpoint +0\.700 +0\.300 +\+0\.400 \[.*\] +better +better", said)
+    assert re.search(r"copy +best checkpoint +0\.700 +0\.300 +\+0\.400 \[.*\] +better\n", said)
     assert "All runs together: 4 minutes, compiling included." in " ".join(said.split())
     assert "(01234567), jax" in " ".join(said.split()), "the runs may be of several commits"
+
+
+def test_the_reason_stands_between_two_words_of_one_comparison(card):
+    last = dataclasses.replace(card.findings[0], word="no difference seen")
+    said = " ".join(markdown_card(dataclasses.replace(card, findings=(last, *card.findings[1:]))).split())
+    assert "| better, as chosen on these scores; after the last step no difference seen |" in said
+    assert "| better | no difference seen |" not in said
+
+
+def test_a_card_is_read_back_from_its_record(card):
+    again = card_of(json.loads(json.dumps(record(card))))
+    assert (again.headline, again.findings, again.otherwise) == (card.headline, card.findings, card.otherwise)
+    assert markdown_card(again) == markdown_card(card)
+    assert record(again) == record(card)
 
 
 def test_every_form_says_the_same(card):
@@ -87,11 +109,15 @@ def test_every_form_says_the_same(card):
     assert data["otherwise"][0]["comparison"]["difference"] == pytest.approx(0.4)
     assert data["measured"]["mine"]["copy"]["scores"]["0"] == arm("mine", "copy").scores[0]
     assert data["measured"]["mine"]["copy"]["learning_rates"]["7"] == 1e-3
-    assert SENTENCE in markdown_card(card)
+    assert "\n".join(f"- {line}" for line in LINES).replace("_", "\\_") in markdown_card(card)
     assert "| 0.0005 (3), 0.001 (5) | none |" in markdown_card(card)
     assert r"\caption{mine against rope" in latex_card(card)
     html = page(card, b"\x89PNG" + bytes(12) + (600).to_bytes(4, "big"))
-    assert SENTENCE in html
+    plain = html.replace("\u00a0", " ").replace("−", "-")
+    assert all(f'<p class="lead">{escaped(line)}</p>' in plain for line in LINES)
+    assert plain.index(LINES[-1]) < plain.index("<details open><summary>Scores by length, and the differences")
+    assert html.count("<details>") == 4, "tables are folded"
+    assert html.index("</h1>") < html.index("<details") < html.index("<table")
     assert "width: min(100%, 288px); min-width: 192px" in html, "two inches on paper, three on a screen"
     assert html.count("<script") == 1, "copies tables"
     assert not re.search(r'(src|href)="(?!data:)', html)

@@ -84,7 +84,8 @@ def test_the_sentence_names_the_tables():
         {"a": scored(0.6), "b": scored(0.7), "c": scored(0.5)},
         {"rope": {name: scored(0.5, NOISE[::-1]) for name in "abc"}},
     )
-    assert sentence(found, "mine", "rope") == "mine against rope, 3 tables: better on a and b; no difference seen on c."
+    said = "better on a and b; no difference that 8 seeds can see on c."
+    assert sentence(found, "mine", "rope") == f"mine against rope, 3 tables: {said}"
 
 
 def test_where_it_breaks():

@@ -1,0 +1,90 @@
+"""Five lines in plain English."""
+
+import pytest
+from measured_cells import measured
+
+from posenc_jax.statistics import Comparison, in_prose
+from posenc_jax.verdict.headline import headline
+from posenc_jax.verdict.judging import Finding
+from posenc_jax.verdict.tables import tables
+
+KINDS = {name: table.kind for name, table in tables().items()}
+NAMES = list(KINDS)
+
+
+def finding(table, word, difference=0.1, p=0.01, baseline="rope", detectable=0.05):
+    spread = None if difference is None else 0.02
+    low, high = (None, None) if spread is None else (difference - spread, difference + spread)
+    return Finding(table, baseline, Comparison(difference, low, high, p, detectable, 8, False), p, word)
+
+
+def lines(*findings, seeds=8, **times):
+    labels = {"mine": {"milliseconds_per_step": 3.0, "num_posenc_parameters": 1234}}
+    labels |= {own.baseline: {"milliseconds_per_step": 2.0} for own in findings}
+    found = {
+        label: {own.table: measured({}, label, **fields | times) for own in findings}
+        for label, fields in labels.items()
+    }
+    return headline("mine", found, findings, KINDS, seeds)
+
+
+def test_better_worse_and_what_cannot_be_told():
+    said = lines(
+        finding("copy", "better", 0.2, 0.0001),
+        finding("even_pairs", "worse", -0.1, 0.03),
+        finding("bucket_sort", "no difference seen", 0.01, 0.6, detectable=0.124),
+        finding("parity", "not measurable here", 0.0, None),
+    )
+    assert said == (
+        "mine is better than rope on 1 of 4 tables (copy), worse on 1 (even_pairs).",
+        "By how much: copy +0.200 [0.180, 0.220], even_pairs -0.100 [-0.120, -0.080].",
+        "How sure: 8 paired seeds; so much comes by chance with p 0.030 at most, corrected for 4 rows.",
+        "At what cost: 1.50 times rope's time a step (1.50 to 1.50); 1,234 own parameters (rope: 0).",
+        "What cannot be told: differences below 0.124 on bucket_sort, which 8 seeds often miss; anything on parity, "
+        "with both at chance or at the best.",
+    )
+
+
+def test_nothing_found():
+    said = lines(finding("copy", "no difference seen", 0.03, 0.2), finding("parity", "no difference seen", -0.04, 0.07))
+    assert said[0] == "mine is neither better nor worse than rope on any of 2 tables."
+    assert said[1].startswith("By how much: nothing is found; the nearest is parity -0.040 [")
+    assert said[1].endswith("], with p 0.070.")
+    assert said[2] == "How sure: 8 paired seeds; no p, corrected for 2 rows, is as low as 0.05."
+
+
+def test_one_table_few_seeds_and_no_times():
+    said = lines(finding("copy", "worse", -0.2, 0.0001), seeds=3, milliseconds_per_step=None)
+    assert said[0] == "mine is worse than rope on 1 of 1 table (copy), better on none."
+    assert "with p below 0.001, corrected for 1 row; from fewer than 8 seeds all of it is a hint." in said[2]
+    assert said[3].startswith("At what cost: times are not known; ")
+    assert said[4] == "What cannot be told: nothing, every row has a word."
+
+
+def test_nothing_could_be_measured():
+    said = lines(finding("copy", "not measurable here", None, None, detectable=None))
+    assert said[1] == "By how much: no difference could be tested."
+    assert said[4] == "What cannot be told: anything on copy, with both at chance or at the best."
+
+
+def test_several_baselines_share_the_five_lines():
+    said = lines(finding("copy", "better"), finding("copy", "no difference seen", 0.0, 0.9, baseline="nope"))
+    assert said[0] == (
+        "mine is better than rope on 1 of 1 table (copy), worse on none; neither better nor worse than nope on any of "
+        "1 table."
+    )
+    assert "copy (to rope) +0.100" in said[1]
+    assert "times nope's time" in said[3]
+    assert "below 0.050 on copy (to nope)" in said[4]
+
+
+def test_many_names_are_counted():
+    said = lines(*(finding(name, "better") for name in NAMES))
+    assert said[1].endswith(" and 6 more below.")
+
+
+@pytest.mark.parametrize("word", ["better", "worse", "no difference seen", "not measurable here"])
+def test_better_never_stands_beside_no_difference_without_the_reason(word):
+    """In sentences; in tables a column with the reason is between them."""
+    said = in_prose(word, 8)
+    assert said == ("no difference that 8 seeds can see" if word == "no difference seen" else word)
