@@ -46,7 +46,7 @@ LAYERS = {
     "report": ({"data", "extras", "statistics", "files", "results", "drawing"}, {"numpy"}, OPTIONAL),
     "show": (_MODELS_AND_DATA | {"huggingface", "training", "analysis", "runs", "drawing"}, {"jax", "numpy"}, OPTIONAL),
     "verdict": (
-        _MODELS_AND_DATA | {"results", "runs", "drawing"},
+        _MODELS_AND_DATA | {"training", "results", "runs", "drawing"},
         {"numpy"},
         OPTIONAL,
     ),
@@ -81,7 +81,7 @@ AT_THE_TOP = {"posenc_jax/cli/overrides.py": {"tyro"}}
 ORDER = {
     "verdict": (
         *("tables", "published", "cells", "other_scores", "measuring", "judging", "headline", "published_results"),
-        *("card", "figure", "card_files", "deciding", "evidence", "__init__"),
+        *("card", "figure", "card_files", "looks", "deciding", "evidence", "__init__"),
     ),
     "context": ("changes", "prompts", "texts", "reading", "study", "recalibration", "table", "__init__"),
     "attention": (

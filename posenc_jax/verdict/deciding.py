@@ -14,6 +14,7 @@ from posenc_jax.runs.reporter import Reporter
 from posenc_jax.verdict.card import Card
 from posenc_jax.verdict.cells import distinct
 from posenc_jax.verdict.judging import findings
+from posenc_jax.verdict.looks import fastest_first, first_seeds, look
 from posenc_jax.verdict.measuring import Measured, histories, measure
 from posenc_jax.verdict.other_scores import WAYS
 from posenc_jax.verdict.tables import Table
@@ -33,17 +34,39 @@ def decide(
 ) -> Card:
     """Measures what is not measured yet, in folders of ``directory`` that verdicts share, and compares.
 
-    Stopped anywhere, the same call goes on: a finished seed is never run again, whichever verdict asked for it.
+    The fastest table comes first, and of that a few seeds of all encodings before the others; the difference on each
+    table is reported when it is there. Stopped anywhere, the same call goes on: a finished seed is never run again,
+    whichever verdict asked for it.
     """
     encodings = {label: slot, **baselines}
     elsewhere = _compared(encodings, tables, directory, seeds)
-    measured: dict[str, dict[str, Measured]] = {own: {} for own in encodings}
+    order = fastest_first(tables)
     total = len(tables) * len(encodings)
-    for number, (name, own) in enumerate((name, own) for name in tables for own in encodings):
-        reporter.cell(f"{name} {own}", number, total)
-        measured[own][name] = measure(
-            tables[name], encodings[own], own, directory, seeds=seeds, reporter=reporter, stop=stop, clock=clock
-        )
+
+    def of_table(name: str, some: tuple[int, ...], number: int, *, otherwise: bool = True) -> dict[str, Measured]:
+        found = {}
+        for i, (own, its_slot) in enumerate(encodings.items()):
+            reporter.cell(f"{name} {own}", number + i, total)
+            found[own] = measure(
+                *(tables[name], its_slot, own, directory),
+                seeds=some,
+                reporter=reporter,
+                stop=stop,
+                clock=clock,
+                otherwise=otherwise,
+            )
+        left = sum(other not in by_table for other in order) - 1
+        for line in look(tables[name], found[label], {own: found[own] for own in baselines}, some, len(seeds), left):
+            reporter.note(line)
+        return found
+
+    by_table: dict[str, dict[str, Measured]] = {}
+    few = first_seeds(tables[order[0]], seeds) if order else seeds
+    if few != seeds and not _complete(encodings, tables[order[0]], directory, few):
+        of_table(order[0], few, 0, otherwise=False)
+    for place, name in enumerate(order):
+        by_table[name] = of_table(name, seeds, place * len(encodings))
+    measured = {own: {name: by_table[name][own] for name in tables} for own in encodings}
     theirs = {own: measured[own] for own in baselines}
     return Card(
         label=label,
@@ -59,6 +82,11 @@ def decide(
         ),
         seconds=sum(found.seconds for by_table in measured.values() for found in by_table.values()),
     )
+
+
+def _complete(encodings: Mapping[str, Slot], table: Table, directory: Path, seeds: tuple[int, ...]) -> bool:
+    """True if every encoding has been trained on a table with these seeds."""
+    return all(histories(table, slot, own, directory, seeds)[1] for own, slot in encodings.items())
 
 
 def _compared(

@@ -89,21 +89,26 @@ def measure(
     reporter: Reporter,
     stop: Callable[[], int | None] = lambda: None,
     clock: Callable[[], float] = lambda: 0.0,
+    otherwise: bool = True,
 ) -> Measured:
     """Runs what is not there yet, in a folder of ``directory`` by the config's hash: verdicts share it.
 
     Every seed is trained at every learning rate of the table's grid and has the one whose validation score within the
     training lengths is best for itself (`posenc_jax.statistics.select_by_seed`); the lengths beyond have no part in it.
 
-    clock: in seconds, for what is timed here; without one it takes no time.
+    clock: in seconds, for what is timed here; without one it takes no time. otherwise: whether it is scored by other
+    ways too.
     """
     cell = table.cell(slot, label, seeds)
     home = _folder(directory, table, cell) / cell.directory_name
     results = run(cell, home, reporter=reporter, stop=stop)
     found = _measured(table, cell, results)
-    others, seconds = other_scores(
-        table, cell, home, found.learning_rates, found.scores, reporter=reporter, stop=stop, clock=clock
-    )
+    others: Mapping[Way, Mapping[int, float]] = {}
+    seconds = 0.0
+    if otherwise:
+        others, seconds = other_scores(
+            table, cell, home, found.learning_rates, found.scores, reporter=reporter, stop=stop, clock=clock
+        )
     # Other groups are of seeds that nobody asks for here.
     groups = [group for group, _ in results_by_group(read_stored(home), cell)]
     environments = environments_of(groups, RECORDED)

@@ -1,0 +1,50 @@
+"""Looks at single tables on the way to a verdict: their differences, before all of them give words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from posenc_jax.drawing.quantities import difference
+from posenc_jax.results.averages import comparison_of
+from posenc_jax.training.operations import of_step
+from posenc_jax.training.replicas import devices_here, mode_of
+from posenc_jax.verdict.card import mean_text
+from posenc_jax.verdict.measuring import Measured
+from posenc_jax.verdict.tables import Table
+
+
+def fastest_first(tables: Mapping[str, Table]) -> list[str]:
+    """The names of the tables by the operations that a training takes, the fewest first."""
+
+    def operations(name: str) -> int:
+        run = tables[name].run
+        return of_step(run).operations * run.training.steps
+
+    return sorted(tables, key=operations)
+
+
+def first_seeds(table: Table, seeds: tuple[int, ...]) -> tuple[int, ...]:
+    """The seeds that are looked at before the others: those that train at once here, and at least two; all where a
+    program holds as many replicas as fit, whose last bits depend on their number.
+    """
+    if mode_of(table.run.execution) == "vmap":
+        return seeds
+    return seeds[: max(2, devices_here().count)]
+
+
+def look(
+    table: Table, ours: Measured, theirs: Mapping[str, Measured], seeds: tuple[int, ...], asked: int, left: int
+) -> Iterator[str]:
+    """A line for each baseline: both means, their difference and what is still to come.
+
+    Args:
+      theirs: baseline -> what it scored. seeds: those measured, of ``asked``. left: other tables to be measured.
+    """
+    few = len(seeds) < asked
+    of = f"first look at {table.name}, {len(seeds)} of {asked} seeds" if few else f"{table.name}, {asked} seeds"
+    rest = [f"{asked - len(seeds)} more seeds"] * few + [f"{left} more table{'s' * (left != 1)}"] * (left > 0)
+    then = f" ({' and '.join(rest)} to go)" if rest else ""
+    for baseline, other in theirs.items():
+        found = comparison_of(ours.scores, other.scores, table.kind, table.run.task.chance)
+        means = f"{ours.label} {mean_text(ours, table.kind)}, {baseline} {mean_text(other, table.kind)}"
+        yield f"{of}: {table.kind.title} {means}; difference {difference(found, table.kind)}{then}"

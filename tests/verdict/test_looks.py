@@ -1,0 +1,134 @@
+"""A verdict tells the difference on each table as it comes, the fastest first, and changes no number by it."""
+
+import dataclasses
+import json
+
+import pytest
+from measured_cells import measured
+
+from posenc_jax import Evaluation, Training, Transformer
+from posenc_jax.data.tasks import Copying
+from posenc_jax.encodings import parse
+from posenc_jax.runs.reporter import Reporter
+from posenc_jax.verdict import deciding, looks
+from posenc_jax.verdict.card import record
+from posenc_jax.verdict.deciding import decide
+from posenc_jax.verdict.looks import fastest_first, first_seeds, look
+from posenc_jax.verdict.tables import tables
+
+TABLES = tables()
+QUICK = {name: table for name, table in TABLES.items() if table.quick}
+SEEDS = tuple(range(8))
+
+
+class Heard(Reporter):
+    def __init__(self):
+        self.notes, self.cells = [], []
+
+    def note(self, text):
+        self.notes.append(text)
+
+    def cell(self, text, number, total):
+        self.cells.append((text, number, total))
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """Which seeds of which table are measured, in order; ours score 0.1 more."""
+    found = []
+
+    def measure(table, slot, label, directory, *, seeds, otherwise=True, **_):
+        found.append((table.name, label, seeds, otherwise))
+        return measured({seed: 0.5 + 0.01 * seed + 0.1 * (label == "mine") for seed in seeds}, label, table=table.name)
+
+    monkeypatch.setattr(deciding, "measure", measure)
+    monkeypatch.setattr(deciding, "histories", lambda *_: ({}, False))
+    monkeypatch.setattr(looks, "mode_of", lambda execution: "devices")
+    monkeypatch.setattr(looks, "devices_here", lambda: type("Devices", (), {"count": 2}))
+    return found
+
+
+def test_the_fastest_table_is_first():
+    assert fastest_first(QUICK) == ["copy", "bucket_sort", "even_pairs"]
+    assert fastest_first(TABLES)[-1] == "counting"
+
+
+def test_a_few_seeds_are_looked_at_first_where_that_changes_no_bit(asked, monkeypatch):
+    assert first_seeds(QUICK["copy"], SEEDS) == (0, 1)
+    monkeypatch.setattr(looks, "devices_here", lambda: type("Devices", (), {"count": 1}))
+    assert first_seeds(QUICK["copy"], SEEDS) == (0, 1)
+    monkeypatch.setattr(looks, "devices_here", lambda: type("Devices", (), {"count": 64}))
+    assert first_seeds(QUICK["copy"], SEEDS) == SEEDS
+    monkeypatch.setattr(looks, "mode_of", lambda execution: "vmap")
+    assert first_seeds(QUICK["copy"], SEEDS) == SEEDS
+
+
+def test_differences_are_told_as_they_come(asked, tmp_path):
+    heard = Heard()
+    card = decide("mine", parse("alibi"), {"rope": parse("rope")}, QUICK, tmp_path, seeds=SEEDS, reporter=heard)
+    assert [own[:3] for own in asked[:4]] == [
+        ("copy", "mine", (0, 1)),
+        ("copy", "rope", (0, 1)),
+        ("copy", "mine", SEEDS),
+        ("copy", "rope", SEEDS),
+    ]
+    assert [own[3] for own in asked[:4]] == [False, False, True, True], "other scores have time"
+    assert [own[0] for own in asked[4:]] == ["bucket_sort"] * 2 + ["even_pairs"] * 2
+    first, *others = heard.notes
+    assert first.startswith("first look at copy, 2 of 8 seeds: exact match mine 0.605, rope 0.505; difference +0.100")
+    assert first.endswith(" (6 more seeds and 2 more tables to go)")
+    assert [line[:12] for line in others] == ["copy, 8 seed", "bucket_sort,", "even_pairs, "]
+    assert others[0].endswith("(2 more tables to go)")
+    assert others[1].endswith("(1 more table to go)")
+    assert others[2].endswith("]")
+    assert [number for _, number, _ in heard.cells] == [0, 1, 0, 1, 2, 3, 4, 5]
+    assert list(card.tables) == list(QUICK) == list(card.measured["mine"]), "the card keeps its order"
+    assert [own.table for own in card.findings] == list(QUICK)
+
+
+def test_what_is_there_already_is_not_looked_at_twice(asked, tmp_path, monkeypatch):
+    monkeypatch.setattr(deciding, "histories", lambda *_: ({}, True))
+    heard = Heard()
+    decide("mine", parse("alibi"), {"rope": parse("rope")}, QUICK, tmp_path, seeds=SEEDS, reporter=heard)
+    assert [own[2] for own in asked] == [SEEDS] * 6
+    assert not any(line.startswith("first") for line in heard.notes)
+
+
+def test_a_line_for_each_baseline():
+    ours = measured({0: 0.6, 1: 0.7}, "mine")
+    theirs = {"a": measured({0: 0.5, 1: 0.6}, "a"), "b": measured({1: 0.7}, "b")}
+    first, second = look(QUICK["copy"], ours, theirs, (0, 1), 2, 0)
+    assert first.startswith("copy, 2 seeds: exact match mine 0.650, a 0.550; difference +0.100")
+    assert second == "copy, 2 seeds: exact match mine 0.650, b 0.700; difference 0.000"
+
+
+@pytest.mark.slow
+def test_a_first_look_changes_no_number(tmp_path, monkeypatch):
+    """Trained: a card with it and one without have equal scores, differences and words."""
+    run = dataclasses.replace(
+        TABLES["copy"].run,
+        task=Copying(min_length=2, max_length=3, num_symbols=4),
+        model=Transformer(d_model=8, num_layers=1, num_heads=1),
+        training=Training(steps=8, batch_size=2, steps_per_call=2, log_every=2),
+        evaluation=Evaluation(lengths=(2, 4), num_examples=4),
+    )
+    small = {"copy": dataclasses.replace(TABLES["copy"], run=run)}
+
+    def made(folder):
+        heard = Heard()
+        card = decide(
+            "alibi", parse("alibi"), {"rope": parse("rope")}, small, tmp_path / folder, seeds=(0, 1, 2), reporter=heard
+        )
+        found = json.loads(json.dumps(record(card)))
+        for by_table in found["measured"].values():
+            by_table["copy"].pop("seconds")
+            by_table["copy"].pop("milliseconds_per_step")
+        return {name: found[name] for name in ("verdict", "findings", "otherwise", "measured")}, heard.notes
+
+    monkeypatch.setattr(deciding, "first_seeds", lambda table, seeds: seeds[:2])
+    with_look, notes = made("with")
+    assert any(line.startswith("first look at copy, 2 of 3 seeds") for line in notes)
+    monkeypatch.setattr(deciding, "first_seeds", lambda table, seeds: seeds)
+    without, notes = made("without")
+    assert not any(line.startswith("first look") for line in notes)
+    assert with_look == without
