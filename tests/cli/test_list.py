@@ -86,7 +86,7 @@ def test_what_a_verdict_said_of_it(capsys, monkeypatch):
         assert main(["list", name]) == 0
         out = " ".join(capsys.readouterr().out.split())
         said = re.search(r"verdict: against RoPE, 8 seeds: (.*) \(experiments/verdicts/pope-against-rope.json\)", out)
-        assert "no difference seen on even_pairs" in said[1]
+        assert "no difference that 8 seeds can see on even_pairs" in said[1]
 
 
 def test_every_row_and_every_word_has_details(capsys):
