@@ -3,6 +3,7 @@
 import functools
 import os
 from collections.abc import Callable
+from typing import Any
 
 from posenc_jax.config import Ablation, to_json
 from posenc_jax.environments import between, history
@@ -22,6 +23,7 @@ from posenc_jax.runs.origins import refuse_other_start
 from posenc_jax.runs.own_code import digests
 from posenc_jax.runs.ownership import changed_code, owned, refuse_changed_code, refuse_other, take
 from posenc_jax.runs.preflight import check_run, refuse_several_processes
+from posenc_jax.runs.programs import KnownPrograms, likeness
 from posenc_jax.runs.progress import shown
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.runs.supply import refuse_other_corpora, refuse_other_tokenizers, refuse_unfit
@@ -83,6 +85,8 @@ def run_cells(
             reporter.note(f"{directory} is already complete: nothing to do")
         elif other := _other_draws(cells):
             reporter.note(f"{other}: no difference between what is there and what is trained now will be paired")
+        alike = [likeness(cells[number].config) for number in to_run]
+        known = {word: KnownPrograms(executables={}) for word in {*alike} if alike.count(word) > 1}
         telling = varying([to_json(cell) for cell in config.runs])
         for done, number in enumerate(to_run):
             cell, home = cells[number].config, cells[number].home
@@ -90,12 +94,15 @@ def run_cells(
             try:
                 refuse_links(directory, home)
                 with exits_as_errors():
-                    run(cell, home, accept_changed_code=accept_changed_code, reporter=reporter, stop=stop)
+                    heard: dict[str, Any] = {"reporter": reporter, "stop": stop, "known": known.get(alike[done])}
+                    run(cell, home, accept_changed_code=accept_changed_code, **heard)
             except StoppedError:
                 raise
             except Exception as error:  # one broken cell must not cost the others
                 failures.append(f"{cell.table} {cell.label}: {type(error).__name__}: {said_by(error)}")
                 reporter.note(f"cell failed, going on with the others. {failures[-1]}")
+            if alike[done] not in alike[done + 1 :]:
+                known.pop(alike[done], None)
             cells[number] = stored_cell(cell, read_stored(home), cells[number].varying, left_out)
             write_record(directory, config, cells)
         if to_run:

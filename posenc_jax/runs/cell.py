@@ -40,7 +40,7 @@ from posenc_jax.runs.own_code import digests
 from posenc_jax.runs.ownership import owned
 from posenc_jax.runs.plan import plan_of
 from posenc_jax.runs.preflight import check_run
-from posenc_jax.runs.programs import Programs
+from posenc_jax.runs.programs import KnownPrograms, Programs
 from posenc_jax.runs.progress import shown
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.runs.state import count_parameters, misfit, restore
@@ -54,7 +54,7 @@ from posenc_jax.training.generation import CHUNK
 from posenc_jax.training.layout import in_one_memory
 from posenc_jax.training.operations import of_chunk, of_length, of_validation
 from posenc_jax.training.processes import agreed, first, first_alone, host, largest
-from posenc_jax.training.replicas import Program, devices_here, mode_of, put_state, stack
+from posenc_jax.training.replicas import devices_here, mode_of, put_state, stack
 from posenc_jax.training.step import init_params, init_state
 
 
@@ -65,6 +65,7 @@ def run(
     accept_changed_code: bool = False,
     reporter: Reporter | None = None,
     stop: Callable[[], int | None] = lambda: None,
+    known: KnownPrograms | None = None,
 ) -> list[Json]:
     """Trains and measures every replica of a cell that has no result yet.
 
@@ -72,7 +73,7 @@ def run(
       config: the run. directory: its own directory (made if missing).
       accept_changed_code: whether to go on where an own encoding, task or metric has changed since.
       reporter: hears progress (default: as for `posenc_jax.ablate`). stop: asked at every call boundary; a signal
-        number ends the run with its state saved.
+        number ends the run with its state saved. known: compiled programs of runs before, for those that share some.
 
     Returns:
       The `result.json` of every group that has a replica of this config, in order.
@@ -102,7 +103,7 @@ def run(
             return _asked(config, found)
         data = first_alone(lambda: load_data(config, directory, heard.note))  # which writes what the others read
         first_alone(lambda: keep_start(config, directory, found.values()))
-        engine = Engine(config, heard, stop, data)
+        engine = Engine(config, heard, stop, data, known)
         groups = agreed(lambda: groups_of_missing(config, begun, devices_with_memory()))
         for group in groups:
             engine.run_group(group)
@@ -145,7 +146,12 @@ class Engine:
     """Trains and measures the groups of one config, which share its compiled programs."""
 
     def __init__(
-        self, config: Run, reporter: Reporter, stop: Callable[[], int | None], data: TextData | None = None
+        self,
+        config: Run,
+        reporter: Reporter,
+        stop: Callable[[], int | None],
+        data: TextData | None = None,
+        known: KnownPrograms | None = None,
     ) -> None:
         self.config = config
         self.reporter = reporter
@@ -153,7 +159,7 @@ class Engine:
         self.data = data
         self.supply = Supply(config, data)
         self.plan = plan_of(config, target_here())
-        self._compiled: dict[Any, Program] = {}
+        self._known = known or KnownPrograms()
 
     def run_group(self, group: Group) -> None:
         """Trains a group to its last step, measures it and writes its result, from wherever it stopped; one that
@@ -351,7 +357,7 @@ class Engine:
         }
 
     def _programs(self, group: Group) -> Programs:
-        return Programs(self.config, self.supply, self.plan, group, self._compiled, self.reporter)
+        return Programs(self.config, self.supply, self.plan, group, self._known, self.reporter)
 
     def _signal(self) -> int | None:
         """The signal by which any of the processes is asked to stop."""

@@ -1,12 +1,14 @@
 """The programs of a config on one group: compiled when they are first called, and timed."""
 
+import dataclasses
+import json
 from collections.abc import Callable
 from typing import Any
 
 import jax
 import numpy as np
 
-from posenc_jax.config import Run
+from posenc_jax.config import Run, identity, to_json
 from posenc_jax.runs.directory import Group
 from posenc_jax.runs.plan import Plan
 from posenc_jax.runs.reporter import Reporter
@@ -19,11 +21,24 @@ from posenc_jax.training.replicas import Program, make_mesh, put_state
 from posenc_jax.training.step import evaluate_length, train_call, validate
 
 
+@dataclasses.dataclass(frozen=True)
+class KnownPrograms:
+    """Programs of runs before, which others take over.
+
+    Attributes:
+      programs: by their run but for its names, replicas and start, their name, and the size of the group.
+      executables: of `Program`, for runs whose programs differ in tables; None where there are no others.
+    """
+
+    programs: dict[Any, Program] = dataclasses.field(default_factory=dict)
+    executables: dict[Any, Any] | None = None
+
+
 class Programs:
     """The programs of a group.
 
     Args:
-      compiled: those of groups before it, by name and size of the group; new ones are added.
+      known: those before it; new ones are added.
       reporter: hears when a program is compiled.
     """
 
@@ -33,11 +48,11 @@ class Programs:
         supply: Supply,
         plan: Plan,
         group: Group,
-        compiled: dict[Any, Program],
+        known: KnownPrograms,
         reporter: Reporter,
     ) -> None:
-        self._config, self._supply, self._group, self._compiled = config, supply, group, compiled
-        self._reporter = reporter
+        self._config, self._supply, self._group, self._known = config, supply, group, known
+        self._reporter, self._nameless = reporter, _nameless(config)
         self.mesh = make_mesh(config.execution, group.size)
         self.timings = Timings(group, plan, self.mesh.size)
         self._split = self.mesh if config.execution.split else None
@@ -99,10 +114,30 @@ class Programs:
     def _program(
         self, name: Any, title: str, fn: Callable[..., Any], replicas: Any, shared: Any, **given: Any
     ) -> Program:
-        key = (name, self._group.size)
-        if key not in self._compiled:
+        known = self._known
+        key = (self._nameless, name, self._group.size)
+        if key not in known.programs:
             with self.timings.compiling(title):
                 execution = self._config.execution
-                self._compiled[key] = Program(title, fn, execution, self.mesh, replicas, shared, **given)
+                known.programs[key] = Program(
+                    title, fn, execution, self.mesh, replicas, shared, executables=known.executables, **given
+                )
             self._reporter.advance(0)
-        return self._compiled[key]
+        return known.programs[key]
+
+
+def _nameless(run: Run) -> Run:
+    """The run without what no program depends on."""
+    run = dataclasses.replace(run, label="a run", table="any", note="", init_from=None)
+    return dataclasses.replace(run, seeds=(0,), learning_rates=(1.0,))
+
+
+def likeness(run: Run) -> str:
+    """A word that runs share whose programs may: their config but for fractions, which mostly make tables."""
+    return json.dumps(_whole(identity(to_json(dataclasses.replace(run, init_from=None)))))
+
+
+def _whole(data: Any) -> Any:
+    if isinstance(data, dict):
+        return {name: _whole(value) for name, value in data.items()}
+    return list(map(_whole, data)) if isinstance(data, list) else None if isinstance(data, float) else data

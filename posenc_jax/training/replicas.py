@@ -1,6 +1,7 @@
 """Groups of replicas: one compiled program that runs a function of one replica for all replicas of a group."""
 
 import contextlib
+import hashlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -140,7 +141,10 @@ def _tables(constants: Sequence[Any]) -> tuple[list[np.ndarray], Callable[[Seque
 
 
 class Program:
-    """A function of one replica, compiled once for all groups of a cell."""
+    """A function of one replica, compiled once for all groups of a cell.
+
+    executables: of programs before it, which one that differs in its tables alone takes over; its own is added.
+    """
 
     def __init__(
         self,
@@ -153,11 +157,16 @@ class Program:
         *,
         fed: Any = None,
         donate: bool = False,
+        executables: dict[Any, Any] | None = None,
     ) -> None:
         self.name = name
         program, self._shardings, tables = lowered(fn, execution, mesh, replicas, shared, fed=fed, donate=donate)
         self._tables = put(tables, [NamedSharding(mesh, P())] * len(tables))
-        self._compiled = program.compile()
+        if executables is None:
+            self._compiled = program.compile()
+            return
+        text = hashlib.sha256(program.as_text().encode()).digest(), program.in_tree, program.out_tree
+        self._compiled = executables.get(text) or executables.setdefault(text, program.compile())
 
     def hlo(self) -> str:
         """The compiled program as text."""

@@ -48,10 +48,16 @@ def test_a_program_computes_with_its_own_values(mode):
     given = [lowered(scaled(table), execution, mesh, state, 2.0) for table in (first, second)]
     assert [len(tables) for _, _, tables in given] == [1, 1]
     assert given[0][0].as_text() == given[1][0].as_text()
+    executables = {}
     for table in (first, second):
-        product, total = Program("scaled", scaled(table), execution, mesh, state, 2.0)(put_state(state, mesh), 2.0)
+        program = Program("scaled", scaled(table), execution, mesh, state, 2.0, executables=executables)
+        product, total = program(put_state(state, mesh), 2.0)
         np.testing.assert_array_equal(product, state * table + 2 * whole)
         np.testing.assert_array_equal(total, state + table)
+    assert len(executables) == 1
+    named = Program("named", lambda x, *_: {"a": x * first}, execution, mesh, state, 2.0, executables=executables)
+    other = Program("named", lambda x, *_: {"b": x * first}, execution, mesh, state, 2.0, executables=executables)
+    assert [list(own(put_state(state, mesh), 2.0)) for own in (named, other)] == [["a"], ["b"]]
 
 
 def test_a_program_for_devices_that_are_only_described_touches_none(monkeypatch):

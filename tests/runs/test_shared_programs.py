@@ -1,0 +1,98 @@
+"""Cells of an ablation that differ in data share programs, and have the numbers that they have alone."""
+
+import dataclasses
+import json
+
+import pytest
+from trained_runs import CONFIG, Notes
+
+from posenc_jax.config import Ablation, sweep
+from posenc_jax.encodings import RoPE
+from posenc_jax.runs import ablation
+from posenc_jax.runs import cell as cell_module
+from posenc_jax.runs.cell import run
+from posenc_jax.runs.programs import KnownPrograms, likeness
+from posenc_jax.runs.reporter import Reporter
+
+TRAINING = dataclasses.replace(CONFIG.training, steps=10, validate_every=0)
+EVALUATION = dataclasses.replace(CONFIG.evaluation, lengths=(2, 3))
+BASE = dataclasses.replace(
+    CONFIG, posenc=(RoPE(),), label="rope", training=TRAINING, evaluation=EVALUATION, learning_rates=(1e-2, 2e-2)
+)
+
+
+class Told(Notes):
+    """Remembers the cells and the pieces of work."""
+
+    def cell(self, text, number, total):
+        self.notes.append(text)
+
+    def phase(self, text, total=0, done=0, unit="steps"):
+        self.notes.append(text)
+
+
+def trained(directory):
+    """What training gave, by replica, and which programs were made, in the order of files."""
+    results = [json.loads(path.read_text()) for path in sorted(directory.glob("group-*/result.json"))]
+    replicas = {(own["seed"], own["learning_rate"]): own for result in results for own in result["replicas"]}
+    lines = [line for path in sorted(directory.glob("group-*/timing.jsonl")) for line in path.read_text().splitlines()]
+    return replicas, [row["program"] for row in map(json.loads, lines) if "program" in row]
+
+
+def test_cells_that_differ_in_data_share_programs(tmp_path, monkeypatch):
+    made = []
+
+    def keep(**fields):
+        made.append(KnownPrograms(**fields))
+        return made[-1]
+
+    monkeypatch.setattr(ablation, "KnownPrograms", keep)
+    first, second = sweep(BASE, {"rope.base": (1e2, 1e4)})
+    third = dataclasses.replace(second, label="another rate", learning_rates=(5e-3,))
+    other = dataclasses.replace(first, label="other", posenc=())
+    reporter = Told()
+    ablation.ablate(Ablation("a", (first, second, third, other)), tmp_path / "a", reporter=reporter)
+    programs = ["train", "validate", "evaluate@3"]
+    found = {cell.label: trained(tmp_path / "a" / cell.directory_name) for cell in (first, second, third, other)}
+    assert [names for _, names in found.values()] == [programs, programs, [], programs]
+    (known,) = made  # the last cell is like no other
+    assert (len(known.programs), len(known.executables)) == (6, 3)
+    for cell in (second, third):
+        run(cell, tmp_path / cell.label, reporter=Reporter())
+        assert trained(tmp_path / cell.label)[0] == found[cell.label][0]
+    # What varies is named: by the label, else beside it.
+    assert "cmc rope, base=100 (learning_rate 0.01 0.02)" in reporter.notes
+    assert "cmc another rate (learning_rate 0.005, rope.base 10000)" in [*map(in_order, reporter.notes)]
+    assert "cmc rope, base=100 learning rate 0.02 seed 0,1: train" in reporter.notes
+    assert "cmc another rate seed 0,1: train" in reporter.notes
+
+
+def in_order(note):
+    """A note with its fields in the order of the alphabet."""
+    name, bracket, fields = note.partition(" (")
+    return name + bracket + ", ".join(sorted(fields.removesuffix(")").split(", "))) + ")" * bool(bracket)
+
+
+@pytest.mark.parametrize(
+    ("replicas", "rates", "said"),
+    [
+        (((0, 1e-2), (1, 1e-2)), False, "seed 0,1"),
+        (((0, 1e-2), (1, 1e-2)), True, "learning rate 0.01 seed 0,1"),
+        (((1, 1e-2), (0, 2e-2)), True, "learning rate 0.01 seed 1, 0.02 seed 0"),
+    ],
+)
+def test_pieces_of_work_name_the_learning_rate_where_there_are_several(replicas, rates, said):
+    assert cell_module._told(replicas, rates=rates) == said
+
+
+def test_cells_name_the_fields_that_their_label_does_not():
+    fields = {"rope.base": 100.0, "model.d_model": 16, "learning_rate": [1e-3, 2e-3]}
+    assert ablation._beside("rope, base=100, d_model=16", fields) == " (learning_rate 0.001 0.002)"
+    assert ablation._beside("rope", {}) == ""
+
+
+def test_likeness_is_of_all_but_fractions_names_and_starts():
+    same = [*sweep(BASE, {"rope.base": (1e2, 1e4)}), dataclasses.replace(BASE, seeds=(7,), note="a note", table="t")]
+    assert len({likeness(run) for run in same}) == 1
+    wide = dataclasses.replace(BASE, model=dataclasses.replace(BASE.model, d_model=32))
+    assert likeness(wide) != likeness(BASE)
