@@ -36,6 +36,7 @@ _HOOK_WORDS = {
 
 
 def main(arguments: list[str]) -> int:
+    """Runs the command and returns its exit code."""
     if {"-h", "--help"} & set(arguments):
         show(USAGE)
         return 0

@@ -13,7 +13,7 @@ from posenc_jax.lessons.markdown import table
 OFFSET = 63
 
 
-def body() -> str:
+def _body() -> str:
     turns = [
         (f"{2 * k}, {2 * k + 1}", number(OFFSET * w / math.tau, 4), number(math.cos(OFFSET * w), 4))
         for k, w in enumerate(vaswani_frequencies(8))
@@ -45,7 +45,7 @@ width 64 on it was not seen in answers. [The guide](file:scripts/docs/guides/pos
 and encodings without such aliases."""
 
 
-def answer() -> str:
+def _answer() -> str:
     values = kernel(vaswani_frequencies(8), np.arange(1, 1000))
     best = 1 + int(values[100:].argmax()) + 100
     return f"""\
@@ -70,9 +70,9 @@ LESSON = Lesson(
     code=CODE,
     commands="posenc aliases sinusoidal\nposenc explore sinusoidal --d-model 8",
     pictures=("kernel-128x8",),
-    body=body,
+    body=_body,
     question="Which step between 100 and 1,000 brings the vectors of d_model 8 closest together?",
-    answer=answer,
+    answer=_answer,
     seconds=3,
     formula=r"\frac{\mathrm{PE}(p)^\top \mathrm{PE}(p + n)}{d/2} = \frac{2}{d} \sum_{i=0}^{d/2-1} \cos(n\,\omega_i)",
 )

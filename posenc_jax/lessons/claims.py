@@ -202,7 +202,7 @@ def claims() -> list[Claim]:
     return structure() + frequencies() + likeness() + use()
 
 
-def body() -> str:
+def _body() -> str:
     found = claims()
     rows = [(c.text, c.verdict, c.shown_by, f"[{c.more}](lesson:{c.more})") for c in found]
     counts = [sum(c.verdict.startswith(word) for c in found) for word in ("true", "**false", "only if")]
@@ -215,7 +215,7 @@ Of {len(found)} claims {counts[0]} are true, {counts[1]} false, and {counts[2]} 
 "Exact to rounding" means that float64 differs by less than {ROUNDING:g}."""
 
 
-def answer() -> str:
+def _answer() -> str:
     return """\
 Those about vectors and waves say nothing of it. Of the others its bias keeps more than sinusoids do: it falls
 steadily with the distance, so the nearest positions are the most alike at any length, and it depends on relative
@@ -238,8 +238,8 @@ for d in (8, 64):
     p = sinusoidal(np.arange(100), d, dtype=np.float64)
     print(f"d_model {d}: cosine of 5 and 68 {2 * p[5] @ p[68] / d:.3f}, of 5 and 6 {2 * p[5] @ p[6] / d:.3f}")
 """,
-    body=body,
+    body=_body,
     question="Which of these claims would hold for ALiBi, which adds a bias by distance and no vectors?",
-    answer=answer,
+    answer=_answer,
     seconds=4,
 )

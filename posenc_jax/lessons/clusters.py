@@ -21,7 +21,7 @@ def neighbours(count: int = 3) -> np.ndarray:
     return apart.argsort(axis=1, kind="stable")[:, :count]
 
 
-def body() -> str:
+def _body() -> str:
     w = vaswani_frequencies(D_MODEL)
     pairs = [
         (f"{2 * k}, {2 * k + 1}", number(w[k], 3), number(math.tau / w[k], 1), number(LENGTH * w[k] / math.tau, 2))
@@ -52,7 +52,7 @@ So no position has its own neighbours, one step away, as nearest vectors: what l
 of 6 and of 63 apart. The nearest to 5 are {five}. [Positions 5 and 68](lesson:aliases) says why."""
 
 
-def answer() -> str:
+def _answer() -> str:
     first, *others = neighbours()[70]
     one, two = sorted(map(int, others))
     return f"""\
@@ -78,8 +78,8 @@ LESSON = Lesson(
     because="The three nearest vectors of a position are 6, 63 or 69 positions away; none stands next to it.",
     code=CODE,
     pictures=("heatmap-128x8", "tsne-128x8"),
-    body=body,
+    body=_body,
     question="Which three positions have the vectors nearest to that of 70? Name them before you look.",
-    answer=answer,
+    answer=_answer,
     seconds=6,
 )

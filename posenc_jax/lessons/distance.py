@@ -7,7 +7,7 @@ from posenc_jax.lessons import quoted
 from posenc_jax.lessons.lesson import Lesson
 
 
-def body() -> str:
+def _body() -> str:
     return f"""\
 The commands are for the folder of the repository.
 
@@ -32,7 +32,7 @@ its own, though each wave comes round; slow waves move a little at every step, a
 What was expected, and written down before, was otherwise: [the experiment](file:experiments/word_order/README.md)."""
 
 
-def answer() -> str:
+def _answer() -> str:
     fast = int((vaswani_frequencies(512) > 2 * math.pi / 32).sum())
     return f"""\
 {fast} of 256 have a wavelength below 32 positions; the other {256 - fast} are slower. So most of the vector is slow,
@@ -52,8 +52,8 @@ LESSON = Lesson(
 posenc ablate experiments/word_order/near_far.py --directory runs/near_far
 posenc ablate experiments/word_order/bands.py --directory runs/bands
 """,
-    body=body,
+    body=_body,
     question="How many of the 256 frequencies at d_model 512 are fast in this sense?",
-    answer=answer,
+    answer=_answer,
     seconds=2,
 )

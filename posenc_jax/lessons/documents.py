@@ -8,7 +8,7 @@ from posenc_jax.lessons.markdown import table
 NOTE = "# Method\nWe count. Twice.\n## Details\nBy hand."
 
 
-def body() -> str:
+def _body() -> str:
     parts = [(*part.coordinates, part.section, part.text) for part in document_parts(NOTE, "markdown", "note.md")]
     return f"""\
 The first command needs a network with Debian's packages, the second the folder of the repository. The model is an
@@ -35,7 +35,7 @@ is last. [The experiment](file:experiments/classification/README.md) asks why: s
 sinusoids cost hardly anything, and longer training closes most of the gap; structure itself was not seen to harm."""
 
 
-def answer() -> str:
+def _answer() -> str:
     return """\
 That the task is a question about words: which ones a page has decides, whatever their order. It cannot show
 what an encoding is worth. A corpus can, in which the place decides, such as papers whose abstract names one subject
@@ -57,9 +57,9 @@ posenc data prepare help/modules
 posenc ablate experiments/classification/small.py --directory runs/documents
 posenc classify runs/documents/help-modules-rope-* page.txt
 """,
-    body=body,
+    body=_body,
     question="A linear model that counts words does as well on these pages as the best of the networks. What does that "
     "say?",
-    answer=answer,
+    answer=_answer,
     seconds=2,
 )

@@ -35,7 +35,7 @@ def moved_by_more(first: int, second: int, threshold: float) -> int:
     return int((np.abs(np.subtract(*rows([first, second]))) > threshold).sum())
 
 
-def body() -> str:
+def _body() -> str:
     words = TOKENS
     zero, five = rows([0, 5])
     frequencies = vaswani_frequencies(D_MODEL)
@@ -108,7 +108,7 @@ distance the first 64 dimensions make {number(first, 1)} %, the first half {numb
 {number(100 - half, 2)} %."""
 
 
-def answer() -> str:
+def _answer() -> str:
     zero, one = rows(range(len(TOKENS))), rows(range(1, len(TOKENS) + 1))
     word = TOKENS.index("waves")
     entries = [(i, ("sin", "cos")[i % 2], number(zero[word, i]), number(one[word, i])) for i in COMPARED]
@@ -142,8 +142,8 @@ LESSON = Lesson(
     "every dimension, but by less than 0.01 in nearly half of them.",
     code=CODE,
     pictures=("lines-7x512",),
-    body=body,
+    body=_body,
     question="Some programs count tokens from 1. What changes in the vectors of this sentence, and what does not?",
-    answer=answer,
+    answer=_answer,
     seconds=4,
 )

@@ -98,7 +98,7 @@ def kernel_rows() -> list[tuple]:
     return found
 
 
-def body() -> str:
+def _body() -> str:
     waves = [(k, number(2 * k / LENGTH, 3), number(a, 1), number(b, 1)) for k, a, b in wavelength_rows()]
     moves = [(d, name, *counts, number(longest, 0), slow) for d, name, *counts, longest, slow in moving_rows()]
     kernels = [
@@ -174,7 +174,7 @@ vectors ({LENGTH - 5} positions).
 {table(["d", "", "smallest norm", "largest norm", "left by the best map"], shifts)}"""
 
 
-def answer() -> str:
+def _answer() -> str:
     right, wrong = (of(np.array([1]), LENGTH)[0, 2] for of in (paper, doubled))
     return f"""The exponent `i / d_model` in place of `(2 * i) / d_model`, or a loop over `range(d_model // 2)` that
 writes to 2i and 2i + 1. Dimension 2 of position 1 shows it: sin(1 / 10000^(2/512)) is {number(right)}, and the loop
@@ -198,8 +198,8 @@ LESSON = Lesson(
     because="i is even already: frequencies are squared, half of the dimensions hardly move in a text of 512 tokens, "
     "and positions look more alike.",
     code=CODE,
-    body=body,
+    body=_body,
     question="What is the smallest change that mends the loop, and which single number shows whether it is mended?",
-    answer=answer,
+    answer=_answer,
     seconds=2,
 )

@@ -157,7 +157,7 @@ cosine of the embeddings {cosines[0]}, of the encodings {cosines[1]}, of the sum
 ```"""
 
 
-def body() -> str:
+def _body() -> str:
     words, k, k_8 = SENTENCE.split(), offset_kernel(512), offset_kernel(8)
     by_embedding = [
         (d, number(k, 3), name, number(before, 3), number(after, 3), number(fell, 3), _share(share))
@@ -277,7 +277,7 @@ def impossible_rows() -> list[tuple]:
     return [(i, word, encoding[i], word + encoding[i], printed) for (i, word), printed in zip(SOAR.items(), PRINTED)]
 
 
-def answer() -> str:
+def _answer() -> str:
     k = offset_kernel(512)
     a, b = with_cosine(512, 1.0, 0.9, np.random.default_rng(4), draws=1)
     p, q = encodings(512)
@@ -312,9 +312,9 @@ LESSON = Lesson(
     because="It falls only where the words are more alike than their positions, which at 1 and 6 have cosine 0.741; "
     "for unrelated words it rises.",
     code=CODE,
-    body=body,
+    body=_body,
     question="Two words have cosine 0.9, and stand at positions 1 and 6 of d_model 512. Does their cosine rise or "
     "fall, and to what?",
-    answer=answer,
+    answer=_answer,
     seconds=4,
 )

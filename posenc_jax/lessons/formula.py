@@ -29,7 +29,7 @@ def apart(d_model: int, length: int) -> float:
     return float(np.abs(sinusoidal(np.arange(length), d_model, dtype=np.float64) - expected).max())
 
 
-def body() -> str:
+def _body() -> str:
     rows = [[p, *(number(x) for x in by_hand(p, D_MODEL))] for p in range(3)]
     worst = max(apart(d, length) for length, d in SIZES)
     assert worst < ROUNDING, worst
@@ -58,7 +58,7 @@ formula's angles; the library computes with exact phases, so it stays right at
 [far positions](file:scripts/docs/guides/composing-encodings.md) too."""
 
 
-def answer() -> str:
+def _answer() -> str:
     return f"""{", ".join(number(x) for x in by_hand(3, D_MODEL))}: sin(3), cos(3), sin(0.03), cos(0.03). In the first
 pair 3 radians are nearly half a turn, so the cosine is near -1; in the second pair they are less than two degrees."""
 
@@ -79,9 +79,9 @@ LESSON = Lesson(
     "a hundredth.",
     code=CODE,
     pictures=("exp-8", "waves-128x8"),
-    body=body,
+    body=_body,
     question="Write down the vector of position 3 at d_model 4, before you compute it.",
-    answer=answer,
+    answer=_answer,
     seconds=4,
     formula=r"\mathrm{PE}(\mathrm{pos}, 2i) = \sin(\mathrm{pos}\,\omega_i), \qquad "
     r"\mathrm{PE}(\mathrm{pos}, 2i+1) = \cos(\mathrm{pos}\,\omega_i), \qquad "

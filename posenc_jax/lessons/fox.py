@@ -60,7 +60,7 @@ def inputs(*, train: bool) -> np.ndarray:
     return np.asarray(captured["encoder"]["embeddings"][0], np.float64)
 
 
-def body() -> str:
+def _body() -> str:
     rows, scaled, added = by_hand()
     trained = inputs(train=True)
     dropped = trained == 0
@@ -113,7 +113,7 @@ has {number(trained[0, 0])}. This is the encoder's input: words and positions in
 apart."""
 
 
-def answer() -> str:
+def _answer() -> str:
     apart = sinusoidal(np.array([0, 1000]), D_MODEL, dtype=np.float64)
     return f"""What the encoder adds is {vector(apart[1] - apart[0])} more than at position 0: the entries of "the"
 change by up to {number(np.abs(apart[1] - apart[0]).max(), 2)}, which is as much as two words differ. The sum does not
@@ -139,8 +139,8 @@ LESSON = Lesson(
     "rounding; in training dropout follows.",
     code=CODE,
     pictures=("flow",),
-    body=body,
+    body=_body,
     question='What would change in what the encoder reads of "the", if the sentence began at position 1,000?',
-    answer=answer,
+    answer=_answer,
     seconds=8,
 )

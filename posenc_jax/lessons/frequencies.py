@@ -45,7 +45,7 @@ def longest_rows() -> list[tuple]:
     ]
 
 
-def body() -> str:
+def _body() -> str:
     shown = [
         (k, dims, number(divisor, 2), number(w, 6), number(wave, 1), changes)
         for k, dims, divisor, w, wave, changes in rows()
@@ -93,7 +93,7 @@ reach 10000 x 2 pi.
 From d = 512 on the difference is small; at d = 8 the longest wavelength is a tenth of what the statement says."""
 
 
-def answer() -> str:
+def _answer() -> str:
     w = vaswani_frequencies(128)
     within = int((math.tau / w <= 50).sum())
     return f"""{within} of {len(w)}, those of the dimensions 0 to {2 * within - 1}: pair k has the wavelength
@@ -119,9 +119,9 @@ LESSON = Lesson(
     "10000 x 2 pi at every width, a tenth of it at d_model 8.",
     code=CODE,
     pictures=("wavelengths-512", "waves-128x512"),
-    body=body,
+    body=_body,
     question="How many of the 64 pairs of d_model 128 go through a whole wave within 50 positions, and which are they?",
-    answer=answer,
+    answer=_answer,
     seconds=4,
     formula=r"\omega_i = 10000^{-2i/d}, \qquad \text{wavelength } \frac{2\pi}{\omega_i} = 2\pi \cdot 10000^{2i/d}, "
     r"\qquad i = 0, \dots, \frac{d}{2} - 1",

@@ -13,7 +13,7 @@ COLUMNS = (0, 2, 8, 16, 32, 64, 96, 126)
 POSITIONS = (0, 10, 25)
 
 
-def body() -> str:
+def _body() -> str:
     vectors, changes = sinusoidal(np.arange(LENGTH), D_MODEL, dtype=np.float64), sign_changes(D_MODEL, LENGTH)
     spans = np.ptp(vectors, axis=0)
     columns = [(c, changes[c // 2], number(spans[c]), number(spans[c + 1])) for c in COLUMNS]
@@ -43,7 +43,7 @@ So the lines are distinct, by their left half. They do not vary smoothly across 
 neighbouring dimensions are a sine and a cosine. Sines alone, and cosines alone, do."""
 
 
-def answer() -> str:
+def _answer() -> str:
     spans = np.ptp(sinusoidal(np.arange(LENGTH), D_MODEL, dtype=np.float64), axis=0)
     still = int((spans < 0.1).sum())
     return f"""\
@@ -68,8 +68,8 @@ LESSON = Lesson(
     because="The left half shows it all; the right half hardly changes within 50 positions.",
     code=CODE,
     pictures=("heatmap-50x128", "lines-50x128"),
-    body=body,
+    body=_body,
     question="How many of the 128 columns change by less than 0.1 over the 50 positions, and which are they?",
-    answer=answer,
+    answer=_answer,
     seconds=4,
 )

@@ -16,7 +16,7 @@ def unseen(d_model: int, length: int, margin: float = 0.1) -> tuple[int, int]:
     return int(beyond.any(axis=0).sum()), int(beyond.any(axis=1).sum())
 
 
-def body() -> str:
+def _body() -> str:
     new = [(d, length, *unseen(d, length)) for d in (8, 64, 512) for length in (50, 512)]
     return f"""## The vectors
 The formula has a value at every position. What a model has been shown is another matter: with positions below a
@@ -35,7 +35,7 @@ The table is of [an experiment](file:experiments/length_generalisation/README.md
 five minutes. With sinusoids no longer sequence is right; without any encoding nearly all are."""
 
 
-def answer() -> str:
+def _answer() -> str:
     mean = quoted.mean
 
     return f"""\
@@ -68,8 +68,8 @@ LESSON = Lesson(
     f"longer sequences right, and one without positions {quoted.mean('longer', 'nope', 2)}.",
     code=CODE,
     commands="posenc demo",
-    body=body,
+    body=_body,
     question="A model is said to interpolate between positions that it has not seen. Does it ever have to?",
-    answer=answer,
+    answer=_answer,
     seconds=2,
 )

@@ -29,7 +29,7 @@ def smallest_without_alias(length: int) -> int:
     return max(bad) + 2
 
 
-def body() -> str:
+def _body() -> str:
     by_width = []
     for d in WIDTHS:
         found = cosines(d)
@@ -63,7 +63,7 @@ to 32 were looked at):
 {table(["length", "d"], from_on)}"""
 
 
-def answer() -> str:
+def _answer() -> str:
     small, large = cosines(8, others=(68,))[0], cosines(512, others=(68,))[0]
     return f"""At d_model 8 yes: {number(small)}, more than 6 with {number(cosines(8)[0])};
 [positions 5 and 68](lesson:aliases) says why. At d_model 512 it has {number(large)}, and is farther than 20 and
@@ -89,8 +89,8 @@ LESSON = Lesson(
     code=CODE,
     commands="posenc aliases sinusoidal --d-model 512 --pair 5 20\nposenc vectors sinusoidal --positions 5 6 20 100",
     pictures=("kernel-128x512",),
-    body=body,
+    body=_body,
     question="Is position 68 nearer to 5 than 6 is, at d_model 8 and at d_model 512?",
-    answer=answer,
+    answer=_answer,
     seconds=3,
 )

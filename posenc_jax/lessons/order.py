@@ -56,7 +56,7 @@ def differences(encoding: str) -> list[float]:
     return found
 
 
-def body() -> str:
+def _body() -> str:
     rows = [[name, *(_shown(value) for value in differences(name))] for name in ENCODINGS]
     return f"""Positions come as [vectors](lesson:vectors), `sinusoidal(np.arange(50), 128)` for 50 of them, and are
 added to those of the words, here to three.
@@ -80,7 +80,7 @@ some encodings read the distance of two words without its sign, and take "Mary l
 a token marks an end."""
 
 
-def answer() -> str:
+def _answer() -> str:
     return """No. In a decoder the mask lets a word see the words before it and itself, so the first word sees one word
 and the last one sees all. From the second layer on that tells positions apart, even without an encoding (Haviv et al.
 2022). `posenc_jax.encodings.Geometry.of_length(3, num_heads=1, causal=True)` in the lines above has that mask."""
@@ -115,8 +115,8 @@ LESSON = Lesson(
     because="An encoder gives each word the same output in both, to the last bits of rounding; with positions it "
     "does not.",
     code=CODE,
-    body=body,
+    body=_body,
     question="The encoder sees every word from every word. Is a *decoder* without positions blind to order as well?",
-    answer=answer,
+    answer=_answer,
     seconds=10,
 )

@@ -98,7 +98,7 @@ def _small(value: float) -> str:
     return "0 to rounding" if value < ROUNDING else f"{value:.2e}"
 
 
-def body() -> str:
+def _body() -> str:
     pairs = []
     for d, length in RANGES.items():
         offset, distance = closest(d, length)
@@ -160,7 +160,7 @@ sqrt(d)):
 {table(["d", "encoding", "0.02", "1/sqrt(d)", "1"], norms)}"""
 
 
-def answer() -> str:
+def _answer() -> str:
     return """At d = 64 the 32 pairs are turned by 63 w_0, 63 w_1, ...: a matrix with 32 blocks of 2 x 2, the same for
 every p. `rotation` of `posenc_jax.lessons.properties` builds it; `rotation(64, 63) @ sinusoidal(np.array(5), 64)` is
 the vector of 68 to rounding. Turning back is the transposed matrix: the map for -63."""
@@ -184,9 +184,9 @@ LESSON = Lesson(
     verdict="confirmed",
     because="In [-1, 1], all of norm sqrt(d/2), no two alike, and a rotation of each pair of dimensions for each k.",
     code=CODE,
-    body=body,
+    body=_body,
     question="Which matrix takes the vector of position p to that of p + 63 at d_model 64? Which one takes it back?",
-    answer=answer,
+    answer=_answer,
     seconds=3,
     formula=r"\lVert \mathrm{PE}(p) \rVert = \sqrt{\frac{d}{2}}, \qquad \mathrm{PE}(p + k)_{j} = "
     r"\begin{pmatrix} \cos k\,\omega_j & \sin k\,\omega_j \\ -\sin k\,\omega_j & \cos k\,\omega_j \end{pmatrix} "

@@ -4,7 +4,7 @@ from posenc_jax.lessons import quoted
 from posenc_jax.lessons.lesson import Lesson
 
 
-def body() -> str:
+def _body() -> str:
     return f"""\
 A recurrent network reads word by word and carries a state along: what the state is after three words depends on which
 came first. Attention reads all words at once, as a weighted mean; [without positions](lesson:order) a mean has no
@@ -22,7 +22,7 @@ attention gave up to read all words at once; the GRU pays for order in time, one
 [The experiment](file:experiments/word_order/README.md) has the setting."""
 
 
-def answer() -> str:
+def _answer() -> str:
     return """\
 Not nothing, but less: a causal mask already gives a decoder some order, as each word sees one word more than the one
 before it. On [agreement](lesson:distance) a decoder without an encoding is as good as any with one, and better than
@@ -49,8 +49,8 @@ LESSON = Lesson(
     because="A GRU without positions answers every question of order right within the lengths of training, and "
     f"{quoted.mean('recurrent', 'agreement | 64 | exact match', 3)} of those at four times the length.",
     code=CODE,
-    body=body,
+    body=_body,
     question="Do positions add anything for a decoder, which reads from left to right as well?",
-    answer=answer,
+    answer=_answer,
     seconds=2,
 )

@@ -4,7 +4,7 @@ from posenc_jax.lessons import quoted
 from posenc_jax.lessons.lesson import Lesson
 
 
-def body() -> str:
+def _body() -> str:
     return f"""\
 The commands are for the folder of the repository. The model is a decoder that reads `BOS document SEP summary EOS`
 under a causal mask and is trained on the summary alone; it writes token by token, each of which it reads before
@@ -33,7 +33,7 @@ encoder without any copies from everywhere alike, and a decoder needs none, by i
 has the figure."""
 
 
-def answer() -> str:
+def _answer() -> str:
     return """\
 It refuses in one line, with the way out: `posenc summarize RUN FILE --too-long truncate` reads the beginning, as
 training did. A longer summary than those of training is refused too, as positions that far were never seen: train with
@@ -54,8 +54,8 @@ posenc data prepare descriptions/summaries
 posenc ablate experiments/summarization/small.py --directory runs/summaries
 posenc summarize runs/summaries/descriptions-alibi-* article.txt
 """,
-    body=body,
+    body=_body,
     question="A run was trained on documents of 64 tokens. What does `posenc summarize` do with one of 82?",
-    answer=answer,
+    answer=_answer,
     seconds=2,
 )

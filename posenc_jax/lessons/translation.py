@@ -4,7 +4,7 @@ from posenc_jax.lessons import quoted
 from posenc_jax.lessons.lesson import Lesson
 
 
-def body() -> str:
+def _body() -> str:
     return f"""\
 The first command needs a network with Debian's packages, the second 33 minutes on 2 cores, the third some seconds.
 It is the encoder and decoder of the paper, small: a vocabulary for both languages (or
@@ -33,7 +33,7 @@ Shuffling the words of the source costs the translator with sinusoids several po
 exactly nothing: [word order](file:experiments/word_order/README.md)."""
 
 
-def answer() -> str:
+def _answer() -> str:
     return """\
 The decoder writes from left to right under a causal mask, so it sees in which order its own words stand, even
 without an encoding ([why](lesson:order)). What it lacks is the order of the *source*: it is told which words there
@@ -54,8 +54,8 @@ posenc data prepare help/en-de
 posenc train configs/translator.py --directory runs/translator
 posenc translate runs/translator "Opens the dialog to format the selected cells." --beam 4
 """,
-    body=body,
+    body=_body,
     question="A translator without positions in its encoder still writes words in a sensible order. How?",
-    answer=answer,
+    answer=_answer,
     seconds=2,
 )

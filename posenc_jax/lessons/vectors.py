@@ -8,7 +8,7 @@ from posenc_jax.lessons.lesson import Lesson
 from posenc_jax.lessons.markdown import table
 
 
-def body() -> str:
+def _body() -> str:
     small = sinusoidal(np.arange(20), 32, dtype=np.float64)
     rows = [(p, *(number(x) for x in small[p, :8])) for p in range(3)]
     return f"""## What comes out
@@ -39,7 +39,7 @@ Nothing is stored: a table of 5,000 rows, as a PyTorch module keeps in a buffer,
 buffers, dropout, `(seq, batch, d)`."""
 
 
-def answer() -> str:
+def _answer() -> str:
     vectors = sinusoidal(np.arange(50), 128, dtype=np.float64)
     value = float(np.abs(vectors[:, 127] - 1).max())
     return f"""The last one, 127, a cosine of the slowest pair: it moves by {value:.1e} in 50 positions. The columns to
@@ -63,8 +63,8 @@ LESSON = Lesson(
     verdict="confirmed",
     because="One call gives all of them as an array.",
     code=CODE,
-    body=body,
+    body=_body,
     question="Which column of the 50 x 128 array changes least from the first row to the last?",
-    answer=answer,
+    answer=_answer,
     seconds=2,
 )

@@ -99,7 +99,7 @@ def test_the_article_s_tokens_are_counted_from_zero():
     dolphins = load("dolphins")
     assert dolphins.TOKENS == ("Dolphins", "leap", "grace", "##fully", "over", "waves", ".")
     assert dolphins.TOKENS.index("waves") == 5
-    assert f"| 0 | sin | {oracle(5, 512)[0]:.4f} | {oracle(6, 512)[0]:.4f} |" in dolphins.answer()
+    assert f"| 0 | sin | {oracle(5, 512)[0]:.4f} | {oracle(6, 512)[0]:.4f} |" in dolphins.LESSON.answer()
 
 
 def test_the_table_by_hand_is_the_formula():
@@ -274,13 +274,13 @@ def test_a_recurrent_network_and_distant_words_are_of_the_records():
     for task, length, said in (("earlier", "64", "1.000"), ("agreement", "16", "1.000"), ("agreement", "64", "0.980")):
         seeds = [own[length]["exact_match"] for own in records["recurrent"]["trained"][task].values()]
         assert f"{np.mean(seeds):.3f}" == said
-        assert f"| {task} | {length} | exact match | {said} |" in load("recurrent").body()
+        assert f"| {task} | {length} | exact match | {said} |" in load("recurrent").LESSON.body()
     assert "0.980 of those at four times the length" in numbered("recurrent")[1].because
     at = {
         (m["label"], m["score"]): m["mean"] for n in records for m in records[n].get("means", ()) if m["length"] == 64
     }
     assert {name for (name, score), mean in at.items() if score == "exact_match" and mean < 0.9} == {"rope", "none"}
-    assert "RoPE alone loses with the\ndistance" in load("distance").body()
+    assert "RoPE alone loses with the\ndistance" in load("distance").LESSON.body()
     fast, slow = (
         f"{at[of, score]:.3f}" for of, score in (("fast only", "far_accuracy"), ("slow only", "near_accuracy"))
     )

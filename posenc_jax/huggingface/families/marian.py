@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 
 def settings(config: Settings) -> dict:
+    """The fields of `Transformer` that a config says."""
     config.refuse_unless("share_encoder_decoder_embeddings", True)
     config.refuse_unless("tie_word_embeddings", True)
     sizes = {}
