@@ -1,7 +1,7 @@
 """The work of encodings, in the words of their docstrings."""
 
 from posenc_jax.config import values_in
-from posenc_jax.encodings import Slot, for_layer
+from posenc_jax.encodings import PositionalEncoding, Slot, for_layer, is_pattern
 
 
 def summary(cls: type) -> str:
@@ -16,8 +16,13 @@ def summary(cls: type) -> str:
 
 
 def what_it_does(slot: Slot) -> str:
-    """A sentence for each class that the first layer's encodings are made of."""
-    encodings = for_layer(slot, 0)
+    """A sentence for each class that the encodings are made of; of a pattern layer by layer."""
+    if is_pattern(slot):
+        return " ".join(f"Layer {n}: {_of_layer(for_layer(slot, n - 1))}" for n in range(1, 1 + len(slot)))
+    return _of_layer(for_layer(slot, 0))
+
+
+def _of_layer(encodings: tuple[PositionalEncoding, ...]) -> str:
     if not encodings:
         return "No positional encoding: only the mask tells positions apart."
     made_of = dict.fromkeys(type(value) for value in values_in(encodings))

@@ -95,13 +95,19 @@ def _untold(findings: tuple[Finding, ...], kinds: Mapping[str, ScoreKind], seeds
     for own in findings:
         name, least = _name(own, several=several), own.comparison.detectable
         if own.word == "no difference seen":
-            kind = kinds[own.table]
-            small.append(f"below {kind.show(kind.outer(least))} on {name}" if least is not None else f"on {name}")
+            small.append(f"{_missed(least, kinds[own.table])} on {name}")
         elif own.word == "not measurable here":
             blind.append(name)
     parts = [f"differences {_some(small)}, which {seeds} seeds often miss"] if small else []
     parts += [f"anything on {_some(blind)}, with both at chance or at the best"] if blind else []
     return "; ".join(parts) or "nothing, every row has a word"
+
+
+def _missed(least: float | None, kind: ScoreKind) -> str:
+    """Differences below the detectable one; where that is more than the score can differ by, all."""
+    if least is None or least >= kind.bounds[1] - kind.bounds[0]:
+        return "of any size"
+    return f"below {kind.show(kind.outer(least))}"
 
 
 def _name(found: Finding, *, several: bool) -> str:

@@ -37,7 +37,8 @@ def test_a_scaling_and_all_elements_are_told():
     assert what_it_does(parse("log_scaling(training_length=8)|rope")).endswith(f" {ROTATES}")
     assert "Every wavelength rounded" in what_it_does(parse("rope(scaling=resonance)"))
     assert what_it_does(parse("nope")) == "No positional encoding: only the mask tells positions apart."
-    assert what_it_does(parse("rope/nope")) == ROTATES, "the first layer is shown"
+    nothing = "No positional encoding: only the mask tells positions apart."
+    assert what_it_does(parse("nope/rope")) == f"Layer 1: {nothing} Layer 2: {ROTATES}"
 
 
 def test_a_class_without_a_docstring_has_no_words():

@@ -67,6 +67,12 @@ def test_nothing_could_be_measured():
     assert said[4] == "What cannot be told: anything on copy, with both at chance or at the best."
 
 
+def test_what_no_difference_could_have_shown():
+    """Two seeds far apart find nothing, as a difference of accuracies is 1 at most."""
+    said = lines(finding("copy", "no difference seen", 0.25, 0.3, detectable=2.042), seeds=2)
+    assert said[4] == "What cannot be told: differences of any size on copy, which 2 seeds often miss."
+
+
 def test_several_baselines_share_the_five_lines():
     said = lines(finding("copy", "better"), finding("copy", "no difference seen", 0.0, 0.9, baseline="nope"))
     assert said[0] == (
