@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import jax.numpy as jnp
 import numpy as np
@@ -292,6 +293,9 @@ def test_it_opens_at_a_head_width_that_models_have_and_d_8_is_one_button_away():
     links = re.findall(r'<a href="#([^"]*)">', page())
     assert next(link for link in links if "&amp;d=8&amp;" in link) == ARTICLE.fragment().replace("&", "&amp;")
     assert ARTICLE.d == 8
+    front = (Path(__file__).parents[2] / "scripts" / "docs" / "index.md").read_text()
+    assert "It opens with RoPE in a head of 64; press *the article’s d 8*" in front
+    assert any(name.startswith("the article’s d 8") for name in PRESETS)
     assert (ARTICLE.a, ARTICLE.b) == (5, 68)
 
 
