@@ -130,7 +130,11 @@ def test_a_page_says_what_is_kept_of_its_row(all_rows):
         row.bibtex,
     ]
     wanted += [row.facts[name] for name in ("use", "differs")] + row.facts["traps"]
-    wanted += ["no difference seen on even_pairs", "paths: cuDNN, kernel, blocks", "| `base` | float | `10000.0` |"]
+    wanted += [
+        "no difference that 8 seeds can see on even_pairs",
+        "paths: cuDNN, kernel, blocks",
+        "| `base` | float | `10000.0` |",
+    ]
     for part in wanted:
         assert part in text, part
     for value in row.golden["outputs"]["q"][-1][-1][:4]:
@@ -195,11 +199,15 @@ def test_numbers_and_signs_begin_no_list():
 
 
 def test_every_public_name_has_a_docstring():
+    """Functions aside in rooms where all of them are alike, which the settings of ruff name."""
+    ignores = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["ruff"]["lint"]["per-file-ignores"]
+    alike = [pattern.rstrip("/*").replace("/", ".") for pattern, rules in ignores.items() if "D103" in rules]
     bare = [
         f"{module.name}.{node.name}"
         for module in source.modules().values()
         for node in module.definitions
         if not ast.get_docstring(node)
+        and not (isinstance(node, ast.FunctionDef) and module.name.startswith(tuple(alike)))
     ]
     assert bare == []
     assert [name for name, module in source.modules().items() if not module.doc] == []
