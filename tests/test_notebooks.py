@@ -1,4 +1,4 @@
-"""The notebooks in scripts/notebooks: those of their pages today, installed where they are put, run as they stand."""
+"""Notebooks of pages. Those in scripts/notebooks are of today, are installed where they are put, run as they stand."""
 
 import importlib.util
 import os
@@ -10,7 +10,8 @@ from types import SimpleNamespace
 
 import nbformat
 import pytest
-from documenting import pages
+from documenting import notebooks, pages
+from documenting.printed import MARKER
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "scripts" / "notebooks"
@@ -36,6 +37,24 @@ def test_their_links_lead_somewhere(file):
     links = [link for link in pages.links(text) if not pages.is_elsewhere(link)]
     assert links
     assert [link for link in links if not (FOLDER / link.partition("#")[0]).is_file()] == []
+
+
+@needs_reader
+def test_a_page_with_code_is_a_notebook_too(tmp_path):
+    text = (pages.DOCS / "guides" / "idea-to-verdict.md").read_text()
+    page = notebooks.with_notebook("guides/idea-to-verdict.md", text, tmp_path)
+    assert '<a href="../notebooks/guides/idea-to-verdict.ipynb" download>' in page
+    found = nbformat.reads((tmp_path / "notebooks/guides/idea-to-verdict.ipynb").read_text(), as_version=4)
+    nbformat.validate(found)
+    first, *cells = (cell.source for cell in found.cells if cell.cell_type == "code")
+    assert "posenc_jax is not installed here: put an archive" in first
+    written = re.findall(r"^```\{code-cell\}\n(?::[^\n]*\n)*(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    assert [cell.strip() for cell in cells] == [code.strip() for code in written]
+    assert notebooks.with_notebook("a.md", "# A page\n", tmp_path) == "# A page\n"
+    printed = f"# B\n\n{MARKER}\n\nC.\n\n```python\nprint(1)\n```\n\n```text\n1\n```\n"
+    assert '<a href="notebooks/b.ipynb" download>' in notebooks.with_notebook("b.md", printed, tmp_path)
+    found = nbformat.reads((tmp_path / "notebooks/b.ipynb").read_text(), as_version=4)
+    assert [cell.source for cell in found.cells if cell.source != first] == ["# B", "C.", "print(1)"]
 
 
 def installed(here, monkeypatch, package=None, driver=None, error=""):

@@ -8,11 +8,9 @@ import tomllib
 from pathlib import Path
 
 import build_docs
-import nbformat
 import pytest
-from documenting import api, commands, configs, drawn, encodings, gallery, notebooks, pages, source
+from documenting import api, commands, configs, drawn, encodings, gallery, pages, source
 from documenting.docstring import markdown, summary
-from documenting.printed import MARKER
 from documenting.rows import FACTS, page_name, rows
 
 from posenc_jax.cli import COMMANDS
@@ -323,24 +321,6 @@ def test_the_code_of_guides_is_python(guide):
         magic, _, rest = code.partition("\n") if code.startswith("%%") else ("", "", code)
         if not magic.startswith("%%sh"):
             ast.parse(rest)
-
-
-def test_a_page_with_code_is_a_notebook_too(tmp_path):
-    (guide,) = (path for path in GUIDES if path.stem == "idea-to-verdict")
-    text = guide.read_text()
-    page = notebooks.with_notebook("guides/idea-to-verdict.md", text, tmp_path)
-    assert '<a href="../notebooks/guides/idea-to-verdict.ipynb" download>' in page
-    found = nbformat.reads((tmp_path / "notebooks/guides/idea-to-verdict.ipynb").read_text(), as_version=4)
-    nbformat.validate(found)
-    first, *cells = (cell.source for cell in found.cells if cell.cell_type == "code")
-    assert "posenc_jax is not installed here: put an archive" in first
-    written = re.findall(r"^```\{code-cell\}\n(?::[^\n]*\n)*(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    assert [cell.strip() for cell in cells] == [code.strip() for code in written]
-    assert notebooks.with_notebook("a.md", "# A page\n", tmp_path) == "# A page\n"
-    printed = f"# B\n\n{MARKER}\n\nC.\n\n```python\nprint(1)\n```\n\n```text\n1\n```\n"
-    assert '<a href="notebooks/b.ipynb" download>' in notebooks.with_notebook("b.md", printed, tmp_path)
-    found = nbformat.reads((tmp_path / "notebooks/b.ipynb").read_text(), as_version=4)
-    assert [cell.source for cell in found.cells if cell.source != first] == ["# B", "C.", "print(1)"]
 
 
 def test_the_front_page_shows_pictures_that_are_links(tmp_path):
