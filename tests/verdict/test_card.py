@@ -5,6 +5,7 @@ import json
 import re
 
 import pytest
+from browser import CHROMIUM, Browser
 from measured_cells import measured
 from tex_pages import check_margins, needs_latex
 
@@ -238,3 +239,16 @@ def test_latex_sets_the_card_within_the_margins(card, tmp_path, layout):
 def test_an_encoding_has_the_name_of_its_row(text, label):
     """However it is written, or evidence would not find its row."""
     assert _named(text)[0] == label
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed: the page cannot be looked at")
+def test_a_long_name_fits_on_a_phone(card, tmp_path):
+    long = "mine(" + ",".join(f"field{n}=0.123456" for n in range(6)) + ")"
+    path = tmp_path / "card.html"
+    path.write_text(page(card, None).replace("mine", long), encoding="utf-8")
+    browser = Browser(tmp_path / "profile")
+    try:
+        browser.open(path.as_uri(), width=390)
+        assert browser.evaluate("document.documentElement.scrollWidth") <= 390
+    finally:
+        browser.close()
