@@ -26,7 +26,6 @@ DESCRIPTION = (
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the command and returns its exit code."""
     options = "[--directory DIR] [--local N | --slurm ...]"
     return of_config(arguments, "ablate", options, (DESCRIPTION, HELP), _ablate)
 

@@ -19,7 +19,6 @@ PAIR = (5, 68)
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the command and returns its exit code."""
     parser = Parser("posenc aliases", description=DESCRIPTION)
     parser.add_argument("encoding", metavar="ENCODING", help="a spec, or a name of the catalogue (`posenc list`)")
     parser.add_argument("--d-model", type=whole(2, WIDEST), default=8, metavar="D", help="width of the model (8)")

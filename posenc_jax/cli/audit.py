@@ -40,7 +40,6 @@ class AuditRow:
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the command and returns its exit code."""
     parser = Parser("posenc audit", description=DESCRIPTION)
     parser.add_argument("encodings", nargs="*", metavar="ENCODING", help="a name of the catalogue, or a spec")
     parser.add_argument("--json", type=as_path, metavar="FILE", help="also write all numbers to FILE")

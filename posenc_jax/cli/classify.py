@@ -26,7 +26,6 @@ with spans; a file whose name says that it is another of these (*.md, *.html, *.
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the command and returns its exit code."""
     parser = run_parser("classify", DESCRIPTION)
     parser.add_argument("file", type=as_path, metavar="FILE")
     add_run_options(

@@ -21,7 +21,6 @@ _OPTION = re.compile(r"(?<![\w-])--([a-z][a-z0-9]*(?:[.-][a-z0-9]+)*)")
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the command and returns its exit code."""
     parser = Parser("posenc completion", description=DESCRIPTION)
     parser.add_argument("shell", choices=SHELLS)
 

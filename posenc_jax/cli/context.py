@@ -31,7 +31,6 @@ _LENGTH = re.compile(r"(\d+(?:\.\d+)?)x|(\d+)")
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the command and returns its exit code."""
     parser = Parser("posenc context", description=DESCRIPTION)
     add = parser.add_argument
     add("run", type=as_path, metavar="RUN", help="directory of a finished run")

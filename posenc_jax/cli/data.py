@@ -31,7 +31,6 @@ DIRECTORY = "where prepared corpora lie (default: $POSENC_DATA, else posenc_jax/
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the command and returns its exit code."""
     parser = Parser("posenc data", description=DESCRIPTION)
     commands = parser.add_subparsers(dest="command", required=True, metavar="prepare|add|list")
     prepare = commands.add_parser("prepare", help="make corpora ready", description=PREPARE)

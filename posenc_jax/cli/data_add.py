@@ -67,7 +67,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add(options: argparse.Namespace, note: Callable[[str], None]) -> None:
-    """Runs the command."""
     from posenc_jax.data.corpora import own
     from posenc_jax.data.corpora.own import nested, structure_of
     from posenc_jax.data.corpora.store import OWN, check_own, is_prepared

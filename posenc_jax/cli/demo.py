@@ -19,7 +19,6 @@ All other overrides are those of `posenc ablate`."""
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the command and returns its exit code."""
     if arguments[:1] in (["-h"], ["--help"]):
         show(USAGE)
         return 0

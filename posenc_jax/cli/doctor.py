@@ -12,7 +12,6 @@ with the way out. Nothing is changed."""
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the command and returns its exit code."""
     parser = Parser("posenc doctor", description=DESCRIPTION)
     return guarded(lambda: _doctor(parser.parse_args(arguments)))
 

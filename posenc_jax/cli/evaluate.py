@@ -15,7 +15,6 @@ group) with the parameters that it was trained to."""
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the command and returns its exit code."""
     parser = Parser("posenc evaluate", description=DESCRIPTION)
     add = parser.add_argument
     add("run", type=as_path, metavar="RUN", help="directory of a finished run, or of a cell or group")

@@ -14,7 +14,6 @@ once. The settings given here are those it opens with."""
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the command and returns its exit code."""
     parser = Parser("posenc explore", description=DESCRIPTION)
     parser.add_argument(
         "encoding", nargs="?", metavar="ENCODING", help="rope (default), sinusoidal, alibi, t5 or learned"

@@ -10,7 +10,6 @@ DESCRIPTION = """Writes a run that was imported, or trained on from an imported 
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the command and returns its exit code."""
     parser = Parser("posenc export", description=DESCRIPTION)
     parser.add_argument("run", metavar="RUN", type=as_path, help="directory of the run")
     parser.add_argument("--to", metavar="DIR", type=as_path, required=True, help="a new directory")

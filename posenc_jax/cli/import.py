@@ -13,7 +13,6 @@ evaluate RUN --data NAME` then measures it on a corpus, `posenc show --run RUN` 
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the command and returns its exit code."""
     from posenc_jax.huggingface.families import titles
 
     parser = Parser("posenc import", description=f"{DESCRIPTION} Read are {titles('decoder_only')}.")

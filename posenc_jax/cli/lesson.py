@@ -22,7 +22,6 @@ picture if it has one."""
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the command and returns its exit code."""
     parser = Parser("posenc lesson", description=DESCRIPTION)
     parser.add_argument("lesson", nargs="?", metavar="N|NAME", help="a step, by its number or its name")
     parser.add_argument("--answer", action="store_true", help="with the answer to its exercise")

@@ -36,7 +36,6 @@ _HOOK_WORDS = {
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the command and returns its exit code."""
     if {"-h", "--help"} & set(arguments):
         show(USAGE)
         return 0

@@ -12,7 +12,6 @@ report.html. Nothing is computed anew, and what several have must be the same in
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the command and returns its exit code."""
     parser = Parser(prog="posenc merge", description=DESCRIPTION)
     parser.add_argument("sources", type=as_path, nargs="+", metavar="DIR", help="directories of ablations")
     parser.add_argument("-o", "--output", type=as_path, required=True, metavar="NEW", help="the directory to make")

@@ -18,7 +18,6 @@ KINDS = ("encoding", "task", "metric")
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the command and returns its exit code."""
     parser = Parser("posenc new", description=DESCRIPTION)
     parser.add_argument("kind", choices=(*KINDS, "config"), help="what it is to be")
     parser.add_argument("name", metavar="NAME", nargs="?", help="its name, as a Python module has one: my_window")

@@ -35,7 +35,6 @@ CONFIG is the run that is sized to a corpus of text and this machine."""
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the command and returns its exit code."""
     if not arguments or arguments[0] in ("-h", "--help"):
         show(USAGE)
         return 0 if arguments else 2

@@ -16,7 +16,6 @@ the table."""
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the command and returns its exit code."""
     parser = Parser("posenc report", description=DESCRIPTION)
     parser.add_argument("directory", type=as_path, metavar="DIR", help="of an ablation")
     about = "instead, all results as one table with a line for each score (- for standard output)"

@@ -14,7 +14,6 @@ which length, and what is odd (ignored, missing, read otherwise than it looks)."
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the command and returns its exit code."""
     parser = Parser("posenc rope", description=DESCRIPTION)
     text = "a config.json, its folder, or a released model by name"
     parser.add_argument("config", metavar="FILE|FOLDER|NAME", help=text)

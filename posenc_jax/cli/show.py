@@ -43,7 +43,6 @@ def description() -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the command and returns its exit code."""
     parser = Parser("posenc show", description=description())
     add = parser.add_argument
     add("encodings", nargs="*", metavar="ENCODING", help="a name of the catalogue, a spec, or FILE.py:Class")

@@ -19,7 +19,6 @@ DESCRIPTION = """Summarises a text file (UTF-8) with a finished run of task "sum
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the command and returns its exit code."""
     parser = run_parser("summarize", DESCRIPTION)
     parser.add_argument("file", type=as_path, metavar="FILE")
     add_run_options(parser, "summarised without its end (truncate), as in training", ways=("truncate",))

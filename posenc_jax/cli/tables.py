@@ -27,7 +27,6 @@ The paper's own setting is full.py: posenc plan {ROOT}/NAME/full.py --target h10
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the command and returns its exit code."""
     parser = Parser(prog="posenc tables", description=DESCRIPTION)
     parser.add_argument("name", nargs="?", metavar="NAME", help="a table to run")
     parser.add_argument(

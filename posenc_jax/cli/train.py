@@ -18,7 +18,6 @@ DESCRIPTION = (
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the command and returns its exit code."""
     return leaving(lambda: of_config(arguments, "train", "[--directory DIR]", (DESCRIPTION, HELP), _train))
 
 

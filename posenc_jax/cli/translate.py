@@ -22,7 +22,6 @@ translated: those that cannot be are named, with their numbers, and then none is
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the command and returns its exit code."""
     parser = run_parser("translate", DESCRIPTION)
     parser.add_argument("texts", nargs="*", action="extend", metavar="SENTENCE")
     add_run_options(

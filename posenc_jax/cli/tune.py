@@ -33,7 +33,6 @@ lists them. Those about directories (--directory, --track) say nothing here."""
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the command and returns its exit code."""
     if not arguments or arguments[0] in ("-h", "--help"):
         show(USAGE)
         return 0 if arguments else 2

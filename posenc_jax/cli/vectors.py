@@ -13,7 +13,6 @@ FARTHEST, WIDEST = 99_999, 2048
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the command and returns its exit code."""
     parser = Parser("posenc vectors", description=DESCRIPTION)
     add = parser.add_argument
     add("encoding", metavar="ENCODING", help="a spec, or a name of the catalogue (`posenc list`)")

@@ -23,7 +23,6 @@ The same command again goes on where it stopped; runs are shared by all verdicts
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the command and returns its exit code."""
     parser = Parser(prog="posenc verdict", description=DESCRIPTION)
     parser.add_argument("encoding", metavar="ENCODING", help="a name of the catalogue, a spec, or FILE.py:Class(...)")
     parser.add_argument("--against", nargs="+", metavar="ENCODING", default=["rope"], help="baselines (default: rope)")

@@ -12,7 +12,6 @@ _BITS = {"F64": 64, "I64": 64, "U64": 64, "F32": 32, "I32": 32, "U32": 32, "BOOL
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the command and returns its exit code."""
     parser = Parser("posenc weights", description="Parameters as safetensors files, which other frameworks read too.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     text = "write the final parameters of one seed of a finished run to a new file"

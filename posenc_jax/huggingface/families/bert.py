@@ -9,7 +9,6 @@ from posenc_jax.huggingface.names import NameRule, each_layer, linear, norm
 
 
 def settings(config: Settings) -> dict:
-    """The fields of `Transformer` that a config says."""
     config.refuse_unless("is_decoder", False)
     config.refuse_unless("add_cross_attention", False)
     config.refuse_unless("tie_word_embeddings", True)

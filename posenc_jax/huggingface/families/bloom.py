@@ -9,7 +9,6 @@ from posenc_jax.huggingface.names import NameRule, linear, norm
 
 
 def settings(config: Settings) -> dict:
-    """The fields of `Transformer` that a config says."""
     config.refuse_unless("apply_residual_connection_post_layernorm", False)
     return {
         **config.sizes(),

@@ -15,7 +15,6 @@ from posenc_jax.huggingface.names import SAME, TURNED, NameRule, copied, linear
 
 
 def settings(config: Settings) -> dict:
-    """The fields of `Transformer` that a config says."""
     config.refuse_unless("conv_kernel_size", 0)
     config.refuse_unless("type_vocab_size", 0)
     config.refuse_unless("layer_norm_eps", 1e-7)  # the norm of distances in `DeBERTa` has it

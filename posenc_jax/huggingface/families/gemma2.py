@@ -10,7 +10,6 @@ from posenc_jax.huggingface.names import norm
 
 
 def settings(config: Settings) -> dict:
-    """The fields of `Transformer` that a config says."""
     config.refuse_unless("hidden_activation", "gelu_pytorch_tanh")
     config.refuse_unless("use_bidirectional_attention", None, False)
     return {

@@ -9,7 +9,6 @@ from posenc_jax.huggingface.family import Settings
 
 
 def settings(config: Settings) -> dict:
-    """The fields of `Transformer` that a config says."""
     return gemma2.settings(config) | {
         "query_key_norm": "head",
         "attention_cap": None,  # its class does not read attn_logit_softcapping

@@ -9,7 +9,6 @@ from posenc_jax.huggingface.names import QKV, SAME, NameRule, each_layer, linear
 
 
 def settings(config: Settings) -> dict:
-    """The fields of `Transformer` that a config says."""
     config.refuse_unless("scale_attn_weights", True)
     config.refuse_unless("scale_attn_by_inverse_layer_idx", False)
     config.refuse_unless("add_cross_attention", False)

@@ -8,7 +8,6 @@ from posenc_jax.huggingface.names import BY_HEAD, QKV, NameRule, each_layer, lin
 
 
 def settings(config: Settings) -> dict:
-    """The fields of `Transformer` that a config says."""
     return {
         **config.sizes(),
         "mlp_dim": config.whole("intermediate_size"),

@@ -7,7 +7,6 @@ from posenc_jax.huggingface.names import NameRule, attention, each_layer, linear
 
 
 def settings(config: Settings) -> dict:
-    """The fields of `Transformer` that a config says."""
     return {
         **config.sizes(),
         "mlp_dim": config.whole("n_inner", None),

@@ -11,7 +11,6 @@ from posenc_jax.huggingface.names import NameRule, attention, each_layer, linear
 
 
 def settings(config: Settings) -> dict:
-    """The fields of `Transformer` that a config says."""
     config.refuse_unless("hidden_act", "silu")
     return {
         **config.sizes(),

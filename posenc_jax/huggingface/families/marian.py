@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 
 def settings(config: Settings) -> dict:
-    """The fields of `Transformer` that a config says."""
     config.refuse_unless("share_encoder_decoder_embeddings", True)
     config.refuse_unless("tie_word_embeddings", True)
     sizes = {}

@@ -9,7 +9,6 @@ from posenc_jax.huggingface.family import Settings
 
 
 def settings(config: Settings) -> dict:
-    """The fields of `Transformer` that a config says."""
     return llama.settings(config) | {
         "num_kv_heads": config.whole("num_key_value_heads", 8),
         "attention_bias": False,

@@ -9,7 +9,6 @@ from posenc_jax.huggingface.names import QKV, NameRule, each_layer, linear, norm
 
 
 def settings(config: Settings) -> dict:
-    """The fields of `Transformer` that a config says."""
     config.refuse_unless("hidden_activation", "gelu")
     config.refuse_unless("classifier_activation", "gelu")
     biases = [config.flag(name, False) for name in ("mlp_bias", "classifier_bias")]

@@ -7,7 +7,6 @@ from posenc_jax.huggingface.names import QKV, NameRule, each_layer, linear, norm
 
 
 def settings(config: Settings) -> dict:
-    """The fields of `Transformer` that a config says."""
     attention = config.inner("attn_config")
     for name, value in (("clip_qkv", None), ("qk_ln", False), ("alibi", True), ("alibi_bias_max", 8)):
         attention.refuse_unless(name, value)

@@ -10,7 +10,6 @@ from posenc_jax.huggingface.names import NameRule, attention, each_layer, linear
 
 
 def settings(config: Settings) -> dict:
-    """The fields of `Transformer` that a config says."""
     config.refuse_unless("do_layer_norm_before", True)
     config.refuse_unless("_remove_final_layer_norm", False)
     config.refuse_unless("layer_norm_elementwise_affine", True)

@@ -10,7 +10,6 @@ from posenc_jax.huggingface.names import QKV, linear, norm
 
 
 def settings(config: Settings) -> dict:
-    """The fields of `Transformer` that a config says."""
     return llama.settings(config) | {
         "norm_epsilon": config.number("rms_norm_eps", 1e-5),
         "attention_bias": False,

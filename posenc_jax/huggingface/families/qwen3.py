@@ -10,7 +10,6 @@ from posenc_jax.huggingface.names import NameRule
 
 
 def settings(config: Settings) -> dict:
-    """The fields of `Transformer` that a config says."""
     return llama.settings(config) | {
         "num_kv_heads": config.whole("num_key_value_heads", 32),
         "head_dim": config.whole("head_dim", 128),

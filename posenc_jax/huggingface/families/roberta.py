@@ -12,7 +12,6 @@ from posenc_jax.huggingface.names import NameRule, linear, norm
 
 
 def settings(config: Settings) -> dict:
-    """The fields of `Transformer` that a config says."""
     config.refuse_unless("hidden_act", "gelu")  # the head has GELU whatever it says
     return bert.settings(config)
 

@@ -19,7 +19,6 @@ _ACTIVATIONS = {"relu": "relu", "gated-gelu": "geglu_tanh", "gated-silu": "swigl
 
 
 def settings(config: Settings) -> dict:
-    """The fields of `Transformer` that a config says."""
     width, layers = config.whole("hidden_size"), config.whole("num_layers")
     # Of 1.1 released files say that the first is false, and those that transformers 5 writes the second.
     tied = config.flag("tie_word_embeddings", True) and config.flag("scale_decoder_outputs", True)

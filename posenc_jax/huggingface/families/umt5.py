@@ -10,7 +10,6 @@ from posenc_jax.huggingface.names import TURNED, NameRule
 
 
 def settings(config: Settings) -> dict:
-    """The fields of `Transformer` that a config says."""
     config.refuse_unless("feed_forward_proj", "gated-gelu", "gated-silu", "relu")
     return t5.settings(Settings({"feed_forward_proj": "gated-gelu", **config.values}, config.where))
 
