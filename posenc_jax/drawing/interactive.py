@@ -109,7 +109,8 @@ def _heat_map(plot: HeatMap) -> Drawn:
         "showscale": not plot.written,
     }
     lines = max(title.count("\n") for title, _ in plot.panels)
-    layout["margin"] |= {"r": 20, "t": 30 + 14 * lines if not alone else 16}
+    # On the right the buttons of the figure, or the scale of colours.
+    layout["margin"] |= {"r": 44 if plot.written else 20, "t": 30 + 14 * lines if not alone else 16}
     traces = []
     gap_x = 0.14 / columns if columns > 1 else 0.0
     gap_y = (26 + 14 * lines) / layout["height"] if rows > 1 else 0.0
@@ -126,7 +127,8 @@ def _heat_map(plot: HeatMap) -> Drawn:
         y |= {"autorange": "reversed"}
         if plot.square:
             y |= {"scaleanchor": f"x{number}", "constraintoward": "top"}
-        x |= _names(plot.x.names, values.shape[1]) | ({"tickangle": -90} if plot.x.names else {})
+        x |= _names(plot.x.names, values.shape[1])
+        x |= {"tickangle": -90} if plot.x.names and not plot.marked else {}
         y |= _names(plot.rows[i] if plot.rows else plot.y.names, values.shape[0])
         if alone or (bottom and column == 0):
             x["title"] = _title(plot.x)
@@ -174,6 +176,8 @@ def _colorbar(title: str) -> dict[str, Any]:
 
 
 def _height(plot: HeatMap, rows: int, columns: int) -> int:
+    if plot.marked:
+        return 120 + rows * (40 + 60 * max(len(values) for _, values in plot.panels))
     if len(plot.panels) > 1:
         lines = max(title.count("\n") for title, _ in plot.panels)
         each = 40 + 14 * lines + round(700 / max(columns, 2))

@@ -1,5 +1,7 @@
 """Entries of a report's tables, and names of scores."""
 
+from collections.abc import Iterable
+
 from posenc_jax.data.score_kinds import ScoreKind
 from posenc_jax.drawing.quantities import NONE, p_value
 from posenc_jax.results.summary import CellSummary, PublishedResult, TaskSummary
@@ -17,6 +19,12 @@ def heading(title: str) -> str:
 def field_words(field: str) -> str:
     """A field of the config, or the learning rate, where people read it."""
     return "learning rate" if field == RATE else field
+
+
+def fields_words(fields: Iterable[str]) -> str:
+    """Fields in a sentence: ``model.d_model, rope.base and learning rate``."""
+    *others, last = map(field_words, fields)
+    return " and ".join(filter(None, (", ".join(others), last)))
 
 
 def number(value: float | None, kind: ScoreKind = _FRACTION, sign: bool = False) -> str:

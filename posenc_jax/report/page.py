@@ -17,7 +17,7 @@ from posenc_jax.drawing.quantities import NONE
 from posenc_jax.drawing.style import Style, styles
 from posenc_jax.drawing.text_table import TextTable
 from posenc_jax.report import provenance, tables
-from posenc_jax.report.entries import field_words, heading, seeds_text
+from posenc_jax.report.entries import fields_words, heading, seeds_text
 from posenc_jax.report.many_tasks import across_tasks, matrix
 from posenc_jax.report.plots import of_sweep, plots_of
 from posenc_jax.results.summary import Summary, TaskSummary
@@ -123,7 +123,7 @@ def _task_section(task: TaskSummary, style: dict[str, Style], plots: dict[str, P
 
 
 def _sweep_section(sweep: Sweep, plots: list[Plot]) -> str:
-    names = " and ".join(field_words(field.name) for field in sweep.fields)
+    names = fields_words(field.name for field in sweep.fields)
     table = tables.sweep_table(sweep)
     written = html_table(table, plots[0].slug, styles(tuple(sweep.arms))) if table.entries else ""
     title = f"{', '.join(sweep.tables)}: scores against {names}"

@@ -16,7 +16,15 @@ from posenc_jax.drawing.style import Style, styles
 from posenc_jax.files.fields import value_text
 from posenc_jax.files.names import file_name
 from posenc_jax.report.axes import drawn, length_axis, loss_axis, mean_losses, score_axis, sweep_axis, with_bounds
-from posenc_jax.report.entries import comparable, field_words, heading, interval_text, number, published_text
+from posenc_jax.report.entries import (
+    comparable,
+    field_words,
+    fields_words,
+    heading,
+    interval_text,
+    number,
+    published_text,
+)
 from posenc_jax.results.summary import Summary, TaskSummary, Tried
 from posenc_jax.results.sweep import Sweep, SweptField, sweeps_of
 from posenc_jax.statistics import Interval
@@ -191,7 +199,7 @@ def _against(sweep: Sweep, field: SweptField, style: dict[str, Style]) -> Lines:
             scores = [at.score for at in tried.values()]
             lines.append(_line(style[name], name, [*tried], scores, sweep.kind, seeds=own))
             found += tried.values()
-    along = f" With it change {', '.join(map(field_words, field.along))}." if field.along else ""
+    along = f" With it change {fields_words(field.along)}." if field.along else ""
     single = " One seed has no interval." if any(len(at.scores) == 1 for at in found) else ""
     return Lines(
         slug=_slug(sweep, field.name),
@@ -245,10 +253,10 @@ def _score(sweep: Sweep) -> str:
 
 def _others(sweep: Sweep, *shown: str) -> str:
     """The choice of the fields that a plot does not show."""
-    others = [field_words(field.name) for field in sweep.fields if field.name not in shown]
+    others = [field.name for field in sweep.fields if field.name not in shown]
     if not others:
         return ""
-    return f" Every point has the {' and '.join(others)} that validation on training lengths chooses for it."
+    return f" Every point has the {fields_words(others)} that validation on training lengths chooses for it."
 
 
 def _slug(sweep: Sweep, *fields: str) -> str:

@@ -13,6 +13,7 @@ from posenc_jax.files.fields import value_text
 from posenc_jax.report.entries import (
     difference_text,
     field_words,
+    fields_words,
     heading,
     interval_text,
     number,
@@ -195,7 +196,7 @@ def sweep_table(sweep: Sweep) -> TextTable:
     tied = best_and_tied({arm: point.tried.scores for arm, point in best.items()}, sweep.kind, draws)
     marked = frozenset((line, len(fields) + 1) for line, arm in enumerate(best) if arm in tied)
     columns = ("encoding", *map(field_words, fields), sweep.kind.title, "seeds")
-    title = f"{', '.join(sweep.tables)}: the best {' and '.join(map(field_words, fields))}"
+    title = f"{', '.join(sweep.tables)}: the best {fields_words(fields)}"
     return TextTable(title, columns, "l" + "r" * (len(fields) + 2), tuple(lines), (note,), marked)
 
 
