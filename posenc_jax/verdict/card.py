@@ -1,7 +1,5 @@
 """The card: what a verdict found, as data and as text."""
 
-from __future__ import annotations
-
 import collections
 import dataclasses
 from collections.abc import Mapping

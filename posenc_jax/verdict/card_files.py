@@ -1,7 +1,5 @@
 """The files of a card: a page that needs nothing else, Markdown, LaTeX, JSON and the figure."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

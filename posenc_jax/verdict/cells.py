@@ -1,7 +1,5 @@
 """Scores of runs of a table: cells, and the file that keeps those of a published table."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import json

@@ -1,7 +1,5 @@
 """A verdict from nothing to its card: every encoding measured on every table, and compared."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from pathlib import Path
 

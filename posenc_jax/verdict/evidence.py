@@ -1,7 +1,5 @@
 """Committed verdicts on rows of the catalogue, kept with the package."""
 
-from __future__ import annotations
-
 import dataclasses
 import importlib.resources
 import json

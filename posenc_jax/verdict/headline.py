@@ -1,7 +1,5 @@
 """A card in five lines: which is better where, by how much, how sure that is, at what cost, and what cannot be told."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Iterable, Mapping
 

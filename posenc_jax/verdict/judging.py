@@ -2,8 +2,6 @@
 each compared by paired seeds, all of a card or of a published table corrected together.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping
 from typing import Literal, get_args

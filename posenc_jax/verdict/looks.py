@@ -1,7 +1,5 @@
 """Looks at single tables on the way to a verdict: their differences, before all of them give words."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from posenc_jax.drawing.quantities import difference

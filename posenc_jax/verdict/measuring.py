@@ -1,7 +1,5 @@
 """One encoding on one table: every seed trained at every learning rate, and its best rate by its own validation."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Callable, Mapping
