@@ -32,8 +32,8 @@ def description() -> str:
     listed = ", ".join(f"{name}\u00a0({view.about})" if view.about else name for name, view in VIEWS.items())
     text = (
         "Draws encodings: names of the catalogue, specs, or those of a finished run as trained (--run). Writes an "
-        "interactive page (show.html) and every figure as PNG and PDF, and prints the properties of the vectors, each "
-        "measured."
+        "interactive page (show.html) and every figure as PNG and PDF, and prints what each encoding does, with its "
+        "properties, measured."
     )
     views = textwrap.fill(f"views: {listed}", 100, subsequent_indent="  ", break_on_hyphens=False).replace(
         "\u00a0", " "

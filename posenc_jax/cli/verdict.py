@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from posenc_jax.verdict.tables import Table
 
 DESCRIPTION = """Trains an encoding and its baselines on small published tasks, seed by seed, and says where it is
-better, where worse, and what cannot be told. A first look at a few seeds of the fastest table comes within minutes,
-then the difference on each table as it is done. The contract is checked first: a broken encoding gets no verdict.
+better, where worse, and what cannot be told. A first look at a few seeds of the fastest table comes
+within minutes, then the difference on each table as it is done. The contract is checked first: a
+broken encoding gets no verdict.
 Its tables are those of the published comparisons that `posenc tables` runs with their own encodings.
 The same command again goes on where it stopped; runs are shared by all verdicts of a directory."""
 
