@@ -6,9 +6,9 @@ import itertools
 import pytest
 
 from posenc_jax import Ablation, Run, Transformer, sweep
-from posenc_jax.config import config_hash, to_json
+from posenc_jax.config import config_hash, to_json, type_name
 from posenc_jax.data.tasks import Copying
-from posenc_jax.encodings import RoPE
+from posenc_jax.encodings import SCALINGS, PositionalEncoding, RoPE
 from posenc_jax.files.fields import in_words, varying
 
 BASE = Run(task=Copying(kind="rsc", max_length=8), model=Transformer(d_model=16, num_layers=1, num_heads=2))
@@ -42,6 +42,23 @@ def test_labels_layers_tasks_and_rates():
     assert {run.posenc[1] for run in runs} == {()}
     assert {run.learning_rates for run in runs} == {(1e-3, 2e-3)}
     Ablation(name="a", runs=runs)
+
+
+@dataclasses.dataclass(frozen=True)
+class Window(PositionalEncoding):
+    name = "window"
+    width: int = 4
+
+    def map_positions(self, positions, **_):
+        return positions
+
+
+def test_fields_of_own_encodings_and_of_values_in_them():
+    own = type_name(Window)
+    run = dataclasses.replace(BASE, posenc=(Window(), RoPE(scaling=SCALINGS["linear"](factor=2.0))), label="mine")
+    runs = sweep(run, {f"{own}.width": (4, 8), "rope.scaling.factor": (2.0, 4.0)})
+    assert [run.label for run in runs][:2] == ["mine, width=4, factor=2", "mine, width=4, factor=4"]
+    assert [(run.posenc[0].width, run.posenc[1].scaling.factor) for run in runs] == [(4, 2), (4, 4), (8, 2), (8, 4)]
 
 
 @pytest.mark.parametrize(

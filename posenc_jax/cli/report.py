@@ -9,6 +9,7 @@ from posenc_jax.cli.errors import Parser, UsageError, as_path, check_file, guard
 from posenc_jax.cli.screen import show, tell
 from posenc_jax.drawing.plain import short
 from posenc_jax.files.atomic import write_atomically
+from posenc_jax.files.user_paths import full
 from posenc_jax.refusals.system import of_the_system, or_else
 
 DESCRIPTION = """Writes report.html, figures and tables of the finished results in an ablation's directory, and prints
@@ -33,6 +34,8 @@ def _as_csv(directory: Path, file: Path) -> int:
 
     printed = str(file) == "-"
     check_file("--csv", None if printed else file)
+    if file.suffix != ".csv" and full(file).exists() and full(directory).resolve() in full(file).resolve().parents:
+        raise UsageError(f"--csv {file} is a file of the ablation, and would be replaced: name another")
     with refusing():
         text, left_out = long_table(read_record(directory))
     for line in left_out:

@@ -61,16 +61,15 @@ def sweep(run: Run, fields: Mapping[str, Iterable[Any]]) -> tuple[Run, ...]:
 
 
 def _has(run: Run, name: str) -> bool:
-    return name in SLOTS or name in training_fields(to_json(run))
+    return name in SLOTS or ("[" not in name and name in training_fields(to_json(run)))
 
 
 def _with(run: Run, name: str, new: Any) -> Run:
     """The run with another value of a field that it has."""
-    first, _, rest = name.partition(".")
-    if first in {field.name for field in dataclasses.fields(run)}:
+    if name.partition(".")[0] in {field.name for field in dataclasses.fields(run)}:
         changed: Run = _replaced(run, name, new)
         return changed
-    slots = {slot: _in_slot(getattr(run, slot), first, rest, new) for slot in SLOTS}
+    slots = {slot: _in_slot(getattr(run, slot), name, new) for slot in SLOTS}
     return dataclasses.replace(run, **slots)
 
 
@@ -79,8 +78,9 @@ def _replaced(value: Any, path: str, new: Any) -> Any:
     return dataclasses.replace(value, **{field: _replaced(getattr(value, field), rest, new) if rest else new})
 
 
-def _in_slot(slot: Any, encoding: str, path: str, new: Any) -> Any:
-    if not isinstance(slot, tuple):
-        named = slot is not None and type_name(type(slot)) == encoding
-        return _replaced(slot, path, new) if named else slot
-    return tuple(_in_slot(member, encoding, path, new) for member in slot)
+def _in_slot(slot: Any, name: str, new: Any) -> Any:
+    """A slot, or an encoding of it, with another value of a field of all encodings that ``name`` begins with."""
+    if isinstance(slot, tuple):
+        return tuple(_in_slot(member, name, new) for member in slot)
+    path = None if slot is None else name.removeprefix(f"{type_name(type(slot))}.")
+    return slot if path in (None, name) else _replaced(slot, path, new)

@@ -31,6 +31,9 @@ def long_table(record: Record) -> tuple[str, list[str]]:
     for task in summarise(record).tasks:
         for cell in task.cells:
             where = task.task_label, cell.label
+            asked = len(cell.asked) * len(cell.tried)
+            if missing := asked - len(record.replicas[where]):
+                left_out.append(f"{where[0]} / {where[1]}: {missing} of {asked} replicas have no results")
             own = {**dict(zip(_FIRST, (*where, cell.posenc))), **fields.get(where, {})}
             for replica in record.replicas[where]:
                 if replica.diverged_at is not None:

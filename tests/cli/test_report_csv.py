@@ -54,6 +54,7 @@ def test_what_a_report_does_not_use_is_named(tmp_path, capsys):
     text, left_out = long_table(read_record(directory))
     rows = rows_of(text)
     assert ("t5", "2", "0.001") not in {(row["cell"], row["seed"], row["learning_rate"]) for row in rows}
+    assert "rsc / rope: 8 of 8 replicas have no results" in left_out
     assert "rsc / t5, seed 2, learning rate 0.001: diverged at step 340" in left_out
     assert any("alibi, seed 3, learning rate 0.001: not finished" in line for line in left_out)
     assert main(["report", str(directory), "--csv", "-"]) == 0
@@ -74,6 +75,7 @@ def damage(directory):
         (lambda d: None, "nowhere/long.csv", "there is no directory"),
         (lambda d: None, "/proc/long.csv", "no file can be made in /proc"),
         (lambda d: None, ".", "is a directory: name a file"),
+        (lambda d: None, "a/results.jsonl", "is a file of the ablation, and would be replaced"),
     ],
 )
 def test_what_cannot_be_written_is_one_line(tmp_path, capsys, monkeypatch, spoil, file, said):
