@@ -200,11 +200,13 @@ def _against(sweep: Sweep, field: SweptField, style: dict[str, Style]) -> Lines:
             lines.append(_line(style[name], name, [*tried], scores, sweep.kind, seeds=own))
             found += tried.values()
     along = f" With it change {fields_words(field.along)}." if field.along else ""
+    every = (own for points in sweep.arms.values() for point in points for own in point.cell.tried)
+    diverged = " Seeds that diverged have no score: see Learning rates tried." if any(o.diverged for o in every) else ""
     single = " One seed has no interval." if any(len(at.scores) == 1 for at in found) else ""
     return Lines(
         slug=_slug(sweep, field.name),
         title=f"{_score(sweep)} against {field_words(field.name)}",
-        caption=f"Large mark: mean over seeds with its 95 % interval; small: every seed.{single}{along}"
+        caption=f"Large mark: mean over seeds with its 95 % interval; small: every seed.{single}{diverged}{along}"
         f"{_others(sweep, field.name)}",
         x=sweep_axis(field_words(field.name), sweep.values(field.name)),
         y=score_axis(sweep.kind, _held(((at.score, at.scores) for at in found), sweep.kind)),

@@ -92,6 +92,7 @@ def test_a_rate_at_which_a_seed_diverged_wins_nothing(tmp_path):
     summary = summary_of(tmp_path / "a", (run,), score=lambda run, rate: rate, diverged=lambda r, rate, s: rate > 1e-3)
     (sweep,) = sweeps_of(summary)
     assert sweep.best("rope").values == {"learning_rate": 1e-3}
+    assert "Seeds that diverged have no score" in plots.of_sweep(sweep, ())[0].caption
     assert [value for (value,) in sweep.along("rope", "learning_rate")] == [5e-4, 1e-3]
 
 
