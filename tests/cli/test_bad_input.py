@@ -194,7 +194,7 @@ REFUSED_BY_DEVICES = {
         ["training.batch_size = 1000000000 is too large: rsc rope takes about", "this machine has", "lower it to"],
     ),
     "a length of training beyond memory": (
-        [*TRAIN, "--task.max-length", "1048576"],
+        [*TRAIN, "--task.max-length", "1048576", "--model.attention", "dense"],
         ["task.max_length = 1048576 is too large", "attention: ", "lower it to"],
     ),
     "a vocabulary beyond memory": (
