@@ -24,8 +24,7 @@ from posenc_jax.runs.own_code import digests
 from posenc_jax.runs.ownership import changed_code, owned, refuse_changed_code, refuse_other, take
 from posenc_jax.runs.preflight import check_run, refuse_several_processes
 from posenc_jax.runs.programs import KnownPrograms, likeness
-from posenc_jax.runs.progress import shown
-from posenc_jax.runs.reporter import Reporter
+from posenc_jax.runs.reporter import Reporter, shown
 from posenc_jax.runs.supply import refuse_other_corpora, refuse_other_tokenizers, refuse_unfit
 from posenc_jax.training.layout import Devices
 

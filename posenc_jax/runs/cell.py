@@ -41,8 +41,7 @@ from posenc_jax.runs.ownership import owned
 from posenc_jax.runs.plan import plan_of
 from posenc_jax.runs.preflight import check_run
 from posenc_jax.runs.programs import KnownPrograms, Programs
-from posenc_jax.runs.progress import shown
-from posenc_jax.runs.reporter import Reporter
+from posenc_jax.runs.reporter import Reporter, shown
 from posenc_jax.runs.state import count_parameters, misfit, restore
 from posenc_jax.runs.supply import Supply, load_data, refuse_other_tokenizers
 from posenc_jax.runs.targets import target_here

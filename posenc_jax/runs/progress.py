@@ -1,6 +1,5 @@
 """Progress, as where it is shown has it: what is being done, how far, how fast, how long still."""
 
-import contextlib
 import datetime
 import os
 import sys
@@ -185,11 +184,6 @@ class ProgressReporter(Reporter):
             bar = f"{'━' * filled:─<20}" if self._pace.total else f"{'...':<20}"
             lines.append(f"{bar} {', '.join(filter(None, words))}")
         return lines
-
-
-def shown(reporter: Reporter | None) -> contextlib.AbstractContextManager[Reporter]:
-    """The reporter that was given, or one that shows progress."""
-    return ProgressReporter() if reporter is None else contextlib.nullcontext(reporter)
 
 
 def display_of(reporter: ProgressReporter) -> Display | None:

@@ -1,5 +1,8 @@
 """Receivers of the events of a run."""
 
+import contextlib
+from importlib import import_module
+
 from posenc_jax.files.shapes import Json
 
 
@@ -23,3 +26,13 @@ class Reporter:
 
     def result(self, cell: str, result: Json) -> None:
         """The result that has been written for one."""
+
+
+def shown(reporter: Reporter | None) -> contextlib.AbstractContextManager[Reporter]:
+    """The reporter that was given, or one that shows progress. That computes no result, so it is found by its name: an
+    import would make it a part of the code that an environment has the digest of.
+    """
+    if reporter is not None:
+        return contextlib.nullcontext(reporter)
+    found: contextlib.AbstractContextManager[Reporter] = import_module("posenc_jax.runs.progress").ProgressReporter()
+    return found

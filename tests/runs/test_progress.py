@@ -9,7 +9,8 @@ from rich.console import Console
 import posenc_jax
 from posenc_jax.cli.progress import TerminalReporter
 from posenc_jax.runs import progress
-from posenc_jax.runs.progress import Pace, ProgressReporter, shown
+from posenc_jax.runs.progress import Pace, ProgressReporter
+from posenc_jax.runs.reporter import shown
 
 
 class Clock:
