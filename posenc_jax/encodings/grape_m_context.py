@@ -28,7 +28,7 @@ from posenc_jax.encodings.value import above, limited
 
 @dataclasses.dataclass(frozen=True)
 class GRAPEMContext(PositionalEncoding):
-    """Multiplicative GRAPE whose steps depend on the tokens: a token moves all later ones on by omega::
+    """Multiplicative GRAPE whose steps depend on the tokens: a token moves all later ones on by its own step::
 
         q'_i = G(Phi_i) q_i,  k'_j = G(Phi_j) k_j,   Phi_t = omega_0 + ... + omega_(t-1)
         omega_t = sigmoid((w . x_t + b) / scale),   G as in `GRAPEM`, with learned frequencies

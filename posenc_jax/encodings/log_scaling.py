@@ -13,9 +13,11 @@ from posenc_jax.encodings.value import above, limited
 
 @dataclasses.dataclass(frozen=True)
 class LogScaling(PositionalEncoding):
-    """Multiplies queries by log n / log L, so that attention over n keys by their content is as sharp as over L::
+    """Multiplies queries by a number that grows with how many keys they see: more keys do not flatten attention::
 
         q'_i = q_i max(1, log(n_i) / log(L)),   n_i = p_i + 1, the keys that a causal query at p_i sees
+
+    Attention over n keys by their content is then as sharp as over L, the training length.
 
     No encoding of positions by itself: an element beside one, as in ``(LogScaling(4096), ReRoPE(window=512))``, the
     authors' setting of ReRoPE. Entropy of the weights then depends little on n (Su 2021, kexue.fm/archives/8823); with

@@ -25,7 +25,7 @@ def clipped_phase(phase: Array) -> Array:
 
 @dataclasses.dataclass(frozen=True)
 class PoPE(PositionalEncoding):
-    """Polar coordinates: each of the D components of a query or key is a complex number, whose magnitude is what the
+    """Polar coordinates: each component of a query or key is a complex number, whose magnitude is what the
     content says and whose phase is where it stands::
 
         q~_c = softplus(q_c) exp(i p_q theta_c),   k~_c = softplus(k_c) exp(i (p_k theta_c + delta_c))

@@ -91,7 +91,9 @@ def check_four_dimensions(scaling: Any, dim: int) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class PositionInterpolation(RoPEScaling):
-    """Positions, that is all frequencies, divided by ``factor``: theta' = theta / s (Chen et al. 2023, section 3.2).
+    """Positions, that is all frequencies, divided by ``factor`` (Chen et al. 2023, section 3.2)::
+
+        theta' = theta / s
 
     >>> PositionInterpolation(2).frequencies(10000.0, 8).tolist()
     [0.5, 0.05, 0.005, 0.0005]
@@ -113,7 +115,7 @@ class PositionInterpolation(RoPEScaling):
 
 @dataclasses.dataclass(frozen=True)
 class NTK(RoPEScaling):
-    """A larger base, so that the lowest frequency becomes theta / s and the highest stays (bloc97 2023, no paper)::
+    """A larger base: the lowest frequency is divided by ``factor`` and the highest stays (bloc97 2023, no paper)::
 
         base' = base s^(d / (d-2)),   that is theta'_k = theta_k s^(-2k / (d-2))
 
@@ -143,9 +145,9 @@ def _ntk_exponents(dim: int) -> np.ndarray:
 
 @dataclasses.dataclass(frozen=True)
 class DynamicNTK(RoPEScaling):
-    """NTK with a base that grows with the real length l, beyond the original length L (emozilla 2023, no paper)::
+    """NTK with a base that grows with the real length, beyond the original length (emozilla 2023, no paper)::
 
-        base' = base (s l' / L - (s - 1))^(d / (d-2)),   l' = max(l, L)
+        base' = base (s l' / L - (s - 1))^(d / (d-2)),   l' = max(l, L),   l the real length, L the original
 
     Up to L it is plain RoPE, to the bit. The formula of Hugging Face, whose module also remembers the longest length
     that it has seen and has one for a batch; here a sequence's own length decides. Implementations that take the
@@ -260,8 +262,8 @@ class LongRoPE(RoPEScaling):
 
 @dataclasses.dataclass(frozen=True)
 class Llama3(RoPEScaling):
-    """Frequencies divided by s where they are low, kept where they are high, and a blend of the two between (Llama 3.1,
-    Dubey et al. 2024; the rule is in the published code, not in the report)::
+    """Frequencies divided by ``factor`` where they are low, kept where they are high, and a blend of the two between
+    (Llama 3.1, Dubey et al. 2024; the rule is in the published code, not in the report)::
 
         theta' = theta             for wavelengths 2 pi / theta < L / high
         theta' = theta / s         for wavelengths > L / low

@@ -13,13 +13,13 @@ from posenc_jax.encodings.value import limited
 
 @dataclasses.dataclass(frozen=True)
 class PRoPE(RoPEScaling):
-    """p-RoPE: the fraction p of the highest frequencies is kept, the planes of the others do not turn (Barbero et al.
-    2024, section 6 and the listing in the appendix)::
+    """p-RoPE: the highest frequencies, ``fraction`` of all, are kept, the planes of the others do not turn (Barbero et
+    al. 2024, section 6 and the listing in the appendix)::
 
         theta'_k = base^(-2k/d) for k < floor(p d / 2), else 0
 
     The frequencies are those of all d dimensions, unlike in partial RoPE, which spreads all of them over fewer
-    dimensions. p = 1 is RoPE, p = 0 is NoPE; the paper finds 0.75 best.
+    dimensions. ``fraction`` is p: 1 is RoPE, 0 is NoPE, and the paper finds 0.75 best.
 
     >>> PRoPE(0.5).frequencies(10000.0, 8).tolist()
     [1.0, 0.1, 0.0, 0.0]
@@ -47,10 +47,10 @@ class PRoPE(RoPEScaling):
 
 @dataclasses.dataclass(frozen=True)
 class HoPE(RoPEScaling):
-    """High-frequency RoPE: planes that do not complete a turn within the training length L do not turn at all (Chen et
+    """High-frequency RoPE: planes that do not complete a turn within the training length do not turn at all (Chen et
     al. 2024, section 4)::
 
-        theta'_k = theta_k where 2 pi / theta_k <= L, else 0
+        theta'_k = theta_k where 2 pi / theta_k <= L, the training length, else 0
 
     There is no code by the authors. The rule is stated here after two descriptions of the paper and an implementation
     by others (in praxis), which agree; such planes stay as they are, the paper's position-independent components.

@@ -13,7 +13,7 @@ from posenc_jax.encodings.value import at_least, limited
 
 @dataclasses.dataclass(frozen=True)
 class SelfExtend(TwoProducts):
-    """RoPE by position within a window, and by position of the token's group of g beyond it::
+    """RoPE by position within a window, and by position of the token's group beyond it::
 
         logits_ij = q_i . R(j' - i') k_j / sqrt(D)
         i' = i,                       j' = j           where i - j < w

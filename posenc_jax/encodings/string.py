@@ -13,8 +13,8 @@ from posenc_jax.encodings.value import above, limited
 
 @dataclasses.dataclass(frozen=True)
 class String(TwoProducts):
-    """ShifTed Rotary position embeddING: distances from S on are S - W shorter, so that the longest, which training
-    rarely shows, do not occur::
+    """ShifTed Rotary position embeddING: distances from ``shift`` on are ``shift - window`` shorter, so that the
+    longest, which training rarely shows, do not occur::
 
         logits_ij = m^2 q_i . R(-d) k_j / sqrt(D),   d = i - j           where i - j < S
                                                      d = i - j - S + W   elsewhere

@@ -59,8 +59,10 @@ def rotation_ramp(fast: float, slow: float, base: float, dim: int, original_leng
 
 @dataclasses.dataclass(frozen=True)
 class NTKByParts(RoPEScaling):
-    """Frequencies that rotate often in L positions are kept, those that rotate less than once are divided by s, with a
-    blend between. Two forms:
+    """Frequencies that rotate often in the original length are kept, those that rotate less than once are divided by
+    ``factor``, with a blend between.
+
+    Two forms:
 
     - "paper" (Peng et al. 2023, section 3.2)::
 
@@ -102,8 +104,8 @@ class NTKByParts(RoPEScaling):
 
 @dataclasses.dataclass(frozen=True)
 class YaRN(RoPEScaling):
-    """NTK-by-parts, and logits that grow with s: cosine and sine are both multiplied by m (Peng et al. 2023, section
-    3.4; the ramp g as in the authors' code)::
+    """NTK-by-parts, and logits that grow with ``factor``: cosine and sine are multiplied by one number (Peng et al.
+    2023, section 3.4; the ramp as in the authors' code)::
 
         theta' = (1-g) theta / s + g theta,   m = 0.1 ln s + 1
 

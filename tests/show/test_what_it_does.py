@@ -1,6 +1,7 @@
 """Every encoding of the catalogue begins with what it does, and has a figure."""
 
 import dataclasses
+import re
 
 import numpy as np
 import pytest
@@ -20,6 +21,8 @@ from posenc_jax.show.properties import table
 from posenc_jax.show.views import plots_of, views_of
 
 ROTATES = "Rotates queries and keys by their positions, so that logits depend on position differences only."
+# Letters of formulas: those stand below the first words, with what they mean.
+SYMBOLS = re.compile(r"(?<!['-])\b(?:[b-z]|[B-HJ-Z]|theta|omega)\b(?!-)")
 
 
 @pytest.mark.parametrize("method", [own for family in CATALOGUE.values() for own in family], ids=lambda own: own.name)
@@ -28,6 +31,7 @@ def test_the_first_words_say_what_it_does(method):
     assert said.endswith(".")
     assert len(said) > 30
     assert "`" * 2 not in said
+    assert not SYMBOLS.findall(said)
     if method.spec != "nope":
         assert not said.startswith(("It has", "Has n", "No ", "Nothing"))
 
