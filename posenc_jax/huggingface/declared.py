@@ -22,6 +22,7 @@ from posenc_jax.huggingface import layers
 from posenc_jax.huggingface.config import natural, needed, number, short, whole
 from posenc_jax.huggingface.dialects import DIALECTS, MAX_LENGTHS, Dialect, dialect
 from posenc_jax.huggingface.rotation import ORIGINAL, Rotation, dims_of, kind_of, rotated_width
+from posenc_jax.refusals.hints import did_you_mean
 
 _ROTARY = ("rope_parameters", "rope_scaling", "rope_theta", "rotary_dim", "rotary_pct", "rotary_emb_base")
 _LEARNED = (
@@ -271,10 +272,9 @@ def _partial(config: Mapping[str, Any], given: Mapping[str, Any], own: Dialect, 
     rotary_dim = whole(config, "rotary_dim")
     if rotary_dim is not None or config.get("model_type") in ("gptj", "codegen"):
         return (rotary_dim or 64) / width
-    named = next(
-        (config[n] for n in ("partial_rotary_factor", "rotary_pct", "rotary_emb_fraction") if config.get(n)), 0
-    )
-    found = given.get("partial_rotary_factor") or named or own.partial
+    names = ("partial_rotary_factor", "rotary_pct", "rotary_emb_fraction")
+    values = (given.get(names[0]), *map(config.get, names), own.partial)
+    found = next(value for value in values if value is not None)
     if isinstance(found, bool) or not isinstance(found, int | float) or not 0 < found <= 1:
         raise DataError(f"partial_rotary_factor = {str(found)[:40]} must be above 0 and at most 1: mend the config")
     return float(found)
@@ -333,12 +333,14 @@ def _deberta(config: Mapping[str, Any]) -> DeBERTa:
 
 def _check_known(config: Mapping[str, Any], odd: dict[str, None]) -> None:
     """Refuses a config that says nothing of rotary positions, and notes a type of model whose defaults are unknown."""
-    kind = str(config.get("model_type"))
-    if kind in DIALECTS:
+    kind = config.get("model_type")
+    if str(kind) in DIALECTS:
         return
+    hint = did_you_mean(str(kind), DIALECTS)
     if not any(config.get(name) is not None for name in _ROTARY):
         raise DataError(
-            f"model_type = {kind[:40]!r} is not known, and nothing in the config says how it tells positions "
-            f"(there is no {' nor '.join(_ROTARY[:3])}): add that, or name another"
+            f"model_type = {short(kind)} is not known, and nothing in the config says how it tells positions (there is "
+            f"no {' nor '.join(_ROTARY[:3])}): {hint or 'add that, or name another'}"
         )
-    odd[f"model_type = {kind[:40]!r} is not known: what the config leaves out is taken as in Llama"] = None
+    more = f" ({hint})" if hint else ""
+    odd[f"model_type = {short(kind)} is not known{more}: what the config leaves out is taken as in Llama"] = None

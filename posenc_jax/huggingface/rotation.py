@@ -37,6 +37,9 @@ READ: Mapping[str, tuple[str, ...]] = {
     "axial": (),
 }
 """The keys that each type reads, beside those of `ALWAYS`."""
+_OF_BATCH = (
+    "in a batch, the longest row decides in transformers how all rows are rotated; here each row's own length does"
+)
 _ELSEWHERE = {
     "llama_4_scaling_beta": "is not of the rotation: Ministral 3 multiplies queries by 1 + llama_4_scaling_beta "
     f"ln(floor(p / {ORIGINAL}) + 1)",
@@ -158,6 +161,7 @@ def _dynamic(r: Rotation) -> RoPEScaling:
         "with a cache, transformers leaves keys rotated by the table of the length at which they came; here all keys "
         "have that of the whole sequence"
     )
+    r.note(_OF_BATCH)
     return DynamicNTK(r.factor(), r.max_length)
 
 
@@ -202,6 +206,7 @@ def _longrope(r: Rotation) -> RoPEScaling:
         "with a cache, transformers leaves keys that came before the switch rotated by the short factors; here all "
         "keys have those of the whole sequence"
     )
+    r.note(_OF_BATCH)
     return LongRoPE(short, long, r.factor(), r.original_length(), r.number("attention_factor"))
 
 

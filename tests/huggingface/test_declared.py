@@ -230,6 +230,7 @@ def test_others():
         ({"rope_scaling": {"type": "yarn", "factor": 4.0}}, "original_max_position_embeddings is missing"),
         ({"rope_scaling": {"type": "yarn", "original_max_position_embeddings": 1024}}, "factor is missing"),
         ({"rope_scaling": {"type": "dynamic", "factor": 1.0}}, "factor = 1 does not mean unchanged"),
+        ({"rope_scaling": {"type": "dynamic", "factor": 2.0}}, "in a batch, the longest row decides in transformers"),
         (
             {"rope_scaling": {"type": "yarn", "factor": 4.0, "mscale": 1.0}},
             "mscale and mscale_all_dim count together only",
@@ -279,6 +280,8 @@ def test_nothing_is_odd_without_a_reason():
         ({"rope_scaling": 4.0}, "rope_scaling must be an object"),
         ({"rope_theta": True}, "rope_theta = True must be a number above 0"),
         ({"partial_rotary_factor": 2}, "partial_rotary_factor = 2 must be above 0"),
+        ({"partial_rotary_factor": 0}, "partial_rotary_factor = 0 must be above 0"),
+        ({"rope_parameters": {"partial_rotary_factor": 0}}, "partial_rotary_factor = 0 must be above 0"),
         ({"head_dim": 65}, "must be even"),
         ({"num_hidden_layers": None}, "the config lacks num_hidden_layers"),
         ({"num_hidden_layers": 10**9}, "must be at most 1024"),
@@ -291,6 +294,9 @@ def test_nothing_is_odd_without_a_reason():
         ({"model_type": "mpt", "attn_config": {"alibi_bias_max": 16}}, "alibi_bias_max = 16, and the slopes"),
         ({"model_type": "new"}, "model_type = 'new' is not known, and nothing"),
         ({"model_type": ["new"]}, "is not known"),
+        ({"model_type": "llamma"}, "model_type = 'llamma' is not known, and nothing in the config says how it tells"),
+        ({"model_type": "llamma"}, "nor rope_theta): did you mean 'llama'?"),
+        ({"model_type": None}, "model_type = None is not known"),
     ],
 )
 def test_refused(config, message):
