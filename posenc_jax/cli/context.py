@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import json
 import math
 import re
@@ -52,7 +53,6 @@ def _context(options: argparse.Namespace) -> int:
     from posenc_jax.cli.session import prepare_jax, stoppable
 
     prepare_jax()
-    from posenc_jax.cli.own_files import read_slot
     from posenc_jax.cli.progress import TerminalReporter
     from posenc_jax.context import recalibration, study, texts
     from posenc_jax.context.changes import named
@@ -67,7 +67,7 @@ def _context(options: argparse.Namespace) -> int:
     changes: list[tuple[str, Slot | None]] = []
     for word in options.change:
         with refusing("--change: "):
-            changes.append((word, None if named(word) else read_slot(word)))
+            changes.append((word, None if named(word) else _encoding(word)))
     loaded = load_run(options.run)
     lengths = [_length(word, study.trained_length(loaded)) for word in options.lengths]
     if len(set(lengths)) < len(lengths):
@@ -102,6 +102,21 @@ def _context(options: argparse.Namespace) -> int:
     files = {"table.md": markdown_table(made), "record.json": json.dumps(entries, indent=1)}
     _write(folder, {name: f"{content}\n" for name, content in files.items()}, heat_maps(entries))
     return 0
+
+
+def _encoding(word: str) -> Slot:
+    """An encoding in full; ValueError for another word, with the change that is nearest to one that is not known."""
+    from posenc_jax.cli.own_files import read_slot
+    from posenc_jax.context.changes import CHANGES, FACTORS
+
+    try:
+        return read_slot(word)
+    except ValueError as error:
+        near = difflib.get_close_matches(re.split(r"\W", word.strip())[0], CHANGES, 1)
+        if not near or not str(error).startswith("unknown encoding"):
+            raise
+        way = " or ".join((near[0], *([f"{near[0]}(2)"] if near[0] in FACTORS else [])))
+        raise ValueError(f"{error}; the nearest change is {way}") from None
 
 
 def _length(word: str, trained: int) -> int:

@@ -1,5 +1,6 @@
 """Texts to read: files of the user's, or long documents of a corpus."""
 
+import codecs
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -13,6 +14,9 @@ from posenc_jax.data.tokenizer import Tokenizer
 CORPUS = "python_docs"
 """The documentation of Python: long, public (PSF-2.0), and prepared from a package of Debian."""
 
+_CHARACTERS = 32
+"""Of a token at most, on the average of a text."""
+
 
 class Text(NamedTuple):
     """A text as tokens, bos first; its name is that of its file, or its number in the corpus."""
@@ -23,10 +27,12 @@ class Text(NamedTuple):
 
 def of_files(paths: Sequence[Path], tokenizer: Tokenizer, length: int) -> list[Text]:
     """The first ``length`` tokens of each file; DataError for one that is no text, or is shorter."""
-    found = []
+    found, most = [], 4 * _CHARACTERS * length  # UTF-8 has at most four bytes a character
     for path in paths:
         try:
-            content = path.read_bytes().decode()
+            with path.open("rb") as file:
+                data = file.read(most)  # devices have no end
+            content = codecs.getincrementaldecoder("utf-8")().decode(data, final=len(data) < most)
         except UnicodeDecodeError as error:
             raise DataError(f"{path} is no UTF-8 text (byte {error.start}): convert it") from None
         found.append(text := _text(path.name, content, tokenizer, length))
@@ -63,6 +69,6 @@ def _documents() -> Iterable[str]:
 
 
 def _text(name: str, content: str, tokenizer: Tokenizer, length: int) -> Text:
-    """The first tokens of a text, of which no more is encoded than they may need: 32 characters each."""
-    tokens = [tokenizer.bos, *tokenizer.encode(content[: 32 * length])]
+    """The first tokens of a text, of which no more is encoded than they may need."""
+    tokens = [tokenizer.bos, *tokenizer.encode(content[: _CHARACTERS * length])]
     return Text(name, np.array(tokens[:length], np.int32))

@@ -380,10 +380,11 @@ def _group(stored: Stored) -> Group:
 
 def checked(path: Path) -> Json:
     """A ``config.json`` whose checksum and format are those that this version reads; RefusedError otherwise."""
+    way_out = "restore it, or move it away and run the same command again, which writes it anew"
     if is_group(path.parent):
         way_out = f"restore it, or move {path.parent} away to train its replicas again"
-    else:
-        way_out = "restore it, or move it away and run the same command again, which writes it anew"
+    elif any(path.parent.glob("model*.safetensors")):
+        way_out = "`posenc import` makes a run of a checkpoint of others"
     data = read_json(path, way_out)
     if data.get("format") != FORMAT:
         raise RefusedError(

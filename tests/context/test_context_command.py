@@ -12,6 +12,7 @@ from posenc_jax.cli import main
 from posenc_jax.context import study
 from posenc_jax.context.reading import Reader
 from posenc_jax.context.table import record, table
+from posenc_jax.context.texts import of_files
 from posenc_jax.encodings import parse
 from posenc_jax.runs.errors import DamagedFileError
 from posenc_jax.runs.importing import import_checkpoint
@@ -143,6 +144,18 @@ def test_answers_of_another_environment_are_said(run, tmp_path, monkeypatch):
     assert record(rows)[1]["elsewhere"] == ["not recorded: what it ran in"]
 
 
+def test_a_checkpoint_of_others_is_no_run(run, capsys):
+    assert main(["context", str(run.parent / "hf")]) == 2
+    assert "`posenc import` makes a run of a checkpoint of others" in capsys.readouterr().err
+
+
+def test_no_more_of_a_text_is_read_than_its_tokens_need(run, tmp_path):
+    path = tmp_path / "long.txt"
+    path.write_bytes("a é ".encode() * 1000 + b"\xff")  # the last character that is read is cut
+    (text,) = of_files([path], load_run(run).tokenizer, 16)
+    assert len(text.tokens) == 16
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -150,7 +163,8 @@ def test_answers_of_another_environment_are_said(run, tmp_path, monkeypatch):
         ("--lengths far", "--lengths far: write tokens"),
         ("--lengths 1x 192", "--lengths: 192, 192 holds a length twice"),
         ("--change yarn(0.5)", "--change: yarn(0.5): a factor must be at least 1"),
-        ("--change yearn", "unknown encoding 'yearn'"),
+        ("--change yearn", "(`posenc list` shows all); the nearest change is yarn or yarn(2)"),
+        ("--change yarn(two)", "the nearest change is yarn or yarn(2)"),
         (
             "--change rope",
             "layout='interleaved', and the run was trained with 'half': write layout='half'",
