@@ -46,7 +46,8 @@ def _where(found: list[Finding], baseline: str) -> str:
     of = {word: [own.table for own in found if own.word == word] for word in FOUND}
     tables = f"{len(found)} table{'s' * (len(found) != 1)}"
     if not any(of.values()):
-        return f"neither better nor worse than {baseline} on any of {tables}"
+        where = "the one table" if len(found) == 1 else f"any of {tables}"
+        return f"neither better nor worse than {baseline} on {where}"
     first, second = sorted(FOUND, key=lambda word: not of[word])
     other = f"{second} on {len(of[second])} ({listed(of[second])})" if of[second] else f"{second} on none"
     return f"{first} than {baseline} on {len(of[first])} of {tables} ({listed(of[first])}), {other}"

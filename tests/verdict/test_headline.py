@@ -76,8 +76,8 @@ def test_what_no_difference_could_have_shown():
 def test_several_baselines_share_the_five_lines():
     said = lines(finding("copy", "better"), finding("copy", "no difference seen", 0.0, 0.9, baseline="nope"))
     assert said[0] == (
-        "mine is better than rope on 1 of 1 table (copy), worse on none; neither better nor worse than nope on any of "
-        "1 table."
+        "mine is better than rope on 1 of 1 table (copy), worse on none; neither better nor worse than nope on the "
+        "one table."
     )
     assert "copy (to rope) +0.100" in said[1]
     assert "times nope's time" in said[3]
