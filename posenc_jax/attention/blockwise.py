@@ -73,7 +73,7 @@ def needs_all_keys(e: PositionalEncoding) -> bool:
 
 
 def _along_keys(call: Prepared, size: int) -> Array:
-    """`dense` of a block of queries, against ``size`` keys at a time; 0 for a query that sees none in any block."""
+    """`dense` of a block of queries, against ``size`` keys at a time; a query that sees none gets something finite."""
     keys = call.k.shape[2]
     if keys <= size:
         return dense(call)  # type: ignore[return-value]

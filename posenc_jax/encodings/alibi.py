@@ -45,7 +45,7 @@ def alibi_bias(relative: Array, slopes: Array, past_offset: float = 0.0) -> Arra
 
 @dataclasses.dataclass(frozen=True)
 class ALiBi(PositionalEncoding):
-    """A penalty that grows linearly with distance, with one fixed slope per head::
+    """A penalty that grows linearly with distance, with one slope per head::
 
         logits_ij += -slope_h |j - i|
 

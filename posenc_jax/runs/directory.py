@@ -11,15 +11,7 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
-from posenc_jax.config import (
-    Ablation,
-    Run,
-    UnknownTypeError,
-    difference,
-    from_json,
-    identity,
-    to_json,
-)
+from posenc_jax.config import Ablation, Run, UnknownTypeError, difference, from_json, identity, to_json
 from posenc_jax.files.shapes import Json, problem
 from posenc_jax.runs import own_code
 from posenc_jax.runs.errors import DamagedFileError, RefusedError
