@@ -34,8 +34,9 @@ def test_directions_are_judged_by_the_losses(module, count):
 
 
 def test_the_page_on_smollm2_is_of_its_record():
-    entries, readme = json.loads(smollm2.RECORD.read_text()), smollm2.README.read_text()
-    assert refilled(readme, smollm2.BEGIN, smollm2.page(entries), smollm2.END) == readme, "run its command"
+    entries, readme = json.loads(smollm2.record("smollm2").read_text()), smollm2.README.read_text()
+    for study in smollm2.STUDIES:
+        assert smollm2.filled(readme, study) == readme, "run its command"
     losses = {(own["change"], own["length"]): own["loss"] for own in entries}
     judged = smollm2.asked(entries)
     assert judged[0][1] == [a - b for a, b in zip(losses["none", 8192], losses["none", 16384], strict=True)]
@@ -56,6 +57,15 @@ def test_the_page_on_smollm2_is_of_its_record():
     assert f"its perplexity is {math.exp(sum(part[-1] for part in own['buckets']) / 2):,.0f}" in readme
     rises = [[part[n + 1] - part[n] > 0.4 for n in range(7)] for part in own["buckets"]]
     assert [rise[4:] for rise in rises] == [[True] * 3] * 2
+    longer = {(own["change"], own["length"]): own for own in json.loads(smollm2.record("smollm2-longer").read_text())}
+    (none,), (yarn,), (ntk,) = (longer[change, 32768]["loss"] for change in ("none", "yarn", "ntk"))
+    assert (
+        "lost: {:.4g}. **YaRN reads at {:.4g} and NTK at {:.4g}**".format(*map(math.exp, (none, yarn, ntk))) in readme
+    )
+    (last_yarn,), (last_ntk,) = ([part[-1] for part in longer[change, 32768]["buckets"]] for change in ("yarn", "ntk"))
+    assert f"last eighth at {math.exp(last_yarn):.4g} and {math.exp(last_ntk):.4g}." in readme
+    twice = longer["ntk", 16384]["loss"][0] - longer["yarn", 16384]["loss"][0]
+    assert f"by {ntk - yarn:.3f} nats a token at four times and {twice:.3f} at twice" in readme
     assert [smollm2.word(own) for own in ([-1, -2], [1, 2], [-1, 2])] == [
         "as published",
         "the other way",

@@ -5,10 +5,16 @@
         --examples 2 --measure perplexity
     python -m experiments.context.smollm2 runs/smollm2/context    # the record of posenc context, judged
 
+And at four times of it:
+
+    posenc context runs/smollm2 --lengths 1x 2x 4x --change none ntk yarn --examples 1 \\
+        --measure perplexity --output runs/smollm2-longer
+    python -m experiments.context.smollm2 runs/smollm2-longer smollm2-longer
+
 Two texts are too few for an interval: an order holds where it holds in each of them, which two fair coins do in one of
 four trials. This rule and the orders were written down before a number was seen. Four times the context came later, by
-the same rule and of the orders of `directions`, all that its lengths allow; one page alone is long enough to be read
-first, so what holds there is one trial.
+the same rule and of the orders of `directions`, all that its lengths allow; it is of one text, so what holds there is
+one trial.
 """
 
 from __future__ import annotations
@@ -22,8 +28,7 @@ from experiments.context.directions import DIRECTIONS, README, Direction, orders
 from experiments.records import short
 from posenc_jax.drawing.markdown import refilled
 
-RECORD = Path(__file__).with_name("smollm2.json")
-BEGIN, END = "<!-- smollm2: smollm2.json -->", "<!-- end of smollm2 -->"
+STUDIES = ("smollm2", "smollm2-longer")
 TRAINED = 8192
 SAME = {"linear": "linear(2)", "yarn": "yarn(2)"}
 """Changes that take their factor from the length, and what they are at two times the trained one."""
@@ -56,11 +61,22 @@ def page(entries: list[dict[str, Any]]) -> str:
     return "\n".join([perplexities(entries, TRAINED), "", orders(rows, ", by text"), ""])
 
 
-def main(folder: str) -> None:
+def record(study: str) -> Path:
+    """The file of what is kept of a study."""
+    return Path(__file__).with_name(f"{study}.json")
+
+
+def filled(readme: str, study: str) -> str:
+    """The page with the section of a study as its record has it."""
+    begin, end = f"<!-- {study}: {study}.json -->", f"<!-- end of {study} -->"
+    return refilled(readme, begin, page(json.loads(record(study).read_text())), end)
+
+
+def main(folder: str, study: str = STUDIES[0]) -> None:
     """Keeps the record of a study and fills the page."""
-    RECORD.write_text(json.dumps(short(json.loads((Path(folder) / "record.json").read_text()))) + "\n")
-    README.write_text(refilled(README.read_text(), BEGIN, page(json.loads(RECORD.read_text())), END))
+    record(study).write_text(json.dumps(short(json.loads((Path(folder) / "record.json").read_text()))) + "\n")
+    README.write_text(filled(README.read_text(), study))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])
