@@ -75,6 +75,8 @@ def _checked(path: Path, header: Any, start: int, size: int) -> tuple[dict[str, 
     for (_, end, before), (begin, _, after) in itertools.pairwise(places):
         if begin < end:
             raise ValueError(f"{before} and {after} overlap")
+    if after := size - start - max((end for _, end, _ in places), default=0):
+        raise ValueError(f"{after:,} bytes stand behind its last tensor")
     return found, metadata
 
 

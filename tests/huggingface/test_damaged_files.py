@@ -226,6 +226,7 @@ ENTRY = {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}
         ({"a": ENTRY | {"data_offsets": [0, 4]}}, r"a of shape \[2\] in F32 has 4 bytes"),
         ({"a": ENTRY | {"data_offsets": [16, 24]}}, "a ends at byte .*, and the file has"),
         ({"a": ENTRY, "b": ENTRY | {"data_offsets": [4, 12]}}, "a and b overlap"),
+        ({"a": ENTRY}, "4 bytes stand behind its last tensor"),
         ('{"a": 1, "a": 2}', "it has 'a' twice"),
     ],
 )
