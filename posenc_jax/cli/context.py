@@ -57,6 +57,7 @@ def _context(options: argparse.Namespace) -> int:
     from posenc_jax.context import recalibration, study, texts
     from posenc_jax.context.changes import named
     from posenc_jax.drawing.text_table import markdown_table, text
+    from posenc_jax.files.atomic import unusable
     from posenc_jax.refusals.hints import did_you_mean
     from posenc_jax.runs.inference import load_run
 
@@ -87,6 +88,8 @@ def _context(options: argparse.Namespace) -> int:
     with refusing():
         asked = study.cells(loaded, by_change, options.measure, found, options.examples)
     folder = options.output or options.run / "context"
+    if reason := unusable(folder):
+        raise UsageError(f"--output: {reason}")
     with TerminalReporter() as reporter, stoppable() as stop:
         if runs:
             _work(loaded, asked)  # refused before anything is trained

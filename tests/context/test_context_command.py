@@ -187,6 +187,14 @@ def test_what_is_refused(run, capsys, words, said):
     assert not (run.parent / "none").exists()
 
 
+def test_an_output_that_cannot_be_written_is_refused_before_a_chunk_is_timed(run, capsys, monkeypatch):
+    monkeypatch.setattr(Reader, "losses", lambda *_: pytest.fail("a chunk was read"))
+    file = run.parent / "text.txt"
+    words = ["--text", str(file), "--lengths", "64", "--measure", "perplexity", "--output", str(file / "answers")]
+    assert main(["context", str(run), *words]) == 2
+    assert f"--output: cannot write in {file / 'answers'} ({file} is a file)" in capsys.readouterr().err
+
+
 def test_what_needs_more_memory_than_there_is_is_refused(run, capsys, monkeypatch):
     monkeypatch.setattr("posenc_jax.runs.machine.host_memory", lambda: 10**6)
     words = ["--lengths", "400", "--text", str(run.parent / "text.txt"), "--output", str(run.parent / "none")]
