@@ -27,7 +27,7 @@ from posenc_jax.encodings.slots import elements
 from posenc_jax.files.atomic import read_regular
 from posenc_jax.files.shapes import Json, loads, problem
 from posenc_jax.files.user_paths import full
-from posenc_jax.huggingface.config import read_config, short
+from posenc_jax.huggingface.config import check_token_id, read_config, short, token_id
 from posenc_jax.huggingface.declared import Declared, from_hf
 from posenc_jax.huggingface.families import FAMILIES, of_config
 from posenc_jax.huggingface.family import Family, Settings
@@ -215,17 +215,13 @@ def _answer_ids(family: Family, config: Json, vocab_size: int, where: Path) -> A
     """As transformers reads them: bos serves for a start that is missing."""
 
     def declared(name: str) -> Any:
-        value = config.get(f"{name}_token_id")
-        return family.ids.get(name) if value is None else value[0] if isinstance(value, list) and value else value
+        value = token_id(config, name)
+        return family.ids.get(name) if value is None else value
 
     start = "bos" if declared("decoder_start") is None else "decoder_start"
     found = {name: declared(name) for name in (start, "eos", "pad")}
     for name, value in found.items():
-        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < vocab_size:
-            raise DataError(
-                f"{where}: {name}_token_id = {short(value)} must be a token of the {vocab_size:,} that there are: "
-                "mend the config"
-            )
+        check_token_id(where, name, value, vocab_size)
     return AnswerIds(*found.values())
 
 
@@ -321,9 +317,13 @@ def _family_of(config: Json, path: Path) -> Family:
     if not isinstance(kind, str) or kind not in FAMILIES:
         near = difflib.get_close_matches(str(kind), FAMILIES, 1, 0.0)[0]
         code = ", whose code (auto_map) is never run," if config.get("auto_map") else ""
+        runs, others = (
+            ", ".join(name for name, family in FAMILIES.items() if (family.kind == "decoder_only") is of_runs)
+            for of_runs in (True, False)
+        )
         raise DataError(
-            f"{path}: model_type = {kind!r}{code} is not read; {', '.join(FAMILIES)} are, of which {near} is the "
-            "nearest by name"
+            f"{path}: model_type = {kind!r}{code} is not read; {runs} are, and in Python, where no run is made of "
+            f"them, {others}; {near} is the nearest by name"
         )
     return of_config(config)
 

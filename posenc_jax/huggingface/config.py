@@ -87,6 +87,21 @@ def number(config: Mapping[str, Any], name: str, where: str = "") -> float | Non
     return float(value)
 
 
+def token_id(config: Mapping[str, Any], name: str) -> Any:
+    """The id of a special token, ``bos``: of several the first; None where it is missing or null, unchecked else."""
+    value = config.get(f"{name}_token_id")
+    return value[0] if isinstance(value, list) and value else value
+
+
+def check_token_id(where: object, name: str, value: Any, vocab_size: int) -> None:
+    """`DataError` for a `token_id` that is none of the model."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < vocab_size:
+        raise DataError(
+            f"{where}: {name}_token_id = {short(value)} must be a token of the {vocab_size:,} that there are: mend the "
+            "config"
+        )
+
+
 def flag(config: Mapping[str, Any], name: str) -> bool | None:
     """True or false, or None; `DataError` for another value."""
     value = config.get(name)

@@ -8,6 +8,7 @@ from posenc_jax.data.errors import DataError
 from posenc_jax.data.tokenizer import CheckpointTokenizer
 from posenc_jax.files.atomic import read_regular
 from posenc_jax.files.shapes import Json, loads, problem
+from posenc_jax.huggingface.config import FILE, check_token_id, token_id
 from posenc_jax.huggingface.gguf import Gguf
 
 _LONGEST = 2**27
@@ -51,7 +52,7 @@ def of_directory(directory: Path, config: Json, vocab_size: int) -> CheckpointTo
         data = read_regular(path, _LONGEST)
     except OSError as error:
         raise DataError(f"cannot read {path} ({error.strerror}): fetch it again") from None
-    return _made(data, config, vocab_size, str(path))
+    return _made(data, path, config, directory / FILE, vocab_size)
 
 
 def of_gguf(found: Gguf, config: Json, vocab_size: int) -> CheckpointTokenizer:
@@ -90,7 +91,7 @@ def of_gguf(found: Gguf, config: Json, vocab_size: int) -> CheckpointTokenizer:
         rest = {"pre_tokenizer": {"type": "Sequence", "pretokenizers": _CUTS[cut]}, "decoder": _GPT2, "model": model}
     rest["model"] |= {"type": "BPE", "vocab": {token: number for number, token in enumerate(tokens)}}
     data = {"version": "1.0", "added_tokens": special, **rest}
-    return _made(json.dumps(data).encode(), config, vocab_size, str(found.path))
+    return _made(json.dumps(data).encode(), found.path, config, found.path, vocab_size)
 
 
 def _sentencepiece(tokens: list[str], types: list[Any], scores: list[float], prefix: bool) -> Json:
@@ -116,15 +117,17 @@ def _sentencepiece(tokens: list[str], types: list[Any], scores: list[float], pre
     }
 
 
-def _made(data: bytes, config: Json, vocab_size: int, where: str) -> CheckpointTokenizer:
-    ids = [config.get(name) for name in ("bos_token_id", "eos_token_id")]
-    if ids == [None, None]:
-        ids = _around(data)
-    bos, eos = (value[0] if isinstance(value, list) and value else value for value in ids)
-    known = [value for value in (bos, eos) if isinstance(value, int) and not isinstance(value, bool)]
+def _made(data: bytes, where: Path, config: Json, of_config: Path, vocab_size: int) -> CheckpointTokenizer:
+    ids = {name: token_id(config, name) for name in ("bos", "eos")}
+    declared = any(value is not None for value in ids.values())
+    if not declared:
+        ids = dict(zip(ids, _around(data), strict=True))
+    known = {name: value for name, value in ids.items() if isinstance(value, int) and not isinstance(value, bool)}
     if not known:
-        raise DataError(f"{where}: the config has neither bos_token_id nor eos_token_id: add one of them")
-    bos, eos = (value if value in known else known[0] for value in (bos, eos))
+        raise DataError(f"{of_config}: the config has neither bos_token_id nor eos_token_id: add one of them")
+    for name, value in known.items() if declared else ():
+        check_token_id(of_config, name, value, vocab_size)
+    bos, eos = (known.get(name, next(iter(known.values()))) for name in ids)
     try:
         return CheckpointTokenizer(data, vocab_size=vocab_size, bos=bos, eos=eos)
     except DataError as error:
