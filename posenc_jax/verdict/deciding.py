@@ -41,29 +41,31 @@ def decide(
     order = fastest_first(tables)
     total = len(tables) * len(encodings)
 
-    def of_table(name: str, some: tuple[int, ...], number: int, *, otherwise: bool = True) -> dict[str, Measured]:
-        found = {}
-        for i, (own, its_slot) in enumerate(encodings.items()):
-            reporter.cell(f"{name} {own}", number + i, total)
+    def of_table(place: int, some: tuple[int, ...], *, otherwise: bool = True) -> dict[str, Measured]:
+        name, left = order[place], len(order) - place - 1
+        table, found = tables[name], {}
+        for number, (own, its_slot) in enumerate(encodings.items(), place * len(encodings)):
+            reporter.cell(f"{name} {own}", number, total)
             found[own] = measure(
-                *(tables[name], its_slot, own, directory),
+                table,
+                its_slot,
+                own,
+                directory,
                 seeds=some,
                 reporter=reporter,
                 stop=stop,
                 clock=clock,
                 otherwise=otherwise,
             )
-        left = sum(other not in by_table for other in order) - 1
-        for line in look(tables[name], found[label], {own: found[own] for own in baselines}, some, len(seeds), left):
+        for line in look(table, found[label], {own: found[own] for own in baselines}, some, len(seeds), left):
             reporter.note(line)
         return found
 
-    by_table: dict[str, dict[str, Measured]] = {}
-    few = first_seeds(tables[order[0]], seeds) if order else seeds
-    if few != seeds and not _complete(encodings, tables[order[0]], directory, few):
-        of_table(order[0], few, 0, otherwise=False)
-    for place, name in enumerate(order):
-        by_table[name] = of_table(name, seeds, place * len(encodings))
+    if order:
+        few = first_seeds(tables[order[0]], seeds)
+        if few != seeds and not _complete(encodings, tables[order[0]], directory, few):
+            of_table(0, few, otherwise=False)
+    by_table = {name: of_table(place, seeds) for place, name in enumerate(order)}
     measured = {own: {name: by_table[name][own] for name in tables} for own in encodings}
     theirs = {own: measured[own] for own in baselines}
     return Card(

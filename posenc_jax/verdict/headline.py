@@ -44,13 +44,14 @@ def headline(
 def _where(found: list[Finding], baseline: str) -> str:
     """For example ``better than RoPE on 2 of 3 tables (copy and even_pairs), worse on none``."""
     of = {word: [own.table for own in found if own.word == word] for word in FOUND}
-    tables = f"{len(found)} table{'s' * (len(found) != 1)}"
-    if not any(of.values()):
-        where = "the one table" if len(found) == 1 else f"any of {tables}"
-        return f"neither better nor worse than {baseline} on {where}"
     first, second = sorted(FOUND, key=lambda word: not of[word])
+    if len(found) == 1:
+        word = first if of[first] else "neither better nor worse"
+        return f"{word} than {baseline} on {found[0].table}, the one table"
+    if not of[first]:
+        return f"neither better nor worse than {baseline} on any of {len(found)} tables"
     other = f"{second} on {len(of[second])} ({listed(of[second])})" if of[second] else f"{second} on none"
-    return f"{first} than {baseline} on {len(of[first])} of {tables} ({listed(of[first])}), {other}"
+    return f"{first} than {baseline} on {len(of[first])} of {len(found)} tables ({listed(of[first])}), {other}"
 
 
 def _amounts(findings: tuple[Finding, ...], kinds: Mapping[str, ScoreKind], *, several: bool) -> str:

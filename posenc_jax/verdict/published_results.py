@@ -19,7 +19,7 @@ from posenc_jax.runs.errors import FailedCellsError, StoppedError
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.statistics import Interval
 from posenc_jax.verdict.cells import Results, collect, device, read_results, save_results
-from posenc_jax.verdict.judging import CheckedDirection, check_directions, held
+from posenc_jax.verdict.judging import CheckedDirection, check_directions, held, listed
 from posenc_jax.verdict.published import README, RESULTS, Column, Folder, Selection
 
 BEGIN, END = "<!-- written by `posenc tables`: from here -->", "<!-- to here -->"
@@ -194,7 +194,7 @@ _RANGES = {"within": "among those of training", "beyond": "never trained", "mixe
 def _at(lengths: tuple[int, ...]) -> str:
     if len(lengths) == 1:
         return f"length {lengths[0]}"
-    return f"mean over lengths {', '.join(map(str, lengths[:-1]))} and {lengths[-1]}"
+    return f"mean over lengths {listed([*map(str, lengths)])}"
 
 
 def _from_to(sizes: list[int]) -> str:

@@ -55,7 +55,7 @@ def test_nothing_found():
 
 def test_one_table_few_seeds_and_no_times():
     said = lines(finding("copy", "worse", -0.2, 0.0001), seeds=3, milliseconds_per_step=None)
-    assert said[0] == "mine is worse than rope on 1 of 1 table (copy), better on none."
+    assert said[0] == "mine is worse than rope on copy, the one table."
     assert "with p below 0.001, corrected for 1 row; from fewer than 8 seeds all of it is a hint." in said[2]
     assert said[3].startswith("At what cost: times are not known; ")
     assert said[4] == "What cannot be told: nothing, every row has a word."
@@ -76,8 +76,7 @@ def test_what_no_difference_could_have_shown():
 def test_several_baselines_share_the_five_lines():
     said = lines(finding("copy", "better"), finding("copy", "no difference seen", 0.0, 0.9, baseline="nope"))
     assert said[0] == (
-        "mine is better than rope on 1 of 1 table (copy), worse on none; neither better nor worse than nope on the "
-        "one table."
+        "mine is better than rope on copy, the one table; neither better nor worse than nope on copy, the one table."
     )
     assert "copy (to rope) +0.100" in said[1]
     assert "times nope's time" in said[3]
