@@ -65,6 +65,11 @@ def html_figure(plot: Plot, heading: str = "") -> str:
     )
 
 
+def folded(title: str, body: str, *, shown: bool = False) -> str:
+    """A part of a page below its title, which shows and hides it."""
+    return f"<details{' open' * shown}><summary>{escaped(title)}</summary>{body}</details>"
+
+
 _SPLIT = re.compile(r"([^ ]*\d[^ ]*(?: of \d+)?) ((?:\[[^]]*\]|\([^)]*\))(?: \([^)]*\))?)")
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from posenc_jax.drawing.bibtex import bibtex, prose
-from posenc_jax.drawing.document import document, html_figure, html_table
+from posenc_jax.drawing.document import document, folded, html_figure, html_table
 from posenc_jax.drawing.hypertext import escaped
 from posenc_jax.drawing.plots import Plot
 from posenc_jax.drawing.quantities import NONE
@@ -109,16 +109,16 @@ def _task_section(task: TaskSummary, style: dict[str, Style], plots: dict[str, P
     drawn = {kind: html_figure(plot, headings.get(kind, "")) for kind, plot in plots.items()}
     above = [drawn.pop(kind) for kind in ("curves", "scores") if kind in drawn]
     parts += [*above, html_table(tables.main_table(task), anchor, style), *drawn.values()]
-    for table, name, opened in (
-        (tables.score_table(task), "Every score", " open" if task.length_unit else ""),
-        (tables.length_table(task), "Every length", ""),
-        (tables.position_table(task), "Every position", ""),
-        (tables.seed_table(task), "Every seed", ""),
-        (tables.rate_table(task), "Learning rates tried", ""),
+    for table, name, shown in (
+        (tables.score_table(task), "Every score", bool(task.length_unit)),
+        (tables.length_table(task), "Every length", False),
+        (tables.position_table(task), "Every position", False),
+        (tables.seed_table(task), "Every seed", False),
+        (tables.rate_table(task), "Learning rates tried", False),
     ):
         if table.entries:
             written = html_table(table, f"{anchor}-{name.lower().replace(' ', '-')}", style)
-            parts.append(f"<details{opened}><summary>{name}</summary>{written}</details>")
+            parts.append(folded(name, written, shown=shown))
     return "\n".join(parts)
 
 
@@ -175,11 +175,11 @@ def _config_section(summary: Summary) -> str:
     )
     parts = ['<h2 id="configs">Configs and environment</h2>']
     written = html_table(cells, "cells", styles(summary.labels))
-    parts.append(f"<details><summary>Cells</summary>{written}</details>")
+    parts.append(folded("Cells", written))
     for name, key in (("Full config", "config"), ("Tasks", "task")):
         if summary.info.get(key):
             dumped = escaped(settings(summary.info[key]), quote=False)
-            parts.append(f"<details><summary>{name}</summary><pre><code>{dumped}</code></pre></details>")
+            parts.append(folded(name, f"<pre><code>{dumped}</code></pre>"))
     if environment:
         parts.append(f"<h3>Environment</h3><dl>{environment}</dl>")
     return "\n".join(parts)
@@ -238,7 +238,7 @@ def _citation_section(summary: Summary) -> str:
     works += [(source, "published values") for source in sources]
     lines = [f"<li>{_linked(text)} <span class='facts'>({escaped(why)})</span></li>" for text, why in works]
     entries = bibtex(used)
-    block = f"<details><summary>BibTeX</summary><pre>{escaped(entries)}</pre></details>" if entries else ""
+    block = folded("BibTeX", f"<pre>{escaped(entries)}</pre>") if entries else ""
     return f'<h2 id="citations">Citations</h2><ul>{"".join(lines)}</ul>{block}'
 
 

@@ -6,7 +6,7 @@ import json
 import re
 from pathlib import Path
 
-from posenc_jax.drawing.document import document, html_table
+from posenc_jax.drawing.document import document, folded, html_table
 from posenc_jax.drawing.hypertext import escaped
 from posenc_jax.drawing.paper import RESOLUTION
 from posenc_jax.files.atomic import make_directory, write_atomically
@@ -88,11 +88,6 @@ def _name(card: Card) -> str:
 def _unbroken(line: str) -> str:
     """Escaped, with differences and their intervals on one line each."""
     return re.sub(r"\S+ \[[^]]*\]", lambda found: found[0].replace(" ", "\u00a0").replace("-", "−"), escaped(line))
-
-
-def folded(title: str, body: str, *, shown: bool = False) -> str:
-    """A part of a page below its title, which shows and hides it."""
-    return f"<details{' open' * shown}><summary>{escaped(title)}</summary>{body}</details>"
 
 
 def page(card: Card, picture: bytes | None) -> str:
