@@ -27,9 +27,13 @@ TYPES = (1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 3, 3, 3, 3)
 
 
 def read_positions(slot: Slot) -> ReadPositions | None:
-    """The positions that each element of the first layer reads, of one example; None if one has several axes."""
-    sequence = Sequence.of_length(len(TOKENS), tokens=np.array([TOKENS]), token_types=np.array([TYPES]))
+    """The positions that each element of the first layer reads, of one example; None if none maps them, or one has
+    several axes.
+    """
     encodings = for_layer(slot, 0)
+    if not any("map_positions" in e.acts_on for e in encodings):
+        return None
+    sequence = Sequence.of_length(len(TOKENS), tokens=np.array([TOKENS]), token_types=np.array([TYPES]))
     seen = [np.asarray(s.positions, float)[0] for s in map_slot(encodings, sequence, key=jax.random.key(0))]
     kept = [(e.name, p) for e, p in zip(encodings, seen, strict=True) if "map_positions" not in e.acts_on]
     if not kept or any(p.ndim != 1 for _, p in kept):

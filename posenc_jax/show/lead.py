@@ -1,17 +1,23 @@
 """The work of encodings, in the words of their docstrings."""
 
+import inspect
+
 from posenc_jax.config import values_in
 from posenc_jax.encodings import PositionalEncoding, Slot, for_layer, is_pattern
 
 
 def summary(cls: type) -> str:
-    """The first paragraph of a class's docstring as one line; where it leads to a formula, without its colon. "" for a
-    class without a docstring of its own.
-    """
-    doc = (cls.__doc__ or "").partition("\n\n")[0].partition("::")[0]
+    """The `first_paragraph` of a class in plain words; "" for a class without a docstring of its own."""
+    doc = cls.__doc__ or ""
     if doc.startswith(f"{cls.__name__}("):  # the fields, which dataclasses write where nothing stands
         return ""
-    line = " ".join(doc.replace("``", "").split()).rstrip(":.,")
+    return first_paragraph(doc.replace("``", ""))
+
+
+def first_paragraph(doc: str) -> str:
+    """The first paragraph of a docstring as one line; where it leads to a formula, without its colon."""
+    first = inspect.cleandoc(doc).partition("\n\n")[0].partition("::")[0]
+    line = " ".join(first.split()).rstrip(":.,")
     return f"{line}." if line else ""
 
 

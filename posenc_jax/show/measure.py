@@ -75,8 +75,7 @@ def with_contents(measured: MeasuredEncoding, slot: Slot, dims: Dims) -> Measure
     """
     if any(own is not None for own in (measured.vectors, measured.products, measured.bias)):
         return measured
-    maps = any("map_positions" in e.acts_on for e in for_layer(slot, 0))
-    if maps and (positions := read_positions(slot)) is not None:
+    if (positions := read_positions(slot)) is not None:
         return dataclasses.replace(measured, positions=positions)
     return dataclasses.replace(measured, contents=one_content(slot, dims))
 

@@ -7,6 +7,8 @@ import re
 import textwrap
 from collections.abc import Callable
 
+from posenc_jax.show.lead import first_paragraph
+
 # A name in single backticks as Markdown: a link, or code.
 Linked = Callable[[str], str]
 
@@ -40,9 +42,8 @@ def markdown(doc: str, linked: Linked = as_code) -> str:
 
 
 def summary(doc: str, linked: Linked = as_code) -> str:
-    """The first paragraph as one line of Markdown; where it leads to a formula, without its colon."""
-    first = inspect.cleandoc(doc).partition("\n\n")[0].partition("::")[0]
-    return prose(" ".join(first.split()).rstrip(":.,") + ".", linked)
+    """The first paragraph as one line of Markdown."""
+    return prose(first_paragraph(doc), linked)
 
 
 def without_formulas(doc: str) -> str:
