@@ -20,7 +20,7 @@ _NO_BIAS = (
 
 @dataclasses.dataclass(frozen=True)
 class DAPE(PositionalEncoding):
-    """A perceptron over the heads of a pair reads its logits and its biases, and adds to their sum::
+    """A perceptron over the heads of a pair reads logits and, with ``with_bias``, biases, and adds to their sum::
 
         logits = A + B + f([A; B]),   A = q_i . k_j / sqrt(D),   f: 2H -> width -> LeakyReLU(0.01) -> H
 

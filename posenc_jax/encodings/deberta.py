@@ -67,7 +67,7 @@ def log_bucket_rows(num_buckets: int, max_distance: int) -> np.ndarray:
 
 @dataclasses.dataclass(frozen=True)
 class DeBERTa(PositionalEncoding):
-    """A learned vector per distance, projected like a token, meets the queries as a key and the keys as a query::
+    """A learned vector per distance, projected like a token, meets the queries as a key, the keys as a query, or both::
 
         logits_ij = (q_i . k_j + q_i . K^r_delta(i,j) + k_j . Q^r_delta(i,j)) / sqrt(3 D)
         K^r = P W_K,   Q^r = P W_Q

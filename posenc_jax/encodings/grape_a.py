@@ -16,7 +16,7 @@ from posenc_jax.encodings.shared.distances import relative_on_device
 
 @dataclasses.dataclass(frozen=True)
 class GRAPEA(PositionalEncoding):
-    """Additive GRAPE: ALiBi with slopes that query and key modulate::
+    """Additive GRAPE: ALiBi with slopes that the query, the key or both modulate::
 
         logits_ij += -(i - j) omega_h (softplus(v_h . q_i / sqrt(D)) + softplus(u_h . k_j / sqrt(D)))
         omega_h = softplus(w_h) slope_h,   |u_h| = |v_h| = 1,   slope_h ALiBi's

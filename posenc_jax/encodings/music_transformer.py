@@ -52,7 +52,7 @@ def _square(geometry: Geometry) -> bool:
 
 @dataclasses.dataclass(frozen=True)
 class MusicTransformer(PositionalEncoding):
-    """A learned vector per head and distance, added to the keys, and nothing beyond the longest distance::
+    """A learned vector per distance up to the longest, added to the keys and, with ``values``, to the values::
 
         logits_ij += q_i . E^h_(j-i) / sqrt(D),   E_d = 0 where |d| >= max_distance
 

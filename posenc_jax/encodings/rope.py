@@ -122,7 +122,7 @@ class RoPE(Rotary):
         return self.scaling.turns(self.base, r, length, dtype)
 
     def rotated_dim(self, head_dim: int) -> int:
-        """r."""
+        """r, the number of dimensions that turn."""
         r = head_dim if self.rotary_dim is None else self.rotary_dim
         r = int(r * head_dim) if r < 1 else int(r)
         if r % 2 or not 0 < r <= head_dim:

@@ -17,7 +17,7 @@ from posenc_jax.encodings.value import at_least, limited
 
 @dataclasses.dataclass(frozen=True)
 class TUPE(PositionalEncoding):
-    """Words attend to words and positions to positions, and the class token is untied from both::
+    """Words attend to words and positions to positions; with ``untie_cls`` the class token is untied from positions::
 
         logits_ij = q_i . k_j / sqrt(2 D) + (LN(p_i) U_Q) . (LN(p_j) U_K) / sqrt(2 D)  [+ b_h(j - i)]
 
