@@ -25,10 +25,9 @@ from documenting.drawn import pictures, stand_ins
 from documenting.rows import rows
 
 ROOT = Path(__file__).resolve().parent.parent
-
-
-LAST_LINES = 20
-"""Of the output of a cell that fails."""
+NEEDED = ("sphinx", "myst_nb", "furo", "sphinx_copybutton", "latex2mathml", "matplotlib", "plotly", "sentencepiece")
+OF_PAGES = ("haiku", "equinox")  # which guides are for
+LAST_LINES = 20  # of the output of a cell that fails
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -56,10 +55,6 @@ def main(arguments: list[str] | None = None) -> int:
     told = "failed, for what stands above" if failed else f"wrote {os.path.relpath(folder / 'html' / 'index.html')}"
     print(f"{told}, after {time.monotonic() - begun:.0f} s")
     return 1 if failed else 0
-
-
-NEEDED = ("sphinx", "myst_nb", "furo", "sphinx_copybutton", "latex2mathml", "matplotlib", "plotly", "sentencepiece")
-OF_PAGES = ("haiku", "equinox")  # which guides are for
 
 
 def check_installed(needed: tuple[str, ...] = NEEDED + OF_PAGES) -> None:

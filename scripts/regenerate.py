@@ -7,7 +7,7 @@
 - scripts/catalogue_audit.json: the audit; measured anew where it has no record, where the record says other hooks,
   facts or parameters than the code, and for ``--changed``.
 - posenc_jax/verdict/evidence.json: what the verdicts in experiments/verdicts say of rows of the catalogue, and the
-  table of all of them in its README.
+  table of all of them in its README; the cards that have a page there, from their records.
 - the table of encodings in scripts/docs/guides/catalogue.md, from the code, the audit and the verdicts;
 - counts in the README and on pages of the site (scripts/counts.py);
 - the pages of lessons, in scripts/docs/start/lessons, from posenc_jax/lessons;
