@@ -13,6 +13,7 @@ to it.
 
 import dataclasses
 import functools
+from collections.abc import Iterable
 from typing import Any, Literal
 
 import jax
@@ -42,22 +43,20 @@ def block_size(queries: int, keys: int) -> int:
 
 
 def blockwise(call: Prepared, size: int | None = None, of_keys: int = KEYS) -> Array:
-    """`dense` for blocks of ``size`` queries in turn (None: `block_size`), each recomputed for the gradient; against
-    ``of_keys`` keys at a time where no encoding needs all of them.
+    """`dense` for blocks of ``size`` queries in turn (None: `block_size`), each recomputed for the gradient; against at
+    most ``of_keys`` keys at a time, see `keys_at_once`.
 
     The arrays of a block, ``[B, H, size, K]`` for the logits and again for the weights, are freed before the next:
     memory grows with K and Q, not with their product. If ``size`` does not divide Q, the last block overlaps the one
     before it, so that no query is made up.
     """
-    queries, keys = call.q.shape[2], call.k.shape[2]
-    together = any(map(needs_all_keys, call.encodings))
-    size = block_size(queries, keys if together else min(keys, of_keys)) if size is None else size
-    check_size("size", size)
     check_size("of_keys", of_keys)
+    queries, at_once = call.q.shape[2], keys_at_once(call.encodings, call.k.shape[2], of_keys)
+    size = block_size(queries, at_once) if size is None else size
+    check_size("size", size)
 
     def block(part: Any) -> Any:
-        of_block = _with(call, "queries", part)
-        return dense(of_block) if together else _along_keys(of_block, of_keys)
+        return _along_keys(_with(call, "queries", part), at_once)
 
     if queries <= size:
         return block(_part(call, "queries"))
@@ -65,6 +64,11 @@ def blockwise(call: Prepared, size: int | None = None, of_keys: int = KEYS) -> A
     full = jnp.moveaxis(outs[:-1], 0, 2)
     full = full.reshape(*full.shape[:2], -1, full.shape[-1])
     return jnp.concatenate([full, outs[-1][:, :, full.shape[2] + size - queries :]], axis=2)
+
+
+def keys_at_once(encodings: Iterable[PositionalEncoding], keys: int, of_keys: int = KEYS) -> int:
+    """The number of keys in a block: all of them where an encoding needs that."""
+    return keys if any(map(needs_all_keys, encodings)) else min(keys, of_keys)
 
 
 def needs_all_keys(e: PositionalEncoding) -> bool:

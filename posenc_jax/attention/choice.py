@@ -129,8 +129,9 @@ class Choice:
 
     Attributes:
       path: "dense", the reference: logits and weights as arrays, O(T^2) memory. "blockwise": some queries at a time,
-        every hook, O(T) memory, the logits computed once more for the gradient. "cudnn": cuDNN's fused attention.
-        "kernel": the fused kernel of `posenc_jax.attention.kernel`. Both keep O(T) memory.
+        against some keys where no encoding needs all, every hook, O(T) memory, the logits computed once more for the
+        gradient. "cudnn": cuDNN's fused attention. "kernel": the fused kernel of `posenc_jax.attention.kernel`. Both
+        keep O(T) memory.
       reason: in words.
     """
 

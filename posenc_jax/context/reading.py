@@ -25,6 +25,16 @@ CHUNK = 512
 """Tokens that are read at once: the logits of a layer are held for so many queries."""
 
 
+def chunk_of(length: int) -> int:
+    """The tokens that are read at once of texts of a length."""
+    return min(CHUNK, length)
+
+
+def capacity_of(length: int) -> int:
+    """The places of their cache: whole chunks."""
+    return -(-length // chunk_of(length)) * chunk_of(length)
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class Reader:
     """A run with a slot in place of its own, for texts of up to ``length`` tokens; one row at a time."""
@@ -44,12 +54,12 @@ class Reader:
     @property
     def chunk(self) -> int:
         """Tokens at once."""
-        return min(CHUNK, self.length)
+        return chunk_of(self.length)
 
     @property
     def capacity(self) -> int:
         """Places of the cache."""
-        return -(-self.length // self.chunk) * self.chunk
+        return capacity_of(self.length)
 
     def losses(self, tokens: np.ndarray) -> np.ndarray:
         """``[S - 1]`` negative log-probabilities of each token but the first, in nats, given those before it."""

@@ -11,11 +11,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.attention import Call, choose
-from posenc_jax.attention.blockwise import KEYS
+from posenc_jax.attention.blockwise import keys_at_once
 from posenc_jax.attention.choice import backend
 from posenc_jax.context.changes import changed
 from posenc_jax.context.prompts import RULER, TASKS, Prompt, make, score
-from posenc_jax.context.reading import CHUNK, Reader
+from posenc_jax.context.reading import Reader, capacity_of, chunk_of
 from posenc_jax.context.texts import Text
 from posenc_jax.data.text import LanguageModel
 from posenc_jax.encodings import elements, spec
@@ -265,10 +265,10 @@ def work(loaded: Loaded, asked: Sequence[StudyCell]) -> tuple[int, int]:
     """
     model, stack = loaded.config.model, costs_of(loaded.config).stacks["decoder"]
     operations = sum(operations_of(loaded, cell.slot, cell.reads, cell.length) for cell in asked)
-    longest = max((cell.length for cell in asked), default=0)
-    cache = stack.depth * stack.layers[0].keys.outputs * longest
-    keys = max((min(cell.length, _keys_at_once(loaded, cell.slot, cell.length)) for cell in asked), default=0)
-    logits = min(CHUNK, longest) * 3 * (model.num_heads * keys + loaded.config.task.vocab_size)
+    longest = max((cell.length for cell in asked), default=1)
+    cache = stack.depth * stack.layers[0].keys.outputs * capacity_of(longest)
+    keys = max((_keys_at_once(loaded, cell.slot, cell.length) for cell in asked), default=0)
+    logits = chunk_of(longest) * 3 * (model.num_heads * keys + loaded.config.task.vocab_size)
     return operations, 4 * (count_parameters(loaded.params) + cache + logits)
 
 
@@ -276,18 +276,20 @@ def operations_of(loaded: Loaded, slot: Slot, tokens: int, length: int) -> int:
     """Operations of reading so many tokens, ``length`` at a time, chunk by chunk: each attends to all places of the
     cache, or to the blocks of them that have keys.
     """
-    found, size, chunk = costs_of(loaded.config), _keys_at_once(loaded, slot, length), min(CHUNK, length)
+    found, size, chunk = costs_of(loaded.config), _keys_at_once(loaded, slot, length), chunk_of(length)
     texts = [length] * (tokens // length) + [tokens % length]
     firsts = (first for text in texts for first in range(0, text, chunk))
-    pairs = sum(chunk * min(length, -(-(first + chunk) // size) * size) for first in firsts)
+    pairs = sum(chunk * min(capacity_of(length), -(-(first + chunk) // size) * size) for first in firsts)
     stack = found.stacks["decoder"]
     layers = sum(layer.work(tokens, tokens, pairs) for layer in stack.layers)
     return stack.depth * layers + 2 * tokens * found.output.weights
 
 
 def _keys_at_once(loaded: Loaded, slot: Slot, length: int) -> int:
-    """The keys that a chunk attends to at once: those of a block, or all places of the cache."""
-    model = loaded.config.model
-    sizes = 1, model.num_heads, model.kv_heads, min(CHUNK, length), length, model.width_of_head
+    """The most keys that a chunk attends to at once in a layer: those of a block, or all places of the cache."""
+    model, keys = loaded.config.model, capacity_of(length)
+    sizes = 1, model.num_heads, model.kv_heads, chunk_of(length), keys, model.width_of_head
     call = Call(*sizes, dtype=jnp.dtype(model.dtype), backend=backend(), causal=True, ordered=False)
-    return KEYS if choose(for_layer(slot, 0), call, model.attention).path == "blockwise" else length
+    layers = {for_layer(slot, layer) for layer in range(model.depth("decoder"))}
+    in_blocks = all(choose(own, call, model.attention).path == "blockwise" for own in layers)
+    return max(keys_at_once(own, keys) for own in layers) if in_blocks else keys

@@ -1,5 +1,6 @@
 """``posenc context`` on a tiny imported model: what it measures, that it goes on, what it refuses."""
 
+import dataclasses
 import json
 
 import jax
@@ -18,6 +19,7 @@ from posenc_jax.runs.errors import DamagedFileError
 from posenc_jax.runs.importing import import_checkpoint
 from posenc_jax.runs.inference import load_run
 from posenc_jax.runs.reporter import Reporter
+from posenc_jax.training.batches import costs_of
 from posenc_jax.training.step import model_of
 
 TRAINED = 192
@@ -142,6 +144,17 @@ def test_answers_of_another_environment_are_said(run, tmp_path, monkeypatch):
     assert "b at 48: not known to be of the first answer's environment" in " ".join(table(second, "").notes)
     rows[0]["environment"] = {}  # as older answers are
     assert record(rows)[1]["elsewhere"] == ["not recorded: what it ran in"]
+
+
+@pytest.mark.parametrize("attention", ["auto", "blockwise"])
+def test_the_work_is_that_of_the_blocks_of_keys_that_are_read(run, attention):
+    """A cache of 2,048 places is read in blocks of 1,024, but not where an encoding needs all keys at once."""
+    loaded = load_run(run)
+    model = dataclasses.replace(loaded.config.model, attention=attention)
+    loaded = dataclasses.replace(loaded, config=dataclasses.replace(loaded.config, model=model))
+    rope, cope, both = (study.operations_of(loaded, parse(text), 2047, 2047) for text in ("rope", "cope", "rope/cope"))
+    stack = costs_of(loaded.config).stacks["decoder"]
+    assert both == cope == rope + stack.depth * stack.layers[0].operations * 2 * 512 * 1024
 
 
 def test_a_checkpoint_of_others_is_no_run(run, capsys):
