@@ -73,6 +73,8 @@ def test_fields_of_own_encodings_and_of_values_in_them():
         ({"posenc": "rope"}, "posenc = 'rope' is no sweep"),
         ({"model.d_model": (16, 32, 16)}, "model.d_model: 16 is given twice"),
         ({"model.d_model": (16, 17)}, "d_model = 17 is not divisible by num_heads = 2"),
+        ({"posenc": ("rope", Window())}, r"posenc = Window\(width=4\) must be a tuple: write \(Window\(width=4\),\)$"),
+        ({"posenc": ("rope", [RoPE()])}, "posenc: .* is given twice"),
         ({"posenc": ("rope", "roep")}, "unknown encoding 'roep': did you mean 'rope'?"),
     ],
 )

@@ -35,7 +35,7 @@ def sweep(run: Run, fields: Mapping[str, Iterable[Any]]) -> tuple[Run, ...]:
             values = tuple(parse(value) if isinstance(value, str) else value for value in values)
         if len(values) < 2:
             raise ValueError(f"{name} = {given!r} is no sweep: give two values at least, or set it in the run")
-        refuse_twice(name, values)
+        refuse_twice(name, values, value_text)
         if name == _RATE:
             runs = [(dataclasses.replace(own, learning_rates=values), table, label) for own, table, label in runs]
             continue

@@ -155,10 +155,14 @@ def check_at_most(value: Value, limits: dict[str, int], prefix: str = "") -> Non
 def _coerce(value: Any, kind: Any, name: str) -> Any:
     """``value`` as the annotated type ``kind``; ValueError naming ``name``, the value and the rule otherwise."""
     origin = typing.get_origin(kind)
-    if origin in (typing.Union, types.UnionType):
-        members = typing.get_args(kind)
-        if value is None and type(None) in members:
-            return None
+    is_union = origin in (typing.Union, types.UnionType)
+    members = typing.get_args(kind) if is_union else (kind,)
+    if value is None and type(None) in members:
+        return None
+    origins = {typing.get_origin(member) for member in members if member is not type(None)}
+    if origins == {tuple} and not isinstance(value, (tuple, list)):
+        raise ValueError(f"{name} = {value!r} must be a tuple{_of_one(value, kind, name)}")
+    if is_union:
 
         def exact(member: Any) -> bool:
             return type(value) is (typing.get_origin(member) or member)
@@ -185,8 +189,6 @@ def _coerce(value: Any, kind: Any, name: str) -> Any:
         hint = did_you_mean(str(value), map(str, choices))
         raise ValueError(f"{name} = {value!r} is not one of {', '.join(map(repr, choices))}{hint and f'; {hint}'}")
     if origin is tuple:
-        if not isinstance(value, (tuple, list)):
-            raise ValueError(f"{name} = {value!r} must be a tuple")
         members = typing.get_args(kind)
         if len(members) == 2 and members[1] is Ellipsis:
             members = (members[0],) * len(value)
@@ -202,6 +204,15 @@ def _coerce(value: Any, kind: Any, name: str) -> Any:
             raise ValueError(f"{name} = {value!a} has half a character, and no file could keep it: write it in UTF-8")
         return value
     raise ValueError(f"{name} = {value!r} must be of type {getattr(kind, '__name__', kind)}{_of_word(value, kind)}")
+
+
+def _of_one(value: Any, kind: Any, name: str) -> str:
+    """The way out for a value that stands without its tuple."""
+    try:
+        _coerce((value,), kind, name)
+    except ValueError:
+        return ""
+    return f": write ({value!r},)"
 
 
 def _is_text(text: str) -> bool:

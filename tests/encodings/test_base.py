@@ -98,7 +98,7 @@ def test_equal_settings_are_equal_values():
         ({"flag": 2}, r"Example.flag = 2 must be of type bool"),
         ({"kind": "lin"}, r"Example.kind = 'lin' is not one of 'linear', 'log'; did you mean 'linear'\?"),
         ({"limit": 0.5}, r"Example.limit = 0.5 must be of type int"),
-        ({"sizes": 3}, r"Example.sizes = 3 must be a tuple"),
+        ({"sizes": 3}, r"Example.sizes = 3 must be a tuple: write \(3,\)"),
         ({"sizes": (1, "a")}, r"Example.sizes\[1\] = 'a' must be of type int"),
         ({"pair": (1.0,)}, r"Example.pair = \(1.0,\) must have 2 elements"),
         ({"inner": 3}, r"Example.inner = 3 must be of type Inner"),
