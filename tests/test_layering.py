@@ -125,6 +125,7 @@ ORDER = {
             "trackers",
             "calls",
             "programs",
+            "decoded",
         ),
         *("tuning", "cell", "ablation_record", "ablation", "merge", "spread", "commands", "local", "cluster"),
         *("evaluation", "answering", "inference", "importing", "exporting"),

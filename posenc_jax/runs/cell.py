@@ -5,7 +5,6 @@ where it stopped.
 import contextlib
 import dataclasses
 import functools
-import json
 import os
 import shutil
 import tempfile
@@ -19,7 +18,7 @@ import numpy as np
 from posenc_jax.config import Run
 from posenc_jax.data.corpora.corpus import DataError
 from posenc_jax.data.metric import with_metrics
-from posenc_jax.data.text.base import TextData, TextTask, test_ids
+from posenc_jax.data.text.base import TextData
 from posenc_jax.encodings import spec
 from posenc_jax.files.atomic import refuse_links, write_atomically
 from posenc_jax.files.fields import value_text
@@ -28,6 +27,7 @@ from posenc_jax.files.user_paths import full
 from posenc_jax.runs.agreement import refuse_other_configs, refuse_other_environments, refuse_other_states
 from posenc_jax.runs.calls import Calls
 from posenc_jax.runs.checkpoint import Checkpoints
+from posenc_jax.runs.decoded import decoded_texts, text_scores, write_texts
 from posenc_jax.runs.digests import digest
 from posenc_jax.runs.directory import Group, Replica, Stored, number_of, replicas_of, result_of
 from posenc_jax.runs.environment import environment
@@ -45,13 +45,11 @@ from posenc_jax.runs.reporter import Reporter, shown
 from posenc_jax.runs.state import count_parameters, misfit, restore
 from posenc_jax.runs.supply import Supply, load_data, refuse_other_tokenizers
 from posenc_jax.runs.targets import target_here
-from posenc_jax.runs.timing import Meter
 from posenc_jax.runs.transplant import transplant
 from posenc_jax.training.averaging import measured
 from posenc_jax.training.batches import buckets
-from posenc_jax.training.generation import CHUNK
 from posenc_jax.training.layout import in_one_memory
-from posenc_jax.training.operations import of_chunk, of_length, of_validation
+from posenc_jax.training.operations import of_length, of_validation
 from posenc_jax.training.processes import agreed, first, first_alone, host, largest
 from posenc_jax.training.replicas import devices_here, mode_of, put_state, stack
 from posenc_jax.training.step import init_params, init_state
@@ -317,32 +315,19 @@ class Engine:
         ]
         lines: list[Json] = []
         if config.evaluation.decoded_examples:
+            assert self.data is not None
             self._phase(group, "decode", len(lengths), unit="lengths")
+            texts = []
             with programs.timings.phase(f"decode{again}") as meter:
-                texts = [self._decode(group, replicas, length, programs, meter) for length, _ in found]
+                for length in sums:
+                    count = len(group.replicas)
+                    texts.append(decoded_texts(config, self.data, count, replicas, length, programs, meter))
+                    self._done(group, length)
             for (length, scores), rows in zip(found, texts, strict=True):
                 for own, (seed, rate), written in zip(scores, group.replicas, rows, strict=True):
                     own |= text_scores(config, written)
                     lines += [{"length": length, "seed": seed, "learning_rate": rate, **row} for row in written]
         return found, lines
-
-    def _decode(self, group: Group, replicas: Any, length: int, programs: Programs, meter: Meter) -> list[list[Json]]:
-        """For each replica the decoded test examples of one length: the example's text and ``output``."""
-        assert self.data is not None
-        config = self.config
-        wanted = np.arange(config.evaluation.decoded_examples)
-        ids = test_ids(self.data.arrays["test_lengths"], np.int32(length), wanted)
-        there = [int(i) for i in np.asarray(ids) if i >= 0]
-        written: list[list[Json]] = [[] for _ in group.replicas]
-        for start in range(0, len(there), CHUNK):
-            tokens = programs.decode(length, start, replicas)
-            meter.add(of_chunk(config, length) * len(group.replicas))
-            for i, lines in enumerate(written):
-                for row, number in enumerate(there[start : start + CHUNK]):
-                    output = self.data.tokenizer.target.decode(tokens[i, row].tolist())
-                    lines.append({**self.data.test_rows[number], "output": output})
-        self._done(group, length)
-        return written
 
     def _environment(self) -> Json:
         """The environment of now, as far as results of this config depend on it."""
@@ -390,16 +375,3 @@ def results_of(config: Run, scores: dict[str, np.ndarray], replica: int) -> dict
     """The scores of one replica as they stand in a result."""
     own = with_metrics(config.evaluation.metrics, {name: value[replica] for name, value in scores.items()})
     return config.task.results(own)
-
-
-def write_texts(path: Path, rows: list[Json]) -> None:
-    """Rows of JSON that people read: in UTF-8, letters as they are."""
-    write_atomically(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
-
-
-def text_scores(config: Run, written: list[Json]) -> dict[str, Any]:
-    """Scores of decoded outputs, and how many there were."""
-    task = config.task
-    assert isinstance(task, TextTask)
-    scores = task.text_scores([line["output"] for line in written], written) if written else {}
-    return {**scores, "decoded": len(written)}

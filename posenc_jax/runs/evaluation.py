@@ -21,7 +21,8 @@ from posenc_jax.files.checksums import sha256_of
 from posenc_jax.files.shapes import Json
 from posenc_jax.files.user_paths import full
 from posenc_jax.refusals.duplicates import refuse_twice
-from posenc_jax.runs.cell import Engine, write_texts
+from posenc_jax.runs.cell import Engine
+from posenc_jax.runs.decoded import write_texts
 from posenc_jax.runs.directory import (
     Group,
     Stored,
