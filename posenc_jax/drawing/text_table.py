@@ -49,13 +49,13 @@ def text(table: TextTable, width: int = 100) -> str:
     body = _grid(entries, table.align, width) if _fits(entries, width) else _blocks(entries, width)
     lead = [*textwrap.wrap(plain(table.lead), width), ""] if table.lead else []
     body = body if table.entries else []
-    lines = [*textwrap.wrap(plain(table.title), width), "", *lead, *body, *filled(map(plain, table.notes), width)]
+    lines = [*textwrap.wrap(plain(table.title), width), "", *lead, *body, *filled(table.notes, width)]
     return "\n".join(line.rstrip() for line in lines).replace("\u00a0", " ") + "\n"
 
 
 def filled(lines: Iterable[str], width: int) -> list[str]:
     """Lines of text, each wrapped at a width; what goes on is indented."""
-    return [part for line in lines for part in textwrap.wrap(line, max(width, 20), subsequent_indent="  ")]
+    return [part for line in lines for part in textwrap.wrap(plain(line), max(width, 20), subsequent_indent="  ")]
 
 
 def narrowed(table: TextTable, width: int, least: tuple[str, ...], whole: str) -> TextTable:

@@ -188,14 +188,15 @@ def sweep_table(sweep: Sweep) -> TextTable:
             seeds = f"{len(point.tried.scores)} of {len(point.cell.asked)}"
             lines.append((arm, *chosen, interval_text(point.tried.score, sweep.kind), seeds))
             best[arm] = point
+    names, lengths = {task.score_name: None for task in sweep.tasks}, dict.fromkeys(map(_over, sweep.tasks))
     note = (
         "Chosen on training lengths: among the settings with the most seeds that have a validation score, the one with "
-        "the highest mean, for all seeds together. The score has no part in the choice."
+        f"the highest mean, for all seeds together. The score, over {' or '.join(lengths)}, has no part in the choice."
     )
     draws = {arm: point.cell.draws for arm, point in best.items()}
     tied = best_and_tied({arm: point.tried.scores for arm, point in best.items()}, sweep.kind, draws)
     marked = frozenset((line, len(fields) + 1) for line, arm in enumerate(best) if arm in tied)
-    columns = ("encoding", *map(field_words, fields), sweep.kind.title, "seeds")
+    columns = ("encoding", *map(field_words, fields), f"{sweep.kind.title}, {' or '.join(names)}", "seeds")
     title = f"{', '.join(sweep.tables)}: the best {fields_words(fields)}"
     return TextTable(title, columns, "l" + "r" * (len(fields) + 2), tuple(lines), (note,), marked)
 
@@ -218,7 +219,8 @@ def terminal(summary: Summary, width: int = 100) -> str:
     parts += [text(table, width) for table in swept if table.entries]
     codes = code_table(summary.provenance)
     parts += [text(codes, width)] if codes.entries else []
-    notes = [*(f"Not used: {line}" for line in summary.skipped), *statement(summary.provenance)]
+    notes = [*(f"Not used: {line}" for line in summary.skipped), *filter(None, map(_diverged, summary.tasks))]
+    notes += statement(summary.provenance)
     return "\n".join([*parts, *filled(notes, width)]).rstrip() + "\n"
 
 
@@ -266,11 +268,25 @@ def _apart(task: TaskSummary) -> list[str]:
     return [cell.label for cell, own in zip(task.cells, scores, strict=True) if None in own.values()]
 
 
-def _title(task: TaskSummary) -> str:
+def _diverged(task: TaskSummary) -> str:
+    """The seeds that diverged at learning rates which the main table does not show, or ""."""
+    found = [
+        f"{cell.label} at {tried.learning_rate:g} ({len(tried.diverged)} of {len(cell.asked)})"
+        for cell in task.cells
+        for tried in cell.tried
+        if tried.diverged and not tried.chosen
+    ]
+    return f"{task.task_label}: seeds diverged at other learning rates: {'; '.join(found)}." if found else ""
+
+
+def _over(task: TaskSummary) -> str:
+    """The lengths that scores are over, as ``unseen lengths 12..20``."""
     unit = f" {task.length_unit}" if task.length_unit else ""
-    unseen = "no unseen lengths"
-    if task.unseen_lengths:
-        unseen = f"unseen lengths {task.length_words(task.unseen_lengths)}{unit}"
+    return f"{task.score_name} {task.length_words(task.score_lengths)}{unit}"
+
+
+def _title(task: TaskSummary) -> str:
+    unseen = _over(task) if task.unseen_lengths else "no unseen lengths"
     trained = "trained on {}..{}".format(*task.train_lengths) if task.train_lengths else "training range unknown"
     return f"{task.task_label}: {task.kind.title}, {unseen}, {trained}"
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from posenc_jax.data.score_kinds import ScoreKind
 from posenc_jax.files.fields import SLOTS, training_fields, value_text
-from posenc_jax.results.summary import CellSummary, Summary, Tried
+from posenc_jax.results.summary import CellSummary, Summary, TaskSummary, Tried
 from posenc_jax.statistics import select_learning_rate
 
 RATE = "learning_rate"
@@ -36,14 +36,23 @@ class Sweep:
     """Cells that differ in numbers.
 
     Attributes:
-      tables: their tables. kind: of their scores. fields: those that change independently.
+      tasks: of the cells, of one kind of score. fields: those that change independently.
       arms: a name -> its points; an arm has encodings of the same names, and is otherwise alike but for ``fields``.
     """
 
-    tables: tuple[str, ...]
-    kind: ScoreKind
+    tasks: tuple[TaskSummary, ...]
     fields: tuple[SweptField, ...]
     arms: Mapping[str, tuple[SweepPoint, ...]]
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The tables of its tasks."""
+        return tuple(task.task_label for task in self.tasks)
+
+    @property
+    def kind(self) -> ScoreKind:
+        """Of its scores."""
+        return self.tasks[0].kind
 
     @property
     def of_task(self) -> bool:
@@ -88,17 +97,18 @@ def sweeps_of(summary: Summary) -> tuple[Sweep, ...]:
     for task in summary.tasks:
         for cell in task.cells:
             fields = known.get((task.task_label, cell.label), {"label": cell.label})
-            part = _Part(cell, fields)
+            part = _Part(task, cell, fields)
             of_task = tuple(pair for pair in part.words if pair[0].partition(".")[0] == "task")
             families.setdefault((task.kind, of_task or task.task_label), []).append(part)
-    found = (_sweep_of(kind, parts) for (kind, _), parts in families.items())
+    found = map(_sweep_of, families.values())
     return tuple(sweep for sweep in found if sweep is not None)
 
 
 @dataclasses.dataclass(frozen=True)
 class _Part:
-    """A cell, and the fields of its config."""
+    """A cell, its task, and the fields of its config."""
 
+    task: TaskSummary
     cell: CellSummary
     fields: Mapping[str, Any]
 
@@ -113,7 +123,7 @@ class _Part:
         return [SweepPoint({**numbers, RATE: own.learning_rate}, self.cell, own) for own in tried]
 
 
-def _sweep_of(kind: ScoreKind, parts: list[_Part], apart: tuple[str, ...] = ()) -> Sweep | None:
+def _sweep_of(parts: list[_Part], apart: tuple[str, ...] = ()) -> Sweep | None:
     """The sweep of cells, in which fields that stand ``apart`` make arms of their own."""
     groups: dict[Any, list[tuple[_Part, SweepPoint]]] = {}
     for part in parts:
@@ -125,7 +135,7 @@ def _sweep_of(kind: ScoreKind, parts: list[_Part], apart: tuple[str, ...] = ()) 
     names = {field.name for field in fields}
     of_task = tuple(sorted(name for name in names if name.startswith("task.")))
     if of_task and len(of_task) < len(names) and not apart:
-        return _sweep_of(kind, parts, (*of_task, *(name for f in fields if f.name in of_task for name in f.along)))
+        return _sweep_of(parts, (*of_task, *(name for f in fields if f.name in of_task for name in f.along)))
     if not fields:
         return None
     named = dict(zip(_names([[part for part, _ in members] for members in groups.values()], apart), arms))
@@ -139,7 +149,7 @@ def _sweep_of(kind: ScoreKind, parts: list[_Part], apart: tuple[str, ...] = ()) 
     }
     if any(len({tuple(sorted(p.values.items())) for p in own}) < len(own) for own in kept.values()):
         return None  # two cells that no number tells apart
-    return Sweep(tuple(dict.fromkeys(part.cell.task_label for part in parts)), kind, fields, kept)
+    return Sweep(tuple({part.task.task_label: part.task for part in parts}.values()), fields, kept)
 
 
 def _fields(arms: list[list[SweepPoint]]) -> tuple[SweptField, ...]:
