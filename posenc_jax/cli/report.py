@@ -24,11 +24,14 @@ def main(arguments: list[str]) -> int:
     return guarded(lambda: _reported(parser.parse_args(arguments)))
 
 
-def _reported(options: argparse.Namespace) -> int:
-    return _report(options.directory) if options.csv is None else _as_csv(options.directory, options.csv)
+def _reported(options: argparse.Namespace) -> None:
+    if options.csv is None:
+        _report(options.directory)
+    else:
+        _as_csv(options.directory, options.csv)
 
 
-def _as_csv(directory: Path, file: Path) -> int:
+def _as_csv(directory: Path, file: Path) -> None:
     from posenc_jax.results import read_record
     from posenc_jax.results.long_table import long_table
 
@@ -42,13 +45,12 @@ def _as_csv(directory: Path, file: Path) -> int:
         tell(f"not used: {line}")
     if printed:
         show(text, end="")
-        return 0
+        return
     write_atomically(file, text)
     show(f"wrote {file}: {text.count(chr(10)) - 1} scores")
-    return 0
 
 
-def _report(directory: Path) -> int:
+def _report(directory: Path) -> None:
     from posenc_jax import report
 
     try:
@@ -62,7 +64,6 @@ def _report(directory: Path) -> int:
         ) from None
     show(report.text_report(directory))
     show(f"wrote in {directory}: {', '.join(str(path.relative_to(directory)) for path in paths)}")
-    return 0
 
 
 def final_report(directory: Path, commands: Iterable[str], complete: str) -> bool:

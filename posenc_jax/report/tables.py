@@ -208,7 +208,7 @@ def task_tables(task: TaskSummary) -> list[TextTable]:
 
 
 def terminal(summary: Summary, width: int = 100) -> str:
-    """The main tables and what was not used, as plain text for a terminal of ``width`` characters.
+    """The main tables, the best of sweeps and what was not used, as plain text for a terminal of ``width`` characters.
 
     Where a table is too wide its least important columns are left out, which a note says.
     """

@@ -25,10 +25,11 @@ def long_table(record: Record) -> tuple[str, list[str]]:
     fields = {(run.get("table"), run.get("label")): own for run, own in zip(runs, varying(runs), strict=True)}
     names = [name for name in dict.fromkeys(n for own in fields.values() for n in own) if name != "learning_rate"]
     file = io.StringIO()
-    writer = csv.DictWriter(file, (*_FIRST, *names, *_LAST), lineterminator="\n", extrasaction="ignore")
+    writer = csv.DictWriter(file, (*_FIRST, *names, *_LAST), lineterminator="\n")
     writer.writeheader()
     left_out = list(record.skipped)
     for task in summarise(record).tasks:
+        validation = of_task(record.info, "validation_metric", task.task_label, task.metric)
         for cell in task.cells:
             where = task.task_label, cell.label
             asked = len(cell.asked) * len(cell.tried)
@@ -43,7 +44,6 @@ def long_table(record: Record) -> tuple[str, list[str]]:
                     )
                 chosen = replica.learning_rate == cell.learning_rate
                 rate = {"seed": replica.seed, "learning_rate": replica.learning_rate, "chosen": chosen}
-                validation = of_task(record.info, "validation_metric", task.task_label, task.metric)
                 for line in _lines(replica, record.ranges[where], validation) if replica.finished else ():
                     writer.writerow({**own, **rate, **line})
     return file.getvalue(), left_out
