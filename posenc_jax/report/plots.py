@@ -200,14 +200,12 @@ def _against(sweep: Sweep, field: SweptField, style: dict[str, Style]) -> Lines:
             lines.append(_line(style[name], name, [*tried], scores, sweep.kind, seeds=own))
             found += tried.values()
     along = f" With it change {fields_words(field.along)}." if field.along else ""
-    every = (own for points in sweep.arms.values() for point in points for own in point.cell.tried)
-    diverged = " Seeds that diverged have no score: see Learning rates tried." if any(o.diverged for o in every) else ""
     single = " One seed has no interval." if any(len(at.scores) == 1 for at in found) else ""
     return Lines(
         slug=_slug(sweep, field.name),
         title=f"{_score(sweep)} against {field_words(field.name)}",
-        caption=f"Large mark: mean over seeds with its 95 % interval; small: every seed.{single}{diverged}{along}"
-        f"{_others(sweep, field.name)}",
+        caption=f"Large mark: mean over seeds with its 95 % interval; small: every seed.{single}"
+        f"{_diverged(sweep)}{along}{_others(sweep, field.name)}",
         x=sweep_axis(field_words(field.name), sweep.values(field.name)),
         y=score_axis(sweep.kind, _held(((at.score, at.scores) for at in found), sweep.kind)),
         lines=tuple(lines),
@@ -236,7 +234,7 @@ def _heat_map(sweep: Sweep, across: str, upwards: str) -> HeatMap | None:
     return HeatMap(
         slug=_slug(sweep, across, upwards),
         title=f"{_score(sweep)} against {field_words(across)} and {field_words(upwards)}",
-        caption=f"Mean over seeds.{box}{_others(sweep, across, upwards)}",
+        caption=f"Mean over seeds.{_diverged(sweep)}{box}{_others(sweep, across, upwards)}",
         x=Axis(field_words(across), names=tuple(map(value_text, x))),
         y=Axis(field_words(upwards), names=tuple(map(value_text, y))),
         z_title=sweep.kind.title,
@@ -251,6 +249,12 @@ def _heat_map(sweep: Sweep, across: str, upwards: str) -> HeatMap | None:
 
 def _score(sweep: Sweep) -> str:
     return f"{sweep.tables[0]}: {sweep.kind.title}" if len(sweep.tables) == 1 else heading(sweep.kind.title)
+
+
+def _diverged(sweep: Sweep) -> str:
+    every = (own for points in sweep.arms.values() for point in points for own in point.cell.tried)
+    said = " Seeds that diverged have no score: see Learning rates tried."
+    return said if any(own.diverged for own in every) else ""
 
 
 def _others(sweep: Sweep, *shown: str) -> str:

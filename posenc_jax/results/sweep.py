@@ -90,16 +90,16 @@ class Sweep:
 
 
 def sweeps_of(summary: Summary) -> tuple[Sweep, ...]:
-    """The sweeps of an ablation: one for the cells of each task, of all tables that have it."""
+    """The sweeps of an ablation: one for the cells of each task, of all tables that have it alone; else of a table."""
     runs = (summary.info.get("config") or {}).get("runs") or ()
     known = {(run.get("table"), run.get("label")): training_fields(run) for run in runs if isinstance(run, dict)}
     families: dict[Any, list[_Part]] = {}
     for task in summary.tasks:
-        for cell in task.cells:
-            fields = known.get((task.task_label, cell.label), {"label": cell.label})
-            part = _Part(task, cell, fields)
-            of_task = tuple(pair for pair in part.words if pair[0].partition(".")[0] == "task")
-            families.setdefault((task.kind, of_task or task.task_label), []).append(part)
+        fields = {cell.label: known.get((task.task_label, cell.label), {"label": cell.label}) for cell in task.cells}
+        parts = [_Part(task, cell, fields[cell.label]) for cell in task.cells]
+        of_task = {tuple(pair for pair in part.words if pair[0].partition(".")[0] == "task") for part in parts}
+        same = of_task.pop() if len(of_task) == 1 else ()
+        families.setdefault((task.kind, same or task.task_label), []).extend(parts)
     found = map(_sweep_of, families.values())
     return tuple(sweep for sweep in found if sweep is not None)
 

@@ -98,6 +98,9 @@ def test_a_rate_at_which_a_seed_diverged_wins_nothing(tmp_path):
     assert "Seeds that diverged have no score" in plots.of_sweep(sweep, ())[0].caption
     assert "rsc: seeds diverged at other learning rates: rope at 0.002 (3 of 3)." in tables.terminal(summary)
     assert [value for (value,) in sweep.along("rope", "learning_rate")] == [5e-4, 1e-3]
+    summary = summary_of(tmp_path / "b", widths_and_rates(), diverged=lambda run, rate, seed: rate > 1e-3)
+    (sweep,) = sweeps_of(summary)
+    assert "Seeds that diverged have no score" in plots.of_sweep(sweep, summary.labels)[-1].caption
 
 
 def test_fields_of_encodings_and_fields_that_change_along(tmp_path):
@@ -121,6 +124,21 @@ def test_arms_that_differ_in_words_are_told_apart(tmp_path):
     )
     (sweep,) = sweeps_of(summary_of(tmp_path / "a", runs))
     assert list(sweep.arms) == ["rope, model.norm=pre", "rope, model.norm=post"]
+
+
+def test_a_table_of_several_tasks_is_one_sweep_and_figures_have_names_of_their_own(tmp_path):
+    kinds = [(kind, table) for table in ("mixed", "other") for kind in ("rsc", "cmc")]
+    runs = tuple(
+        changed(label=kind, table=table, task=Copying(kind=kind, max_length=8), learning_rates=RATES)
+        for kind, table in kinds
+    )
+    summary = summary_of(tmp_path / "a", runs)
+    assert [(sweep.tables, list(sweep.arms)) for sweep in sweeps_of(summary)] == [
+        (("mixed",), ["rsc", "cmc"]),
+        (("other",), ["rsc", "cmc"]),
+    ]
+    names = [plot.slug for sweep in sweeps_of(summary) for plot in plots.of_sweep(sweep, summary.labels)]
+    assert names == ["swept-learning_rate-mixed", "swept-learning_rate-other"]
 
 
 def test_another_task_is_drawn_and_chooses_nothing(tmp_path):
