@@ -9,14 +9,14 @@ numbers of four bytes (activations of a bfloat16 model of two, but on a CPU)::
     gradients     4 P: gradients, their vector, the direction and the new parameters
     activations   what each layer says that it keeps (`posenc_jax.models.costs`): without options 2 N M, and in each
                   layer 11 N M + 4 N F
-    attention     3 H Q K in each layer, one more for each hook of an encoding that needs such an array; nothing where
-                  attention is computed without such arrays
+    attention     3 H Q K in each layer, one more for each hook of an encoding that needs such an array; in blocks 2 of
+                  the largest block instead, of one layer; nothing where attention is computed without such arrays
     remat         of what activations and attention take, one layer only, and of each other layer N M ("layers") or
                   its products ("dots"); on a CPU, where XLA takes the recomputation back, nothing is saved
     logits        4 N C
     positions     6 L where a draw chooses among L: before the layers, so the larger of the two counts
     evaluation    what the largest layer says that it holds, without options 2 N M + 2.5 N F or 4 N M + H Q K (and one
-                  more for each such hook), or 4 N C for the logits
+                  more for each such hook; in blocks 3 of a block), or 4 N C for the logits
     decoding      keys and values of all layers, for every output that is followed, and 3 C
 
 Against what XLA:CPU plans (`compiled.memory_analysis`) for models of width 16 to 256 of every kind and with every
@@ -33,6 +33,8 @@ from typing import Any
 
 import jax
 
+from posenc_jax.attention import Choice
+from posenc_jax.attention.blockwise import block_size, keys_at_once
 from posenc_jax.config import Run
 from posenc_jax.data.example import Example
 from posenc_jax.data.metric import metric_sums
@@ -138,7 +140,7 @@ def memory_of(run: Run, held: int, at_once: int, *, data: int = 1, model: int = 
         attention=_BYTES * at_once * _attention(run, batch, backend, remat),
         logits=_BYTES * at_once * batch.targets * costs_of(run).output.kept,
         positions=_BYTES * at_once * _drawn(run, rows),
-        evaluation=_BYTES * at_once * _evaluation(run, at_once),
+        evaluation=_BYTES * at_once * _evaluation(run, at_once, backend),
         scores=_BYTES * at_once * _scores(run, at_once),
         decoding=_BYTES * at_once * _decoding(run),
         snapshot=0 if backend == "cpu" else held_parameters + moments,
@@ -202,8 +204,20 @@ def _attention(run: Run, batch: Batch, backend: str, remat: str) -> int:
         attention, more = costs_of(run).stacks[stack].layers[0], _more_arrays(run, stack)
         dense = [attention.arrays + own for own, choice in zip(more, found, strict=True) if choice.path == "dense"]
         arrays = sum(dense) if remat == "none" else max(dense, default=0)
-        total += arrays * attention.logits * batch.sides(stack)[2]
+        blocks = _pairs_of_blocks(run, batch, stack, found)
+        of_block = max((2 + own) * pairs for own, pairs in zip(more, blocks, strict=True))
+        total += attention.logits * (arrays * batch.sides(stack)[2] + of_block)
     return total
+
+
+def _pairs_of_blocks(run: Run, batch: Batch, stack: str, found: tuple[Choice, ...]) -> list[int]:
+    """Pairs whose logits each layer holds at once where it computes attention in blocks, else 0."""
+    slot, (queries, keys, _) = getattr(run.slots, stack), batch.sides(stack)
+    pairs = []
+    for layer, choice in enumerate(found):
+        at_once = keys_at_once(for_layer(slot, layer), keys // batch.rows)
+        pairs.append(batch.rows * block_size(queries // batch.rows, at_once) * at_once * (choice.path == "blockwise"))
+    return pairs
 
 
 def _more_arrays(run: Run, stack: str) -> list[int]:
@@ -218,15 +232,17 @@ def _drawn(run: Run, rows: int) -> int:
     return sum(_DRAW * e.num_candidates(rows) for e in drawing)
 
 
-def _evaluation(run: Run, at_once: int) -> int:
+def _evaluation(run: Run, at_once: int, backend: str) -> int:
     """The most that one layer holds, or the logits, or a draw."""
     found, most = costs_of(run), 0
     for bucket in buckets(run, run.evaluation.lengths, at_once):
         batch = batch_of_length(run, bucket.chunk, bucket.max_length)
         most = max(most, batch.targets * found.output.held, _drawn(run, bucket.chunk))
-        for name in STACKS[run.task.model_kind]:
+        for name, chosen in choices(run, batch, backend).items():
             stack, (queries, keys, pairs) = found.stacks[name], batch.sides(name)
             more, beside = max(_more_arrays(run, name)), _beside(found, batch, name)
+            if min(blocks := _pairs_of_blocks(run, batch, name, chosen)):
+                pairs, more = max(blocks), more + 2
             most = max(most, *(beside + layer.held(queries, keys, pairs, more=more) for layer in stack.layers))
     return most
 

@@ -9,9 +9,10 @@ width M and C classes::
     decoding   a forward pass of what is given; then, for each new token of each output that is followed, its own
                products and the pairs with every entry of the cache
 
-All pairs count, those of a causal mask that are thrown away too, since the reference path computes them. Not counted
-are norms, activations, softmax, the optimizer, what `jax.checkpoint` computes again, and what encodings do themselves;
-so this is what model FLOP/s utilisation is told by (Chowdhery et al. 2022, PaLM, appendix B).
+All pairs count, those of a causal mask too, which the reference computes and throws away, and of which blocks of keys
+leave most out. Not counted are norms, activations, softmax, the optimizer, what `jax.checkpoint` computes again, and
+what encodings do themselves; so this is what model FLOP/s utilisation is told by (Chowdhery et al. 2022, PaLM, appendix
+B).
 """
 
 from __future__ import annotations

@@ -65,10 +65,13 @@ PLANNED = {
     "logits": dataclasses.replace(BASE, task=dataclasses.replace(BASE.task, num_symbols=1000)),
     "gradients": of_model(d_model=256, mlp_dim=16),
     "draws": with_posenc("randomized(max_position=1000000)|rope"),
+    "blocks": dataclasses.replace(
+        BASE, task=dataclasses.replace(BASE.task, max_length=1023), training=Training(batch_size=4)
+    ),
 }
 
 
-FIRST = ("attention", "draws")
+FIRST = ("attention", "blocks", "draws")
 
 
 @pytest.mark.parametrize("name", [n if n in FIRST else pytest.param(n, marks=pytest.mark.slow) for n in PLANNED])
@@ -79,6 +82,17 @@ def test_a_step_takes_what_xla_plans(name):
     planned, estimate = step.lower(state).compile().memory_analysis(), memory_of(run, 1, 1)
     assert estimate.state == pytest.approx(planned.argument_size_in_bytes, rel=1e-2)
     assert 0.7 < estimate.step / planned.temp_size_in_bytes < 1.4
+
+
+def test_blocks_of_attention_are_counted():
+    """Of 512 queries and 1,024 keys, of four heads: by XLA's plan two of each row in a step, three in an evaluation."""
+    one = dataclasses.replace(PLANNED["blocks"], evaluation=Evaluation(lengths=(1023,), num_examples=1))
+    found, more = memory_of(one, 1, 1), dataclasses.replace(one.model, num_layers=2)
+    assert found.attention == 4 * 2 * 4 * 4 * 512 * 1024
+    assert 3 <= found.evaluation / (4 * 4 * 512 * 1024) < 3.5
+    assert memory_of(dataclasses.replace(one, model=more), 1, 1).attention == found.attention
+    cope = dataclasses.replace(one, posenc=parse("cope"), label="")
+    assert memory_of(cope, 1, 1).evaluation > 4 * 4 * 2048**2
 
 
 def test_sums_of_all_chunks_are_counted():
@@ -214,7 +228,7 @@ def test_of_many_lengths_one_for_each_program_is_asked_for(monkeypatch):
     asked = []
     padded = Copying.padded_length
     monkeypatch.setattr(Copying, "padded_length", lambda task, length: asked.append(length) or padded(task, length))
-    said = shortage(many, Devices(1, "cpu", 2**26))
+    said = shortage(many, Devices(1, "cpu", 2**24))  # less than a block of attention takes
     assert said.startswith("evaluation.lengths = 3000 is too large")
     assert len(asked) < 3 * 3000, "the search asks for memory dozens of times"
 
