@@ -51,7 +51,7 @@ class Sweep:
 
     @property
     def kind(self) -> ScoreKind:
-        """Of its scores."""
+        """The kind of its scores."""
         return self.tasks[0].kind
 
     @property
