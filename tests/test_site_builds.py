@@ -61,7 +61,11 @@ def test_a_page_that_fails_says_its_cell_and_its_output_or_its_formula(tmp_path)
     shutil.copytree(ROOT / "scripts" / "docs" / "_static", source / "_static")
     for name in ("conf.py", "scorer.js"):
         shutil.copy(ROOT / "scripts" / "docs" / name, source)
-    (source / "index.md").write_text(page)
+    (source / "index.md").write_text(f"{page}\n```{{toctree}}\na/index\nb/index\n```\n")
+    for branch in "ab":
+        (source / branch).mkdir()
+        (source / branch / "index.md").write_text(f"# {branch}\n\n```{{toctree}}\nleaf_{branch}\n```\n")
+        (source / branch / f"leaf_{branch}.md").write_text("# Leaf\n")
     for number in range(8):  # enough to be read by several processes
         (source / f"other{number}.md").write_text("---\norphan: true\n---\n\n# B\n")
     formulas = "{math}`a + \\alfa`\n\n```math\n\\mathbf{a}_i = b\n```\n"
@@ -78,4 +82,7 @@ def test_a_page_that_fails_says_its_cell_and_its_output_or_its_formula(tmp_path)
     assert (tmp_path / "html" / "other7.html").exists(), said
     assert re.search(r"source/formula\.md:\d+: .*\\alfa is not known", said), said
     assert "<msub><mi>&#x1D41A;</mi><mi>i</mi></msub>" in (tmp_path / "html" / "formula.html").read_text()
+    leaf = (tmp_path / "html" / "a" / "leaf_a.html").read_text()
+    assert "b/index.html" in leaf  # the sidebar opens the branch of its page alone
+    assert "leaf_b" not in leaf
     assert "mathbf" not in (tmp_path / "html" / "searchindex.js").read_text()

@@ -75,7 +75,14 @@ def setup(app):
     app.add_html_math_renderer("mathml", inline_renderers=(formula, None), block_renderers=(formula, None))
     app.connect("doctree-read", convert)
     app.connect("doctree-resolved", unbroken)
+    app.connect("html-page-context", open_one_branch, priority=400)  # before the theme asks for the tree
     find_names_quickly()
+
+
+def open_one_branch(app, page, template, context, doctree):
+    """Opens the branch of the page alone in the sidebar; the whole tree on each page took most of a build's time."""
+    if whole := context.get("toctree"):
+        context["toctree"] = lambda **options: whole(**(options | {"collapse": True}))
 
 
 def convert(app, doctree):
