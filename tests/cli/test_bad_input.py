@@ -206,7 +206,7 @@ REFUSED_BY_DEVICES = {
         ["model.d_model = 1048576 is too large", "lower it to"],
     ),
     "a length beyond memory": (
-        [*TRAIN, "--evaluation.lengths", "4", "1000000"],
+        [*TRAIN, "--evaluation.lengths", "4", "1000000", "--model.attention", "dense"],
         ["evaluation.lengths = 1000000 is too large", "evaluation: ", "lower it to"],
     ),
     "a table beyond memory": (

@@ -20,6 +20,7 @@ from posenc_jax.data.tasks.copying import Copying
 from posenc_jax.data.tasks.scan import Scan
 from posenc_jax.encodings import Learned, Randomized, RoPE, parse
 from posenc_jax.models import Streams, Transformer, greedy
+from posenc_jax.runs import preflight
 from posenc_jax.runs.cell import run
 from posenc_jax.runs.directory import finished_in, load_config, read_stored
 from posenc_jax.runs.errors import RefusedError
@@ -27,6 +28,7 @@ from posenc_jax.runs.evaluation import changed_config, evaluate, states_of
 from posenc_jax.runs.state import load_group_state, state_at
 from posenc_jax.training import step as step_module
 from posenc_jax.training.batches import Bucket, buckets
+from posenc_jax.training.layout import Devices
 from posenc_jax.training.step import evaluate_length, forward, init_params, model_of
 from posenc_jax.training.streams import stream
 
@@ -355,8 +357,9 @@ def test_what_was_not_trained_is_refused(finished):
         evaluate(finished)
 
 
-def test_lengths_beyond_memory_are_refused(finished):
+def test_lengths_beyond_memory_are_refused(finished, monkeypatch):
     before = contents(finished)
+    monkeypatch.setattr(preflight, "devices_with_memory", lambda: Devices(1, "cpu", 2**28))
     with pytest.raises(RefusedError, match=r"^evaluation.lengths = 1000000 is too large: .*; lower it to \d+ or less$"):
         evaluate(finished, lengths=(2, 1_000_000), posenc=parse("rope"))
     assert contents(finished) == before
