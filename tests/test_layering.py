@@ -81,7 +81,7 @@ AT_THE_TOP = {"posenc_jax/cli/overrides.py": {"tyro"}}
 ORDER = {
     "verdict": (
         *("tables", "published", "cells", "other_scores", "measuring", "judging", "headline", "published_results"),
-        *("card", "figure", "card_files", "looks", "deciding", "evidence", "__init__"),
+        *("card", "figure", "card_files", "checking", "looks", "deciding", "evidence", "__init__"),
     ),
     "context": ("changes", "prompts", "texts", "reading", "study", "recalibration", "table", "__init__"),
     "attention": (

@@ -65,6 +65,8 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "verdict": (
         ("posenc verdict pope --quick", "PoPE against RoPE on three tables"),
         ("posenc verdict my_window.py:MyWindow --against rope nope --quick", "an encoding of your own"),
+        ("posenc verdict pope --quick --json", "the card as JSON, for a script"),
+        ("posenc verdict --check card.json", "whether its words follow from its scores"),
     ),
     "new": (
         ("posenc new encoding my_window", "my_window.py and its test"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,19 +14,26 @@ from posenc_jax.cli.session import prepare_jax, stoppable
 
 if TYPE_CHECKING:
     from posenc_jax.encodings.slots import Slot
+    from posenc_jax.verdict.card import Card
     from posenc_jax.verdict.tables import Table
 
+NEEDS_MORE_SEEDS = 3
+"""The exit code of a verdict of too few seeds."""
 DESCRIPTION = """Trains an encoding and its baselines on small published tasks, seed by seed, and says where it is
 better, where worse, and what cannot be told. A first look at a few seeds of the fastest table comes
 within minutes, then the difference on each table as it is done. The contract is checked first: a
 broken encoding gets no verdict.
 Its tables are those of the published comparisons that `posenc tables` runs with their own encodings.
-The same command again goes on where it stopped; runs are shared by all verdicts of a directory."""
+The same command again goes on where it stopped; runs are shared by all verdicts of a directory.
+The exit code is 0 whatever the verdict is, and 3 where it needs more seeds. --check trains nothing: it judges the
+scores in a card again, prints its words, and names what the card says otherwise, with exit code 1."""
 
 
 def main(arguments: list[str]) -> int:
     parser = Parser(prog="posenc verdict", description=DESCRIPTION)
-    parser.add_argument("encoding", metavar="ENCODING", help="a name of the catalogue, a spec, or FILE.py:Class(...)")
+    parser.add_argument(
+        "encoding", nargs="?", metavar="ENCODING", help="a name of the catalogue, a spec, or FILE.py:Class(...)"
+    )
     parser.add_argument("--against", nargs="+", metavar="ENCODING", default=["rope"], help="baselines (default: rope)")
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--tables", nargs="+", metavar="TABLE", help="only these (default: all)")
@@ -39,7 +47,41 @@ def main(arguments: list[str]) -> int:
         help="seeds 0 to N-1 are compared (default 8)",
     )
     parser.add_argument("--directory", type=as_path, default=Path("runs") / "verdict", metavar="DIR")
-    return guarded(lambda: _verdict(parser.parse_args(arguments)))
+    parser.add_argument("--json", action="store_true", help="print the card as JSON (its file card.json) and no text")
+    parser.add_argument("--check", type=as_path, metavar="CARD.json", help="judge the scores in a card again")
+    return guarded(lambda: _asked(parser.parse_args(arguments)))
+
+
+def _asked(arguments: Any) -> int:
+    if arguments.check is None and arguments.encoding is None:
+        raise UsageError("name an ENCODING to judge, or a card to check with --check CARD.json")
+    if arguments.check is not None and arguments.encoding is not None:
+        raise UsageError(f"--check judges the scores in a card again: leave {arguments.encoding} out")
+    return _verdict(arguments) if arguments.check is None else _checked(arguments.check, as_json=arguments.json)
+
+
+def _checked(path: Path, *, as_json: bool) -> int:
+    """Exit code 1 where the file says anything else than its scores give."""
+    from posenc_jax.verdict.checking import check
+
+    card, differs = check(path)
+    _print(card, as_json=as_json, width=100)
+    for line in differs:
+        tell(f"posenc: {path}: {line}")
+    if differs:
+        return 1
+    tell(f"posenc: {path}: its {len(card.findings)} words and every number behind them follow from its scores")
+    return _code(card)
+
+
+def _print(card: Card, *, as_json: bool, width: int) -> None:
+    from posenc_jax.verdict.card import record, text_card
+
+    show(json.dumps(record(card), indent=1) if as_json else text_card(card, width))
+
+
+def _code(card: Card) -> int:
+    return NEEDS_MORE_SEEDS if card.needs_more_seeds else 0
 
 
 def _verdict(arguments: Any) -> int:
@@ -61,7 +103,6 @@ def _verdict(arguments: Any) -> int:
     directory = arguments.directory.absolute()
     _check(arguments.encoding, label, slot)
     from posenc_jax.cli.progress import TerminalReporter
-    from posenc_jax.verdict.card import text_card
     from posenc_jax.verdict.card_files import write
     from posenc_jax.verdict.deciding import decide
 
@@ -79,11 +120,11 @@ def _verdict(arguments: Any) -> int:
             clock=time.perf_counter,
         )
         written = write(card, directory)
-    show(text_card(card, 100))
-    show(f"card: {written[0]}")
+    _print(card, as_json=arguments.json, width=100)
+    (tell if arguments.json else show)(f"card: {written[0]}")
     if not any(path.suffix == ".png" for path in written):
         tell("posenc: no figure without matplotlib: pip install 'posenc-jax[report]'")
-    return 0
+    return _code(card)
 
 
 def _named(text: str) -> tuple[str, Slot]:

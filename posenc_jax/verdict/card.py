@@ -2,7 +2,7 @@
 
 import collections
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from posenc_jax.data.score_kinds import ScoreKind, significant
@@ -15,10 +15,13 @@ from posenc_jax.results.averages import hint
 from posenc_jax.statistics import CLAIM_SEEDS, mean_interval
 from posenc_jax.verdict.cells import device
 from posenc_jax.verdict.headline import headline
-from posenc_jax.verdict.judging import Finding, breaks_at, sentence
+from posenc_jax.verdict.judging import Finding, breaks_at, findings, sentence
 from posenc_jax.verdict.measuring import Measured, Scored
-from posenc_jax.verdict.other_scores import TEMPERATURES
+from posenc_jax.verdict.other_scores import TEMPERATURES, WAYS
 from posenc_jax.verdict.tables import CHECKPOINTS, Table
+
+SCHEMA = 1
+"""The version of `record`. Within one, members are only added; files without it are earlier ones."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,6 +56,11 @@ class Card:
         return tuple(own.removesuffix(".") + end for own in said)
 
     @property
+    def needs_more_seeds(self) -> bool:
+        """True where the words are of too few seeds for a claim."""
+        return len(self.seeds) < CLAIM_SEEDS
+
+    @property
     def headline(self) -> tuple[str, ...]:
         """The card in five lines."""
         return headline(self.label, self.measured, self.findings, self.kinds, len(self.seeds))
@@ -63,9 +71,26 @@ class Card:
         return {name: table.kind for name, table in self.tables.items()}
 
 
+def judged(card: Card, of: Callable[[Table, Measured], Measured] = lambda _, measured: measured) -> Card:
+    """The card with the findings that its scores give; of: what replaces each cell before."""
+    measured = {
+        label: {name: of(card.tables[name], own) for name, own in by_table.items()}
+        for label, by_table in card.measured.items()
+    }
+    ours, theirs = measured[card.label], {baseline: measured[baseline] for baseline in card.baselines}
+    return dataclasses.replace(
+        card,
+        measured=measured,
+        findings=findings(card.tables, ours, theirs),
+        otherwise=tuple(found for way in WAYS for found in findings(card.tables, ours, theirs, way)),
+    )
+
+
 def record(card: Card) -> Json:
     """The card as JSON: every number that it shows, and every seed's scores behind them."""
     return {
+        "schema": SCHEMA,
+        "needs_more_seeds": card.needs_more_seeds,
         "label": card.label,
         "baselines": list(card.baselines),
         "verdict": list(card.sentences),
@@ -201,7 +226,7 @@ def _lengths(card: Card) -> TextTable:
     labels = (card.label, *card.baselines)
     entries = []
     for name, table in card.tables.items():
-        trained = [n for n in table.run.evaluation.lengths if table.run.task.range_of(n) == "within"]
+        trained = table.trained_lengths
         breaks = (breaks_at(card.measured[label][name], table) for label in labels)
         words = ("never here" if length is None else table.run.task.length_name(length) for length in breaks)
         entries.append((name, str(max(trained)) if trained else "-", *words))

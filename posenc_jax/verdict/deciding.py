@@ -9,12 +9,10 @@ from posenc_jax.files.shapes import Json
 from posenc_jax.runs.environment import environment
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.reporter import Reporter
-from posenc_jax.verdict.card import Card
+from posenc_jax.verdict.card import Card, judged
 from posenc_jax.verdict.cells import distinct
-from posenc_jax.verdict.judging import findings
 from posenc_jax.verdict.looks import fastest_first, first_seeds, look
 from posenc_jax.verdict.measuring import Measured, histories, measure
-from posenc_jax.verdict.other_scores import WAYS
 from posenc_jax.verdict.tables import Table
 
 
@@ -67,14 +65,13 @@ def decide(
             of_table(0, few, otherwise=False)
     by_table = {name: of_table(place, seeds) for place, name in enumerate(order)}
     measured = {own: {name: by_table[name][own] for name in tables} for own in encodings}
-    theirs = {own: measured[own] for own in baselines}
-    return Card(
+    card = Card(
         label=label,
         baselines=tuple(baselines),
         tables=tables,
         measured=measured,
-        findings=findings(tables, measured[label], theirs),
-        otherwise=tuple(found for way in WAYS for found in findings(tables, measured[label], theirs, way)),
+        findings=(),
+        otherwise=(),
         seeds=seeds,
         elsewhere=elsewhere,
         environments=distinct(
@@ -82,6 +79,7 @@ def decide(
         ),
         seconds=sum(found.seconds for by_table in measured.values() for found in by_table.values()),
     )
+    return judged(card)
 
 
 def _complete(encodings: Mapping[str, Slot], table: Table, directory: Path, seeds: tuple[int, ...]) -> bool:

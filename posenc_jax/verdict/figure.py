@@ -44,7 +44,7 @@ def _curves(card: Card, name: str, style: dict[str, Style]) -> Lines:
         wide = label == card.label  # and below: it is seen where another has the same scores
         lines.append(PlotLine(name=style[label].name, x=x, y=y, style=style[label], seeds=seeds, wide=wide))
     task = table.run.task
-    trained = [n for n in table.run.evaluation.lengths if task.range_of(n) == "within"]
+    trained = table.trained_lengths
     return Lines(
         slug=name,
         title=f"{name}: {table.kind.title}",

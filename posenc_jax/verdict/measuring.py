@@ -148,9 +148,14 @@ def _measured(table: Table, cell: Run, results: list[Json]) -> Measured:
         memory="O(T), fused" if fused_paths(cell.posenc) else "O(T), in blocks",
         question=sha256_of([config_hash(cell), cell.learning_rates, digests(cell)])[:8],
     )
-    within = tuple(n for n in cell.evaluation.lengths if cell.task.range_of(n) == "within")
-    scores, in_range = (table.seed_means(found.by_length, lengths) for lengths in (table.score_lengths, within))
-    return dataclasses.replace(found, scores=scores, in_range=in_range)
+    return of_lengths(table, found)
+
+
+def of_lengths(table: Table, measured: Measured) -> Measured:
+    """A cell with the means of every seed that its scores by length give."""
+    lengths = table.score_lengths, table.trained_lengths
+    scores, in_range = (table.seed_means(measured.by_length, own) for own in lengths)
+    return dataclasses.replace(measured, scores=scores, in_range=in_range)
 
 
 def _replica(cell: Run, metric: str, found: Json) -> ReplicaScores:

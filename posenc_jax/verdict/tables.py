@@ -71,6 +71,11 @@ class Table:
         return tuple(n for n in lengths if self.run.task.range_of(n) == "beyond") or lengths
 
     @property
+    def trained_lengths(self) -> tuple[int, ...]:
+        """The evaluated lengths that were trained."""
+        return tuple(n for n in self.run.evaluation.lengths if self.run.task.range_of(n) == "within")
+
+    @property
     def steps_kept(self) -> tuple[int, ...]:
         """The steps of training whose checkpoints are measured, the last one at the end."""
         steps = self.run.training.steps

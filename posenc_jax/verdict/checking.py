@@ -1,0 +1,98 @@
+"""A card checked by whoever has its file: what its stored scores give, beside what it says."""
+
+import math
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from posenc_jax.files.atomic import read_regular
+from posenc_jax.files.checksums import DamagedError, unseal
+from posenc_jax.files.shapes import Json, loads
+from posenc_jax.runs.errors import RefusedError
+from posenc_jax.verdict.card import SCHEMA, Card, judged, record
+from posenc_jax.verdict.card_files import card_of
+from posenc_jax.verdict.measuring import of_lengths
+
+_DIGITS = 1e-9
+
+
+def check(path: Path) -> tuple[Card, tuple[str, ...]]:
+    """The card in a file as its scores by length give it, and a line for each thing that the file says otherwise.
+
+    The checksum, the mean score of every seed, every number and word of every finding, and the sentences.
+
+    RefusedError: the file holds no card, or one of a later version, or of a table that there is not here.
+    """
+    content = read_regular(path)
+    try:
+        kept = loads(content)
+    except ValueError as error:
+        raise RefusedError(f"{path} is no JSON ({error}): name a card.json of `posenc verdict`") from None
+    if not isinstance(kept, dict) or not {"measured", "findings", "tables", "seeds"} <= kept.keys():
+        raise RefusedError(f"{path} holds no card: name a card.json of `posenc verdict`")
+    schema = kept.get("schema", 0)
+    if not isinstance(schema, int) or schema > SCHEMA:
+        raise RefusedError(f"{path} has schema {schema}, and this version reads {SCHEMA}: check it with a later one")
+    differs = []
+    try:
+        unseal(content)
+    except DamagedError as error:
+        differs.append(f"checksum: {error}")
+    kept.pop("checksum", None)
+    try:
+        card = card_of(kept)
+        again = judged(card, of_lengths)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        what = f"{type(error).__name__}: {error}"
+        raise RefusedError(f"{path} is not a whole card of tables that are known here ({what}): restore it") from None
+    return again, (*differs, *_differences(kept, record(again)))
+
+
+def _differences(said: Json, found: Json) -> Iterator[str]:
+    """Differences of a card from what its scores give, those of single seeds first."""
+    for label, by_table in found["measured"].items():
+        for name, cell in by_table.items():
+            for mean in ("scores", "in_range"):
+                for seed, score in cell[mean].items():
+                    kept = said["measured"][label][name].get(mean, {}).get(seed)
+                    if not _same(kept, score):
+                        yield (
+                            f"{label} on {name}, seed {seed}: its scores by length give {mean} {_shown(score)}, the "
+                            f"card says {_shown(kept)}"
+                        )
+    for part in ("findings", "otherwise"):
+        kept = {_name(own): own for own in said[part]}
+        for own in found[part]:
+            yield from _of_values(_name(own), kept.pop(_name(own), {}), own)
+        for name in kept:
+            yield f"{name}: no scores are there for it"
+    for kept, sentence in zip(said["verdict"], found["verdict"], strict=True):
+        if kept != sentence:
+            yield f"verdict: the scores give {sentence!r}, the card says {kept!r}"
+
+
+def _name(finding: Json) -> str:
+    """For example ``copy against RoPE, best checkpoint``."""
+    return f"{finding['table']} against {finding['baseline']}, {finding['way']}"
+
+
+def _of_values(where: str, said: Any, found: Any) -> Iterator[str]:
+    if isinstance(found, Mapping) and isinstance(said, Mapping):
+        for name, value in found.items():
+            yield from _of_values(f"{where}: {name}", said.get(name), value)
+    elif isinstance(found, list | tuple) and isinstance(said, list | tuple) and len(found) == len(said):
+        for number, value in enumerate(found):
+            yield from _of_values(f"{where} {number}", said[number], value)
+    elif not _same(said, found):
+        yield f"{where}: the scores give {_shown(found)}, the card says {_shown(said)}"
+
+
+def _same(said: Any, found: Any) -> bool:
+    """True of equal values, and of numbers that differ by rounding, which other processors do otherwise."""
+    if isinstance(said, float | int) and isinstance(found, float | int):
+        return math.isclose(said, found, rel_tol=_DIGITS, abs_tol=_DIGITS * _DIGITS)
+    return bool(said == found)
+
+
+def _shown(value: Any) -> str:
+    return "nothing" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)

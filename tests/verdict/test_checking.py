@@ -1,0 +1,116 @@
+"""A card is checked by its stored scores."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from posenc_jax.cli import main
+from posenc_jax.files.checksums import seal
+
+ROOT = Path(__file__).parent.parent.parent
+CARDS = [
+    *sorted((ROOT / "experiments" / "verdicts").rglob("*.json")),
+    ROOT / "experiments" / "own_encoding" / "verdict.json",
+]
+FIRE = ROOT / "experiments" / "verdicts" / "fire-against-rope.json"
+
+
+@pytest.fixture
+def check(tmp_path, capsys):
+    """Changes a card, checks it, and gives the exit code, the lines of the complaint and what was printed."""
+
+    def of(change=lambda card: None, *options, sealed=True):
+        card = json.loads(FIRE.read_text())
+        change(card)
+        card = seal({name: value for name, value in card.items() if name != "checksum"}) if sealed else card
+        (tmp_path / "card.json").write_text(json.dumps(card))
+        code = main(["verdict", "--check", str(tmp_path / "card.json"), *options])
+        printed = capsys.readouterr()
+        return code, printed.err.replace(f"posenc: {tmp_path / 'card.json'}: ", "").splitlines(), printed.out
+
+    return of
+
+
+@pytest.mark.parametrize("path", CARDS, ids=lambda path: path.stem)
+def test_every_committed_card_follows_from_its_scores(path, capsys):
+    assert main(["verdict", "--check", str(path)]) == 0
+    printed = capsys.readouterr()
+    assert "and every number behind them follow from its scores" in printed.err
+    assert json.loads(path.read_text())["label"] in printed.out
+
+
+def test_one_altered_score_is_found(check):
+    def alter(card):
+        card["measured"]["FIRE"]["copy"]["by_length"]["16"]["3"] = 0.9
+
+    code, lines, _ = check(alter)
+    assert code == 1
+    first = "FIRE on copy, seed 3: its scores by length give scores 0.9375, the card says 0.9125"
+    assert lines[0] == first
+    assert any(line.startswith("copy against RoPE, final: comparison: difference: the scores give") for line in lines)
+    assert not any("even_pairs" in line for line in lines if "comparison" in line)
+
+
+def test_one_altered_word_is_found(check):
+    def alter(card):
+        card["findings"][2]["word"] = "better"
+
+    code, lines, _ = check(alter)
+    assert (code, lines) == (
+        1,
+        ["bucket_sort against RoPE, final: word: the scores give no difference seen, the card says better"],
+    )
+
+
+def test_a_changed_file_says_so_by_its_checksum_too(check):
+    code, lines, _ = check(lambda card: card.update(seconds=1.0), sealed=False)
+    assert (code, lines) == (1, ["checksum: its checksum is not that of its content"])
+
+
+def test_json_is_the_card(check):
+    code, _, out = check(lambda card: None, "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert found == {name: value for name, value in json.loads(FIRE.read_text()).items() if name != "checksum"}
+
+
+def test_few_seeds_have_an_exit_code_of_their_own(check):
+    def few(card):
+        card["seeds"] = [0, 1, 2]
+        for by_table in card["measured"].values():
+            for cell in by_table.values():
+                for of_seeds in (cell["scores"], cell["in_range"], *cell["by_length"].values()):
+                    for seed in range(3, 8):
+                        of_seeds.pop(str(seed), None)
+
+    code, _, out = check(few, "--json")
+    assert code == 1, "the numbers of eight seeds are still there"
+    (again := json.loads(out))
+    code, lines, out = check(lambda card: (card.clear(), card.update(again)), "--json")
+    assert (code, json.loads(out)["needs_more_seeds"], len(lines)) == (3, True, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "is no JSON ("),
+        ("[]", "holds no card: name a card.json of `posenc verdict`"),
+        (
+            '{"schema": 99, "measured": 0, "findings": 0, "tables": 0, "seeds": 0}',
+            "has schema 99, and this version",
+        ),
+        (
+            '{"measured": {}, "findings": [], "tables": {"x": {}}, "seeds": []}',
+            "is not a whole card of tables that",
+        ),
+    ],
+)
+def test_what_is_no_card_is_refused(refusal, tmp_path, text, message):
+    (tmp_path / "x.json").write_text(text)
+    assert message in refusal("verdict", "--check", str(tmp_path / "x.json"))
+
+
+def test_what_is_asked_is_one_thing(refusal):
+    assert "name an ENCODING to judge, or a card to check" in refusal("verdict")
+    assert "--check judges the scores in a card again: leave rope out" in refusal("verdict", "rope", "--check", "x")
