@@ -63,7 +63,7 @@ BEGIN_VERDICTS, END_VERDICTS = "<!-- The verdicts: written by scripts/regenerate
 BEGIN_WHOLE, END_WHOLE = "<!-- On all tables: written by scripts/regenerate -->", "<!-- end of all tables -->"
 COLUMNS = (
     *("name", "spec", "family", "paper", "acts on", "extrapolates", "learned parameters", "attention", "audit"),
-    "verdict",
+    *("verdict", "use"),
 )
 
 Record = dict[str, Any]  # JSON
@@ -292,6 +292,7 @@ def table(audit: Record, verdicts: tuple[Evidence, ...]) -> str:
                     f"[{own}](../../../experiments/verdicts/README.md)" for own in verdicts if own.label == method.name
                 )
                 or "-",
+                method.use,
             ]
         )
     return grid(COLUMNS, ["r" if column == "learned parameters" else "l" for column in COLUMNS], cells)

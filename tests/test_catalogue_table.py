@@ -1,6 +1,7 @@
 """The page's table of encodings says what the code and the committed audit say; what scripts/regenerate writes."""
 
 import json
+import tomllib
 from pathlib import Path
 
 import jax
@@ -54,8 +55,15 @@ def test_what_the_code_says(lines):
         assert cells[5] == ("yes" if all(e.extrapolates for e in encodings) else "no"), REGENERATE
         fused = [{"cudnn": "cuDNN", "kernel": "kernel"}[path] for path in fused_paths(parse(method.spec))]
         assert cells[7].split(", ") == [*fused, "blocks"], REGENERATE
+        assert cells[10] == method.use, REGENERATE
         if not acts_on & {"bias", *UNFUSABLE}:
             assert fused == ["cuDNN", "kernel"], REGENERATE
+
+
+def test_what_pages_say_of_use_is_what_the_rows_say():
+    facts = tomllib.loads((ROOT / "scripts" / "docs" / "encodings" / "facts.toml").read_text())
+    research = {name for name, own in facts.items() if own["use"].startswith("Research")}
+    assert not research & {method.name for _, method in rows() if method.use == "W"}
 
 
 def test_the_audit_is_of_these_encodings(lines, committed):

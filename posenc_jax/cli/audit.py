@@ -37,6 +37,7 @@ class AuditRow:
     paper: str = ""
     link: str = ""
     note: str = ""
+    use: str = ""
 
 
 def main(arguments: list[str]) -> int:

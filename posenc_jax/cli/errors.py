@@ -81,7 +81,8 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Names the command, what is wrong and where its options are explained."""
-        raise UsageError(f"{self.prog.removeprefix('posenc ')}: {message}; `{self.prog} --help` explains the options")
+        said = " ".join(map(short, message.split(" ")))
+        raise UsageError(f"{self.prog.removeprefix('posenc ')}: {said}; `{self.prog} --help` explains the options")
 
 
 def add_trust(parser: argparse.ArgumentParser) -> None:

@@ -25,6 +25,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "list": (
         ("posenc list", "everything, in short"),
+        ("posenc list --use W --since 2024", "encodings in released models, of papers since then"),
         ("posenc list yarn", "one encoding, value or task: its fields, formula and paper"),
     ),
     "show": (

@@ -1,5 +1,6 @@
 """``posenc list``: the encodings and tasks that there are."""
 
+import argparse
 import dataclasses
 import difflib
 import inspect
@@ -10,14 +11,13 @@ import types
 import typing
 from typing import Any
 
-from posenc_jax.cli.errors import UsageError, guarded
+from posenc_jax.cli.errors import Parser, UsageError, guarded, whole
 from posenc_jax.cli.screen import show, tell
 from posenc_jax.drawing.bibtex import prose
 from posenc_jax.drawing.plain import short
+from posenc_jax.refusals.hints import did_you_mean
 
-USAGE = """usage: posenc list [encodings | tasks | NAME | FILE.py:Class]
-
-What there is, in short; or all about one encoding (a name of the catalogue or the word of a spec),
+DESCRIPTION = """What there is, in short; or all about one encoding (a name of the catalogue or the word of a spec),
 value, mask or task, or about one of your own in a file, which is run for that."""
 
 # What an encoding acts on, in words; `token_terms` serve the other hooks.
@@ -36,9 +36,49 @@ _HOOK_WORDS = {
 
 
 def main(arguments: list[str]) -> int:
-    if {"-h", "--help"} & set(arguments):
-        show(USAGE)
+    parser = Parser("posenc list", description=DESCRIPTION)
+    parser.add_argument(
+        "words", nargs="*", metavar="encodings | tasks | NAME | FILE.py:Class", help="one of these; none is all"
+    )
+    parser.add_argument("--family", metavar="FAMILY", help="encodings of one family, as rotary")
+    parser.add_argument(
+        "--use", help="encodings that are used so widely: W in released models, s in several repositories, p in a paper"
+    )
+    parser.add_argument("--axes", type=whole(1, 9), help="encodings of positions with so many axes, 2 in images")
+    parser.add_argument("--since", type=whole(1900, 9999), metavar="YEAR", help="encodings published since then")
+    return guarded(lambda: _list(parser.parse_args(arguments)))
+
+
+def _list(options: argparse.Namespace) -> int:
+    """Prints what is asked for."""
+    arguments, asked_of = options.words, {name: getattr(options, name) for name in ("family", "use", "axes", "since")}
+    if any(value is not None for value in asked_of.values()):
+        if arguments not in ([], ["encodings"]):
+            raise UsageError(f"{short(arguments[0])} beside options that choose encodings: leave one of them out")
+        show(_chosen(**asked_of))
         return 0
+    return _listed(arguments)
+
+
+def _chosen(*, family: Any, use: Any, axes: int | None, since: int | None) -> str:
+    """The rows of the catalogue that options choose."""
+    from posenc_jax.encodings.catalogue import CATALOGUE, selected
+    from posenc_jax.encodings.method import USES
+
+    for option, value, known in (("--family", family, CATALOGUE), ("--use", use, USES)):
+        if value is not None and value not in known:
+            hint = did_you_mean(str(value), known)
+            raise UsageError(f"{option} {short(value)} is none of {', '.join(known)}{hint and f': {hint}'}")
+    found = selected(family=family, use=use, axes=axes, since=since)
+    if not found:
+        given = {"family": family, "use": use, "axes": axes, "since": since}
+        options = " ".join(f"--{name} {value}" for name, value in given.items() if value is not None)
+        raise UsageError(f"no encoding of the catalogue is all of {options}: leave one out; `posenc list` shows all")
+    return "\n\n".join(f"{name}\n" + "\n".join(map(_row, rows)) for name, rows in found.items())
+
+
+def _listed(arguments: list[str]) -> int:
+    """The whole list, or one thing in full."""
     from posenc_jax.data.tasks import TASKS
     from posenc_jax.data.text import TEXT_TASKS
     from posenc_jax.encodings import ENCODINGS, SCALINGS
@@ -107,9 +147,11 @@ def _row(method: Any) -> str:
 def _method_details(method: Any, words: dict[str, Any]) -> str:
     """A row of the catalogue, then the encodings and values that it is made of."""
     from posenc_jax.encodings import parse
+    from posenc_jax.encodings.method import USES
 
     lines = [method.name, _wrap(f"string: {method.spec}", "  "), _wrap(f"paper: {method.paper}, {method.link}", "  ")]
     lines += [_wrap(f"note: {method.note}", "  ")] if method.note else []
+    lines += [_wrap(f"use: {method.use}, {USES[method.use]}", "  ")]
     lines += [_wrap(f"attention in O(T) memory: {ways(parse(method.spec))}", "  ")]
     lines += _verdicts(method, "  ")
     made_of = [words[word] for word in _words_of(method.spec) if word in words]

@@ -73,9 +73,14 @@ class ALiBi(PositionalEncoding):
         Short, Test Long: Attention with Linear Biases Enables Input Length Extrapolation}}, booktitle = {ICLR},
         year = {2022}, eprint = {2108.12409}}"""
     methods = (
-        Method("additive", "ALiBi", "alibi", "Press et al. 2021", paper),
+        Method("additive", "ALiBi", "alibi", "Press et al. 2021", paper, use="W"),
         Method(
-            "additive", "ALiBi with learned slopes", "alibi(learned=True)", "Kazemnejad et al. 2023", "arXiv:2305.19466"
+            "additive",
+            "ALiBi with learned slopes",
+            "alibi(learned=True)",
+            "Kazemnejad et al. 2023",
+            "arXiv:2305.19466",
+            use="s",
         ),
     )
     shift_invariant = True

@@ -58,7 +58,7 @@ class AxialRoPE(Rotary):
     citation = """@inproceedings{heo2024rotary, author = {Heo, B. and Park, S. and Han, D. and Yun, S.},
         title = {{Rotary Position Embedding for Vision Transformer}}, booktitle = {ECCV}, year = {2024},
         eprint = {2403.13298}}"""
-    methods = (Method("rotary", "Axial 2-D RoPE", "grid(width=8)|axial_rope", "Heo et al. 2024", paper),)
+    methods = (Method("rotary", "Axial 2-D RoPE", "grid(width=8)|axial_rope", "Heo et al. 2024", paper, use="W"),)
     shift_invariant = True
     limits = limited(axes=at_least(1, ": 2 for images, 3 for films"), base=above(0, ": the paper has 100.0"))
 
@@ -107,7 +107,7 @@ class MixedRoPE(Rotary):
     name = "mixed_rope"
     paper = "arXiv:2403.13298"
     citation = AxialRoPE.citation
-    methods = (Method("rotary", "Mixed 2-D RoPE", "grid(width=8)|mixed_rope", "Heo et al. 2024", paper),)
+    methods = (Method("rotary", "Mixed 2-D RoPE", "grid(width=8)|mixed_rope", "Heo et al. 2024", paper, use="W"),)
     shift_invariant = True
     per_layer = True
     head_axes = (("frequencies", 1),)
@@ -167,13 +167,14 @@ class MRoPE(Rotary):
         and others}, title = {{Qwen2-VL: Enhancing Vision-Language Model's Perception of the World at Any
         Resolution}}, year = {2024}, eprint = {2409.12191}}"""
     methods = (
-        Method("rotary", "M-RoPE", "grid(width=4, height=4)|mrope", "Wang et al. 2024", paper),
+        Method("rotary", "M-RoPE", "grid(width=4, height=4)|mrope", "Wang et al. 2024", paper, use="W"),
         Method(
             "rotary",
             "M-RoPE, interleaved",
             "grid(width=4, height=4)|mrope(order='interleaved')",
             "Qwen team 2025",
             "https://github.com/QwenLM/Qwen3-VL",
+            use="W",
         ),
     )
     shift_invariant = True

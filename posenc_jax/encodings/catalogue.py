@@ -5,12 +5,12 @@ of scripts/docs/guides/catalogue.md and the golden values all read this list; ``
 of it in files.
 """
 
-from posenc_jax.encodings import REGISTERED
-from posenc_jax.encodings.method import FAMILIES, Method, MethodFamily
+from posenc_jax.encodings import REGISTERED, elements, parse
+from posenc_jax.encodings.method import FAMILIES, Method, MethodFamily, Use
 
 # Attention without any encoding.
 _NONE = (
-    Method("none", "NoPE", "nope", "Haviv et al. 2022", "arXiv:2203.16634"),
+    Method("none", "NoPE", "nope", "Haviv et al. 2022", "arXiv:2203.16634", use="W"),
     Method(
         "none",
         "DroPE",
@@ -27,3 +27,36 @@ _METHODS = dict.fromkeys([*_NONE, *(m for cls in REGISTERED for m in cls.methods
 CATALOGUE: dict[MethodFamily, tuple[Method, ...]] = {
     family: tuple(method for method in _METHODS if method.family == family) for family in FAMILIES
 }
+
+
+def num_axes(method: Method) -> int:
+    """The number of axes of the positions that a row is about: 1 in texts, 2 in images, 3 in films.
+
+    >>> [num_axes(method) for method in CATALOGUE["rotary"] if method.name in ("RoPE", "Axial 2-D RoPE", "M-RoPE")]
+    [1, 2, 3]
+    """
+    axes = [element.position_axes for element in elements(parse(method.spec))]
+    return max((own for own in axes if isinstance(own, int)), default=1)
+
+
+def selected(
+    *,
+    family: MethodFamily | None = None,
+    use: Use | None = None,
+    axes: int | None = None,
+    since: int | None = None,
+) -> dict[MethodFamily, tuple[Method, ...]]:
+    """The rows with all that is asked for, by family; None asks for nothing, ``since`` for a paper of that year or
+    later, ``axes`` for `num_axes`.
+    """
+
+    def fits(method: Method) -> bool:
+        return (
+            (family is None or method.family == family)
+            and (use is None or method.use == use)
+            and (axes is None or num_axes(method) == axes)
+            and (since is None or (method.year or 0) >= since)
+        )
+
+    found = {name: tuple(filter(fits, rows)) for name, rows in CATALOGUE.items()}
+    return {name: rows for name, rows in found.items() if rows}

@@ -55,7 +55,15 @@ class CoPE(PositionalEncoding):
         S.}, title = {{Contextual Position Encoding: Learning to Count What's Important}}, year = {2024},
         eprint = {2405.18719}}"""
     methods = (
-        Method("relative", "CoPE", "cope", "Golovneva et al. 2024", paper, "counts attended keys; reads no positions"),
+        Method(
+            "relative",
+            "CoPE",
+            "cope",
+            "Golovneva et al. 2024",
+            paper,
+            "counts attended keys; reads no positions",
+            use="s",
+        ),
     )
     shift_invariant = True
     causal_only = True

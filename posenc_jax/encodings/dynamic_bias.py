@@ -48,7 +48,15 @@ class DynamicBias(PositionalEncoding):
         Attention}}, booktitle = {ICLR}, year = {2022}, eprint = {2108.00154}, note = {In the form of
         x-transformers}}"""
     methods = (
-        Method("additive", "Dynamic position bias", "dynamic_bias", "Wang et al. 2021", paper, "as in x-transformers"),
+        Method(
+            "additive",
+            "Dynamic position bias",
+            "dynamic_bias",
+            "Wang et al. 2021",
+            paper,
+            "as in x-transformers",
+            use="s",
+        ),
         Method(
             "additive",
             "Dynamic position bias of the log distance",
@@ -56,6 +64,7 @@ class DynamicBias(PositionalEncoding):
             "Wang et al. 2021",
             paper,
             "as in x-transformers",
+            use="s",
         ),
     )
     shift_invariant = True

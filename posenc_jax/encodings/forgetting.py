@@ -56,8 +56,8 @@ class FoX(PositionalEncoding):
             "FoX with gates named by their logarithms, -softplus(z) = log sigmoid(-z), as in the code of the paper's "
             "first version; that code does not divide q . k by sqrt(D)",
         ),
-        Method("data-dependent", "Forgetting Transformer (FoX)", "fox", "Lin et al. 2025", paper),
-        Method("data-dependent", "FoX with RoPE", "fox|rope(base=5e5)", "Lin et al. 2025", paper),
+        Method("data-dependent", "Forgetting Transformer (FoX)", "fox", "Lin et al. 2025", paper, use="s"),
+        Method("data-dependent", "FoX with RoPE", "fox|rope(base=5e5)", "Lin et al. 2025", paper, use="s"),
     )
     shift_invariant = True
     causal_only = True

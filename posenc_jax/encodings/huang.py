@@ -40,7 +40,7 @@ class Huang(PositionalEncoding):
     citation = """@inproceedings{huang2020improve, author = {Huang, Z. and Liang, D. and Xu, P. and Xiang, B.},
         title = {{Improve Transformer Models with Better Relative Position Embeddings}}, booktitle = {Findings of
         EMNLP}, year = {2020}, eprint = {2009.13658}}"""
-    methods = (Method("relative", "Huang's method 4", "huang", "Huang et al. 2020", paper),)
+    methods = (Method("relative", "Huang's method 4", "huang", "Huang et al. 2020", paper, use="W"),)
     shift_invariant = True
     integer_positions = True
     per_layer = True

@@ -35,7 +35,11 @@ class Interpolated(PositionalEncoding):
     citation = """@misc{chen2023extending, author = {Chen, S. and Wong, S. and Chen, L. and Tian, Y.},
         title = {{Extending Context Window of Large Language Models via Positional Interpolation}}, year = {2023},
         eprint = {2306.15595}}"""
-    methods = (Method("positions", "Interpolated positions", "interpolated(factor=4)|rope", "Chen et al. 2023", paper),)
+    methods = (
+        Method(
+            "positions", "Interpolated positions", "interpolated(factor=4)|rope", "Chen et al. 2023", paper, use="W"
+        ),
+    )
     shift_invariant = True
     position_axes = "any"
     limits = limited(

@@ -66,9 +66,9 @@ class KERPLE(PositionalEncoding):
         A. I.}, title = {{KERPLE: Kernelized Relative Positional Embedding for Length Extrapolation}},
         booktitle = {NeurIPS}, year = {2022}, eprint = {2205.09921}}"""
     methods = (
-        Method("additive", "KERPLE, logarithmic", "kerple", "Chi et al. 2022", paper),
+        Method("additive", "KERPLE, logarithmic", "kerple", "Chi et al. 2022", paper, use="s"),
         Method("additive", "KERPLE, power", "kerple(kernel='power')", "Chi et al. 2022", paper),
-        Method("additive", "KERPLE, NeMo's form", "kerple(kernel='nemo')", "Chi et al. 2022", paper),
+        Method("additive", "KERPLE, NeMo's form", "kerple(kernel='nemo')", "Chi et al. 2022", paper, use="s"),
     )
     shift_invariant = True
     head_axes = (("a", 0), ("p", 0), ("b", 0))

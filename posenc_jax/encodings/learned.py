@@ -53,7 +53,7 @@ class Learned(PositionalEncoding):
     citation = """@inproceedings{gehring2017convolutional, author = {Gehring, J. and Auli, M. and Grangier, D. and
         Yarats, D. and Dauphin, Y. N.}, title = {{Convolutional Sequence to Sequence Learning}}, booktitle = {ICML},
         year = {2017}, eprint = {1705.03122}}"""
-    methods = (Method("absolute", "Learned absolute", "learned", "Gehring et al. 2017", paper),)
+    methods = (Method("absolute", "Learned absolute", "learned", "Gehring et al. 2017", paper, use="W"),)
     extrapolates = False
     limits = limited(max_len=at_least(1, ", or None for the model's own"), offset=at_least(0))
 

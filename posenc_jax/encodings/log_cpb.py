@@ -48,7 +48,14 @@ class LogCPB(PositionalEncoding):
         Transformer V2: Scaling Up Capacity and Resolution}}, booktitle = {CVPR}, year = {2022},
         eprint = {2111.09883}}"""
     methods = (
-        Method("additive", "Log-spaced continuous bias (Swin V2)", "grid(width=8)|log_cpb", "Liu et al. 2021", paper),
+        Method(
+            "additive",
+            "Log-spaced continuous bias (Swin V2)",
+            "grid(width=8)|log_cpb",
+            "Liu et al. 2021",
+            paper,
+            use="W",
+        ),
     )
     shift_invariant = True
     bias_of_distance = True

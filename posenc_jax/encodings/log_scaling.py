@@ -58,6 +58,7 @@ class LogScaling(PositionalEncoding):
             "log_scaling(training_length=64)|rope",
             "Su 2021; Chiang and Cholak 2022",
             paper,
+            use="W",
         ),
     )
     limits = limited(

@@ -91,7 +91,7 @@ class MusicTransformer(PositionalEncoding):
         Shazeer, N. and Simon, I. and Hawthorne, C. and Dai, A. M. and Hoffman, M. D. and Dinculescu, M. and Eck,
         D.}, title = {{Music Transformer: Generating Music with Long-Term Structure}}, booktitle = {ICLR},
         year = {2019}, eprint = {1809.04281}}"""
-    methods = (Method("relative", "Music Transformer", "music_transformer", "Huang et al. 2018", paper),)
+    methods = (Method("relative", "Music Transformer", "music_transformer", "Huang et al. 2018", paper, use="s"),)
     shift_invariant = True
     integer_positions = True
     per_layer = True

@@ -60,7 +60,7 @@ class PaTH(PositionalEncoding):
         and Ren, L. and Panda, R. and Kim, Y.}, title = {{PaTH Attention: Position Encoding via Accumulating
         Householder Transformations}}, booktitle = {NeurIPS}, year = {2025}, eprint = {2505.16381}}"""
     methods = (
-        Method("data-dependent", "PaTH", "path", "Yang et al. 2025", paper),
+        Method("data-dependent", "PaTH", "path", "Yang et al. 2025", paper, use="s"),
         Method(
             "data-dependent",
             "PaTH-FoX",
@@ -68,6 +68,7 @@ class PaTH(PositionalEncoding):
             "Yang et al. 2025",
             paper,
             "the authors' code divides the gates by sqrt(D) too: fox(scaled=True)",
+            use="s",
         ),
     )
     shift_invariant = True

@@ -57,7 +57,7 @@ class PoPE(PositionalEncoding):
     citation = """@misc{gopalakrishnan2025decoupling, author = {Gopalakrishnan, A. and Csordás, R. and Schmidhuber,
         J. and Mozer, M. C.}, title = {{Decoupling the ``What'' and ``Where'' With Polar Coordinate Positional
         Embeddings}}, year = {2025}, eprint = {2509.10534}}"""
-    methods = (Method("rotary", "PoPE", "pope", "Gopalakrishnan et al. 2025", paper),)
+    methods = (Method("rotary", "PoPE", "pope", "Gopalakrishnan et al. 2025", paper, use="s"),)
     shift_invariant = True
     per_layer = True
     head_axes = (("delta", 0),)

@@ -81,6 +81,7 @@ class ReRoPE(TwoProducts):
             "Su 2023",
             paper,
             "a window of 512 and a training length of 4096 in the author's code",
+            use="s",
         ),
         Method(
             "rotary",
@@ -89,6 +90,7 @@ class ReRoPE(TwoProducts):
             "Su 2023",
             paper,
             "a window of 512 and a training length of 4096 in the author's code",
+            use="s",
         ),
     )
     shift_invariant = True

@@ -83,9 +83,14 @@ class RoPE(Rotary):
         Y.}, title = {{RoFormer: Enhanced Transformer with Rotary Position Embedding}}, year = {2021},
         eprint = {2104.09864}}"""
     methods = (
-        Method("rotary", "RoPE", "rope", "Su et al. 2021", paper),
+        Method("rotary", "RoPE", "rope", "Su et al. 2021", paper, use="W"),
         Method(
-            "rotary", "Partial RoPE", "rope(rotary_dim=0.25, layout='half')", "Black et al. 2022", "arXiv:2204.06745"
+            "rotary",
+            "Partial RoPE",
+            "rope(rotary_dim=0.25, layout='half')",
+            "Black et al. 2022",
+            "arXiv:2204.06745",
+            use="W",
         ),
     )
     shift_invariant = True

@@ -106,7 +106,11 @@ class PositionInterpolation(RoPEScaling):
     citation = """@misc{chen2023extending, author = {Chen, S. and Wong, S. and Chen, L. and Tian, Y.},
         title = {{Extending Context Window of Large Language Models via Positional Interpolation}}, year = {2023},
         eprint = {2306.15595}}"""
-    methods = (Method("rotary", "Position Interpolation", "rope(scaling=linear(factor=8))", "Chen et al. 2023", paper),)
+    methods = (
+        Method(
+            "rotary", "Position Interpolation", "rope(scaling=linear(factor=8))", "Chen et al. 2023", paper, use="W"
+        ),
+    )
     limits = limited(factor=FACTOR)
 
     def frequencies(self, base: float, dim: int, length: int | None = None) -> np.ndarray:
@@ -129,7 +133,7 @@ class NTK(RoPEScaling):
     citation = """@misc{bloc972023aware, author = {bloc97}, title = {{NTK-Aware Scaled RoPE allows LLaMA models to
         have extended (8k+) context size}}, howpublished = {Reddit}, year = {2023},
         url = {https://www.reddit.com/r/LocalLLaMA/comments/14lz7j5}}"""
-    methods = (Method("rotary", "NTK-aware scaling", "rope(scaling=ntk(factor=8))", "bloc97 2023", paper),)
+    methods = (Method("rotary", "NTK-aware scaling", "rope(scaling=ntk(factor=8))", "bloc97 2023", paper, use="W"),)
     limits = limited(factor=FACTOR)
 
     def frequencies(self, base: float, dim: int, length: int | None = None) -> np.ndarray:
@@ -171,6 +175,7 @@ class DynamicNTK(RoPEScaling):
             "emozilla 2023",
             paper,
             "original_length is the length in training; so in all rows below",
+            use="W",
         ),
     )
     limits = limited(factor=FACTOR, original_length=ORIGINAL_LENGTH)
@@ -226,6 +231,7 @@ class LongRoPE(RoPEScaling):
             "Ding et al. 2024",
             paper,
             "two factors per rotated plane, here for head_dim 8; those of the paper are found by search",
+            use="W",
         ),
     )
     limits = limited(factor=FACTOR, original_length=ORIGINAL_LENGTH, attention_factor=ATTENTION_FACTOR)
@@ -282,7 +288,9 @@ class Llama3(RoPEScaling):
     paper = "arXiv:2407.21783"
     citation = """@misc{dubey2024llama, author = {Dubey, A. and others}, title = {{The Llama 3 Herd of Models}},
         year = {2024}, eprint = {2407.21783}}"""
-    methods = (Method("rotary", "Llama 3.1 scaling", "rope(base=5e5, scaling=llama3)", "Dubey et al. 2024", paper),)
+    methods = (
+        Method("rotary", "Llama 3.1 scaling", "rope(base=5e5, scaling=llama3)", "Dubey et al. 2024", paper, use="W"),
+    )
     limits = limited(factor=FACTOR, original_length=ORIGINAL_LENGTH)
 
     def check_fields(self) -> None:

@@ -32,7 +32,9 @@ class PRoPE(RoPEScaling):
     citation = """@misc{barbero2024round, author = {Barbero, F. and Vitvitskyi, A. and Perivolaropoulos, C. and
         Pascanu, R. and Velickovic, P.}, title = {{Round and Round We Go! What makes Rotary Positional Encodings
         useful?}}, year = {2024}, eprint = {2410.06205}}"""
-    methods = (Method("rotary", "p-RoPE", "rope(scaling=p_rope(fraction=0.75))", "Barbero et al. 2024", paper),)
+    methods = (
+        Method("rotary", "p-RoPE", "rope(scaling=p_rope(fraction=0.75))", "Barbero et al. 2024", paper, use="W"),
+    )
 
     def check_fields(self) -> None:
         if not 0 <= self.fraction <= 1:

@@ -43,7 +43,7 @@ class Sandwich(PositionalEncoding):
     citation = """@inproceedings{chi2023dissecting, author = {Chi, T.-C. and Fan, T.-H. and Rudnicky, A. I. and
         Ramadge, P. J.}, title = {{Dissecting Transformer Length Extrapolation via the Lens of Receptive Field
         Analysis}}, booktitle = {ACL}, year = {2023}, eprint = {2212.10356}}"""
-    methods = (Method("additive", "Sandwich", "sandwich", "Chi et al. 2022", paper),)
+    methods = (Method("additive", "Sandwich", "sandwich", "Chi et al. 2022", paper, use="s"),)
     shift_invariant = True
     bias_of_distance = True
     unsigned = True

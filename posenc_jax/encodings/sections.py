@@ -58,6 +58,7 @@ class WithinSection(_BySections):
             paper,
             "reads token types; of the papers are positions that start anew in every cell and a vector per segment, "
             "their sum with the position in the document is our own",
+            use="s",
         ),
     )
 
@@ -107,6 +108,7 @@ class SectionIndex(_BySections):
             "Devlin et al. 2019",
             paper,
             "reads token types: 4 here (padding, header, body, footer), 2 in the paper",
+            use="W",
         ),
     )
     limits = limited(token_types=at_least(1, ": 4 for header, body, footer and padding"))

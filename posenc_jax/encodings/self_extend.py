@@ -48,6 +48,7 @@ class SelfExtend(TwoProducts):
             "Jin et al. 2024",
             paper,
             "groups of 8 and a window of 1024 in the authors' code",
+            use="s",
         ),
     )
     limits = limited(

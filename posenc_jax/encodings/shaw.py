@@ -86,7 +86,7 @@ class Shaw(PositionalEncoding):
     citation = """@inproceedings{shaw2018self, author = {Shaw, P. and Uszkoreit, J. and Vaswani, A.},
         title = {{Self-Attention with Relative Position Representations}}, booktitle = {NAACL-HLT}, year = {2018},
         eprint = {1803.02155}}"""
-    methods = (Method("relative", "Shaw", "shaw", "Shaw et al. 2018", paper),)
+    methods = (Method("relative", "Shaw", "shaw", "Shaw et al. 2018", paper, use="W"),)
     shift_invariant = True
     integer_positions = True
     per_layer = True

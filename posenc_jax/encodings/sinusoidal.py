@@ -120,13 +120,14 @@ class Sinusoidal(PositionalEncoding):
         Uszkoreit, J. and Jones, L. and Gomez, A. N. and Kaiser, L. and Polosukhin, I.}, title = {{Attention Is All
         You Need}}, booktitle = {NeurIPS}, year = {2017}, eprint = {1706.03762}}"""
     methods = (
-        Method("absolute", "Sinusoidal", "sinusoidal", "Vaswani et al. 2017", paper),
+        Method("absolute", "Sinusoidal", "sinusoidal", "Vaswani et al. 2017", paper, use="W"),
         Method(
             "absolute",
             "Sinusoidal, tensor2tensor's form",
             "sinusoidal(frequencies='tensor2tensor', layout='half', odd='zero')",
             "Vaswani et al. 2018",
             "arXiv:1803.07416",
+            use="W",
         ),
     )
     limits = limited(base=above(0, ": the paper has 10000.0"))

@@ -64,13 +64,14 @@ class SinusoidalAxes(PositionalEncoding):
         Images to LaTeX Sequences Using Deep Neural Networks with Sequence-level Training}}, year = {2019},
         eprint = {1908.11415}}"""
     methods = (
-        Method("absolute", "2-D sinusoidal", "grid(width=8)|sinusoidal_axes", "Wang & Liu 2019", paper),
+        Method("absolute", "2-D sinusoidal", "grid(width=8)|sinusoidal_axes", "Wang & Liu 2019", paper, use="W"),
         Method(
             "absolute",
             "3-D sinusoidal",
             "grid(width=4, height=4)|sinusoidal_axes(axes=3)",
             "tatp22 2020",
             "https://github.com/tatp22/multidim-positional-encoding",
+            use="s",
         ),
     )
     limits = limited(axes=at_least(1, ": 2 for rows and columns"), base=above(0, ": the paper has 10000.0"))

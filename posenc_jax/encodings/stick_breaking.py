@@ -37,13 +37,14 @@ class StickBreaking(PositionalEncoding):
         Shen, Y.}, title = {{Scaling Stick-Breaking Attention: An Efficient Implementation and In-depth Study}},
         booktitle = {ICLR}, year = {2025}, eprint = {2410.17980}}"""
     methods = (
-        Method("data-dependent", "Stick-breaking attention", "stick_breaking", "Tan et al. 2024", paper),
+        Method("data-dependent", "Stick-breaking attention", "stick_breaking", "Tan et al. 2024", paper, use="s"),
         Method(
             "data-dependent",
             "Stick-breaking attention, the rest to the query's token",
             "stick_breaking(remainder='own')",
             "Tan et al. 2024",
             paper,
+            use="s",
         ),
     )
     shift_invariant = True

@@ -65,7 +65,7 @@ class TransformerXL(PositionalEncoding):
     citation = """@inproceedings{dai2019transformer, author = {Dai, Z. and Yang, Z. and Yang, Y. and Carbonell, J.
         and Le, Q. V. and Salakhutdinov, R.}, title = {{Transformer-XL: Attentive Language Models beyond a
         Fixed-Length Context}}, booktitle = {ACL}, year = {2019}, eprint = {1901.02860}}"""
-    methods = (Method("relative", "Transformer-XL", "transformer_xl", "Dai et al. 2019", paper),)
+    methods = (Method("relative", "Transformer-XL", "transformer_xl", "Dai et al. 2019", paper, use="W"),)
     shift_invariant = True
     per_layer = True
     head_axes = (("u", 0), ("v", 0), ("projection", 0))

@@ -55,8 +55,8 @@ class TUPE(PositionalEncoding):
     citation = """@inproceedings{ke2021rethinking, author = {Ke, G. and He, D. and Liu, T.-Y.}, title = {{Rethinking
         Positional Encoding in Language Pre-training}}, booktitle = {ICLR}, year = {2021}, eprint = {2006.15595}}"""
     methods = (
-        Method("relative", "TUPE-A", "tupe", "Ke et al. 2020", paper),
-        Method("relative", "TUPE-R", "tupe(relative=True)", "Ke et al. 2020", paper),
+        Method("relative", "TUPE-A", "tupe", "Ke et al. 2020", paper, use="s"),
+        Method("relative", "TUPE-R", "tupe(relative=True)", "Ke et al. 2020", paper, use="s"),
     )
     extrapolates = False
     head_axes = (("projections", 1), ("offsets", 1), ("buckets", 0))

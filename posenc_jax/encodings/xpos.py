@@ -54,7 +54,7 @@ class XPos(PositionalEncoding):
     citation = """@inproceedings{sun2023length, author = {Sun, Y. and Dong, L. and Patra, B. and Ma, S. and Huang, S.
         and Benhaim, A. and Chaudhary, V. and Song, X. and Wei, F.}, title = {{A Length-Extrapolatable Transformer}},
         booktitle = {ACL}, year = {2023}, eprint = {2212.10554}}"""
-    methods = (Method("rotary", "xPos", "xpos", "Sun et al. 2022", paper),)
+    methods = (Method("rotary", "xPos", "xpos", "Sun et al. 2022", paper, use="s"),)
     shift_invariant = True
     causal_only = True
     limits = limited(

@@ -89,6 +89,7 @@ class NTKByParts(RoPEScaling):
             "rope(scaling=ntk_by_parts(factor=8, original_length=512))",
             "Peng et al. 2023",
             paper,
+            use="s",
         ),
     )
     limits = limited(factor=FACTOR, original_length=ORIGINAL_LENGTH)
@@ -143,7 +144,9 @@ class YaRN(RoPEScaling):
     paper = "arXiv:2309.00071"
     citation = _CITATION
     methods = (
-        Method("rotary", "YaRN", "rope(scaling=yarn(factor=8, original_length=512))", "Peng et al. 2023", paper),
+        Method(
+            "rotary", "YaRN", "rope(scaling=yarn(factor=8, original_length=512))", "Peng et al. 2023", paper, use="W"
+        ),
     )
     limits = limited(factor=FACTOR, original_length=ORIGINAL_LENGTH, attention_factor=ATTENTION_FACTOR)
 

@@ -38,6 +38,41 @@ def test_the_whole_catalogue_by_family_and_all_tasks(capsys, monkeypatch, width)
     ]
 
 
+def listed(capsys, *options):
+    """The names of the rows that a choice lists, by the rows' strings."""
+    assert main(["list", *options]) == 0
+    text = "".join(capsys.readouterr().out.split())
+    return [m.name for m in METHODS if "".join(f"{m.name} ({m.paper}) {m.spec}".split()) in text]
+
+
+def test_rows_by_use_axes_family_and_year(capsys):
+    assert listed(capsys, "--axes", "3") == ["3-D sinusoidal", "M-RoPE", "M-RoPE, interleaved"]
+    assert listed(capsys, "encodings", "--family", "none") == ["NoPE", "DroPE"]
+    wide = listed(capsys, "--use", "W")
+    assert wide == [m.name for m in METHODS if m.use == "W"]
+    assert {"RoPE", "T5 bias", "YaRN"} <= {*wide}
+    since = listed(capsys, "--use", "p", "--family", "positions", "--since", "2024")
+    assert since == ["Abacus", "Position coupling", "BiPE-RoPE", "BiPE-ALiBi"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--use", "w"], "--use w is none of W, s, p"),
+        (["--family", "rotery"], "--family rotery is none of none, absolute, .*: did you mean 'rotary'"),
+        (["--since", "soon"], "--since: soon is no whole number from 1900 to 9999"),
+        (["--axes", "3", "--family", "relative"], "no encoding of the catalogue is all of --family relative --axes 3"),
+        (["rope", "--use", "W"], "rope beside options that choose encodings: leave one of them out"),
+    ],
+)
+def test_a_choice_of_no_rows_is_one_line(capsys, words, message):
+    assert main(["list", *words]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert re.search(message, captured.err)
+    assert captured.err.count("\n") == 1
+
+
 def test_names_of_the_catalogue_are_unique():
     names = [method.name.lower() for method in METHODS]
     assert len(names) == len(set(names))
