@@ -76,7 +76,7 @@ LINES = {
     "20000 signs": (["train", "config.py", "-" * 20_000], "has more than 10,000 characters: shorten it"),
     "signs for a config": (["train", "-" * 20_000], "the config file comes first"),
     "signs for a command": (["-" * 20_000], "there is no command"),
-    "signs for a name": (["list", "-" * 20_000], "there is no encoding or task"),
+    "signs for a name": (["list", "-" * 20_000], "list: unrecognized arguments: --"),
     "signs in a call": (["show", f"rope(base={'-' * 9000}1)"], "levels of nesting"),
     "long directory": (["train", "config.py", "--directory", "d" * 5000], "too long): choose a shorter name"),
     "long path": (["train", "config.py", "--directory", "d/" * 2500], "too long): choose a shorter name"),
