@@ -1,16 +1,18 @@
 """Checkpoints of tiny models, whose logits by transformers are known."""
 
 import json
+import string
 from pathlib import Path
 
 import jax
 import numpy as np
 import tokenizers
-from make_huggingface_reference import CASES, tensor, tokens
+from make_huggingface_reference import CASES, VOCABULARY, tensor, tokens
 
 from posenc_jax.huggingface.safetensors import read_header, write
 from posenc_jax.models import EncoderDecoder
 
+LETTERS = (string.ascii_lowercase + string.ascii_uppercase)[: VOCABULARY - 3]
 _DATA = Path(__file__).resolve().parent.parent / "tests" / "huggingface" / "data"
 REFERENCE = {
     f"{path.stem}/{key}": array for path in sorted(_DATA.glob("*.npz")) for key, array in np.load(path).items()
@@ -38,9 +40,9 @@ def write_tensors(folder: Path, tensors: dict[str, np.ndarray]) -> None:
 
 
 def whole(folder: Path, name: str = "llama", **changes) -> Path:
-    """A checkpoint with a tokenizer of letters."""
+    """A checkpoint with a tokenizer of letters, one for each token but three."""
     path = checkpoint_of(name, folder, **changes)
-    vocabulary = {"<s>": 0, "<b>": 1, "<e>": 2} | {chr(97 + i): i + 3 for i in range(26)}
+    vocabulary = {"<s>": 0, "<b>": 1, "<e>": 2} | {letter: i + 3 for i, letter in enumerate(LETTERS)}
     tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE(vocabulary, [], unk_token="<s>"))
     tokenizer.decoder = tokenizers.decoders.Fuse()
     tokenizer.save(str(path / "tokenizer.json"))

@@ -135,7 +135,7 @@ ORDER = {
     "refusals": ("duplicates", "hints", "own_exits", "system", "__init__"),
     "huggingface": (
         *("config", "dialects", "layers", "rotation", "declared", "writing", "safetensors", "gguf", "tokenizer"),
-        *("names", "family", "saving", "checkpoint", "__init__"),
+        *("names", "family", "answers", "saving", "checkpoint", "__init__"),
     ),
     "statistics": ("intervals", "learning_rate", "comparison", "many_tasks", "__init__"),
 }

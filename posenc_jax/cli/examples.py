@@ -85,7 +85,10 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "translate": (('posenc translate RUN "Opens the dialog." --beam 4', "with beam search"),),
     "summarize": (("posenc summarize RUN article.txt", "a file"),),
     "classify": (("posenc classify RUN page.txt", "a file"),),
-    "import": (("posenc import SmolLM2-135M-Instruct.Q4_1.gguf -o runs/smollm2", "a GGUF file"),),
+    "import": (
+        ("posenc import SmolLM2-135M-Instruct.Q4_1.gguf -o runs/smollm2", "a GGUF file"),
+        ("posenc import opus-mt-en-de -o runs/opus", "for `posenc translate`"),
+    ),
     "export": (("posenc export RUN --to smollm2-again", "config.json, model.safetensors, tokenizer.json"),),
     "context": (
         ("posenc context RUN --lengths 1x 2x --change none ntk yarn", "which of them reads twice as far"),

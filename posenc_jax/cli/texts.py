@@ -6,7 +6,7 @@ import argparse
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from posenc_jax.cli.errors import Parser, UsageError, add_trust, as_path, guarded, refusing, whole
 from posenc_jax.cli.screen import show
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 
 LARGEST_SEED = 2**31 - 1
+MOST_BYTES = 2**26
+"""Of an input: far more than the tokens that runs read."""
 
 
 def run_parser(command: str, description: str) -> Parser:
@@ -147,7 +149,8 @@ def read_file(path: Path) -> str:
     if path.is_dir():
         raise UsageError(f"{path} is a directory: name one file")
     try:
-        data = path.read_bytes()
+        with path.open("rb") as file:
+            data = limited(file, str(path))
     except FileNotFoundError:
         raise UsageError(f"there is no file {path}") from None
     except OSError as error:
@@ -156,6 +159,14 @@ def read_file(path: Path) -> str:
     if not text.strip():
         raise UsageError(f"{path} is empty: it has no text to read")
     return text
+
+
+def limited(file: BinaryIO, name: str) -> bytes:
+    """The content of a file, a pipe or a device; UsageError for one that has more than `MOST_BYTES`, or never ends."""
+    data = file.read(MOST_BYTES + 1)
+    if len(data) > MOST_BYTES:
+        raise UsageError(f"{name} has more than {MOST_BYTES:,} bytes: give its texts in parts")
+    return data
 
 
 def text_of(data: bytes, name: str) -> str:

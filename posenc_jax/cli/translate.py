@@ -10,15 +10,17 @@ from posenc_jax.cli.texts import (
     add_run_options,
     command,
     decoding_of,
+    limited,
     outputs,
     run_parser,
     show_outputs,
     text_of,
 )
 
-DESCRIPTION = """Translates sentences with a finished run of task "translation": those given after RUN, else the lines
-of standard input. One line a sentence; an empty line of standard input stays empty. All are read before any is
-translated: those that cannot be are named, with their numbers, and then none is. What training never had is noted."""
+DESCRIPTION = """Translates sentences with a finished run of task "translation", an imported T5 or Marian among them:
+those given after RUN, else the lines of standard input. One line a sentence; an empty line of standard input stays
+empty. All are read before any is translated: those that cannot be are named, with their numbers, and then none is. What
+training never had is noted."""
 
 
 def main(arguments: list[str]) -> int:
@@ -50,7 +52,7 @@ def _translate(options: argparse.Namespace, reporter: Any) -> None:
 def _lines() -> list[str]:
     if sys.stdin is None or sys.stdin.isatty():
         raise UsageError("translate: give sentences after RUN, or one a line on standard input")
-    lines = text_of(sys.stdin.buffer.read(), "standard input").removesuffix("\n").split("\n")
+    lines = text_of(limited(sys.stdin.buffer, "standard input"), "standard input").removesuffix("\n").split("\n")
     if not any(line.strip() for line in lines):
         raise UsageError("standard input is empty: give one sentence a line, or sentences after RUN")
     return lines

@@ -8,7 +8,7 @@ from posenc_jax.config.run import Ablation, Published, Run
 from posenc_jax.config.settings import Evaluation, Execution, Optimizer, Training
 from posenc_jax.config.stored import type_name
 from posenc_jax.data.tasks import TASKS
-from posenc_jax.data.text import TEXT_TASKS, Data
+from posenc_jax.data.text import TEXT_TASKS, AnswerIds, Data
 from posenc_jax.encodings import ENCODINGS, SCALINGS
 from posenc_jax.encodings.structure import MASKS
 from posenc_jax.encodings.value import Value
@@ -19,7 +19,7 @@ KNOWN: dict[str, type[Value]] = {
     type_name(cls): cls
     for cls in (
         *(Run, Ablation, Published, Optimizer, Training, Evaluation, Execution),
-        *(Slots, Transformer, Greedy, Beam, Sampling, Data, *MASKS.values()),
+        *(Slots, Transformer, Greedy, Beam, Sampling, Data, AnswerIds, *MASKS.values()),
         *(*TASKS.values(), *TEXT_TASKS.values(), *ENCODINGS.values(), *SCALINGS.values()),
     )
 }

@@ -1,6 +1,4 @@
-"""Texts to token ids and back: bytes, subwords of SentencePiece with byte fallback, a ``tokenizer.json``, or the
-tokenizer of a checkpoint.
-"""
+"""Texts to token ids and back: bytes, subwords of SentencePiece with byte fallback, or a ``tokenizer.json``."""
 
 from __future__ import annotations
 
@@ -8,9 +6,8 @@ import abc
 import copy
 import hashlib
 import io
-import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from posenc_jax.data.errors import DataError
 from posenc_jax.extras import needed
@@ -23,9 +20,8 @@ LEAST_PIECES = 300
 """The smallest vocabulary of pieces that a run may ask for: 261 ids come before the first of them."""
 PIECES = "a vocabulary of pieces (data.tokenizer = 'bpe')"
 JSON = "a tokenizer.json (data.tokenizer)"
-_BYTES = b"byte tokenizer 1"  # what ByteTokenizer is stored as; no SentencePiece model begins so
-_TWO = b"two tokenizers 1\n"  # likewise two
-_OF_CHECKPOINT = b"checkpoint tokenizer 1\n"  # likewise that of a checkpoint
+BYTES = b"byte tokenizer 1"  # what ByteTokenizer is stored as; no SentencePiece model begins so
+TWO = b"two tokenizers 1\n"  # likewise two
 _SPACE = "\u2581"  # SentencePiece writes it for a space, and so loses the character itself
 
 
@@ -45,11 +41,13 @@ class Tokenizer(abc.ABC):
     """Text to ids and back: ``decode(encode(text)) == text`` for every text, newlines and runs of spaces included.
 
     Ids 0 to 4 are `PAD`, `BOS`, `EOS`, `UNK` and `SEP`; no text encodes to one of them (nor the text "<s>"): callers
-    add them. A checkpoint's has its own (`CheckpointTokenizer`).
+    add them. A checkpoint's has its own (`checkpoint_tokenizers`).
     """
 
     bos, eos = BOS, EOS
     """The ids that stand before a document and after an output."""
+    files: Mapping[str, bytes] = {}
+    """The files by which others know it; none of ours."""
     sides: tuple[Tokenizer, ...] = ()
     """Of pairs with two vocabularies the tokenizers of the sources, which this one is too, and of the targets."""
     _stored: bytes
@@ -98,7 +96,7 @@ class Tokenizer(abc.ABC):
         if not self.sides:
             return self._stored
         source, target = (side.to_bytes() for side in self.sides)
-        return _TWO + len(source).to_bytes(8, "big") + source + target
+        return TWO + len(source).to_bytes(8, "big") + source + target
 
     @property
     def target(self) -> Tokenizer:
@@ -114,7 +112,7 @@ class Tokenizer(abc.ABC):
 class ByteTokenizer(Tokenizer):
     """UTF-8 bytes: ``id = 5 + byte``. Needs no training."""
 
-    _stored = _BYTES
+    _stored = BYTES
 
     @property
     def vocab_size(self) -> int:
@@ -307,57 +305,8 @@ class JsonTokenizer(Tokenizer):
         return self._tokenizer.decode([token - self._first for token in ids])
 
 
-class CheckpointTokenizer(JsonTokenizer):
-    """The tokenizer of a checkpoint: ids are those of its ``tokenizer.json``, as the model has them.
-
-    A text may encode to its special tokens, as its templates for chats rely on; `decode` leaves them out.
-
-    Args:
-      data: the ``tokenizer.json``. vocab_size: the rows of the model's table, which may be more than there are tokens.
-      bos, eos: ids of the file.
-
-    DataError: bytes that are no such file, or ids that the vocabulary does not have.
-    """
-
-    _first = 0
-
-    def __init__(self, data: bytes, *, vocab_size: int, bos: int, eos: int):
-        super().__init__(data)
-        wrong = [f"vocab_size = {vocab_size}"] if vocab_size < self._size else []
-        wrong += [f"{name} = {token}" for name, token in (("bos", bos), ("eos", eos)) if not 0 <= token < vocab_size]
-        if wrong:
-            raise DataError(
-                f"the tokenizer of the checkpoint has {self._size} tokens, and {wrong[0]} does not fit: take the "
-                "tokenizer.json of the same checkpoint"
-            )
-        about = json.dumps({"vocab_size": vocab_size, "bos": bos, "eos": eos})
-        self.json, self._stored = data, _OF_CHECKPOINT + about.encode() + b"\n" + data
-        self.bos, self.eos, self._size = bos, eos, vocab_size
-
-    def name_of(self, token: int) -> str:
-        """A special token by its own name."""
-        return self.decode([token]) or self._tokenizer.id_to_token(token) or "·"
-
-    def _is_special(self, token: int) -> bool:
-        return False  # the library leaves them out
-
-
 def of_two_sides(source: Tokenizer, target: Tokenizer) -> Tokenizer:
     """The tokenizer of the sources of pairs, with another one for their targets (`Tokenizer.target`)."""
     both = copy.copy(source)
     both.sides = (source, target)
     return both
-
-
-def tokenizer_from_bytes(data: bytes) -> Tokenizer:
-    """The tokenizer whose `Tokenizer.to_bytes` these are. ValueError or DataError: other bytes."""
-    if data.startswith(_TWO):
-        begin = len(_TWO) + 8
-        end = begin + int.from_bytes(data[len(_TWO) : begin], "big")
-        return of_two_sides(tokenizer_from_bytes(data[begin:end]), tokenizer_from_bytes(data[end:]))
-    if data == _BYTES:
-        return ByteTokenizer()
-    if data.startswith(_OF_CHECKPOINT):
-        about, _, file = data.removeprefix(_OF_CHECKPOINT).partition(b"\n")
-        return CheckpointTokenizer(file, **json.loads(about))
-    return JsonTokenizer(data) if data.lstrip()[:1] == b"{" else SentencePieceTokenizer(data)

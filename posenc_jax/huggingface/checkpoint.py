@@ -13,12 +13,13 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import numpy as np
 from jax.sharding import Mesh, NamedSharding
 
+from posenc_jax.data.answer_ids import AnswerIds
 from posenc_jax.data.errors import DataError
 from posenc_jax.data.tokenizer import Tokenizer
 from posenc_jax.encodings.base import Params
@@ -27,7 +28,8 @@ from posenc_jax.encodings.slots import elements
 from posenc_jax.files.atomic import read_regular
 from posenc_jax.files.shapes import Json, loads, problem
 from posenc_jax.files.user_paths import full
-from posenc_jax.huggingface.config import check_token_id, read_config, short, token_id
+from posenc_jax.huggingface.answers import answer_ids, read_generation
+from posenc_jax.huggingface.config import read_config, short
 from posenc_jax.huggingface.declared import Declared, from_hf
 from posenc_jax.huggingface.families import FAMILIES, of_config
 from posenc_jax.huggingface.family import Family, Settings
@@ -48,30 +50,22 @@ _PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
 _LONGEST_INDEX = 2**26
 
 
-class AnswerIds(NamedTuple):
-    """Tokens by which an encoder-decoder answers: the one that its decoder starts from, the end and what stands after
-    it, as the config declares them.
-    """
-
-    start: int
-    eos: int
-    pad: int
-
-
 @dataclasses.dataclass(frozen=True, eq=False)
 class Checkpoint:
     """A checkpoint whose files were found to fit together; no tensor of it is in memory.
 
     Attributes:
-      path: the file or the directory. config: as its ``config.json`` has it, or would have it.
+      path: the file or the directory. config: as its ``config.json`` has it, or would have it. generation: likewise
+        its ``generation_config.json``; empty without one.
       family: its family. model, slots, vocab_size, max_len: the arguments of `posenc_jax.models.build`.
       tokenizer: its tokenizer, ids as the model has them; None where the files have none.
-      answers: for an encoder-decoder, its tokens to answer by; None for other kinds.
+      answers: for an encoder-decoder, its tokens to answer by, as both configs say; None for other kinds.
       rows: the table of this model, by the names of the files. tensors: what the files have.
     """
 
     path: Path
     config: Json
+    generation: Json
     family: Family
     model: Transformer
     slots: Slots
@@ -133,7 +127,7 @@ class Checkpoint:
                 raise DataError(
                     f"params: {name} is {found}, and {wanted} in {self.path}: give those of a model that is built of it"
                 )
-        save(directory, self.family, self.config, self.model, given, self.tokenizer)
+        save(directory, self.family, self.config, self.generation, self.model, given, self.tokenizer)
 
 
 def load(path: str | os.PathLike[str]) -> Checkpoint:
@@ -206,23 +200,13 @@ def _matched(
                 f"{path}: {name} has shape {list(named[name].shape)}, and its config says {list(wanted)}: it is "
                 "another checkpoint's, fetch both again"
             )
-    pieces = tokenizer(config, vocab_size)
-    answers = _answer_ids(family, config, vocab_size, where) if family.kind == "encoder_decoder" else None
-    return Checkpoint(path, config, family, model, slots, vocab_size, max_len, pieces, answers, rows, named, shapes)
-
-
-def _answer_ids(family: Family, config: Json, vocab_size: int, where: Path) -> AnswerIds:
-    """As transformers reads them: bos serves for a start that is missing."""
-
-    def declared(name: str) -> Any:
-        value = token_id(config, name)
-        return family.ids.get(name) if value is None else value
-
-    start = "bos" if declared("decoder_start") is None else "decoder_start"
-    found = {name: declared(name) for name in (start, "eos", "pad")}
-    for name, value in found.items():
-        check_token_id(where, name, value, vocab_size)
-    return AnswerIds(*found.values())
+    generation = read_generation(path) if path.is_dir() else {}
+    said = {**config, **{name: value for name, value in generation.items() if value is not None}}
+    answers = answer_ids(family, said, vocab_size, where) if family.kind == "encoder_decoder" else None
+    pieces = tokenizer(config if answers is None else {**config, "eos_token_id": answers.eos}, vocab_size)
+    return Checkpoint(
+        path, config, generation, family, model, slots, vocab_size, max_len, pieces, answers, rows, named, shapes
+    )
 
 
 def _sizes(family: Family, vocab_size: int, max_len: int) -> dict[str, Any]:
@@ -318,7 +302,7 @@ def _family_of(config: Json, path: Path) -> Family:
         near = difflib.get_close_matches(str(kind), FAMILIES, 1, 0.0)[0]
         code = ", whose code (auto_map) is never run," if config.get("auto_map") else ""
         runs, others = (
-            ", ".join(name for name, family in FAMILIES.items() if (family.kind == "decoder_only") is of_runs)
+            ", ".join(name for name, family in FAMILIES.items() if (family.kind != "encoder_only") is of_runs)
             for of_runs in (True, False)
         )
         raise DataError(

@@ -55,9 +55,14 @@ def setting(config: Mapping[str, Any], name: str) -> Any:
     return next((config[n] for n in _SPELLINGS.get(name, (name,)) if config.get(n) is not None), None)
 
 
+def integer(value: Any) -> Any:
+    """A number such as 128.0, as some programs write whole numbers, as 128; any other value as it is."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 def whole(config: Mapping[str, Any], name: str) -> int | None:
-    """A whole number above 0, or None; `DataError` for another value."""
-    value = setting(config, name)
+    """A whole number above 0, 128.0 too, or None; `DataError` for another value."""
+    value = integer(setting(config, name))
     if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not 0 < value < 2**31):
         limit = " and below 2^31" if isinstance(value, int) and value >= 2**31 else ""
         raise DataError(f"{name} = {short(value)} must be a whole number above 0{limit}: mend the config")
@@ -90,7 +95,7 @@ def number(config: Mapping[str, Any], name: str, where: str = "") -> float | Non
 def token_id(config: Mapping[str, Any], name: str) -> Any:
     """The id of a special token, ``bos``: of several the first; None where it is missing or null, unchecked else."""
     value = config.get(f"{name}_token_id")
-    return value[0] if isinstance(value, list) and value else value
+    return integer(value[0] if isinstance(value, list) and value else value)
 
 
 def check_token_id(where: object, name: str, value: Any, vocab_size: int) -> None:

@@ -19,7 +19,7 @@ from posenc_jax.encodings.sinusoidal import Sinusoidal
 from posenc_jax.encodings.slots import Slot
 from posenc_jax.encodings.t5 import T5Bias
 from posenc_jax.huggingface import layers
-from posenc_jax.huggingface.config import natural, needed, number, short, whole
+from posenc_jax.huggingface.config import integer, natural, needed, number, short, whole
 from posenc_jax.huggingface.dialects import DIALECTS, MAX_LENGTHS, Dialect, dialect
 from posenc_jax.huggingface.rotation import ORIGINAL, Rotation, dims_of, kind_of, rotated_width
 from posenc_jax.refusals.hints import did_you_mean
@@ -318,7 +318,7 @@ def _deberta(config: Mapping[str, Any]) -> DeBERTa:
         if values.get(name) != wanted:
             raise DataError(f"{name} = {short(config.get(name))}, and {wanted!r} is read: name another config")
     length = needed(config, "max_position_embeddings", "the largest distance")
-    farthest = config.get("max_relative_positions", -1)
+    farthest = integer(config.get("max_relative_positions", -1))
     if isinstance(farthest, bool) or not isinstance(farthest, int):
         raise DataError(f"max_relative_positions = {short(farthest)} must be a whole number: mend the config")
     distance = farthest if farthest > 0 else length

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from posenc_jax.data.errors import DataError
-from posenc_jax.huggingface.config import natural, needed, whole
+from posenc_jax.huggingface.config import integer, natural, needed, whole
 from posenc_jax.huggingface.dialects import Dialect
 
 LOCAL, FULL, CHUNKED = "sliding_attention", "full_attention", "chunked_attention"
@@ -34,7 +34,7 @@ def layer_kinds(config: Mapping[str, Any], dialect: Dialect) -> list[str]:
     if config.get("use_sliding_window") is False or (flagged and not config.get("use_sliding_window")):
         window = None
     named = next((name for name in _PATTERNS if config.get(name) is not None), _PATTERNS[0])
-    every = dialect.every if config.get(named) is None else config[named]
+    every = dialect.every if config.get(named) is None else integer(config[named])
     if isinstance(every, str):  # EXAONE's, as in "LLLG"
         letters = every.upper() or "G"
         return [LOCAL if letters[i % len(letters)] == "L" else FULL for i in range(count)]

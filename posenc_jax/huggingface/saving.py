@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from posenc_jax.data.errors import DataError
-from posenc_jax.data.tokenizer import CheckpointTokenizer, Tokenizer
+from posenc_jax.data.tokenizer import Tokenizer
 from posenc_jax.files.atomic import new_folder, not_new, write_atomically
 from posenc_jax.files.shapes import Json
 from posenc_jax.files.user_paths import full
+from posenc_jax.huggingface.answers import FILE as GENERATION
 from posenc_jax.huggingface.family import Family
 from posenc_jax.huggingface.safetensors import write
 from posenc_jax.models import Transformer
@@ -24,15 +25,17 @@ def save(
     directory: str | os.PathLike[str],
     family: Family,
     config: Json,
+    generation: Json,
     model: Transformer,
     params: Mapping[str, Any],
     tokenizer: Tokenizer | None,
 ) -> None:
-    """Writes config.json, model.safetensors in float32 and, of a checkpoint's tokenizer, tokenizer.json.
+    """Writes config.json, model.safetensors in float32, what there is for generation_config.json, and the files of a
+    checkpoint's tokenizer.
 
     Args:
-      directory: a new one. config: as was read. model: of that config. params: all arrays, by their names in a tree
-        that was made flat.
+      directory: a new one. config, generation: as were read. model: of that config. params: all arrays, by their
+        names in a tree that was made flat.
 
     Raises:
       DataError: the directory exists, cannot be written, or has no room, or parts that are one tensor there differ.
@@ -58,7 +61,9 @@ def save(
     with new_folder(directory) as folder:
         written = {**kept, **family.written, "architectures": [family.architecture], "torch_dtype": "float32"}
         write_atomically(folder / "config.json", json.dumps(written, indent=2) + "\n")
+        if generation:
+            write_atomically(folder / GENERATION, json.dumps(generation, indent=2) + "\n")
         with (folder / "model.safetensors").open("xb") as file:
             write(file, shapes, tensors(), {"format": "pt"})
-        if isinstance(tokenizer, CheckpointTokenizer):
-            write_atomically(folder / "tokenizer.json", tokenizer.json)
+        for name, data in ({} if tokenizer is None else tokenizer.files).items():
+            write_atomically(folder / name, data)

@@ -4,14 +4,16 @@ import json
 from pathlib import Path
 from typing import Any
 
+from posenc_jax.data.checkpoint_tokenizers import CheckpointTokenizer, MarianTokenizer
 from posenc_jax.data.errors import DataError
-from posenc_jax.data.tokenizer import CheckpointTokenizer
+from posenc_jax.data.tokenizer import Tokenizer
 from posenc_jax.files.atomic import read_regular
 from posenc_jax.files.shapes import Json, loads, problem
 from posenc_jax.huggingface.config import FILE, check_token_id, token_id
 from posenc_jax.huggingface.gguf import Gguf
 
 _LONGEST = 2**27
+_MARIAN = ("source.spm", "target.spm", "vocab.json")
 
 # By the names that llama.cpp has for them: how a text is cut before merges join its bytes.
 _GPT2: Json = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
@@ -43,16 +45,27 @@ _SPACE = "\u2581"
 _LONGEST_PIECE = 512
 
 
-def of_directory(directory: Path, config: Json, vocab_size: int) -> CheckpointTokenizer | None:
-    """The tokenizer in a directory; None where there is no ``tokenizer.json``."""
+def of_directory(directory: Path, config: Json, vocab_size: int) -> Tokenizer | None:
+    """The tokenizer in a directory, a ``tokenizer.json`` or Marian's three files; None without them."""
     path = directory / "tokenizer.json"
-    if not path.is_file():
+    if path.is_file():
+        return _made(_read(path), path, config, directory / FILE, vocab_size)
+    files = [directory / name for name in _MARIAN]
+    if not all(file.is_file() for file in files):
         return None
+    source, target, vocabulary = map(_read, files)
+    bos, eos = _bos_and_eos(config, {}, directory / FILE, vocab_size)
     try:
-        data = read_regular(path, _LONGEST)
+        return MarianTokenizer(source, target, vocabulary, vocab_size=vocab_size, bos=bos, eos=eos)
+    except DataError as error:
+        raise DataError(f"{directory}: {error}") from None
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return read_regular(path, _LONGEST)
     except OSError as error:
         raise DataError(f"cannot read {path} ({error.strerror}): fetch it again") from None
-    return _made(data, path, config, directory / FILE, vocab_size)
 
 
 def of_gguf(found: Gguf, config: Json, vocab_size: int) -> CheckpointTokenizer:
@@ -118,32 +131,38 @@ def _sentencepiece(tokens: list[str], types: list[Any], scores: list[float], pre
 
 
 def _made(data: bytes, where: Path, config: Json, of_config: Path, vocab_size: int) -> CheckpointTokenizer:
-    ids = {name: token_id(config, name) for name in ("bos", "eos")}
-    declared = any(value is not None for value in ids.values())
-    if not declared:
-        ids = dict(zip(ids, _around(data), strict=True))
-    known = {name: value for name, value in ids.items() if isinstance(value, int) and not isinstance(value, bool)}
-    if not known:
-        raise DataError(f"{of_config}: the config has neither bos_token_id nor eos_token_id: add one of them")
-    for name, value in known.items() if declared else ():
-        check_token_id(of_config, name, value, vocab_size)
-    bos, eos = (known.get(name, next(iter(known.values()))) for name in ids)
+    bos, eos = _bos_and_eos(config, _around(data), of_config, vocab_size)
     try:
         return CheckpointTokenizer(data, vocab_size=vocab_size, bos=bos, eos=eos)
     except DataError as error:
         raise DataError(f"{where}: {error}") from None
 
 
-def _around(data: bytes) -> list[Any]:
+def _bos_and_eos(config: Json, around: Json, of_config: Path, vocab_size: int) -> tuple[int, int]:
+    """Those of the config, each serving for the other, else those ``around`` a text."""
+    ids = {name: token_id(config, name) for name in ("bos", "eos")}
+    declared = any(value is not None for value in ids.values())
+    if not declared:
+        ids = around
+    known = {name: value for name, value in ids.items() if isinstance(value, int) and not isinstance(value, bool)}
+    if not known:
+        raise DataError(f"{of_config}: the config has neither bos_token_id nor eos_token_id: add one of them")
+    for name, value in known.items() if declared else ():
+        check_token_id(of_config, name, value, vocab_size)
+    bos, eos = (known.get(name, next(iter(known.values()))) for name in ("bos", "eos"))
+    return bos, eos
+
+
+def _around(data: bytes) -> Json:
     """Ids of the tokens that BERT's tokenizers have before and after a text; its configs say none."""
     try:
         content = loads(data)
     except ValueError:
         content = None
     if problem(content, {"added_tokens": [{"content": str, "id": int}]}):
-        return [None, None]
+        return {}
     added = {token["content"]: token["id"] for token in content["added_tokens"]}
-    return [added.get(token) for token in ("[CLS]", "[SEP]")]
+    return {"bos": added.get("[CLS]"), "eos": added.get("[SEP]")}
 
 
 def _texts(value: Any) -> bool:

@@ -58,6 +58,7 @@ def decode(
     example_ids: Array | None = None,
     eos: int | None = None,
     pad: int = 0,
+    never: tuple[int, ...] = (),
     streams: Streams = Streams(),  # noqa: B008  (frozen)
     key: Array | None = None,
 ) -> Decoded:
@@ -74,13 +75,14 @@ def decode(
       length: ``[#B]`` as encodings see it; default: real tokens of the prompt plus ``max_new_tokens``.
       example_ids: ``[B]`` numbers of the rows in the whole data; drawn positions and tokens depend on them.
       eos: ends a row when generated (a prompt may hold it); None: all outputs have T tokens.
+      pad: what stands after it. never: tokens that no output has, whose logits are minus infinity.
       streams: the positions key, for encodings that draw positions.
       key: for `Sampling`; folded with example, sample and step, so a row's draws do not depend on its batch.
 
     Raises:
       ValueError: for an encoder-decoder without memory or with token types, a decoder-only model with a memory,
-        sampling without key, ``max_new_tokens`` below 1, an eos or (where they are known) tokens that the vocabulary
-        lacks, and arrays that are not of the same tokens.
+        sampling without key, ``max_new_tokens`` below 1, an eos or (where they are known) other tokens that the
+        vocabulary lacks, and arrays that are not of the same tokens.
     """
     check_size("max_new_tokens", max_new_tokens)
     check_ids("prompt", prompt)
@@ -88,6 +90,8 @@ def decode(
     prompt = of_vocabulary(prompt, size, segment_ids)
     if isinstance(eos, int) and not 0 <= eos < size:
         raise ValueError(f"eos = {eos} is outside a vocabulary of {size} (0 .. {size - 1}): pass None for no end")
+    if wrong := [token for token in never if not 0 <= token < size]:
+        raise ValueError(f"never = {never} has {wrong[0]}, which a vocabulary of {size} lacks (0 .. {size - 1})")
     if isinstance(model, EncoderDecoder) and memory is None:
         raise ValueError("an encoder-decoder decodes from its source: pass memory=model.encode(...)")
     if isinstance(model, EncoderDecoder) and token_types is not None:
@@ -104,6 +108,7 @@ def decode(
         length=length,
         example_ids=example_ids,
         streams=streams,
+        never=never,
     )
     call: dict[str, Any] = {"max_new_tokens": max_new_tokens, "eos": eos, "pad": pad}
     if isinstance(decoding, Beam):

@@ -25,6 +25,7 @@ class DecodingRows:
       token_types: ``[R]``, the type of that last token, which all new tokens have; or None.
       length: ``[#R]``, as encodings see it.
       example_ids: ``[R]``. memory: the source of each row, for an encoder-decoder.
+      never: tokens that are not written.
     """
 
     model: DecoderOnly | EncoderDecoder
@@ -35,6 +36,7 @@ class DecodingRows:
     example_ids: Array
     memory: Memory | None
     streams: Streams
+    never: tuple[int, ...]
 
     @property
     def dtype(self) -> Any:
@@ -50,7 +52,10 @@ class DecodingRows:
         if self.token_types is not None:
             tokens_info["token_types"] = self.token_types[:, None]
         logits, cache = self.extend(tokens[:, None], cache, **tokens_info)
-        return logits[:, 0], cache
+        logits = logits[:, 0]
+        if self.never:
+            logits = jnp.asarray(logits).at[:, np.array(self.never)].set(-jnp.inf)
+        return logits, cache
 
     def extend(self, tokens: Array, cache: Cache, **tokens_info: Any) -> tuple[Array, Cache]:
         """The model's ``extend``; ``tokens_info`` are positions, segment ids and token types."""
@@ -90,6 +95,7 @@ def prefill(
     length: Array | None,
     example_ids: Array | None,
     streams: Streams,
+    never: tuple[int, ...],
 ) -> tuple[DecodingRows, Cache]:
     """The rows of ``prompt [B, P]`` and a cache with room for ``max_new_tokens``, filled in one pass.
 
@@ -122,7 +128,7 @@ def prefill(
     if types is not None:
         last_type = types[:, -1]
         tokens_info["token_types"] = types[:, :-1]
-    rows = DecodingRows(model, prompt[:, -1], count, last_type, length, ids, memory, streams)
+    rows = DecodingRows(model, prompt[:, -1], count, last_type, length, ids, memory, streams, never)
     if width > 1:
         _, cache = rows.extend(prompt[:, :-1], cache, **tokens_info)
     return rows, cache

@@ -4,7 +4,6 @@ import dataclasses
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from posenc_jax.config import Run, difference, to_json
 from posenc_jax.data.errors import DataError
@@ -15,6 +14,7 @@ from posenc_jax.huggingface.checkpoint import declared_model
 from posenc_jax.huggingface.families import FAMILIES
 from posenc_jax.huggingface.family import Family
 from posenc_jax.huggingface.saving import save
+from posenc_jax.models import Slots, Transformer
 from posenc_jax.runs.directory import home_of, load_config
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import read_json
@@ -24,6 +24,7 @@ from posenc_jax.runs.state import replica_params, surviving_seeds
 from posenc_jax.runs.supply import read_tokenizer
 from posenc_jax.training.leaf_names import flat
 
+_FIELDS = {"posenc": "decoder", "posenc_encoder": "encoder", "posenc_cross": "cross"}
 # How a model is computed, which no config of theirs says.
 _COMPUTING = ("dtype", "param_dtype", "matmul_precision", "attention", "remat", "dropout")
 
@@ -53,14 +54,14 @@ def export_checkpoint(
         model, slots, _, _ = declared_model(family, theirs, source / ORIGIN)
     except (KeyError, DataError) as error:
         raise RefusedError(f"{source} is from a checkpoint that this version does not read ({error})") from None
-    _refuse_other(source, config, model, slots.decoder)
+    _refuse_other(source, config, model, slots)
     alive = surviving_seeds(source)
     chosen = next((s for s in config.seeds if s in alive), None) if seed is None else seed
     if chosen is None:
         raise RefusedError(f"every replica of {source} diverged: export another run")
     params = flat(replica_params(source, chosen, note))
     try:
-        save(directory, family, theirs, model, params, read_tokenizer(source))
+        save(directory, family, theirs, origin.get("generation", {}), model, params, read_tokenizer(source))
     except DataError as error:
         raise RefusedError(str(error)) from None
     return family
@@ -80,11 +81,11 @@ def _origin(source: Path, config: Run) -> Json:
     return _origin(start, load_config(start))
 
 
-def _refuse_other(source: Path, config: Run, model: Any, slot: Any) -> None:
+def _refuse_other(source: Path, config: Run, model: Transformer, slots: Slots) -> None:
     own = dataclasses.replace(config.model, **{name: getattr(model, name) for name in _COMPUTING})
-    lines = difference(to_json(model), to_json(own), "model") + difference(
-        to_json(slot), to_json(config.posenc), "posenc"
-    )
+    lines = difference(to_json(model), to_json(own), "model")
+    for field, stack in _FIELDS.items():
+        lines += difference(to_json(getattr(slots, stack)), to_json(getattr(config.slots, stack)), field)
     if lines:
         raise RefusedError(
             f"{source} is another model than its checkpoint's config says, and transformers would compute that one: "

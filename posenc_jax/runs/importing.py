@@ -11,15 +11,16 @@ import numpy as np
 from posenc_jax.config import Run, config_hash
 from posenc_jax.config.settings import Evaluation
 from posenc_jax.data.errors import DataError
-from posenc_jax.data.text import LanguageModel
+from posenc_jax.data.text import LanguageModel, Translation
 from posenc_jax.data.text.base import Data
 from posenc_jax.encodings import spec
 from posenc_jax.files.atomic import new_folder, not_new, write_atomically
 from posenc_jax.files.checksums import sha256_of_files
 from posenc_jax.files.shapes import Json
 from posenc_jax.files.user_paths import full
+from posenc_jax.huggingface.answers import languages, unread
 from posenc_jax.huggingface.checkpoint import Checkpoint, load
-from posenc_jax.huggingface.config import setting
+from posenc_jax.huggingface.config import setting, short
 from posenc_jax.huggingface.safetensors import write
 from posenc_jax.runs.digests import joined, leaf_digest
 from posenc_jax.runs.directory import IMPORTED, Group
@@ -43,8 +44,8 @@ def import_checkpoint(
 ) -> Run:
     """Makes of a checkpoint (see `posenc_jax.huggingface.checkpoint.load`) the directory of a run with one replica.
 
-    The task is language modelling with the checkpoint's tokenizer, in windows of its context. Tensors are read,
-    converted to float32 and written one by one.
+    The task of a decoder is language modelling with the checkpoint's tokenizer, in windows of its context; that of an
+    encoder-decoder is translation, in the widest sense. Tensors are read, converted to float32 and written one by one.
 
     Returns:
       The config of the run.
@@ -62,8 +63,10 @@ def import_checkpoint(
             f"{checkpoint.path}: auto_map names code beside the weights; it is not run, and the model is computed as "
             f"transformers computes {checkpoint.family.title}"
         )
-    if setting(checkpoint.config, "max_position_embeddings") is None:
+    if setting(checkpoint.config, "max_position_embeddings") is None and checkpoint.family.max_length is None:
         note(f"{checkpoint.path}: max_position_embeddings is missing, and {checkpoint.max_len:,} is taken")
+    if said := unread({**checkpoint.config, **checkpoint.generation}):
+        note(f"{checkpoint.path}: {', '.join(said)}: not read, answers are the most probable ones without")
     config = _config(checkpoint)
     needed = sum(4 * int(np.prod(leaf.shape)) for leaf in flat(checkpoint.shapes).values()) + _BESIDE
     if reason := not_new(directory, needed):
@@ -84,26 +87,60 @@ def import_checkpoint(
 
 
 def _config(checkpoint: Checkpoint) -> Run:
-    if checkpoint.kind != "decoder_only":
+    if checkpoint.kind == "encoder_only":
         raise DataError(
-            f"{checkpoint.path} is of the kind {checkpoint.kind}, and runs are made of decoder_only models: load it in "
-            "Python, by posenc_jax.huggingface.checkpoint.load, and write it by its save"
+            f"{checkpoint.path} is of the kind {checkpoint.kind}, and runs are made of decoder_only and "
+            "encoder_decoder models: load it in Python, by posenc_jax.huggingface.checkpoint.load, and write it by its "
+            "save"
         )
     if checkpoint.tokenizer is None:
-        raise DataError(f"{checkpoint.path} has no tokenizer.json, without which no text can be read: add it")
-    length = checkpoint.max_len
+        raise DataError(
+            f"{checkpoint.path} has no tokenizer.json, without which no text can be read: add it, as transformers "
+            "writes it by AutoTokenizer.from_pretrained(DIR).save_pretrained(DIR)"
+        )
     try:
-        data = Data(name="python_docs", tokenizer="checkpoint", vocab_size=checkpoint.vocab_size)
         return Run(
-            task=LanguageModel(data=data, max_length=length, row=length),
+            **(_translating(checkpoint) if checkpoint.kind == "encoder_decoder" else _modelling(checkpoint)),
             model=checkpoint.model,
             posenc=checkpoint.slots.decoder,
-            evaluation=Evaluation(lengths=(min(_MEASURED, length),)),
             seeds=(0,),
             note=f"imported from {checkpoint.path.name} ({checkpoint.family.name}), not trained here",
         )
     except ValueError as error:
         raise DataError(f"{checkpoint.path} gives no run: {error}") from None
+
+
+def _data(checkpoint: Checkpoint, name: str) -> Data:
+    return Data(name=name, tokenizer="checkpoint", vocab_size=checkpoint.vocab_size)
+
+
+def _modelling(checkpoint: Checkpoint) -> dict[str, Any]:
+    """What a run of a decoder has of its own: windows of its context."""
+    length = checkpoint.max_len
+    task = LanguageModel(data=_data(checkpoint, "python_docs"), max_length=length, row=length)
+    return {"task": task, "evaluation": Evaluation(lengths=(min(_MEASURED, length),))}
+
+
+def _translating(checkpoint: Checkpoint) -> dict[str, Any]:
+    """What a run of an encoder-decoder has of its own: pairs whose sides its positions reach."""
+    answers, most = checkpoint.answers, checkpoint.max_len
+    assert answers is not None
+    beginning = {**checkpoint.config, **checkpoint.generation}.get("forced_bos_token_id")
+    if beginning is not None:
+        raise DataError(
+            f"{checkpoint.path}: forced_bos_token_id = {short(beginning)}, a first token of every answer, is not "
+            "written here: set it to null, or decode in Python from a prompt that has it"
+        )
+    unbounded = checkpoint.family.max_length is not None  # positions are distances, in buckets
+    ratio = 2.0 if unbounded else 1.5
+    length = most if unbounded else int((most - 8) / ratio)
+    task = Translation(data=_data(checkpoint, "help/en-de"), ids=answers, **languages(checkpoint.path))
+    return {
+        "task": task.lengthened(max_length=length, target_ratio=ratio),
+        "posenc_encoder": checkpoint.slots.encoder,
+        "posenc_cross": checkpoint.slots.cross,
+        "evaluation": Evaluation(lengths=tuple(n for n in (32, 64, 128, 256) if n < length), decoded_examples=64),
+    }
 
 
 def _write_weights(checkpoint: Checkpoint, path: Path, note: Callable[[str], None]) -> str:
@@ -131,6 +168,7 @@ def _origin(checkpoint: Checkpoint) -> Json:
         "family": checkpoint.family.name,
         "files": {file.name: {"bytes": file.stat().st_size, "sha256": sha256_of_files(file)} for file in files},
         "config": checkpoint.config,
+        "generation": checkpoint.generation,
     }
 
 

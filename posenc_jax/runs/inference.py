@@ -130,10 +130,11 @@ def translate(
         or too long: all of them are named, and none is translated.
     """
     task = _task(loaded, Translation)
+    ids = task.ids
 
     def records(batch: list[list[int]], length: int) -> Records:
-        source = _ragged([[*tokens, EOS] for tokens in batch], len(batch) * task.width(length))
-        return Records(source, targets=Ragged.of([[BOS, EOS]] * len(batch)))
+        source = _ragged([[*tokens, ids.eos] for tokens in batch], len(batch) * task.width(length))
+        return Records(source, targets=Ragged.of([[ids.start, ids.eos]] * len(batch)))
 
     asked = records, decoding, max_new_tokens, too_long, random_seed
     return _written("translate", loaded, texts, names or _numbered("text", texts), *asked, reporter)
@@ -342,7 +343,8 @@ def _written(
 ) -> list[TextOutput]:
     """The first output for each text, of pieces joined."""
     reporter = reporter or Reporter()
-    summaries = isinstance(loaded.config.task, Summarization)
+    task: Any = loaded.config.task
+    summaries = isinstance(task, Summarization)
     most = max(new_tokens(loaded.config, length) for length in _lengths(loaded.config))
     if max_new_tokens is not None and not 1 <= max_new_tokens <= most:
         field = "max_summary" if summaries else "max_length"
@@ -360,5 +362,5 @@ def _written(
     for answers in _answers(loaded, pieces, records, program, reporter, command, len(jax.local_devices())):
         tokens, log_probs = [answer.tokens[0].tolist() for answer in answers], [a.log_probs[0] for a in answers]
         text = " ".join(map(loaded.tokenizer.target.decode, tokens))
-        outputs.append(TextOutput(text, sum(map(float, log_probs)), all(EOS in own for own in tokens)))
+        outputs.append(TextOutput(text, sum(map(float, log_probs)), all(task.ids.eos in own for own in tokens)))
     return outputs

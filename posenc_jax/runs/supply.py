@@ -12,13 +12,14 @@ import jax
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from posenc_jax.config import Run, difference
+from posenc_jax.data.checkpoint_tokenizers import tokenizer_from_bytes
 from posenc_jax.data.corpora.corpus import DataError, UnfitError
 from posenc_jax.data.text import words
 from posenc_jax.data.text.base import SPLITS, BatchPlan, Data, TextData, TextTask
 from posenc_jax.data.text.loading import TOKENIZER_EXAMPLES, identity_of, load, open_split
 from posenc_jax.data.text.on_demand import Feed
 from posenc_jax.data.text.sizing import Batches, check_filled, sized
-from posenc_jax.data.tokenizer import Tokenizer, tokenizer_from_bytes
+from posenc_jax.data.tokenizer import Tokenizer
 from posenc_jax.files.atomic import write_atomically
 from posenc_jax.files.shapes import Json
 from posenc_jax.runs.directory import home_of

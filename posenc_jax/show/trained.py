@@ -12,7 +12,8 @@ from posenc_jax.analysis.views import attention_maps
 from posenc_jax.config import Run
 from posenc_jax.data.text.base import TextTask
 from posenc_jax.data.text.classification import Classification
-from posenc_jax.data.tokenizer import BOS, EOS, SEP, Tokenizer
+from posenc_jax.data.text.translation import Translation
+from posenc_jax.data.tokenizer import BOS, SEP, Tokenizer
 from posenc_jax.encodings import spec
 from posenc_jax.encodings.slots import position_axes
 from posenc_jax.files.user_paths import full
@@ -192,10 +193,12 @@ def _of_text(replica: TrainedReplica, text: str | dict[str, str]) -> InputTokens
         shown = task.joined({name: tokenizer.encode(text.get(name, "")) for name in task.sections})
         return InputTokens(shown.tokens, None, names, shown.types)
     ids = tokenizer.encode(text)
-    if kind == "translation":
+    if isinstance(task, Translation):
         written = translate(load_run(replica.directory, replica.seed), [text])[0].text
         target = tokenizer.target
-        return InputTokens([*ids, EOS], [BOS, *target.encode(written)], names, target_names=names_by(target))
+        return InputTokens(
+            [*ids, task.ids.eos], [task.ids.start, *target.encode(written)], names, target_names=names_by(target)
+        )
     if kind == "summarization":
         return InputTokens([BOS, *ids, SEP], None, names)
     if isinstance(task, Classification):

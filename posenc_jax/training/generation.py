@@ -8,8 +8,8 @@ import numpy as np
 from jax.sharding import Mesh
 
 from posenc_jax.config import Run
+from posenc_jax.data.answer_ids import AnswerIds
 from posenc_jax.data.example import Example
-from posenc_jax.data.tokenizer import BOS, EOS, PAD
 from posenc_jax.encodings.base import Array, Params
 from posenc_jax.models import Decoded, Decoding, Streams, decode
 from posenc_jax.training.precision import at_precision
@@ -71,11 +71,12 @@ def decoded(
     """
     room = max_new_tokens if room is None else room
     model = model_of(run, params)
-    call: dict[str, Any] = dict(
-        max_new_tokens=max_new_tokens, example_ids=example_ids, eos=EOS, pad=PAD, streams=streams, key=key
-    )
+    task: Any = run.task
+    ids: AnswerIds = task.ids
+    call: dict[str, Any] = dict(max_new_tokens=max_new_tokens, example_ids=example_ids, streams=streams, key=key)
+    call |= dict(eos=ids.eos, pad=ids.pad, never=ids.never)
     batch = example.inputs.shape[0]
-    if run.task.model_kind == "encoder_decoder":
+    if task.model_kind == "encoder_decoder":
         memory = model.encode(
             example.inputs,
             segment_ids=example.segment_ids,
@@ -83,12 +84,12 @@ def decoded(
             example_ids=example_ids,
             streams=streams,
         )
-        prompt = jnp.full((batch, 1), BOS, jnp.int32)
+        prompt = jnp.full((batch, 1), ids.start, jnp.int32)
         return decode(model, prompt, decoding, memory=memory, length=np.full((1,), 1 + room, np.int32), **call)
     given = jnp.argmax(example.weights > 0, axis=1) + 1
     width = example.inputs.shape[1] - room + 1
     shown = jnp.arange(width)[None] < given[:, None]
-    prompt = jnp.where(shown, example.inputs[:, :width], PAD)
+    prompt = jnp.where(shown, example.inputs[:, :width], ids.pad)
     segment_ids = shown.astype(jnp.int32)
     count = jnp.sum(segment_ids, axis=1, dtype=jnp.int32)
     return decode(model, prompt, decoding, segment_ids=segment_ids, length=count + room, **call)

@@ -190,6 +190,19 @@ def test_refused_in_one_line(refusal, command, kind, arguments, message):
 
 
 @pytest.mark.parametrize("command", ["classify", "summarize"])
+def test_a_device_that_never_ends_is_refused_in_one_line(capsys, command):
+    assert main([command, "nowhere", "/dev/zero"]) == 2
+    assert capsys.readouterr().err == "posenc: /dev/zero has more than 67,108,864 bytes: give its texts in parts\n"
+
+
+def test_standard_input_that_never_ends_is_refused_in_one_line(capsys, monkeypatch):
+    with open("/dev/zero") as endless:
+        monkeypatch.setattr(sys, "stdin", endless)
+        assert main(["translate", "nowhere"]) == 2
+    assert "standard input has more than 67,108,864 bytes: give its texts in parts" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["classify", "summarize"])
 def test_a_nul_byte_is_refused_in_one_line(capsys, tmp_path, command):
     file = tmp_path / "nul.md"
     file.write_bytes(b"# A\nb\0c\n")

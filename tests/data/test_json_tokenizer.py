@@ -11,11 +11,12 @@ import pytest
 import tokenizers
 
 from posenc_jax.config import Ablation, Evaluation, Run, Training, from_json, to_json
+from posenc_jax.data.checkpoint_tokenizers import tokenizer_from_bytes
 from posenc_jax.data.corpora.corpus import DataError
 from posenc_jax.data.corpora.store import add
 from posenc_jax.data.text import Data, LanguageModel
 from posenc_jax.data.text.loading import load
-from posenc_jax.data.tokenizer import BOS, EOS, PAD, SEP, UNK, ByteTokenizer, JsonTokenizer, tokenizer_from_bytes
+from posenc_jax.data.tokenizer import BOS, EOS, PAD, SEP, UNK, ByteTokenizer, JsonTokenizer
 from posenc_jax.extras import MissingExtraError
 from posenc_jax.models.config import Transformer
 from posenc_jax.runs.ablation import ablate

@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 
+from posenc_jax.data.checkpoint_tokenizers import tokenizer_from_bytes
 from posenc_jax.data.tokenizer import (
     BOS,
     EOS,
@@ -17,7 +18,6 @@ from posenc_jax.data.tokenizer import (
     UNK,
     ByteTokenizer,
     SentencePieceTokenizer,
-    tokenizer_from_bytes,
     train_sentencepiece,
 )
 

@@ -272,7 +272,7 @@ def test_errors_of_models_and_runs_name_the_checkpoint(folder, monkeypatch, tmp_
 def test_runs_are_of_decoders(tmp_path):
     checkpoint_of("bert", tmp_path / "hf")
     one_line(
-        "is of the kind encoder_only, and runs are made of decoder_only models: load it in Python, .* by its save",
+        "is of the kind encoder_only, and runs are made of decoder_only and encoder_decoder models: .* its save",
         import_checkpoint,
         tmp_path / "hf",
         tmp_path / "run",

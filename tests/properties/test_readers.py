@@ -16,12 +16,13 @@ from hypothesis import strategies as st
 from posenc_jax.cli.errors import UsageError
 from posenc_jax.cli.overrides import override_run
 from posenc_jax.config import Ablation, Run, from_json, to_json
+from posenc_jax.data.checkpoint_tokenizers import tokenizer_from_bytes
 from posenc_jax.data.corpora.corpus import DataError
 from posenc_jax.data.corpora.indexes import stanzas
 from posenc_jax.data.corpora.libreoffice import read_page
 from posenc_jax.data.corpora.python_docs import documents
 from posenc_jax.data.tasks import Copying
-from posenc_jax.data.tokenizer import ByteTokenizer, tokenizer_from_bytes, train_sentencepiece
+from posenc_jax.data.tokenizer import ByteTokenizer, train_sentencepiece
 from posenc_jax.encodings import ENCODINGS, SCALINGS, parse, spec
 from posenc_jax.files.checksums import DamagedError, seal, unseal
 from posenc_jax.files.shapes import loads

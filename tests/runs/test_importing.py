@@ -65,7 +65,7 @@ def test_what_is_refused(tmp_path, monkeypatch):
     (path / "config.json").write_text(json.dumps(CASES["llama"] | {"intermediate_size": 44}))
     refused(tmp_path, r"gate_proj.weight has shape \[40, 32\], and its config says \[44, 32\]")
     (path / "config.json").write_text(json.dumps({"model_type": "lama", "auto_map": {"AutoModel": "x.y"}}))
-    others = "llama, .*, mpt are, and in Python, where no run is made of them, bert, .*; llama is the nearest by name"
+    others = "llama, .*, t5, umt5, marian are, and in Python, where no run is made of them, bert, .*; llama is the near"
     refused(tmp_path, rf"'lama', whose code \(auto_map\) is never run, is not read; {others}")
     (path / "config.json").write_text(json.dumps(CASES["llama"] | {"quantization_config": {"quant_method": "gptq"}}))
     refused(tmp_path, r"quantization_config is there \('gptq'\), and quantised weights are read from GGUF alone: name")
@@ -114,6 +114,20 @@ def test_code_that_a_config_names_is_noted(tmp_path):
     import_checkpoint(source, tmp_path / "run", notes.append)
     assert len(notes) == 1
     assert "auto_map names code beside the weights; it is not run, and the model is computed as transf" in notes[0]
+
+
+def test_whole_numbers_that_are_written_as_floats(tmp_path):
+    """One rule for all: sizes, ids of tokens, patterns of layers."""
+    changes = {"max_position_embeddings": 512.0, "hidden_size": 32.0, "eos_token_id": 2.0}
+    found = load(whole(tmp_path / "a", "llama", **changes))
+    assert (found.max_len, found.model.d_model, found.tokenizer.eos) == (512, 32, 2)
+    assert load(checkpoint_of("gemma2", tmp_path / "b", sliding_window_pattern=2.0)).model.windows == (64, 0)
+    assert load(checkpoint_of("deberta_v2", tmp_path / "c", max_relative_positions=-1.0)).max_len == 512
+    answers = load(checkpoint_of("t5", tmp_path / "d", decoder_start_token_id=0.0, eos_token_id=[7.0])).answers
+    assert [type(value) for value in (answers.start, answers.eos)] == [int, int]
+    for value in (128.5, 1e30, "128"):
+        with pytest.raises(DataError, match=r"max_position_embeddings = .* must be a whole number above 0"):
+            load(checkpoint_of("llama", tmp_path / "e", max_position_embeddings=value))
 
 
 def test_a_length_that_a_config_leaves_out_is_noted(tmp_path):

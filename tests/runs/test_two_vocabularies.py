@@ -9,9 +9,10 @@ import text_runs
 from text_runs import ROWS, small_corpus
 
 from posenc_jax.cli import main
+from posenc_jax.data.checkpoint_tokenizers import tokenizer_from_bytes
 from posenc_jax.data.corpora.corpus import DataError
 from posenc_jax.data.text.loading import load
-from posenc_jax.data.tokenizer import ByteTokenizer, of_two_sides, tokenizer_from_bytes, train_sentencepiece
+from posenc_jax.data.tokenizer import ByteTokenizer, of_two_sides, train_sentencepiece
 from posenc_jax.runs.cell import run
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.inference import load_run, translate

@@ -1,5 +1,6 @@
 """Tasks on real text: translation, summarisation, classification of documents, language modelling."""
 
+from posenc_jax.data.answer_ids import AnswerIds as AnswerIds
 from posenc_jax.data.text.base import Data as Data
 from posenc_jax.data.text.base import Encoded as Encoded
 from posenc_jax.data.text.base import TextData as TextData

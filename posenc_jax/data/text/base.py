@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from posenc_jax.data.answer_ids import AnswerIds
 from posenc_jax.data.example import Example
 from posenc_jax.data.plan import Buckets, Packing, Plain, fitted_widths, order, packed
 from posenc_jax.data.records import Records, compose_rows
@@ -145,6 +146,8 @@ class TextTask(Task):
     """A package of the extra `text` that the scores need."""
     on_demand: ClassVar[type[Examples] | type[Windows]] = Examples
     reads_checkpoints: ClassVar[bool] = False
+    ids = AnswerIds()
+    """The tokens by which answers begin and end."""
 
     def check_fields(self) -> None:
         super().check_fields()
@@ -157,7 +160,7 @@ class TextTask(Task):
         if self.data.tokenizer == "checkpoint" and not self.reads_checkpoints:
             raise ValueError(
                 f"data.tokenizer = 'checkpoint' has no separators of ours, which task {self.name!r} needs: take 'bpe', "
-                "'bytes' or a file, or task 'language_model'"
+                "'bytes' or a file, or task 'language_model' or 'translation'"
             )
         if self.batching == "buckets" and self.row % 4:
             raise ValueError(f"task.row = {self.row} must be a multiple of 4 with batching = 'buckets'")

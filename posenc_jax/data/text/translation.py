@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from posenc_jax.data.answer_ids import AnswerIds
+from posenc_jax.data.errors import DataError
 from posenc_jax.data.metrics import bleu, chrf
 from posenc_jax.data.ragged import Ragged
 from posenc_jax.data.records import Records
@@ -20,7 +22,7 @@ from posenc_jax.data.text.base import (
     length_of_most,
     named_as_target,
 )
-from posenc_jax.data.tokenizer import BOS, EOS, Tokenizer
+from posenc_jax.data.tokenizer import Tokenizer
 
 _WITHOUT_WORDS = ("ja", "ko")
 """Languages whose words sacrebleu finds by packages of their own only."""
@@ -35,6 +37,7 @@ class Translation(PairTask):
     target_vocab_size: None: source and target share the vocabulary that ``data`` says. A number: targets have one of
     their own, of so many pieces, made of them alone, and that of ``data`` is made of the sources; the model needs
     ``tie_embeddings=False``. target_tokenizer: its kind, as ``data.tokenizer``.
+    ids: with ``data.tokenizer = "checkpoint"`` the tokens by which that one answers, as the config of its run has them.
 
     Length is the number of the source's tokens without EOS. Longer pairs are left out of training and counted.
     """
@@ -44,6 +47,7 @@ class Translation(PairTask):
     target_ratio: float = 1.5
     target_vocab_size: int | None = None
     target_tokenizer: str = "bpe"
+    ids: AnswerIds = AnswerIds()  # noqa: RUF009  (frozen)
 
     name = "translation"
     citation = """@inproceedings{vaswani2017attention, author = {Vaswani and others}, title = {{Attention Is All You
@@ -52,11 +56,22 @@ class Translation(PairTask):
     length_unit = "source tokens"
     model_kind = "encoder_decoder"
     scored_with = "sacrebleu"
+    reads_checkpoints = True
 
     def check_fields(self) -> None:
         if not 0 < self.target_ratio <= 1000:
             raise ValueError(f"task.target_ratio = {self.target_ratio} must be positive, and at most 1000")
         super().check_fields()
+        if self.data.tokenizer != "checkpoint" and self.ids != AnswerIds():
+            raise ValueError(
+                f"task.ids = {self.ids!r} are of a checkpoint's tokenizer, and data.tokenizer = "
+                f"{self.data.tokenizer!r} has ids of ours: leave task.ids out"
+            )
+        if self.data.tokenizer == "checkpoint" and self.target_vocab_size is not None:
+            raise ValueError(
+                f"task.target_vocab_size = {self.target_vocab_size}: data.tokenizer = 'checkpoint' serves sources and "
+                "targets: set it to None"
+            )
         if self.target_vocab_size is None and self.target_tokenizer != "bpe":
             raise ValueError(
                 f"task.target_tokenizer = {self.target_tokenizer!r} is read with a vocabulary of the targets' own: set "
@@ -66,6 +81,7 @@ class Translation(PairTask):
             _ = self.target_data
         except ValueError as error:
             raise ValueError(named_as_target(str(error))) from None
+        self.ids.check_vocabulary(self.num_classes)
 
     @property
     def target_data(self) -> Data | None:
@@ -107,6 +123,12 @@ class Translation(PairTask):
 
     def encode(self, tokenizer: Tokenizer, split: list[Row], *, training: bool) -> Encoded:
         """Pairs that are not empty and fit."""
+        start, eos = self.ids.start, self.ids.eos
+        if tokenizer.eos != eos:
+            raise DataError(
+                f"task.ids.eos = {eos}, and the end of the tokenizer is {tokenizer.eos}: set task.ids to those of the "
+                "run that it is from"
+            )
         pairs = self.pairs(tokenizer, split)
         kept = [
             i
@@ -117,8 +139,8 @@ class Translation(PairTask):
             and len(target) < self.decoder_width(len(source))
         ]
         records = Records(
-            inputs=Ragged.of([[*pairs[i][0], EOS] for i in kept]),
-            targets=Ragged.of([[BOS, *pairs[i][1], EOS] for i in kept]),
+            inputs=Ragged.of([[*pairs[i][0], eos] for i in kept]),
+            targets=Ragged.of([[start, *pairs[i][1], eos] for i in kept]),
         )
         measure = np.array([len(pairs[i][0]) for i in kept], np.int32)
         return Encoded(records, np.array(kept, np.int64), measure, left_out=len(split) - len(kept))

@@ -1,0 +1,97 @@
+"""What a checkpoint says of the answers of its decoder: the tokens that begin and end them, and settings of search."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from posenc_jax.data.answer_ids import AnswerIds
+from posenc_jax.data.errors import DataError
+from posenc_jax.files.atomic import read_regular
+from posenc_jax.files.shapes import Json, loads
+from posenc_jax.huggingface.config import MOST_BYTES, check_token_id, integer, short, token_id
+from posenc_jax.huggingface.family import Family
+
+FILE = "generation_config.json"
+_WITHOUT = {
+    "begin_suppress_tokens": None,
+    "encoder_no_repeat_ngram_size": 0,
+    "encoder_repetition_penalty": 1.0,
+    "exponential_decay_length_penalty": None,
+    "force_words_ids": None,
+    "min_length": 0,
+    "min_new_tokens": None,
+    "no_repeat_ngram_size": 0,
+    "repetition_penalty": 1.0,
+    "sequence_bias": None,
+}
+"""Settings that change the most probable tokens and are not read, with the value that changes nothing."""
+
+
+def read_generation(directory: Path) -> Json:
+    """The values of ``generation_config.json``; none where there is no such file."""
+    return _read(directory / FILE)
+
+
+def languages(directory: Path) -> dict[str, str]:
+    """The ``source`` and ``target`` that Marian's ``tokenizer_config.json`` names; none where it names not both."""
+    said = _read(directory / "tokenizer_config.json")
+    found = {side: said.get(f"{side}_lang") for side in ("source", "target")}
+    return {side: name for side, name in found.items() if isinstance(name, str)} if all(found.values()) else {}
+
+
+def _read(path: Path) -> Json:
+    if not path.is_file():
+        return {}
+    try:
+        found = loads(read_regular(path, MOST_BYTES))
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path} is no JSON ({error}): fetch it again, or take it away") from None
+    if not isinstance(found, dict):
+        raise DataError(f"{path} holds a JSON {type(found).__name__}, and must be an object: fetch it again")
+    return found
+
+
+def answer_ids(family: Family, settings: Mapping[str, Any], vocab_size: int, where: Path) -> AnswerIds:
+    """The ids as transformers reads them: bos serves for a start that is missing, and of several ends the first is
+    taken.
+
+    Raises:
+      DataError: an id is none of the model.
+    """
+
+    def declared(name: str) -> Any:
+        value = token_id(settings, name)
+        return family.ids.get(name) if value is None else value
+
+    start = "bos" if declared("decoder_start") is None else "decoder_start"
+    found = {name: declared(name) for name in (start, "eos", "pad")}
+    for name, value in found.items():
+        check_token_id(where, name, value, vocab_size)
+    first, eos, pad = (integer(value) for value in found.values())
+    return AnswerIds(first, eos, pad, _never(settings, vocab_size, eos, where))
+
+
+def _never(settings: Mapping[str, Any], vocab_size: int, eos: int, where: Path) -> tuple[int, ...]:
+    """Tokens that no answer has; an end among them is not."""
+    words, single = settings.get("bad_words_ids") or [], settings.get("suppress_tokens") or []
+    if not isinstance(words, list) or not isinstance(single, list):
+        raise DataError(f"{where}: bad_words_ids and suppress_tokens must be lists: mend the config")
+    found: dict[int, None] = {}
+    for word in (*words, *([token] for token in single)):
+        if not isinstance(word, list) or len(word) != 1:
+            raise DataError(
+                f"{where}: bad_words_ids has {short(word)}, and words of one token are kept out of answers: take the "
+                "others away"
+            )
+        check_token_id(where, "bad_words_ids: ", word[0], vocab_size)
+        found[integer(word[0])] = None
+    return tuple(token for token in found if token != eos)
+
+
+def unread(settings: Mapping[str, Any]) -> list[str]:
+    """The settings of search that are not read, ``name = value`` each."""
+    return [
+        f"{name} = {short(settings[name])}"
+        for name, without in _WITHOUT.items()
+        if settings.get(name) not in (None, without, [])
+    ]
