@@ -1,4 +1,4 @@
-"""What a checkpoint says of the answers of its decoder: the tokens that begin and end them, and settings of search."""
+"""Answers of a decoder as its checkpoint declares them: the tokens that begin and end them, and settings of search."""
 
 from collections.abc import Mapping
 from pathlib import Path

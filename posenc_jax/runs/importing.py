@@ -115,14 +115,14 @@ def _data(checkpoint: Checkpoint, name: str) -> Data:
 
 
 def _modelling(checkpoint: Checkpoint) -> dict[str, Any]:
-    """What a run of a decoder has of its own: windows of its context."""
+    """Fields of a run of a decoder: windows of its context."""
     length = checkpoint.max_len
     task = LanguageModel(data=_data(checkpoint, "python_docs"), max_length=length, row=length)
     return {"task": task, "evaluation": Evaluation(lengths=(min(_MEASURED, length),))}
 
 
 def _translating(checkpoint: Checkpoint) -> dict[str, Any]:
-    """What a run of an encoder-decoder has of its own: pairs whose sides its positions reach."""
+    """Fields of a run of an encoder-decoder: pairs whose sides its positions reach."""
     answers, most = checkpoint.answers, checkpoint.max_len
     assert answers is not None
     beginning = {**checkpoint.config, **checkpoint.generation}.get("forced_bos_token_id")
@@ -134,9 +134,9 @@ def _translating(checkpoint: Checkpoint) -> dict[str, Any]:
     unbounded = checkpoint.family.max_length is not None  # positions are distances, in buckets
     ratio = 2.0 if unbounded else 1.5
     length = most if unbounded else int((most - 8) / ratio)
-    task = Translation(data=_data(checkpoint, "help/en-de"), ids=answers, **languages(checkpoint.path))
+    task = Translation(data=_data(checkpoint, "help/en-de"), ids=answers)
     return {
-        "task": task.lengthened(max_length=length, target_ratio=ratio),
+        "task": task.lengthened(max_length=length, target_ratio=ratio, **languages(checkpoint.path)),
         "posenc_encoder": checkpoint.slots.encoder,
         "posenc_cross": checkpoint.slots.cross,
         "evaluation": Evaluation(lengths=tuple(n for n in (32, 64, 128, 256) if n < length), decoded_examples=64),
