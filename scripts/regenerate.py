@@ -6,7 +6,8 @@
   rotary frequencies of released models, in the same way.
 - scripts/catalogue_audit.json: the audit; measured anew where it has no record, where the record says other hooks,
   facts or parameters than the code, and for ``--changed``.
-- posenc_jax/verdict/evidence.json: what the verdicts in experiments/verdicts say of rows of the catalogue, and the
+- the verdicts in experiments/verdicts, judged by the rule as it is; posenc_jax/verdict/evidence.json: what they say of
+  rows of the catalogue; and the
   table of all of them in its README; the cards that have a page there, from their records.
 - the table of encodings in scripts/docs/guides/catalogue.md, from the code, the audit and the verdicts;
 - counts in the README and on pages of the site (scripts/counts.py);
@@ -35,32 +36,24 @@ import golden_rope
 import golden_sequences
 import huggingface_parity
 import numpy as np
+from documenting import verdicts
 from documenting.pages import notebooks_of_repository
 from documenting.rows import lacking
 
-from posenc_jax.data.score_kinds import ScoreKind, kind_of
 from posenc_jax.drawing.markdown import refilled
-from posenc_jax.files.checksums import unseal
 from posenc_jax.golden.rope import check as rope
 from posenc_jax.lessons import LESSONS, TEXTS
 from posenc_jax.lessons.pages import FOLDER, INDEX, index, page
 from posenc_jax.refusals.hints import did_you_mean
-from posenc_jax.statistics import Comparison, Judged, judge
-from posenc_jax.verdict.card import markdown_card
-from posenc_jax.verdict.card_files import card_of
-from posenc_jax.verdict.evidence import Evidence, as_text, collected
+from posenc_jax.verdict.evidence import Evidence
 
 ROOT = Path(__file__).resolve().parent.parent
 GOLDEN = ROOT / "posenc_jax" / "golden" / "encodings-v1.json"
 SEQUENCES = ROOT / "posenc_jax" / "golden" / "sequences" / "sequences-v1.json"
 AUDIT = ROOT / "scripts" / "catalogue_audit.json"
 PAGE = ROOT / "scripts" / "docs" / "guides" / "catalogue.md"
-VERDICTS = ROOT / "experiments" / "verdicts"
-EVIDENCE = ROOT / "posenc_jax" / "verdict" / "evidence.json"
 BEGIN = "<!-- The catalogue: written by scripts/regenerate from the code and scripts/catalogue_audit.json -->"
 END = "<!-- end of the catalogue -->"
-BEGIN_VERDICTS, END_VERDICTS = "<!-- The verdicts: written by scripts/regenerate -->", "<!-- end of the verdicts -->"
-BEGIN_WHOLE, END_WHOLE = "<!-- On all tables: written by scripts/regenerate -->", "<!-- end of all tables -->"
 COLUMNS = (
     *("name", "spec", "family", "paper", "acts on", "extrapolates", "learned parameters", "attention", "audit"),
     *("verdict", "use"),
@@ -90,15 +83,9 @@ def main(arguments: list[str] | None = None) -> int:
         texts |= {rope.FILE: golden_rope.new_text(rope.FILE.read_text(), changed)}
         audit = new_audit(audit, changed)
         texts |= {AUDIT: json.dumps(audit, indent=1, ensure_ascii=False, allow_nan=False) + "\n"}
-        quick, whole = cards(), cards("all_tables/*.json")
-        found = collected([*quick, *whole])
-        texts |= shown_cards([*quick, *whole])
-        texts |= {EVIDENCE: as_text(found)}
-        readme = VERDICTS / "README.md"
-        page = refilled(readme.read_text(), BEGIN_VERDICTS, verdicts_table(quick), END_VERDICTS)
-        texts |= {readme: refilled(page, BEGIN_WHOLE, whole_table(whole), END_WHOLE)}
+        texts |= verdicts.texts()
         texts |= counts.pages()
-        texts |= {PAGE: refilled(texts[PAGE], BEGIN, table(audit, found), END)}
+        texts |= {PAGE: refilled(texts[PAGE], BEGIN, table(audit, verdicts.evidence()), END)}
         texts |= lesson_pages() | huggingface_parity.pages()
         texts |= notebooks_of_repository()
     except ValueError as error:
@@ -296,119 +283,6 @@ def table(audit: Record, verdicts: tuple[Evidence, ...]) -> str:
             ]
         )
     return grid(COLUMNS, ["r" if column == "learned parameters" else "l" for column in COLUMNS], cells)
-
-
-def cards(pattern: str = "*.json") -> list[tuple[str, Record]]:
-    """Committed verdicts: the file, from the top of the repository, and what is in it."""
-    return [(path.relative_to(ROOT).as_posix(), unseal(path.read_bytes())) for path in sorted(VERDICTS.glob(pattern))]
-
-
-def verdicts_table(cards: list[tuple[str, Record]]) -> str:
-    """One row for each card and baseline: the difference on each table with its interval, and what was seen."""
-    from posenc_jax.drawing.markdown import grid
-
-    names = list(dict.fromkeys(name for _, card in cards for name in card["tables"]))
-    rows = []
-    for file, card in _by_label(cards):
-        for baseline in card["baselines"]:
-            found = {own["table"]: own for own in card["findings"] if own["baseline"] == baseline}
-            kinds = {name: kind_of(about["metric"]) for name, about in card["tables"].items()}
-            cells = [_reasoned(found[name], kinds[name]) if name in found else "-" for name in names]
-            commits = " and ".join(dict.fromkeys((own["commit"] or "?")[:8] for own in card["environments"]))
-            environment = f"{commits}, {card['seconds'] / 60:.0f} min"
-            rows.append(
-                [f"[{card['label']}]({Path(file).name})", baseline, *cells, str(len(card["seeds"])), environment]
-            )
-    columns = ("encoding", "against", *names, "seeds", "commit, time of all its runs")
-    summary = grid(columns, "l" * (2 + len(names)) + "rl", rows)
-    return f"{summary}\n\n{_sentences(cards)}\n\nMean scores:\n\n{_scores(cards)}"
-
-
-def whole_table(cards: list[tuple[str, Record]]) -> str:
-    """A row for each table of the verdicts on all: both means, the difference, what was seen and could have been."""
-    from posenc_jax.drawing.markdown import code, grid
-
-    rows = []
-    for file, card in _by_label(cards):
-        for found in card["findings"]:
-            kind = kind_of(card["tables"][found["table"]]["metric"])
-            cells = [*_means(card, found, kind), _seen(found, kind), _detectable(found, kind)]
-            rows.append([f"[{card['label']}]({file.partition('verdicts/')[2]})", code(found["table"]), *cells])
-    columns = ("encoding", "table", "its score", "that of the baseline", "seen", "detectable")
-    return f"{grid(columns, 'llrrlr', rows)}\n\n{_sentences(cards)}"
-
-
-def _sentences(cards: list[tuple[str, Record]]) -> str:
-    return "\n".join(f"- {said}" for _, card in _by_label(cards) for said in card_of(card).sentences)
-
-
-def shown_cards(cards: list[tuple[str, Record]]) -> dict[Path, str]:
-    """The Markdown of cards that have a page of their own."""
-    pages = {(ROOT / file).with_suffix(".md"): card for file, card in cards}
-    return {path: markdown_card(card_of(card)) for path, card in pages.items() if path.exists()}
-
-
-def _means(card: Record, finding: Record, kind: ScoreKind) -> list[str]:
-    of_both = [card["measured"][own][finding["table"]]["scores"] for own in (card["label"], finding["baseline"])]
-    return [kind.show(sum(scores.values()) / len(scores)) if scores else "-" for scores in of_both]
-
-
-def _detectable(finding: Record, kind: ScoreKind) -> str:
-    detectable = finding["comparison"]["detectable"]
-    return "-" if detectable is None else kind.show(detectable)
-
-
-def _scores(cards: list[tuple[str, Record]]) -> str:
-    """One row for each finding: both means, what was seen, what could have been, and what is left of the word when all
-    cards are one family.
-    """
-    from posenc_jax.drawing.markdown import code, grid
-
-    every = [(card, found) for _, card in _by_label(cards) for found in card["findings"]]
-    kinds = [kind_of(card["tables"][found["table"]]["metric"]) for card, found in every]
-    of_all = judge([(Comparison(**found["comparison"]), kind.better) for (_, found), kind in zip(every, kinds)])
-    rows = []
-    for (card, found), kind, judged in zip(every, kinds, of_all, strict=True):
-        cells = [
-            *_means(card, found, kind),
-            found["word"],
-            _detectable(found, kind),
-            _of_all(found, judged, len(every)),
-        ]
-        rows.append([card["label"], found["baseline"], code(found["table"]), *cells])
-    columns = (
-        "encoding",
-        "against",
-        "table",
-        "its score",
-        "the other's",
-        "seen",
-        "detectable",
-        "seen, all cards together",
-    )
-    return grid(columns, "lllrrlrl", rows)
-
-
-def _of_all(found: Record, judged: Judged, count: int) -> str:
-    """What is left of a word, after the reason why it is another."""
-    return judged.word if judged.word == found["word"] else f"corrected for {count} rows: {judged.word}"
-
-
-def _by_label(cards: list[tuple[str, Record]]) -> list[tuple[str, Record]]:
-    return sorted(cards, key=lambda one: one[1]["label"].lower())
-
-
-def _reasoned(finding: Record, kind: ScoreKind) -> str:
-    """What was seen; beside "better" on another table, with what could have been."""
-    unseen = "no difference seen"
-    return _seen(finding, kind).replace(unseen, f"{unseen} (detectable: {_detectable(finding, kind)})")
-
-
-def _seen(finding: Record, kind: ScoreKind) -> str:
-    from posenc_jax.drawing.quantities import difference
-
-    compared = Comparison(**finding["comparison"])
-    return finding["word"] if compared.low is None else f"{finding['word']}: {difference(compared, kind)}"
 
 
 if __name__ == "__main__":

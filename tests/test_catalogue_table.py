@@ -8,6 +8,7 @@ import jax
 import numpy as np
 import pytest
 import regenerate as script
+from documenting import verdicts
 from registry_slots import REGENERATE
 
 from posenc_jax.analysis.audit import DIMS, MODEL, rows
@@ -101,30 +102,14 @@ def test_learned_parameters(lines):
 
 
 def test_the_script_writes_what_is_there(committed):
-    audit, quick, whole = (
-        json.loads(script.AUDIT.read_text()),
-        script.cards(),
-        script.cards("all_tables/*.json"),
+    for path, text in verdicts.texts().items():
+        assert path.read_text() == text, f"{path.name}: {REGENERATE}"
+    audit, page = json.loads(script.AUDIT.read_text()), script.PAGE
+    found = script.table(audit, verdicts.evidence())
+    assert script.refilled(page.read_text(), script.BEGIN, found, script.END) == page.read_text(), REGENERATE
+    assert {own.label for own in verdicts.evidence()} <= {method.name for _, method in rows()}, (
+        "a label is a row's name"
     )
-    verdicts = script.collected([*quick, *whole])
-    assert script.EVIDENCE.read_text() == script.as_text(verdicts), REGENERATE
-    for page, begin, table, end in (
-        (script.PAGE, script.BEGIN, script.table(audit, verdicts), script.END),
-        (
-            script.VERDICTS / "README.md",
-            script.BEGIN_VERDICTS,
-            script.verdicts_table(quick),
-            script.END_VERDICTS,
-        ),
-        (
-            script.VERDICTS / "README.md",
-            script.BEGIN_WHOLE,
-            script.whole_table(whole),
-            script.END_WHOLE,
-        ),
-    ):
-        assert script.refilled(page.read_text(), begin, table, end) == page.read_text(), REGENERATE
-    assert {own.label for own in verdicts} <= {method.name for _, method in rows()}, "a label is a row's name"
     with pytest.raises(ValueError, match=r"the page lacks the marks for it: write the two lines <!-- The catalogue"):
         script.refilled("no place", script.BEGIN, "table", script.END)
 

@@ -80,8 +80,18 @@ AT_THE_TOP = {"posenc_jax/cli/overrides.py": {"tyro"}}
 # What each package is built of, from the bottom: a module imports those before it only.
 ORDER = {
     "verdict": (
-        *("tables", "published", "cells", "other_scores", "measuring", "judging", "headline", "published_results"),
-        *("card", "figure", "card_files", "checking", "looks", "deciding", "evidence", "__init__"),
+        *(
+            "rule",
+            "tables",
+            "published",
+            "cells",
+            "other_scores",
+            "measuring",
+            "judging",
+            "headline",
+            "published_results",
+        ),
+        *("card", "card_tables", "figure", "card_files", "checking", "looks", "deciding", "evidence", "__init__"),
     ),
     "context": ("changes", "prompts", "texts", "reading", "study", "recalibration", "table", "__init__"),
     "attention": (
@@ -137,7 +147,7 @@ ORDER = {
         *("config", "dialects", "layers", "rotation", "declared", "writing", "safetensors", "gguf", "tokenizer"),
         *("names", "family", "answers", "saving", "checkpoint", "__init__"),
     ),
-    "statistics": ("intervals", "learning_rate", "comparison", "many_tasks", "__init__"),
+    "statistics": ("intervals", "learning_rate", "comparison", "extremes", "many_tasks", "shares", "__init__"),
 }
 
 CLOCKS = {"cli", "runs"}

@@ -75,7 +75,8 @@ def _checked(path: Path, *, as_json: bool) -> int:
 
 
 def _print(card: Card, *, as_json: bool, width: int) -> None:
-    from posenc_jax.verdict.card import record, text_card
+    from posenc_jax.verdict.card import record
+    from posenc_jax.verdict.card_tables import text_card
 
     show(json.dumps(record(card), indent=1) if as_json else text_card(card, width))
 

@@ -12,15 +12,16 @@ from posenc_jax.statistics.comparison import (
     PairedDifference,
     Word,
     holm,
-    in_prose,
     judge,
     paired_comparison,
     paired_difference,
     word,
 )
+from posenc_jax.statistics.extremes import extreme_p, seeds_that_would_do
 from posenc_jax.statistics.intervals import Interval, detectable, mean_interval, p_value
 from posenc_jax.statistics.learning_rate import select_by_seed, select_learning_rate
 from posenc_jax.statistics.many_tasks import interquartile_mean, performance_profile, stratified_bootstrap
+from posenc_jax.statistics.shares import Share, correlation, wilson
 
 __all__ = [
     "CLAIM_SEEDS",
@@ -28,10 +29,12 @@ __all__ = [
     "Interval",
     "Judged",
     "PairedDifference",
+    "Share",
     "Word",
+    "correlation",
     "detectable",
+    "extreme_p",
     "holm",
-    "in_prose",
     "interquartile_mean",
     "judge",
     "mean_interval",
@@ -39,8 +42,10 @@ __all__ = [
     "paired_comparison",
     "paired_difference",
     "performance_profile",
+    "seeds_that_would_do",
     "select_by_seed",
     "select_learning_rate",
     "stratified_bootstrap",
+    "wilson",
     "word",
 ]

@@ -153,11 +153,6 @@ def word(
     return "better" if (comparison.difference > 0) == (better == "higher") else "worse"
 
 
-def in_prose(said: str, seeds: int) -> str:
-    """A word as a sentence has it, where it may follow "better": with the reason why no difference is seen."""
-    return f"no difference that {seeds} seeds can see" if said == "no difference seen" else said
-
-
 class Judged(NamedTuple):
     """A comparison among others of its family.
 
@@ -210,6 +205,13 @@ def holm(p_values: Mapping[str, float]) -> dict[str, float]:
         largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[name]))
         adjusted[name] = largest
     return {name: adjusted[name] for name in p_values}
+
+
+def all_equal_p(ours: float, theirs: float, pairs: int) -> float:
+    """Two-sided p of no difference between two arms in [0, 1] of which every seed has the same score
+    (`paired_difference`).
+    """
+    return _least_difference(ours, theirs, pairs, 0.95)[1]
 
 
 def _least_difference(ours: float, theirs: float, pairs: int, confidence: float) -> tuple[float, float]:

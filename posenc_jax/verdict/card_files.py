@@ -13,11 +13,10 @@ from posenc_jax.files.atomic import make_directory, write_atomically
 from posenc_jax.files.names import file_name
 from posenc_jax.files.shapes import Json
 from posenc_jax.runs.files import write_json
-from posenc_jax.statistics import Comparison
-from posenc_jax.verdict.card import Card, latex_card, markdown_card, record, text_tables
+from posenc_jax.verdict.card import Card, judged, record
+from posenc_jax.verdict.card_tables import latex_card, markdown_card, text_tables
 from posenc_jax.verdict.cells import numbered
 from posenc_jax.verdict.figure import render
-from posenc_jax.verdict.judging import Finding
 from posenc_jax.verdict.measuring import Measured
 from posenc_jax.verdict.tables import tables
 
@@ -45,11 +44,11 @@ def write(card: Card, directory: Path) -> list[Path]:
 
 
 def card_of(kept: Json) -> Card:
-    """The card whose `record` this is. KeyError for a table that there is not any more."""
-    known = tables()
+    """The card whose `record` this is, judged by the rule as it is now.
 
-    def finding(own: Json) -> Finding:
-        return Finding(**own | {"comparison": Comparison(**own["comparison"])})
+    KeyError for a table that there is not any more.
+    """
+    known = tables()
 
     def measured(name: str, own: Json) -> Measured:
         """A cell, of whose settings earlier versions say less."""
@@ -57,7 +56,7 @@ def card_of(kept: Json) -> Card:
         by_metric = {kept["tables"][name]["metric"]: fields.pop("by_length")}
         return Measured(**{key: numbered(value) for key, value in (fields | {"by_metric": by_metric}).items()})
 
-    return Card(
+    card = Card(
         label=kept["label"],
         baselines=tuple(kept["baselines"]),
         tables={name: known[name] for name in kept["tables"]},
@@ -65,13 +64,15 @@ def card_of(kept: Json) -> Card:
             label: {name: measured(name, own) for name, own in by_table.items()}
             for label, by_table in kept["measured"].items()
         },
-        findings=tuple(map(finding, kept["findings"])),
-        otherwise=tuple(map(finding, kept["otherwise"])),
+        findings=(),
+        otherwise=(),
         seeds=tuple(kept["seeds"]),
         environments=tuple(kept["environments"]),
         seconds=kept["seconds"],
         elsewhere=tuple(kept.get("elsewhere", ())),
+        former=tuple(kept.get("former", ())),
     )
+    return judged(card)
 
 
 def _name(card: Card) -> str:

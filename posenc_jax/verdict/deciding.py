@@ -11,7 +11,7 @@ from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.verdict.card import Card, judged
 from posenc_jax.verdict.cells import distinct
-from posenc_jax.verdict.looks import fastest_first, first_seeds, look
+from posenc_jax.verdict.looks import fastest_first, first_seeds, forecast, look
 from posenc_jax.verdict.measuring import Measured, histories, measure
 from posenc_jax.verdict.tables import Table
 
@@ -34,15 +34,18 @@ def decide(
     table is reported when it is there. Stopped anywhere, the same call goes on: a finished seed is never run again,
     whichever verdict asked for it.
     """
-    encodings = {label: slot, **baselines}
+    encodings = {**baselines, label: slot}  # the baselines first: what they leave to be seen is known before the run
     elsewhere = _compared(encodings, tables, directory, seeds)
     order = fastest_first(tables)
     total = len(tables) * len(encodings)
 
     def of_table(place: int, some: tuple[int, ...], *, otherwise: bool = True) -> dict[str, Measured]:
         name, left = order[place], len(order) - place - 1
-        table, found = tables[name], {}
+        table, found = tables[name], dict[str, Measured]()
         for number, (own, its_slot) in enumerate(encodings.items(), place * len(encodings)):
+            if own == label and some == seeds:
+                for line in forecast(table, found, len(seeds), len(tables) * len(baselines)):
+                    reporter.note(line)
             reporter.cell(f"{name} {own}", number, total)
             found[own] = measure(
                 table,
@@ -64,7 +67,7 @@ def decide(
         if few != seeds and not _complete(encodings, tables[order[0]], directory, few):
             of_table(0, few, otherwise=False)
     by_table = {name: of_table(place, seeds) for place, name in enumerate(order)}
-    measured = {own: {name: by_table[name][own] for name in tables} for own in encodings}
+    measured = {own: {name: by_table[name][own] for name in tables} for own in (label, *baselines)}
     card = Card(
         label=label,
         baselines=tuple(baselines),

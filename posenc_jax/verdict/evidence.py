@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 
 from posenc_jax.files.shapes import Json
-from posenc_jax.statistics import in_prose
+from posenc_jax.verdict.rule import in_prose
 
 FILE = "evidence.json"
 
@@ -48,7 +48,7 @@ def collected(cards: Iterable[tuple[str, Json]]) -> tuple[Evidence, ...]:
         Evidence(
             label=card["label"],
             baseline=baseline,
-            words={own["table"]: own["word"] for own in card["findings"] if own["baseline"] == baseline},
+            words={own["table"]: own["said"] for own in card["findings"] if own["baseline"] == baseline},
             seeds=len(card["seeds"]),
             record=file,
         )

@@ -11,7 +11,7 @@ from posenc_jax.drawing.printed import draw_lines, draw_rows
 from posenc_jax.drawing.style import MUTED, Style, styles
 from posenc_jax.verdict.card import Card
 
-COLORS = {"better": "#009e73", "worse": "#d55e00", "no difference seen": MUTED}
+COLORS = {"better": "#009e73", "worse": "#d55e00"}
 
 
 def render(card: Card) -> dict[str, bytes]:
@@ -71,7 +71,7 @@ def _differences(card: Card) -> IntervalRows:
                 mean=own.comparison.difference,
                 low=own.comparison.low,
                 high=own.comparison.high,
-                word=own.word,
+                word=own.said,
             )
             for own in card.findings
             if own.comparison.low is not None

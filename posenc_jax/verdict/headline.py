@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from posenc_jax.data.score_kinds import ScoreKind
 from posenc_jax.drawing.quantities import difference, p_value
 from posenc_jax.statistics import CLAIM_SEEDS
-from posenc_jax.verdict.judging import Finding, listed
 from posenc_jax.verdict.measuring import Measured
+from posenc_jax.verdict.rule import Finding, listed
 
 FOUND = ("better", "worse")
 MOST = 4  # of a line; the table below it has all
@@ -41,13 +41,31 @@ def headline(
     )
 
 
+def effect(found: Finding, kind: ScoreKind) -> str:
+    """The difference with its interval; where an arm is all or nothing, the share of seeds that solve it instead."""
+    if found.solved is None:
+        return difference(found.comparison, kind)
+    ours, theirs = (f"{own.solving} of {own.of} [{own.low:.2f}, {own.high:.2f}]" for own in found.solved)
+    return f"{difference(found.comparison._replace(low=None, high=None), kind)} (solved by {ours} against {theirs})"
+
+
 def _where(found: list[Finding], baseline: str) -> str:
     """For example ``better than RoPE on 2 of 3 tables (copy and even_pairs), worse on none``."""
-    of = {word: [own.table for own in found if own.word == word] for word in FOUND}
+    of = {word: [_told(own) for own in found if own.word == word] for word in FOUND}
+    unlearned = [own.table for own in found if own.word == "did not learn"]
+    end = f"; it did not learn {listed(unlearned)} at this budget" if unlearned else ""
+    return _compared(found, baseline, of) + end
+
+
+def _told(found: Finding) -> str:
+    return found.table + (f", length {found.carried_by.length} alone" if found.carried_by is not None else "")
+
+
+def _compared(found: list[Finding], baseline: str, of: Mapping[str, list[str]]) -> str:
     first, second = sorted(FOUND, key=lambda word: not of[word])
     if len(found) == 1:
         word = first if of[first] else "neither better nor worse"
-        return f"{word} than {baseline} on {found[0].table}, the one table"
+        return f"{word} than {baseline} on {(of.get(word) or [found[0].table])[0]}, the one table"
     if not of[first]:
         return f"neither better nor worse than {baseline} on any of {len(found)} tables"
     other = f"{second} on {len(of[second])} ({listed(of[second])})" if of[second] else f"{second} on none"
@@ -56,9 +74,9 @@ def _where(found: list[Finding], baseline: str) -> str:
 
 def _amounts(findings: tuple[Finding, ...], kinds: Mapping[str, ScoreKind], *, several: bool) -> str:
     def amount(own: Finding) -> str:
-        return f"{_name(own, several=several)} {difference(own.comparison, kinds[own.table])}"
+        return f"{_name(own, several=several)} {effect(own, kinds[own.table])}"
 
-    found = [own for own in findings if own.word in FOUND]
+    found = [own for own in findings if own.word in (*FOUND, "did not learn")]
     if found:
         return _some(map(amount, found))
     tested = {own.p: own for own in reversed(findings) if own.p is not None}
@@ -77,7 +95,7 @@ def _sureness(findings: tuple[Finding, ...], seeds: int) -> str:
         chance = chance.replace("<", "below") if "<" in chance else chance + " at most" * (len(found) > 1)
         said = f"so much comes by chance with p {chance}, {rows}"
     hint = "" if seeds >= CLAIM_SEEDS else f"; from fewer than {CLAIM_SEEDS} seeds all of it is a hint"
-    return f"{seeds} paired seeds; {said}{hint}"
+    return f"{seeds} seeds; {said}{hint}"
 
 
 def _cost(ours: Mapping[str, Measured], theirs: Mapping[str, Measured], baseline: str) -> str:
@@ -91,14 +109,18 @@ def _cost(ours: Mapping[str, Measured], theirs: Mapping[str, Measured], baseline
 
 
 def _untold(findings: tuple[Finding, ...], kinds: Mapping[str, ScoreKind], seeds: int, *, several: bool) -> str:
-    small, blind = [], []
+    small, blind, few = [], [], []
     for own in findings:
         name, least = _name(own, several=several), own.comparison.detectable
         if own.word == "no difference seen":
             small.append(f"{_missed(least, kinds[own.table])} on {name}")
         elif own.word == "not measurable here":
             blind.append(name)
+        elif own.word == "cannot be told":
+            needed = own.best_case.would_do if own.best_case is not None else None
+            few.append(f"{name} ({'no number' if needed is None else needed} would do)")
     parts = [f"differences {_some(small)}, which {seeds} seeds often miss"] if small else []
+    parts += [f"anything with {seeds} seeds on {_some(few)}"] if few else []
     parts += [f"anything on {_some(blind)}, with both at chance or at the best"] if blind else []
     return "; ".join(parts) or "nothing, every row has a word"
 

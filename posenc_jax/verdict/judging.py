@@ -1,21 +1,20 @@
-"""From scores to words: an encoding against baselines, and the directions that were written down of a published table;
-each compared by paired seeds, all of a card or of a published table corrected together.
+"""Directions that were written down of a published table, and what became of them: each is compared by paired seeds,
+all of a table corrected together. And where an encoding breaks.
 """
 
 import dataclasses
-from collections.abc import Mapping
-from typing import Literal, get_args
+from typing import Literal
 
 from posenc_jax.data.score_kinds import ScoreKind
 from posenc_jax.results.averages import alike, comparison_of
-from posenc_jax.statistics import Comparison, Judged, Word, in_prose, judge
+from posenc_jax.statistics import Comparison, Judged, Word, judge
 from posenc_jax.verdict.cells import Results
-from posenc_jax.verdict.measuring import Measured, Scored
+from posenc_jax.verdict.measuring import Measured
 from posenc_jax.verdict.published import Direction, Folder
+from posenc_jax.verdict.rule import BestCase, best_case, untold
 from posenc_jax.verdict.tables import Table
 
-WORDS: tuple[Word, ...] = get_args(Word)
-Outcome = Literal["held", "opposite", "no difference seen", "not measurable here", "not run"]
+Outcome = Literal["held", "opposite", "no difference seen", "cannot be told", "not measurable here", "not run"]
 _UNTOLD: dict[Word, Outcome] = {
     "no difference seen": "no difference seen",
     "not measurable here": "not measurable here",
@@ -25,51 +24,6 @@ _OUTCOMES: dict[bool, dict[Word, Outcome]] = {
     True: {**_UNTOLD, "better": "opposite", "worse": "opposite", "no difference seen": "held"},
 }
 """Whether the arms are expected to be alike -> what was seen -> what became of the direction."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Finding:
-    """One encoding against one baseline on one table.
-
-    Attributes:
-      comparison: of the scores, seed by seed; of logarithms where the score is logarithmic. Its ``detectable`` is found
-        as often as said after the correction too, whatever the other findings are.
-      p: of the comparison, corrected by Holm's method for all findings of the same way, also those that turn out not to
-        be measurable (which of them do is known from the same scores); None of those and where nothing is tested.
-      way: how both were scored: after the last step, which decides, or otherwise.
-      word: by that p, from 0.05 down (`posenc_jax.statistics.word`).
-    """
-
-    table: str
-    baseline: str
-    comparison: Comparison
-    p: float | None
-    word: Word
-    way: Scored = "final"
-
-
-def findings(
-    tables: Mapping[str, Table],
-    ours: Mapping[str, Measured],
-    theirs: Mapping[str, Mapping[str, Measured]],
-    way: Scored = "final",
-) -> tuple[Finding, ...]:
-    """Every baseline on every table that was measured; ``theirs``: baseline -> table -> what it scored."""
-    pairs = [(name, baseline) for baseline in theirs for name in tables if name in ours and name in theirs[baseline]]
-    family = [
-        (_compare(tables[name], ours[name], theirs[own][name], way), tables[name].kind.better) for name, own in pairs
-    ]
-    judged = zip(pairs, judge(family), strict=True)
-    return tuple(Finding(*pair, own.comparison, own.p, own.word, way) for pair, own in judged)
-
-
-def sentence(found: tuple[Finding, ...], label: str, baseline: str) -> str:
-    """A sentence on an encoding and one baseline, over all tables."""
-    own = [finding for finding in found if finding.baseline == baseline]
-    of = {said: [finding.table for finding in own if finding.word == said] for said in WORDS}
-    seeds = max((finding.comparison.pairs for finding in own), default=0)
-    parts = [f"{in_prose(said, seeds)} on {listed(names)}" for said, names in of.items() if names]
-    return f"{label} against {baseline}, {len(own)} table{'s' * (len(own) != 1)}: {'; '.join(parts)}."
 
 
 def breaks_at(measured: Measured, table: Table) -> int | None:
@@ -85,15 +39,6 @@ def breaks_at(measured: Measured, table: Table) -> int | None:
     return None
 
 
-def _compare(table: Table, ours: Measured, theirs: Measured, way: Scored) -> Comparison:
-    return comparison_of(ours.scored(way), theirs.scored(way), table.kind, table.run.task.chance)
-
-
-def listed(names: list[str]) -> str:
-    """Names as a sentence has them."""
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-
 @dataclasses.dataclass(frozen=True)
 class CheckedDirection:
     """A direction and what was seen of it.
@@ -101,12 +46,22 @@ class CheckedDirection:
     Attributes:
       outcome: what became of it, by the word of ``judged``. judged: the two arms, paired by seed, among all directions
         of the table; of logarithms where ``kind`` is logarithmic. Both None: not run.
+      best_case: where no difference is seen, what the better arm could have shown: where not even one that is right
+        everywhere would have been found, it cannot be told.
     """
 
     direction: Direction
     outcome: Outcome = "not run"
     judged: Judged | None = None
     kind: ScoreKind | None = None
+    best_case: BestCase | None = None
+
+    @property
+    def said(self) -> str:
+        """The outcome in words."""
+        if self.outcome != "cannot be told" or self.judged is None or self.best_case is None:
+            return self.outcome
+        return untold(self.judged.comparison.pairs, self.best_case)
 
 
 def check_directions(folder: Folder, results: Results) -> tuple[CheckedDirection, ...]:
@@ -117,12 +72,25 @@ def check_directions(folder: Folder, results: Results) -> tuple[CheckedDirection
         if (found := _compare_arms(results, direction)) is not None
     }
     judged = dict(zip(compared, judge([(found, kind.better) for found, kind in compared.values()]), strict=True))
-    return tuple(
-        CheckedDirection(direction, _OUTCOMES[direction.alike][own.word], own, compared[number][1])
-        if (own := judged.get(number)) is not None
-        else CheckedDirection(direction)
-        for number, direction in enumerate(folder.directions)
-    )
+    p_values = {number: found.p for number, (found, _) in compared.items() if found.p is not None}
+    checked = []
+    for number, direction in enumerate(folder.directions):
+        if (own := judged.get(number)) is None:
+            checked.append(CheckedDirection(direction))
+            continue
+        outcome, kind, case = _OUTCOMES[direction.alike][own.word], compared[number][1], None
+        if outcome == "no difference seen":
+            others = tuple(p for other, p in p_values.items() if other != number)
+            worse = results.scores(direction.selection, direction.worse)
+            case = best_case(kind, _chance(results, direction), worse, others)
+            outcome = outcome if "better" in case.seen else "cannot be told"
+        checked.append(CheckedDirection(direction, outcome, own, kind, case))
+    return tuple(checked)
+
+
+def _chance(results: Results, direction: Direction) -> float | None:
+    task = results.tasks[direction.selection.table]
+    return task.chance if results.metric(direction.selection) == task.metric else None
 
 
 def _compare_arms(results: Results, direction: Direction) -> Comparison | None:
@@ -130,10 +98,8 @@ def _compare_arms(results: Results, direction: Direction) -> Comparison | None:
     better, worse = (results.scores(selection, label) for label in (direction.better, direction.worse))
     if not better or not worse:
         return None
-    task = results.tasks[selection.table]
-    chance = task.chance if results.metric(selection) == task.metric else None
     drawn = [_draws(results, selection.table, label) for label in (direction.better, direction.worse)]
-    return comparison_of(alike(better, *drawn), worse, results.kind(selection), chance)
+    return comparison_of(alike(better, *drawn), worse, results.kind(selection), _chance(results, direction))
 
 
 def _draws(results: Results, table: str, label: str) -> dict[int, int]:

@@ -6,8 +6,9 @@ from posenc_jax.drawing.quantities import difference
 from posenc_jax.results.averages import comparison_of
 from posenc_jax.training.operations import of_step
 from posenc_jax.training.replicas import devices_here, mode_of
-from posenc_jax.verdict.card import mean_text
+from posenc_jax.verdict.card_tables import mean_text
 from posenc_jax.verdict.measuring import Measured
+from posenc_jax.verdict.rule import best_case
 from posenc_jax.verdict.tables import Table
 
 
@@ -46,3 +47,21 @@ def look(
         found = comparison_of(ours.scores, other.scores, table.kind, table.run.task.chance)
         means = f"{ours.label} {mean_text(ours, table.kind)}, {baseline} {mean_text(other, table.kind)}"
         yield f"{of}: {table.kind.title} {means}; difference {difference(found, table.kind)}{then}"
+
+
+def forecast(table: Table, theirs: Mapping[str, Measured], asked: int, rows: int) -> Iterator[str]:
+    """A line for each baseline that so many seeds could not tell a better arm from, before there is one.
+
+    Args:
+      theirs: baseline -> what it scored. asked: how many seeds are compared. rows: how many are corrected together.
+    """
+    for baseline, other in theirs.items():
+        case = best_case(table.kind, table.chance, other.scores, (1.0,) * (rows - 1))
+        if not other.scores or "better" in case.seen:
+            continue
+        enough = "no number would do" if case.would_do is None else f"{case.would_do} would do"
+        worse = ", and a worse one could be" if "worse" in case.seen else ", nor a worse one"
+        yield (
+            f"on {table.name} an arm that is right everywhere could not be told from {baseline} with {asked} seeds, "
+            f"corrected for {rows} row{'s' * (rows != 1)} ({enough}){worse}"
+        )

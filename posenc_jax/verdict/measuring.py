@@ -4,7 +4,6 @@ import dataclasses
 import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Literal
 
 from posenc_jax.attention import fused_paths
 from posenc_jax.config import Run, config_hash
@@ -23,12 +22,11 @@ from posenc_jax.runs.ownership import is_begun
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.verdict.cells import JudgedCell, environments_of
 from posenc_jax.verdict.other_scores import Way, other_scores
+from posenc_jax.verdict.rule import Scored
 from posenc_jax.verdict.tables import Table
 
 RECORDED = ("version", "commit", "jax", "flax", "python", "platform", "device_kind", "device_count", "cpu")
 """What a card says of the environment of a run."""
-
-Scored = Literal["final"] | Way
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -19,8 +19,9 @@ from posenc_jax.runs.errors import FailedCellsError, StoppedError
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.statistics import Interval
 from posenc_jax.verdict.cells import Results, collect, device, read_results, save_results
-from posenc_jax.verdict.judging import CheckedDirection, check_directions, held, listed
+from posenc_jax.verdict.judging import CheckedDirection, check_directions, held
 from posenc_jax.verdict.published import README, RESULTS, Column, Folder, Selection
+from posenc_jax.verdict.rule import listed
 
 BEGIN, END = "<!-- written by `posenc tables`: from here -->", "<!-- to here -->"
 
@@ -244,8 +245,10 @@ def _directions(checked: tuple[CheckedDirection, ...]) -> TextTable:
         entries=tuple(map(_direction, checked)),
         notes=(
             "Written down and committed before the runs. held and opposite: paired by seed, two-sided, p at most 0.05 "
-            "after Holm's correction for all of them. no difference seen: so many seeds do not tell. not measurable "
-            "here: both arms at chance, or both near the best score.",
+            "after Holm's correction for all of them. no difference seen: so many seeds do not tell. cannot be told: "
+            "not even a better arm that is right in every example of every seed would have held, with so many seeds "
+            "and such a spread of the other; in brackets how many would do. not measurable here: both arms at chance, "
+            "or both near the best score.",
             *([_OF_INTERVALS.format(equal=equal)] if equal else []),
             *([few] if few else []),
             *([_ALIKE] if any(own.direction.alike for own in checked) else []),
@@ -258,7 +261,7 @@ def _direction(own: CheckedDirection) -> tuple[str, ...]:
     if own.judged is not None and own.kind is not None:
         said = difference(own.judged.comparison, own.kind)
         p = NONE if own.judged.p is None else p_value(own.judged.p)
-    return _where(own.direction.selection), str(own.direction), own.direction.published, said, p, own.outcome
+    return _where(own.direction.selection), str(own.direction), own.direction.published, said, p, own.said
 
 
 def _where(selection: Selection) -> str:

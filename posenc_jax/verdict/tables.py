@@ -65,6 +65,11 @@ class Table:
         return kind_of(self.metric, self.run.task.writes_text)
 
     @property
+    def chance(self) -> float | None:
+        """The score of guessing."""
+        return self.run.task.chance
+
+    @property
     def score_lengths(self) -> tuple[int, ...]:
         """The lengths that a seed's score is the mean over: those never trained, or all where each was."""
         lengths = self.run.evaluation.lengths

@@ -14,11 +14,12 @@ from posenc_jax.cli.verdict import _named
 from posenc_jax.drawing.hypertext import escaped
 from posenc_jax.runs.environment import environment
 from posenc_jax.verdict import card_files
-from posenc_jax.verdict.card import Card, latex_card, markdown_card, record, text_card
+from posenc_jax.verdict.card import Card, record
 from posenc_jax.verdict.card_files import card_of, page, write
+from posenc_jax.verdict.card_tables import latex_card, markdown_card, text_card
 from posenc_jax.verdict.figure import render
-from posenc_jax.verdict.judging import findings
 from posenc_jax.verdict.other_scores import WAYS
+from posenc_jax.verdict.rule import findings
 from posenc_jax.verdict.tables import tables as all_tables
 
 TABLES = all_tables()
@@ -71,7 +72,7 @@ def card():
 LINES = (
     "mine is better than rope on 1 of 2 tables (copy), worse on none.",
     "By how much: copy +0.500 [0.496, 0.504].",
-    "How sure: 8 paired seeds; so much comes by chance with p below 0.001, corrected for 2 rows.",
+    "How sure: 8 seeds; so much comes by chance with p below 0.001, corrected for 2 rows.",
     "At what cost: 1.00 times rope's time a step (1.00 to 1.00); 10 own parameters (rope: 10).",
     "What cannot be told: anything on even_pairs, with both at chance or at the best.",
 )
@@ -82,7 +83,9 @@ def test_text(card):
     said = text_card(card, 100)
     assert said.splitlines()[:6] == [*LINES, ""]
     assert max(map(len, said.splitlines())) <= 100
-    assert re.search(r"copy +better +0\.700 +0\.200 +\+0\.500 \[0\.\d+, 0\.\d+\]", said)
+    assert re.search(
+        r"copy +better +0\.700 / 0\.200 +0\.700 +0\.200 +\+0\.500 +< 0\.001 +0\.007\n +\[0\.\d+, 0\.\d+\]\n", said
+    )
     assert re.search(r"copy +best checkpoint +0\.700 +0\.300 +\+0\.400 \[.*\] +better\n", said)
     assert "All runs together: 4 minutes, compiling included." in " ".join(said.split())
     assert "(01234567), jax" in " ".join(said.split()), "the runs may be of several commits"
@@ -117,7 +120,7 @@ def test_every_form_says_the_same(card):
     plain = html.replace("\u00a0", " ").replace("−", "-")
     assert all(f'<p class="lead">{escaped(line)}</p>' in plain for line in LINES)
     assert plain.index(LINES[-1]) < plain.index("<details open><summary>Scores by length, and the differences")
-    assert html.count("<details>") == 4, "tables are folded"
+    assert html.count("<details>") == 5, "tables are folded"
     assert html.index("</h1>") < html.index("<details") < html.index("<table")
     assert "width: min(100%, 288px); min-width: 192px" in html, "two inches on paper, three on a screen"
     assert html.count("<script") == 1, "copies tables"

@@ -9,9 +9,9 @@ from measured_cells import measured
 
 from posenc_jax.config import config_hash
 from posenc_jax.data.score_kinds import kind_of
-from posenc_jax.verdict.card import markdown_card
 from posenc_jax.verdict.card_files import card_of
-from posenc_jax.verdict.judging import findings
+from posenc_jax.verdict.card_tables import markdown_card
+from posenc_jax.verdict.rule import findings
 from posenc_jax.verdict.tables import tables as all_tables
 
 TABLES = all_tables()
@@ -40,7 +40,7 @@ def test_the_page_is_of_the_record(file):
     for finding in found["findings"]:
         start = f"| {found['label']} | {finding['baseline']} | `{finding['table']}` |"
         (row,) = (line for line in page.splitlines() if line.startswith(start))
-        assert f" | {finding['word']} | " in row
+        assert f" | {finding['said']} | " in row
         for label in (found["label"], finding["baseline"]):
             scores = found["measured"][label][finding["table"]]["scores"].values()
             assert f"{sum(scores) / len(scores):.3f}" in row
@@ -72,7 +72,7 @@ def test_the_card_that_is_shown_is_of_its_record(name):
     for finding in found["findings"]:
         compared, kind = finding["comparison"], kind_of(found["tables"][finding["table"]]["metric"])
         name = finding["table"].replace("_", r"\_")
-        assert f"| {name} | {finding['word']} | " in card
+        assert f"| {name} | {finding['said']} | " in card
         low, high = (kind.show(kind.outer(compared[side])) for side in ("low", "high"))
         assert f"[{low}, {high}]" in card
     minutes = f"{found['seconds'] / 60:.0f} minutes"

@@ -3,9 +3,9 @@
 import pytest
 from measured_cells import measured
 
-from posenc_jax.statistics import Comparison, in_prose
+from posenc_jax.statistics import Comparison
 from posenc_jax.verdict.headline import headline
-from posenc_jax.verdict.judging import Finding
+from posenc_jax.verdict.rule import Finding, in_prose
 from posenc_jax.verdict.tables import tables
 
 KINDS = {name: table.kind for name, table in tables().items()}
@@ -38,7 +38,7 @@ def test_better_worse_and_what_cannot_be_told():
     assert said == (
         "mine is better than rope on 1 of 4 tables (copy), worse on 1 (even_pairs).",
         "By how much: copy +0.200 [0.180, 0.220], even_pairs -0.100 [-0.120, -0.080].",
-        "How sure: 8 paired seeds; so much comes by chance with p 0.030 at most, corrected for 4 rows.",
+        "How sure: 8 seeds; so much comes by chance with p 0.030 at most, corrected for 4 rows.",
         "At what cost: 1.50 times rope's time a step (1.50 to 1.50); 1,234 own parameters (rope: 0).",
         "What cannot be told: differences below 0.124 on bucket_sort, which 8 seeds often miss; anything on parity, "
         "with both at chance or at the best.",
@@ -50,7 +50,7 @@ def test_nothing_found():
     assert said[0] == "mine is neither better nor worse than rope on any of 2 tables."
     assert said[1].startswith("By how much: nothing is found; the nearest is parity -0.040 [")
     assert said[1].endswith("], with p 0.070.")
-    assert said[2] == "How sure: 8 paired seeds; no p, corrected for 2 rows, is as low as 0.05."
+    assert said[2] == "How sure: 8 seeds; no p, corrected for 2 rows, is as low as 0.05."
 
 
 def test_one_table_few_seeds_and_no_times():

@@ -67,10 +67,10 @@ def test_differences_are_told_as_they_come(asked, tmp_path):
     heard = Heard()
     card = decide("mine", parse("alibi"), {"rope": parse("rope")}, QUICK, tmp_path, seeds=SEEDS, reporter=heard)
     assert [own[:3] for own in asked[:4]] == [
-        ("copy", "mine", (0, 1)),
         ("copy", "rope", (0, 1)),
-        ("copy", "mine", SEEDS),
+        ("copy", "mine", (0, 1)),
         ("copy", "rope", SEEDS),
+        ("copy", "mine", SEEDS),
     ]
     assert [own[3] for own in asked[:4]] == [False, False, True, True], "other scores have time"
     assert [own[0] for own in asked[4:]] == ["bucket_sort"] * 2 + ["even_pairs"] * 2

@@ -1,0 +1,50 @@
+"""Best cases: whether so many seeds could find a difference at all, were it as large as it can be."""
+
+import dataclasses
+import math
+from collections.abc import Sequence
+
+from posenc_jax.statistics.comparison import all_equal_p, paired_difference
+from posenc_jax.statistics.intervals import p_value
+
+MOST_SEEDS = 1000
+
+
+def extreme_p(theirs: Sequence[float], target: float, lower: float, upper: float, seeds: int | None = None) -> float:
+    """Two-sided p of an arm with the score ``target`` in every seed against these scores, by the test of
+    `posenc_jax.statistics.paired_difference`: no arm whose seeds are independent of theirs can be expected to have a
+    smaller one.
+
+    seeds: how many, where there are others than scores; they have the mean and the spread of the given ones.
+
+    >>> f"{extreme_p([0.90, 0.94, 0.96, 0.92], 1.0, 0.0, 1.0):.4f}"
+    '0.0124'
+    """
+    n = seeds or len(theirs)
+    found = paired_difference(dict.fromkeys(range(len(theirs)), target), dict(enumerate(theirs)), 0.95, lower, upper)
+    interval, reach = found.interval, upper - lower
+    if found.p is None or interval.mean is None:
+        return 1.0
+    if interval.all_equal and math.isfinite(reach):
+        return all_equal_p((target - lower) / reach, (theirs[0] - lower) / reach, n)
+    p = p_value(dataclasses.replace(interval, n=n), -reach, reach)
+    return 1.0 if p is None else p
+
+
+def seeds_that_would_do(
+    theirs: Sequence[float], target: float, lower: float, upper: float, tests: int = 1, alpha: float = 0.05
+) -> int | None:
+    """The fewest seeds with which such an arm has a p of at most ``alpha / tests``; None where `MOST_SEEDS` are too
+    few, as where ``target`` is what the others have already.
+
+    >>> seeds_that_would_do([0.90, 0.94, 0.96, 0.92], 1.0, 0.0, 1.0, tests=14)
+    6
+    """
+    low, high = 2, MOST_SEEDS
+    if extreme_p(theirs, target, lower, upper, high) * tests > alpha:
+        return None
+    while low < high:  # p falls with the number of seeds
+        middle = (low + high) // 2
+        enough = extreme_p(theirs, target, lower, upper, middle) * tests <= alpha
+        low, high = (low, middle) if enough else (middle + 1, high)
+    return high

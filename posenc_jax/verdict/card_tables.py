@@ -1,0 +1,279 @@
+"""The card as text: tables for a terminal, a page and a paper."""
+
+import collections
+import statistics
+from collections.abc import Iterator
+
+from posenc_jax.data.score_kinds import ScoreKind, significant
+from posenc_jax.drawing.latex import latex_table
+from posenc_jax.drawing.markdown import escaped
+from posenc_jax.drawing.quantities import difference, p_value
+from posenc_jax.drawing.text_table import TextTable, filled, markdown_table, text
+from posenc_jax.files.shapes import Json
+from posenc_jax.results.averages import hint
+from posenc_jax.statistics import mean_interval
+from posenc_jax.verdict.card import Card
+from posenc_jax.verdict.cells import device
+from posenc_jax.verdict.headline import effect
+from posenc_jax.verdict.judging import breaks_at
+from posenc_jax.verdict.measuring import Measured
+from posenc_jax.verdict.other_scores import TEMPERATURES
+from posenc_jax.verdict.rule import LEARNED, RULE, Finding, OfRange, Scored
+from posenc_jax.verdict.tables import CHECKPOINTS
+
+
+def text_tables(card: Card) -> tuple[TextTable, ...]:
+    """Tables of the findings, of these by ranges of lengths, by other scores, of scores by length, and of costs."""
+    others = [_otherwise(card)] if card.otherwise else []
+    return _found(card), _ranges(card), *others, _lengths(card), _cost(card)
+
+
+def text_card(card: Card, width: int) -> str:
+    """For a terminal."""
+    return "\n".join([*filled(card.headline, width), "", *(text(table, width) for table in text_tables(card))])
+
+
+def markdown_card(card: Card) -> str:
+    """For a page."""
+    lines = [f"# {card.label}", "", *(f"- {escaped(line)}" for line in card.headline), ""]
+    return "\n".join([*lines, *(markdown_table(table) + "\n" for table in text_tables(card))])
+
+
+def latex_card(card: Card) -> str:
+    """The findings as a booktabs table."""
+    return latex_table(_found(card), f"tab:verdict-{card.label}") + "\n"
+
+
+def _found(card: Card) -> TextTable:
+    entries = []
+    for found in card.findings:
+        p = "-" if found.p is None else p_value(found.p)
+        detectable = _detectable(found, card.kinds[found.table])
+        within = _pair(found.within, card.kinds[found.table])
+        entries.append((*_names(card, found), found.said, within, *_scores(card, found), p, detectable))
+    names, sides = _columns(card)
+    return TextTable(
+        title=f"{card.label} against {', '.join(card.baselines)}",
+        columns=(*names, "seen", "within", *sides, "difference [95 %]", "p", "detectable"),
+        align="l" * len(names) + "lrrrrrr",
+        entries=tuple(entries),
+        notes=(
+            *([few] if (few := hint(own.comparison.pairs for own in card.findings)) else []),
+            f"Means over {len(card.seeds)} seeds. {_pairing(card)} within: the means of both within the "
+            "lengths of training. p: two-sided, corrected for all rows by Holm's method; better and worse from 0.05 "
+            "down. detectable: the smallest true difference that such seeds find in 8 of 10 cases, with that "
+            "correction and whatever the other rows show. Each interval is its own 95 %: one without 0 may stand "
+            'beside "no difference seen".',
+            "not measurable here: both are at chance, or both near the best score, or there are fewer than two pairs "
+            "of seeds. did not learn the task: it is worse, and within the training lengths it came less than "
+            f"{100 * LEARNED:.0f} % of the way from chance to the best score, so nothing is said of longer ones. "
+            "cannot be told: neither an arm that is right everywhere nor one that guesses would have been found. "
+            "length N alone: without this length less than half of the difference is left, and nothing is seen.",
+            *_unseen(card),
+            *_formerly(card),
+            *(f"{name}: {own.kind.title} on {own.question} ({own.source})." for name, own in card.tables.items()),
+        ),
+    )
+
+
+def _pair(means: tuple[float | None, float | None], kind: ScoreKind) -> str:
+    return " / ".join("-" if mean is None else kind.show(mean) for mean in means)
+
+
+def _pairing(card: Card) -> str:
+    """A sentence on what pairing by seed brings."""
+    found = [own.correlation for own in card.findings if own.correlation is not None]
+    if not found:
+        return "Seeds are paired: the same data and the same other parameters."
+    mean = statistics.fmean(found)
+    of = f"the correlation over seeds is {mean:.2f}{' in the mean of the rows' if len(found) > 1 else ''}"
+    brings = (
+        f"which takes spread out of the differences: {of}."
+        if mean >= WORTH_PAIRING
+        else f"which brings next to nothing: {of}. The interval of pairs holds there too."
+    )
+    return f"Seeds are paired, with the same data and the same other parameters, {brings}"
+
+
+WORTH_PAIRING = 0.2
+"""The correlation from which on pairing takes a tenth of the spread out of a difference."""
+
+
+def _unseen(card: Card) -> Iterator[str]:
+    """Notes on rows without a difference in which not both directions could have been seen."""
+    for own in card.findings:
+        case = own.best_case
+        if own.word != "no difference seen" or case is None or len(case.seen) == 2 or not case.seen:
+            continue
+        if "worse" in case.seen and case.would_do is None:
+            why = f"{own.baseline} has the best score already"
+        elif "worse" in case.seen:
+            enough = f"with {case.would_do} seeds it could"
+            why = f"one that is right everywhere has p {p_value(case.better or 0.0)}; {enough}"
+        else:
+            why = f"{own.baseline} is near chance already"
+        other = "better" if "worse" in case.seen else "worse"
+        yield f"{' against '.join(_names(card, own))}: a {other} arm could not have been seen, since {why}."
+
+
+def _formerly(card: Card) -> Iterator[str]:
+    """Notes on words that an earlier rule gave the same scores."""
+    now = {(own.baseline, own.table): own.said for own in card.findings}
+    for rule in card.former:
+        words = {(baseline, name): word for baseline, of in rule["words"].items() for name, word in of.items()}
+        others = [f"{name} {word}" for (base, name), word in words.items() if now.get((base, name), word) != word]
+        said = f"of which these were others: {', '.join(others)}" if others else "all the same"
+        yield f"Words by rule {RULE}. The runs are of the time of rule {rule['rule']} and had its words, {said}."
+
+
+def _ranges(card: Card) -> TextTable:
+    entries = []
+    for found in card.findings:
+        kind = card.kinds[found.table]
+        for own in found.ranges:
+            means = [kind.show(mean) for mean in own.means]
+            where = _where(own)
+            entries.append((*_names(card, found), where, *means, difference(own.comparison, kind), own.word))
+    names, sides = _columns(card)
+    return TextTable(
+        title="By range of lengths",
+        columns=(*names, "lengths", *sides, "difference [95 %]", "seen"),
+        align="l" * len(names) + "lrrrl",
+        entries=tuple(entries),
+        notes=(
+            "Lengths of training, those up to twice the longest of these, and longer ones; p is corrected by Holm's "
+            "method for all rows of this table. A length at which both are at chance, or both near the best score, is "
+            "left out, and named in brackets.",
+        ),
+    )
+
+
+def _where(own: OfRange) -> str:
+    name = {"within": "trained", "to twice": "to twice", "beyond twice": "beyond twice"}[own.place]
+    listed = ", ".join(map(str, own.lengths)) or "none"
+    return f"{name}: {listed}" + (f" (left out: {', '.join(map(str, own.blind))})" if own.blind else "")
+
+
+def _otherwise(card: Card) -> TextTable:
+    final = {(own.table, own.baseline): own for own in card.findings}
+    entries = [
+        (*_names(card, own), own.way, *_scores(card, own), _words(own, final[own.table, own.baseline]))
+        for own in sorted(card.otherwise, key=lambda own: list(final).index((own.table, own.baseline)))
+    ]
+    names, sides = _columns(card)
+    return TextTable(
+        title="Scored otherwise",
+        columns=(*names, "score", *sides, "difference [95 %]", "seen"),
+        align="l" * (1 + len(names)) + "rrrl",
+        entries=tuple(entries),
+        notes=(
+            f"The same models. best checkpoint: of each seed the best of {CHECKPOINTS} checkpoints along training. "
+            f"best temperature: the best with logits divided by {', '.join(map(str, (1, *TEMPERATURES)))}. "
+            "Both are chosen by the very scores they report, so they flatter; they have no part in the verdict. p is "
+            "corrected by Holm's method, for each of the two by itself. If the last step has another word, both are "
+            "told.",
+        ),
+    )
+
+
+def _words(own: Finding, final: Finding) -> str:
+    """The word, and the one after the last step if that is another, with the reason between them."""
+    same = own.word == final.word
+    return own.said if same else f"{own.said}, as chosen on these scores; after the last step {final.said}"
+
+
+def _columns(card: Card) -> tuple[tuple[str, ...], tuple[str, str]]:
+    """The headings of what is compared, and of both means."""
+    if len(card.baselines) > 1:
+        return ("table", "against"), (card.label, "baseline")
+    return ("table",), (card.label, card.baselines[0])
+
+
+def _names(card: Card, found: Finding) -> tuple[str, ...]:
+    return (found.table, found.baseline) if len(card.baselines) > 1 else (found.table,)
+
+
+def _scores(card: Card, found: Finding) -> tuple[str, ...]:
+    """Both means and their difference."""
+    kind = card.kinds[found.table]
+    means = (mean_text(card.measured[label][found.table], kind, found.way) for label in (card.label, found.baseline))
+    return (*means, effect(found, kind))
+
+
+def _detectable(finding: Finding, kind: ScoreKind) -> str:
+    found = finding.comparison
+    return "-" if found.detectable is None else kind.show(kind.outer(found.detectable))
+
+
+def _lengths(card: Card) -> TextTable:
+    labels = (card.label, *card.baselines)
+    entries = []
+    for name, table in card.tables.items():
+        trained = table.trained_lengths
+        breaks = (breaks_at(card.measured[label][name], table) for label in labels)
+        words = ("never here" if length is None else table.run.task.length_name(length) for length in breaks)
+        entries.append((name, str(max(trained)) if trained else "-", *words))
+    return TextTable(
+        title="Where each breaks",
+        columns=("table", "longest trained", *labels),
+        align="l" + "r" * (1 + len(labels)),
+        entries=tuple(entries),
+        notes=("The first measured length whose mean score lies below the middle between chance and the best score.",),
+    )
+
+
+def _cost(card: Card) -> TextTable:
+    entries = []
+    for name, label in ((name, label) for name in card.tables for label in (card.label, *card.baselines)):
+        measured = card.measured[label][name]
+        time = measured.milliseconds_per_step
+        entries.append(
+            (
+                *(name, label, f"{measured.num_parameters:,}", f"{measured.num_posenc_parameters:,}"),
+                *("-" if time is None else significant(time), measured.memory, _rates(measured)),
+                ", ".join(map(str, measured.diverged)) or "none",
+            )
+        )
+    grids = sorted({" and ".join(f"{rate:g}" for rate in table.run.learning_rates) for table in card.tables.values()})
+    untimed = [why for by_table in card.measured.values() for own in by_table.values() for why in own.untimed]
+    where = "; ".join(map(_machine, card.environments)) or "Where they ran is not recorded"
+    return TextTable(
+        title="Cost and settings",
+        columns=(
+            *("table", "encoding", "parameters", "of them its own", "ms a step", "memory", "learning rates (seeds)"),
+            "diverged seeds",
+        ),
+        align="llrrrlrl",
+        entries=tuple(entries),
+        notes=(
+            f"Every seed is trained at {' or '.join(grids)} and has the learning rate that is best by its own "
+            "validation within the training lengths, so that the intervals hold the luck of the choice. ms a step: of "
+            "the models that train together, beside whatever else the machine did. memory: of attention on an "
+            "accelerator, by the length T; in blocks the logits are computed twice.",
+            f"{where}. All runs together: {card.seconds / 60:.0f} minutes, compiling included.",
+            *([f"Without times that are not known: {'; '.join(untimed)}."] if untimed else []),
+            *(
+                [f"In several environments, equal up to rounding: {'; '.join(card.elsewhere)}."]
+                if card.elsewhere
+                else ()
+            ),
+        ),
+    )
+
+
+def mean_text(measured: Measured, kind: ScoreKind, way: Scored = "final") -> str:
+    """The mean over seeds as it is shown."""
+    mean = mean_interval(map(kind.inner, measured.scored(way).values())).mean
+    return "-" if mean is None else kind.show(kind.outer(mean))
+
+
+def _rates(measured: Measured) -> str:
+    """For example ``0.0005 (6), 0.001 (2)``: of how many seeds each is."""
+    counted = collections.Counter(measured.learning_rates.values())
+    return ", ".join(f"{rate:g} ({count})" for rate, count in sorted(counted.items())) or "none"
+
+
+def _machine(environment: Json) -> str:
+    commit = (environment["commit"] or "")[:8] or "of no repository"
+    versions = f"posenc_jax {environment['version']} ({commit}), jax {environment['jax']}, flax {environment['flax']}"
+    return f"{versions}, {device(environment)}"

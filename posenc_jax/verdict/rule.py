@@ -1,0 +1,364 @@
+"""The rule of verdicts: from the scores of two arms, by length and seed, to words. Pure; whoever measured them.
+
+A difference is found by the paired test of `posenc_jax.statistics.judge`, all rows of a card corrected together. Then:
+
+- an arm that is worse and has not come `LEARNED` of the way from chance to the best score within the training lengths
+  *did not learn the task*: nothing is said of longer ones;
+- where no difference is seen and neither an arm that is right everywhere nor one that guesses would have been told
+  from the baseline, it *cannot be told* with so many seeds;
+- a difference is that of one length if without this length less than half of it is left and nothing is seen.
+"""
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from typing import Literal, NamedTuple, Protocol
+
+from posenc_jax.data.score_kinds import ScoreKind
+from posenc_jax.results.averages import comparison_of, seed_means
+from posenc_jax.statistics import (
+    Comparison,
+    Judged,
+    Share,
+    correlation,
+    extreme_p,
+    holm,
+    judge,
+    seeds_that_would_do,
+    wilson,
+)
+from posenc_jax.statistics import Word as Tested
+
+RULE = 2
+"""The version of this rule. The first knew the words of the test alone."""
+LEARNED = 0.9
+"""The share of the way from chance to the best score that an arm must come within the training lengths."""
+ALPHA = 0.05
+Word = Literal[Tested, "did not learn", "cannot be told"]
+WORDS: tuple[Word, ...] = (
+    *("better", "worse", "did not learn", "no difference seen", "cannot be told"),
+    "not measurable here",
+)
+ByLength = Mapping[int, Mapping[int, float]]
+Scored = Literal["final", "best checkpoint", "best temperature"]
+Place = Literal["within", "to twice", "beyond twice"]
+
+
+class Question(Protocol):
+    """A question that two arms are asked; a table is one."""
+
+    @property
+    def kind(self) -> ScoreKind:
+        """The kind of its score."""
+
+    @property
+    def chance(self) -> float | None:
+        """The score of guessing, if there is one."""
+
+    @property
+    def score_lengths(self) -> tuple[int, ...]:
+        """The lengths that a seed's score is the mean over."""
+
+    @property
+    def trained_lengths(self) -> tuple[int, ...]:
+        """The evaluated lengths that were trained."""
+
+
+class ArmScores(Protocol):
+    """Scores of an arm on a question."""
+
+    @property
+    def by_length(self) -> ByLength:
+        """Length -> seed -> score."""
+
+    @property
+    def in_range(self) -> Mapping[int, float]:
+        """Seed -> mean over the trained lengths."""
+
+    def scored(self, way: Scored) -> Mapping[int, float]:
+        """Seed -> mean over the question's score lengths, by a way to score."""
+
+
+class Carried(NamedTuple):
+    """A length, and its share of a difference that is summed over lengths."""
+
+    length: int
+    share: float
+
+
+class BestCase(NamedTuple):
+    """The most that these seeds could have shown.
+
+    Attributes:
+      better, worse: p of an arm that is right in every example of every seed, and of one that guesses (that is wrong
+        everywhere, where guessing has no score), in place of ours, corrected as ours. None where scores have no best.
+      would_do: the fewest seeds with which the first would have been found among so many rows; None where none would.
+    """
+
+    better: float | None
+    worse: float | None
+    would_do: int | None
+
+    @property
+    def seen(self) -> tuple[Literal["better", "worse"], ...]:
+        """The differences that could have been seen."""
+        cases: tuple[tuple[Literal["better", "worse"], float | None], ...] = (
+            ("better", self.better),
+            ("worse", self.worse),
+        )
+        return tuple(name for name, p in cases if p is None or p <= ALPHA)
+
+
+@dataclasses.dataclass(frozen=True)
+class OfRange:
+    """One range of lengths.
+
+    Attributes:
+      place: lengths of training, those up to twice the longest of these, or longer ones. lengths: those compared.
+      blind: those at which both arms are at chance, or both near the best; they are not compared.
+      means: ours and theirs over ``lengths``, over all of the range where every one is blind.
+      comparison, p, word: as of `Finding`; corrected for all ranges of all rows.
+    """
+
+    place: Place
+    lengths: tuple[int, ...]
+    blind: tuple[int, ...]
+    means: tuple[float, float]
+    comparison: Comparison
+    p: float | None
+    word: Tested
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    """One encoding against one baseline on one table.
+
+    Attributes:
+      comparison: of the scores, seed by seed; of logarithms where the score is logarithmic. Its ``detectable`` is found
+        as often as said after the correction too, whatever the other findings are.
+      p: of the comparison, corrected by Holm's method for all findings of the same way, also those that turn out not to
+        be measurable (which of them do is known from the same scores); None of those and where nothing is tested.
+      word: see the top of the module. way: how both were scored: after the last step, which decides, or otherwise.
+      within: the means of both within the training lengths; None where none was measured.
+      learned: whether each came `LEARNED` of the way there; None where scores have no best, or none was measured.
+      best_case: of so many seeds; None where nothing is tested.
+      correlation: of both arms over seeds; pairing takes out spread as far as it is positive.
+      solved: of both arms the seeds that solve it, where either is all or nothing: each seed within 1 - `LEARNED` of
+        either end, and some at both. An interval of means says nothing then.
+      carried_by: the one length whose difference it is, and its share of the sum over all lengths; or None.
+      ranges: the same by length; none for other ways to score.
+    """
+
+    table: str
+    baseline: str
+    comparison: Comparison
+    p: float | None
+    word: Word
+    way: Scored = "final"
+    within: tuple[float | None, float | None] = (None, None)
+    learned: tuple[bool | None, bool | None] = (None, None)
+    best_case: BestCase | None = None
+    correlation: float | None = None
+    solved: tuple[Share, Share] | None = None
+    carried_by: Carried | None = None
+    ranges: tuple[OfRange, ...] = ()
+
+    @property
+    def said(self) -> str:
+        """The word with what belongs to it, as a table has it."""
+        if self.word == "did not learn":
+            return "did not learn the task at this budget"
+        if self.word == "cannot be told":
+            return untold(self.comparison.pairs, self.best_case)
+        return self.word + (f" (length {self.carried_by.length} alone)" if self.carried_by is not None else "")
+
+
+def untold(seeds: int, case: BestCase | None) -> str:
+    """For example ``cannot be told with 4 seeds (6 would do)``."""
+    needed = case.would_do if case is not None else None
+    enough = "no number would do" if needed is None else f"{needed} would do"
+    return f"cannot be told with {seeds} seeds ({enough})"
+
+
+def in_prose(said: str, seeds: int) -> str:
+    """`Finding.said` as a sentence has it, where it may follow "better": with the reason why no difference is seen."""
+    return f"no difference that {seeds} seeds can see" if said == "no difference seen" else said
+
+
+def findings(
+    questions: Mapping[str, Question],
+    ours: Mapping[str, ArmScores],
+    theirs: Mapping[str, Mapping[str, ArmScores]],
+    way: Scored = "final",
+) -> tuple[Finding, ...]:
+    """Every baseline on every question that both answered; ``theirs``: baseline -> question -> what it scored."""
+    pairs = [(name, own) for own in theirs for name in questions if name in ours and name in theirs[own]]
+    rows = [(questions[name], ours[name], theirs[own][name]) for name, own in pairs]
+    judged = judge([(_compare(*row, way), row[0].kind.better) for row in rows])
+    p_values = {str(number): own.comparison.p for number, own in enumerate(judged) if own.comparison.p is not None}
+    found = []
+    for number, ((name, baseline), row, own) in enumerate(zip(pairs, rows, judged, strict=True)):
+        others = tuple(p for name, p in p_values.items() if name != str(number))
+        case = None if own.p is None else best_case(row[0].kind, row[0].chance, row[2].scored(way), others)
+        word = _word(own, row, case)
+        found.append(
+            Finding(
+                table=name,
+                baseline=baseline,
+                comparison=own.comparison,
+                p=own.p,
+                word=word,
+                way=way,
+                within=(_within(row[0], row[1]), _within(row[0], row[2])),
+                learned=(learned(row[0], row[1].in_range), learned(row[0], row[2].in_range)),
+                best_case=case,
+                correlation=correlation(*_paired(row[1].scored(way), row[2].scored(way), row[0].kind)),
+                solved=_solved(*row, way),
+                carried_by=_carried(*row) if word in ("better", "worse") and way == "final" else None,
+            )
+        )
+    return tuple(found) if way != "final" else _with_ranges(found, rows)
+
+
+def best_case(
+    kind: ScoreKind, chance: float | None, theirs: Mapping[int, float], others: tuple[float, ...] = ()
+) -> BestCase:
+    """The most that so many seeds can show against an arm with such scores: before a run the baseline's, or a pilot's.
+
+    others: p of the other rows that are corrected together with this one; before they are known, 1 for each.
+    """
+    scores = [kind.inner(score) for score in theirs.values()]
+    lower, upper = kind.bounds
+    if not math.isfinite(upper) or not scores or not all(lower - 1e-6 <= score <= upper + 1e-6 for score in scores):
+        return BestCase(None, None, None)
+    best, worst = (upper, lower) if kind.better == "higher" else (lower, upper)
+    target = best, worst if chance is None else chance
+
+    def corrected(p: float) -> float:
+        return holm({"": p} | {str(number): other for number, other in enumerate(others)})[""]
+
+    better, worse = (corrected(extreme_p(scores, own, lower, upper)) for own in target)
+    return BestCase(better, worse, seeds_that_would_do(scores, best, lower, upper, len(others) + 1, ALPHA))
+
+
+def way_come(question: Question, score: float) -> float | None:
+    """The share of the way from chance, or from the worst score, to the best; None where there is no best."""
+    lower, upper = question.kind.bounds
+    if not math.isfinite(upper):
+        return None
+    best, worst = (upper, lower) if question.kind.better == "higher" else (lower, upper)
+    begin = worst if question.chance is None else question.chance
+    return (score - begin) / (best - begin)
+
+
+def learned(question: Question, in_range: Mapping[int, float]) -> bool | None:
+    """True if the mean within the training lengths has come `LEARNED` of the way; None where that cannot be said."""
+    come = way_come(question, question.kind.mean(in_range.values())) if in_range else None
+    return None if come is None else come >= LEARNED
+
+
+def sentence(found: tuple[Finding, ...], label: str, baseline: str) -> str:
+    """A sentence on an encoding and one baseline, over all tables."""
+    own = sorted((one for one in found if one.baseline == baseline), key=lambda one: WORDS.index(one.word))
+    of: dict[str, list[str]] = {}
+    for one in own:
+        of.setdefault(in_prose(one.said, one.comparison.pairs), []).append(one.table)
+    parts = [f"{said} on {listed(names)}" for said, names in of.items()]
+    return f"{label} against {baseline}, {len(own)} table{'s' * (len(own) != 1)}: {'; '.join(parts)}."
+
+
+def listed(names: list[str]) -> str:
+    """Names as a sentence has them."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _compare(question: Question, ours: ArmScores, theirs: ArmScores, way: Scored) -> Comparison:
+    return comparison_of(ours.scored(way), theirs.scored(way), question.kind, question.chance)
+
+
+def _word(own: Judged, row: tuple[Question, ArmScores, ArmScores], case: BestCase | None) -> Word:
+    if own.word == "worse" and learned(row[0], row[1].in_range) is False:
+        return "did not learn"
+    if own.word == "no difference seen" and case is not None and not case.seen:
+        return "cannot be told"
+    return own.word
+
+
+def _within(question: Question, arm: ArmScores) -> float | None:
+    return question.kind.mean(arm.in_range.values()) if arm.in_range else None
+
+
+def _paired(ours: Mapping[int, float], theirs: Mapping[int, float], kind: ScoreKind) -> tuple[list[float], list[float]]:
+    seeds = sorted(ours.keys() & theirs.keys())
+    return [kind.inner(ours[seed]) for seed in seeds], [kind.inner(theirs[seed]) for seed in seeds]
+
+
+def _solved(question: Question, ours: ArmScores, theirs: ArmScores, way: Scored) -> tuple[Share, Share] | None:
+    arms = [[way_come(question, score) for score in arm.scored(way).values()] for arm in (ours, theirs)]
+    if not all(arms) or not any(_all_or_nothing(arm) for arm in arms):
+        return None
+    first, second = (wilson(sum(come is not None and come >= LEARNED for come in arm), len(arm)) for arm in arms)
+    return first, second
+
+
+def _all_or_nothing(come: list[float | None]) -> bool:
+    ends = {None if own is None else 1 if own >= LEARNED else 0 if own <= 1 - LEARNED else None for own in come}
+    return ends == {0, 1}
+
+
+def _carried(question: Question, ours: ArmScores, theirs: ArmScores) -> Carried | None:
+    """The length that a difference is of, and its share."""
+    lengths = question.score_lengths
+    each = {n: _of_lengths(question, ours, theirs, (n,)).difference for n in lengths}
+    total = math.fsum(own for own in each.values() if own is not None)
+    if len(lengths) < 2 or None in each.values() or not total:
+        return None
+    share, length = max((own / total, n) for n, own in each.items() if own is not None)
+    rest = _of_lengths(question, ours, theirs, tuple(n for n in lengths if n != length))
+    unseen = rest.at_bound or rest.p is None or rest.p > ALPHA or (rest.difference or 0.0) * total <= 0
+    return Carried(length, share) if share > 0.5 and unseen else None
+
+
+def _of_lengths(question: Question, ours: ArmScores, theirs: ArmScores, lengths: tuple[int, ...]) -> Comparison:
+    kind = question.kind
+    first, second = (seed_means(arm.by_length, lengths, kind) for arm in (ours, theirs))
+    return comparison_of(first, second, kind, question.chance)
+
+
+def _with_ranges(found: list[Finding], rows: list[tuple[Question, ArmScores, ArmScores]]) -> tuple[Finding, ...]:
+    places = [(number, place, own) for number, row in enumerate(rows) for place, own in _places(row[0]).items()]
+    parts = []
+    for number, place, lengths in places:
+        row = rows[number]
+        there = tuple(n for n in lengths if row[1].by_length.get(n) and row[2].by_length.get(n))
+        blind = tuple(n for n in there if _of_lengths(*row, (n,)).at_bound)
+        seen = tuple(n for n in there if n not in blind)
+        if there:
+            parts.append((number, place, seen, blind, _of_lengths(*row, seen or there)))
+    judged = judge([(comparison, rows[number][0].kind.better) for number, *_, comparison in parts])
+    ranges: dict[int, list[OfRange]] = {}
+    for (number, place, seen, blind, _), own in zip(parts, judged, strict=True):
+        question, *arms = rows[number]
+        first, second = (_mean(question, arm, seen or blind) for arm in arms)
+        p, word = (own.p, own.word) if seen else (None, "not measurable here")
+        of = OfRange(place, seen, blind, (first, second), own.comparison, p, word)
+        ranges.setdefault(number, []).append(of)
+    return tuple(dataclasses.replace(own, ranges=tuple(ranges.get(number, ()))) for number, own in enumerate(found))
+
+
+def _mean(question: Question, arm: ArmScores, lengths: tuple[int, ...]) -> float:
+    own = seed_means(arm.by_length, lengths, question.kind)
+    return question.kind.mean(own.values()) if own else math.nan
+
+
+def _places(question: Question) -> dict[Place, tuple[int, ...]]:
+    """The ranges of lengths that a question has."""
+    trained = question.trained_lengths
+    longest = max(trained, default=0)
+    beyond = tuple(n for n in question.score_lengths if n not in trained)
+    found: dict[Place, tuple[int, ...]] = {
+        "within": trained,
+        "to twice": tuple(n for n in beyond if n <= 2 * longest),
+        "beyond twice": tuple(n for n in beyond if n > 2 * longest),
+    }
+    return {place: lengths for place, lengths in found.items() if lengths}

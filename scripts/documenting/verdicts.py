@@ -1,0 +1,199 @@
+"""Committed verdicts: judged by the rule as it is, and the pages that show them.
+
+python scripts/documenting/verdicts.py      # a part of scripts/regenerate, in seconds
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+from posenc_jax.data.score_kinds import ScoreKind
+from posenc_jax.drawing.markdown import code, grid, refilled
+from posenc_jax.files.checksums import seal, unseal
+from posenc_jax.statistics import Judged, judge
+from posenc_jax.verdict.card import Card, judged, record
+from posenc_jax.verdict.card_files import card_of
+from posenc_jax.verdict.card_tables import markdown_card, mean_text
+from posenc_jax.verdict.evidence import Evidence, as_text, collected
+from posenc_jax.verdict.headline import effect
+from posenc_jax.verdict.measuring import of_lengths
+from posenc_jax.verdict.rule import RULE, Finding
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+VERDICTS = ROOT / "experiments" / "verdicts"
+OWN = ROOT / "experiments" / "own_encoding" / "verdict.json"
+EVIDENCE = ROOT / "posenc_jax" / "verdict" / "evidence.json"
+BEGIN, END = "<!-- The verdicts: written by scripts/regenerate -->", "<!-- end of the verdicts -->"
+BEGIN_WHOLE, END_WHOLE = "<!-- On all tables: written by scripts/regenerate -->", "<!-- end of all tables -->"
+Cards = list[tuple[Path, Card]]
+
+
+def texts() -> dict[Path, str]:
+    """Every file that committed verdicts are in or make: the text that it is to have."""
+    quick, whole = cards(), cards("all_tables/*.json")
+    every: Cards = [*quick, *whole, (OWN, rejudged(OWN))]
+    readme = VERDICTS / "README.md"
+    page = refilled(readme.read_text(), BEGIN, verdicts_table(quick), END)
+    return {
+        **{path: json.dumps(_sealed(card), indent=1) + "\n" for path, card in every},
+        **{path.with_suffix(".md"): markdown_card(card) for path, card in every if path.with_suffix(".md").exists()},
+        EVIDENCE: as_text(evidence()),
+        readme: refilled(page, BEGIN_WHOLE, whole_table(whole), END_WHOLE),
+    }
+
+
+def cards(pattern: str = "*.json") -> Cards:
+    """Committed verdicts and their files, by the label."""
+    found = [(path, rejudged(path)) for path in sorted(VERDICTS.glob(pattern))]
+    return sorted(found, key=lambda one: one[1].label.lower())
+
+
+def evidence() -> tuple[Evidence, ...]:
+    """Evidence of all cards on rows of the catalogue."""
+    every = [*cards(), *cards("all_tables/*.json")]
+    return collected((path.relative_to(ROOT).as_posix(), record(card)) for path, card in every)
+
+
+def rejudged(path: Path) -> Card:
+    """The card in a file by the rule as it is, with its words of an earlier one."""
+    kept = unseal(path.read_bytes())
+    card = judged(card_of(kept), of_lengths)
+    rule = kept.get("rule", 1)
+    if rule == RULE:
+        return card
+    words: dict[str, dict[str, str]] = {}
+    for own in kept["findings"]:
+        words.setdefault(own["baseline"], {})[own["table"]] = own.get("said", own["word"])
+    return dataclasses.replace(card, former=(*card.former, {"rule": rule, "words": words}))
+
+
+def _sealed(card: Card) -> dict[str, Any]:
+    return seal(json.loads(json.dumps(record(card))))
+
+
+def verdicts_table(cards: Cards) -> str:
+    """One row for each card and baseline: the difference on each table with its interval, and what was seen."""
+    names = list(dict.fromkeys(name for _, card in cards for name in card.tables))
+    rows = []
+    for path, card in cards:
+        for baseline in card.baselines:
+            found = {own.table: own for own in card.findings if own.baseline == baseline}
+            cells = [_reasoned(found[name], card.kinds[name]) if name in found else "-" for name in names]
+            commits = " and ".join(dict.fromkeys((own["commit"] or "?")[:8] for own in card.environments))
+            measured_by = min((own["rule"] for own in card.former), default=RULE)
+            environment = f"{commits}, {card.seconds / 60:.0f} min"
+            rows.append(
+                [f"[{card.label}]({path.name})", baseline, *cells, str(len(card.seeds)), str(measured_by), environment]
+            )
+    columns = ("encoding", "against", *names, "seeds", "rule", "commit, time of all its runs")
+    summary = grid(columns, "l" * (2 + len(names)) + "rrl", rows)
+    return f"{summary}\n\n{_sentences(cards)}\n\nMean scores:\n\n{_scores(cards)}\n\n{_changed(cards)}"
+
+
+def whole_table(cards: Cards) -> str:
+    """A row for each table of the verdicts on all: both means, the difference, what was seen and could have been."""
+    rows = []
+    for path, card in cards:
+        for found in card.findings:
+            kind = card.kinds[found.table]
+            cells = [*_means(card, found), _seen(found, kind), _detectable(found, kind)]
+            rows.append([f"[{card.label}]({path.relative_to(VERDICTS).as_posix()})", code(found.table), *cells])
+    columns = ("encoding", "table", *_MEANS, "seen", "detectable")
+    return f"{grid(columns, 'llrrrrlr', rows)}\n\n{_sentences(cards)}\n\n{_changed(cards)}\n\n{_repeated(cards)}"
+
+
+def _sentences(cards: Cards) -> str:
+    return "\n".join(f"- {said}" for _, card in cards for said in card.sentences)
+
+
+_MEANS = ("within: its score", "the other's", "beyond: its score", "the other's")
+
+
+def _means(card: Card, finding: Finding) -> list[str]:
+    """Both scores within the training lengths, and both beyond."""
+    kind = card.kinds[finding.table]
+    within = ["-" if mean is None else kind.show(mean) for mean in finding.within]
+    beyond = [mean_text(card.measured[own][finding.table], kind) for own in (card.label, finding.baseline)]
+    return [*within, *beyond]
+
+
+def _detectable(finding: Finding, kind: ScoreKind) -> str:
+    detectable = finding.comparison.detectable
+    return "-" if detectable is None else kind.show(detectable)
+
+
+def _scores(cards: Cards) -> str:
+    """One row for each finding: both means, what was seen, what could have been, and what is left of the word when all
+    cards are one family.
+    """
+    every = [(card, found) for _, card in cards for found in card.findings]
+    of_all = judge([(found.comparison, card.kinds[found.table].better) for card, found in every])
+    rows = []
+    for (card, found), own in zip(every, of_all, strict=True):
+        cells = [
+            *_means(card, found),
+            found.said,
+            _detectable(found, card.kinds[found.table]),
+            _of_all(found, own, len(every)),
+        ]
+        rows.append([card.label, found.baseline, code(found.table), *cells])
+    columns = ("encoding", "against", "table", *_MEANS, "seen", "detectable", "seen, all cards together")
+    return grid(columns, "lllrrrrlrl", rows)
+
+
+def _of_all(found: Finding, judged: Judged, count: int) -> str:
+    """What is left of a word, after the reason why it is another."""
+    kept = judged.word == found.word or (judged.word == "worse" and found.word == "did not learn")
+    return found.said if kept else f"corrected for {count} rows: {judged.word}"
+
+
+def _changed(cards: Cards) -> str:
+    """The words that an earlier rule gave, where they were others."""
+    rows = []
+    for _, card in cards:
+        now = {(own.baseline, own.table): own.said for own in card.findings}
+        for former in card.former:
+            for baseline, words in former["words"].items():
+                for name, word in words.items():
+                    if now[baseline, name] != word:
+                        rows.append([card.label, code(name), word, now[baseline, name]])
+    if not rows:
+        return "No word was another by an earlier rule."
+    table = grid(("encoding", "table", "by rule 1", f"by rule {RULE}"), "llll", rows)
+    return f"The words that rule 1, under which the runs were made, gave otherwise:\n\n{table}"
+
+
+def _repeated(cards: Cards) -> str:
+    """How far the same seeds came out otherwise in a card that was measured again."""
+    rows = []
+    for path, card in cards:
+        first = rejudged(VERDICTS / path.name)
+        for label in (card.label, *card.baselines):
+            for name in first.tables:
+                old, new = (of.measured[label][name] for of in (first, card))
+                kind = card.kinds[name]
+                moved = [abs(new.scores[seed] - old.scores[seed]) for seed in new.scores if seed in old.scores]
+                rates = [new.learning_rates[seed] != old.learning_rates[seed] for seed in new.scores]
+                means = [mean_text(of, kind) for of in (old, new)]
+                spread = [kind.show(own) for own in (sum(moved) / len(moved), max(moved))]
+                rows.append([label, code(name), *means, *spread, f"{sum(rates)} of {len(rates)}"])
+    columns = ("encoding", "table", "first", "again", "a seed moved by", "at most", "seeds with another rate")
+    return f"The same seeds, trained by two builds of the code:\n\n{grid(columns, 'llrrrrr', rows)}"
+
+
+def _reasoned(finding: Finding, kind: ScoreKind) -> str:
+    """What was seen; beside "better" on another table, with what could have been."""
+    unseen = "no difference seen"
+    return _seen(finding, kind).replace(unseen, f"{unseen} (detectable: {_detectable(finding, kind)})")
+
+
+def _seen(finding: Finding, kind: ScoreKind) -> str:
+    return finding.said if finding.comparison.low is None else f"{finding.said}: {effect(finding, kind)}"
+
+
+if __name__ == "__main__":
+    for path, text in texts().items():
+        path.write_text(text)

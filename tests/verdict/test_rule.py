@@ -1,0 +1,147 @@
+"""The words that a referee cannot turn."""
+
+import json
+from pathlib import Path
+
+import pytest
+from measured_cells import measured
+
+from posenc_jax.statistics import extreme_p, paired_comparison, seeds_that_would_do, wilson
+from posenc_jax.verdict.card_files import card_of
+from posenc_jax.verdict.looks import forecast
+from posenc_jax.verdict.measuring import of_lengths
+from posenc_jax.verdict.rule import LEARNED, best_case, findings, sentence
+from posenc_jax.verdict.tables import tables
+
+TABLES = tables()
+EVEN, COPY, FLIP = TABLES["even_pairs"], TABLES["copy"], TABLES["flip_flop"]
+NOISE = (0.00, 0.02, -0.01, 0.01, -0.02, 0.03, -0.03, 0.00)
+ROOT = Path(__file__).parent.parent.parent / "experiments" / "verdicts"
+
+
+def arm(table, means, noise=NOISE):
+    """An arm with such means by length, one for all lengths that are not named."""
+    every = {n: means.get(n, means[None]) for n in table.run.evaluation.lengths}
+    by_length = {n: {s: min(1.0, mean + own) for s, own in enumerate(noise)} for n, mean in every.items()}
+    return of_lengths(table, measured({}, by_length=by_length))
+
+
+def found(ours, theirs, table=EVEN, rows=1):
+    names = [table.name, *(f"row {n}" for n in range(1, rows))]
+    flat = arm(table, {None: 0.7})
+    others = dict.fromkeys(names[1:], flat)
+    first, *_ = findings(
+        dict.fromkeys(names, table), {table.name: ours} | others, {"rope": {table.name: theirs} | others}
+    )
+    return first
+
+
+TRAINED = dict.fromkeys(EVEN.trained_lengths, 0.97)
+
+
+def test_worse_is_said_only_of_what_learned_the_task():
+    theirs = arm(EVEN, TRAINED | {None: 0.8}, NOISE[::-1])
+    assert found(arm(EVEN, TRAINED | {None: 0.6}), theirs).word == "worse"
+    unlearned = dict.fromkeys(EVEN.trained_lengths, 0.9)  # 0.8 of the way from 0.5 to 1
+    own = found(arm(EVEN, unlearned | {None: 0.6}), theirs)
+    assert (own.word, own.learned) == ("did not learn", (False, True))
+    assert own.within == (pytest.approx(0.9, abs=0.01), pytest.approx(0.97, abs=0.01))
+    assert (
+        sentence((own,), "x", "rope") == "x against rope, 1 table: did not learn the task at this budget on even_pairs."
+    )
+    assert found(arm(EVEN, unlearned | {None: 0.9}), theirs).word == "better", "a better one is better"
+
+
+def test_a_difference_that_one_length_carries_is_said_so():
+    theirs = arm(EVEN, TRAINED | {12: 0.8, None: 0.5}, NOISE[::-1])
+    own = found(arm(EVEN, TRAINED | {None: 0.5}), theirs)
+    assert (own.word, own.carried_by.length, own.said) == ("worse", 12, "worse (length 12 alone)")
+    assert own.carried_by.share > 0.9
+    spread = found(arm(EVEN, TRAINED | {None: 0.5}), arm(EVEN, TRAINED | {None: 0.6}, NOISE[::-1]))
+    assert (spread.word, spread.carried_by) == ("worse", None)
+
+
+def test_every_length_has_a_floor_and_every_range_a_word():
+    theirs = arm(EVEN, TRAINED | {12: 0.8, 15: 0.7, None: 0.5}, NOISE[::-1])
+    within, near, far = found(arm(EVEN, TRAINED | {None: 0.5}), theirs).ranges
+    assert (within.place, within.word) == ("within", "no difference seen")
+    assert (near.place, near.lengths, near.blind, near.word) == ("to twice", (12, 15), (20,), "worse")
+    assert near.means == (pytest.approx(0.5, abs=1e-9), pytest.approx(0.75, abs=1e-9))
+    assert (far.place, far.lengths, far.blind, far.word) == (
+        "beyond twice",
+        (),
+        (25, 30, 35, 40),
+        "not measurable here",
+    )
+
+
+def test_what_even_a_perfect_arm_could_not_show_cannot_be_told():
+    few = NOISE[:4]
+    theirs = arm(COPY, {None: 0.94}, (0.0, 0.03, -0.02, 0.02))
+    assert found(arm(COPY, {None: 0.95}, few), theirs, COPY).best_case.seen == ("better", "worse")
+    own = found(arm(COPY, {None: 0.95}, few), theirs, COPY, rows=14)
+    assert own.word == "no difference seen", "a worse one could have been told"
+    assert own.best_case.seen == ("worse",)
+    assert own.best_case.would_do == 6
+    middle = arm(EVEN, {None: 0.75}, (0.2, -0.2, 0.1))
+    own = found(arm(EVEN, {None: 0.7}, (-0.2, 0.2, 0.0)), middle, rows=3)
+    assert (own.word, own.best_case.seen) == ("cannot be told", ())
+    assert own.said == f"cannot be told with 3 seeds ({own.best_case.would_do} would do)"
+    assert own.best_case.better > 0.05
+
+
+def test_the_number_that_would_do_does():
+    scores = [0.90, 0.94, 0.96, 0.92]
+    enough = seeds_that_would_do(scores, 1.0, 0.0, 1.0, tests=14)
+    assert 14 * extreme_p(scores, 1.0, 0.0, 1.0, enough) <= 0.05 < 14 * extreme_p(scores, 1.0, 0.0, 1.0, enough - 1)
+    assert extreme_p(scores, 1.0, 0.0, 1.0) == pytest.approx(paired_comparison([1.0] * 4, scores).p)
+    assert seeds_that_would_do([1.0, 1.0], 1.0, 0.0, 1.0) is None, "nothing is better than the best"
+
+
+def test_of_errors_the_best_is_none():
+    case = best_case(FLIP.kind, FLIP.chance, {seed: 0.4 + own for seed, own in enumerate(NOISE)})
+    assert case.seen == ("better", "worse")
+    assert best_case(FLIP.kind, FLIP.chance, {0: 0.0, 1: 0.001, 2: 0.0}).seen == ("worse",)
+    assert found(arm(FLIP, {None: 0.3}), arm(FLIP, {None: 0.4}), FLIP).learned == (False, False)
+
+
+def test_seeds_that_solve_it_or_not_are_counted():
+    """Instead of an interval of their mean."""
+    ours = arm(COPY, {None: 0.0}, (0.0, 1.0, 1.0, 0.0, 1.0, 1.0, 0.0, 1.0))
+    theirs = arm(COPY, {None: 0.0}, (0.0,) * 7 + (0.02,))
+    own = found(ours, theirs, COPY)
+    assert [share[:2] for share in own.solved] == [(5, 8), (0, 8)]
+    assert own.solved[0] == wilson(5, 8)
+    assert found(arm(COPY, {None: 0.5}), theirs, COPY).solved is None
+
+
+def test_pairing_is_claimed_where_it_brings_something():
+    theirs = arm(EVEN, TRAINED | {None: 0.6})
+    assert found(arm(EVEN, TRAINED | {None: 0.7}), theirs).correlation == pytest.approx(1.0)
+    assert found(arm(EVEN, TRAINED | {None: 0.7}, (0.01,) * 8), theirs).correlation is None
+
+
+def test_what_cannot_be_shown_is_said_before_the_run():
+    high = {"rope": arm(COPY, {None: 0.94}, (0.0, 0.03, -0.02, 0.02))}
+    assert list(forecast(COPY, high, 4, 1)) == []
+    assert list(forecast(COPY, high, 4, 14)) == [
+        "on copy an arm that is right everywhere could not be told from rope with 4 seeds, corrected for 14 rows "
+        "(6 would do), and a worse one could be"
+    ]
+
+
+@pytest.mark.parametrize("label", ["learned-absolute", "sinusoidal", "t5-bias"])
+def test_even_pairs_is_length_12_alone(label):
+    """As a referee found of the committed scores."""
+    card = card_of(json.loads((ROOT / f"{label}-against-rope.json").read_text()))
+    (own,) = (own for own in card.findings if own.table == "even_pairs")
+    assert own.said == "worse (length 12 alone)"
+
+
+def test_nope_did_not_learn_two_tables():
+    card = card_of(json.loads((ROOT / "nope-against-rope.json").read_text()))
+    assert [own.table for own in card.findings if own.word == "did not learn"] == ["even_pairs", "bucket_sort"]
+    assert card.former == (
+        {"rule": 1, "words": {"RoPE": {"copy": "better", "even_pairs": "worse", "bucket_sort": "worse"}}},
+    )
+    assert LEARNED == 0.9
