@@ -10,13 +10,13 @@ DESCRIPTION = """Makes a finished run of a checkpoint: a directory of Hugging Fa
 tokenizer.json, or Marian's source.spm, target.spm and vocab.json), or a GGUF file of the llama architecture. Nothing in
 it is run, and no pickle is opened. `posenc evaluate RUN --data NAME` then measures it on a corpus, `posenc show --run
 RUN` draws it, `posenc translate RUN TEXT` gives the answers of an encoder-decoder, and a run may start from it
-(init_from, with data.tokenizer = checkpoint)."""
+(init_from, with data.tokenizer = checkpoint). An encoder is a run with the head of a masked language model."""
 
 
 def main(arguments: list[str]) -> int:
     from posenc_jax.huggingface.families import titles
 
-    parser = Parser("posenc import", description=f"{DESCRIPTION} Read are {titles('decoder_only', 'encoder_decoder')}.")
+    parser = Parser("posenc import", description=f"{DESCRIPTION} Read are {titles()}.")
     parser.add_argument("source", metavar="DIR|FILE", type=as_path, help="the checkpoint")
     parser.add_argument("-o", "--output", metavar="RUN", type=as_path, required=True, help="the run: a new directory")
     return guarded(lambda: _import(parser.parse_args(arguments)))

@@ -55,6 +55,12 @@ class CheckpointTokenizer(JsonTokenizer):
         self.files, self._stored = {"tokenizer.json": data}, _OF_CHECKPOINT + about.encode() + b"\n" + data
         self.bos, self.eos, self._size = bos, eos, vocab_size
 
+    @property
+    def mask(self) -> int | None:
+        """The token that stands where another is hidden; None without one."""
+        found = (self._tokenizer.token_to_id(name) for name in ("[MASK]", "<mask>"))
+        return next((token for token in found if token is not None), None)
+
     def name_of(self, token: int) -> str:
         """A special token by its own name."""
         return self.decode([token]) or self._tokenizer.id_to_token(token) or "·"

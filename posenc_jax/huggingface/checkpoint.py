@@ -301,13 +301,8 @@ def _family_of(config: Json, path: Path) -> Family:
     if not isinstance(kind, str) or kind not in FAMILIES:
         near = difflib.get_close_matches(str(kind), FAMILIES, 1, 0.0)[0]
         code = ", whose code (auto_map) is never run," if config.get("auto_map") else ""
-        runs, others = (
-            ", ".join(name for name, family in FAMILIES.items() if (family.kind != "encoder_only") is of_runs)
-            for of_runs in (True, False)
-        )
         raise DataError(
-            f"{path}: model_type = {kind!r}{code} is not read; {runs} are, and in Python, where no run is made of "
-            f"them, {others}; {near} is the nearest by name"
+            f"{path}: model_type = {kind!r}{code} is not read; {', '.join(FAMILIES)} are; {near} is the nearest by name"
         )
     return of_config(config)
 

@@ -15,6 +15,7 @@ from posenc_jax.huggingface.families import FAMILIES
 from posenc_jax.huggingface.family import Family
 from posenc_jax.huggingface.saving import save
 from posenc_jax.models import Slots, Transformer
+from posenc_jax.models.config import STACKS
 from posenc_jax.runs.directory import home_of, load_config
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import read_json
@@ -84,7 +85,9 @@ def _origin(source: Path, config: Run) -> Json:
 def _refuse_other(source: Path, config: Run, model: Transformer, slots: Slots) -> None:
     own = dataclasses.replace(config.model, **{name: getattr(model, name) for name in _COMPUTING})
     lines = difference(to_json(model), to_json(own), "model")
-    for field, stack in _FIELDS.items():
+    stacks = STACKS[config.task.model_kind]
+    fields = {"posenc": stacks[0]} if len(stacks) == 1 else _FIELDS
+    for field, stack in fields.items():
         lines += difference(to_json(getattr(slots, stack)), to_json(getattr(config.slots, stack)), field)
     if lines:
         raise RefusedError(

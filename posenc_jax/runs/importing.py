@@ -11,7 +11,7 @@ import numpy as np
 from posenc_jax.config import Run, config_hash
 from posenc_jax.config.settings import Evaluation
 from posenc_jax.data.errors import DataError
-from posenc_jax.data.text import LanguageModel, Translation
+from posenc_jax.data.text import LanguageModel, MaskedLanguageModel, Translation
 from posenc_jax.data.text.base import Data
 from posenc_jax.encodings import spec
 from posenc_jax.files.atomic import new_folder, not_new, write_atomically
@@ -45,14 +45,15 @@ def import_checkpoint(
     """Makes of a checkpoint (see `posenc_jax.huggingface.checkpoint.load`) the directory of a run with one replica.
 
     The task of a decoder is language modelling with the checkpoint's tokenizer, in windows of its context; that of an
-    encoder-decoder is translation, in the widest sense. Tensors are read, converted to float32 and written one by one.
+    encoder-decoder is translation, in the widest sense; that of an encoder masked language modelling. Tensors are read,
+    converted to float32 and written one by one.
 
     Returns:
       The config of the run.
 
     Raises:
-      DataError: the checkpoint cannot be read, or is no language model with a tokenizer. RefusedError: the directory
-        exists or cannot be written, or there is no room for it. Nothing is left behind then.
+      DataError: the checkpoint cannot be read, or is no model with an output layer and a tokenizer. RefusedError: the
+        directory exists or cannot be written, or there is no room for it. Nothing is left behind then.
     """
     directory = full(directory).absolute()
     if reason := not_new(directory):
@@ -87,11 +88,11 @@ def import_checkpoint(
 
 
 def _config(checkpoint: Checkpoint) -> Run:
-    if checkpoint.kind == "encoder_only":
+    if not checkpoint.family.has_head:
         raise DataError(
-            f"{checkpoint.path} is of the kind {checkpoint.kind}, and runs are made of decoder_only and "
-            "encoder_decoder models: load it in Python, by posenc_jax.huggingface.checkpoint.load, and write it by its "
-            "save"
+            f"{checkpoint.path} is {checkpoint.family.architecture}, an encoder without the head of a masked language "
+            "model, by which a run is measured: name the checkpoint with it, or load this one in Python, by "
+            "posenc_jax.huggingface.checkpoint.load, which gives its last states"
         )
     if checkpoint.tokenizer is None:
         raise DataError(
@@ -100,9 +101,9 @@ def _config(checkpoint: Checkpoint) -> Run:
         )
     try:
         return Run(
-            **(_translating(checkpoint) if checkpoint.kind == "encoder_decoder" else _modelling(checkpoint)),
+            **_FIELDS[checkpoint.kind](checkpoint),
             model=checkpoint.model,
-            posenc=checkpoint.slots.decoder,
+            posenc=getattr(checkpoint.slots, "encoder" if checkpoint.kind == "encoder_only" else "decoder"),
             seeds=(0,),
             note=f"imported from {checkpoint.path.name} ({checkpoint.family.name}), not trained here",
         )
@@ -141,6 +142,26 @@ def _translating(checkpoint: Checkpoint) -> dict[str, Any]:
         "posenc_cross": checkpoint.slots.cross,
         "evaluation": Evaluation(lengths=tuple(n for n in (32, 64, 128, 256) if n < length), decoded_examples=64),
     }
+
+
+def _unmasking(checkpoint: Checkpoint) -> dict[str, Any]:
+    """Fields of a run of an encoder: windows of its context, of which tokens are hidden."""
+    length, mask = checkpoint.max_len, getattr(checkpoint.tokenizer, "mask", None)
+    if mask is None:
+        raise DataError(
+            f"{checkpoint.path}: its tokenizer.json has neither [MASK] nor <mask>, which hides the tokens that an "
+            "encoder predicts: take that of the same checkpoint"
+        )
+    data = _data(checkpoint, "python_docs")
+    task = MaskedLanguageModel(data=data, max_length=length, row=length, mask=mask)
+    return {"task": task, "evaluation": Evaluation(lengths=(min(_MEASURED, length),))}
+
+
+_FIELDS: dict[str, Callable[[Checkpoint], dict[str, Any]]] = {
+    "decoder_only": _modelling,
+    "encoder_decoder": _translating,
+    "encoder_only": _unmasking,
+}
 
 
 def _write_weights(checkpoint: Checkpoint, path: Path, note: Callable[[str], None]) -> str:

@@ -12,6 +12,7 @@ from posenc_jax.analysis.views import attention_maps
 from posenc_jax.config import Run
 from posenc_jax.data.text.base import TextTask
 from posenc_jax.data.text.classification import Classification
+from posenc_jax.data.text.masked_language_model import MaskedLanguageModel
 from posenc_jax.data.text.translation import Translation
 from posenc_jax.data.tokenizer import BOS, SEP, Tokenizer
 from posenc_jax.encodings import spec
@@ -207,6 +208,8 @@ def _of_text(replica: TrainedReplica, text: str | dict[str, str]) -> InputTokens
             return InputTokens(shown.tokens, None, names, shown.types, outline=shown.outline)
         section = "body" if "body" in task.types else task.sections[0]
         return InputTokens(ids, None, names, [task.types[section]] * len(ids))
+    if isinstance(task, MaskedLanguageModel):
+        return InputTokens([tokenizer.bos, *ids, tokenizer.eos], None, names, [0] * (len(ids) + 2))
     return InputTokens([tokenizer.bos, *ids], None, names)
 
 

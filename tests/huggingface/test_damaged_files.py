@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from make_huggingface_reference import CASES
 from test_gguf import gguf
-from tiny_checkpoints import checkpoint_of, tensors_of, whole, write_tensors
+from tiny_checkpoints import tensors_of, whole, write_tensors
 
 from posenc_jax.data.errors import DataError
 from posenc_jax.huggingface import from_hf
@@ -267,16 +267,6 @@ def test_errors_of_models_and_runs_name_the_checkpoint(folder, monkeypatch, tmp_
     one_line("hf gives no run: too wide", import_checkpoint, folder, tmp_path / "run")
     monkeypatch.setattr("posenc_jax.huggingface.checkpoint.shapes_of", wide)
     one_line("config.json gives no model: too wide", load, folder)
-
-
-def test_runs_are_of_decoders(tmp_path):
-    checkpoint_of("bert", tmp_path / "hf")
-    one_line(
-        "is of the kind encoder_only, and runs are made of decoder_only and encoder_decoder models: .* its save",
-        import_checkpoint,
-        tmp_path / "hf",
-        tmp_path / "run",
-    )
 
 
 def test_what_is_not_exported(folder, tmp_path, monkeypatch):

@@ -160,7 +160,7 @@ class TextTask(Task):
         if self.data.tokenizer == "checkpoint" and not self.reads_checkpoints:
             raise ValueError(
                 f"data.tokenizer = 'checkpoint' has no separators of ours, which task {self.name!r} needs: take 'bpe', "
-                "'bytes' or a file, or task 'language_model' or 'translation'"
+                "'bytes' or a file, or task 'language_model', 'masked_language_model' or 'translation'"
             )
         if self.batching == "buckets" and self.row % 4:
             raise ValueError(f"task.row = {self.row} must be a multiple of 4 with batching = 'buckets'")

@@ -42,7 +42,7 @@ def of_config(config: Json) -> Family:
     return family.without_head() if family.base and config.get("architectures") == [family.base] else family
 
 
-def titles(*kinds: str) -> str:
-    """Names of all families with models of these kinds, in words."""
-    *names, last = (family.title for family in FAMILIES.values() if family.kind in kinds)
+def titles() -> str:
+    """Names of all families, in words."""
+    *names, last = (family.title for family in FAMILIES.values())
     return f"{', '.join(names)} and {last}"
