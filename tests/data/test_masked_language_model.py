@@ -81,7 +81,7 @@ def test_what_is_hidden():
         ({"share": 1.5}, r"task.share = 1.5 must be above 0, and at most 1"),
         ({"mask": 4000}, r"task.mask = 4000 must be a token of the 4,000 that there are"),
         ({"data": Data(name="python_docs", in_memory=False)}, r"are read into memory; set it to True"),
-        ({"row": 64}, r"windows all have task.max_length = 128 tokens"),
+        ({"row": 256}, r"windows all have task.max_length = 128 tokens"),
     ],
 )
 def test_what_is_refused(fields, match):
