@@ -158,7 +158,7 @@ def test_digits_are_cut_as_llama_cpp_cuts_them(tmp_path, cut, wanted):
 def test_smollm_is_cut_as_its_own_tokenizer_json_says(tmp_path):
     gguf(tmp_path / "m.gguf")
     found = read_gguf(tmp_path / "m.gguf")
-    written = json.loads(of_gguf(found, config_of(found), 48).json)
+    written = json.loads(of_gguf(found, config_of(found), 48).files["tokenizer.json"])
     assert written.get("normalizer") is None
     # HuggingFaceTB/SmolLM2-135M, revision 93efa2f097d58c2a74874c7e644dbc9b0cee75a2
     assert written["pre_tokenizer"] == {

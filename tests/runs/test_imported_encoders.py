@@ -13,6 +13,7 @@ from posenc_jax import Evaluation, Training, run
 from posenc_jax.data.errors import DataError
 from posenc_jax.data.text.loading import load as load_data
 from posenc_jax.huggingface.checkpoint import load
+from posenc_jax.huggingface.families import FAMILIES
 from posenc_jax.runs.evaluation import evaluate
 from posenc_jax.runs.exporting import export_checkpoint
 from posenc_jax.runs.importing import import_checkpoint
@@ -66,7 +67,8 @@ def test_export_gives_it_back(tmp_path, name):
     for key, array in before.items():
         np.testing.assert_array_equal(after[key], array, err_msg=key)
     own = json.loads((tmp_path / "again" / "config.json").read_text())
-    assert own == CASES[name] | {"architectures": own["architectures"], "torch_dtype": "float32"}
+    added = {"architectures": own["architectures"], "torch_dtype": "float32"}
+    assert own == CASES[name] | added | FAMILIES[CASES[name]["model_type"]].written
 
 
 @pytest.mark.slow
