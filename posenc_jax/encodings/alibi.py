@@ -9,10 +9,12 @@ import numpy as np
 from posenc_jax.encodings.base import Array, Dims, Geometry, Key, Params, PositionalEncoding, Terms, at_least_float32
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.distances import relative_on_device
+from posenc_jax.encodings.value import above, limited
 
 
-def alibi_slopes(num_heads: int) -> np.ndarray:
-    """``[H]`` float64, one slope per head: ``2**(-8h/H)``, h = 1 .. H, where H is a power of two.
+def alibi_slopes(num_heads: int, largest_exponent: float = 8.0) -> np.ndarray:
+    """``[H]`` float64, one slope per head: ``2**(-8h/H)``, h = 1 .. H, where H is a power of two; 8 is
+    ``largest_exponent``.
 
     For other H, as in the authors' code: the slopes of the power of two below H, then every second slope of twice that
     power, so that the sequence is not monotone.
@@ -23,8 +25,8 @@ def alibi_slopes(num_heads: int) -> np.ndarray:
     if num_heads < 1:
         raise ValueError(f"num_heads = {num_heads} must be at least 1: a slope belongs to a head")
     power = 2 ** math.floor(math.log2(num_heads))
-    slopes = 2.0 ** (-8.0 / power * np.arange(1, power + 1))
-    between = 2.0 ** (-4.0 / power * np.arange(1, 2 * power + 1, 2))
+    slopes = 2.0 ** (-largest_exponent / power * np.arange(1, power + 1))
+    between = 2.0 ** (-largest_exponent / 2 / power * np.arange(1, 2 * power + 1, 2))
     return np.concatenate([slopes, between[: num_heads - power]])
 
 
@@ -58,7 +60,8 @@ class ALiBi(PositionalEncoding):
     Fields: ``past_offset`` 0.5 breaks the symmetry as Ruoss et al. (2023, arXiv:2305.16843) do in their code: every key
     before the query counts as 0.5 nearer. ``learned``: the slopes are trained, as their logarithms, so that they stay
     positive, from the values above; one set per stack. This is the learned ALiBi in the code of Kazemnejad et al.
-    (2023, arXiv:2305.19466). Parameters, if learned: ``log_slopes [H]``.
+    (2023, arXiv:2305.19466). ``largest_exponent``: b in ``slope_h = 2**(-b h/H)``, 8 in the paper; MPT's
+    ``alibi_bias_max``. Parameters, if learned: ``log_slopes [H]``.
 
     >>> ALiBi().bias({}, Geometry.of_length(3, num_heads=2))[0, 0].tolist()
     [[-0.0, -0.0625, -0.125], [-0.0625, -0.0, -0.0625], [-0.125, -0.0625, -0.0]]
@@ -66,6 +69,7 @@ class ALiBi(PositionalEncoding):
 
     past_offset: float = 0.0
     learned: bool = False
+    largest_exponent: float = 8.0
 
     name = "alibi"
     paper = "arXiv:2108.12409"
@@ -82,7 +86,16 @@ class ALiBi(PositionalEncoding):
             "arXiv:2305.19466",
             use="s",
         ),
+        Method(
+            "additive",
+            "ALiBi with another largest exponent",
+            "alibi(largest_exponent=16)",
+            "MosaicML 2023",
+            "https://github.com/mosaicml/llm-foundry",
+            use="W",
+        ),
     )
+    limits = limited(largest_exponent=above(0, ": the paper has 8.0"))
     shift_invariant = True
     head_axes = (("log_slopes", 0),)
     bias_of_distance = True
@@ -101,7 +114,8 @@ class ALiBi(PositionalEncoding):
 
     def init(self, key: Key, dims: Dims) -> Params:
         """``log_slopes [H]`` if they are learned."""
-        return {"log_slopes": jnp.asarray(np.log(alibi_slopes(dims.num_heads)), jnp.float32)} if self.learned else {}
+        slopes = alibi_slopes(dims.num_heads, self.largest_exponent)
+        return {"log_slopes": jnp.asarray(np.log(slopes), jnp.float32)} if self.learned else {}
 
     def bias(self, params: Params, geometry: Geometry) -> Array:
         return alibi_bias(relative_on_device(geometry), self._slopes(params, geometry), self.past_offset)
@@ -127,4 +141,4 @@ class ALiBi(PositionalEncoding):
     def _slopes(self, params: Params, geometry: Geometry) -> Array:
         if self.learned:
             return jnp.exp(params["log_slopes"])
-        return geometry.own_heads(alibi_slopes(geometry.num_heads))
+        return geometry.own_heads(alibi_slopes(geometry.num_heads, self.largest_exponent))

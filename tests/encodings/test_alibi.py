@@ -29,6 +29,22 @@ def test_slopes_are_the_official_ones():
         alibi_slopes(0)
 
 
+@pytest.mark.parametrize("num_heads", [1, 2, 6, 8, 12])
+def test_another_largest_exponent_is_that_of_llm_foundry(num_heads):
+    """Its ``gen_slopes``: of the next power of two every second slope, then the others."""
+    power = 1
+    while power < num_heads:
+        power *= 2
+    series = [2.0 ** -(16 * h / power) for h in range(1, power + 1)]
+    want = series if power == num_heads else (series[1::2] + series[::2])[:num_heads]
+    np.testing.assert_allclose(alibi_slopes(num_heads, 16.0), want, rtol=1e-12)
+    bias = ALiBi(largest_exponent=16).bias({}, Geometry.of_length(4, num_heads=num_heads))
+    for h in range(num_heads):
+        np.testing.assert_allclose(bias[0, h, 3], [-want[h] * distance for distance in (3, 2, 1, 0)], rtol=1e-6)
+    logs = initial(ALiBi(learned=True, largest_exponent=16), Dims(48, num_heads, num_heads, 4, 1, 8))["log_slopes"]
+    np.testing.assert_allclose(logs, np.log(want), rtol=1e-6)
+
+
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("past_offset", [0.0, 0.5])
 def test_bias_is_the_formula(causal, past_offset):

@@ -42,6 +42,7 @@ MRoPE base > 0
 GRAPEM base > 0, scale > 0
 GRAPEMPlanes base > 1, planes >= 1
 GRAPEMContext base > 0, scale > 0
+ALiBi largest_exponent > 0
 Sandwich base > 0
 FIRE threshold > 0, width >= 1
 DynamicBias depth >= 1 <= 64
