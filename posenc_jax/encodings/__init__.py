@@ -30,6 +30,8 @@ from posenc_jax.encodings.rerope import ReRoPE as ReRoPE
 from posenc_jax.encodings.self_extend import SelfExtend as SelfExtend
 from posenc_jax.encodings.string import String as String
 from posenc_jax.encodings.log_scaling import LogScaling as LogScaling
+from posenc_jax.encodings.ssmax import SSMax as SSMax
+from posenc_jax.encodings.query_temperature import QueryTemperature as QueryTemperature
 from posenc_jax.encodings.pope import PoPE as PoPE
 from posenc_jax.encodings.tapa import TAPA as TAPA
 from posenc_jax.encodings.axial_rope import AxialRoPE as AxialRoPE

@@ -11,8 +11,28 @@ from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.value import above, limited
 
 
+class CountsKeys(PositionalEncoding):
+    """Base class of encodings that scale queries by how many keys they see, with a field ``count``."""
+
+    count: Literal["position", "length"]
+
+    @property
+    def causal_only(self) -> bool:  # type: ignore[override]
+        """Without a causal mask a query sees all keys, wherever it stands."""
+        return self.count == "position"
+
+    @property
+    def position_axes(self) -> int | Literal["any"] | None:  # type: ignore[override]
+        """Plain positions where they are counted."""
+        return None if self.count == "position" else "any"
+
+    def keys_seen(self, positions: Array, length: Array) -> Array:
+        """``[#B, S]``: by ``count`` a query's position and one, or the length of its sequence; at least 1."""
+        return jnp.maximum(jnp.asarray(positions + 1 if self.count == "position" else by_token(length)), 1)
+
+
 @dataclasses.dataclass(frozen=True)
-class LogScaling(PositionalEncoding):
+class LogScaling(CountsKeys):
     """Multiplies queries by a number that grows with how many keys they see: more keys do not flatten attention::
 
         q'_i = q_i max(1, log(n_i) / log(L)),   n_i = p_i + 1, the keys that a causal query at p_i sees
@@ -65,20 +85,9 @@ class LogScaling(PositionalEncoding):
         training_length=above(1, ", as log n is divided by its logarithm: give the length of the training sequences")
     )
 
-    @property
-    def causal_only(self) -> bool:  # type: ignore[override]
-        """Without a causal mask a query sees all keys, wherever it stands."""
-        return self.count == "position"
-
-    @property
-    def position_axes(self) -> int | Literal["any"] | None:  # type: ignore[override]
-        """Plain positions where they are counted."""
-        return None if self.count == "position" else "any"
-
     def encode_queries(self, params: Params, q: Array, positions: Array, length: Array) -> Array:
         dtype = at_least_float32(q)
-        keys = positions + 1 if self.count == "position" else by_token(length)
-        factor = jnp.log(jnp.maximum(jnp.asarray(keys).astype(dtype), 1)) / math.log(self.training_length)
+        factor = jnp.log(self.keys_seen(positions, length).astype(dtype)) / math.log(self.training_length)
         if self.clip:
             factor = jnp.maximum(factor, 1)
         return (jnp.asarray(q).astype(dtype) * factor[:, None, :, None]).astype(q.dtype)

@@ -34,6 +34,7 @@ ReRoPE window >= 1, factor >= 1
 SelfExtend group_size >= 1, window >= 1
 String attention_factor > 0
 LogScaling training_length > 1
+QueryTemperature scale >= 0, floor >= 1, offset >= 0 <= 1
 PoPE base > 0
 TAPA alpha > 0
 AxialRoPE axes >= 1, base > 0
