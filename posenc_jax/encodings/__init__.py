@@ -24,11 +24,16 @@ from posenc_jax.encodings.rope_scaling import Llama3 as Llama3
 from posenc_jax.encodings.rope_selection import Resonance as Resonance
 from posenc_jax.encodings.rope_selection import PRoPE as PRoPE
 from posenc_jax.encodings.rope_selection import HoPE as HoPE
+from posenc_jax.encodings.rope_selection import ClippedRoPE as ClippedRoPE
+from posenc_jax.encodings.mrrope import MrRoPE as MrRoPE
+from posenc_jax.encodings.mla_rope import MLARoPE as MLARoPE
+from posenc_jax.encodings.lerope import LeRoPE as LeRoPE
 from posenc_jax.encodings.fope import FoPE as FoPE
 from posenc_jax.encodings.xpos import XPos as XPos
 from posenc_jax.encodings.rerope import ReRoPE as ReRoPE
 from posenc_jax.encodings.self_extend import SelfExtend as SelfExtend
 from posenc_jax.encodings.string import String as String
+from posenc_jax.encodings.dual_chunk import DualChunk as DualChunk
 from posenc_jax.encodings.log_scaling import LogScaling as LogScaling
 from posenc_jax.encodings.ssmax import SSMax as SSMax
 from posenc_jax.encodings.query_temperature import QueryTemperature as QueryTemperature

@@ -12,16 +12,17 @@ from posenc_jax.encodings.shared.distances import relative_on_device
 from posenc_jax.encodings.value import at_least, limited
 
 
+def scaled_product(q: Array, k: Array) -> Array:
+    """``[B, H, Q, K]``: ``q . k / sqrt(D)`` of encoded queries and keys, in at least float32."""
+    scale = q.shape[-1] ** -0.5
+    return jnp.einsum("bhqd,bhkd->bhqk", q, k, preferred_element_type=at_least_float32(q, k)) * scale
+
+
 def selected_product(near: tuple[Array, Array], far: tuple[Array, Array], is_near: Array) -> Array:
     """``[B, H, Q, K]`` scaled products of one pair of encoded queries and keys where ``is_near [#B, Q, K]``, of the
     other elsewhere; computed in at least float32. No vector per pair of tokens exists.
     """
-
-    def product(q: Array, k: Array) -> Array:
-        scale = q.shape[-1] ** -0.5
-        return jnp.einsum("bhqd,bhkd->bhqk", q, k, preferred_element_type=at_least_float32(q, k)) * scale
-
-    return jnp.where(is_near[:, None], product(*near), product(*far))
+    return jnp.where(is_near[:, None], scaled_product(*near), scaled_product(*far))
 
 
 class TwoProducts(PositionalEncoding):

@@ -1,14 +1,17 @@
-"""RoPE with a selection of its frequencies: the high ones only (p-RoPE, HoPE), or whole wavelengths (Resonance)."""
+"""RoPE with a selection of its frequencies: the high ones only (p-RoPE, HoPE), the lowest ones lowered (clipped RoPE),
+or whole wavelengths (Resonance).
+"""
 
 import dataclasses
 import math
+from typing import Literal
 
 import numpy as np
 
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.rope_scaling import ORIGINAL_LENGTH, DynamicNTK, RoPEScaling
 from posenc_jax.encodings.shared.phase import vaswani_frequencies
-from posenc_jax.encodings.value import limited
+from posenc_jax.encodings.value import at_least, limited
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,6 +37,15 @@ class PRoPE(RoPEScaling):
         useful?}}, year = {2024}, eprint = {2410.06205}}"""
     methods = (
         Method("rotary", "p-RoPE", "rope(scaling=p_rope(fraction=0.75))", "Barbero et al. 2024", paper, use="W"),
+        Method(
+            "rotary",
+            "Proportional RoPE (Gemma 4)",
+            "rope(base=1e6, layout='half', scaling=p_rope(fraction=0.25))",
+            "Gemma team 2026",
+            "arXiv:2607.02770",
+            "in every sixth layer, which sees all keys; the others have a window, and rope(base=1e4, layout='half')",
+            use="W",
+        ),
     )
 
     def check_fields(self) -> None:
@@ -75,6 +87,60 @@ class HoPE(RoPEScaling):
     def frequencies(self, base: float, dim: int, length: int | None = None) -> np.ndarray:
         plain = vaswani_frequencies(dim, base)
         return np.where(plain * self.original_length >= math.tau, plain, 0.0)
+
+
+@dataclasses.dataclass(frozen=True)
+class ClippedRoPE(RoPEScaling):
+    """Clipped RoPE: the lowest frequencies, of ``planes`` planes, are lowered by a cosine window down to 0 (Li et al.
+    2026, the method that they call CoPE)::
+
+        theta'_k = theta_k (1 + cos(pi (k - F + n) / (n - 1))) / 2   for k >= F - n, else theta_k;   F = d / 2 planes
+
+    As in the authors' code, ``hrlics/CoPE`` (``modeling_cope.py``), with n = 20 of the 64 planes of a head of 128. A
+    hard cut, n planes that do not turn, leaks into all distances, they argue; the code has it to compare with, as
+    ``use_hardclip``. (The paper's window is on amplitudes of the spectrum; what the code multiplies are frequencies.)
+
+    Fields: ``planes``: n, at most all. ``window``: "cosine", or "none" for the hard cut.
+
+    >>> ClippedRoPE(planes=3).frequencies(10000.0, 8).tolist()
+    [1.0, 0.1, 0.005, 0.0]
+    """
+
+    planes: int = 20
+    window: Literal["cosine", "none"] = "cosine"
+
+    name = "clipped"
+    paper = "arXiv:2602.05258"
+    citation = """@misc{li2026cope, author = {Li, H. and Ren, S. and Yuille, A. and Wang, F.}, title = {{CoPE: Clipped
+        RoPE as A Scalable Free Lunch for Long Context LLMs}}, year = {2026}, eprint = {2602.05258}}"""
+    methods = (
+        Method(
+            "rotary",
+            "Clipped RoPE (CoPE)",
+            "rope(scaling=clipped(planes=3))",
+            "Li et al. 2026",
+            paper,
+            "20 of 64 planes in the authors' code",
+        ),
+        Method(
+            "rotary",
+            "Clipped RoPE, a hard cut",
+            "rope(scaling=clipped(planes=2, window='none'))",
+            "Li et al. 2026",
+            paper,
+            "what the authors compare with; 20 of 64 planes in their code",
+        ),
+    )
+    limits = limited(planes=at_least(2, ": the authors' code has 20 of 64"))
+
+    def frequencies(self, base: float, dim: int, length: int | None = None) -> np.ndarray:
+        plain = vaswani_frequencies(dim, base)
+        count = min(self.planes, len(plain))
+        window = np.zeros(count)
+        if self.window == "cosine":
+            # 0 and not 1e-17 at the end, where a plane stands still.
+            window = np.append(0.5 + 0.5 * np.cos(np.linspace(0, math.pi, count)[:-1]), 0.0)[-count:]
+        return plain * np.concatenate([np.ones(len(plain) - count), window])
 
 
 @dataclasses.dataclass(frozen=True)

@@ -29,6 +29,22 @@ def plane_of_rotations(rotations: float, base: float, dim: int, original_length:
     return dim * math.log(original_length / (math.tau * rotations)) / (2 * math.log(base))
 
 
+def ramp_ends(
+    fast: float, slow: float, base: float, dim: int, original_length: int, truncate: bool = True
+) -> tuple[float, float]:
+    """The planes of ``fast`` and of ``slow`` rotations, as `plane_of_rotations` but within 0 .. dim - 1 and, with
+    ``truncate``, rounded outwards to whole ones.
+
+    >>> ramp_ends(32, 1, 10000.0, 128, 4096)
+    (20, 46)
+    """
+    low = plane_of_rotations(fast, base, dim, original_length)
+    high = plane_of_rotations(slow, base, dim, original_length)
+    if truncate:
+        low, high = math.floor(low), math.ceil(high)
+    return max(low, 0), min(high, dim - 1)
+
+
 def index_ramp(
     fast: float, slow: float, base: float, dim: int, original_length: int, truncate: bool = True
 ) -> np.ndarray:
@@ -39,11 +55,7 @@ def index_ramp(
     first lies beyond the last, 0. The authors' code has the opposite there: its bounds ``max(low, 0)`` and ``min(high,
     d - 1)`` are swapped, and its ramp falls.
     """
-    low = plane_of_rotations(fast, base, dim, original_length)
-    high = plane_of_rotations(slow, base, dim, original_length)
-    if truncate:
-        low, high = math.floor(low), math.ceil(high)
-    low, high = max(low, 0), min(high, dim - 1)
+    low, high = ramp_ends(fast, slow, base, dim, original_length, truncate)
     if low >= high:  # a step, as the authors have where they are equal
         return (np.arange(dim // 2) > high).astype(np.float64)
     return np.clip((np.arange(dim // 2) - low) / (high - low), 0, 1)
@@ -178,6 +190,13 @@ class YaRN(RoPEScaling):
         if self.mscale is None or self.mscale_all_dim is None:
             return self._growth(1.0)
         return self._growth(self.mscale) / self._growth(self.mscale_all_dim)
+
+    @property
+    def logit_factor(self) -> float:
+        """The number by which DeepSeek's attention multiplies all logits besides, ``(0.1 mscale_all_dim ln s + 1)^2``;
+        `RoPE` does not, `MLARoPE` does. 1 without ``mscale_all_dim``.
+        """
+        return 1.0 if self.mscale_all_dim is None else self._growth(self.mscale_all_dim) ** 2
 
     def _growth(self, mscale: float) -> float:
         return 0.1 * mscale * math.log(self.factor) + 1.0

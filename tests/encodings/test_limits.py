@@ -28,11 +28,16 @@ YaRN factor >= 1, original_length >= 2, attention_factor > 0
 LongRoPE factor >= 1, original_length >= 2, attention_factor > 0
 Llama3 factor >= 1, original_length >= 2
 HoPE original_length >= 2
+ClippedRoPE planes >= 2
+MrRoPE factor >= 1, original_length >= 2
+MLARoPE base > 0
+LeRoPE base > 0
 FoPE base > 1, original_length >= 7, gain >= 0
 XPos base > 0, scale_base > 0, gamma > 0
 ReRoPE window >= 1, factor >= 1
 SelfExtend group_size >= 1, window >= 1
 String attention_factor > 0
+DualChunk chunk >= 2, window >= 0
 LogScaling training_length > 1
 QueryTemperature scale >= 0, floor >= 1, offset >= 0 <= 1
 PoPE base > 0

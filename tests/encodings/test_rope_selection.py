@@ -2,8 +2,9 @@ import math
 
 import jax
 import numpy as np
+import pytest
 
-from posenc_jax.encodings import HoPE, LongRoPE, PRoPE, Resonance, RoPE, YaRN, vaswani_frequencies
+from posenc_jax.encodings import ClippedRoPE, HoPE, LongRoPE, PRoPE, Resonance, RoPE, YaRN, vaswani_frequencies
 
 
 def test_p_rope_keeps_the_highest_frequencies_of_the_full_dimension():
@@ -28,6 +29,21 @@ def test_hope_keeps_what_completes_a_turn_in_the_training_length():
         want = [w if 2 * math.pi / w <= length else 0 for w in plain]
         np.testing.assert_array_equal(HoPE(length).frequencies(10000.0, 64), want)
     assert (HoPE(512).frequencies(10000.0, 64) > 0).sum() == 16
+
+
+@pytest.mark.parametrize("dim", [128, 64, 40, 8])
+@pytest.mark.parametrize("planes", [2, 3, 20])
+@pytest.mark.parametrize("window", ["cosine", "none"])
+def test_the_lowest_frequencies_are_clipped(dim, planes, window):
+    """The authors' code: its ``linspace`` over 0 .. pi, written out."""
+    count = min(planes, dim // 2)
+    want = list(vaswani_frequencies(dim, 5e5))
+    for step in range(count):
+        cosine = (1 + math.cos(math.pi * step / (count - 1))) / 2
+        want[dim // 2 - count + step] *= cosine if window == "cosine" else 0
+    found = ClippedRoPE(planes, window).frequencies(5e5, dim)
+    np.testing.assert_allclose(found, want, rtol=1e-12, atol=1e-20)
+    assert found[-1] == 0
 
 
 def test_resonance_has_whole_wavelengths():

@@ -1,4 +1,4 @@
-"""ReRoPE, SelfExtend and STRING, against the distance that the paper gives each pair of tokens."""
+"""ReRoPE, SelfExtend, STRING and dual chunks, against the distance that the paper gives each pair of tokens."""
 
 import functools
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sides import geometry_at
 
-from posenc_jax.encodings import LogScaling, ReRoPE, RoPE, SelfExtend, String, attend
+from posenc_jax.encodings import DualChunk, LogScaling, ReRoPE, RoPE, SelfExtend, String, attend
 
 POSITIONS = np.array([[0, 1, 2, 3, 4, 5, 6, 7, 8], [0, 1, 4, 5, 6, 13, 14, 30, 31]], np.int32)
 
@@ -42,12 +42,28 @@ def string(i, j):
     return i - j if i - j < 4 else i - j - 4 + 2
 
 
+def dual_chunk(i, j):
+    """Chunks of 4, positions up to 6."""
+    if i // 4 == j // 4:
+        return i - j
+    return min(i % 4 + 4, 6) - j % 4 if i // 4 == j // 4 + 1 else 6 - j % 4
+
+
+def short_dual_chunk(i, j):
+    """Chunks of 2, positions up to 6, which two chunks do not reach."""
+    if i // 2 == j // 2:
+        return i - j
+    return i % 2 + 2 - j % 2 if i // 2 == j // 2 + 1 else 3 - j % 2
+
+
 ROPE = RoPE(base=100.0, layout="half")
 CASES = {
     rerope: (ReRoPE(window=3, rope=ROPE), 1.0),
     leaky: (ReRoPE(window=3, factor=2.5, rope=ROPE), 1.0),
     self_extend: (SelfExtend(group_size=2, window=5, rope=ROPE), 1.0),
     self_extend_exact: (SelfExtend(group_size=2, window=5, shift="exact", rope=ROPE), 1.0),
+    dual_chunk: (DualChunk(chunk=6, window=2, rope=ROPE), 1.0),
+    short_dual_chunk: (DualChunk(chunk=6, window=4, rope=ROPE), 1.0),
     string: (String(shift=4, window=2, rope=ROPE), (0.1 * np.log(2) + 1) ** 2),
 }
 
@@ -88,7 +104,7 @@ def test_string_is_the_papers_example(random):
     assert String(training_length=131072).offset == 43253  # the authors' setting for Llama 3.1
 
 
-@pytest.mark.parametrize("encoding", [ReRoPE(), ReRoPE(factor=16), SelfExtend(), String()])
+@pytest.mark.parametrize("encoding", [ReRoPE(), ReRoPE(factor=16), SelfExtend(), String(), DualChunk()])
 def test_within_the_window_it_is_rope(random, encoding):
     q, k, v = (random.normal(size=(2, 2, s, 8)).astype(np.float32) for s in (4, 9, 9))
     factor = getattr(encoding, "attention_factor", 1)
@@ -110,3 +126,8 @@ def test_queries_reach_the_score_scaled_by_log_n(random):
     want = of_score(scaled)
     np.testing.assert_allclose(jax.jit(lambda q: attend(q, k, v, slot, ({}, {}), geometry))(q), want, atol=1e-6)
     assert np.abs(of_score(q) - want).max() > 0.01
+
+
+def test_a_chunk_without_tokens_is_refused():
+    with pytest.raises(ValueError, match=r"DualChunk.window = 6 must be below chunk = 6, or a chunk"):
+        DualChunk(chunk=6, window=6)

@@ -1,0 +1,54 @@
+"""LeRoPE: RoPE with one learned factor for each frequency (Karypis et al. 2026)."""
+
+import dataclasses
+
+import jax.numpy as jnp
+
+from posenc_jax.encodings.base import Array, Dims, Key, Params, at_least_float32
+from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.shared.phase import vaswani_frequencies
+from posenc_jax.encodings.shared.rotation import Layout, Rotary, check_planes, turn
+from posenc_jax.encodings.value import above, limited
+
+
+@dataclasses.dataclass(frozen=True)
+class LeRoPE(Rotary):
+    """RoPE whose frequencies are learned, each by one number that all layers and heads share::
+
+        theta'_k = exp(alpha_k) base^(-2k/D),   alpha_k = 0 at the start
+
+    (Karypis et al. 2026, section 3.1.) Frequencies stay positive, and a step of the optimizer changes their logarithms
+    alike. The paper leaves alpha out of weight decay, as is done here for all parameters of encodings, and clips its
+    gradient apart from the others, which is not. `GRAPEM` has frequencies for each layer, and learns their scaled
+    logarithm.
+
+    Fields: ``base`` at the start; ``layout`` as in `RoPE`. Parameters: ``log_scale`` (alpha) ``[D/2]``. Angles are
+    plain products in at least float32.
+
+    Relied on, as neither code nor the paper's own text could be had: three descriptions of section 3.1, which agree.
+    """
+
+    base: float = 10000.0
+    layout: Layout = "half"
+
+    name = "lerope"
+    paper = "arXiv:2607.10134"
+    citation = """@misc{karypis2026lerope, author = {Karypis and others}, title = {{LeRoPE: Learnable RoPE Frequencies
+        Improve Language Modeling}}, year = {2026}, eprint = {2607.10134}}"""
+    methods = (Method("rotary", "LeRoPE", "lerope", "Karypis et al. 2026", paper),)
+    shift_invariant = True
+    limits = limited(base=above(0, ": 10000.0 is RoPE's"))
+
+    def check(self, dims: Dims) -> None:
+        check_planes(self, dims)
+
+    def init(self, key: Key, dims: Dims) -> Params:
+        return {"log_scale": jnp.zeros(dims.head_dim // 2, jnp.float32)}
+
+    def rotated(self, params: Params, x: Array, positions: Array, length: Array) -> Array:
+        log_scale = jnp.asarray(params["log_scale"])
+        dtype = at_least_float32(x, log_scale)
+        plain = vaswani_frequencies(x.shape[-1], self.base).astype(dtype)
+        frequencies = (plain * jnp.exp(log_scale.astype(dtype)))[None, None, None]
+        angles = jnp.asarray(positions).astype(dtype)[:, None, :, None] * frequencies
+        return turn(x, jnp.sin(angles), jnp.cos(angles), self.layout)
