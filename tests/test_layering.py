@@ -82,6 +82,7 @@ ORDER = {
     "verdict": (
         *(
             "rule",
+            "fields",
             "tables",
             "published",
             "cells",

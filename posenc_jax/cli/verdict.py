@@ -37,7 +37,11 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--against", nargs="+", metavar="ENCODING", default=["rope"], help="baselines (default: rope)")
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--tables", nargs="+", metavar="TABLE", help="only these (default: all)")
-    which.add_argument("--quick", action="store_true", help="three tables, in some 20 minutes on 2 cores")
+    which.add_argument(
+        "--quick",
+        action="store_true",
+        help="three tables, in 20 minutes on 2 cores or, where grids grow, an hour",
+    )
     parser.add_argument("--full", action="store_true", help="every table at its size for an accelerator")
     parser.add_argument(
         "--seeds",

@@ -19,7 +19,7 @@ from posenc_jax.statistics.comparison import (
 )
 from posenc_jax.statistics.extremes import extreme_p, seeds_that_would_do
 from posenc_jax.statistics.intervals import Interval, detectable, mean_interval, p_value
-from posenc_jax.statistics.learning_rate import select_by_seed, select_learning_rate
+from posenc_jax.statistics.learning_rate import at_ends, lead, select_by_seed, select_learning_rate, widened
 from posenc_jax.statistics.many_tasks import interquartile_mean, performance_profile, stratified_bootstrap
 from posenc_jax.statistics.shares import Share, correlation, wilson
 
@@ -31,12 +31,14 @@ __all__ = [
     "PairedDifference",
     "Share",
     "Word",
+    "at_ends",
     "correlation",
     "detectable",
     "extreme_p",
     "holm",
     "interquartile_mean",
     "judge",
+    "lead",
     "mean_interval",
     "p_value",
     "paired_comparison",
@@ -46,6 +48,7 @@ __all__ = [
     "select_by_seed",
     "select_learning_rate",
     "stratified_bootstrap",
+    "widened",
     "wilson",
     "word",
 ]

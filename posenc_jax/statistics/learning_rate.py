@@ -1,6 +1,7 @@
 """The choice of a learning rate, or of any other setting, for all seeds together or for each."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from posenc_jax.statistics.intervals import mean_interval
@@ -40,3 +41,56 @@ def select_by_seed(validation: Mapping[float, Mapping[int, float | None]]) -> di
         if rate is not None:
             chosen[seed] = rate
     return chosen
+
+
+Validation = Mapping[float, Mapping[int, float | None]]
+"""Learning rate -> seed -> validation score, higher better."""
+
+
+def at_ends(validation: Validation) -> tuple[int, int, int]:
+    """How many seeds do best at the lowest rate alone, at the highest alone, and how many there are; a tie with another
+    rate is no preference.
+
+    >>> at_ends({1e-3: {0: 0.9, 1: 0.5, 2: 1.0}, 2e-3: {0: 0.8, 1: 0.7, 2: 1.0}})
+    (1, 1, 3)
+    """
+    rates = sorted(validation)
+    seeds = dict.fromkeys(seed for own in validation.values() for seed, score in own.items() if score is not None)
+    if len(rates) < 2:
+        return 0, 0, len(seeds)
+    low = high = 0
+    for seed in seeds:
+        scores = [-math.inf if (own := validation[rate].get(seed)) is None else own for rate in rates]
+        low += scores[0] > max(scores[1:])
+        high += scores[-1] > max(scores[:-1])
+    return low, high, len(seeds)
+
+
+def widened(rates: Sequence[float], arms: Iterable[Validation], most: int) -> tuple[float, ...]:
+    """The grid of learning rates with a further one at each end that at least half of the seeds of any arm prefer, in
+    the ratio of the two rates there, as long as there are fewer than ``most``; else as it was.
+
+    >>> widened((5e-4, 1e-3), [{5e-4: {0: 0.5, 1: 0.5}, 1e-3: {0: 0.9, 1: 0.5}}], most=6)
+    (0.0005, 0.001, 0.002)
+    """
+    grid, ends = sorted(rates), [at_ends(own) for own in arms]
+    if len(grid) < 2:
+        return tuple(rates)
+    wider = list(grid)
+    if len(wider) < most and any(2 * high >= seeds > 0 for _, high, seeds in ends):
+        wider.append(float(f"{grid[-1] * grid[-1] / grid[-2]:.6g}"))
+    if len(wider) < most and any(2 * low >= seeds > 0 for low, _, seeds in ends):
+        wider.insert(0, float(f"{grid[0] * grid[0] / grid[1]:.6g}"))
+    return tuple(wider) if wider != grid else tuple(rates)
+
+
+def lead(validation: Validation) -> float | None:
+    """How far the best rate of a seed is ahead of its second best, mean over seeds: near 0 the choice is flat; None
+    for one rate.
+    """
+    scores = [
+        sorted((score for own in validation.values() if (score := own.get(seed)) is not None), reverse=True)
+        for seed in dict.fromkeys(seed for own in validation.values() for seed in own)
+    ]
+    ahead = [own[0] - own[1] for own in scores if len(own) > 1]
+    return math.fsum(ahead) / len(ahead) if ahead else None

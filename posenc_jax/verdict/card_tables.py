@@ -11,7 +11,7 @@ from posenc_jax.drawing.quantities import difference, p_value
 from posenc_jax.drawing.text_table import TextTable, filled, markdown_table, text
 from posenc_jax.files.shapes import Json
 from posenc_jax.results.averages import hint
-from posenc_jax.statistics import mean_interval
+from posenc_jax.statistics import at_ends, lead, mean_interval
 from posenc_jax.verdict.card import Card
 from posenc_jax.verdict.cells import device
 from posenc_jax.verdict.headline import effect
@@ -19,7 +19,10 @@ from posenc_jax.verdict.judging import breaks_at
 from posenc_jax.verdict.measuring import Measured
 from posenc_jax.verdict.other_scores import TEMPERATURES
 from posenc_jax.verdict.rule import LEARNED, RULE, Finding, OfRange, Scored
-from posenc_jax.verdict.tables import CHECKPOINTS
+from posenc_jax.verdict.tables import CHECKPOINTS, MOST_RATES
+
+GROWN = 2
+"""The first rule by which grids grow, and fields are set from the training lengths."""
 
 
 def text_tables(card: Card) -> tuple[TextTable, ...]:
@@ -230,27 +233,31 @@ def _cost(card: Card) -> TextTable:
         entries.append(
             (
                 *(name, label, f"{measured.num_parameters:,}", f"{measured.num_posenc_parameters:,}"),
-                *("-" if time is None else significant(time), measured.memory, _rates(measured)),
+                *("-" if time is None else significant(time), measured.memory, _rates(measured), _lead(measured)),
                 ", ".join(map(str, measured.diverged)) or "none",
             )
         )
-    grids = sorted({" and ".join(f"{rate:g}" for rate in table.run.learning_rates) for table in card.tables.values()})
+    cells = [own for by_table in card.measured.values() for own in by_table.values()]
+    grids = sorted({", ".join(f"{rate:g}" for rate in sorted(own.tried)) for own in cells if own.tried})
     untimed = [why for by_table in card.measured.values() for own in by_table.values() for why in own.untimed]
     where = "; ".join(map(_machine, card.environments)) or "Where they ran is not recorded"
     return TextTable(
         title="Cost and settings",
         columns=(
             *("table", "encoding", "parameters", "of them its own", "ms a step", "memory", "learning rates (seeds)"),
-            "diverged seeds",
+            *("lead", "diverged seeds"),
         ),
-        align="llrrrlrl",
+        align="llrrrlrrl",
         entries=tuple(entries),
         notes=(
             f"Every seed is trained at {' or '.join(grids)} and has the learning rate that is best by its own "
-            "validation within the training lengths, so that the intervals hold the luck of the choice. ms a step: of "
-            "the models that train together, beside whatever else the machine did. memory: of attention on an "
-            "accelerator, by the length T; in blocks the logits are computed twice.",
+            "validation within the training lengths, so that the intervals hold the luck of the choice. lead: how far "
+            "that is ahead of the second best in validation, mean over seeds; near 0 the choice is flat. "
+            f"{_ends(card)}",
+            "ms a step: of the models that train together, beside whatever else the machine did. memory: of attention "
+            "on an accelerator, by the length T; in blocks the logits are computed twice.",
             f"{where}. All runs together: {card.seconds / 60:.0f} minutes, compiling included.",
+            *_fields(card),
             *([f"Without times that are not known: {'; '.join(untimed)}."] if untimed else []),
             *(
                 [f"In several environments, equal up to rounding: {'; '.join(card.elsewhere)}."]
@@ -259,6 +266,48 @@ def _cost(card: Card) -> TextTable:
             ),
         ),
     )
+
+
+def _lead(measured: Measured) -> str:
+    found = lead(measured.tried)
+    return "-" if found is None else f"{found:.3f}"
+
+
+def _ends(card: Card) -> str:
+    """A sentence on the arms that prefer an end of the grid."""
+    found = []
+    for name in card.tables:
+        for label in (card.label, *card.baselines):
+            tried = card.measured[label][name].tried
+            low, high, seeds = at_ends(tried)
+            ends = ((low, min(tried, default=0.0)), (high, max(tried, default=0.0)))
+            found += [
+                f"{label} on {name} ({rate:g}: {count} of {seeds})" for count, rate in ends if 2 * count >= seeds > 0
+            ]
+    grown = (
+        f"The grid grows for all arms while half of the seeds of one do best at an end of it, up to {MOST_RATES} rates"
+    )
+    if _before(card):
+        grown = "The grid is of two rates, of an earlier rule, and did not grow"
+    at = f"half and more of the seeds do best at an end of it still: {'; '.join(found)}" if found else ""
+    return f"{grown}; {at}." if at else f"{grown}; no arm prefers an end of it."
+
+
+def _fields(card: Card) -> list[str]:
+    """A note on the fields of encodings, some of which are set from the training lengths."""
+    specs: dict[str, list[str]] = {}
+    for label, by_table in card.measured.items():
+        for name, own in by_table.items():
+            if "(" in own.spec:
+                specs.setdefault(f"{label} is {own.spec}", []).append(name)
+    said = "; ".join(f"{own} on {', '.join(names)}" for own, names in specs.items())
+    rule = " Fields that say which distances are told apart, left at their defaults, are set from the training lengths."
+    return [f"Fields: {said}.{'' if _before(card) else rule}"] if said else []
+
+
+def _before(card: Card) -> bool:
+    """True where the runs are older than the rule by which grids grow and fields are set."""
+    return any(own["rule"] < GROWN for own in card.former)
 
 
 def mean_text(measured: Measured, kind: ScoreKind, way: Scored = "final") -> str:

@@ -9,11 +9,12 @@ from posenc_jax.files.shapes import Json
 from posenc_jax.runs.environment import environment
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.reporter import Reporter
+from posenc_jax.statistics import widened
 from posenc_jax.verdict.card import Card, judged
 from posenc_jax.verdict.cells import distinct
 from posenc_jax.verdict.looks import fastest_first, first_seeds, forecast, look
 from posenc_jax.verdict.measuring import Measured, histories, measure
-from posenc_jax.verdict.tables import Table
+from posenc_jax.verdict.tables import MOST_RATES, Table
 
 
 def decide(
@@ -36,12 +37,13 @@ def decide(
     """
     encodings = {**baselines, label: slot}  # the baselines first: what they leave to be seen is known before the run
     elsewhere = _compared(encodings, tables, directory, seeds)
+    grids = dict(tables)
     order = fastest_first(tables)
     total = len(tables) * len(encodings)
 
     def of_table(place: int, some: tuple[int, ...], *, otherwise: bool = True) -> dict[str, Measured]:
         name, left = order[place], len(order) - place - 1
-        table, found = tables[name], dict[str, Measured]()
+        table, found = grids[name], dict[str, Measured]()
         for number, (own, its_slot) in enumerate(encodings.items(), place * len(encodings)):
             if own == label and some == seeds:
                 for line in forecast(table, found, len(seeds), len(tables) * len(baselines)):
@@ -66,23 +68,37 @@ def decide(
         few = first_seeds(tables[order[0]], seeds)
         if few != seeds and not _complete(encodings, tables[order[0]], directory, few):
             of_table(0, few, otherwise=False)
-    by_table = {name: of_table(place, seeds) for place, name in enumerate(order)}
+    by_table = {}
+    for place, name in enumerate(order):
+        by_table[name] = of_table(place, seeds)
+        while (wider := _wider(grids[name], by_table[name])) is not None:
+            rates = ", ".join(f"{rate:g}" for rate in wider.run.learning_rates)
+            reporter.note(f"{name}: half of an arm's seeds do best at an end of the grid, so it grows for all: {rates}")
+            elsewhere += _compared(encodings, {name: wider}, directory, seeds)
+            grids[name] = wider
+            by_table[name] = of_table(place, seeds)
     measured = {own: {name: by_table[name][own] for name in tables} for own in (label, *baselines)}
     card = Card(
         label=label,
         baselines=tuple(baselines),
-        tables=tables,
+        tables={name: grids[name] for name in tables},
         measured=measured,
         findings=(),
         otherwise=(),
         seeds=seeds,
-        elsewhere=elsewhere,
+        elsewhere=tuple(dict.fromkeys(elsewhere)),
         environments=distinct(
             own for by_table in measured.values() for found in by_table.values() for own in found.environments
         ),
         seconds=sum(found.seconds for by_table in measured.values() for found in by_table.values()),
     )
     return judged(card)
+
+
+def _wider(table: Table, found: Mapping[str, Measured]) -> Table | None:
+    """The table with a grid that has no arm at its end, or as many rates as it may have; None where it is such."""
+    rates = widened(table.run.learning_rates, [own.tried for own in found.values()], MOST_RATES)
+    return None if rates == table.run.learning_rates else table.with_rates(rates)
 
 
 def _complete(encodings: Mapping[str, Slot], table: Table, directory: Path, seeds: tuple[int, ...]) -> bool:

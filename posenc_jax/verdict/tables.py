@@ -20,11 +20,14 @@ from posenc_jax.files.shipped import shipped
 from posenc_jax.models.config import Transformer
 from posenc_jax.results.averages import seed_means
 from posenc_jax.runs.errors import RefusedError
+from posenc_jax.verdict.fields import fitted
 
 SEEDS = tuple(range(8))
 """Of the runs that are compared, each at every learning rate of its table."""
 RATES, FULL_RATES = (5e-4, 1e-3), (1e-4, 3e-4, 1e-3)
-"""The learning rates that each seed chooses from, on two cores and at full size."""
+"""The learning rates that each seed chooses from at first, on two cores and at full size."""
+MOST_RATES = 6
+"""A grid grows at an end that half of the seeds of any arm prefer, for all arms, until it has so many."""
 CHECKPOINTS = 4
 """At equal distances along training, the last one at its end."""
 COMPARISONS = ("copying", "flip_flop", "randomized", "state", "counting", "arrow_grid", "indirect_indexing")
@@ -53,6 +56,10 @@ class Table:
     def at_full_size(self) -> Table:
         """The table whose ``run`` is the full one."""
         return dataclasses.replace(self, run=self.full)
+
+    def with_rates(self, rates: tuple[float, ...]) -> Table:
+        """The table with another grid of learning rates."""
+        return dataclasses.replace(self, run=dataclasses.replace(self.run, learning_rates=rates))
 
     @property
     def metric(self) -> str:
@@ -87,7 +94,9 @@ class Table:
         return tuple(range(steps // CHECKPOINTS, steps + 1, steps // CHECKPOINTS))
 
     def cell(self, slot: Slot, label: str, seeds: tuple[int, ...]) -> Run:
-        """The run of an encoding, which keeps the checkpoints of `steps_kept`."""
+        """The run of an encoding, its fields `fitted` to the training; it keeps the checkpoints of `steps_kept`."""
+        task = self.run.task
+        slot = fitted(slot, task.width(task.train_lengths[-1]), task.model_kind)
         every = self.steps_kept[0]
         training = dataclasses.replace(self.run.training, checkpoint_every=every, keep_every=every)
         return dataclasses.replace(self.run, posenc=slot, label=label, seeds=seeds, training=training)

@@ -247,7 +247,8 @@ def _evidence(row: Row) -> str:
     command = f"```sh\nposenc verdict {_quoted(row.method.spec)} --against rope --quick\n```"
     if lines:
         return "\n".join(lines)
-    return f"No verdict is kept of it yet. One command makes one, in about twenty minutes on 2 cores:\n\n{command}"
+    time = "about twenty minutes on 2 cores, or up to three times that where its learning rates need a wider grid"
+    return f"No verdict is kept of it yet. One command makes one, in {time}:\n\n{command}"
 
 
 def _quoted(text: str) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 from posenc_jax.data.score_kinds import ScoreKind
 from posenc_jax.drawing.markdown import code, grid, refilled
 from posenc_jax.files.checksums import seal, unseal
-from posenc_jax.statistics import Judged, judge
+from posenc_jax.statistics import Judged, at_ends, judge
 from posenc_jax.verdict.card import Card, judged, record
 from posenc_jax.verdict.card_files import card_of
 from posenc_jax.verdict.card_tables import markdown_card, mean_text
@@ -90,7 +90,8 @@ def verdicts_table(cards: Cards) -> str:
             )
     columns = ("encoding", "against", *names, "seeds", "rule", "commit, time of all its runs")
     summary = grid(columns, "l" * (2 + len(names)) + "rrl", rows)
-    return f"{summary}\n\n{_sentences(cards)}\n\nMean scores:\n\n{_scores(cards)}\n\n{_changed(cards)}"
+    scores = f"Mean scores:\n\n{_scores(cards)}"
+    return "\n\n".join((summary, _sentences(cards), scores, _changed(cards), _ends(cards)))
 
 
 def whole_table(cards: Cards) -> str:
@@ -164,6 +165,19 @@ def _changed(cards: Cards) -> str:
         return "No word was another by an earlier rule."
     table = grid(("encoding", "table", "by rule 1", f"by rule {RULE}"), "llll", rows)
     return f"The words that rule 1, under which the runs were made, gave otherwise:\n\n{table}"
+
+
+def _ends(cards: Cards) -> str:
+    """The arms of which half of the seeds do best at an end of their grid, each once."""
+    found = {}
+    for _, card in cards:
+        for label, by_table in card.measured.items():
+            for name, own in by_table.items():
+                low, high, seeds = at_ends(own.tried)
+                for count, rate in ((low, min(own.tried)), (high, max(own.tried))):
+                    if 2 * count >= seeds > 0:
+                        found[label, name, rate] = f"{label} on {code(name)} ({rate:g}: {count} of {seeds} seeds)"
+    return f"Arms that do best at an end of their grid of learning rates: {'; '.join(found.values()) or 'none'}."
 
 
 def _repeated(cards: Cards) -> str:

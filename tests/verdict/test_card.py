@@ -114,7 +114,7 @@ def test_every_form_says_the_same(card):
     assert data["measured"]["mine"]["copy"]["scores"]["0"] == arm("mine", "copy").scores[0]
     assert data["measured"]["mine"]["copy"]["learning_rates"]["7"] == 1e-3
     assert "\n".join(f"- {line}" for line in LINES).replace("_", "\\_") in markdown_card(card)
-    assert "| 0.0005 (3), 0.001 (5) | none |" in markdown_card(card)
+    assert "| 0.0005 (3), 0.001 (5) | - | none |" in markdown_card(card)
     assert r"\caption{mine against rope" in latex_card(card)
     html = page(card, b"\x89PNG" + bytes(12) + (600).to_bytes(4, "big"))
     plain = html.replace("\u00a0", " ").replace("−", "-")

@@ -10,8 +10,10 @@ from posenc_jax import Evaluation, Training, Transformer
 from posenc_jax.data.tasks import Copying
 from posenc_jax.encodings import parse
 from posenc_jax.runs.reporter import Reporter
+from posenc_jax.statistics import lead, widened
 from posenc_jax.verdict import deciding, looks
 from posenc_jax.verdict.card import record
+from posenc_jax.verdict.card_tables import text_card
 from posenc_jax.verdict.deciding import decide
 from posenc_jax.verdict.looks import fastest_first, first_seeds, look
 from posenc_jax.verdict.tables import tables
@@ -132,3 +134,62 @@ def test_a_first_look_changes_no_number(tmp_path, monkeypatch):
     without, notes = made("without")
     assert not any(line.startswith("first look") for line in notes)
     assert with_look == without
+
+
+@pytest.fixture
+def grown(monkeypatch):
+    """Grids on which something is measured; ours does best at a learning rate that is given, the baseline at any."""
+
+    def measured_at(best):
+        found = []
+
+        def measure(table, slot, label, directory, *, seeds, **_):
+            rates = table.run.learning_rates
+            found.append((table.name, label, rates))
+            tried = {rate: {s: 1.0 - (label == "mine") * abs(rate - best) for s in seeds} for rate in rates}
+            return measured({s: 0.5 + 0.01 * s for s in seeds}, label, table=table.name, tried=tried)
+
+        monkeypatch.setattr(deciding, "measure", measure)
+        monkeypatch.setattr(deciding, "histories", lambda *_: ({}, True))
+        return found
+
+    return measured_at
+
+
+ONE = {"copy": QUICK["copy"]}
+
+
+def decided(tmp_path):
+    heard = Heard()
+    return decide("mine", parse("alibi"), {"rope": parse("rope")}, ONE, tmp_path, seeds=SEEDS, reporter=heard), heard
+
+
+def test_the_grid_grows_for_all_arms_until_none_prefers_an_end(grown, tmp_path):
+    found = grown(0.002)
+    card, heard = decided(tmp_path)
+    grids = [(5e-4, 1e-3), (5e-4, 1e-3, 2e-3), (5e-4, 1e-3, 2e-3, 4e-3)]
+    assert found == [("copy", label, grid) for grid in grids for label in ("rope", "mine")]
+    assert card.tables["copy"].run.learning_rates == grids[-1]
+    assert "copy: half of an arm's seeds do best at an end of the grid, so it grows for all: 0.0005, 0.001, 0.002" in (
+        heard.notes
+    )
+    said = " ".join(text_card(card, 100).split())
+    assert "up to 6 rates; no arm prefers an end of it." in said
+    assert "Every seed is trained at 0.0005, 0.001, 0.002, 0.004 and has" in said
+
+
+def test_the_grid_has_a_bound_that_the_card_names(grown, tmp_path):
+    grown(1.0)
+    card, _ = decided(tmp_path)
+    assert card.tables["copy"].run.learning_rates == (5e-4, 1e-3, 2e-3, 4e-3, 8e-3, 0.016)
+    said = " ".join(text_card(card, 100).split())
+    assert "do best at an end of it still: mine on copy (0.016: 8 of 8)." in said
+
+
+def test_a_tie_is_no_preference():
+    tie = {5e-4: {0: 1.0, 1: 1.0}, 1e-3: {0: 1.0, 1: 1.0}}
+    assert widened((5e-4, 1e-3), [tie], 6) == (5e-4, 1e-3)
+    low = {5e-4: {0: 1.0, 1: 1.0, 2: 0.5}, 1e-3: {0: 0.9, 1: 1.0, 2: None}}
+    assert widened((5e-4, 1e-3), [tie, low], 6) == (2.5e-4, 5e-4, 1e-3), "one that diverged does not win"
+    assert widened((5e-4, 1e-3), [low], 2) == (5e-4, 1e-3)
+    assert lead(low) == pytest.approx(0.05)
