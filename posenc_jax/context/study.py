@@ -89,7 +89,7 @@ def trained_length(loaded: Loaded) -> int:
     if not isinstance(task, LanguageModel):
         raise RefusedError(
             f"{loaded.directory} is a run of task {task.name!r}, and texts are read by language models: name a run of "
-            "task 'language_model', or one of `posenc import`"
+            "task 'language_model', or an imported decoder"
         )
     return task.max_length
 

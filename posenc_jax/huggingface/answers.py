@@ -1,5 +1,6 @@
 """Answers of a decoder as its checkpoint declares them: the tokens that begin and end them, and settings of search."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -35,8 +36,8 @@ def read_generation(directory: Path) -> Json:
 def languages(directory: Path) -> dict[str, str]:
     """The ``source`` and ``target`` that Marian's ``tokenizer_config.json`` names; none where it names not both."""
     said = _read(directory / "tokenizer_config.json")
-    found = {side: said.get(f"{side}_lang") for side in ("source", "target")}
-    return {side: name for side, name in found.items() if isinstance(name, str)} if all(found.values()) else {}
+    found = {side: str(said.get(f"{side}_lang", "")) for side in ("source", "target")}
+    return found if all(re.fullmatch("[A-Za-z_]{2,20}", name) for name in found.values()) else {}
 
 
 def _read(path: Path) -> Json:

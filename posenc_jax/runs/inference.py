@@ -229,7 +229,7 @@ def _task(loaded: Loaded, kind: type[AnyTextTask]) -> AnyTextTask:
     task = loaded.config.task
     if not isinstance(task, kind):
         command = _COMMANDS.get(task.name)
-        way_out = f"use `posenc {command}`" if command else "no command is for such runs"
+        way_out = f"use `posenc {command}`" if command else "`posenc evaluate` measures such runs"
         raise RefusedError(
             f"{loaded.directory} is a run of task {task.name!r}, and `posenc {_COMMANDS[kind.name]}` needs one of task "
             f"{kind.name!r}: {way_out}"
