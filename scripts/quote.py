@@ -25,6 +25,11 @@ What the runs of all published tables took (experiments/tables/*/results.json) s
     <!-- hours of tables -->
     <!-- end of hours -->
 
+and what scripts/protocols.py simulated of two rules for differences between
+
+    <!-- protocols -->
+    <!-- end of protocols -->
+
 Lessons quote experiments too, in posenc_jax/lessons/quoted.json, since the package has no experiments.
 """
 
@@ -39,6 +44,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import protocols
 from documenting import printed
 
 from posenc_jax.data.score_kinds import kind_of
@@ -56,7 +62,8 @@ ROOT = Path(__file__).resolve().parent.parent
 BLOCK = re.compile(r"(<!-- results: (\S+) (\S+) ([^>]*?) -->\n)(.*?)(<!-- end of results -->)", re.DOTALL)
 BENCH = re.compile(r"(<!-- bench: (\w+)(, short)? -->\n)(.*?)(<!-- end of bench -->)", re.DOTALL)
 HOURS = re.compile(r"(<!-- hours of tables -->\n)(.*?)(<!-- end of hours -->)", re.DOTALL)
-MARKER = re.compile(r"^ *<!-- (end of )?(results|bench|hours)\b", re.MULTILINE)
+PROTOCOLS = re.compile(r"(<!-- protocols -->\n)(.*?)(<!-- end of protocols -->)", re.DOTALL)
+MARKER = re.compile(r"^ *<!-- (end of )?(results|bench|hours|protocols)\b", re.MULTILINE)
 MEASURED = ROOT / "scripts" / "benchmarks" / "measured.json"
 LESSONS = ROOT / "posenc_jax" / "lessons" / "quoted.json"
 OF_LESSONS = {  # name: the results, in experiments, their table, its columns
@@ -234,7 +241,11 @@ def filled(text: str) -> str:
     def hours(match: re.Match[str]) -> str:
         return f"{match[1]}{hours_of_tables(ROOT / 'experiments' / 'tables')}\n{match[3]}"
 
+    def simulated(match: re.Match[str]) -> str:
+        return f"{match[1]}{protocols.tables(json.loads(protocols.RECORD.read_text()))}{match[3]}"
+
     _check_markers(text)
+    text = PROTOCOLS.sub(simulated, text)
     return HOURS.sub(hours, BENCH.sub(measured, BLOCK.sub(table_of, text)))
 
 
@@ -244,6 +255,7 @@ def _check_markers(text: str) -> None:
         ("results", BLOCK, "results:"),
         ("bench", BENCH, "bench:"),
         ("hours", HOURS, "hours of"),
+        ("protocols", PROTOCOLS, "protocols"),
     ):
         found = [match.group(0) for match in block.finditer(text)]
         lines = [line.strip() for line in text.splitlines()]

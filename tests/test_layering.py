@@ -148,7 +148,16 @@ ORDER = {
         *("config", "dialects", "layers", "rotation", "declared", "writing", "safetensors", "gguf", "tokenizer"),
         *("names", "family", "answers", "saving", "checkpoint", "__init__"),
     ),
-    "statistics": ("intervals", "learning_rate", "comparison", "extremes", "many_tasks", "shares", "__init__"),
+    "statistics": (
+        "intervals",
+        "learning_rate",
+        "comparison",
+        "extremes",
+        "many_tasks",
+        "shares",
+        "sign_flips",
+        "__init__",
+    ),
 }
 
 CLOCKS = {"cli", "runs"}

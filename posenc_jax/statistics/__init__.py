@@ -22,6 +22,7 @@ from posenc_jax.statistics.intervals import Interval, detectable, mean_interval,
 from posenc_jax.statistics.learning_rate import at_ends, lead, select_by_seed, select_learning_rate, widened
 from posenc_jax.statistics.many_tasks import interquartile_mean, performance_profile, stratified_bootstrap
 from posenc_jax.statistics.shares import Share, correlation, wilson
+from posenc_jax.statistics.sign_flips import TwoTests, bca_intervals, sign_flip_p, two_tests
 
 __all__ = [
     "CLAIM_SEEDS",
@@ -30,8 +31,10 @@ __all__ = [
     "Judged",
     "PairedDifference",
     "Share",
+    "TwoTests",
     "Word",
     "at_ends",
+    "bca_intervals",
     "correlation",
     "detectable",
     "extreme_p",
@@ -47,7 +50,9 @@ __all__ = [
     "seeds_that_would_do",
     "select_by_seed",
     "select_learning_rate",
+    "sign_flip_p",
     "stratified_bootstrap",
+    "two_tests",
     "widened",
     "wilson",
     "word",

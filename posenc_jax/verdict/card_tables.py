@@ -26,9 +26,9 @@ GROWN = 2
 
 
 def text_tables(card: Card) -> tuple[TextTable, ...]:
-    """Tables of the findings, of these by ranges of lengths, by other scores, of scores by length, and of costs."""
+    """Tables of the findings, of these by ranges of lengths, by another protocol and by other scores, and of costs."""
     others = [_otherwise(card)] if card.otherwise else []
-    return _found(card), _ranges(card), *others, _lengths(card), _cost(card)
+    return _found(card), _ranges(card), _protocols(card), *others, _lengths(card), _cost(card)
 
 
 def text_card(card: Card, width: int) -> str:
@@ -155,6 +155,31 @@ def _where(own: OfRange) -> str:
     name = {"within": "trained", "to twice": "to twice", "beyond twice": "beyond twice"}[own.place]
     listed = ", ".join(map(str, own.lengths)) or "none"
     return f"{name}: {listed}" + (f" (left out: {', '.join(map(str, own.blind))})" if own.blind else "")
+
+
+def _protocols(card: Card) -> TextTable:
+    """Our words beside those of arXiv:2511.19794."""
+    entries = []
+    for found in card.findings:
+        kind, own = card.kinds[found.table], found.two_tests
+        said = "-" if own is None else own.word
+        interval = "-" if own is None else f"[{kind.show(kind.outer(own.low))}, {kind.show(kind.outer(own.high))}]"
+        flips = "-" if own is None else p_value(own.p)
+        correlation = "-" if found.correlation is None else f"{found.correlation:.2f}"
+        entries.append((*_names(card, found), found.said, said, interval, flips, correlation))
+    names, _ = _columns(card)
+    return TextTable(
+        title="By another protocol",
+        columns=(*names, "ours", "arXiv:2511.19794", "BCa [95 %]", "p of sign flips", "correlation"),
+        align="l" * len(names) + "llrrr",
+        entries=tuple(entries),
+        notes=(
+            "arXiv:2511.19794 (Du 2025): a BCa bootstrap interval without 0 and a sign-flip p below 0.05, both. It "
+            "looks at a row by itself, where ours is corrected for all rows of the card, and knows neither chance nor "
+            "what was learned; below six seeds it never tells, as p is 2^(1 - seeds) at least. correlation: of both "
+            "arms over seeds.",
+        ),
+    )
 
 
 def _otherwise(card: Card) -> TextTable:

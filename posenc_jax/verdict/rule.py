@@ -20,11 +20,13 @@ from posenc_jax.statistics import (
     Comparison,
     Judged,
     Share,
+    TwoTests,
     correlation,
     extreme_p,
     holm,
     judge,
     seeds_that_would_do,
+    two_tests,
     wilson,
 )
 from posenc_jax.statistics import Word as Tested
@@ -147,6 +149,7 @@ class Finding:
         either end, and some at both. An interval of means says nothing then.
       carried_by: the one length whose difference it is, and its share of the sum over all lengths; or None.
       ranges: the same by length; none for other ways to score.
+      two_tests: what arXiv:2511.19794 would say of the row by itself (`posenc_jax.statistics.two_tests`).
     """
 
     table: str
@@ -162,6 +165,7 @@ class Finding:
     solved: tuple[Share, Share] | None = None
     carried_by: Carried | None = None
     ranges: tuple[OfRange, ...] = ()
+    two_tests: TwoTests | None = None
 
     @property
     def said(self) -> str:
@@ -200,7 +204,7 @@ def findings(
     for number, ((name, baseline), row, own) in enumerate(zip(pairs, rows, judged, strict=True)):
         others = tuple(p for name, p in p_values.items() if name != str(number))
         case = None if own.p is None else best_case(row[0].kind, row[0].chance, row[2].scored(way), others)
-        word = _word(own, row, case)
+        word, arms = _word(own, row, case), _paired(row[1].scored(way), row[2].scored(way), row[0].kind)
         found.append(
             Finding(
                 table=name,
@@ -212,8 +216,9 @@ def findings(
                 within=(_within(row[0], row[1]), _within(row[0], row[2])),
                 learned=(learned(row[0], row[1].in_range), learned(row[0], row[2].in_range)),
                 best_case=case,
-                correlation=correlation(*_paired(row[1].scored(way), row[2].scored(way), row[0].kind)),
+                correlation=correlation(*arms),
                 solved=_solved(*row, way),
+                two_tests=two_tests([a - b for a, b in zip(*arms, strict=True)], row[0].kind.better),
                 carried_by=_carried(*row) if word in ("better", "worse") and way == "final" else None,
             )
         )

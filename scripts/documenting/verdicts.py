@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import statistics
 from pathlib import Path
 from typing import Any
 
@@ -91,7 +92,7 @@ def verdicts_table(cards: Cards) -> str:
     columns = ("encoding", "against", *names, "seeds", "rule", "commit, time of all its runs")
     summary = grid(columns, "l" * (2 + len(names)) + "rrl", rows)
     scores = f"Mean scores:\n\n{_scores(cards)}"
-    return "\n\n".join((summary, _sentences(cards), scores, _changed(cards), _ends(cards)))
+    return "\n\n".join((summary, _sentences(cards), scores, _changed(cards), _ends(cards), _correlations(cards)))
 
 
 def whole_table(cards: Cards) -> str:
@@ -100,10 +101,10 @@ def whole_table(cards: Cards) -> str:
     for path, card in cards:
         for found in card.findings:
             kind = card.kinds[found.table]
-            cells = [*_means(card, found), _seen(found, kind), _detectable(found, kind)]
+            cells = [*_means(card, found), _seen(found, kind), _detectable(found, kind), _other(found)]
             rows.append([f"[{card.label}]({path.relative_to(VERDICTS).as_posix()})", code(found.table), *cells])
-    columns = ("encoding", "table", *_MEANS, "seen", "detectable")
-    return f"{grid(columns, 'llrrrrlr', rows)}\n\n{_sentences(cards)}\n\n{_changed(cards)}\n\n{_repeated(cards)}"
+    columns = ("encoding", "table", *_MEANS, "seen", "detectable", _OTHER)
+    return f"{grid(columns, 'llrrrrlrl', rows)}\n\n{_sentences(cards)}\n\n{_changed(cards)}\n\n{_repeated(cards)}"
 
 
 def _sentences(cards: Cards) -> str:
@@ -139,10 +140,18 @@ def _scores(cards: Cards) -> str:
             found.said,
             _detectable(found, card.kinds[found.table]),
             _of_all(found, own, len(every)),
+            _other(found),
         ]
         rows.append([card.label, found.baseline, code(found.table), *cells])
-    columns = ("encoding", "against", "table", *_MEANS, "seen", "detectable", "seen, all cards together")
-    return grid(columns, "lllrrrrlrl", rows)
+    columns = ("encoding", "against", "table", *_MEANS, "seen", "detectable", "seen, all cards together", _OTHER)
+    return grid(columns, "lllrrrrlrll", rows)
+
+
+_OTHER = "by arXiv:2511.19794"
+
+
+def _other(found: Finding) -> str:
+    return "-" if found.two_tests is None else found.two_tests.word
 
 
 def _of_all(found: Finding, judged: Judged, count: int) -> str:
@@ -178,6 +187,17 @@ def _ends(cards: Cards) -> str:
                     if 2 * count >= seeds > 0:
                         found[label, name, rate] = f"{label} on {code(name)} ({rate:g}: {count} of {seeds} seeds)"
     return f"Arms that do best at an end of their grid of learning rates: {'; '.join(found.values()) or 'none'}."
+
+
+def _correlations(cards: Cards) -> str:
+    """How far both arms go together over seeds, by card."""
+    means = {}
+    for _, card in cards:
+        found = [own.correlation for own in card.findings if own.correlation is not None]
+        if found:
+            means[card.label] = statistics.fmean(found)
+    each = ", ".join(f"{label} {mean:.2f}" for label, mean in means.items())
+    return f"Correlation of both arms over seeds, mean of the tables of a card: {each}."
 
 
 def _repeated(cards: Cards) -> str:

@@ -120,7 +120,7 @@ def test_every_form_says_the_same(card):
     plain = html.replace("\u00a0", " ").replace("−", "-")
     assert all(f'<p class="lead">{escaped(line)}</p>' in plain for line in LINES)
     assert plain.index(LINES[-1]) < plain.index("<details open><summary>Scores by length, and the differences")
-    assert html.count("<details>") == 5, "tables are folded"
+    assert html.count("<details>") == 6, "tables are folded"
     assert html.index("</h1>") < html.index("<details") < html.index("<table")
     assert "width: min(100%, 288px); min-width: 192px" in html, "two inches on paper, three on a screen"
     assert html.count("<script") == 1, "copies tables"

@@ -90,3 +90,20 @@ def test_the_card_on_all_tables_asks_all():
 def test_the_tables_are_those_of_the_committed_cards(name, digest):
     """They derive from the runs of published comparisons: a change there changes what a card is compared with."""
     assert config_hash(TABLES[name].run) == digest
+
+
+def test_the_page_counts_the_rows_on_which_both_protocols_agree():
+    """A row that is not measurable, or was not learned, is read as what its test says."""
+    tested = {"did not learn": "worse", "not measurable here": "no difference seen"}
+    cards = [card_of(json.loads(path.read_text())) for path in sorted(FOLDER.glob("*.json"))]
+    rows = [own for card in cards for own in card.findings]
+    other = {
+        (card.label, own.table)
+        for card in cards
+        for own in card.findings
+        if own.two_tests.word != tested.get(own.word, own.word)
+    }
+    assert f"{len(rows) - len(other)} of the {len(rows)} rows agree" in (FOLDER / "README.md").read_text()
+    page = (FOLDER.parent.parent / "scripts" / "docs" / "protocols.md").read_text()
+    assert other == {("PoPE", "even_pairs"), ("PoPE", "bucket_sort"), ("p-RoPE", "even_pairs")}
+    assert "PoPE on `even_pairs` and `bucket_sort` and p-RoPE on `even_pairs` are" in page
