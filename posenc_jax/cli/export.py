@@ -6,7 +6,8 @@ from posenc_jax.cli.errors import Parser, as_path, guarded
 from posenc_jax.cli.screen import show
 
 DESCRIPTION = """Writes a run that was imported, or trained on from an imported one, in Hugging Face's layout
-(config.json, model.safetensors in float32, tokenizer.json), which transformers loads."""
+(config.json, model.safetensors in float32, the files of its tokenizer, and generation_config.json where there was
+one), which transformers loads."""
 
 
 def main(arguments: list[str]) -> int:

@@ -36,7 +36,8 @@ def export_checkpoint(
     seed: int | None = None,
     note: Callable[[str], None] = lambda text: None,
 ) -> Family:
-    """Writes config.json, model.safetensors in float32 and tokenizer.json to a new directory; gives the family.
+    """Writes config.json, model.safetensors in float32, the files of the tokenizer and what there was of
+    generation_config.json to a new directory; gives the family.
 
     Args:
       run: an imported one, or one that was trained on from such. seed: default the first that did not diverge.

@@ -5,7 +5,8 @@ import json
 import numpy as np
 import pytest
 from make_huggingface_reference import CASES, sources
-from tiny_checkpoints import LETTERS, whole
+from marian_files import marian_files
+from tiny_checkpoints import LETTERS, checkpoint_of, whole
 from torch_live import run_torch
 
 from posenc_jax.runs.exporting import export_checkpoint
@@ -50,3 +51,41 @@ def test_greedy_answers_of_a_run(tmp_path, name):
     tokenizer = load_run(tmp_path / "run").tokenizer
     assert [output.text for output in found] == [tokenizer.decode(row) for row in wanted]
     assert [output.finished for output in found] == [eos in row for row in wanted]
+
+
+_TRANSLATE = """
+import json, pathlib, sys
+try:
+    import transformers
+except ImportError:
+    sys.exit(0)
+folder, texts = pathlib.Path(sys.argv[1]), json.loads(sys.argv[2])
+words = transformers.MarianTokenizer.from_pretrained(folder)
+model = transformers.MarianMTModel.from_pretrained(folder, attn_implementation="eager").eval()
+found = []
+for text in texts:
+    given = words(text, return_tensors="pt")
+    answer = model.generate(**given, max_new_tokens=8, do_sample=False, use_cache=False)[0]
+    found.append([given["input_ids"][0].tolist(), words.decode(answer, skip_special_tokens=True)])
+(folder / "answers.json").write_text(json.dumps(found))
+"""
+
+
+@pytest.mark.slow
+def test_texts_by_marians_own_files(tmp_path):
+    """Codes of languages, pieces that are in no list, spaces."""
+    source = checkpoint_of("marian", tmp_path / "hf")
+    for name, data in marian_files().items():
+        (source / name).write_bytes(data)
+    (source / "tokenizer_config.json").write_text('{"source_lang": "en", "target_lang": "fr"}')
+    ids = {"eos_token_id": 0, "pad_token_id": 47, "decoder_start_token_id": 47, "bad_words_ids": [[47]]}
+    (source / "generation_config.json").write_text(json.dumps(ids))
+    texts = ["red owl", ">>fra<< sun owl red", "zzz  red", "red << sun >>fra<<"]
+    run_torch(_TRANSLATE, str(source), json.dumps(texts))
+    if not (source / "answers.json").is_file():
+        pytest.skip("the Python with torch has no transformers, whose answers this compares: install it there")
+    wanted = json.loads((source / "answers.json").read_text())
+    import_checkpoint(source, tmp_path / "run")
+    loaded = load_run(tmp_path / "run")
+    assert [[*loaded.tokenizer.encode(text), 0] for text in texts] == [tokens for tokens, _ in wanted]
+    assert [output.text for output in translate(loaded, texts, max_new_tokens=8)] == [text for _, text in wanted]

@@ -1,7 +1,6 @@
 """Imported encoder-decoders as runs: they answer as `generate` of transformers does, and are written back equal."""
 
 import dataclasses
-import io
 import json
 
 import numpy as np
@@ -9,6 +8,7 @@ import pytest
 import sentencepiece
 import text_runs
 from make_huggingface_reference import CASES, sources
+from marian_files import marian_files
 from tiny_checkpoints import LETTERS, REFERENCE, checkpoint_of, tensors_of, whole
 
 from posenc_jax import Evaluation, Training, run
@@ -119,26 +119,12 @@ def test_ids_belong_to_the_tokenizer_of_a_checkpoint(tmp_path):
         AnswerIds(eos=7, never=(7,))
 
 
-def pieces(lines, size) -> bytes:
-    model = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(lines), model_writer=model, vocab_size=size, minloglevel=2, hard_vocab_limit=False
-    )
-    return model.getvalue()
-
-
 def test_the_three_files_of_marian(tmp_path):
     """Ids are places in one list, whichever model of pieces a text is cut by."""
-    source, target = pieces(["red sun", "sun owl red"] * 9, 14), pieces(["rote Sonne", "Eule rote"] * 9, 16)
-    names = dict.fromkeys(["</s>", "<unk>", ">>fra<<", "\u2581red", "\u2581sun", "\u2581r", "o", "t", "e", "<pad>"])
-    for model in (source, target):
-        own = sentencepiece.SentencePieceProcessor(model_proto=model)
-        names |= dict.fromkeys(own.id_to_piece(i) for i in range(3, own.vocab_size()))
-    ids = {piece: number for number, piece in enumerate(names)}
-    assert len(ids) <= 48
+    files = marian_files()
+    source, target, vocabulary = files.values()
+    ids = json.loads(vocabulary)
     path = checkpoint_of("marian", tmp_path / "hf", eos_token_id=0)
-    vocabulary = json.dumps(ids).encode()
-    files = {"source.spm": source, "target.spm": target, "vocab.json": vocabulary}
     for name, data in files.items():
         (path / name).write_bytes(data)
     tokenizer = load(path).tokenizer
