@@ -12,7 +12,18 @@ import numpy as np
 from jax.sharding import AxisType
 from jax.sharding import PartitionSpec as P
 
-from posenc_jax.encodings import Dims, RoPE, Sequence, attend, elements, embed, init_slot, layer_inputs, parse
+from posenc_jax.encodings import (
+    Dims,
+    RoPE,
+    Sequence,
+    attend,
+    elements,
+    embed,
+    for_layer,
+    init_slot,
+    layer_inputs,
+    parse,
+)
 from posenc_jax.encodings.slots import position_axes
 
 ROWS, HEADS, TOKENS = 4, 4, 6
@@ -29,7 +40,7 @@ class Split:
     """One layer with a slot: q, k and v of given projections, positions known on the host or given with each row."""
 
     def __init__(self, spec):
-        slot = parse(spec)
+        slot = for_layer(parse(spec), 0)
         self.slot = (*slot, RoPE()) if all(e.acts_on <= {"map_positions"} for e in elements(slot)) else slot
         # FLOATER's key heads are the first of the query heads: no device has them.
         self.key_heads = HEADS if "floater" in spec else DIMS.num_kv_heads

@@ -17,6 +17,7 @@ from posenc_jax.encodings import (
     RoPE,
     Slot,
     check_slot,
+    elements,
     for_layer,
     init_slot,
     is_pattern,
@@ -113,10 +114,11 @@ def audit(slot: Slot, *, baseline: cost.CompiledCall | None = None, clock: Calla
     if baseline is None or dims != MODEL:
         baseline = plain_attention(dims)
     learned, frozen = cost.num_parameters(encodings, shapes)
+    stated = elements(slot) if is_pattern(slot) else encodings  # what classes say, of all layers
     record = {
-        "acts_on": [hook for hook in PositionalEncoding.HOOKS if any(hook in e.acts_on for e in encodings)],
-        "extrapolates": all(e.extrapolates for e in encodings),
-        "shift_invariant": all(e.shift_invariant for e in encodings),
+        "acts_on": [hook for hook in PositionalEncoding.HOOKS if any(hook in e.acts_on for e in stated)],
+        "extrapolates": all(e.extrapolates for e in stated),
+        "shift_invariant": all(e.shift_invariant for e in stated),
         "head_dim": dims.head_dim,
         "parameters": {"learned": learned, "frozen": frozen},
         "shift": None if random else attempt("shift", lambda: invariance.shift_errors(program)),

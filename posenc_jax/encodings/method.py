@@ -4,7 +4,9 @@ import dataclasses
 import re
 from typing import Literal, get_args
 
-MethodFamily = Literal["none", "absolute", "rotary", "additive", "relative", "data-dependent", "positions", "designs"]
+MethodFamily = Literal[
+    "none", "absolute", "rotary", "additive", "relative", "data-dependent", "positions", "layers", "designs"
+]
 FAMILIES: tuple[MethodFamily, ...] = get_args(MethodFamily)  # in the order of tables
 
 Use = Literal["W", "s", "p"]

@@ -22,6 +22,7 @@ FAMILIES = {
     "relative": ("Relative, with contents", "What is added to the logits depends on contents and on the distance."),
     "data-dependent": ("Data-dependent", "Gates and paths that contents decide."),
     "positions": ("Mappings of positions", "Other positions, for whatever encoding follows."),
+    "layers": ("Patterns of layers", "Which layers of released models have which positions."),
     "designs": ("Designs of this project", "Frequencies chosen for low side lobes; not published methods."),
 }
 

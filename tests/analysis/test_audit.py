@@ -318,3 +318,10 @@ def test_what_is_measured_of_a_slot():
     assert audit.measured(parse("nope/rope/alibi")) == parse("rope")
     with pytest.raises(ValueError, match="raise max_len to 1024"):
         audit.measured(parse("learned(64)"))
+
+
+def test_what_classes_say_is_of_all_layers_of_a_pattern():
+    record = audit.audit(parse("rope/query_temperature"))
+    assert record["acts_on"] == ["encode_queries", "encode_keys"]
+    assert not record["shift_invariant"]
+    assert record["clauses"]["shift"]["status"] == "passed"  # measured of the first

@@ -10,11 +10,25 @@ import pytest
 from posenc_jax.analysis import check_contract, contract_clauses
 from posenc_jax.analysis.contract import CLAUSES
 from posenc_jax.analysis.outcome import WAYS_OUT
-from posenc_jax.encodings import REGISTERED, PositionalEncoding, RoPE, elements, parse
+from posenc_jax.encodings import REGISTERED, PositionalEncoding, RoPE, elements, is_pattern, parse, spec
 from posenc_jax.encodings.catalogue import CATALOGUE
 
+
 # Each runs every clause.
-ROWS = list(dict.fromkeys(m.spec for family in CATALOGUE.values() for m in family if m.spec != "nope"))
+def layers(slot):
+    """The specs of the layers of a pattern that have an encoding."""
+    return [spec(layer) for layer in slot if layer]
+
+
+ROWS = list(
+    dict.fromkeys(
+        text
+        for methods in CATALOGUE.values()
+        for m in methods
+        if m.spec != "nope"
+        for text in (layers(parse(m.spec)) if is_pattern(parse(m.spec)) else [m.spec])
+    )
+)
 
 
 def parts(text):

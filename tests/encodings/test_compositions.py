@@ -32,7 +32,7 @@ ROWS = [
     method.spec
     for family, methods in CATALOGUE.items()
     for method in methods
-    if family not in ("none", "positions") and not method.spec.startswith("grid")
+    if family not in ("none", "positions", "layers") and not method.spec.startswith("grid")
 ]
 
 
