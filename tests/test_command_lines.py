@@ -74,10 +74,13 @@ def with_few_cells(*words):
 
 
 def and_stop(parse):
-    """A method of a parser that looks up the names that it read, and ends the command."""
+    """A method of a parser that looks up the names that it read, and ends the command, but for `posenc list`."""
 
     def read(self, words):
-        found = vars(parse(self, words))
+        options = parse(self, words)
+        if self.prog == "posenc list":
+            return options
+        found = vars(options)
         for name in (found.get("encoding"), *(found.get("encodings") or ()), *(found.get("against") or ())):
             if name is not None:
                 named(name)
