@@ -11,8 +11,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 RESAMPLES = 10_000
-_EXACT = 16
-"""Pairs up to which every pattern of signs is tried."""
+_EXACT, _RANDOM = 16, 2**13
+"""Pairs up to which every pattern of signs is tried, and how many random ones are of more."""
 
 
 class TwoTests(NamedTuple):
@@ -73,7 +73,7 @@ def bca_intervals(differences: np.ndarray, confidence: float = 0.95) -> tuple[np
 
 def sign_flip_p(differences: np.ndarray) -> np.ndarray:
     """``[R]``: of ``[R, n]`` the share of patterns of signs with a mean as far from 0 as the real one; all patterns up
-    to 16 pairs, of more pairs 65,535 random ones and the real one.
+    to 16 pairs, of more pairs 8,191 random ones and the real one.
     """
     sums = np.abs(differences @ _signs(differences.shape[1]))
     real = np.abs(differences.sum(1))
@@ -93,6 +93,6 @@ def _signs(n: int) -> np.ndarray:
     if n <= _EXACT:
         flips = np.arange(2**n)[None] >> np.arange(n)[:, None] & 1
     else:
-        flips = np.random.default_rng(0).integers(0, 2, (n, 2**_EXACT))
+        flips = np.random.default_rng(0).integers(0, 2, (n, _RANDOM))
         flips[:, 0] = 0
     return 1.0 - 2.0 * flips

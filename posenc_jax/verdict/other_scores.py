@@ -65,8 +65,8 @@ def other_scores(
     missing = {
         seed: chosen[seed]
         for seed, model in wanted.items()
-        if not model.items() <= seeds.get(str(seed), {}).items()
-        or compared(seeds[str(seed)].get("environment", {}), here, DRAWS).draws
+        if not model.items() <= seeds.get(_key(seed, chosen), {}).items()
+        or compared(seeds[_key(seed, chosen)].get("environment", {}), here, DRAWS).draws
     }
     if missing:
         begun = clock()
@@ -75,19 +75,24 @@ def other_scores(
             by_way: Json = {
                 way: {name: own.get(seed) for name, own in by_name.items()} for way, by_name in measured.items()
             }
-            seeds[str(seed)] = wanted[seed] | {"environment": here} | by_way
+            seeds[_key(seed, chosen)] = wanted[seed] | {"environment": here} | by_way
         seconds += clock() - begun
         make_directory(path.parent)
         write_json(path, {"question": question, "seeds": seeds, "seconds": seconds})
     best = max if table.kind.better == "higher" else min
     found: dict[Way, dict[int, float]] = {
         way: {
-            seed: best([score, *(other for other in seeds[str(seed)][way].values() if other is not None)])
+            seed: best([score, *(other for other in seeds[_key(seed, chosen)][way].values() if other is not None)])
             for seed, score in final.items()
         }
         for way in WAYS
     }
     return found, seconds
+
+
+def _key(seed: int, chosen: Mapping[int, float]) -> str:
+    """The name of a seed at its learning rate, which another grid may choose otherwise."""
+    return f"{seed} at {chosen[seed]:g}"
 
 
 def _digests(home: Path) -> dict[tuple[int, float], str | None]:

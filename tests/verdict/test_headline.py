@@ -1,11 +1,13 @@
 """Five lines in plain English."""
 
+import dataclasses
+
 import pytest
 from measured_cells import measured
 
-from posenc_jax.statistics import Comparison
-from posenc_jax.verdict.headline import headline
-from posenc_jax.verdict.rule import Finding, in_prose
+from posenc_jax.statistics import Comparison, wilson
+from posenc_jax.verdict.headline import effect, headline
+from posenc_jax.verdict.rule import BestCase, Finding, in_prose
 from posenc_jax.verdict.tables import tables
 
 KINDS = {name: table.kind for name, table in tables().items()}
@@ -93,3 +95,18 @@ def test_better_never_stands_beside_no_difference_without_the_reason(word):
     """In sentences; in tables a column with the reason is between them."""
     said = in_prose(word, 8)
     assert said == ("no difference that 8 seeds can see" if word == "no difference seen" else word)
+
+
+def test_what_few_seeds_cannot_tell_and_what_was_not_learned():
+    few = dataclasses.replace(finding("copy", "cannot be told", 0.3, 0.2), best_case=BestCase(0.2, 0.6, 13))
+    said = lines(few, finding("even_pairs", "did not learn", -0.2, 0.001), seeds=3)
+    assert said[0] == (
+        "mine is neither better nor worse than rope on any of 2 tables; it did not learn even_pairs at this budget."
+    )
+    assert said[4] == "What cannot be told: anything with 3 seeds on copy (13 would do)."
+
+
+def test_a_score_that_is_all_or_nothing_has_shares_in_place_of_an_interval():
+    solved = dataclasses.replace(finding("copy", "better", 0.625), solved=(wilson(5, 8), wilson(0, 8)))
+    assert effect(solved, KINDS["copy"]) == "+0.625 (solved by 5 of 8 [0.31, 0.86] against 0 of 8 [0.00, 0.32])"
+    assert effect(finding("copy", "better", 0.2), KINDS["copy"]) == "+0.200 [0.180, 0.220]"

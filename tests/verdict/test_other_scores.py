@@ -61,8 +61,13 @@ def test_what_a_stopped_verdict_of_more_seeds_left_is_passed_over(tmp_path, monk
     ]
     monkeypatch.setattr(module, "Engine", lambda *_: None)
     monkeypatch.setattr(module, "measure", lambda *_: (rows, []))
-    found, _ = other_scores(table, CONFIG, place, dict.fromkeys((0, 1), 1e-2), {0: 0.5, 1: 0.125}, reporter=Reporter())
+    final, chosen = {0: 0.5, 1: 0.125}, dict.fromkeys((0, 1), 1e-2)
+    found, _ = other_scores(table, CONFIG, place, chosen, final, reporter=Reporter())
     assert found == {way: {0: 0.5, 1: 0.25} for way in WAYS}
+    other_scores(table, CONFIG, place, {0: 1e-2, 1: 1e-3}, final, reporter=Reporter())
+    monkeypatch.setattr(module, "measure", None)
+    again = other_scores(table, CONFIG, place, chosen, final, reporter=Reporter())
+    assert again[0] == found, "a wider grid that chose otherwise for a while does not cost a second measurement"
 
 
 @pytest.mark.parametrize("text", [pytest.param("alibi", marks=pytest.mark.slow), "alibi / nope"])
