@@ -28,6 +28,7 @@ from posenc_jax.encodings.rope_selection import ClippedRoPE as ClippedRoPE
 from posenc_jax.encodings.mrrope import MrRoPE as MrRoPE
 from posenc_jax.encodings.mla_rope import MLARoPE as MLARoPE
 from posenc_jax.encodings.lerope import LeRoPE as LeRoPE
+from posenc_jax.encodings.rope_pp import RoPEPlusPlus as RoPEPlusPlus
 from posenc_jax.encodings.fope import FoPE as FoPE
 from posenc_jax.encodings.xpos import XPos as XPos
 from posenc_jax.encodings.rerope import ReRoPE as ReRoPE
@@ -56,6 +57,7 @@ from posenc_jax.encodings.dynamic_bias import DynamicBias as DynamicBias
 from posenc_jax.encodings.log_cpb import LogCPB as LogCPB
 from posenc_jax.encodings.dape import DAPE as DAPE
 from posenc_jax.encodings.temperature import Temperature as Temperature
+from posenc_jax.encodings.scale_invariant import ScaleInvariant as ScaleInvariant
 from posenc_jax.encodings.forgetting import FoX as FoX
 from posenc_jax.encodings.shaw import Shaw as Shaw
 from posenc_jax.encodings.music_transformer import MusicTransformer as MusicTransformer

@@ -54,6 +54,7 @@ FIRE threshold > 0, width >= 1
 DynamicBias depth >= 1 <= 64
 LogCPB width >= 1
 DAPE width >= 1
+ScaleInvariant length_scale > 0
 Shaw max_distance >= 1
 MusicTransformer max_distance >= 1
 Huang max_distance >= 1
