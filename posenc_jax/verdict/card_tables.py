@@ -136,7 +136,8 @@ def _ranges(card: Card) -> TextTable:
         for own in found.ranges:
             means = [kind.show(mean) for mean in own.means]
             where = _where(own)
-            entries.append((*_names(card, found), where, *means, difference(own.comparison, kind), own.word))
+            known = own.comparison if own.lengths else own.comparison._replace(low=None, high=None)
+            entries.append((*_names(card, found), where, *means, difference(known, kind), own.word))
     names, sides = _columns(card)
     return TextTable(
         title="By range of lengths",

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 
 from posenc_jax.data.score_kinds import ScoreKind
 from posenc_jax.drawing.quantities import difference, p_value
-from posenc_jax.statistics import CLAIM_SEEDS
+from posenc_jax.statistics import CLAIM_SEEDS, Comparison, Share
 from posenc_jax.verdict.measuring import Measured
 from posenc_jax.verdict.rule import Finding, listed
 
@@ -43,10 +43,18 @@ def headline(
 
 def effect(found: Finding, kind: ScoreKind) -> str:
     """The difference with its interval; where an arm is all or nothing, the share of seeds that solve it instead."""
-    if found.solved is None:
-        return difference(found.comparison, kind)
-    ours, theirs = (f"{own.solving} of {own.of} [{own.low:.2f}, {own.high:.2f}]" for own in found.solved)
-    return f"{difference(found.comparison._replace(low=None, high=None), kind)} (solved by {ours} against {theirs})"
+    return shares(found.comparison, kind, found.solved) if found.solved else difference(found.comparison, kind)
+
+
+def shares(found: Comparison, kind: ScoreKind, solved: tuple[Share, Share]) -> str:
+    """The difference, and the share of seeds that solve it with Wilson's interval, of both arms."""
+    ours, theirs = map(share, solved)
+    return f"{difference(found._replace(low=None, high=None), kind)} (solved by {ours} against {theirs})"
+
+
+def share(own: Share) -> str:
+    """For example ``3 of 8 [0.14, 0.69]``."""
+    return f"{own.solving} of {own.of} [{own.low:.2f}, {own.high:.2f}]"
 
 
 def _where(found: list[Finding], baseline: str) -> str:

@@ -7,11 +7,11 @@ from typing import Literal
 
 from posenc_jax.data.score_kinds import ScoreKind
 from posenc_jax.results.averages import alike, comparison_of
-from posenc_jax.statistics import Comparison, Judged, Word, judge
+from posenc_jax.statistics import Comparison, Judged, Share, Word, judge
 from posenc_jax.verdict.cells import Results
 from posenc_jax.verdict.measuring import Measured
 from posenc_jax.verdict.published import Direction, Folder
-from posenc_jax.verdict.rule import BestCase, best_case, untold
+from posenc_jax.verdict.rule import BestCase, best_case, solving, untold
 from posenc_jax.verdict.tables import Table
 
 Outcome = Literal["held", "opposite", "no difference seen", "cannot be told", "not measurable here", "not run"]
@@ -47,7 +47,8 @@ class CheckedDirection:
       outcome: what became of it, by the word of ``judged``. judged: the two arms, paired by seed, among all directions
         of the table; of logarithms where ``kind`` is logarithmic. Both None: not run.
       best_case: where no difference is seen, what the better arm could have shown: where not even one that is right
-        everywhere would have been found, it cannot be told.
+        everywhere would have been found, it cannot be told. solved: the seeds of both that solve it, where both are all
+        or nothing.
     """
 
     direction: Direction
@@ -55,6 +56,7 @@ class CheckedDirection:
     judged: Judged | None = None
     kind: ScoreKind | None = None
     best_case: BestCase | None = None
+    solved: tuple[Share, Share] | None = None
 
     @property
     def said(self) -> str:
@@ -84,8 +86,17 @@ def check_directions(folder: Folder, results: Results) -> tuple[CheckedDirection
             worse = results.scores(direction.selection, direction.worse)
             case = best_case(kind, _chance(results, direction), worse, others)
             outcome = outcome if "better" in case.seen else "cannot be told"
-        checked.append(CheckedDirection(direction, outcome, own, kind, case))
+        checked.append(CheckedDirection(direction, outcome, own, kind, case, _solved(results, direction)))
     return tuple(checked)
+
+
+def _solved(results: Results, direction: Direction) -> tuple[Share, Share] | None:
+    selection, chance = direction.selection, _chance(results, direction)
+    first, second = (
+        solving(results.kind(selection), chance, results.scores(selection, label).values())
+        for label in (direction.better, direction.worse)
+    )
+    return (first, second) if first is not None and second is not None else None
 
 
 def _chance(results: Results, direction: Direction) -> float | None:

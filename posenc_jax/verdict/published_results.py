@@ -19,9 +19,10 @@ from posenc_jax.runs.errors import FailedCellsError, StoppedError
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.statistics import Interval
 from posenc_jax.verdict.cells import Results, collect, device, read_results, save_results
+from posenc_jax.verdict.headline import share, shares
 from posenc_jax.verdict.judging import CheckedDirection, check_directions, held
 from posenc_jax.verdict.published import README, RESULTS, Column, Folder, Selection
-from posenc_jax.verdict.rule import listed
+from posenc_jax.verdict.rule import listed, solving
 
 BEGIN, END = "<!-- written by `posenc tables`: from here -->", "<!-- to here -->"
 
@@ -151,6 +152,12 @@ def _readme(folder: Folder, section: str) -> str:
         raise ValueError(f"{path}: {error}") from None
 
 
+_SOLVED = (
+    "solved by: where every seed is all or nothing an interval of their mean says nothing; in its place the seeds that "
+    "solve it, and Wilson's interval of their share."
+)
+
+
 def _scores(folder: Folder, results: Results) -> TextTable:
     entries: list[tuple[str, ...]] = []
     shown: list[Column] = []
@@ -171,6 +178,7 @@ def _scores(folder: Folder, results: Results) -> TextTable:
             *dict.fromkeys(f"{column.name}: {column.theirs}." for column in folder.columns),
             *_of_ours(folder.columns, results),
             *_shares(shown),
+            *([_SOLVED] if any("solved by" in interval for *_, interval, _ in entries) else []),
             *((f"Not run here: {', '.join(dict.fromkeys(own.name for own in left_out))}.",) if left_out else ()),
             *_provenance(results),
         ),
@@ -219,7 +227,11 @@ def _line(column: Column, label: str, results: Results) -> tuple[str, ...]:
     found = interval_of((scores.get(seed) for seed in asked), kind)
     seeds = str(found.n) if found.n == len(asked) else f"{found.n} of {len(asked)}"
     mean = NONE if found.mean is None else kind.show(found.mean)
-    return column.name, label, _theirs(column, label), mean, _interval(found, kind), seeds if asked else NONE
+    task = results.tasks.get(column.selection.table)
+    chance = task.chance if task is not None and results.metric(column.selection) == task.metric else None
+    solved = solving(kind, chance, scores.values())
+    interval = _interval(found, kind) if solved is None else f"solved by {share(solved)}"
+    return column.name, label, _theirs(column, label), mean, interval, seeds if asked else NONE
 
 
 def _theirs(column: Column, label: str) -> str:
@@ -259,7 +271,8 @@ def _directions(checked: tuple[CheckedDirection, ...]) -> TextTable:
 def _direction(own: CheckedDirection) -> tuple[str, ...]:
     said, p = NONE, NONE
     if own.judged is not None and own.kind is not None:
-        said = difference(own.judged.comparison, own.kind)
+        found = own.judged.comparison
+        said = shares(found, own.kind, own.solved) if own.solved else difference(found, own.kind)
         p = NONE if own.judged.p is None else p_value(own.judged.p)
     return _where(own.direction.selection), str(own.direction), own.direction.published, said, p, own.said
 

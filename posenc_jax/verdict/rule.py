@@ -11,7 +11,7 @@ A difference is found by the paired test of `posenc_jax.statistics.judge`, all r
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Literal, NamedTuple, Protocol
 
 from posenc_jax.data.score_kinds import ScoreKind
@@ -145,8 +145,8 @@ class Finding:
       learned: whether each came `LEARNED` of the way there; None where scores have no best, or none was measured.
       best_case: of so many seeds; None where nothing is tested.
       correlation: of both arms over seeds; pairing takes out spread as far as it is positive.
-      solved: of both arms the seeds that solve it, where either is all or nothing: each seed within 1 - `LEARNED` of
-        either end, and some at both. An interval of means says nothing then.
+      solved: of both arms the seeds that solve it, where both are all or nothing (`solving`), or one has seeds at both
+        ends. An interval of means says nothing then.
       carried_by: the one length whose difference it is, and its share of the sum over all lengths; or None.
       ranges: the same by length; none for other ways to score.
       two_tests: what arXiv:2511.19794 would say of the row by itself (`posenc_jax.statistics.two_tests`).
@@ -246,19 +246,27 @@ def best_case(
     return BestCase(better, worse, seeds_that_would_do(scores, best, lower, upper, len(others) + 1, ALPHA))
 
 
-def way_come(question: Question, score: float) -> float | None:
+def way_come(kind: ScoreKind, chance: float | None, score: float) -> float | None:
     """The share of the way from chance, or from the worst score, to the best; None where there is no best."""
-    lower, upper = question.kind.bounds
+    lower, upper = kind.bounds
     if not math.isfinite(upper):
         return None
-    best, worst = (upper, lower) if question.kind.better == "higher" else (lower, upper)
-    begin = worst if question.chance is None else question.chance
+    best, worst = (upper, lower) if kind.better == "higher" else (lower, upper)
+    begin = worst if chance is None else chance
     return (score - begin) / (best - begin)
+
+
+def solving(kind: ScoreKind, chance: float | None, scores: Iterable[float]) -> Share | None:
+    """The share of seeds that solve it, of an arm that is all or nothing: every seed within 1 - `LEARNED` of the best
+    score or of chance, and some at both; or all of them at one of the two. Of others None: their mean has an interval.
+    """
+    come = [way_come(kind, chance, score) for score in scores]
+    return _share(come) if come and (_both_ends(come) or _at_one_end(come)) else None
 
 
 def learned(question: Question, in_range: Mapping[int, float]) -> bool | None:
     """True if the mean within the training lengths has come `LEARNED` of the way; None where that cannot be said."""
-    come = way_come(question, question.kind.mean(in_range.values())) if in_range else None
+    come = way_come(question.kind, question.chance, question.kind.mean(in_range.values())) if in_range else None
     return None if come is None else come >= LEARNED
 
 
@@ -299,16 +307,24 @@ def _paired(ours: Mapping[int, float], theirs: Mapping[int, float], kind: ScoreK
 
 
 def _solved(question: Question, ours: ArmScores, theirs: ArmScores, way: Scored) -> tuple[Share, Share] | None:
-    arms = [[way_come(question, score) for score in arm.scored(way).values()] for arm in (ours, theirs)]
-    if not all(arms) or not any(_all_or_nothing(arm) for arm in arms):
-        return None
-    first, second = (wilson(sum(come is not None and come >= LEARNED for come in arm), len(arm)) for arm in arms)
-    return first, second
+    kind, chance = question.kind, question.chance
+    first, second = ([way_come(kind, chance, own) for own in arm.scored(way).values()] for arm in (ours, theirs))
+    counts = _both_ends(first) or _both_ends(second) or (_at_one_end(first) and _at_one_end(second))
+    return (_share(first), _share(second)) if first and second and counts else None
 
 
-def _all_or_nothing(come: list[float | None]) -> bool:
+def _share(come: list[float | None]) -> Share:
+    return wilson(sum(own is not None and own >= LEARNED for own in come), len(come))
+
+
+def _both_ends(come: list[float | None]) -> bool:
     ends = {None if own is None else 1 if own >= LEARNED else 0 if own <= 1 - LEARNED else None for own in come}
     return ends == {0, 1}
+
+
+def _at_one_end(come: list[float | None]) -> bool:
+    known = [own for own in come if own is not None]
+    return len(known) == len(come) and (all(own > 1 - 1e-6 for own in known) or all(own < 1e-6 for own in known))
 
 
 def _carried(question: Question, ours: ArmScores, theirs: ArmScores) -> Carried | None:

@@ -10,7 +10,7 @@ from posenc_jax.statistics import extreme_p, paired_comparison, seeds_that_would
 from posenc_jax.verdict.card_files import card_of
 from posenc_jax.verdict.looks import forecast
 from posenc_jax.verdict.measuring import of_lengths
-from posenc_jax.verdict.rule import LEARNED, best_case, findings, sentence
+from posenc_jax.verdict.rule import LEARNED, best_case, findings, sentence, solving
 from posenc_jax.verdict.tables import tables
 
 TABLES = tables()
@@ -113,6 +113,15 @@ def test_seeds_that_solve_it_or_not_are_counted():
     assert [share[:2] for share in own.solved] == [(5, 8), (0, 8)]
     assert own.solved[0] == wilson(5, 8)
     assert found(arm(COPY, {None: 0.5}), theirs, COPY).solved is None
+    never, always = arm(COPY, {None: 0.0}, (0.0,) * 8), arm(COPY, {None: 1.0}, (0.0,) * 8)
+    assert [share[:2] for share in found(never, always, COPY).solved] == [(0, 8), (8, 8)]
+    near = arm(COPY, {None: 0.03}, (0.0, 0.01) * 4)
+    assert found(near, never, COPY).solved is None, "their spread has an interval"
+    assert [solving(COPY.kind, 0.0, own) for own in ([0.0, 0.01], [1.0, 1.0], [0.05, 0.96, 1.0])] == [
+        None,
+        wilson(2, 2),
+        wilson(2, 3),
+    ]
 
 
 def test_pairing_is_claimed_where_it_brings_something():
