@@ -110,7 +110,12 @@ def rows(facts: dict[str, Any] | None = None) -> list[Row]:
             *_by_hand(method, facts[method.name]),
             audit[method.name, method.spec],
             golden[method.name, method.spec],
-            {name: card for name, card in verdicts.items() if method.spec in specs[name]},
+            # A verdict may have set fields from the training lengths; then the label tells.
+            {
+                name: own
+                for name, own in verdicts.items()
+                if {method.spec, method.name} & {*specs[name], *own["measured"]}
+            },
         )
         for method in methods
     ]
