@@ -55,9 +55,8 @@ class RoPEPlusPlus(PositionalEncoding):
         _check_pairs(q.shape[1])
         real = self.rope.encode_queries(params, q[:, ::2], positions, length)
         planes = self.rope.rotated_dim(q.shape[-1]) // 2
-        quarter = -np.ones((1, 1, 1, planes)), np.zeros((1, 1, 1, planes))
-        dtype = at_least_float32(q)
-        imaginary = turn(real, *(jnp.asarray(part, dtype) for part in quarter), self.rope.layout)
+        sine = jnp.full((1, 1, 1, planes), -1, at_least_float32(q))
+        imaginary = turn(real, sine, jnp.zeros_like(sine), self.rope.layout)
         return jnp.stack([real, imaginary], axis=2).reshape(q.shape)
 
     def encode_keys(self, params: Params, k: Array, positions: Array, length: Array) -> Array:
