@@ -86,10 +86,27 @@ class RoPE(Rotary):
         Method("rotary", "RoPE", "rope", "Su et al. 2021", paper, use="W"),
         Method(
             "rotary",
+            "RoPE with an adjusted base (ABF)",
+            "rope(base=5e5)",
+            "Xiong et al. 2023",
+            "arXiv:2309.16039",
+            "a larger base, with which a trained model is trained on, on longer texts",
+            use="W",
+        ),
+        Method(
+            "rotary",
             "Partial RoPE",
             "rope(rotary_dim=0.25, layout='half')",
             "Black et al. 2022",
             "arXiv:2204.06745",
+            use="W",
+        ),
+        Method(
+            "rotary",
+            "Partial RoPE of neighbours (GLM-4)",
+            "rope(rotary_dim=0.5)",
+            "GLM team 2024",
+            "arXiv:2406.12793",
             use="W",
         ),
     )

@@ -159,6 +159,15 @@ class YaRN(RoPEScaling):
         Method(
             "rotary", "YaRN", "rope(scaling=yarn(factor=8, original_length=512))", "Peng et al. 2023", paper, use="W"
         ),
+        Method(
+            "rotary",
+            "YaRN without rounding (gpt-oss)",
+            "rope(base=150000.0, layout='half', scaling=yarn(factor=32, original_length=4096, truncate=False))",
+            "OpenAI 2025",
+            "arXiv:2508.10925",
+            "with windows of 128 places in every other layer",
+            use="W",
+        ),
     )
     limits = limited(factor=FACTOR, original_length=ORIGINAL_LENGTH, attention_factor=ATTENTION_FACTOR)
 
