@@ -1,10 +1,18 @@
-"""Interquartile means, performance profiles and their intervals, by hand and against scipy."""
+"""Interquartile means, profiles, the probability of improvement, and their intervals, by hand and against scipy."""
+
+import itertools
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from posenc_jax.statistics import interquartile_mean, performance_profile, stratified_bootstrap
+from posenc_jax.statistics import (
+    improvement_interval,
+    interquartile_mean,
+    performance_profile,
+    probability_of_improvement,
+    stratified_bootstrap,
+)
 
 
 def test_interquartile_mean_is_the_trimmed_mean_of_all_runs():
@@ -60,3 +68,52 @@ def test_what_has_no_score_is_refused(function):
         function({"a": [0.5], "b": []})
     with pytest.raises(ValueError, match=r"task 'b' has scores \[nan\]"):
         function({"a": [0.5], "b": [float("nan")]})
+
+
+def test_probability_of_improvement_by_loops_over_all_pairs():
+    rng = np.random.default_rng(1)
+    ours = {"a": rng.integers(0, 4, 5) / 4, "b": rng.normal(size=3)}
+    theirs = {"a": rng.integers(0, 4, 2) / 4, "b": rng.normal(size=7)}
+    by_task = []
+    for task in ours:
+        wins = 0.0
+        for x in ours[task]:
+            for y in theirs[task]:
+                wins += 1.0 if x > y else 0.5 if x == y else 0.0
+        by_task.append(wins / len(ours[task]) / len(theirs[task]))
+    assert probability_of_improvement(ours, theirs) == pytest.approx(sum(by_task) / 2, abs=1e-15)
+    assert probability_of_improvement(theirs, ours) == pytest.approx(1 - sum(by_task) / 2, abs=1e-15)
+    u = stats.mannwhitneyu(ours["a"], theirs["a"]).statistic
+    assert by_task[0] == pytest.approx(u / 10)
+
+
+def test_its_interval_is_that_of_all_draws():
+    """Two runs of each arm on each of two tasks: 256 draws, each as likely; quantiles where the mass is far from their
+    edges, so that 20000 draws give them exactly.
+    """
+    ours, theirs = {"a": [0.1, 0.6], "b": [0.3, 0.9]}, {"a": [0.2, 0.2], "b": [0.5, 0.1]}
+    every = []
+    for draw in itertools.product((0, 1), repeat=8):
+        pairs = zip((ours["a"], theirs["a"], ours["b"], theirs["b"]), zip(draw[::2], draw[1::2]))
+        a, b, c, d = ([arm[first], arm[second]] for arm, (first, second) in pairs)
+        every.append(probability_of_improvement({"a": a, "b": c}, {"a": b, "b": d}))
+    expected = np.quantile(every, [0.1, 0.9], method="inverted_cdf")
+    assert improvement_interval(ours, theirs, 0.8, samples=20000) == pytest.approx(expected, abs=1e-12)
+    assert improvement_interval({"a": [1.0, 2.0]}, {"a": [0.0, 0.5]}) == (1.0, 1.0)
+
+
+def test_a_profile_has_a_band():
+    scores = {"a": [0.1, 0.9], "b": [0.4]}
+    low, high = stratified_bootstrap(scores, lambda drawn: performance_profile(drawn, [0.0, 0.3, 0.5]))
+    # Of "a" both runs may be the low one, or the high one, each in a quarter of the draws.
+    assert low == pytest.approx([1.0, 0.5, 0.0])
+    assert high == pytest.approx([1.0, 1.0, 0.5])
+
+
+def test_arms_of_other_tasks_are_refused():
+    with pytest.raises(ValueError, match="only one of the two has scores on b, c: pass the tasks that both have"):
+        probability_of_improvement({"a": [1.0], "b": [1.0]}, {"a": [1.0], "c": [1.0]})
+    with pytest.raises(ValueError, match="task 'a' has scores"):
+        improvement_interval({"a": [float("nan")]}, {"a": [1.0]})
+    with pytest.raises(ValueError, match="confidence 95"):
+        improvement_interval({"a": [1.0]}, {"a": [1.0]}, confidence=95)

@@ -20,7 +20,13 @@ from posenc_jax.statistics.comparison import (
 from posenc_jax.statistics.extremes import extreme_p, seeds_that_would_do
 from posenc_jax.statistics.intervals import Interval, detectable, mean_interval, p_value
 from posenc_jax.statistics.learning_rate import at_ends, lead, select_by_seed, select_learning_rate, widened
-from posenc_jax.statistics.many_tasks import interquartile_mean, performance_profile, stratified_bootstrap
+from posenc_jax.statistics.many_tasks import (
+    improvement_interval,
+    interquartile_mean,
+    performance_profile,
+    probability_of_improvement,
+    stratified_bootstrap,
+)
 from posenc_jax.statistics.shares import Share, correlation, wilson
 from posenc_jax.statistics.sign_flips import TwoTests, bca_intervals, sign_flip_p, two_tests
 
@@ -39,6 +45,7 @@ __all__ = [
     "detectable",
     "extreme_p",
     "holm",
+    "improvement_interval",
     "interquartile_mean",
     "judge",
     "lead",
@@ -47,6 +54,7 @@ __all__ = [
     "paired_comparison",
     "paired_difference",
     "performance_profile",
+    "probability_of_improvement",
     "seeds_that_would_do",
     "select_by_seed",
     "select_learning_rate",

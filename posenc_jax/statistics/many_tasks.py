@@ -1,10 +1,11 @@
-"""Many tasks at once: the interquartile mean, performance profiles and their bootstrap intervals.
+"""Many tasks at once: the interquartile mean, performance profiles, the probability of improvement, and their bootstrap
+intervals.
 
 Scores are one sequence of seeds for each task, on one scale for all tasks (such as exact match, or a score rescaled by
 chance and ceiling). Every task has the same weight, whatever its number of seeds.
 
 Reference: Agarwal, R., Schwarzer, M., Castro, P. S., Courville, A., Bellemare, M. G. (2021). Deep reinforcement
-learning at the edge of the statistical precipice. NeurIPS 34 (sections 4.2, 4.3).
+learning at the edge of the statistical precipice. NeurIPS 34, arXiv:2108.13264 (sections 4.1 to 4.3).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -42,17 +43,62 @@ def performance_profile(scores: Scores, thresholds: Sequence[float]) -> np.ndarr
     return np.asarray(above @ weights)
 
 
-def stratified_bootstrap(
-    scores: Scores, statistic: Callable[[Scores], float], confidence: float = 0.95, samples: int = 2000, seed: int = 0
+def probability_of_improvement(ours: Scores, theirs: Scores) -> float:
+    """The probability that a run of ours scores above one of theirs, on a task drawn at random: the mean over tasks of
+    ``(#{x > y} + #{x = y} / 2) / (N M)``, x of N runs of ours and y of M of theirs, not paired.
+
+    It says how often, not by how much; scores of different tasks need no common scale. 0.5: neither is above.
+
+    ValueError: the two have not the same tasks.
+
+    >>> probability_of_improvement({"copy": [0.5, 1.0]}, {"copy": [0.0, 0.5]})
+    0.875
+    """
+    return float(np.mean([own.mean() for own in _above(ours, theirs)]))
+
+
+def improvement_interval(
+    ours: Scores, theirs: Scores, confidence: float = 0.95, samples: int = 2000, seed: int = 0
 ) -> tuple[float, float]:
-    """The percentile interval of a statistic over seeds drawn again within each task; the tasks are the population.
+    """The percentile interval of `probability_of_improvement`: as of `stratified_bootstrap`, runs of each task drawn
+    again, of both arms by themselves. It has no width where all runs of one arm are above all of the other.
+    """
+    _checked(confidence)
+    rng = np.random.default_rng(seed)
+    shares = []
+    for own in _above(ours, theirs):
+        # A drawn mean is one over the same pairs, each as often as its two runs were drawn.
+        drawn, other = (rng.multinomial(count, np.full(count, 1 / count), samples) for count in own.shape)
+        shares.append(np.einsum("sn,nm,sm->s", drawn, own, other) / own.size)
+    low, high = np.quantile(np.mean(shares, axis=0), [(1 - confidence) / 2, (1 + confidence) / 2])
+    return float(low), float(high)
+
+
+def _above(ours: Scores, theirs: Scores) -> list[np.ndarray]:
+    """Of each task ``[N, M]``: 1 where a run of ours is above one of theirs, 0.5 where both are the same."""
+    if ours.keys() != theirs.keys():
+        lacking = ", ".join(sorted(ours.keys() ^ theirs.keys()))
+        raise ValueError(f"only one of the two has scores on {lacking}: pass the tasks that both have")
+    _pooled(ours), _pooled(theirs)  # refuses what has no statistic
+    pairs = [(np.asarray(own, np.float64)[:, None], np.asarray(theirs[task], np.float64)) for task, own in ours.items()]
+    return [(x > y) + 0.5 * (x == y) for x, y in pairs]
+
+
+def stratified_bootstrap(
+    scores: Scores,
+    statistic: Callable[[Scores], float | np.ndarray],
+    confidence: float = 0.95,
+    samples: int = 2000,
+    seed: int = 0,
+) -> tuple[np.ndarray, np.ndarray]:
+    """The percentile interval of a statistic over seeds drawn again within each task; the tasks are the population. Of
+    an array, such as a `performance_profile`, an interval for each entry by itself.
 
     Within the range of the scores, so never out of bounds; a function of its arguments. Few seeds make it too narrow:
     at 3 seeds a task a seed is drawn with 2/3 of its variance (the table in scripts/docs/intervals.md), so use at
     least `posenc_jax.statistics.CLAIM_SEEDS`.
     """
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence {confidence} is not between 0 and 1: pass 0.95 for a 95 % interval")
+    _checked(confidence)
     _pooled(scores)  # refuses what has no statistic
     rng = np.random.default_rng(seed)
     arrays = {task: np.asarray(own, np.float64) for task, own in scores.items()}
@@ -60,8 +106,13 @@ def stratified_bootstrap(
         statistic({task: own[rng.integers(0, len(own), len(own))] for task, own in arrays.items()})  # type: ignore[misc]
         for _ in range(samples)
     ]
-    low, high = np.quantile(drawn, [(1 - confidence) / 2, (1 + confidence) / 2])
-    return float(low), float(high)
+    low, high = np.quantile(drawn, [(1 - confidence) / 2, (1 + confidence) / 2], axis=0)
+    return low, high
+
+
+def _checked(confidence: float) -> None:
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence {confidence} is not between 0 and 1: pass 0.95 for a 95 % interval")
 
 
 def _pooled(scores: Scores) -> tuple[np.ndarray, np.ndarray]:

@@ -1,0 +1,192 @@
+"""All cards together: aggregates over their tables, and the word of every encoding on every table.
+
+Aggregates are those of Agarwal et al. 2021 (`posenc_jax.statistics.many_tasks`), of scores as shares of the way from
+chance to the best score (`posenc_jax.verdict.rule.way_come`), the mean of a seed over a table's unseen lengths. Words
+are those of cards; arms of published tables beside RoPE get theirs by the same rule, corrected for their folder.
+"""
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from posenc_jax.data.score_kinds import ScoreKind
+from posenc_jax.results.averages import seed_means
+from posenc_jax.statistics import (
+    improvement_interval,
+    interquartile_mean,
+    performance_profile,
+    probability_of_improvement,
+    stratified_bootstrap,
+)
+from posenc_jax.statistics.many_tasks import Scores
+from posenc_jax.verdict.card import Card
+from posenc_jax.verdict.cells import JudgedCell, Results
+from posenc_jax.verdict.published import Selection
+from posenc_jax.verdict.rule import ByLength, Finding, Scored, findings, way_come
+
+THRESHOLDS = tuple(step / 50 for step in range(51))
+"""Scores of a performance profile."""
+
+
+class Estimate(NamedTuple):
+    """A value with its 95 % interval over seeds."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Aggregate:
+    """One encoding on several tables.
+
+    Attributes:
+      mean: the interquartile mean of all runs. improvement: the probability that a run is above one of the baseline on
+        a table drawn at random; None of the baseline itself.
+      profile, low, high: of each threshold the share of runs above it, and its interval.
+    """
+
+    label: str
+    mean: Estimate
+    improvement: Estimate | None
+    profile: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+
+def runs(card: Card, label: str) -> dict[str, list[float]]:
+    """Table -> the scores of all seeds of an arm, on the scale of all tables.
+
+    ValueError: scores of a table have no best, so that they have no place on that scale.
+    """
+    found: dict[str, list[float]] = {}
+    for name, table in card.tables.items():
+        shares = [way_come(table.kind, table.chance, own) for own in card.measured[label][name].scores.values()]
+        kept = [share for share in shares if share is not None]
+        if len(kept) < len(shares):
+            raise ValueError(f"scores of {name} have no best: leave it out of what is put together")
+        found[name] = kept
+    return found
+
+
+def aggregates(cards: Sequence[Card]) -> tuple[Aggregate, ...]:
+    """Of every card its encoding beside its first baseline, the highest mean first, and the baseline of the first card;
+    the cards ask the same tables.
+
+    ValueError: they do not, or have other baselines.
+    """
+    if len({(card.baselines[0], *card.tables) for card in cards}) != 1:
+        raise ValueError("cards are put together that have the same tables and the same baseline")
+    theirs = cards[0].baselines[0]
+    own = [_aggregate(card.label, runs(card, card.label), runs(card, theirs)) for card in cards]
+    return tuple(sorted([*own, _aggregate(theirs, runs(cards[0], theirs))], key=lambda one: -one.mean.value))
+
+
+def same_baseline(cards: Sequence[Card]) -> bool:
+    """True if the first baseline has the same scores in all cards."""
+    return len({str(runs(card, card.baselines[0])) for card in cards}) == 1
+
+
+def _aggregate(label: str, ours: Scores, theirs: Scores | None = None) -> Aggregate:
+    def both(scores: Scores) -> np.ndarray:
+        return np.array([interquartile_mean(scores), *performance_profile(scores, THRESHOLDS)])
+
+    value, (low, high) = both(ours), stratified_bootstrap(ours, both)
+    improvement = theirs and Estimate(probability_of_improvement(ours, theirs), *improvement_interval(ours, theirs))
+    mean = Estimate(*map(float, (value[0], low[0], high[0])))
+    return Aggregate(label, mean, improvement or None, value[1:], low[1:], high[1:])
+
+
+@dataclasses.dataclass(frozen=True)
+class _Question:
+    """A table of a published comparison as the rule asks it."""
+
+    kind: ScoreKind
+    chance: float | None
+    score_lengths: tuple[int, ...]
+    trained_lengths: tuple[int, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class _Arm:
+    """A cell of it, of the seeds that drew what all did."""
+
+    by_length: ByLength
+    question: _Question
+
+    @property
+    def in_range(self) -> dict[int, float]:
+        return seed_means(self.by_length, self.question.trained_lengths, self.question.kind)
+
+    def scored(self, way: Scored) -> dict[int, float]:
+        """Of published tables the last step is kept alone."""
+        return seed_means(self.by_length, self.question.score_lengths, self.question.kind) if way == "final" else {}
+
+
+def published(results: Results, baseline: str = "rope") -> tuple[tuple[JudgedCell, Finding], ...]:
+    """Every arm of a published comparison beside the one called ``baseline``, in any case, on its tables that have
+    one; all corrected together.
+    """
+    questions = {name: _question(results, name) for name in results.tasks}
+    of_arms: dict[str, dict[str, _Arm]] = {}
+    for cell in results.cells:
+        of_arms.setdefault(cell.label, {})[cell.table] = _arm(cell, questions[cell.table], results)
+    base = next((label for label in of_arms if label.lower() == baseline), None)
+    if base is None:
+        return ()
+    # One family: every arm on every table is a question of its own, asked of one encoding.
+    asked = [(cell, f"{cell.table}\0{cell.label}") for cell in results.cells if cell.label != base]
+    asked = [(cell, name) for cell, name in asked if cell.table in of_arms[base]]
+    found = findings(
+        {name: questions[cell.table] for cell, name in asked},
+        {name: of_arms[cell.label][cell.table] for cell, name in asked},
+        {base: {name: of_arms[base][cell.table] for cell, name in asked}},
+    )
+    return tuple(
+        (cell, dataclasses.replace(own, table=cell.table)) for (cell, _), own in zip(asked, found, strict=True)
+    )
+
+
+def _question(results: Results, name: str) -> _Question:
+    kind, task = results.kind(Selection(name)), results.tasks[name]
+    lengths = (results.lengths(Selection(name)), results.lengths(Selection(name, where="within")))
+    return _Question(kind, task.chance, *lengths)
+
+
+def _arm(cell: JudgedCell, question: _Question, results: Results) -> _Arm:
+    by_length = cell.by_metric[results.tasks[cell.table].metric]
+    return _Arm(
+        {n: {seed: score for seed, score in own.items() if not cell.draws.get(seed)} for n, own in by_length.items()},
+        question,
+    )
+
+
+class Matrix(NamedTuple):
+    """Words by encoding and table: rows -> columns -> finding, where one was asked."""
+
+    columns: tuple[str, ...]
+    rows: Mapping[str, Mapping[str, Finding]]
+
+
+def matrix(cards: Iterable[tuple[str, Card]], folders: Mapping[str, Results]) -> Matrix:
+    """A row for each card by its name, and a column for each table; then columns of published comparisons, of the arms
+    that are the encoding of a row and differ from RoPE's arm in it alone. Where two are, the first stands.
+    """
+    rows: dict[str, dict[str, Finding]] = {}
+    specs: dict[str, str] = {}
+    columns: dict[str, None] = {}
+    for name, card in cards:
+        rows[name] = {own.table: own for own in card.findings if own.baseline == card.baselines[0]}
+        columns |= dict.fromkeys(card.tables)
+        specs.setdefault(next(iter(card.measured[card.label].values())).spec, name)
+    for folder, results in folders.items():
+        shared = {part for cell in results.cells if cell.label.lower() == "rope" for part in cell.spec.split("|")}
+        for cell, found in published(results):
+            own = [part.partition("(")[0] for part in cell.spec.split("|") if part not in shared]
+            if len(own) == 1 and own[0] in specs:
+                column = f"{folder}: {cell.table}" if len(results.tasks) > 1 else folder
+                columns[column] = None
+                rows[specs[own[0]]].setdefault(column, found)
+    return Matrix(tuple(columns), rows)
