@@ -9,6 +9,7 @@
 - the verdicts in experiments/verdicts, judged by the rule as it is; posenc_jax/verdict/evidence.json: what they say of
   rows of the catalogue; and the
   table of all of them in its README; the cards that have a page there, from their records.
+- which encoding when, in scripts/docs/guides, from all verdicts and published tables together, and its pictures.
 - the table of encodings in scripts/docs/guides/catalogue.md, from the code, the audit and the verdicts;
 - counts in the README and on pages of the site (scripts/counts.py);
 - the pages of lessons, in scripts/docs/start/lessons, from posenc_jax/lessons;
@@ -36,7 +37,7 @@ import golden_rope
 import golden_sequences
 import huggingface_parity
 import numpy as np
-from documenting import verdicts
+from documenting import together, verdicts
 from documenting.pages import notebooks_of_repository
 from documenting.rows import lacking
 
@@ -84,6 +85,8 @@ def main(arguments: list[str] | None = None) -> int:
         audit = new_audit(audit, changed)
         texts |= {AUDIT: json.dumps(audit, indent=1, ensure_ascii=False, allow_nan=False) + "\n"}
         texts |= verdicts.texts()
+        all_cards = together.known()
+        texts |= together.texts(all_cards)
         texts |= counts.pages()
         texts |= {PAGE: refilled(texts[PAGE], BEGIN, table(audit, verdicts.evidence()), END)}
         texts |= lesson_pages() | huggingface_parity.pages()
@@ -98,6 +101,9 @@ def main(arguments: list[str] | None = None) -> int:
             beside.write_text(text)
             beside.replace(path)
         print(f"{path.relative_to(ROOT)}: {'as it was' if same else 'written'}")
+    for path, draw in together.pictures(all_cards).items():
+        path.write_bytes(draw())
+        print(f"{path.relative_to(ROOT)}: drawn")
     for path in {*(ROOT / FOLDER).glob("*.md")} - {*texts}:
         path.unlink()
         print(f"{path.relative_to(ROOT)}: removed")

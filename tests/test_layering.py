@@ -92,7 +92,9 @@ ORDER = {
             "headline",
             "published_results",
         ),
-        *("card", "card_tables", "figure", "card_files", "checking", "looks", "deciding", "evidence", "together", "__init__"),
+        *("card", "card_tables", "figure", "card_files", "checking", "looks", "deciding", "evidence"),
+        "together",
+        "__init__",
     ),
     "context": ("changes", "prompts", "texts", "reading", "study", "recalibration", "table", "__init__"),
     "attention": (

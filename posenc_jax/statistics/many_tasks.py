@@ -102,8 +102,8 @@ def stratified_bootstrap(
     _pooled(scores)  # refuses what has no statistic
     rng = np.random.default_rng(seed)
     arrays = {task: np.asarray(own, np.float64) for task, own in scores.items()}
-    drawn = [
-        statistic({task: own[rng.integers(0, len(own), len(own))] for task, own in arrays.items()})  # type: ignore[misc]
+    drawn: list[np.ndarray] = [
+        np.asarray(statistic({task: own[rng.integers(0, len(own), len(own))] for task, own in arrays.items()}))  # type: ignore[misc]
         for _ in range(samples)
     ]
     low, high = np.quantile(drawn, [(1 - confidence) / 2, (1 + confidence) / 2], axis=0)

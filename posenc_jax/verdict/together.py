@@ -66,7 +66,7 @@ def runs(card: Card, label: str) -> dict[str, list[float]]:
         shares = [way_come(table.kind, table.chance, own) for own in card.measured[label][name].scores.values()]
         kept = [share for share in shares if share is not None]
         if len(kept) < len(shares):
-            raise ValueError(f"scores of {name} have no best: leave it out of what is put together")
+            raise ValueError(f"scores of {name} have no best, and no place between chance and it: leave it out")
         found[name] = kept
     return found
 
@@ -176,17 +176,19 @@ def matrix(cards: Iterable[tuple[str, Card]], folders: Mapping[str, Results]) ->
     """
     rows: dict[str, dict[str, Finding]] = {}
     specs: dict[str, str] = {}
-    columns: dict[str, None] = {}
+    asked: dict[str, None] = {}
     for name, card in cards:
         rows[name] = {own.table: own for own in card.findings if own.baseline == card.baselines[0]}
-        columns |= dict.fromkeys(card.tables)
+        asked |= dict.fromkeys(card.tables)
         specs.setdefault(next(iter(card.measured[card.label].values())).spec, name)
+    columns = dict(asked)
     for folder, results in folders.items():
         shared = {part for cell in results.cells if cell.label.lower() == "rope" for part in cell.spec.split("|")}
         for cell, found in published(results):
             own = [part.partition("(")[0] for part in cell.spec.split("|") if part not in shared]
             if len(own) == 1 and own[0] in specs:
                 column = f"{folder}: {cell.table}" if len(results.tasks) > 1 else folder
+                column += " (published)" * (column in asked)
                 columns[column] = None
                 rows[specs[own[0]]].setdefault(column, found)
     return Matrix(tuple(columns), rows)

@@ -1,0 +1,355 @@
+"""The page on all verdicts together, and its pictures: everything on it is computed from committed cards and results.
+
+python scripts/documenting/together.py      # a part of scripts/regenerate, in seconds
+"""
+
+from __future__ import annotations
+
+import hashlib
+import statistics
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from documenting import verdicts
+from documenting.together_pictures import PICTURES, drawn, source_of
+from posenc_jax.drawing.markdown import code, escaped, grid, refilled
+from posenc_jax.statistics import CLAIM_SEEDS, at_ends
+from posenc_jax.verdict.card import Card
+from posenc_jax.verdict.cells import Results, read_results
+from posenc_jax.verdict.judging import CheckedDirection, check_directions
+from posenc_jax.verdict.published import RESULTS, folders, read_folder
+from posenc_jax.verdict.rule import LEARNED, WORDS, Finding, in_prose, listed
+from posenc_jax.verdict.together import Aggregate, Matrix, aggregates, matrix, published, same_baseline
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+TABLES = ROOT / "experiments" / "tables"
+PAGE = ROOT / "scripts" / "docs" / "guides" / "which-encoding-when.md"
+FOLDER = verdicts.VERDICTS / "together"
+_UP = "../../../experiments"
+
+
+class Known(NamedTuple):
+    """All that the page is made of: cards by file, those on all tables, and results of published tables by folder."""
+
+    cards: verdicts.Cards
+    whole: verdicts.Cards
+    folders: dict[str, Results]
+    aggregates: tuple[Aggregate, ...]
+    matrix: Matrix
+
+
+def known() -> Known:
+    """Reads the committed files."""
+    cards, whole = verdicts.cards(), verdicts.cards("all_tables/*.json")
+    found = {name: read_results(TABLES / name / RESULTS) for name in folders(TABLES)}
+    results = {name: own for name, own in found.items() if own is not None}
+    named = [(card.label, card) for _, card in cards]
+    named += [(f"{card.label} ({len(card.tables)} tables)", card) for _, card in whole]
+    return Known(cards, whole, results, aggregates([card for _, card in cards]), matrix(named, results))
+
+
+def texts(own: Known) -> dict[Path, str]:
+    """The page."""
+    return {PAGE: page(own)}
+
+
+def pictures(own: Known) -> dict[Path, Callable[[], bytes]]:
+    """Pictures that show other numbers than these, and what draws each."""
+    digest = digest_of(own)
+    paths = {name: FOLDER / f"{name}.png" for name in PICTURES}
+    return {
+        path: lambda name=name: drawn(name, own.aggregates, own.matrix, digest)  # type: ignore[misc]
+        for name, path in paths.items()
+        if source_of(path) != digest
+    }
+
+
+def digest_of(own: Known) -> str:
+    """Digest of all that pictures show."""
+    numbers = [
+        (one.label, *(f"{x:.4f}" for x in (*one.mean, *(one.improvement or ()), *one.profile, *one.low, *one.high)))
+        for one in sorted(own.aggregates, key=lambda one: one.label)
+    ]
+    words = [(name, column, found.said) for name, row in own.matrix.rows.items() for column, found in row.items()]
+    return hashlib.sha256(repr((numbers, own.matrix.columns, words)).encode()).hexdigest()
+
+
+def page(own: Known) -> str:
+    """The Markdown of the page, of which what stands between its marks is written."""
+    text = PAGE.read_text()
+    parts = {
+        "about": _about(own),
+        "sentences": "\n".join(f"{number}. {said}" for number, said in enumerate(sentences(own), 1)),
+        "means": _means(own),
+        "words": _words_table(own),
+        "published": _published_table(own),
+    }
+    for name, part in parts.items():
+        text = refilled(text, f"<!-- together: {name} -->", part, f"<!-- end of {name} -->")
+    return text
+
+
+def _about(own: Known) -> str:
+    cells = [cell for _, card in own.cards for by_table in card.measured.values() for cell in by_table.values()]
+    steps = _range(table.run.training.steps for _, card in own.cards for table in card.tables.values())
+    training = statistics.median(cell.seconds / len(cell.seeds) / len(cell.tried) for cell in cells)
+    return (
+        f"In the {len(own.cards)} cards models have {_range(cell.num_parameters for cell in cells)} parameters and are "
+        f"trained for {steps} steps, about {training:.0f} seconds a training on 2 cores. What holds for them may not "
+        "hold for yours."
+    )
+
+
+def sentences(own: Known) -> list[str]:
+    """The ten sentences."""
+    first = own.cards[0][1]
+    tables = listed([code(name) for name in first.tables])
+    return [
+        _on_table(own, "copy", "To copy rows that are longer than any in training",
+            "other contents than one repeated token, and rows longer than twice those of training"),
+        _on_table(own, "even_pairs", "To compare the first token with the last, further apart than in training",
+            "whether a training in which all arms come near the best score within its lengths leaves that order"),
+        _on_table(own, "bucket_sort", "To sort more tokens than in training",
+            f"what a wider grid of learning rates says: {_at_ends(own, 'bucket_sort')} do best at an end of theirs"),
+        _together(own, tables),
+        _improvements(own, tables),
+        _within(own),
+        _whole(own),
+        _arms(own, "randomized", "If positions may be drawn at random in training",
+            "what they cost within the training lengths, and decoders: this is an encoder at one learning rate"),
+        _arms(own, "perplexity", "In a language model on texts longer than those of training",
+            "larger models, other texts, and whether more seeds agree"),
+        _directions(own),
+    ]  # fmt: skip
+
+
+def _on_table(own: Known, name: str, when: str, unknown: str) -> str:
+    """A sentence on one table of the cards."""
+    found = [
+        (_card(path, card), finding) for path, card in own.cards for finding in card.findings if finding.table == name
+    ]
+    card = own.cards[0][1]
+    table, baseline = card.tables[name], card.baselines[0]
+    trained, asked = max(table.trained_lengths), max(table.score_lengths)
+    mean = table.kind.show(table.kind.mean(card.measured[baseline][name].scores.values()))
+    setting = f"{code(name)}, trained to length {trained} and asked up to {asked}"
+    return (
+        f"**{when}** ({setting}), where {baseline} has {table.kind.title} {mean}, beside it {_by_word(found)}. "
+        f"*Not known*: {unknown}."
+    )
+
+
+def _by_word(found: Iterable[tuple[str, Finding]]) -> str:
+    """Clauses on arms, by what was seen of them."""
+    said: dict[str, list[str]] = {}
+    for name, own in sorted(found, key=lambda one: (WORDS.index(one[1].word), one[1].carried_by is not None)):
+        said.setdefault(in_prose(own.said, own.comparison.pairs), []).append(name)
+    return "; ".join(_clause(words, names) for words, names in said.items())
+
+
+def _clause(words: str, names: list[str]) -> str:
+    if words.startswith("no difference"):
+        return f"of {listed(names)} there is {words}"
+    verb = "" if words.startswith(("did not", "cannot")) else "is " if len(names) == 1 else "are "
+    return f"{listed(names)} {verb}{words}"
+
+
+def _together(own: Known, tables: str) -> str:
+    base = _baseline(own)
+    above = [one for one in own.aggregates if one.mean.low > base.mean.high]
+    below = [one for one in own.aggregates if one.mean.high < base.mean.low]
+    best = own.aggregates[0]
+    return (
+        f"**If each of these tables counts the same** ({tables}), {_linked(own, best)} has the highest interquartile "
+        f"mean, {_shown(best.mean)}, where {base.label} has {_shown(base.mean)}; intervals lie wholly above that of "
+        f"{base.label} for {_names(own, above)} and wholly below it for {_names(own, below)}. *Not known*: other "
+        "tasks; these tables are no sample of all, and intervals are of seeds alone."
+    )
+
+
+def _improvements(own: Known, tables: str) -> str:
+    arms = [(one, one.improvement) for one in own.aggregates if one.improvement is not None]
+    above = [one for one, found in arms if found.low > 0.5]
+    below = [one for one, found in arms if found.high < 0.5]
+    rest = [one for one, _ in arms if one not in above and one not in below]
+    best, found = max(arms, key=lambda arm: arm[1].value)
+    return (
+        f"**If it is to be better more often than not** ({tables}), a run is above one of {_baseline(own).label} in "
+        f"more than half of the cases for {_names(own, above)}, most often for {_linked(own, best)}, "
+        f"{_shown(found)}, in less than half for {_names(own, below)}, and the interval holds one half for "
+        f"{_names(own, rest)}. *Not known*: how much is gained, which the first three sentences say, and whether it "
+        "holds at another budget."
+    )
+
+
+def _at_ends(own: Known, name: str) -> str:
+    """For example ``3 of 13 arms``: those of which half of the seeds do best at an end of their grid."""
+    arms = {label: by_table[name] for _, card in own.cards for label, by_table in card.measured.items()}
+    ends = [at_ends(arm.tried) for arm in arms.values()]
+    return f"{sum(2 * max(low, high) >= seeds > 0 for low, high, seeds in ends)} of {len(arms)} arms"
+
+
+def _within(own: Known) -> str:
+    card = own.cards[0][1]
+    failed = []
+    for path, one in own.cards:
+        names = [code(found.table) for found in one.findings if found.learned[0] is False]
+        failed += [f"{_card(path, one)} ({listed(names)})"] if names else []
+    other = [code(found.table) for found in card.findings if found.learned[1] is False]
+    base = f"{card.baselines[0]} does not on {listed(other)}" if other else f"{card.baselines[0]} does too"
+    return (
+        f"**If inputs are no longer than those of training**, {len(own.cards) - len(failed)} of {len(own.cards)} "
+        f"encodings come {100 * LEARNED:.0f} % of the way from chance to the best score on every table and {base}; "
+        f"those that do not are {listed(failed) if failed else 'none'}. *Not known*: whether these would with more "
+        f"steps, and what differs above {100 * LEARNED:.0f} %, where these tables are too easy to tell."
+    )
+
+
+def _whole(own: Known) -> str:
+    parts = []
+    for path, card in own.whole:
+        counted: dict[str, list[str]] = {}
+        for found in sorted(card.findings, key=lambda one: WORDS.index(one.word)):
+            counted.setdefault(in_prose(found.said, found.comparison.pairs), []).append(code(found.table))
+        words = "; ".join(f"{said} on {listed(names)}" for said, names in counted.items())
+        parts.append(f"the words for {_card(path, card)} on {len(card.tables)} tables are: {words}")
+    return (
+        f"**Where a newer rotation is wanted in place of {_baseline(own).label}**, {'; '.join(parts)}. *Not known*: "
+        "larger models (on indirect indexing its authors have PoPE far above RoPE), and other encodings on these."
+    )
+
+
+def _arms(own: Known, folder: str, when: str, unknown: str) -> str:
+    """A sentence on the arms of a published table beside RoPE."""
+    pairs: set[int] = set()
+    by_table: dict[str, list[tuple[str, Finding]]] = {}
+    for cell, found in published(own.folders[folder]):
+        by_table.setdefault(cell.table, []).append((named(cell.label), found))
+        pairs.add(found.comparison.pairs)
+    parts = [f"on {code(name)} {_by_word(found)}" for name, found in by_table.items()]
+    hint = ", a hint" if min(pairs) < CLAIM_SEEDS else ""
+    seeds = f"{_folder(folder)}, {_range(pairs)} seeds{hint}"
+    return f"**{when}** ({seeds}), beside RoPE {'; '.join(parts)}. *Not known*: {unknown}."
+
+
+def _directions(own: Known) -> str:
+    checked: dict[str, tuple[CheckedDirection, ...]] = {
+        name: check_directions(read_folder(TABLES, name), results) for name, results in own.folders.items()
+    }
+    outcomes = [one.outcome for found in checked.values() for one in found if one.outcome != "not run"]
+    counted = {outcome: outcomes.count(outcome) for outcome in dict.fromkeys(outcomes)}
+    others = ", ".join(f"{count} {outcome}" for outcome, count in sorted(counted.items()) if outcome != "held")
+    every = [
+        _folder(name)
+        for name, found in checked.items()
+        if {one.outcome for one in found if one.outcome != "not run"} == {"held"}
+    ]
+    return (
+        f"**If a paper says that one is better than another, or that two are alike**, {counted.get('held', 0)} of "
+        f"{len(outcomes)} directions of {len(checked)} [published tables and open questions](tables.md), written down "
+        f"before any run, held at our size (of the others: {others}), and all of a table in "
+        f"{listed(every) if every else 'none'}. *Not known*: their settings, which are larger and have not been run; "
+        "what did not hold at this size may hold there."
+    )
+
+
+def _baseline(own: Known) -> Aggregate:
+    return next(one for one in own.aggregates if one.improvement is None)
+
+
+def named(label: str) -> str:
+    """A label as it stands in a list of several: without a comma.
+
+    >>> named("KERPLE, logarithmic")
+    'KERPLE (logarithmic)'
+    """
+    first, comma, rest = escaped(label).partition(", ")
+    return f"{first} ({rest})" if comma else first
+
+
+def _card(path: Path, card: Card) -> str:
+    return f"[{named(card.label)}]({_link(path)})"
+
+
+def _linked(own: Known, one: Aggregate) -> str:
+    paths = {card.label: path for path, card in own.cards}
+    return f"[{named(one.label)}]({_link(paths[one.label])})" if one.label in paths else named(one.label)
+
+
+def _names(own: Known, every: list[Aggregate]) -> str:
+    return listed([_linked(own, one) for one in every]) if every else "none"
+
+
+def _link(path: Path) -> str:
+    return f"{_UP}/{path.relative_to(ROOT / 'experiments').as_posix()}"
+
+
+def _shown(found: tuple[float, float, float]) -> str:
+    value, low, high = (f"{round(own, 2) + 0.0:.2f}" for own in found)
+    return f"{value} [{low}, {high}]"
+
+
+def _range(numbers: Iterable[int]) -> str:
+    low, high = min(found := [*numbers]), max(found)
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+
+
+def _means(own: Known) -> str:
+    first = own.cards[0][1]
+    rows = [
+        [_linked(own, one), _shown(one.mean), "-" if one.improvement is None else _shown(one.improvement)]
+        for one in own.aggregates
+    ]
+    base = _baseline(own).label
+    columns = ("encoding", "interquartile mean [95 %]", f"probability of improvement over {base} [95 %]")
+    same = "are the same in all cards" if same_baseline([card for _, card in own.cards]) else "differ between cards"
+    return (
+        f"{grid(columns, 'lrr', rows)}\n\nOf {listed([code(name) for name in first.tables])}, which all "
+        f"{len(own.cards)} cards ask, {_range(len(card.seeds) for _, card in own.cards)} seeds each. The runs of "
+        f"{base} {same}."
+    )
+
+
+def _words_table(own: Known) -> str:
+    """A line for each table of the cards: the encodings by word."""
+    asked = dict.fromkeys(name for _, card in (*own.cards, *own.whole) for name in card.tables)
+    rows = []
+    for column in asked:
+        found = [(named(name), row[column]) for name, row in own.matrix.rows.items() if column in row]
+        rows.append([code(column), _by_word(found)])
+    return grid(("table", "what was seen"), "ll", rows)
+
+
+def _published_table(own: Known) -> str:
+    """A line for each published table with an arm of RoPE: the other arms by word."""
+    rows = []
+    for name, results in own.folders.items():
+        by_table: dict[str, list[tuple[str, Finding]]] = {}
+        for cell, found in published(results):
+            by_table.setdefault(cell.table, []).append((named(cell.label), found))
+        rows += [[_folder(name), code(table), _by_word(found)] for table, found in by_table.items()]
+    return grid(("folder", "table", "what was seen"), "lll", rows)
+
+
+def _folder(name: str) -> str:
+    return f"[{escaped(name)}]({_UP}/tables/{name}/README.md)"
+
+
+def write() -> list[Path]:
+    """Writes what differs, and gives it."""
+    own, written = known(), []
+    for path, text in texts(own).items():
+        if not path.exists() or path.read_text() != text:
+            path.write_text(text)
+            written.append(path)
+    for path, draw in pictures(own).items():
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(draw())
+        written.append(path)
+    return written
+
+
+if __name__ == "__main__":
+    for one in write():
+        print(f"{one.relative_to(ROOT)}: written")

@@ -1,0 +1,142 @@
+"""All cards together: aggregates and words, by loops over the committed files; the page and its pictures."""
+
+import dataclasses
+import json
+import re
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from documenting import together
+from documenting.together_pictures import PICTURES, SIGNS, sign, source_of
+from PIL import Image
+
+from posenc_jax.data.score_kinds import KINDS
+from posenc_jax.verdict.card_files import card_of
+from posenc_jax.verdict.cells import read_results
+from posenc_jax.verdict.together import THRESHOLDS, aggregates, matrix, published, runs, same_baseline
+
+ROOT = Path(__file__).parent.parent.parent
+CARDS = sorted((ROOT / "experiments" / "verdicts").glob("*.json"))
+REGENERATE = "run scripts/regenerate"
+
+
+@pytest.fixture(scope="module")
+def known():
+    return together.known()
+
+
+@pytest.fixture(scope="module")
+def pair():
+    """Two committed cards, and their JSON."""
+    kept = [json.loads((CARDS[0].parent / f"{name}-against-rope.json").read_text()) for name in ("fire", "nope")]
+    return [card_of(own) for own in kept], kept
+
+
+def shares(kept, label):
+    """Table -> scores of the seeds between chance and best, by loops over the file."""
+    found = {}
+    for name, table in kept["tables"].items():
+        by_length, seeds = kept["measured"][label][name]["by_length"], kept["seeds"]
+        found[name] = []
+        for seed in seeds:
+            mean = sum(by_length[str(n)][str(seed)] for n in table["score_lengths"]) / len(table["score_lengths"])
+            found[name].append((mean - table["chance"]) / (table["best"] - table["chance"]))
+    return found
+
+
+def test_aggregates_are_those_of_the_files(pair):
+    cards, kept = pair
+    found = {one.label: one for one in aggregates(cards)}
+    assert set(found) == {"FIRE", "NoPE", "RoPE"}
+    assert [one.mean.value for one in aggregates(cards)] == sorted((o.mean.value for o in found.values()), reverse=True)
+    for card in kept:
+        ours, theirs = shares(card, card["label"]), shares(card, "RoPE")
+        every = sorted(score for own in ours.values() for score in own)
+        middle = every[len(every) // 4 : -(len(every) // 4)]  # 24 runs: whole ones
+        own = found[card["label"]]
+        assert own.mean.value == pytest.approx(sum(middle) / len(middle), abs=1e-6)
+        wins = [np.mean([(x > y) + 0.5 * (x == y) for x in ours[n] for y in theirs[n]]) for n in ours]
+        assert own.improvement.value == pytest.approx(np.mean(wins), abs=1e-6)
+        above = [sum(score > tau for score in every) / len(every) for tau in THRESHOLDS]
+        assert own.profile == pytest.approx(above)
+        for low, value, high in ((own.mean.low, own.mean.value, own.mean.high), (own.low, own.profile, own.high)):
+            assert np.all((low <= value) & (value <= high))
+    assert found["RoPE"].improvement is None
+    assert same_baseline(cards)
+
+
+def test_cards_of_other_tables_are_not_put_together(pair):
+    cards, _ = pair
+    fewer = dataclasses.replace(cards[0], tables={"copy": cards[0].tables["copy"]})
+    with pytest.raises(ValueError, match="have the same tables and the same baseline"):
+        aggregates([fewer, cards[1]])
+    endless = SimpleNamespace(kind=KINDS["perplexity"], chance=None)
+    with pytest.raises(ValueError, match="scores of copy have no best, and no place between chance and it: leave"):
+        runs(dataclasses.replace(cards[0], tables={"copy": endless}), "FIRE")
+
+
+def test_arms_of_published_tables_have_words_beside_rope():
+    results = read_results(ROOT / "experiments" / "tables" / "perplexity" / "results.json")
+    found = {cell.label: own for cell, own in published(results)}
+    assert list(found) == ["T5", "ALiBi", "DAPE-KERPLE", "NoPE"]
+    for label, own in found.items():
+        ours, theirs = (results.cell("python docs", name).by_metric["perplexity"] for name in (label, "RoPE"))
+        lengths = (192, 256, 512, 1024)
+        difference = np.mean([np.log(ours[n][s]) - np.log(theirs[n][s]) for n in lengths for s in range(4)])
+        assert own.comparison.difference == pytest.approx(difference)
+        assert own.word in {"better" if difference < 0 else "worse", "no difference seen", "cannot be told"}
+    of_none = read_results(ROOT / "experiments" / "tables" / "addition" / "results.json")
+    assert published(of_none) == ()
+
+
+def test_the_matrix_has_the_words_of_the_cards(known):
+    words = known.matrix
+    for file in CARDS:
+        kept = json.loads(file.read_text())
+        for own in kept["findings"]:
+            assert words.rows[kept["label"]][own["table"]].said == own["said"]
+    assert words.rows["PoPE"]["even_pairs"].said != words.rows["PoPE (10 tables)"]["even_pairs"].said
+    # The same encoding under the names of a folder; not one that has random positions where RoPE has none.
+    assert {"copying: rsc", "perplexity"} <= set(words.rows["T5 bias"])
+    assert {"indirect_indexing (published)"} == {*words.rows["PoPE"]} - {"copy", "even_pairs", "bucket_sort"}
+    results = known.folders["randomized"]
+    arms = {cell.label: own for cell, own in published(results) if cell.table == "even_pairs"}
+    assert words.rows["Sinusoidal"]["randomized: even_pairs"] == arms["sinusoidal"]
+    assert all(sign(own) in SIGNS for row in words.rows.values() for own in row.values())
+
+
+def test_a_row_takes_the_first_of_two_arms_of_its_encoding(known):
+    """DroPE is NoPE's encoding too, trained otherwise."""
+    results = known.folders["needles"]
+    arms = {cell.label: own for cell, own in published(results)}
+    assert {cell.spec for cell in results.cells if cell.label in ("NoPE", "DroPE")} == {"nope"}
+    found = matrix([(card.label, card) for _, card in known.cards if card.label == "NoPE"], {"needles": results})
+    assert found.rows["NoPE"]["needles"] == arms["NoPE"] != arms["DroPE"]
+
+
+def test_the_page_is_that_of_the_records(known):
+    for path, text in together.texts(known).items():
+        assert path.read_text() == text, REGENERATE
+
+
+def test_the_page_has_ten_sentences_each_with_its_card_and_what_is_not_known(known):
+    said = together.sentences(known)
+    assert len(said) == 10
+    for one in said:
+        assert re.search(r"\]\(../../../experiments/(verdicts|tables)/", one)
+        sentence, *unknown = re.sub(r"\]\([^)]*\)", "]", one).split(" *Not known*: ")
+        assert len(unknown) == 1
+        assert sentence.endswith(".")
+        assert ". " not in sentence
+
+
+def test_pictures_show_the_records_and_are_as_wide_as_a_phone(known):
+    assert together.pictures(known) == {}, REGENERATE
+    for name in PICTURES:
+        path = together.FOLDER / f"{name}.png"
+        assert source_of(path) == together.digest_of(known)
+        with Image.open(path) as picture:
+            assert picture.width / 390 == pytest.approx(2.5, rel=0.02)
+    assert source_of(together.FOLDER / "none.png") == ""
