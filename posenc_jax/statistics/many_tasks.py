@@ -75,7 +75,7 @@ def improvement_interval(
 
 
 def _above(ours: Scores, theirs: Scores) -> list[np.ndarray]:
-    """Of each task ``[N, M]``: 1 where a run of ours is above one of theirs, 0.5 where both are the same."""
+    """Pairs of runs of each task, ``[N, M]``: 1 where ours is above theirs, 0.5 where both are the same."""
     if ours.keys() != theirs.keys():
         lacking = ", ".join(sorted(ours.keys() ^ theirs.keys()))
         raise ValueError(f"only one of the two has scores on {lacking}: pass the tasks that both have")

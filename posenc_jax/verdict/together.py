@@ -72,8 +72,8 @@ def runs(card: Card, label: str) -> dict[str, list[float]]:
 
 
 def aggregates(cards: Sequence[Card]) -> tuple[Aggregate, ...]:
-    """Of every card its encoding beside its first baseline, the highest mean first, and the baseline of the first card;
-    the cards ask the same tables.
+    """Aggregates of every card's encoding beside its first baseline and of the baseline of the first card, the highest
+    mean first; the cards ask the same tables.
 
     ValueError: they do not, or have other baselines.
     """
@@ -121,12 +121,12 @@ class _Arm:
         return seed_means(self.by_length, self.question.trained_lengths, self.question.kind)
 
     def scored(self, way: Scored) -> dict[int, float]:
-        """Of published tables the last step is kept alone."""
+        """Scores after the last step, which alone are kept of published tables."""
         return seed_means(self.by_length, self.question.score_lengths, self.question.kind) if way == "final" else {}
 
 
 def published(results: Results, baseline: str = "rope") -> tuple[tuple[JudgedCell, Finding], ...]:
-    """Every arm of a published comparison beside the one called ``baseline``, in any case, on its tables that have
+    """Arms of a published comparison beside the one called ``baseline``, in any case, on its tables that have
     one; all corrected together.
     """
     questions = {name: _question(results, name) for name in results.tasks}
@@ -171,7 +171,7 @@ class Matrix(NamedTuple):
 
 
 def matrix(cards: Iterable[tuple[str, Card]], folders: Mapping[str, Results]) -> Matrix:
-    """A row for each card by its name, and a column for each table; then columns of published comparisons, of the arms
+    """Rows for cards by their names, and a column for each table; then columns of published comparisons, of the arms
     that are the encoding of a row and differ from RoPE's arm in it alone. Where two are, the first stands.
     """
     rows: dict[str, dict[str, Finding]] = {}
