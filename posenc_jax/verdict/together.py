@@ -77,11 +77,16 @@ def aggregates(cards: Sequence[Card]) -> tuple[Aggregate, ...]:
 
     ValueError: they do not, or have other baselines.
     """
-    if len({(card.baselines[0], *card.tables) for card in cards}) != 1:
-        raise ValueError("cards are put together that have the same tables and the same baseline")
-    theirs = cards[0].baselines[0]
+    first = cards[0]
+    for card in cards:
+        if (card.baselines[0], *card.tables) != (first.baselines[0], *first.tables):
+            raise ValueError(
+                f"{card.label} is compared with {card.baselines[0]} on {', '.join(card.tables)}, and {first.label} "
+                f"with {first.baselines[0]} on {', '.join(first.tables)}: put cards of the same together"
+            )
+    theirs = first.baselines[0]
     own = [_aggregate(card.label, runs(card, card.label), runs(card, theirs)) for card in cards]
-    return tuple(sorted([*own, _aggregate(theirs, runs(cards[0], theirs))], key=lambda one: -one.mean.value))
+    return tuple(sorted([*own, _aggregate(theirs, runs(first, theirs))], key=lambda one: -one.mean.value))
 
 
 def same_baseline(cards: Sequence[Card]) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from documenting import verdicts
+from documenting import together_pictures, verdicts
 from documenting.together_pictures import PICTURES, drawn, source_of
 from posenc_jax.drawing.markdown import code, escaped, grid, refilled
 from posenc_jax.statistics import CLAIM_SEEDS, at_ends
@@ -66,13 +66,14 @@ def pictures(own: Known) -> dict[Path, Callable[[], bytes]]:
 
 
 def digest_of(own: Known) -> str:
-    """Digest of all that pictures show."""
+    """Digest of all that pictures show, and of what draws them."""
     numbers = [
         (one.label, *(f"{x:.4f}" for x in (*one.mean, *(one.improvement or ()), *one.profile, *one.low, *one.high)))
         for one in sorted(own.aggregates, key=lambda one: one.label)
     ]
     words = [(name, column, found.said) for name, row in own.matrix.rows.items() for column, found in row.items()]
-    return hashlib.sha256(repr((numbers, own.matrix.columns, words)).encode()).hexdigest()
+    shown = repr((numbers, own.matrix.columns, words)).encode()
+    return hashlib.sha256(shown + Path(together_pictures.__file__).read_bytes()).hexdigest()
 
 
 def page(own: Known) -> str:

@@ -22,7 +22,7 @@ SIGNS = {
     "−": "worse",
     "−¹": "worse by one length alone",
     "×": "did not learn the task at this budget",
-    "·": "no difference seen",
+    "○": "no difference seen",
     "?": "cannot be told with so many seeds",
     "/": "not measurable here",
 }
@@ -30,7 +30,7 @@ _OF_WORD = {
     "better": "+",
     "worse": "−",
     "did not learn": "×",
-    "no difference seen": "·",
+    "no difference seen": "○",
     "cannot be told": "?",
     "not measurable here": "/",
 }
