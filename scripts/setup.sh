@@ -1,5 +1,6 @@
-# Sourced by the other scripts: makes a virtual environment with the versions of requirements.lock, from nothing but Python
-# and pip, and sets $venv. A second call finds everything in place. PYTHON chooses the Python, POSENC_VENV the folder.
+# Sourced by the other scripts: makes a virtual environment with the versions of requirements.lock, or from Python 3.12 on
+# of requirements-3.12.lock, from nothing but Python and pip, and sets $venv and $lock. A second call finds everything in
+# place. PYTHON chooses the Python, POSENC_VENV the folder.
 
 find_python() {
   for candidate in ${PYTHON:-python3.11 python3.12 python3.13 python3 python}; do
@@ -13,12 +14,18 @@ find_python() {
   return 1
 }
 
+lock_of() {
+  "$1" -c 'import sys; print("requirements.lock" if sys.version_info < (3, 12) else "requirements-3.12.lock")' 2>/dev/null
+}
+
 venv=${POSENC_VENV:-.venv}
-wanted="$(cat requirements.lock pyproject.toml | cksum) $(pwd -P)"  # whose code it runs, too
 stamp=$venv/installed
-if ! "$venv/bin/python" -c '' 2>/dev/null || [ "$(cat "$stamp" 2>/dev/null)" != "$wanted" ]; then
+lock=$(lock_of "$venv/bin/python") || lock=
+# The stamp also says whose code it runs.
+if [ -z "$lock" ] || [ "$(cat "$stamp" 2>/dev/null)" != "$(cat "$lock" pyproject.toml | cksum) $(pwd -P)" ]; then
   python=$(find_python)
-  echo "Setting up $venv with $("$python" --version) (about 1.7 GB, two or three minutes; only when requirements.lock changes, or this folder) ..." >&2
+  lock=${lock:-$(lock_of "$python")}
+  echo "Setting up $venv with $("$python" --version) (about 1.7 GB, two or three minutes; only when $lock changes, or this folder) ..." >&2
   # A Python without ensurepip cannot put pip into the environment; its own pip installs there then.
   "$venv/bin/python" -m pip --version >/dev/null 2>&1 || "$python" -m venv "$venv" >/dev/null 2>&1 ||
     "$python" -m venv --without-pip "$venv"
@@ -28,7 +35,7 @@ if ! "$venv/bin/python" -c '' 2>/dev/null || [ "$(cat "$stamp" 2>/dev/null)" != 
     pip="$python -m pip --python $venv/bin/python"
   fi
   rm -f "$stamp"
-  $pip install --quiet --disable-pip-version-check -r requirements.lock
+  $pip install --quiet --disable-pip-version-check -r "$lock"
   $pip install --quiet --disable-pip-version-check --no-deps -e .
-  echo "$wanted" > "$stamp"
+  echo "$(cat "$lock" pyproject.toml | cksum) $(pwd -P)" > "$stamp"
 fi

@@ -16,6 +16,7 @@ from posenc_jax.data.text import Data, LanguageModel, Translation
 from posenc_jax.data.tokenizer import JsonTokenizer, SentencePieceTokenizer, train_sentencepiece
 from posenc_jax.runs.weights import read_shapes
 
+LOCKS = ("requirements.lock", "requirements-3.12.lock")
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 CONFIG = """
@@ -38,10 +39,16 @@ def test_the_table_is_that_of_the_project():
     assert set(re.findall(r"\w+", everything.partition("[")[2])) == set(extras.EXTRAS)
 
 
-def test_the_tests_have_every_extra():
-    """The lock brings all, so that no test of an optional part is skipped after scripts/test has set itself up."""
-    locked = names((ROOT / "requirements.lock").read_text().splitlines())
+@pytest.mark.parametrize("lock", LOCKS)
+def test_the_tests_have_every_extra(lock):
+    """A lock brings all, so that no test of an optional part is skipped after scripts/test has set itself up."""
+    locked = names((ROOT / lock).read_text().splitlines())
     assert {name for modules in extras.EXTRAS.values() for name in modules.values()} <= locked
+
+
+def test_the_versions_that_were_tested_are_those_of_the_locks():
+    locked = [dict(line.split("==") for line in (ROOT / lock).read_text().split()) for lock in LOCKS]
+    assert {name: tuple(versions[name] for versions in locked) for name in extras.TESTED} == extras.TESTED
 
 
 def test_the_plain_install_is_light():

@@ -70,13 +70,22 @@ def this_machine() -> Machine:
 
 
 def versions() -> dict[str, str]:
-    """Versions of Python, this package and its dependencies; "not installed" for an absent one."""
+    """Versions of Python, this package and its dependencies; "not installed" for an absent one. Of one that is newer
+    than the tests know it says so.
+    """
     found = environment()
     commit = found["commit"]
     own = f"{found['version']}{f', commit {commit[:12]}' if commit else ''}{', changed' if found['dirty'] else ''}"
     names = (*extras.PLAIN.values(), "jaxlib")
     plain = {name: version(name) or "not installed" for name in names}
+    for name, (_, newest) in extras.TESTED.items():
+        if _numbers(plain[name]) > _numbers(newest):
+            plain[name] += f", newer than {newest}, the last that the tests were run with"
     return {"posenc_jax": own, "Python": sys.version.split()[0], **plain}
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", version)]
 
 
 def optional() -> dict[str, list[str]]:

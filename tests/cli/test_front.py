@@ -178,6 +178,13 @@ def test_the_doctor_looks_at_everything(capsys):
     assert "doctor: unrecognized arguments: now; `posenc doctor --help` explains the options" in capsys.readouterr().err
 
 
+def test_a_version_that_no_test_knows_is_named(monkeypatch):
+    installed = health.version
+    assert "newer" not in str(health.versions())
+    monkeypatch.setattr(health, "version", lambda name: "0.12.1" if name == "jax" else installed(name))
+    assert health.versions()["jax"] == "0.12.1, newer than 0.12.0.1, the last that the tests were run with"
+
+
 WELL = health.Machine(
     variables={},
     platform="cpu",
