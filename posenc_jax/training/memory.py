@@ -12,7 +12,8 @@ numbers of four bytes (activations of a bfloat16 model of two, but on a CPU)::
     attention     3 H Q K in each layer, one more for each hook of an encoding that needs such an array; in blocks 2 of
                   the largest block instead, of one layer; nothing where attention is computed without such arrays
     remat         of what activations and attention take, one layer only, and of each other layer N M ("layers") or
-                  its products ("dots"); on a CPU, where XLA takes the recomputation back, nothing is saved
+                  its products ("dots"); on a CPU, where XLA takes the recomputation back before jax 0.11, nothing is
+                  saved with such a one
     logits        4 N C
     positions     6 L where a draw chooses among L: before the layers, so the larger of the two counts
     evaluation    what the largest layer says that it holds, without options 2 N M + 2.5 N F or 4 N M + H Q K (and one
@@ -55,6 +56,7 @@ from posenc_jax.training.batches import (
 from posenc_jax.training.generation import CHUNK, new_tokens
 
 _BYTES = 4
+_RECOMPUTED_ON_CPU = jax.__version_info__ >= (0, 11)
 _DRAW = 6
 """Arrays as long as there are positions that a draw chooses among."""
 
@@ -129,7 +131,7 @@ def memory_of(run: Run, held: int, at_once: int, *, data: int = 1, model: int = 
     of_state = state_size(run) // parameters
     held_parameters = of_parameter * kept * held * own
     moments = (of_state - of_parameter * kept) * held * own // data
-    remat = "none" if backend == "cpu" else run.model.remat
+    remat = "none" if backend == "cpu" and not _RECOMPUTED_ON_CPU else run.model.remat
     of_activation = _BYTES if backend == "cpu" else size_of(run.model.dtype)
     return MemoryUse(
         parameters=held_parameters,

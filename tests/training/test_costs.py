@@ -180,7 +180,9 @@ def test_a_step_takes_what_xla_plans(seed):
     step = jax.jit(lambda state: train_call(run, None, state), donate_argnums=0)
     planned, estimate = step.lower(state).compile().memory_analysis(), memory_of(run, 1, 1)
     assert estimate.state == pytest.approx(planned.argument_size_in_bytes, rel=1e-2)
-    assert 0.7 < estimate.step / planned.temp_size_in_bytes < 1.4
+    # From jax 0.11 on XLA:CPU does recompute, and holds less of a layer than the estimate says.
+    most = 1.4 if jax.__version_info__ < (0, 11) or run.model.remat == "none" else 2
+    assert 0.7 < estimate.step / planned.temp_size_in_bytes < most
 
 
 def without_the_first_norm(seed: int) -> tuple[Run, Run]:
