@@ -132,7 +132,7 @@ def _show(options: argparse.Namespace) -> int:
     if output.suffix not in FILES and (
         left := sorted(p.name for p in {*output.iterdir()} - {*files} if p.suffix in FILES)
     ):
-        tell(f"posenc: {output} has figures of other calls too: {', '.join(left)}")
+        tell(f"posenc: {output} has other calls' figures too ({len(left)} files): --output DIR keeps calls apart")
     width = shutil.get_terminal_size((100, 24)).columns
     for one in properties:
         show(text(one, width))
