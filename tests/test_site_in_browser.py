@@ -127,6 +127,20 @@ def test_a_page_is_read_without_complaints(site, browser, page, size):
 
 
 @needs_chromium
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("page", ["encodings/yarn.html", "reference/posenc_jax.encodings.rope.html"])
+def test_the_sidebar_shows_the_page_that_is_read(site, browser, page, size):
+    browser.open((site / page).as_uri(), *SIZES[size])
+    places = """(() => {
+        const here = [...document.querySelectorAll(".sidebar-tree .current-page > a")].pop().getBoundingClientRect();
+        const sidebar = document.querySelector(".sidebar-scroll").getBoundingClientRect();
+        return [sidebar.top, here.top, here.bottom, sidebar.bottom];
+    })()"""
+    found = browser.evaluate(places)
+    assert found == sorted(found)
+
+
+@needs_chromium
 @pytest.mark.parametrize(
     ("words", "page"),
     [

@@ -23,6 +23,7 @@ html_title = "posenc_jax"
 html_static_path = ["_static"]
 html_extra_path = ["_small"]
 html_css_files = ["site.css"]
+html_js_files = ["sidebar.js"]
 html_search_scorer = str(Path(__file__).with_name("scorer.js"))
 html_math_renderer = "mathml"
 html_show_sourcelink = False
