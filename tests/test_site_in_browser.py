@@ -141,6 +141,15 @@ def test_the_sidebar_shows_the_page_that_is_read(site, browser, page, size):
 
 
 @needs_chromium
+def test_the_place_of_the_explorer_is_dark_before_it_is_loaded(site, browser):
+    browser.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])
+    browser.open((site / "index.html").as_uri(), *SIZES["desk"])
+    colour = "getComputedStyle(document.querySelector('{}')).backgroundColor"
+    assert browser.evaluate(colour.format("iframe.explorer")) == browser.evaluate(colour.format("body"))
+    browser.call("Emulation.setEmulatedMedia", features=[])
+
+
+@needs_chromium
 @pytest.mark.parametrize(
     ("words", "page"),
     [
