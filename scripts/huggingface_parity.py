@@ -108,7 +108,7 @@ def padded(model: Any, name: str) -> float:
 
 def _first_step(model: Any, ids: np.ndarray, real: np.ndarray) -> Any:
     unset = dict.fromkeys(("memory", "token_types", "length", "example_ids"))
-    rows, cache = prefill(model, ids, max_new_tokens=NEW, segment_ids=real, streams=Streams(), **unset)
+    rows, cache = prefill(model, ids, max_new_tokens=NEW, segment_ids=real, streams=Streams(), never=(), **unset)
     return rows.next_logits(cache, rows.last, jnp.int32(0))[0][0]
 
 

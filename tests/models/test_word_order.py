@@ -26,6 +26,8 @@ BY_DEFAULT = {"sinusoidal", "rope", "t5", "shaw", "fox"}
 
 SLOTS = slots_of_registry() | {
     "learned": parse("learned"),
+    # It scales queries by their position, which says nothing of other tokens: it stands beside RoPE, as in Llama 4.
+    "query_temperature": parse("rope|query_temperature(floor=2)"),
     # It reads positions off the digits of an addition: to it, the words are digits.
     "position_coupling": parse(f"position_coupling(digits={tuple(range(3, 11))}, plus=1, equals=2)|learned"),
 }
