@@ -42,6 +42,8 @@ def main(arguments: list[str] | None = None) -> int:
     os.chdir(ROOT)
     try:
         check_installed()
+        if executes and shutil.which("posenc") is None:
+            raise ValueError("pages run posenc, which is not on PATH: run scripts/build_docs, which puts it there")
         problems = pages.broken()
         if problems:
             raise ValueError("\n".join(problems))

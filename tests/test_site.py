@@ -100,6 +100,14 @@ def test_a_picture_that_lacks_an_extra_says_so(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_pages_are_not_run_without_the_command_that_they_run(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.chdir(tmp_path)  # main leaves it
+    assert build_docs.main(["--into", str(tmp_path / "docs")]) == 1
+    assert "posenc, which is not on PATH: run scripts/build_docs" in capsys.readouterr().err
+    assert not (tmp_path / "docs").exists()
+
+
 def test_an_environment_that_lacks_something_is_refused():
     build_docs.check_installed(("json",))
     with pytest.raises(
