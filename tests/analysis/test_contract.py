@@ -56,9 +56,9 @@ TOGETHER = [
     "rope(scaling=clipped(planes=3)) | rope(scaling=mrrope(factor=8, original_length=512))"
     " | mla_rope(scaling=yarn(factor=40, original_length=4096, mscale=1, mscale_all_dim=1))",
     "fope(original_length=512) | fire | tupe",
-    "alibi | t5 | kerple | sandwich | dynamic_bias | dape | temperature | scale_invariant",
+    "alibi | t5 | kerple | sandwich | dynamic_bias | dape | temperature",
     "grape_m | lerope | shaw | music_transformer | huang | transformer_xl | xlnet | deberta",
-    "log_scaling(training_length=64) | query_temperature(floor=8) | ssmax | xpos | grape_a | stick_breaking",
+    "log_scaling(training_length=64) | query_temperature(floor=8) | ssmax | scale_invariant | xpos | grape_a | stick_breaking",
     "fox | carope",
     "cope | selective_rope",
     "interpolated(factor=4) | pope",
