@@ -58,7 +58,8 @@ TOGETHER = [
     "fope(original_length=512) | fire | tupe",
     "alibi | t5 | kerple | sandwich | dynamic_bias | dape | temperature",
     "grape_m | lerope | shaw | music_transformer | huang | transformer_xl | xlnet | deberta",
-    "log_scaling(training_length=64) | query_temperature(floor=8) | ssmax | scale_invariant | xpos | grape_a | stick_breaking",
+    "log_scaling(training_length=64) | query_temperature(floor=8) | ssmax | scale_invariant | xpos | grape_a"
+    " | stick_breaking",
     "fox | carope",
     "cope | selective_rope",
     "interpolated(factor=4) | pope",
