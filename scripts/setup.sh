@@ -18,11 +18,15 @@ lock_of() {
   "$1" -c 'import sys; print("requirements.lock" if sys.version_info < (3, 12) else "requirements-3.12.lock")' 2>/dev/null
 }
 
+# What an environment is made of, and whose code it runs.
+wanted() {
+  echo "$(cat "$lock" pyproject.toml | cksum) $(pwd -P)"
+}
+
 venv=${POSENC_VENV:-.venv}
 stamp=$venv/installed
 lock=$(lock_of "$venv/bin/python") || lock=
-# The stamp also says whose code it runs.
-if [ -z "$lock" ] || [ "$(cat "$stamp" 2>/dev/null)" != "$(cat "$lock" pyproject.toml | cksum) $(pwd -P)" ]; then
+if [ -z "$lock" ] || [ "$(cat "$stamp" 2>/dev/null)" != "$(wanted)" ]; then
   python=$(find_python)
   lock=${lock:-$(lock_of "$python")}
   echo "Setting up $venv with $("$python" --version) (about 1.7 GB, two or three minutes; only when $lock changes, or this folder) ..." >&2
@@ -37,5 +41,5 @@ if [ -z "$lock" ] || [ "$(cat "$stamp" 2>/dev/null)" != "$(cat "$lock" pyproject
   rm -f "$stamp"
   $pip install --quiet --disable-pip-version-check -r "$lock"
   $pip install --quiet --disable-pip-version-check --no-deps -e .
-  echo "$(cat "$lock" pyproject.toml | cksum) $(pwd -P)" > "$stamp"
+  wanted > "$stamp"
 fi

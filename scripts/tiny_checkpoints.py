@@ -33,6 +33,16 @@ def tensors_of(folder: Path) -> dict[str, np.ndarray]:
     return {name: stored.read() for name, stored in read_header(folder / "model.safetensors")[0].items()}
 
 
+def differing(first: Path, second: Path) -> list[str]:
+    """Names of the tensors of two directories that are not in both, or not equal."""
+    one, other = tensors_of(first), tensors_of(second)
+    return [
+        name
+        for name in sorted(one | other)
+        if name not in one or name not in other or not np.array_equal(one[name], other[name])
+    ]
+
+
 def write_tensors(folder: Path, tensors: dict[str, np.ndarray]) -> None:
     """The file of a checkpoint, with these tensors alone."""
     with (folder / "model.safetensors").open("wb") as file:

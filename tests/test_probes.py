@@ -17,10 +17,10 @@ from experiments.periodicity.probes import (
     layer_activations,
     name_positions,
     separate,
-    wilson,
 )
 from posenc_jax.encodings import ALiBi, Learned, RoPE, Shaw, Sinusoidal, T5Bias
 from posenc_jax.models import Slots, Transformer, build
+from posenc_jax.statistics import wilson
 
 PHI = NormalDist().cdf
 

@@ -27,7 +27,6 @@ from experiments.periodicity.probes import (
     layer_activations,
     name_positions,
     separate,
-    wilson,
 )
 from experiments.records import short
 from posenc_jax.cli.session import prepare_jax
@@ -43,7 +42,7 @@ from posenc_jax.runs.environment import environment
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import read_json
 from posenc_jax.runs.state import replica_params, surviving_seeds
-from posenc_jax.statistics import mean_interval
+from posenc_jax.statistics import mean_interval, wilson
 from posenc_jax.training.step import model_of
 
 HOME, ALIAS = 5, 68

@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping
-from statistics import NormalDist
 from typing import Any
 
 import jax
@@ -17,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.encodings.base import Array
+from posenc_jax.statistics import wilson
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,22 +80,6 @@ class Change:
 
 
 jax.tree_util.register_dataclass(Change, data_fields=["kl", "argmax", "largest", "attention"], meta_fields=[])
-
-
-def wilson(successes: float, trials: int, confidence: float = 0.95) -> tuple[float, float]:
-    """The score interval of a share (Wilson 1927, JASA 22, 209-212), always within 0 .. 1.
-
-    >>> [round(x, 4) for x in wilson(50, 100)]
-    [0.4038, 0.5962]
-    """
-    if trials < 1 or not 0 <= successes <= trials:
-        raise ValueError(f"{successes} successes of {trials} trials have no share: give 0 <= successes <= trials > 0")
-    z2 = NormalDist().inv_cdf((1 + confidence) / 2) ** 2
-    share = successes / trials
-    centre = share + z2 / (2 * trials)
-    half = math.sqrt(z2 * (share * (1 - share) + z2 / (4 * trials)) / trials)
-    scale = 1 + z2 / trials
-    return max(0.0, (centre - half) / scale), min(1.0, (centre + half) / scale)
 
 
 def examples_needed(width: int, margin: float = 1.0, loss: float = 0.05) -> int:

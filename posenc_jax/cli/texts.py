@@ -150,7 +150,7 @@ def read_file(path: Path) -> str:
         raise UsageError(f"{path} is a directory: name one file")
     try:
         with path.open("rb") as file:
-            data = limited(file, str(path))
+            data = bounded(file, str(path))
     except FileNotFoundError:
         raise UsageError(f"there is no file {path}") from None
     except OSError as error:
@@ -161,7 +161,7 @@ def read_file(path: Path) -> str:
     return text
 
 
-def limited(file: BinaryIO, name: str) -> bytes:
+def bounded(file: BinaryIO, name: str) -> bytes:
     """The content of a file, a pipe or a device; UsageError for one that has more than `MOST_BYTES`, or never ends."""
     data = file.read(MOST_BYTES + 1)
     if len(data) > MOST_BYTES:

@@ -8,9 +8,9 @@ from posenc_jax.cli.errors import UsageError
 from posenc_jax.cli.texts import (
     add_decoding_options,
     add_run_options,
+    bounded,
     command,
     decoding_of,
-    limited,
     outputs,
     run_parser,
     show_outputs,
@@ -52,7 +52,7 @@ def _translate(options: argparse.Namespace, reporter: Any) -> None:
 def _lines() -> list[str]:
     if sys.stdin is None or sys.stdin.isatty():
         raise UsageError("translate: give sentences after RUN, or one a line on standard input")
-    lines = text_of(limited(sys.stdin.buffer, "standard input"), "standard input").removesuffix("\n").split("\n")
+    lines = text_of(bounded(sys.stdin.buffer, "standard input"), "standard input").removesuffix("\n").split("\n")
     if not any(line.strip() for line in lines):
         raise UsageError("standard input is empty: give one sentence a line, or sentences after RUN")
     return lines

@@ -69,7 +69,7 @@ def _checked(path: Path, *, as_json: bool) -> int:
     from posenc_jax.verdict.checking import check
 
     card, differs = check(path)
-    _print(card, as_json=as_json, width=100)
+    _print(card, as_json=as_json)
     for line in differs:
         tell(f"posenc: {path}: {line}")
     if differs:
@@ -78,11 +78,11 @@ def _checked(path: Path, *, as_json: bool) -> int:
     return _code(card)
 
 
-def _print(card: Card, *, as_json: bool, width: int) -> None:
+def _print(card: Card, *, as_json: bool) -> None:
     from posenc_jax.verdict.card import record
     from posenc_jax.verdict.card_tables import text_card
 
-    show(json.dumps(record(card), indent=1) if as_json else text_card(card, width))
+    show(json.dumps(record(card), indent=1) if as_json else text_card(card, 100))
 
 
 def _code(card: Card) -> int:
@@ -125,7 +125,7 @@ def _verdict(arguments: Any) -> int:
             clock=time.perf_counter,
         )
         written = write(card, directory)
-    _print(card, as_json=arguments.json, width=100)
+    _print(card, as_json=arguments.json)
     (tell if arguments.json else show)(f"card: {written[0]}")
     if not any(path.suffix == ".png" for path in written):
         tell("posenc: no figure without matplotlib: pip install 'posenc-jax[report]'")

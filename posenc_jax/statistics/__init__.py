@@ -27,7 +27,7 @@ from posenc_jax.statistics.many_tasks import (
     probability_of_improvement,
     stratified_bootstrap,
 )
-from posenc_jax.statistics.shares import Share, correlation, wilson
+from posenc_jax.statistics.shares import Share, correlation, share_of, wilson
 from posenc_jax.statistics.sign_flips import TwoTests, bca_intervals, sign_flip_p, two_tests
 
 __all__ = [
@@ -58,6 +58,7 @@ __all__ = [
     "seeds_that_would_do",
     "select_by_seed",
     "select_learning_rate",
+    "share_of",
     "sign_flip_p",
     "stratified_bootstrap",
     "two_tests",

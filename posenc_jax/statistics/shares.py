@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from statistics import NormalDist
 from typing import NamedTuple
 
 
@@ -14,24 +15,33 @@ class Share(NamedTuple):
     high: float
 
 
-def wilson(count: int, total: int, confidence: float = 0.95) -> Share:
-    """A share with Wilson's score interval.
+def share_of(count: int, total: int) -> Share:
+    """The share with Wilson's interval.
 
-    >>> "{0} of {1} [{2:.2f}, {3:.2f}]".format(*wilson(3, 8))
+    >>> "{0} of {1} [{2:.2f}, {3:.2f}]".format(*share_of(3, 8))
     '3 of 8 [0.14, 0.69]'
+    """
+    return Share(count, total, *wilson(count, total))
 
-    ValueError: no seeds, or more than there are.
+
+def wilson(successes: float, trials: int, confidence: float = 0.95) -> tuple[float, float]:
+    """The score interval of a share, always within 0 .. 1.
+
+    >>> [round(x, 4) for x in wilson(50, 100)]
+    [0.4038, 0.5962]
+
+    ValueError: no trials, or more successes than trials.
 
     Reference: Wilson, E. B. (1927), JASA 22, 209-212.
     """
-    from scipy.special import ndtri
-
-    if not 0 <= count <= total or not total:
-        raise ValueError(f"{count} of {total} is no share: pass at most {total} of at least 1")
-    z = float(ndtri((1 + confidence) / 2))
-    share, wide = count / total, z * z / total
-    middle, half = share + wide / 2, z * math.sqrt(share * (1 - share) / total + z * z / (4 * total * total))
-    return Share(count, total, max(0.0, (middle - half) / (1 + wide)), min(1.0, (middle + half) / (1 + wide)))
+    if trials < 1 or not 0 <= successes <= trials:
+        raise ValueError(f"{successes} successes of {trials} trials have no share: give 0 <= successes <= trials > 0")
+    z2 = NormalDist().inv_cdf((1 + confidence) / 2) ** 2
+    share = successes / trials
+    centre = share + z2 / (2 * trials)
+    half = math.sqrt(z2 * (share * (1 - share) + z2 / (4 * trials)) / trials)
+    scale = 1 + z2 / trials
+    return max(0.0, (centre - half) / scale), min(1.0, (centre + half) / scale)
 
 
 def correlation(ours: Sequence[float], theirs: Sequence[float]) -> float | None:

@@ -26,8 +26,8 @@ from posenc_jax.statistics import (
     holm,
     judge,
     seeds_that_would_do,
+    share_of,
     two_tests,
-    wilson,
 )
 from posenc_jax.statistics import Word as Tested
 
@@ -314,7 +314,7 @@ def _solved(question: Question, ours: ArmScores, theirs: ArmScores, way: Scored)
 
 
 def _share(come: list[float | None]) -> Share:
-    return wilson(sum(own is not None and own >= LEARNED for own in come), len(come))
+    return share_of(sum(own is not None and own >= LEARNED for own in come), len(come))
 
 
 def _both_ends(come: list[float | None]) -> bool:

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 from measured_cells import measured
 
-from posenc_jax.statistics import Comparison, wilson
+from posenc_jax.statistics import Comparison, share_of
 from posenc_jax.verdict.headline import effect, headline
 from posenc_jax.verdict.rule import BestCase, Finding, in_prose
 from posenc_jax.verdict.tables import tables
@@ -107,6 +107,6 @@ def test_what_few_seeds_cannot_tell_and_what_was_not_learned():
 
 
 def test_a_score_that_is_all_or_nothing_has_shares_in_place_of_an_interval():
-    solved = dataclasses.replace(finding("copy", "better", 0.625), solved=(wilson(5, 8), wilson(0, 8)))
+    solved = dataclasses.replace(finding("copy", "better", 0.625), solved=(share_of(5, 8), share_of(0, 8)))
     assert effect(solved, KINDS["copy"]) == "+0.625 (solved by 5 of 8 [0.31, 0.86] against 0 of 8 [0.00, 0.32])"
     assert effect(finding("copy", "better", 0.2), KINDS["copy"]) == "+0.200 [0.180, 0.220]"

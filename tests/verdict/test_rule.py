@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from measured_cells import measured
 
-from posenc_jax.statistics import extreme_p, paired_comparison, seeds_that_would_do, wilson
+from posenc_jax.statistics import extreme_p, paired_comparison, seeds_that_would_do, share_of
 from posenc_jax.verdict.card_files import card_of
 from posenc_jax.verdict.looks import forecast
 from posenc_jax.verdict.measuring import of_lengths
@@ -111,7 +111,7 @@ def test_seeds_that_solve_it_or_not_are_counted():
     theirs = arm(COPY, {None: 0.0}, (0.0,) * 7 + (0.02,))
     own = found(ours, theirs, COPY)
     assert [share[:2] for share in own.solved] == [(5, 8), (0, 8)]
-    assert own.solved[0] == wilson(5, 8)
+    assert own.solved[0] == share_of(5, 8)
     assert found(arm(COPY, {None: 0.5}), theirs, COPY).solved is None
     never, always = arm(COPY, {None: 0.0}, (0.0,) * 8), arm(COPY, {None: 1.0}, (0.0,) * 8)
     assert [share[:2] for share in found(never, always, COPY).solved] == [(0, 8), (8, 8)]
@@ -119,8 +119,8 @@ def test_seeds_that_solve_it_or_not_are_counted():
     assert found(near, never, COPY).solved is None, "their spread has an interval"
     assert [solving(COPY.kind, 0.0, own) for own in ([0.0, 0.01], [1.0, 1.0], [0.05, 0.96, 1.0])] == [
         None,
-        wilson(2, 2),
-        wilson(2, 3),
+        share_of(2, 2),
+        share_of(2, 3),
     ]
 
 
