@@ -65,9 +65,10 @@ def exact_match(logits: Array, example: Example) -> Array:
 
 
 def sums_by_group(values: Array, group: Array | None, count: int) -> Array:
-    """``[count]``: the sums of ``values [B]`` over the examples of each ``group [B]``, which they have."""
+    """``[count]``: the sums of ``values [B]`` (truths count 1) over the examples of each ``group [B]``, which they have."""
     assert group is not None
-    return jnp.sum(jax.nn.one_hot(group, count) * values[:, None], axis=0)
+    member = jax.nn.one_hot(group, count)
+    return jnp.sum(member * values.astype(member.dtype)[:, None], axis=0)
 
 
 def shares(names: Sequence[str], part: Any, whole: Any) -> dict[str, float | None]:

@@ -211,9 +211,10 @@ def test_twenty_five_kills(tmp_path):
             else:
                 reached = passes(rng.uniform(0.1, whole * (2 if cache else 1)))
             sent, code = scene.kill(name, reached, cache=cache)
-            assert code == (-signal.SIGKILL if sent else 0), scene.log.read_text()
-            landed += sent
-            if not sent:  # it has come to its end
+            # It may come to its end between the look and the signal, which changes no exit code then.
+            assert code in ((-signal.SIGKILL, 0) if sent else (0,)), scene.log.read_text()
+            landed += code != 0
+            if code == 0:
                 break
         scene.check(name)
         series += 1

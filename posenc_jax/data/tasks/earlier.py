@@ -73,7 +73,7 @@ class Earlier(PositionTask):
 
     def extra_sums(self, logits: Array, example: Example) -> dict[str, Array]:
         """Right answers and questions of each group."""
-        right = correct_tokens(logits, example.targets) * example.weights
+        right = jnp.where(correct_tokens(logits, example.targets), example.weights, 0)
         found = {"right": right, "questions": example.weights}
         return {name: sums_by_group(jnp.sum(values, axis=1), example.group, 2) for name, values in found.items()}
 
