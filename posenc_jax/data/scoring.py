@@ -65,7 +65,7 @@ def exact_match(logits: Array, example: Example) -> Array:
 
 
 def sums_by_group(values: Array, group: Array | None, count: int) -> Array:
-    """``[count]``: the sums of ``values [B]`` (truths count 1) over the examples of each ``group [B]``, which they have."""
+    """``[count]``: the sums of ``values [B]`` (True is 1) over the examples of each ``group [B]``, which they have."""
     assert group is not None
     member = jax.nn.one_hot(group, count)
     return jnp.sum(member * values.astype(member.dtype)[:, None], axis=0)
