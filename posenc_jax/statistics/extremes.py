@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from posenc_jax.statistics.comparison import all_equal_p, paired_difference
 from posenc_jax.statistics.intervals import p_value
@@ -20,15 +20,7 @@ def extreme_p(theirs: Sequence[float], target: float, lower: float, upper: float
     >>> f"{extreme_p([0.90, 0.94, 0.96, 0.92], 1.0, 0.0, 1.0):.4f}"
     '0.0124'
     """
-    n = seeds or len(theirs)
-    found = paired_difference(dict.fromkeys(range(len(theirs)), target), dict(enumerate(theirs)), 0.95, lower, upper)
-    interval, reach = found.interval, upper - lower
-    if found.p is None or interval.mean is None:
-        return 1.0
-    if interval.all_equal and math.isfinite(reach):
-        return all_equal_p((target - lower) / reach, (theirs[0] - lower) / reach, n)
-    p = p_value(dataclasses.replace(interval, n=n), -reach, reach)
-    return 1.0 if p is None else p
+    return _of_seeds(theirs, target, lower, upper)(seeds or len(theirs))
 
 
 def seeds_that_would_do(
@@ -41,10 +33,27 @@ def seeds_that_would_do(
     6
     """
     low, high = 2, MOST_SEEDS
-    if extreme_p(theirs, target, lower, upper, high) * tests > alpha:
+    p = _of_seeds(theirs, target, lower, upper)
+    if p(high) * tests > alpha:
         return None
     while low < high:  # p falls with the number of seeds
         middle = (low + high) // 2
-        enough = extreme_p(theirs, target, lower, upper, middle) * tests <= alpha
+        enough = p(middle) * tests <= alpha
         low, high = (low, middle) if enough else (middle + 1, high)
     return high
+
+
+def _of_seeds(theirs: Sequence[float], target: float, lower: float, upper: float) -> Callable[[int], float]:
+    """`extreme_p` as a function of the number of seeds, whose mean and spread are found once."""
+    found = paired_difference(dict.fromkeys(range(len(theirs)), target), dict(enumerate(theirs)), 0.95, lower, upper)
+    interval, reach = found.interval, upper - lower
+
+    def p(seeds: int) -> float:
+        if found.p is None or interval.mean is None:
+            return 1.0
+        if interval.all_equal and math.isfinite(reach):
+            return all_equal_p((target - lower) / reach, (theirs[0] - lower) / reach, seeds)
+        told = p_value(dataclasses.replace(interval, n=seeds), -reach, reach)
+        return 1.0 if told is None else told
+
+    return p

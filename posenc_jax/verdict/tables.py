@@ -8,9 +8,11 @@ baselines only (NoPE, learned, sinusoidal, RoPE, ALiBi), never at a method that 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import runpy
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from posenc_jax.config import Evaluation, Execution, Optimizer, Run, Training
 from posenc_jax.data.score_kinds import ScoreKind, headline, kind_of
@@ -136,7 +138,8 @@ def full_size(
     )
 
 
-def tables() -> dict[str, Table]:
+@functools.cache
+def tables() -> Mapping[str, Table]:
     """All of them by name, in the order of a card: those in ``verdict`` of the comparisons' ``reduced.py``.
 
     RefusedError: the package came without these files.
@@ -148,4 +151,4 @@ def tables() -> dict[str, Table]:
         if file is None:
             raise RefusedError(f"{name} is not beside posenc_jax: install the package, or run it in the repository")
         found |= {own.name: own for own in runpy.run_path(str(file))["verdict"]}
-    return found
+    return MappingProxyType(found)
