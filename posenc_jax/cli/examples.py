@@ -29,7 +29,8 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("posenc list yarn", "one encoding, value or task: its fields, formula and paper"),
     ),
     "show": (
-        ("posenc show sinusoidal rope alibi", "figures and properties, into shown/"),
+        ("posenc show sinusoidal rope alibi", "a page of pictures and properties, in shown/"),
+        ("posenc show rope --figures png pdf", "and every figure, for a paper"),
         ("posenc show rope --view kernel --output rope.png", "one figure"),
         ("posenc show --preset tsne-128x8 --output tsne.png", "one of a text, with how to read it"),
         ("posenc show --run RUN", "the encodings of a run, as trained"),

@@ -31,7 +31,7 @@ def _rope(options: argparse.Namespace) -> int:
     from posenc_jax.drawing.text_table import text
     from posenc_jax.huggingface import from_hf
     from posenc_jax.show import rope_tables
-    from posenc_jax.show.files import check_output, check_packages, make, write
+    from posenc_jax.show.files import FILES, check_output, check_packages, make, write
 
     declared = from_hf(config)
     found = rope_tables.groups(declared)
@@ -40,7 +40,7 @@ def _rope(options: argparse.Namespace) -> int:
             raise UsageError("--output: no layer rotates, so there are no frequencies to draw: leave it out")
         with refusing("--output "):
             check_output(options.output)
-        check_packages(options.output, [])
+        check_packages(options.output, [], figures=options.output.suffix not in FILES)
     width = shutil.get_terminal_size((100, 24)).columns
     layers = rope_tables.of_layers(declared, found)
     show(text(layers, width))

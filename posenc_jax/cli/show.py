@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from posenc_jax.cli.errors import Parser, UsageError, add_trust, as_path, guarded, refusing, whole
 from posenc_jax.cli.screen import show, tell
-from posenc_jax.show.files import FILES, check_fits, check_output, check_packages, make, write
+from posenc_jax.show.files import FILES, KINDS, check_fits, check_output, check_packages, make, write
 from posenc_jax.show.measured import Chosen
 from posenc_jax.show.presets import ENCODING, PRESETS, WORDS, preset
 from posenc_jax.show.views import VIEWS, plots_of, views_of
@@ -32,8 +32,8 @@ def description() -> str:
     listed = ", ".join(f"{name}\u00a0({view.about})" if view.about else name for name, view in VIEWS.items())
     text = (
         "Draws encodings: names of the catalogue, specs, or those of a finished run as trained (--run). Writes an "
-        "interactive page (show.html) and every figure as PNG and PDF, and prints what each encoding does, with its "
-        "properties, measured."
+        "interactive page (show.html), with --figures every figure beside it, and prints what each encoding does, with "
+        "its properties, measured."
     )
     views = textwrap.fill(f"views: {listed}", 100, subsequent_indent="  ", break_on_hyphens=False).replace(
         "\u00a0", " "
@@ -71,6 +71,7 @@ def main(arguments: list[str]) -> int:
         metavar="PATH",
         help="a directory (shown), or one file: .html for the page alone, .png or .pdf for one figure",
     )
+    add("--figures", nargs="+", choices=KINDS, default=[], metavar="KIND", help="png, pdf or both: figures for a paper")
     return guarded(lambda: _show(_with_preset(parser.parse_args(arguments))))
 
 
@@ -121,10 +122,10 @@ def _show(options: argparse.Namespace) -> int:
         names = short_names(tuple(one.label for one in encodings))
         properties = [table(one) for one in encodings]
         files = {}
-        reporter.phase("draw", total=1 if output.suffix in FILES else 1 + 2 * len(plots), unit="files")
-        for path, data in make(
-            output, ", ".join(names.values()), ", ".join(one.label for one in encodings), plots, properties
-        ):
+        kinds = tuple(kind for kind in KINDS if kind in options.figures)
+        reporter.phase("draw", total=1 + len(kinds) * len(plots), unit="files")
+        title, facts = ", ".join(names.values()), ", ".join(one.label for one in encodings)
+        for path, data in make(output, title, facts, plots, properties, kinds):
             files[path] = data
             reporter.advance(1, path.name)
         with refusing():
@@ -138,7 +139,7 @@ def _show(options: argparse.Namespace) -> int:
         show(text(one, width))
     if options.preset:
         show("\n".join(textwrap.fill(f"{plot.title}: {plot.caption}", min(width, 100)) + "\n" for plot in plots))
-    written = f"wrote {output}" if len(files) == 1 else f"wrote in {output}: {', '.join(_listed(files))}"
+    written = f"wrote {next(iter(files))}" if len(files) == 1 else f"wrote in {output}: {', '.join(_listed(files))}"
     show("\n".join(textwrap.wrap(written, 100, break_on_hyphens=False, break_long_words=False)))
     return 0
 
@@ -173,7 +174,9 @@ def _check(options: argparse.Namespace) -> None:
         _check_dimensions(options.dimensions or (), width)
     with refusing("--output "):
         check_output(options.output)
-    check_packages(options.output, options.view or ())
+    if options.figures and options.output.suffix in FILES:
+        raise UsageError(f"--figures: --output {options.output} is one file; name a directory, or leave --figures out")
+    check_packages(options.output, options.view or (), figures=bool(options.figures))
 
 
 def _check_positions(positions: Sequence[int], length: int) -> None:

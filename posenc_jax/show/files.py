@@ -12,6 +12,8 @@ from posenc_jax.files.atomic import replaced, unwritable
 from posenc_jax.refusals.system import or_else
 from posenc_jax.show.page import page
 
+KINDS = ("png", "pdf")
+"""Of figures for a paper."""
 FILES = (".html", ".png", ".pdf")
 
 
@@ -26,13 +28,15 @@ def check_output(output: Path) -> None:
         raise ValueError(f"{output}: {reason}: name another directory")
 
 
-def check_packages(output: Path, views: Sequence[str], figure: str = "a figure for a paper") -> None:
+def check_packages(
+    output: Path, views: Sequence[str], figure: str = "a figure for a paper", *, figures: bool = False
+) -> None:
     """MissingExtraError, before anything is computed, for a package that what is asked for needs.
 
-    figure: how the message calls what is drawn.
+    figure: how the message calls what is drawn; figures: with figures beside the page of a directory.
     """
-    kind = output.suffix
-    needs = {"plotly": kind not in FILES[1:], "matplotlib": kind != ".html", "sklearn": "tsne" in views}
+    alone = output.suffix in FILES[1:]
+    needs = {"plotly": not alone, "matplotlib": alone or figures, "sklearn": "tsne" in views}
     words = {"plotly": "the HTML report", "matplotlib": figure, "sklearn": "t-SNE"}
     for module in (name for name, is_so in needs.items() if is_so):
         check("report", module, words[module])
@@ -49,16 +53,23 @@ def check_fits(output: Path, plots: Sequence[Plot]) -> None:
 
 
 def make(
-    output: Path, title: str, facts: str, plots: Sequence[Plot], properties: list[TextTable]
+    output: Path,
+    title: str,
+    facts: str,
+    plots: Sequence[Plot],
+    properties: list[TextTable],
+    kinds: tuple[str, ...] = KINDS,
 ) -> Iterator[tuple[Path, bytes]]:
-    """The bytes of every file, one after another: for a directory the page and all figures, for a file itself."""
+    """The bytes of every file, one after another: for a directory the page and the figures of ``kinds``, for a file
+    itself.
+    """
     kind = output.suffix
     if kind in FILES[1:]:
         yield output, printed.render(plots[0], (kind[1:],))[kind[1:]]
         return
     yield output if kind == ".html" else output / "show.html", page(title, facts, plots, properties).encode()
-    for plot in plots if kind != ".html" else ():
-        for ending, data in printed.render(plot).items():
+    for plot in plots if kinds and kind != ".html" else ():
+        for ending, data in printed.render(plot, kinds).items():
             yield output / f"{plot.slug}.{ending}", data
 
 

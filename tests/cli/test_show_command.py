@@ -26,7 +26,7 @@ def made(folder):
 
 @pytest.mark.slow
 def test_figures_a_page_and_properties_twice_the_same(home, capsys):
-    views = ["--view", "heatmap", "kernel"]
+    views = ["--view", "heatmap", "kernel", "--figures", "png", "pdf"]
     for folder in ("one", "two"):
         assert main(["show", "Sinusoidal", "learned", *SMALL, *views, "--output", f"{folder}/in"]) == 0
     text, err = capsys.readouterr()
@@ -48,6 +48,15 @@ def test_one_file(home, capsys):
     assert max(map(len, lines)) <= 100
     assert main(["show", "alibi", "rope", *SMALL, "--output", "page.html"]) == 0
     assert list(made(home)) == ["bias.pdf", "page.html"]
+
+
+def test_a_directory_has_the_page_and_the_figures_that_are_asked_for(home, capsys):
+    arguments = ["show", "alibi", *SMALL, "--view", "bias"]
+    assert main([*arguments, "--output", "out"]) == 0
+    assert list(made(home)) == ["out/show.html"]
+    assert capsys.readouterr().out.splitlines()[-1] == "wrote out/show.html"
+    assert main([*arguments, "--figures", "png", "--output", "out"]) == 0
+    assert list(made(home)) == ["out/bias.png", "out/show.html"]
 
 
 def test_a_view_that_one_of_two_has(home, capsys):
@@ -91,6 +100,11 @@ def test_a_view_that_one_of_two_has(home, capsys):
         ),
         (["--run", "r", "--file", "a.md", "--text", "a"], "show: --text and --file are both the input: give one"),
         (["--run", "."], "is no run: it has no config.json"),
+        (
+            ["rope", "--figures", "png", "--output", "x.html"],
+            "--figures: --output x.html is one file; name a directory, or leave --figures out",
+        ),
+        (["rope", "--figures", "svg"], "show: argument --figures: invalid choice: 'svg'"),
         (["rope", "--output", "x.svg"], "--output x.svg: a file ends in .html, .png, .pdf; anything else is a"),
         (["rope", "--output", "file/x"], "/file is no directory: name another directory"),
         (["rope", "--output", "/proc/x.png"], "--output /proc/x.png: no file can be made in /proc ("),
@@ -125,7 +139,7 @@ def test_what_is_refused(home, refusal, arguments, message):
 def test_nothing_is_left_half_written(home, capsys):
     (home / "out").mkdir()
     (home / "out" / "bias.png").mkdir()
-    assert main(["show", "alibi", *SMALL, "--view", "bias", "--output", "out"]) == 2
+    assert main(["show", "alibi", *SMALL, "--view", "bias", "--figures", "png", "--output", "out"]) == 2
     assert "nothing was written" in capsys.readouterr().err
     assert made(home) == {}
 
@@ -133,7 +147,7 @@ def test_nothing_is_left_half_written(home, capsys):
 @pytest.mark.slow
 def test_a_run_as_trained_and_its_attention(home, capsys):
     run = copy_of_the_run(home / "run")
-    assert main(["show", "--run", str(run), "--length", "9", "--output", "pictures"]) == 0
+    assert main(["show", "--run", str(run), "--length", "9", "--figures", "png", "--output", "pictures"]) == 0
     text = capsys.readouterr().out
     assert "trained rope|learned" in text
     assert f"{file_name('trained rope|learned')}-attention-of-the-decoder.png" in made(home / "pictures")
@@ -164,7 +178,7 @@ def test_help_needs_no_jax():
 
 
 def test_figures_of_an_earlier_call_are_counted(home, capsys):
-    view = ["--view", "bias", "--length", "16", "--d-model", "16", "--output", "shown"]
+    view = ["--view", "bias", "--length", "16", "--d-model", "16", "--figures", "png", "pdf", "--output", "shown"]
     assert main(["show", "alibi", *view]) == 0
     assert "other calls" not in capsys.readouterr().err
     assert main(["show", "rope", "--view", "kernel", *view[2:]]) == 0

@@ -202,7 +202,7 @@ def test_attention_by_section_is_drawn_of_a_file(whole, columns, tmp_path, capsy
     # Of sections in columns there are no headings.
     folder, _ = columns
     (tmp_path / "a.json").write_text(json.dumps(document(333)[0]))
-    arguments = ["--file", "a.json", "--view", "sections", "pooling", "--output", "b"]
+    arguments = ["--file", "a.json", "--view", "sections", "pooling", "--figures", "png", "--output", "b"]
     assert main(["show", "--run", str(folder), *arguments]) == 0
     figures = {path.stem.rpartition("-")[2] for path in (tmp_path / "b").glob("*.png")}
     assert figures == {"sections", "pooling"}
