@@ -82,6 +82,7 @@ ORDER = {
     "verdict": (
         *(
             "rule",
+            "question",
             "fields",
             "tables",
             "published",

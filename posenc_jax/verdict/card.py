@@ -10,8 +10,8 @@ from posenc_jax.statistics import CLAIM_SEEDS
 from posenc_jax.verdict.headline import headline
 from posenc_jax.verdict.measuring import Measured
 from posenc_jax.verdict.other_scores import WAYS
+from posenc_jax.verdict.question import KeptQuestion
 from posenc_jax.verdict.rule import RULE, Finding, findings, sentence
-from posenc_jax.verdict.tables import Table
 
 SCHEMA = 2
 """The version of `record`. Within one, members are only added; files without it are earlier ones."""
@@ -23,8 +23,8 @@ class Card:
 
     Attributes:
       label: the encoding that is judged. baselines: those that it is compared with, by label.
-      tables: name -> table, in order. measured: label -> table -> scores. findings: of every baseline and table, after
-        the last step of training. otherwise: the same of other ways to score.
+      tables: name -> question, in order. measured: label -> table -> scores.
+      findings: of every baseline and table, after the last step of training. otherwise: of other ways to score.
       seeds: those compared. environments: versions, processor or device and commit of the runs, each once,
         whoever made them. seconds: of all runs behind it. elsewhere: what differs between these environments by which
         results differ by rounding.
@@ -33,7 +33,7 @@ class Card:
 
     label: str
     baselines: tuple[str, ...]
-    tables: Mapping[str, Table]
+    tables: Mapping[str, KeptQuestion]
     measured: Mapping[str, Mapping[str, Measured]]
     findings: tuple[Finding, ...]
     otherwise: tuple[Finding, ...]
@@ -66,7 +66,7 @@ class Card:
         return {name: table.kind for name, table in self.tables.items()}
 
 
-def judged(card: Card, of: Callable[[Table, Measured], Measured] = lambda _, measured: measured) -> Card:
+def judged(card: Card, of: Callable[[KeptQuestion, Measured], Measured] = lambda _, measured: measured) -> Card:
     """The card with the findings that its scores give; of: what replaces each cell before."""
     measured = {
         label: {name: of(card.tables[name], own) for name, own in by_table.items()}
@@ -96,14 +96,7 @@ def record(card: Card) -> Json:
             label: {name: _measured(measured) for name, measured in by_table.items()}
             for label, by_table in card.measured.items()
         },
-        "tables": {
-            name: {
-                **{"question": table.question, "source": table.source, "metric": table.metric},
-                **{"chance": table.chance, "better": table.kind.better, "best": table.kind.highest},
-                **{"trained_lengths": list(table.trained_lengths), "score_lengths": list(table.score_lengths)},
-            }
-            for name, table in card.tables.items()
-        },
+        "tables": {name: asked.record for name, asked in card.tables.items()},
         "seeds": list(card.seeds),
         "environments": list(card.environments),
         "elsewhere": list(card.elsewhere),

@@ -18,7 +18,7 @@ from posenc_jax.verdict.card_tables import latex_card, markdown_card, text_table
 from posenc_jax.verdict.cells import numbered
 from posenc_jax.verdict.figure import render
 from posenc_jax.verdict.measuring import Measured
-from posenc_jax.verdict.tables import tables
+from posenc_jax.verdict.question import KeptQuestion
 
 
 def write(card: Card, directory: Path) -> list[Path]:
@@ -44,11 +44,7 @@ def write(card: Card, directory: Path) -> list[Path]:
 
 
 def card_of(kept: Json) -> Card:
-    """The card whose `record` this is, judged by the rule as it is now.
-
-    KeyError for a table that there is not any more.
-    """
-    known = tables()
+    """The card whose `record` this is, judged by the rule as it is now."""
 
     def measured(name: str, own: Json) -> Measured:
         """A cell, of whose settings earlier versions say less."""
@@ -59,7 +55,7 @@ def card_of(kept: Json) -> Card:
     card = Card(
         label=kept["label"],
         baselines=tuple(kept["baselines"]),
-        tables={name: known[name] for name in kept["tables"]},
+        tables={name: KeptQuestion.of_record(own) for name, own in kept["tables"].items()},
         measured={
             label: {name: measured(name, own) for name, own in by_table.items()}
             for label, by_table in kept["measured"].items()

@@ -240,7 +240,7 @@ def _lengths(card: Card) -> TextTable:
     for name, table in card.tables.items():
         trained = table.trained_lengths
         breaks = (breaks_at(card.measured[label][name], table) for label in labels)
-        words = ("never here" if length is None else table.run.task.length_name(length) for length in breaks)
+        words = ("never here" if length is None else table.length_name(length) for length in breaks)
         entries.append((name, str(max(trained)) if trained else "-", *words))
     return TextTable(
         title="Where each breaks",

@@ -21,7 +21,7 @@ def check(path: Path) -> tuple[Card, tuple[str, ...]]:
 
     The checksum, the mean score of every seed, every number and word of every finding, and the sentences.
 
-    RefusedError: the file holds no card, or one of a later version, or of a table that there is not here.
+    RefusedError: the file holds no card, or one of a later version.
     """
     content = read_regular(path)
     try:
@@ -44,7 +44,7 @@ def check(path: Path) -> tuple[Card, tuple[str, ...]]:
         again = judged(card, of_lengths)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         what = f"{type(error).__name__}: {error}"
-        raise RefusedError(f"{path} is not a whole card of tables that are known here ({what}): restore it") from None
+        raise RefusedError(f"{path} is not a whole card ({what}): restore it") from None
     return again, (*differs, *_differences(kept, record(again)))
 
 

@@ -81,7 +81,7 @@ def decide(
     card = Card(
         label=label,
         baselines=tuple(baselines),
-        tables={name: grids[name] for name in tables},
+        tables={name: grids[name].asked for name in tables},
         measured=measured,
         findings=(),
         otherwise=(),

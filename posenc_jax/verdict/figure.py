@@ -43,17 +43,16 @@ def _curves(card: Card, name: str, style: dict[str, Style]) -> Lines:
         x, y = np.array([*by_length]), np.array([np.mean(list(own.values())) for own in by_length.values()])
         wide = label == card.label  # and below: it is seen where another has the same scores
         lines.append(PlotLine(name=style[label].name, x=x, y=y, style=style[label], seeds=seeds, wide=wide))
-    task = table.run.task
     trained = table.trained_lengths
     return Lines(
         slug=name,
         title=f"{name}: {table.kind.title}",
-        x=Axis(task.length_unit or "length"),
+        x=Axis(table.length_unit or "length"),
         y=Axis("", -0.03, 1.03) if table.kind.whole_axis else Axis(),
         lines=tuple(lines),
         markers=True,
         shade=(min(trained), max(trained), "") if trained else None,
-        levels=((task.chance, "chance"),) if task.chance else (),
+        levels=((table.chance, "chance"),) if table.chance else (),
     )
 
 

@@ -11,8 +11,8 @@ from posenc_jax.statistics import Comparison, Judged, Share, Word, judge
 from posenc_jax.verdict.cells import Results
 from posenc_jax.verdict.measuring import Measured
 from posenc_jax.verdict.published import Direction, Folder
+from posenc_jax.verdict.question import KeptQuestion
 from posenc_jax.verdict.rule import BestCase, best_case, solving, untold
-from posenc_jax.verdict.tables import Table
 
 Outcome = Literal["held", "opposite", "no difference seen", "cannot be told", "not measurable here", "not run"]
 _UNTOLD: dict[Word, Outcome] = {
@@ -26,12 +26,12 @@ _OUTCOMES: dict[bool, dict[Word, Outcome]] = {
 """Whether the arms are expected to be alike -> what was seen -> what became of the direction."""
 
 
-def breaks_at(measured: Measured, table: Table) -> int | None:
+def breaks_at(measured: Measured, asked: KeptQuestion) -> int | None:
     """The first evaluated length at which the mean over seeds lies below the middle between chance and the best score;
     None where it never does, or where the score has no best.
     """
-    best, chance = table.kind.highest, table.run.task.chance or 0.0
-    if best is None or table.kind.better == "lower":
+    best, chance = asked.kind.highest, asked.chance or 0.0
+    if best is None or asked.kind.better == "lower":
         return None
     for length, scores in sorted(measured.by_length.items()):
         if scores and sum(scores.values()) / len(scores) < (chance + best) / 2:

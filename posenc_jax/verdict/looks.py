@@ -44,7 +44,7 @@ def look(
     rest = [f"{asked - len(seeds)} more seeds"] * few + [f"{left} more table{'s' * (left != 1)}"] * (left > 0)
     then = f" ({' and '.join(rest)} to go)" if rest else ""
     for baseline, other in theirs.items():
-        found = comparison_of(ours.scores, other.scores, table.kind, table.run.task.chance)
+        found = comparison_of(ours.scores, other.scores, table.kind, table.chance)
         means = f"{ours.label} {mean_text(ours, table.kind)}, {baseline} {mean_text(other, table.kind)}"
         yield f"{of}: {table.kind.title} {means}; difference {difference(found, table.kind)}{then}"
 

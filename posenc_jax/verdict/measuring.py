@@ -12,6 +12,7 @@ from posenc_jax.encodings.slots import Slot
 from posenc_jax.environments import history
 from posenc_jax.files.checksums import sha256_of
 from posenc_jax.files.shapes import Json
+from posenc_jax.results.averages import seed_means
 from posenc_jax.results.record import ReplicaScores
 from posenc_jax.results.timing import Timing, read_timing
 from posenc_jax.runs.cell import run
@@ -22,6 +23,7 @@ from posenc_jax.runs.ownership import is_begun
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.verdict.cells import JudgedCell, environments_of
 from posenc_jax.verdict.other_scores import Way, other_scores
+from posenc_jax.verdict.question import KeptQuestion
 from posenc_jax.verdict.rule import Scored
 from posenc_jax.verdict.tables import Table
 
@@ -146,13 +148,13 @@ def _measured(table: Table, cell: Run, results: list[Json]) -> Measured:
         memory="O(T), fused" if fused_paths(cell.posenc) else "O(T), in blocks",
         question=sha256_of([config_hash(cell), cell.learning_rates, digests(cell)])[:8],
     )
-    return of_lengths(table, found)
+    return of_lengths(table.asked, found)
 
 
-def of_lengths(table: Table, measured: Measured) -> Measured:
+def of_lengths(asked: KeptQuestion, measured: Measured) -> Measured:
     """A cell with the means of every seed that its scores by length give."""
-    lengths = table.score_lengths, table.trained_lengths
-    scores, in_range = (table.seed_means(measured.by_length, own) for own in lengths)
+    lengths = asked.score_lengths, asked.trained_lengths
+    scores, in_range = (seed_means(measured.by_length, own, asked.kind) for own in lengths)
     return dataclasses.replace(measured, scores=scores, in_range=in_range)
 
 

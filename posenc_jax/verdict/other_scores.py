@@ -15,6 +15,7 @@ from posenc_jax.encodings.slots import Slot
 from posenc_jax.environments import DRAWS, compared, of_process
 from posenc_jax.files.atomic import make_directory
 from posenc_jax.files.shapes import Json
+from posenc_jax.results.averages import seed_means
 from posenc_jax.runs.cell import Engine
 from posenc_jax.runs.directory import finished_groups, groups_with, result_of
 from posenc_jax.runs.environment import environment
@@ -146,4 +147,4 @@ def _scores(table: Table, replicas: set[tuple[int, float]], rows: Iterable[Json]
         score = row[table.metric]
         if (row["seed"], row["learning_rate"]) in replicas and score is not None and math.isfinite(score):
             by_length[row["length"]][row["seed"]] = score
-    return table.seed_means(by_length, table.score_lengths)
+    return seed_means(by_length, table.score_lengths, table.kind)

@@ -15,14 +15,14 @@ from pathlib import Path
 from types import MappingProxyType
 
 from posenc_jax.config import Evaluation, Execution, Optimizer, Run, Training
-from posenc_jax.data.score_kinds import ScoreKind, headline, kind_of
+from posenc_jax.data.score_kinds import ScoreKind
 from posenc_jax.data.tasks import Task
 from posenc_jax.encodings.slots import Slot
 from posenc_jax.files.shipped import shipped
 from posenc_jax.models.config import Transformer
-from posenc_jax.results.averages import seed_means
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.verdict.fields import fitted
+from posenc_jax.verdict.question import KeptQuestion
 
 SEEDS = tuple(range(8))
 """Of the runs that are compared, each at every learning rate of its table."""
@@ -63,31 +63,35 @@ class Table:
         """The table with another grid of learning rates."""
         return dataclasses.replace(self, run=dataclasses.replace(self.run, learning_rates=rates))
 
+    @functools.cached_property
+    def asked(self) -> KeptQuestion:
+        """The question as a card keeps it."""
+        return KeptQuestion.of_run(self.question, self.source, self.run)
+
     @property
     def metric(self) -> str:
         """The name of its score."""
-        return headline(self.run.task, self.run.evaluation.decoded_examples)
+        return self.asked.metric
 
     @property
     def kind(self) -> ScoreKind:
         """The kind of its score."""
-        return kind_of(self.metric, self.run.task.writes_text)
+        return self.asked.kind
 
     @property
     def chance(self) -> float | None:
         """The score of guessing."""
-        return self.run.task.chance
+        return self.asked.chance
 
     @property
     def score_lengths(self) -> tuple[int, ...]:
-        """The lengths that a seed's score is the mean over: those never trained, or all where each was."""
-        lengths = self.run.evaluation.lengths
-        return tuple(n for n in lengths if self.run.task.range_of(n) == "beyond") or lengths
+        """The lengths that a seed's score is the mean over."""
+        return self.asked.score_lengths
 
     @property
     def trained_lengths(self) -> tuple[int, ...]:
         """The evaluated lengths that were trained."""
-        return tuple(n for n in self.run.evaluation.lengths if self.run.task.range_of(n) == "within")
+        return self.asked.trained_lengths
 
     @property
     def steps_kept(self) -> tuple[int, ...]:
@@ -102,10 +106,6 @@ class Table:
         every = self.steps_kept[0]
         training = dataclasses.replace(self.run.training, checkpoint_every=every, keep_every=every)
         return dataclasses.replace(self.run, posenc=slot, label=label, seeds=seeds, training=training)
-
-    def seed_means(self, by_length: Mapping[int, Mapping[int, float]], lengths: tuple[int, ...]) -> dict[int, float]:
-        """Seed -> mean over the lengths, of the seeds that have them all; ``by_length``: length -> seed -> score."""
-        return seed_means(by_length, lengths, self.kind)
 
 
 def table(name: str, run: Run, full: Run, *, question: str, source: str, quick: bool = False) -> Table:

@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from posenc_jax.data.score_kinds import ScoreKind
 from posenc_jax.results.averages import seed_means
 from posenc_jax.statistics import (
     improvement_interval,
@@ -24,6 +23,7 @@ from posenc_jax.statistics.many_tasks import Scores
 from posenc_jax.verdict.card import Card
 from posenc_jax.verdict.cells import JudgedCell, Results
 from posenc_jax.verdict.published import Selection
+from posenc_jax.verdict.question import KeptQuestion
 from posenc_jax.verdict.rule import ByLength, Finding, Scored, findings, way_come
 
 THRESHOLDS = tuple(step / 50 for step in range(51))
@@ -105,21 +105,11 @@ def _aggregate(label: str, ours: Scores, theirs: Scores | None = None) -> Aggreg
 
 
 @dataclasses.dataclass(frozen=True)
-class _Question:
-    """A table of a published comparison as the rule asks it."""
-
-    kind: ScoreKind
-    chance: float | None
-    score_lengths: tuple[int, ...]
-    trained_lengths: tuple[int, ...]
-
-
-@dataclasses.dataclass(frozen=True)
 class _Arm:
     """A cell of it, of the seeds that drew what all did."""
 
     by_length: ByLength
-    question: _Question
+    question: KeptQuestion
 
     @property
     def in_range(self) -> dict[int, float]:
@@ -154,13 +144,12 @@ def published(results: Results, baseline: str = "rope") -> tuple[tuple[JudgedCel
     )
 
 
-def _question(results: Results, name: str) -> _Question:
-    kind, task = results.kind(Selection(name)), results.tasks[name]
-    lengths = (results.lengths(Selection(name)), results.lengths(Selection(name, where="within")))
-    return _Question(kind, task.chance, *lengths)
+def _question(results: Results, name: str) -> KeptQuestion:
+    within, lengths = results.lengths(Selection(name, where="within")), results.lengths(Selection(name))
+    return KeptQuestion("", "", results.metric(Selection(name)), results.tasks[name].chance, within, lengths)
 
 
-def _arm(cell: JudgedCell, question: _Question, results: Results) -> _Arm:
+def _arm(cell: JudgedCell, question: KeptQuestion, results: Results) -> _Arm:
     by_length = cell.by_metric[results.tasks[cell.table].metric]
     return _Arm(
         {n: {seed: score for seed, score in own.items() if not cell.draws.get(seed)} for n, own in by_length.items()},

@@ -93,7 +93,7 @@ def page(own: Known) -> str:
 
 def _about(own: Known) -> str:
     cells = [cell for _, card in own.cards for by_table in card.measured.values() for cell in by_table.values()]
-    steps = _range(table.run.training.steps for _, card in own.cards for table in card.tables.values())
+    steps = _range(asked.steps for _, card in own.cards for asked in card.tables.values())
     training = statistics.median(cell.seconds / len(cell.seeds) / len(cell.tried) for cell in cells)
     return (
         f"In the {len(own.cards)} cards models have {_range(cell.num_parameters for cell in cells)} parameters and are "

@@ -54,7 +54,7 @@ def arm(label, name):
 
 @pytest.fixture(scope="module")
 def card():
-    tables = {name: TABLES[name] for name in NAMES}
+    tables = {name: TABLES[name].asked for name in NAMES}
     found = {label: {name: arm(label, name) for name in NAMES} for label in MEANS}
     return Card(
         label="mine",

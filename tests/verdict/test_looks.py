@@ -169,7 +169,7 @@ def test_the_grid_grows_for_all_arms_until_none_prefers_an_end(grown, tmp_path):
     card, heard = decided(tmp_path)
     grids = [(5e-4, 1e-3), (5e-4, 1e-3, 2e-3), (5e-4, 1e-3, 2e-3, 4e-3)]
     assert found == [("copy", label, grid) for grid in grids for label in ("rope", "mine")]
-    assert card.tables["copy"].run.learning_rates == grids[-1]
+    assert tuple(card.measured["mine"]["copy"].tried) == grids[-1]
     assert "copy: half of an arm's seeds do best at an end of the grid, so it grows for all: 0.0005, 0.001, 0.002" in (
         heard.notes
     )
@@ -181,7 +181,7 @@ def test_the_grid_grows_for_all_arms_until_none_prefers_an_end(grown, tmp_path):
 def test_the_grid_has_a_bound_that_the_card_names(grown, tmp_path):
     grown(1.0)
     card, _ = decided(tmp_path)
-    assert card.tables["copy"].run.learning_rates == (5e-4, 1e-3, 2e-3, 4e-3, 8e-3, 0.016)
+    assert tuple(card.measured["mine"]["copy"].tried) == (5e-4, 1e-3, 2e-3, 4e-3, 8e-3, 0.016)
     said = " ".join(text_card(card, 100).split())
     assert "do best at an end of it still: mine on copy (0.016: 8 of 8)." in said
 

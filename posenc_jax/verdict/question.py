@@ -1,0 +1,79 @@
+"""Questions as cards keep them: all that the words need, and nothing of how anything was trained."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from posenc_jax.config import Run
+from posenc_jax.data.score_kinds import ScoreKind, headline, kind_of
+from posenc_jax.files.shapes import Json
+
+
+@dataclasses.dataclass(frozen=True)
+class KeptQuestion:
+    """One question.
+
+    Attributes:
+      question: what the scores answer. source: where the comparison was published, or whose it is.
+      metric: the name of the score. chance: the score of guessing.
+      trained_lengths: the evaluated lengths that were trained. score_lengths: those that a seed's score is the mean
+        over: those never trained, or all where each was.
+      writes_text: whether outputs are decoded and scored as text. length_unit: what lengths count, where that is said.
+      length_names: the names of lengths that stand for several. steps: of training; 0 where that is not known.
+    """
+
+    question: str
+    source: str
+    metric: str
+    chance: float | None
+    trained_lengths: tuple[int, ...]
+    score_lengths: tuple[int, ...]
+    writes_text: bool = False
+    length_unit: str = ""
+    length_names: Mapping[int, str] = dataclasses.field(default_factory=dict)
+    steps: int = 0
+
+    @classmethod
+    def of_run(cls, question: str, source: str, run: Run) -> "KeptQuestion":
+        """The question of a run."""
+        task, lengths = run.task, run.evaluation.lengths
+        names = {n: task.length_name(n) for n in lengths}
+        return cls(
+            question=question,
+            source=source,
+            metric=headline(task, run.evaluation.decoded_examples),
+            chance=task.chance,
+            trained_lengths=tuple(n for n in lengths if task.range_of(n) == "within"),
+            score_lengths=tuple(n for n in lengths if task.range_of(n) == "beyond") or lengths,
+            writes_text=task.writes_text,
+            length_unit=task.length_unit,
+            length_names={n: name for n, name in names.items() if name != str(n)},
+            steps=run.training.steps,
+        )
+
+    @classmethod
+    def of_record(cls, kept: Json) -> "KeptQuestion":
+        """The question of `record`; earlier cards say less."""
+        fields: dict[str, Any] = {name: value for name, value in kept.items() if name not in ("better", "best")}
+        lengths = {name: tuple(fields[name]) for name in ("trained_lengths", "score_lengths")}
+        names = {int(n): name for n, name in fields.get("length_names", {}).items()}
+        return cls(**fields | lengths | {"length_names": names})
+
+    @property
+    def record(self) -> Json:
+        """As JSON has it, with the direction and the best value of its score."""
+        return {
+            **{field.name: getattr(self, field.name) for field in dataclasses.fields(self)},
+            **{"better": self.kind.better, "best": self.kind.highest},
+            **{"trained_lengths": list(self.trained_lengths), "score_lengths": list(self.score_lengths)},
+            "length_names": {str(n): name for n, name in self.length_names.items()},
+        }
+
+    @property
+    def kind(self) -> ScoreKind:
+        """The kind of its score."""
+        return kind_of(self.metric, self.writes_text)
+
+    def length_name(self, length: int) -> str:
+        """An evaluated length in words."""
+        return self.length_names.get(length, str(length))
