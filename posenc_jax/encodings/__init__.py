@@ -55,6 +55,7 @@ from posenc_jax.encodings.sandwich import Sandwich as Sandwich
 from posenc_jax.encodings.fire import FIRE as FIRE
 from posenc_jax.encodings.dynamic_bias import DynamicBias as DynamicBias
 from posenc_jax.encodings.log_cpb import LogCPB as LogCPB
+from posenc_jax.encodings.window_bias import WindowBias as WindowBias
 from posenc_jax.encodings.dape import DAPE as DAPE
 from posenc_jax.encodings.temperature import Temperature as Temperature
 from posenc_jax.encodings.scale_invariant import ScaleInvariant as ScaleInvariant
@@ -65,6 +66,8 @@ from posenc_jax.encodings.huang import Huang as Huang
 from posenc_jax.encodings.transformer_xl import TransformerXL as TransformerXL
 from posenc_jax.encodings.xlnet import XLNet as XLNet
 from posenc_jax.encodings.deberta import DeBERTa as DeBERTa
+from posenc_jax.encodings.decomposed import Decomposed as Decomposed
+from posenc_jax.encodings.irpe import IRPE as IRPE
 from posenc_jax.encodings.tupe import TUPE as TUPE
 from posenc_jax.encodings.cope import CoPE as CoPE
 from posenc_jax.encodings.path import PaTH as PaTH

@@ -61,6 +61,7 @@ Huang max_distance >= 1
 TransformerXL base > 0
 XLNet clamp_len >= 1
 DeBERTa max_distance >= 1
+IRPE ratio >= 1
 TUPE max_len >= 1
 CoPE num_positions >= 2
 PaTH rank >= 1, kernel_size >= 1
