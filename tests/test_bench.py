@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from benchmarks import (
+    commands,
     compilation,
     decoding,
     importing,
@@ -302,6 +303,13 @@ def test_long_rows():
     assert list(times.rows) == list(memory.rows) == ["forward, 16 tokens", "value and gradient, 16 tokens"]
     assert list(times.columns) == list(memory.columns) == ["dense", "blockwise"]
     assert all(number > 0 for table in (times, memory) for row in table.rows.values() for number in row)
+
+
+def test_commands_beyond_their_imports():
+    (table,) = commands.commands(1, chosen=("vectors sinusoidal",))
+    whole, imports, rest = table.rows["vectors sinusoidal"]
+    assert whole > 0 < imports
+    assert rest == pytest.approx(whole - imports)
 
 
 def test_the_memory_of_an_import():

@@ -155,6 +155,7 @@ def test_every_part_is_known_to_the_script(script, monkeypatch):
         ("finished", "finished"),
         ("importing", "importing"),
         ("long", "long"),
+        ("commands", "commands"),
     ):
         module = importlib.import_module(f"benchmarks.{module}")
         monkeypatch.setattr(
@@ -162,7 +163,18 @@ def test_every_part_is_known_to_the_script(script, monkeypatch):
         )
     script.main([])
     script.main(["padding"])
-    others = ["gradients", "profile", "decoding", "study", "loop", "padding", "finished", "importing", "long"]
+    others = [
+        "gradients",
+        "profile",
+        "decoding",
+        "study",
+        "loop",
+        "padding",
+        "finished",
+        "importing",
+        "long",
+        "commands",
+    ]
     assert sorted(reached) == sorted(
         ["throughput", "encodings", "compilation", "programs", "tables", "precision", *others]
     )

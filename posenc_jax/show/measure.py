@@ -10,7 +10,6 @@ from posenc_jax.analysis import views
 from posenc_jax.analysis.views import equal_content_weights
 from posenc_jax.encodings import Dims, Sequence, Slot, elements, embed, for_layer, layer_params
 from posenc_jax.encodings.slots import is_pattern
-from posenc_jax.models import Slots, Transformer, build
 from posenc_jax.show.contents import one_content, read_positions
 from posenc_jax.show.lead import what_it_does
 from posenc_jax.show.measured import Flow, MeasuredAttention, MeasuredEncoding, Shifts
@@ -58,6 +57,8 @@ def with_flow(measured: MeasuredEncoding, slot: Slot, dims: Dims, words: tuple[s
     """Measurements with what an encoder without training reads of ``words``, for an encoding that adds vectors."""
     if measured.vectors is None:
         return measured
+    from posenc_jax.models import Slots, Transformer, build  # Flax is half a second that no other view needs
+
     vocabulary = sorted(set(words))  # after padding, beginning and end
     tokens = np.array([[3 + vocabulary.index(word) for word in words]], np.int32)
     size = 3 + len(vocabulary)

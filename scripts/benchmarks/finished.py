@@ -74,12 +74,12 @@ def finished(cells: int = 300, seeds: int = 1) -> Iterator[Table]:
         place, file = Path(folder, "runs"), Path(folder, "many.py")
         file.write_text(CONFIG.format(cells=cells, seeds=seeds))
         make(ablation(cells, seeds), place)
-        imports = _seconds("-c", IMPORTS)
+        imports = seconds("-c", IMPORTS)
         command = ("-m", "posenc_jax", "ablate", str(file), "--directory", str(place))
-        rows = {name: (_seconds(*command) - imports, None) for name in ("with its report", "complete")}
+        rows = {name: (seconds(*command) - imports, None) for name in ("with its report", "complete")}
         overridden = (*command, "--training.steps", "4")
-        _seconds(*overridden)  # after which the report has this command too
-        rows["complete, with an override"] = (_seconds(*overridden) - imports, None)
+        seconds(*overridden)  # after which the report has this command too
+        rows["complete, with an override"] = (seconds(*overridden) - imports, None)
         rows["report.html"] = (None, (place / "report.html").stat().st_size / 1e6)
     yield Table(
         title=f"An ablation of {cells} finished cells, {seeds} seeds each, again",
@@ -90,10 +90,10 @@ def finished(cells: int = 300, seeds: int = 1) -> Iterator[Table]:
     )
 
 
-def _seconds(*words: str) -> float:
+def seconds(*words: str, cwd: Path | None = None) -> float:
     """CPU seconds of a Python process."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "JAX_PLATFORMS": "cpu"}
-    subprocess.run([sys.executable, *words], check=True, capture_output=True, env=environment)
+    subprocess.run([sys.executable, *words], check=True, capture_output=True, env=environment, cwd=cwd)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime

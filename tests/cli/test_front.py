@@ -47,6 +47,29 @@ def test_help_imports_nothing_that_takes_long():
     assert len(loaded) < 200
 
 
+# No command loads all of the packages that some command needs: a process that loads them takes seconds more.
+HEAVY = {"flax", "matplotlib", "optax", "orbax", "pandas", "plotly", "pyarrow", "rich", "scipy", "sklearn", "tyro"}
+NEEDED = {
+    ("list",): (set(), 1200),
+    ("aliases", "sinusoidal"): (set(), 1200),
+    ("explore", "rope"): (set(), 1000),
+    ("vectors", "sinusoidal"): (set(), 1200),
+    ("show", "alibi", "--length", "16"): ({"plotly"}, 1300),
+}
+
+
+@pytest.mark.parametrize("words", NEEDED, ids=" ".join)
+def test_a_command_imports_what_it_needs(words, tmp_path):
+    code = "import sys; from posenc_jax.cli import main; main(sys.argv[1:]); print(*sys.modules, file=sys.stderr)"
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words], capture_output=True, text=True, cwd=tmp_path, check=True
+    )
+    loaded = done.stderr.splitlines()[-1].split()
+    needed, most = NEEDED[words]
+    assert HEAVY & set(loaded) == needed
+    assert len(loaded) < most
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_help_ends_with_examples(command, capsys):
     assert main([command, "--help"]) == 0
