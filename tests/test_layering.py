@@ -93,7 +93,7 @@ ORDER = {
             "headline",
             "published_results",
         ),
-        *("card", "card_tables", "figure", "card_files", "checking", "looks", "deciding", "evidence"),
+        *("card", "card_tables", "figure", "card_files", "checking", "finished", "looks", "deciding", "evidence"),
         "together",
         "__init__",
     ),

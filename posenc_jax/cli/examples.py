@@ -67,6 +67,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "verdict": (
         ("posenc verdict pope --quick", "PoPE against RoPE on three tables"),
         ("posenc verdict my_window.py:MyWindow --against rope nope --quick", "an encoding of your own"),
+        ("posenc verdict --on runs/demo --tables rsc", "every arm of a finished ablation beside its baseline"),
         ("posenc verdict pope --quick --json", "the card as JSON, for a script"),
         ("posenc verdict --check card.json", "whether its words follow from its scores"),
     ),

@@ -1,4 +1,4 @@
-"""``posenc verdict ENCODING``: is it better than RoPE?"""
+"""``posenc verdict ENCODING ...``: are they better than RoPE?"""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from posenc_jax.cli.errors import Parser, UsageError, as_path, guarded, whole
+from posenc_jax.cli.errors import Parser, UsageError, as_path, guarded, refusing, whole
 from posenc_jax.cli.own_files import catalogue_row, named, refuse_unusable
 from posenc_jax.cli.screen import shell_words, show, tell
 from posenc_jax.cli.session import prepare_jax, stoppable
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from posenc_jax.verdict.card import Card
     from posenc_jax.verdict.tables import Table
 
+SEEDS = 8
 NEEDS_MORE_SEEDS = 3
 """The exit code of a verdict of too few seeds."""
 DESCRIPTION = """Trains an encoding and its baselines on small published tasks, seed by seed, and says where it is
@@ -25,6 +26,9 @@ within minutes, then the difference on each table as it is done. The contract is
 broken encoding gets no verdict.
 Its tables are those of the published comparisons that `posenc tables` runs with their own encodings.
 The same command again goes on where it stopped; runs are shared by all verdicts of a directory.
+--on RUN judges a finished ablation, trains nothing and takes its arms by their names there: all of them beside its
+baseline, or the ENCODINGs that are named beside those of --against. Several encodings are one card: its p are
+corrected for all rows, of every encoding on every table.
 The exit code is 0 whatever the verdict is, and 3 where it needs more seeds. --check trains nothing: it judges the
 scores in a card again, prints its words, and names what the card says otherwise, with exit code 1."""
 
@@ -32,9 +36,10 @@ scores in a card again, prints its words, and names what the card says otherwise
 def main(arguments: list[str]) -> int:
     parser = Parser(prog="posenc verdict", description=DESCRIPTION)
     parser.add_argument(
-        "encoding", nargs="?", metavar="ENCODING", help="a name of the catalogue, a spec, or FILE.py:Class(...)"
+        "encoding", nargs="*", metavar="ENCODING", help="a name of the catalogue, a spec, or FILE.py:Class(...)"
     )
-    parser.add_argument("--against", nargs="+", metavar="ENCODING", default=["rope"], help="baselines (default: rope)")
+    parser.add_argument("--on", metavar="RUN", type=as_path, help="directory of a finished ablation")
+    parser.add_argument("--against", nargs="+", metavar="ENCODING", default=[], help="baselines (default: rope)")
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--tables", nargs="+", metavar="TABLE", help="only these (default: all)")
     which.add_argument(
@@ -46,22 +51,37 @@ def main(arguments: list[str]) -> int:
     parser.add_argument(
         "--seeds",
         type=whole(2, 1000),
-        default=8,
         metavar="N",
         help="seeds 0 to N-1 are compared (default 8)",
     )
     parser.add_argument("--directory", type=as_path, default=Path("runs") / "verdict", metavar="DIR")
     parser.add_argument("--json", action="store_true", help="print the card as JSON (its file card.json) and no text")
     parser.add_argument("--check", type=as_path, metavar="CARD.json", help="judge the scores in a card again")
-    return guarded(lambda: _asked(parser.parse_args(arguments)))
+    return guarded(lambda: _asked(parser.parse_intermixed_args(arguments)))
 
 
 def _asked(arguments: Any) -> int:
-    if arguments.check is None and arguments.encoding is None:
+    if arguments.check is not None:
+        if others := [*arguments.encoding, *(["--on"] if arguments.on else [])]:
+            raise UsageError(f"--check judges the scores in a card again: leave {' '.join(others)} out")
+        return _checked(arguments.check, as_json=arguments.json)
+    if arguments.on is not None:
+        return _finished(arguments)
+    if not arguments.encoding:
         raise UsageError("name an ENCODING to judge, or a card to check with --check CARD.json")
-    if arguments.check is not None and arguments.encoding is not None:
-        raise UsageError(f"--check judges the scores in a card again: leave {arguments.encoding} out")
-    return _verdict(arguments) if arguments.check is None else _checked(arguments.check, as_json=arguments.json)
+    return _verdict(arguments)
+
+
+def _finished(arguments: Any) -> int:
+    """The card of an ablation's directory."""
+    from posenc_jax.verdict.finished import judge_ablation
+
+    trained = {"--seeds": arguments.seeds, "--quick": arguments.quick, "--full": arguments.full}
+    if given := [name for name, value in trained.items() if value]:
+        raise UsageError(f"--on {arguments.on} trains nothing, and {given[0]} is about training: leave it out")
+    with refusing():
+        card = judge_ablation(arguments.on, arguments.encoding, arguments.against, arguments.tables or ())
+    return _written(card, arguments)
 
 
 def _checked(path: Path, *, as_json: bool) -> int:
@@ -74,7 +94,8 @@ def _checked(path: Path, *, as_json: bool) -> int:
         tell(f"posenc: {path}: {line}")
     if differs:
         return 1
-    tell(f"posenc: {path}: its {len(card.findings)} words and every number behind them follow from its scores")
+    count = len(card.findings)
+    tell(f"posenc: {path}: its {count} word{'s' * (count != 1)} and every number behind them follow from its scores")
     return _code(card)
 
 
@@ -91,40 +112,46 @@ def _code(card: Card) -> int:
 
 def _verdict(arguments: Any) -> int:
     prepare_jax()  # before files of the user's: one that computes would fix the devices
-    asked = [_named(text) for text in (arguments.encoding, *arguments.against)]
-    refuse_unusable(tuple(slot for _, slot in asked))
-    (label, slot), baselines = asked[0], dict(asked[1:])
-    if label in baselines:
-        raise UsageError(f"{label} is compared with itself: name another encoding, or other baselines with --against")
-    if len(baselines) < len(arguments.against):
-        raise UsageError(f"--against {' '.join(arguments.against)} names an encoding twice: name each once")
+    against = arguments.against or ["rope"]
+    named = [_named(text) for text in arguments.encoding]
+    ours, baselines = dict(named), dict(map(_named, against))
+    refuse_unusable((*ours.values(), *baselines.values()))
+    if both := [label for label in ours if label in baselines]:
+        raise UsageError(f"{both[0]} is compared with itself: name another encoding, or other baselines with --against")
+    for words, found, option in ((arguments.encoding, ours, ""), (against, baselines, "--against ")):
+        if len(found) < len(words):
+            raise UsageError(f"{option}{' '.join(words)} names an encoding twice: name each once")
     if arguments.quick and arguments.full:
         raise UsageError("--quick and --full are two sizes: choose one of them")
     tables = _tables(arguments.tables, quick=arguments.quick)
     if arguments.full:
         tables = {name: table.at_full_size for name, table in tables.items()}
-    for own, its_slot in {label: slot, **baselines}.items():
+    for own, its_slot in {**ours, **baselines}.items():
         _refuse_unfit(own, its_slot, tables)
-    directory = arguments.directory.absolute()
-    _check(arguments.encoding, label, slot)
+    for text, (label, slot) in zip(arguments.encoding, named, strict=True):
+        _check(text, label, slot)
     from posenc_jax.cli.progress import TerminalReporter
-    from posenc_jax.verdict.card_files import write
     from posenc_jax.verdict.deciding import decide
 
     with TerminalReporter() as reporter, stoppable() as stop:
-        seeds = tuple(range(arguments.seeds))
+        seeds = tuple(range(arguments.seeds or SEEDS))
         card = decide(
-            label,
-            slot,
+            ours,
             baselines,
             tables,
-            directory,
+            arguments.directory.absolute(),
             seeds=seeds,
             reporter=reporter,
             stop=stop,
             clock=time.perf_counter,
         )
-        written = write(card, directory)
+    return _written(card, arguments)
+
+
+def _written(card: Card, arguments: Any) -> int:
+    from posenc_jax.verdict.card_files import write
+
+    written = write(card, arguments.directory.absolute())
     _print(card, as_json=arguments.json)
     (tell if arguments.json else show)(f"card: {written[0]}")
     if not any(path.suffix == ".png" for path in written):

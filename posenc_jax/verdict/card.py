@@ -22,7 +22,7 @@ class Card:
     """A verdict.
 
     Attributes:
-      label: the encoding that is judged. baselines: those that it is compared with, by label.
+      labels: the encodings that are judged. baselines: those that each is compared with.
       tables: name -> question, in order. measured: label -> table -> scores.
       findings: of every baseline and table, after the last step of training. otherwise: of other ways to score.
       seeds: those compared. environments: versions, processor or device and commit of the runs, each once,
@@ -31,7 +31,7 @@ class Card:
       former: words of earlier rules, where it was measured under one: the rule's number, and baseline -> table -> word.
     """
 
-    label: str
+    labels: tuple[str, ...]
     baselines: tuple[str, ...]
     tables: Mapping[str, KeptQuestion]
     measured: Mapping[str, Mapping[str, Measured]]
@@ -44,10 +44,20 @@ class Card:
     former: tuple[Json, ...] = ()
 
     @property
+    def label(self) -> str:
+        """The encoding that is judged, or how many there are."""
+        return self.labels[0] if len(self.labels) == 1 else f"{len(self.labels)} encodings"
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """All labels, those of the baselines last."""
+        return (*self.labels, *self.baselines)
+
+    @property
     def sentences(self) -> tuple[str, ...]:
-        """The verdict in words, one sentence a baseline; of few seeds it is called a hint."""
+        """The verdict in words, one sentence an encoding and baseline; of few seeds it is called a hint."""
         end = "." if len(self.seeds) >= CLAIM_SEEDS else f" ({len(self.seeds)} seeds: a hint)."
-        said = (sentence(self.findings, self.label, baseline) for baseline in self.baselines)
+        said = (sentence(self.findings, label, baseline) for label in self.labels for baseline in self.baselines)
         return tuple(own.removesuffix(".") + end for own in said)
 
     @property
@@ -58,7 +68,7 @@ class Card:
     @property
     def headline(self) -> tuple[str, ...]:
         """The card in five lines."""
-        return headline(self.label, self.measured, self.findings, self.kinds, len(self.seeds))
+        return headline(self.labels, self.measured, self.findings, self.kinds, len(self.seeds))
 
     @property
     def kinds(self) -> dict[str, ScoreKind]:
@@ -72,12 +82,13 @@ def judged(card: Card, of: Callable[[KeptQuestion, Measured], Measured] = lambda
         label: {name: of(card.tables[name], own) for name, own in by_table.items()}
         for label, by_table in card.measured.items()
     }
-    ours, theirs = measured[card.label], {baseline: measured[baseline] for baseline in card.baselines}
+    ours, theirs = ({label: measured[label] for label in labels} for labels in (card.labels, card.baselines))
+    ways = [way for way in WAYS if any(cell.scored(way) for own in measured.values() for cell in own.values())]
     return dataclasses.replace(
         card,
         measured=measured,
         findings=findings(card.tables, ours, theirs),
-        otherwise=tuple(found for way in WAYS for found in findings(card.tables, ours, theirs, way)),
+        otherwise=tuple(found for way in ways for found in findings(card.tables, ours, theirs, way)),
     )
 
 
@@ -88,6 +99,7 @@ def record(card: Card) -> Json:
         "rule": RULE,
         "needs_more_seeds": card.needs_more_seeds,
         "label": card.label,
+        "labels": list(card.labels),
         "baselines": list(card.baselines),
         "verdict": list(card.sentences),
         "findings": [_finding(own) for own in card.findings],

@@ -53,7 +53,7 @@ def card_of(kept: Json) -> Card:
         return Measured(**{key: numbered(value) for key, value in (fields | {"by_metric": by_metric}).items()})
 
     card = Card(
-        label=kept["label"],
+        labels=tuple(kept.get("labels", (kept["label"],))),
         baselines=tuple(kept["baselines"]),
         tables={name: KeptQuestion.of_record(own) for name, own in kept["tables"].items()},
         measured={
@@ -76,7 +76,7 @@ def _name(card: Card) -> str:
     tables at which size, over which seeds.
     """
     asked = {own: {name: found.question for name, found in by_table.items()} for own, by_table in card.measured.items()}
-    question = json.dumps([card.label, card.baselines, list(card.tables), card.seeds, asked], sort_keys=True)
+    question = json.dumps([*card.labels, card.baselines, list(card.tables), card.seeds, asked], sort_keys=True)
     on = "-".join(card.tables) if len(card.tables) == 1 else f"{len(card.tables)}-tables"
     words = f"{card.label}-against-{'-'.join(card.baselines)}-{on}-{len(card.seeds)}-seeds"
     return file_name(words, hashlib.sha256(question.encode()).hexdigest()[:8])

@@ -184,10 +184,10 @@ def _protocols(card: Card) -> TextTable:
 
 
 def _otherwise(card: Card) -> TextTable:
-    final = {(own.table, own.baseline): own for own in card.findings}
+    final = {(own.label, own.table, own.baseline): own for own in card.findings}
     entries = [
-        (*_names(card, own), own.way, *_scores(card, own), _words(own, final[own.table, own.baseline]))
-        for own in sorted(card.otherwise, key=lambda own: list(final).index((own.table, own.baseline)))
+        (*_names(card, own), own.way, *_scores(card, own), _words(own, final[own.label, own.table, own.baseline]))
+        for own in sorted(card.otherwise, key=lambda own: list(final).index((own.label, own.table, own.baseline)))
     ]
     names, sides = _columns(card)
     return TextTable(
@@ -213,19 +213,20 @@ def _words(own: Finding, final: Finding) -> str:
 
 def _columns(card: Card) -> tuple[tuple[str, ...], tuple[str, str]]:
     """The headings of what is compared, and of both means."""
-    if len(card.baselines) > 1:
-        return ("table", "against"), (card.label, "baseline")
-    return ("table",), (card.label, card.baselines[0])
+    one, against = len(card.labels) == 1, len(card.baselines) == 1
+    names = (*(() if one else ("encoding",)), "table", *(() if against else ("against",)))
+    return names, (card.label if one else "encoding's", card.baselines[0] if against else "baseline")
 
 
 def _names(card: Card, found: Finding) -> tuple[str, ...]:
-    return (found.table, found.baseline) if len(card.baselines) > 1 else (found.table,)
+    label = () if len(card.labels) == 1 else (found.label,)
+    return (*label, found.table, *(() if len(card.baselines) == 1 else (found.baseline,)))
 
 
 def _scores(card: Card, found: Finding) -> tuple[str, ...]:
     """Both means and their difference."""
     kind = card.kinds[found.table]
-    means = (mean_text(card.measured[label][found.table], kind, found.way) for label in (card.label, found.baseline))
+    means = (mean_text(card.measured[label][found.table], kind, found.way) for label in (found.label, found.baseline))
     return (*means, effect(found, kind))
 
 
@@ -235,8 +236,7 @@ def _detectable(finding: Finding, kind: ScoreKind) -> str:
 
 
 def _lengths(card: Card) -> TextTable:
-    labels = (card.label, *card.baselines)
-    entries = []
+    labels, entries = card.arms, []
     for name, table in card.tables.items():
         trained = table.trained_lengths
         breaks = (breaks_at(card.measured[label][name], table) for label in labels)
@@ -253,7 +253,7 @@ def _lengths(card: Card) -> TextTable:
 
 def _cost(card: Card) -> TextTable:
     entries = []
-    for name, label in ((name, label) for name in card.tables for label in (card.label, *card.baselines)):
+    for name, label in ((name, label) for name in card.tables for label in card.arms):
         measured = card.measured[label][name]
         time = measured.milliseconds_per_step
         entries.append(
@@ -303,7 +303,7 @@ def _ends(card: Card) -> str:
     """A sentence on the arms that prefer an end of the grid."""
     found = []
     for name in card.tables:
-        for label in (card.label, *card.baselines):
+        for label in card.arms:
             tried = card.measured[label][name].tried
             low, high, seeds = at_ends(tried)
             ends = ((low, min(tried, default=0.0)), (high, max(tried, default=0.0)))
@@ -315,6 +315,10 @@ def _ends(card: Card) -> str:
     )
     if _before(card):
         grown = "The grid is of two rates, of an earlier rule, and did not grow"
+    if _finished(card):
+        grown = "The learning rates are those of the ablation"
+    if all(len(own.tried) == 1 for by_table in card.measured.values() for own in by_table.values()):
+        return f"{grown}."
     at = f"half and more of the seeds do best at an end of it still: {'; '.join(found)}" if found else ""
     return f"{grown}; {at}." if at else f"{grown}; no arm prefers an end of it."
 
@@ -328,12 +332,16 @@ def _fields(card: Card) -> list[str]:
                 specs.setdefault(f"{label} is {own.spec}", []).append(name)
     said = "; ".join(f"{own} on {', '.join(names)}" for own, names in specs.items())
     rule = " Fields that say which distances are told apart, left at their defaults, are set from the training lengths."
-    return [f"Fields: {said}.{'' if _before(card) else rule}"] if said else []
+    return [f"Fields: {said}.{'' if _before(card) or _finished(card) else rule}"] if said else []
 
 
 def _before(card: Card) -> bool:
     """True where the runs are older than the rule by which grids grow and fields are set."""
     return any(own["rule"] < GROWN for own in card.former)
+
+
+def _finished(card: Card) -> bool:
+    return any(asked.finished for asked in card.tables.values())
 
 
 def mean_text(measured: Measured, kind: ScoreKind, way: Scored = "final") -> str:

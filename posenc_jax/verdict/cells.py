@@ -168,7 +168,9 @@ def collect(directory: Path, selections: Iterable[Selection]) -> Results:
     for task in summary.tasks:
         metrics = (task.metric, *sorted(metric for table, metric in asked if table == task.task_label))
         tasks[task.task_label] = TaskFacts(task.metric, task.chance, dict(task.ranges))
-        cells += [_cell(record, cell, metrics) for cell in task.cells if cell.learning_rate is not None and cell.posenc]
+        cells += [
+            judged_cell(record, cell, metrics) for cell in task.cells if cell.learning_rate is not None and cell.posenc
+        ]
     code: dict[str, Json] = {}
     for entry in (entry for own in record.info["cells"] for entry in own.get("code") or ()):
         kept = {name: entry.get(name) for name in ("version", "commit", "dirty", "source", "own")}
@@ -177,7 +179,8 @@ def collect(directory: Path, selections: Iterable[Selection]) -> Results:
     return Results(tasks, tuple(cells), tuple(code.values()), _machine(directory, record), notes)
 
 
-def _cell(record: Record, cell: CellSummary, metrics: tuple[str, ...]) -> JudgedCell:
+def judged_cell(record: Record, cell: CellSummary, metrics: tuple[str, ...]) -> JudgedCell:
+    """A cell of a record, with its scores by these metrics."""
     name = cell.task_label, cell.label
     info = next(own for own in record.info["cells"] if (own["task_label"], own["label"]) == name)
     found = JudgedCell.of(

@@ -40,6 +40,8 @@ def check(path: Path) -> tuple[Card, tuple[str, ...]]:
         differs.append(f"checksum: {error}")
     kept.pop("checksum", None)
     try:
+        for own in (*kept["findings"], *kept["otherwise"]):
+            own.setdefault("label", kept["label"])  # of one encoding, before there could be several
         card = card_of(kept)
         again = judged(card, of_lengths)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -72,8 +74,8 @@ def _differences(said: Json, found: Json) -> Iterator[str]:
 
 
 def _name(finding: Json) -> str:
-    """For example ``copy against RoPE, best checkpoint``."""
-    return f"{finding['table']} against {finding['baseline']}, {finding['way']}"
+    """For example ``FIRE on copy against RoPE, best checkpoint``."""
+    return f"{finding['label']} on {finding['table']} against {finding['baseline']}, {finding['way']}"
 
 
 def _of_values(where: str, said: Any, found: Any) -> Iterator[str]:

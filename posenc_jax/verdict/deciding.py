@@ -18,8 +18,7 @@ from posenc_jax.verdict.tables import MOST_RATES, Table
 
 
 def decide(
-    label: str,
-    slot: Slot,
+    ours: Mapping[str, Slot],
     baselines: Mapping[str, Slot],
     tables: Mapping[str, Table],
     directory: Path,
@@ -35,7 +34,7 @@ def decide(
     table is reported when it is there. Stopped anywhere, the same call goes on: a finished seed is never run again,
     whichever verdict asked for it.
     """
-    encodings = {**baselines, label: slot}  # the baselines first: what they leave to be seen is known before the run
+    encodings = {**baselines, **ours}  # the baselines first: what they leave to be seen is known before the run
     elsewhere = _compared(encodings, tables, directory, seeds)
     grids = dict(tables)
     order = fastest_first(tables)
@@ -45,8 +44,8 @@ def decide(
         name, left = order[place], len(order) - place - 1
         table, found = grids[name], dict[str, Measured]()
         for number, (own, its_slot) in enumerate(encodings.items(), place * len(encodings)):
-            if own == label and some == seeds:
-                for line in forecast(table, found, len(seeds), len(tables) * len(baselines)):
+            if own == next(iter(ours)) and some == seeds:
+                for line in forecast(table, found, len(seeds), len(tables) * len(baselines) * len(ours)):
                     reporter.note(line)
             reporter.cell(f"{name} {own}", number, total)
             found[own] = measure(
@@ -60,7 +59,8 @@ def decide(
                 clock=clock,
                 otherwise=otherwise,
             )
-        for line in look(table, found[label], {own: found[own] for own in baselines}, some, len(seeds), left):
+        theirs = {own: found[own] for own in baselines}
+        for line in (line for own in ours for line in look(table, found[own], theirs, some, len(seeds), left)):
             reporter.note(line)
         return found
 
@@ -77,9 +77,9 @@ def decide(
             elsewhere += _compared(encodings, {name: wider}, directory, seeds)
             grids[name] = wider
             by_table[name] = of_table(place, seeds)
-    measured = {own: {name: by_table[name][own] for name in tables} for own in (label, *baselines)}
+    measured = {own: {name: by_table[name][own] for name in tables} for own in (*ours, *baselines)}
     card = Card(
-        label=label,
+        labels=tuple(ours),
         baselines=tuple(baselines),
         tables={name: grids[name].asked for name in tables},
         measured=measured,

@@ -46,13 +46,18 @@ def collected(cards: Iterable[tuple[str, Json]]) -> tuple[Evidence, ...]:
     """Evidence from cards, each with the name of its file (`posenc_jax.verdict.card.record`)."""
     found = [
         Evidence(
-            label=card["label"],
+            label=label,
             baseline=baseline,
-            words={own["table"]: own["said"] for own in card["findings"] if own["baseline"] == baseline},
+            words={
+                own["table"]: own["said"]
+                for own in card["findings"]
+                if (own["label"], own["baseline"]) == (label, baseline)
+            },
             seeds=len(card["seeds"]),
             record=file,
         )
         for file, card in cards
+        for label in card["labels"]
         for baseline in card["baselines"]
     ]
     return tuple(sorted(found, key=lambda own: (own.label.lower(), own.baseline)))

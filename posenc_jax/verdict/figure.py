@@ -10,6 +10,7 @@ from posenc_jax.drawing.plots import Axis, IntervalRow, IntervalRows, Lines, Plo
 from posenc_jax.drawing.printed import draw_lines, draw_rows
 from posenc_jax.drawing.style import MUTED, Style, styles
 from posenc_jax.verdict.card import Card
+from posenc_jax.verdict.headline import row_name
 
 COLORS = {"better": "#009e73", "worse": "#d55e00"}
 
@@ -18,7 +19,7 @@ def render(card: Card) -> dict[str, bytes]:
     """``{"png": ..., "pdf": ...}``: a panel for each table, three in a row, and one of differences below them; as wide
     as two panels at least, which the words of the last one take.
     """
-    style = styles((card.label, *card.baselines))
+    style = styles(card.arms)
     columns = min(3, len(card.tables))
     lines = -(-len(card.tables) // columns)
     differences = _differences(card)
@@ -37,11 +38,11 @@ def render(card: Card) -> dict[str, bytes]:
 def _curves(card: Card, name: str, style: dict[str, Style]) -> Lines:
     """The scores on a table by length."""
     table, lines = card.tables[name], []
-    for label in (card.label, *card.baselines):
+    for label in card.arms:
         by_length = {length: own for length, own in sorted(card.measured[label][name].by_length.items()) if own}
         seeds = {s: {length: own.get(s, math.nan) for length, own in by_length.items()} for s in card.seeds}
         x, y = np.array([*by_length]), np.array([np.mean(list(own.values())) for own in by_length.values()])
-        wide = label == card.label  # and below: it is seen where another has the same scores
+        wide = label in card.labels and len(card.labels) == 1  # and below: it is seen where another has the same scores
         lines.append(PlotLine(name=style[label].name, x=x, y=y, style=style[label], seeds=seeds, wide=wide))
     trained = table.trained_lengths
     return Lines(
@@ -58,14 +59,15 @@ def _curves(card: Card, name: str, style: dict[str, Style]) -> Lines:
 
 def _differences(card: Card) -> IntervalRows:
     """A row for each finding that is measurable; those of perplexities are logarithms."""
+    who = card.label if len(card.labels) == 1 else "encoding"
     return IntervalRows(
         slug="differences",
         title="Differences",
-        x=Axis(f"{card.label} minus baseline, 95 % interval over paired seeds"),
+        x=Axis(f"{who} minus baseline, 95 % interval over paired seeds"),
         y=Axis(),
         rows=tuple(
             IntervalRow(
-                name=f"{own.table} (to {own.baseline})" if len(card.baselines) > 1 else own.table,
+                name=row_name(own, card.labels, card.findings),
                 style=Style("", COLORS.get(own.word, MUTED), "solid", "circle"),
                 mean=own.comparison.difference,
                 low=own.comparison.low,

@@ -1,20 +1,20 @@
 """A card in five lines: which is better where, by how much, how sure that is, at what cost, and what cannot be told."""
 
 import statistics
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from posenc_jax.data.score_kinds import ScoreKind
 from posenc_jax.drawing.quantities import difference, p_value
 from posenc_jax.statistics import CLAIM_SEEDS, Comparison, Share
 from posenc_jax.verdict.measuring import Measured
-from posenc_jax.verdict.rule import Finding, listed
+from posenc_jax.verdict.rule import WORDS, Finding, listed
 
 FOUND = ("better", "worse")
 MOST = 4  # of a line; the table below it has all
 
 
 def headline(
-    label: str,
+    labels: tuple[str, ...],
     measured: Mapping[str, Mapping[str, Measured]],
     findings: tuple[Finding, ...],
     kinds: Mapping[str, ScoreKind],
@@ -23,22 +23,38 @@ def headline(
     """The five lines, each a sentence or two.
 
     Args:
-      label: of the encoding that is judged. measured: label -> table -> scores. kinds: table -> what its score is.
+      labels: of the encodings that are judged. measured: label -> table -> scores. kinds: table -> what its score is.
       seeds: how many were compared.
     """
-    by_baseline: dict[str, list[Finding]] = {}
+    pairs: dict[tuple[str, str], list[Finding]] = {}
     for own in findings:
-        by_baseline.setdefault(own.baseline, []).append(own)
-    several = len(by_baseline) > 1
-    where = "; ".join(_where(own, baseline) for baseline, own in by_baseline.items())
-    costs = "; ".join(_cost(measured[label], measured[own], own) for own in by_baseline)
+        pairs.setdefault((own.label, own.baseline), []).append(own)
+    costs = {pair: _cost(measured[pair[0]], measured[pair[1]], pair[1]) for pair in pairs}
+    if len(labels) == 1:
+        first = f"{labels[0]} is {'; '.join(_where(own, baseline) for (_, baseline), own in pairs.items())}"
+        cost = "; ".join(costs.values())
+    else:
+        first = "; ".join(_ranked(findings, baseline, kinds) for baseline in dict.fromkeys(own for _, own in pairs))
+        cost = _some(f"{label} {said}" for (label, _), said in costs.items())
+
+    def name(own: Finding) -> str:
+        return row_name(own, labels, findings)
+
     return (
-        f"{label} is {where}.",
-        f"By how much: {_amounts(findings, kinds, several=several)}.",
+        f"{first}.",
+        f"By how much: {_amounts(findings, kinds, name)}.",
         f"How sure: {_sureness(findings, seeds)}.",
-        f"At what cost: {costs}.",
-        f"What cannot be told: {_untold(findings, kinds, seeds, several=several)}.",
+        f"At what cost: {cost}.",
+        f"What cannot be told: {_untold(findings, kinds, seeds, name)}.",
     )
+
+
+def row_name(found: Finding, labels: tuple[str, ...], findings: Iterable[Finding]) -> str:
+    """The name of a row among others: its table, its encoding, or both, and its baseline, as far as they differ."""
+    every = list(findings)
+    tables = {own.table for own in every}
+    where = found.table if len(labels) == 1 else f"{found.label} on {found.table}" if len(tables) > 1 else found.label
+    return f"{where} (to {found.baseline})" if len({own.baseline for own in every}) > 1 else where
 
 
 def effect(found: Finding, kind: ScoreKind) -> str:
@@ -55,6 +71,23 @@ def shares(found: Comparison, kind: ScoreKind, solved: tuple[Share, Share]) -> s
 def share(own: Share) -> str:
     """For example ``3 of 8 [0.14, 0.69]``."""
     return f"{own.solving} of {own.of} [{own.low:.2f}, {own.high:.2f}]"
+
+
+def _ranked(findings: Iterable[Finding], baseline: str, kinds: Mapping[str, ScoreKind]) -> str:
+    """For example ``Against RoPE on copy: better: ALiBi, T5 bias; no difference seen: NoPE``, the best first."""
+    own = [one for one in findings if one.baseline == baseline]
+    tables = list(dict.fromkeys(one.table for one in own))
+
+    def height(one: Finding) -> float:
+        difference = one.comparison.difference or 0.0
+        return difference if kinds[one.table].better == "higher" else -difference
+
+    parts = []
+    for word in WORDS:
+        those = sorted((one for one in own if one.word == word), key=height, reverse=True)
+        names = (one.label if len(tables) == 1 else f"{one.label} on {one.table}" for one in those)
+        parts += [f"{word}: {_some(names)}"] * bool(those)
+    return f"Against {baseline} on {listed(tables)}: {'; '.join(parts)}"
 
 
 def _where(found: list[Finding], baseline: str) -> str:
@@ -80,9 +113,9 @@ def _compared(found: list[Finding], baseline: str, of: Mapping[str, list[str]]) 
     return f"{first} than {baseline} on {len(of[first])} of {len(found)} tables ({listed(of[first])}), {other}"
 
 
-def _amounts(findings: tuple[Finding, ...], kinds: Mapping[str, ScoreKind], *, several: bool) -> str:
+def _amounts(findings: tuple[Finding, ...], kinds: Mapping[str, ScoreKind], name: Callable[[Finding], str]) -> str:
     def amount(own: Finding) -> str:
-        return f"{_name(own, several=several)} {effect(own, kinds[own.table])}"
+        return f"{name(own)} {effect(own, kinds[own.table])}"
 
     found = [own for own in findings if own.word in (*FOUND, "did not learn")]
     if found:
@@ -116,17 +149,19 @@ def _cost(ours: Mapping[str, Measured], theirs: Mapping[str, Measured], baseline
     return f"{time}; {own:,} own parameters ({baseline}: {other:,})"
 
 
-def _untold(findings: tuple[Finding, ...], kinds: Mapping[str, ScoreKind], seeds: int, *, several: bool) -> str:
+def _untold(
+    findings: tuple[Finding, ...], kinds: Mapping[str, ScoreKind], seeds: int, name: Callable[[Finding], str]
+) -> str:
     small, blind, few = [], [], []
     for own in findings:
-        name, least = _name(own, several=several), own.comparison.detectable
+        row, least = name(own), own.comparison.detectable
         if own.word == "no difference seen":
-            small.append(f"{_missed(least, kinds[own.table])} on {name}")
+            small.append(f"{_missed(least, kinds[own.table])} on {row}")
         elif own.word == "not measurable here":
-            blind.append(name)
+            blind.append(row)
         elif own.word == "cannot be told":
             needed = own.best_case.would_do if own.best_case is not None else None
-            few.append(f"{name} ({'no number' if needed is None else needed} would do)")
+            few.append(f"{row} ({'no number' if needed is None else needed} would do)")
     parts = [f"differences {_some(small)}, which {seeds} seeds often miss"] if small else []
     parts += [f"anything with {seeds} seeds on {_some(few)}"] if few else []
     parts += [f"anything on {_some(blind)}, with both at chance or at the best"] if blind else []
@@ -138,10 +173,6 @@ def _missed(least: float | None, kind: ScoreKind) -> str:
     if least is None or least >= kind.bounds[1] - kind.bounds[0]:
         return "of any size"
     return f"below {kind.show(kind.outer(least))}"
-
-
-def _name(found: Finding, *, several: bool) -> str:
-    return f"{found.table} (to {found.baseline})" if several else found.table
 
 
 def _some(names: Iterable[str]) -> str:

@@ -20,6 +20,7 @@ class KeptQuestion:
         over: those never trained, or all where each was.
       writes_text: whether outputs are decoded and scored as text. length_unit: what lengths count, where that is said.
       length_names: the names of lengths that stand for several. steps: of training; 0 where that is not known.
+      finished: whether it was asked by an ablation, whose learning rates and fields stand as they were.
     """
 
     question: str
@@ -32,6 +33,7 @@ class KeptQuestion:
     length_unit: str = ""
     length_names: Mapping[int, str] = dataclasses.field(default_factory=dict)
     steps: int = 0
+    finished: bool = False
 
     @classmethod
     def of_run(cls, question: str, source: str, run: Run) -> "KeptQuestion":

@@ -150,6 +150,7 @@ class Finding:
       carried_by: the one length whose difference it is, and its share of the sum over all lengths; or None.
       ranges: the same by length; none for other ways to score.
       two_tests: what arXiv:2511.19794 would say of the row by itself (`posenc_jax.statistics.two_tests`).
+      label: of the encoding.
     """
 
     table: str
@@ -166,6 +167,7 @@ class Finding:
     carried_by: Carried | None = None
     ranges: tuple[OfRange, ...] = ()
     two_tests: TwoTests | None = None
+    label: str = ""
 
     @property
     def said(self) -> str:
@@ -191,22 +193,32 @@ def in_prose(said: str, seeds: int) -> str:
 
 def findings(
     questions: Mapping[str, Question],
-    ours: Mapping[str, ArmScores],
+    ours: Mapping[str, Mapping[str, ArmScores]],
     theirs: Mapping[str, Mapping[str, ArmScores]],
     way: Scored = "final",
 ) -> tuple[Finding, ...]:
-    """Every baseline on every question that both answered; ``theirs``: baseline -> question -> what it scored."""
-    pairs = [(name, own) for own in theirs for name in questions if name in ours and name in theirs[own]]
-    rows = [(questions[name], ours[name], theirs[own][name]) for name, own in pairs]
+    """Every encoding against every baseline on every question that both answered, all corrected together.
+
+    ours, theirs: label -> question -> what it scored.
+    """
+    pairs = [
+        (label, name, own)
+        for label in ours
+        for own in theirs
+        for name in questions
+        if name in ours[label] and name in theirs[own]
+    ]
+    rows = [(questions[name], ours[label][name], theirs[own][name]) for label, name, own in pairs]
     judged = judge([(_compare(*row, way), row[0].kind.better) for row in rows])
     p_values = {str(number): own.comparison.p for number, own in enumerate(judged) if own.comparison.p is not None}
     found = []
-    for number, ((name, baseline), row, own) in enumerate(zip(pairs, rows, judged, strict=True)):
+    for number, ((label, name, baseline), row, own) in enumerate(zip(pairs, rows, judged, strict=True)):
         others = tuple(p for name, p in p_values.items() if name != str(number))
         case = None if own.p is None else best_case(row[0].kind, row[0].chance, row[2].scored(way), others)
         word, arms = _word(own, row, case), _paired(row[1].scored(way), row[2].scored(way), row[0].kind)
         found.append(
             Finding(
+                label=label,
                 table=name,
                 baseline=baseline,
                 comparison=own.comparison,
@@ -272,7 +284,8 @@ def learned(question: Question, in_range: Mapping[int, float]) -> bool | None:
 
 def sentence(found: tuple[Finding, ...], label: str, baseline: str) -> str:
     """A sentence on an encoding and one baseline, over all tables."""
-    own = sorted((one for one in found if one.baseline == baseline), key=lambda one: WORDS.index(one.word))
+    rows = (one for one in found if (one.label, one.baseline) == (label, baseline))
+    own = sorted(rows, key=lambda one: WORDS.index(one.word))
     of: dict[str, list[str]] = {}
     for one in own:
         of.setdefault(in_prose(one.said, one.comparison.pairs), []).append(one.table)

@@ -131,17 +131,10 @@ def published(results: Results, baseline: str = "rope") -> tuple[tuple[JudgedCel
     base = next((label for label in of_arms if label.lower() == baseline), None)
     if base is None:
         return ()
-    # One family: every arm on every table is a question of its own, asked of one encoding.
-    asked = [(cell, f"{cell.table}\0{cell.label}") for cell in results.cells if cell.label != base]
-    asked = [(cell, name) for cell, name in asked if cell.table in of_arms[base]]
-    found = findings(
-        {name: questions[cell.table] for cell, name in asked},
-        {name: of_arms[cell.label][cell.table] for cell, name in asked},
-        {base: {name: of_arms[base][cell.table] for cell, name in asked}},
-    )
-    return tuple(
-        (cell, dataclasses.replace(own, table=cell.table)) for (cell, _), own in zip(asked, found, strict=True)
-    )
+    ours = {label: own for label, own in of_arms.items() if label != base}
+    found = findings(questions, ours, {base: of_arms[base]})
+    cells = {(cell.label, cell.table): cell for cell in results.cells}
+    return tuple((cells[own.label, own.table], own) for own in found)
 
 
 def _question(results: Results, name: str) -> KeptQuestion:

@@ -56,13 +56,14 @@ def arm(label, name):
 def card():
     tables = {name: TABLES[name].asked for name in NAMES}
     found = {label: {name: arm(label, name) for name in NAMES} for label in MEANS}
+    ours, theirs = {"mine": found["mine"]}, {"rope": found["rope"]}
     return Card(
-        label="mine",
+        labels=("mine",),
         baselines=("rope",),
         tables=tables,
         measured=found,
-        findings=findings(tables, found["mine"], {"rope": found["rope"]}),
-        otherwise=tuple(own for way in WAYS for own in findings(tables, found["mine"], {"rope": found["rope"]}, way)),
+        findings=findings(tables, ours, theirs),
+        otherwise=tuple(own for way in WAYS for own in findings(tables, ours, theirs, way)),
         seeds=tuple(range(8)),
         environments=(environment(), {**environment(), "commit": "0123456789"}),
         seconds=240.0,

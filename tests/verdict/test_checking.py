@@ -48,7 +48,9 @@ def test_one_altered_score_is_found(check):
     assert code == 1
     first = "FIRE on copy, seed 3: its scores by length give scores 0.9375, the card says 0.9125"
     assert lines[0] == first
-    assert any(line.startswith("copy against RoPE, final: comparison: difference: the scores give") for line in lines)
+    assert any(
+        line.startswith("FIRE on copy against RoPE, final: comparison: difference: the scores give") for line in lines
+    )
     assert not any("even_pairs" in line for line in lines if "comparison" in line)
 
 
@@ -59,7 +61,7 @@ def test_one_altered_word_is_found(check):
     code, lines, _ = check(alter)
     assert (code, lines) == (
         1,
-        ["bucket_sort against RoPE, final: word: the scores give no difference seen, the card says better"],
+        ["FIRE on bucket_sort against RoPE, final: word: the scores give no difference seen, the card says better"],
     )
 
 

@@ -59,7 +59,7 @@ def test_an_encoding_is_not_better_than_itself():
                     {name: measured(rng.choice(list(own["scores"].values()), 8)) for name, own in by_table.items()}
                     for _ in range(2)
                 )
-                found = findings(tables, ours, {"itself": theirs})
+                found = findings(tables, {"arm": ours}, {"itself": theirs})
                 said.append(any(own.word in ("better", "worse") for own in found))
     assert len(said) >= 500
     assert np.mean(said) <= 0.05 + 3 * (0.05 * 0.95 / len(said)) ** 0.5

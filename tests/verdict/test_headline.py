@@ -17,7 +17,7 @@ NAMES = list(KINDS)
 def finding(table, word, difference=0.1, p=0.01, baseline="rope", detectable=0.05):
     spread = None if difference is None else 0.02
     low, high = (None, None) if spread is None else (difference - spread, difference + spread)
-    return Finding(table, baseline, Comparison(difference, low, high, p, detectable, 8, False), p, word)
+    return Finding(table, baseline, Comparison(difference, low, high, p, detectable, 8, False), p, word, label="mine")
 
 
 def lines(*findings, seeds=8, **times):
@@ -27,7 +27,7 @@ def lines(*findings, seeds=8, **times):
         label: {own.table: measured({}, label, **fields | times) for own in findings}
         for label, fields in labels.items()
     }
-    return headline("mine", found, findings, KINDS, seeds)
+    return headline(("mine",), found, findings, KINDS, seeds)
 
 
 def test_better_worse_and_what_cannot_be_told():

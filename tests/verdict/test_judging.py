@@ -22,7 +22,7 @@ def scored(mean, noise=NOISE, by_length=None):
 
 def words(ours, theirs, tables=None):
     tables = tables or dict.fromkeys(ours, COPY)
-    return {f.table: f.word for f in findings(tables, ours, {"rope": theirs})}
+    return {f.table: f.word for f in findings(tables, {"mine": ours}, {"rope": theirs})}
 
 
 def test_what_is_said_of_differences():
@@ -55,13 +55,13 @@ def test_seeds_are_paired():
 def test_all_tables_are_corrected_together():
     noisy = (0.00, 0.12, -0.08, 0.03, -0.10, 0.12, -0.06, 0.02)
     flat = scored(0.5, (0.0,) * 8)
-    one = findings({"a": COPY}, {"a": scored(0.58, noisy)}, {"rope": {"a": flat}})[0]
+    one = findings({"a": COPY}, {"mine": {"a": scored(0.58, noisy)}}, {"rope": {"a": flat}})[0]
     assert one.p == one.comparison.p < 0.05
     assert one.word == "better"
     names = "abcdefghij"
     many = findings(
         dict.fromkeys(names, COPY),
-        {"a": scored(0.58, noisy)} | {name: scored(0.5, noisy) for name in names[1:]},
+        {"mine": {"a": scored(0.58, noisy)} | {name: scored(0.5, noisy) for name in names[1:]}},
         {"rope": dict.fromkeys(names, flat)},
     )
     assert many[0].p == pytest.approx(min(1, 10 * one.p))
@@ -73,7 +73,7 @@ def test_a_table_that_turns_out_not_to_be_measurable_counts_in_the_correction():
     noisy = (0.00, 0.12, -0.08, 0.03, -0.10, 0.12, -0.06, 0.02)
     ours = {"a": scored(0.58, noisy), "b": scored(0.995, (0.0, 0.001) * 4)}
     theirs = {"a": scored(0.5, (0.0,) * 8), "b": scored(0.995, (0.001, 0.0) * 4)}
-    first, second = findings(dict.fromkeys("ab", COPY), ours, {"rope": theirs})
+    first, second = findings(dict.fromkeys("ab", COPY), {"mine": ours}, {"rope": theirs})
     assert (second.word, second.p) == ("not measurable here", None)
     assert second.comparison.p > first.comparison.p
     assert first.p == pytest.approx(2 * first.comparison.p)
@@ -82,7 +82,7 @@ def test_a_table_that_turns_out_not_to_be_measurable_counts_in_the_correction():
 def test_the_sentence_names_the_tables():
     found = findings(
         dict.fromkeys("abc", COPY),
-        {"a": scored(0.6), "b": scored(0.7), "c": scored(0.5)},
+        {"mine": {"a": scored(0.6), "b": scored(0.7), "c": scored(0.5)}},
         {"rope": {name: scored(0.5, NOISE[::-1]) for name in "abc"}},
     )
     said = "better on a and b; no difference that 8 seeds can see on c."
@@ -101,7 +101,7 @@ def test_of_errors_less_is_better_and_chance_is_above():
     flip = {"a": TABLES["flip_flop"]}
     assert flip["a"].kind.better == "lower"
     ours, theirs = {"a": scored(0.1)}, {"a": scored(0.4, NOISE[::-1])}
-    (finding,) = findings(flip, ours, {"rope": theirs})
+    (finding,) = findings(flip, {"mine": ours}, {"rope": theirs})
     assert finding.word == "better"
     assert finding.comparison.difference == pytest.approx(-0.3)
     assert finding.comparison.low < -0.3 < finding.comparison.high < 0
@@ -115,7 +115,7 @@ def test_what_is_detectable_is_found_after_the_correction(tables):
     names, rng = "abcdefghij"[:tables], np.random.default_rng(0)
 
     def finding(ours, theirs):
-        return findings(dict.fromkeys(names, COPY), ours, {"rope": theirs})[0]
+        return findings(dict.fromkeys(names, COPY), {"mine": ours}, {"rope": theirs})[0]
 
     def noise(name):
         return scored(0.4, rng.normal(scale=0.05 / 2**0.5, size=8))

@@ -67,7 +67,7 @@ def test_a_few_seeds_are_looked_at_first_where_that_changes_no_bit(asked, monkey
 
 def test_differences_are_told_as_they_come(asked, tmp_path):
     heard = Heard()
-    card = decide("mine", parse("alibi"), {"rope": parse("rope")}, QUICK, tmp_path, seeds=SEEDS, reporter=heard)
+    card = decide({"mine": parse("alibi")}, {"rope": parse("rope")}, QUICK, tmp_path, seeds=SEEDS, reporter=heard)
     assert [own[:3] for own in asked[:4]] == [
         ("copy", "rope", (0, 1)),
         ("copy", "mine", (0, 1)),
@@ -91,7 +91,7 @@ def test_differences_are_told_as_they_come(asked, tmp_path):
 def test_what_is_there_already_is_not_looked_at_twice(asked, tmp_path, monkeypatch):
     monkeypatch.setattr(deciding, "histories", lambda *_: ({}, True))
     heard = Heard()
-    decide("mine", parse("alibi"), {"rope": parse("rope")}, QUICK, tmp_path, seeds=SEEDS, reporter=heard)
+    decide({"mine": parse("alibi")}, {"rope": parse("rope")}, QUICK, tmp_path, seeds=SEEDS, reporter=heard)
     assert [own[2] for own in asked] == [SEEDS] * 6
     assert not any(line.startswith("first") for line in heard.notes)
 
@@ -119,7 +119,12 @@ def test_a_first_look_changes_no_number(tmp_path, monkeypatch):
     def made(folder):
         heard = Heard()
         card = decide(
-            "alibi", parse("alibi"), {"rope": parse("rope")}, small, tmp_path / folder, seeds=(0, 1, 2), reporter=heard
+            {"alibi": parse("alibi")},
+            {"rope": parse("rope")},
+            small,
+            tmp_path / folder,
+            seeds=(0, 1, 2),
+            reporter=heard,
         )
         found = json.loads(json.dumps(record(card)))
         for by_table in found["measured"].values():
@@ -161,7 +166,7 @@ ONE = {"copy": QUICK["copy"]}
 
 def decided(tmp_path):
     heard = Heard()
-    return decide("mine", parse("alibi"), {"rope": parse("rope")}, ONE, tmp_path, seeds=SEEDS, reporter=heard), heard
+    return decide({"mine": parse("alibi")}, {"rope": parse("rope")}, ONE, tmp_path, seeds=SEEDS, reporter=heard), heard
 
 
 def test_the_grid_grows_for_all_arms_until_none_prefers_an_end(grown, tmp_path):

@@ -35,7 +35,7 @@ def card(asked):
         return of_lengths(asked, measured({}, label, table="own", by_length=by_length, seeds=tuple(range(8))))
 
     found = Card(
-        label="mine",
+        labels=("mine",),
         baselines=("rope",),
         tables={"own": asked},
         measured={"mine": {"own": arm("mine", 0.9)}, "rope": {"own": arm("rope", 0.3)}},
@@ -71,7 +71,7 @@ def test_a_card_of_an_own_question_is_checked_by_its_file_alone(tmp_path, capsys
     assert main(["verdict", "--check", str(path)]) == 0
     printed = capsys.readouterr()
     assert any(line.split() == ["own", "8", "never", "here", "9-12"] for line in printed.out.splitlines())
-    assert "its 1 words and every number behind them follow from its scores" in printed.err
+    assert "its 1 word and every number behind them follow from its scores" in printed.err
     kept["measured"]["mine"]["own"]["by_length"]["12"]["3"] = 0.1
     path.write_text(json.dumps(seal(kept)))
     assert main(["verdict", "--check", str(path)]) == 1

@@ -31,7 +31,7 @@ def found(ours, theirs, table=EVEN, rows=1):
     flat = arm(table, {None: 0.7})
     others = dict.fromkeys(names[1:], flat)
     first, *_ = findings(
-        dict.fromkeys(names, table), {table.name: ours} | others, {"rope": {table.name: theirs} | others}
+        dict.fromkeys(names, table), {"mine": {table.name: ours} | others}, {"rope": {table.name: theirs} | others}
     )
     return first
 
@@ -47,7 +47,8 @@ def test_worse_is_said_only_of_what_learned_the_task():
     assert (own.word, own.learned) == ("did not learn", (False, True))
     assert own.within == (pytest.approx(0.9, abs=0.01), pytest.approx(0.97, abs=0.01))
     assert (
-        sentence((own,), "x", "rope") == "x against rope, 1 table: did not learn the task at this budget on even_pairs."
+        sentence((own,), "mine", "rope")
+        == "mine against rope, 1 table: did not learn the task at this budget on even_pairs."
     )
     assert found(arm(EVEN, unlearned | {None: 0.9}), theirs).word == "better", "a better one is better"
 

@@ -1,0 +1,166 @@
+"""A card of a finished ablation: nothing is trained, its stored scores are judged."""
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from posenc_jax.attention import fused_paths
+from posenc_jax.encodings import parse
+from posenc_jax.refusals.hints import did_you_mean
+from posenc_jax.results.record import Record, read_record
+from posenc_jax.results.summary import CellSummary, Summary, TaskSummary
+from posenc_jax.results.summation import summarise
+from posenc_jax.runs.directory import groups_that_count
+from posenc_jax.runs.errors import RefusedError
+from posenc_jax.verdict.card import Card, judged
+from posenc_jax.verdict.cells import distinct, environments_of, judged_cell
+from posenc_jax.verdict.measuring import RECORDED, Measured, of_lengths
+from posenc_jax.verdict.question import KeptQuestion
+
+OF_GUESSES = ("accuracy", "macro_f1")
+"""Scores that guessing brings above 0, so that a difference cannot be read without its score."""
+
+
+def judge_ablation(
+    directory: Path, labels: Sequence[str] = (), baselines: Sequence[str] = (), tables: Sequence[str] = ()
+) -> Card:
+    """The card of an ablation's arms, by the names that they have there.
+
+    Args:
+      labels: the arms that are judged; all others if there are none. baselines: the ablation's own if there are none,
+        or its arm called rope. tables: those that are asked, all if there are none.
+
+    Raises:
+      RefusedError: an arm is missing on a table, or not finished; seeds are no pairs, or fewer than two; the results
+        are of several codes; or guessing has no known score where one is needed.
+      ValueError: there is no record, or it is damaged.
+    """
+    record = read_record(directory)
+    summary = summarise(record)
+    named = {task.task_label: task for task in summary.tasks}
+    tasks = [named[_name(directory, "table", name, named)] for name in tables or named]
+    arms = tuple(dict.fromkeys(cell.label for task in tasks for cell in task.cells))
+    own = (str(record.info["baseline"]),) if record.info.get("baseline") else ("rope",)
+    theirs = tuple(_name(directory, "arm", word, arms) for word in baselines or own)
+    ours = tuple(_name(directory, "arm", word, arms) for word in labels) or tuple(a for a in arms if a not in theirs)
+    if both := [label for label in ours if label in theirs]:
+        raise RefusedError(f"{directory}: {both[0]} is compared with itself: name other arms, or other baselines")
+    if why := next(_refusals(directory, summary, tasks, (*ours, *theirs)), ""):
+        raise RefusedError(f"{directory}: {why}")
+    questions = {task.task_label: _question(task, summary) for task in tasks}
+    cells = {
+        label: {task.task_label: _measured(record, _cell(task, label), questions[task.task_label]) for task in tasks}
+        for label in (*ours, *theirs)
+    }
+    every = [cell for by_table in cells.values() for cell in by_table.values()]
+    return judged(
+        Card(
+            labels=ours,
+            baselines=theirs,
+            tables=questions,
+            measured=cells,
+            findings=(),
+            otherwise=(),
+            seeds=_cell(tasks[0], ours[0]).asked,
+            environments=distinct(environment for cell in every for environment in cell.environments),
+            seconds=sum(cell.seconds or 0.0 for cell in every),
+            elsewhere=tuple(map(str, summary.provenance.elsewhere)),
+        )
+    )
+
+
+def _name(directory: Path, what: str, word: str, known: Iterable[str]) -> str:
+    """The name that is meant, in any case; RefusedError where there is none."""
+    names = list(known)
+    found = next((name for name in names if name.lower() == word.lower()), None)
+    if found is None:
+        hint = did_you_mean(word, names) or f"choose among {', '.join(names)}"
+        raise RefusedError(f"{directory} has no {what} {word!r}: {hint}")
+    return found
+
+
+def _refusals(
+    directory: Path, summary: Summary, tasks: Sequence[TaskSummary], labels: tuple[str, ...]
+) -> Iterator[str]:
+    """What stands against a verdict, each with the way out."""
+    for task in tasks:
+        here = {cell.label: cell for cell in task.cells}
+        name = task.task_label
+        if missing := [label for label in labels if label not in here]:
+            yield f"{', '.join(missing)} has no results on {name}: choose --tables, or among {', '.join(here)}"
+            return
+        cells = [here[label] for label in labels]
+        for cell in cells:
+            if cell.unfinished or cell.learning_rate is None:
+                seeds = ", ".join(map(str, cell.unfinished or cell.asked))
+                yield f"{cell.label} on {name} is not finished (seeds {seeds}): run the ablation again, which resumes"
+        last = cells[-1]
+        for cell in cells:
+            if cell.asked != last.asked:
+                yield (
+                    f"{cell.label} on {name} has seeds {_seeds(cell)} and {last.label} {_seeds(last)}, so they are no "
+                    "pairs: run the ablation with the same seeds for all"
+                )
+            if cell.draws != last.draws:
+                yield (
+                    f"{cell.label} on {name} drew other random numbers than {last.label} with the same seeds, so they "
+                    "are no pairs: run one of them again, in the environment of the other"
+                )
+        if len(last.asked) < 2:
+            yield f"{name} has one seed, and a verdict compares two at least: run the ablation with more"
+        if task.metric in OF_GUESSES and task.chance is None:
+            yield (
+                f"nobody knows what guessing scores on {name}, whose score is {task.kind.title}: run the ablation "
+                "again, which writes it down"
+            )
+    if summary.provenance.differing:
+        own = (f"{name} {digest[:8]}" for name, of in summary.provenance.own.items() if len(of) > 1 for digest in of)
+        codes = "; ".join(own if len(summary.provenance.codes) < 2 else summary.provenance.codes)
+        yield f"its results are of several codes ({codes}), so that a difference may be theirs: run it anew elsewhere"
+
+
+def _seeds(cell: CellSummary) -> str:
+    return ", ".join(map(str, cell.asked))
+
+
+def _cell(task: TaskSummary, label: str) -> CellSummary:
+    return next(cell for cell in task.cells if cell.label == label)
+
+
+def _question(task: TaskSummary, summary: Summary) -> KeptQuestion:
+    return KeptQuestion(
+        question=task.task_label,
+        source=f"ablation {summary.name}",
+        metric=task.metric,
+        chance=task.chance,
+        trained_lengths=task.in_range_lengths,
+        score_lengths=task.score_lengths,
+        writes_text=task.writes_text,
+        length_unit=task.length_unit,
+        length_names=task.length_names,
+        finished=True,
+    )
+
+
+def _measured(record: Record, cell: CellSummary, question: KeptQuestion) -> Measured:
+    of = judged_cell(record, cell, (question.metric,))
+    fields = {field.name: getattr(of, field.name) for field in dataclasses.fields(of)}
+    training = cell.timing and cell.timing.measured.get("train")
+    groups = groups_that_count(record.directory / cell.directory) if cell.directory else ()
+    found = Measured(
+        **fields | {"seconds": of.seconds or 0.0},
+        memory=_memory(of.spec),
+        question=of.config,
+        milliseconds_per_step=1e3 * training.seconds / training.steps if training else None,
+        environments=environments_of(groups, RECORDED),
+        untimed=() if cell.timing else (f"{cell.task_label} {cell.label}",),
+    )
+    return of_lengths(question, found)
+
+
+def _memory(spec: str) -> str:
+    """The memory of attention with an encoding, where it is one of the package's."""
+    try:
+        return "O(T), fused" if fused_paths(parse(spec)) else "O(T), in blocks"
+    except ValueError:
+        return "-"

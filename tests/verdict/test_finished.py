@@ -1,0 +1,137 @@
+"""A finished ablation is judged without training, or refused in one line."""
+
+import json
+from pathlib import Path
+
+import pytest
+import sealed_files
+from synthetic_ablation import CELLS, INFO, rewrite, write_ablation, write_text_ablation
+
+from posenc_jax.cli import main
+from posenc_jax.verdict.card_files import card_of
+from posenc_jax.verdict.finished import judge_ablation
+
+ON_EVEN = ("--tables", "even_pairs")
+ON_RSC = ("nope", "--tables", "rsc")
+
+
+@pytest.fixture
+def ablation(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return write_ablation(tmp_path / "abl")
+
+
+def change(directory, **info):
+    sealed_files.write(directory / "ablation.json", INFO | info)
+
+
+def without_runs(directory):
+    """The ablation with seeds and cells that are not finished left out."""
+    cells = [cell for cell in CELLS if cell["label"] not in ("rope", "alibi")]
+    change(directory, cells=cells)
+
+
+def test_one_arm_beside_the_baseline(ablation, capsys):
+    assert main(["verdict", "--on", "abl", *ON_EVEN, "--json"]) == 3, "four seeds are a hint"
+    card = json.loads(capsys.readouterr().out)
+    assert (card["label"], card["labels"], card["baselines"]) == ("randomized", ["randomized"], ["sinusoidal"])
+    assert card["verdict"] == ["randomized against sinusoidal, 1 table: better on even_pairs (4 seeds: a hint)."]
+    (asked,) = card["tables"].values()
+    assert (asked["chance"], asked["trained_lengths"], asked["score_lengths"]) == (0.5, [5, 10], [12, 15, 20, 30, 40])
+    assert (asked["source"], asked["finished"]) == ("ablation copy_and_pairs", True)
+    assert card["otherwise"] == [], "checkpoints and temperatures are not there"
+
+
+def test_several_arms_are_one_family(ablation, capsys):
+    without_runs(ablation)
+    assert main(["verdict", "--on", "abl", "--tables", "rsc"]) == 3
+    said = " ".join(capsys.readouterr().out.split())
+    assert said.startswith("Against sinusoidal on rsc: better: nope, t5. By how much: nope +0.9")
+    assert "corrected for 2 rows" in said
+    assert "The learning rates are those of the ablation" in said
+    together = judge_ablation(ablation, tables=["rsc"])
+    alone = judge_ablation(ablation, ["T5"], tables=["rsc"])
+    assert [own.label for own in together.findings] == ["nope", "t5"]
+    p = next(own.p for own in together.findings if own.label == "t5")
+    assert p == pytest.approx(max(2 * min(own.comparison.p for own in together.findings), alone.findings[0].p))
+
+
+def test_the_card_is_checked_by_its_file(ablation, capsys):
+    assert main(["verdict", "--on", "abl", *ON_EVEN]) == 3
+    line = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("card: "))
+    path = Path(line.removeprefix("card: ")).parent / "card.json"
+    assert card_of(sealed_files.read(path)).labels == ("randomized",)
+    assert main(["verdict", "--check", str(path)]) == 3
+    assert "its 1 word and every number behind them follow from its scores" in capsys.readouterr().err
+
+
+def test_outputs_that_are_text_and_windows_have_their_own_scores(tmp_path):
+    folder = write_text_ablation(tmp_path / "text", {"en-de": (16, (8, 16, 32)), "lm": (64, (32, 64, 128))})
+    card = judge_ablation(folder)
+    assert {name: asked.metric for name, asked in card.tables.items()} == {"en-de": "chrf", "lm": "perplexity"}
+    assert card.tables["en-de"].length_name(32) == "17-32"
+    assert {own.label for own in card.findings} == {"rope", "alibi"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["rope", *ON_RSC],
+            "abl: rope on rsc is not finished (seeds 0, 1, 2, 3): run the ablation again",
+        ),
+        (["alibi", "--tables", "rsc"], "abl: alibi on rsc is not finished (seeds 3)"),
+        (["nope"], "abl: nope has no results on even_pairs: choose --tables, or among sinusoidal, randomized"),
+        (["fire"], "abl has no arm 'fire': choose among nope, t5, alibi, rope, sinusoidal, randomized"),
+        (["nope", "--tables", "rcs"], "abl has no table 'rcs': did you mean 'rsc'?"),
+        (["nope", "--against", "NoPE", "--tables", "rsc"], "abl: nope is compared with itself: name other arms"),
+        (["--seeds", "4"], "--on abl trains nothing, and --seeds is about training: leave it out"),
+        (["--check", "card.json"], "--check judges the scores in a card again: leave --on out"),
+    ],
+)
+def test_refused_in_one_line(ablation, refusal, arguments, message):
+    assert message in refusal("verdict", "--on", "abl", *arguments)
+    assert not Path("runs").exists()
+
+
+def with_seeds(cell, seeds):
+    return cell | {"seeds": seeds} if cell["label"] == "randomized" else cell
+
+
+def with_code(cell):
+    commit = "1" * 40 if cell["label"] == "randomized" else "2" * 40
+    return cell | {"code": [{"version": "0.1.0", "commit": commit, "dirty": False, "seeds": [0, 1, 2, 3]}]}
+
+
+@pytest.mark.parametrize(
+    ("info", "message"),
+    [
+        (
+            {"cells": [with_seeds(cell, [0, 1, 2]) for cell in CELLS]},
+            "randomized on even_pairs has seeds 0, 1, 2 and sinusoidal 0, 1, 2, 3, so they are no pairs: run the",
+        ),
+        ({"seeds": [0]}, "even_pairs has one seed, and a verdict compares two at least: run the ablation with more"),
+        ({"chance": {}}, "nobody knows what guessing scores on even_pairs, whose score is accuracy: run the ablation"),
+        (
+            {"cells": [with_code(cell) for cell in CELLS]},
+            "its results are of several codes (posenc_jax 0.1.0, commit 222222222222; posenc_jax 0.1.0, commit 11",
+        ),
+    ],
+)
+def test_what_is_no_fair_comparison_is_refused(ablation, refusal, info, message):
+    change(ablation, **info)
+    assert message in refusal("verdict", "--on", "abl", *ON_EVEN)
+
+
+def test_other_random_numbers_are_no_pairs(ablation, refusal):
+    change(ablation, environments={name: {"began": {"prng": name}} for name in ("rbg", "threefry2x32")})
+    rewrite(ablation, lambda row: row | {"environment": "rbg" if row["label"] == "randomized" else "threefry2x32"})
+    assert "randomized on even_pairs drew other random numbers than sinusoidal with the same seeds" in refusal(
+        "verdict", "--on", "abl", *ON_EVEN
+    )
+
+
+def test_no_ablation_is_refused(tmp_path, refusal):
+    assert "has no ablation.json, so it is no ablation directory: name one that has" in refusal(
+        "verdict", "--on", str(tmp_path)
+    )
