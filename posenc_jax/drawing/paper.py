@@ -59,7 +59,7 @@ def figure_of(width: float, height: float) -> Iterator[Any]:
         import matplotlib
         from matplotlib.figure import Figure
     with matplotlib.rc_context(SETTINGS):
-        yield Figure(figsize=(width, height), layout="constrained")
+        yield Figure(figsize=(width, height), dpi=RESOLUTION, layout="constrained")
 
 
 def level(axes: Any, value: float, name: str) -> None:
@@ -121,10 +121,18 @@ def written(figure: Any, kinds: tuple[str, ...] = ("png", "pdf")) -> dict[str, b
 
     def saved(kind: str) -> bytes:
         buffer = io.BytesIO()
-        figure.savefig(buffer, format=kind, dpi=RESOLUTION, metadata=metadata[kind])
+        figure.savefig(buffer, format=kind, metadata=metadata[kind])
         return buffer.getvalue()
 
-    files, lacking = _without_gaps(figure, lambda: {kind: saved(kind) for kind in kinds})
+    layout = figure.get_layout_engine()
+
+    def drawn() -> dict[str, bytes]:
+        figure.set_layout_engine(layout)
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")  # every kind has this layout
+        return {kind: saved(kind) for kind in kinds}
+
+    files, lacking = _without_gaps(figure, drawn)
     if lacking:
         warnings.warn(LackingGlyphs(lacking), stacklevel=2)
     return files
