@@ -84,7 +84,7 @@ def and_stop(parse):
         for name in (found.get("encoding"), *(found.get("encodings") or ()), *(found.get("against") or ())):
             if name is not None:
                 named(name)
-        if self.prog == "posenc verdict":
+        if self.prog == "posenc verdict" and found["on"] is None:
             assert set(found["tables"] or ()) <= set(TABLES)
         if self.prog == "posenc tables" and found["name"] not in (None, "NAME", "rope"):
             assert (ROOT / "experiments" / "tables" / found["name"]).is_dir()

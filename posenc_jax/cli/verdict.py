@@ -36,7 +36,7 @@ scores in a card again, prints its words, and names what the card says otherwise
 def main(arguments: list[str]) -> int:
     parser = Parser(prog="posenc verdict", description=DESCRIPTION)
     parser.add_argument(
-        "encoding", nargs="*", metavar="ENCODING", help="a name of the catalogue, a spec, or FILE.py:Class(...)"
+        "encodings", nargs="*", metavar="ENCODING", help="a name of the catalogue, a spec, or FILE.py:Class(...)"
     )
     parser.add_argument("--on", metavar="RUN", type=as_path, help="directory of a finished ablation")
     parser.add_argument("--against", nargs="+", metavar="ENCODING", default=[], help="baselines (default: rope)")
@@ -62,12 +62,12 @@ def main(arguments: list[str]) -> int:
 
 def _asked(arguments: Any) -> int:
     if arguments.check is not None:
-        if others := [*arguments.encoding, *(["--on"] if arguments.on else [])]:
+        if others := [*arguments.encodings, *(["--on"] if arguments.on else [])]:
             raise UsageError(f"--check judges the scores in a card again: leave {' '.join(others)} out")
         return _checked(arguments.check, as_json=arguments.json)
     if arguments.on is not None:
         return _finished(arguments)
-    if not arguments.encoding:
+    if not arguments.encodings:
         raise UsageError("name an ENCODING to judge, or a card to check with --check CARD.json")
     return _verdict(arguments)
 
@@ -80,7 +80,7 @@ def _finished(arguments: Any) -> int:
     if given := [name for name, value in trained.items() if value]:
         raise UsageError(f"--on {arguments.on} trains nothing, and {given[0]} is about training: leave it out")
     with refusing():
-        card = judge_ablation(arguments.on, arguments.encoding, arguments.against, arguments.tables or ())
+        card = judge_ablation(arguments.on, arguments.encodings, arguments.against, arguments.tables or ())
     return _written(card, arguments)
 
 
@@ -113,12 +113,12 @@ def _code(card: Card) -> int:
 def _verdict(arguments: Any) -> int:
     prepare_jax()  # before files of the user's: one that computes would fix the devices
     against = arguments.against or ["rope"]
-    named = [_named(text) for text in arguments.encoding]
+    named = [_named(text) for text in arguments.encodings]
     ours, baselines = dict(named), dict(map(_named, against))
     refuse_unusable((*ours.values(), *baselines.values()))
     if both := [label for label in ours if label in baselines]:
         raise UsageError(f"{both[0]} is compared with itself: name another encoding, or other baselines with --against")
-    for words, found, option in ((arguments.encoding, ours, ""), (against, baselines, "--against ")):
+    for words, found, option in ((arguments.encodings, ours, ""), (against, baselines, "--against ")):
         if len(found) < len(words):
             raise UsageError(f"{option}{' '.join(words)} names an encoding twice: name each once")
     if arguments.quick and arguments.full:
@@ -128,7 +128,7 @@ def _verdict(arguments: Any) -> int:
         tables = {name: table.at_full_size for name, table in tables.items()}
     for own, its_slot in {**ours, **baselines}.items():
         _refuse_unfit(own, its_slot, tables)
-    for text, (label, slot) in zip(arguments.encoding, named, strict=True):
+    for text, (label, slot) in zip(arguments.encodings, named, strict=True):
         _check(text, label, slot)
     from posenc_jax.cli.progress import TerminalReporter
     from posenc_jax.verdict.deciding import decide
