@@ -26,6 +26,7 @@ from posenc_jax.encodings.rope_selection import PRoPE as PRoPE
 from posenc_jax.encodings.rope_selection import HoPE as HoPE
 from posenc_jax.encodings.rope_selection import ClippedRoPE as ClippedRoPE
 from posenc_jax.encodings.mrrope import MrRoPE as MrRoPE
+from posenc_jax.encodings.riflex import RIFLEx as RIFLEx
 from posenc_jax.encodings.mla_rope import MLARoPE as MLARoPE
 from posenc_jax.encodings.lerope import LeRoPE as LeRoPE
 from posenc_jax.encodings.rope_pp import RoPEPlusPlus as RoPEPlusPlus
@@ -42,7 +43,7 @@ from posenc_jax.encodings.pope import PoPE as PoPE
 from posenc_jax.encodings.tapa import TAPA as TAPA
 from posenc_jax.encodings.axial_rope import AxialRoPE as AxialRoPE
 from posenc_jax.encodings.axial_rope import MixedRoPE as MixedRoPE
-from posenc_jax.encodings.axial_rope import MRoPE as MRoPE
+from posenc_jax.encodings.mrope import MRoPE as MRoPE
 from posenc_jax.encodings.grape_m import GRAPEM as GRAPEM
 from posenc_jax.encodings.grape_m_planes import GRAPEMPlanes as GRAPEMPlanes
 from posenc_jax.encodings.grape_m_context import GRAPEMContext as GRAPEMContext

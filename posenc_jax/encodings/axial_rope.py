@@ -1,8 +1,7 @@
-"""Rotary position embedding over several axes: axial, with mixed learned frequencies, and multimodal."""
+"""Rotary position embedding over several axes: axial, and with mixed learned frequencies."""
 
 import dataclasses
 import math
-from typing import Literal
 
 import jax
 import jax.numpy as jnp
@@ -10,8 +9,6 @@ import numpy as np
 
 from posenc_jax.encodings.base import Array, Dims, Key, Params, at_least_float32
 from posenc_jax.encodings.method import Method
-from posenc_jax.encodings.rope import RoPE
-from posenc_jax.encodings.rope_scaling import RoPEScaling
 from posenc_jax.encodings.shared.phase import Turns, sincos_of_turns, turns, vaswani_frequencies
 from posenc_jax.encodings.shared.rotation import Layout, Rotary, check_planes, turn
 from posenc_jax.encodings.value import above, at_least, limited
@@ -133,107 +130,3 @@ class MixedRoPE(Rotary):
         row, column = (jnp.asarray(positions)[..., axis].astype(dtype)[:, None, :, None] for axis in range(2))
         angles = column * frequencies[0][None, :, None] + row * frequencies[1][None, :, None]
         return turn(x, jnp.sin(angles), jnp.cos(angles), self.layout)
-
-
-@dataclasses.dataclass(frozen=True)
-class MRoPE(Rotary):
-    """Multimodal RoPE: the planes of one RoPE, dealt out to time, height and width::
-
-        plane k turns by p_a(k) base^(-2k/D),   a(k) the axis of plane k
-
-    (Wang et al. 2024, Qwen2-VL, section 2.1.) Positions ``[#B, S, 3]``: time, row, column, as from `Grid` with a height
-    for films; a text token has the same number three times, and then this is RoPE with the same base and layout.
-
-    Fields: ``order``: "blocks" puts the axes one after the other, as ``mrope_section`` of Qwen2-VL and Qwen2.5-VL, so
-    that time has the fastest planes; "interleaved" alternates them, t h w t h w ..., and gives time the rest, as
-    Qwen3-VL. ``sections``: the number of planes per axis; None is the models' choice, (16, 24, 24) and (24, 20, 20) at
-    head_dim 128: a quarter for time and half of the rest each, or 5/16 for height and for width and the rest for time,
-    rounded. ``base`` 1e6 and ``layout`` "half" as there. ``rotary_dim`` and ``scaling`` as in `RoPE`: GLM-4V and
-    Qwen3.5 turn a part of each head, and Qwen2.5-VL reads longer texts by YaRN.
-
-    Raises ValueError in `check` if the sections are not the planes that turn, or do not interleave; and as `RoPE`.
-    """
-
-    sections: tuple[int, int, int] | None = None
-    order: Literal["blocks", "interleaved"] = "blocks"
-    base: float = 1e6
-    layout: Layout = "half"
-    rotary_dim: int | float | None = None
-    scaling: RoPEScaling | None = None
-
-    name = "mrope"
-    paper = "arXiv:2409.12191"
-    citation = """@misc{wang2024qwen, author = {Wang, P. and Bai, S. and Tan, S. and Wang, S. and Fan, Z. and Bai, J.
-        and others}, title = {{Qwen2-VL: Enhancing Vision-Language Model's Perception of the World at Any
-        Resolution}}, year = {2024}, eprint = {2409.12191}}"""
-    methods = (
-        Method("rotary", "M-RoPE", "grid(width=4, height=4)|mrope", "Wang et al. 2024", paper, use="W"),
-        Method(
-            "rotary",
-            "M-RoPE, interleaved",
-            "grid(width=4, height=4)|mrope(order='interleaved')",
-            "Qwen team 2025",
-            "https://github.com/QwenLM/Qwen3-VL",
-            use="W",
-        ),
-    )
-    shift_invariant = True
-    position_axes = 3
-    limits = limited(base=above(0, ": Qwen2-VL has 1e6"))
-
-    def check_fields(self) -> None:
-        if self.sections is not None and min(self.sections) < 0:
-            raise ValueError(f"MRoPE.sections = {self.sections} must be numbers of planes: Qwen2-VL has (16, 24, 24)")
-        object.__setattr__(self, "rotary_dim", self._one.rotary_dim)  # checked, and 64.0 and 64 are one value
-
-    @property
-    def _one(self) -> RoPE:
-        """The RoPE whose planes are dealt out."""
-        return RoPE(self.base, self.layout, self.rotary_dim, self.scaling)
-
-    def check(self, dims: Dims) -> None:
-        self._one.check(dims)
-        self.axes(dims.head_dim)
-
-    def frequencies_for(self, dims: Dims, length: int | None = None) -> np.ndarray:
-        """``[r/2]``, of each plane that turns, whatever its axis."""
-        return self._one.frequencies_for(dims, length)
-
-    def axes(self, head_dim: int) -> np.ndarray:
-        """The axis of each plane that turns, ``[r/2]``.
-
-        >>> MRoPE(sections=(2, 1, 1)).axes(8).tolist()
-        [0, 0, 1, 2]
-        >>> MRoPE(sections=(3, 2, 1), order="interleaved").axes(12).tolist()
-        [0, 1, 2, 0, 1, 0]
-        """
-        planes = self._one.rotated_dim(head_dim) // 2
-        if self.sections is not None:
-            sections = self.sections
-        elif self.order == "blocks":
-            rest = planes - planes // 4
-            sections = planes // 4, rest - rest // 2, rest // 2
-        else:
-            side = 5 * planes // 16
-            sections = planes - 2 * side, side, side
-        if sum(sections) != planes:
-            raise ValueError(
-                f"MRoPE.sections = {sections} are {sum(sections)} planes of two dimensions, but {2 * planes} of "
-                f"head_dim = {head_dim} dimensions turn, which are {planes} planes: choose sections that add up"
-            )
-        if self.order == "blocks":
-            return np.repeat(np.arange(3), sections)
-        if max(3 * sections[1] - 1, 3 * sections[2]) > planes:
-            raise ValueError(
-                f"MRoPE.sections = {sections} cannot alternate, since every third plane is at most one of height or of "
-                "width: give time the largest section, as Qwen3-VL's (24, 20, 20), or use order='blocks'"
-            )
-        axes = np.zeros(planes, int)
-        axes[1 : 3 * sections[1] : 3] = 1
-        axes[2 : 3 * sections[2] : 3] = 2
-        return axes
-
-    def rotated(self, params: Params, x: Array, positions: Array, length: Array) -> Array:
-        head_dim, one = x.shape[-1], self._one
-        each = one.turns(head_dim, length, at_least_float32(x))
-        return turn_by_axes(x, positions, self.axes(head_dim), each, self.layout, one.magnitude)

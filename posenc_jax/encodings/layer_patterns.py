@@ -1,14 +1,17 @@
 """Patterns of layers of released models, by name: which layers have which positions."""
 
-from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.method import Method, Use
 
 _OF_A_PATTERN = "golden values and audit are those of the first layer"
 
 
-def _pattern(name: str, spec: str, paper: str, link: str, windows: str) -> Method:
+def _pattern(name: str, spec: str, paper: str, link: str, windows: str, use: Use = "W") -> Method:
     """A row for layers of different positions; ``windows``: what the layers see, which is the model's."""
-    return Method("layers", name, spec, paper, link, f"{windows}; {_OF_A_PATTERN}", use="W")
+    return Method("layers", name, spec, paper, link, f"{windows}; {_OF_A_PATTERN}", use=use)
 
+
+_OLMO_3 = "yarn(factor=8, original_length=8192)"
+_COMPRESSED = "mla_rope(base=160000.0, scaling=yarn(factor=16, original_length=65536, attention_factor=1.0))"
 
 # Of models that are sized by hand windows are written as `Transformer.windows` has them, 0 being no window.
 PATTERNS = (
@@ -47,5 +50,41 @@ PATTERNS = (
         "Gemma team 2026",
         "arXiv:2607.02770",
         "model.windows = (1024, 1024, 1024, 1024, 1024, 0); heads of the layers that see all are twice as wide",
+    ),
+    _pattern(
+        "Two bases, layers of ModernBERT",
+        "rope(base=160000.0, layout='half')/rope(layout='half')/rope(layout='half')",
+        "Warner et al. 2024",
+        "arXiv:2412.13663",
+        "model.windows = (0, 65, 65): 64 places to either side, in two layers of three",
+    ),
+    _pattern(
+        "Scaled where all is seen, layers of OLMo 3",
+        "/".join([*["rope(base=5e5, layout='half')"] * 3, f"rope(base=5e5, layout='half', scaling={_OLMO_3})"]),
+        "OLMo team 2025",
+        "arXiv:2512.13961",
+        "model.windows = (4096, 4096, 4096, 0)",
+    ),
+    _pattern(
+        "Layers of EXAONE 4.0",
+        "/".join([*["rope(base=1e6, layout='half', scaling=llama3(factor=16))"] * 3, "nope"]),
+        "LG AI Research 2025",
+        "arXiv:2507.11407",
+        "model.windows = (4096, 4096, 4096, 0) in EXAONE 4.0 32B",
+    ),
+    _pattern(
+        "SWAN-GPT",
+        "nope/rope/rope/rope",
+        "Puvvada et al. 2025",
+        "arXiv:2504.08719",
+        "model.windows = (0, 512, 512, 512): a layer that sees all comes first",
+        use="p",
+    ),
+    _pattern(
+        "Two bases, layers of DeepSeek-V4",
+        f"mla_rope/mla_rope/{_COMPRESSED}/{_COMPRESSED}",
+        "DeepSeek-AI 2026",
+        "https://huggingface.co/deepseek-ai/DeepSeek-V4-Flash",
+        "the first two layers of 43, which see 128 places, and two of the others; 64 of 512 dimensions turn there",
     ),
 )

@@ -8,11 +8,12 @@ import numpy as np
 
 from posenc_jax.data.errors import DataError
 from posenc_jax.encodings.alibi import ALiBi
-from posenc_jax.encodings.axial_rope import AxialRoPE, MRoPE
+from posenc_jax.encodings.axial_rope import AxialRoPE
 from posenc_jax.encodings.base import PositionalEncoding
 from posenc_jax.encodings.deberta import DeBERTa
 from posenc_jax.encodings.interpolated import Interpolated
 from posenc_jax.encodings.learned import Learned
+from posenc_jax.encodings.mrope import MRoPE
 from posenc_jax.encodings.rope import RoPE
 from posenc_jax.encodings.rope_scaling import DynamicNTK
 from posenc_jax.encodings.sinusoidal import Sinusoidal

@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from posenc_jax.data.errors import DataError
-from posenc_jax.encodings.axial_rope import AxialRoPE, MRoPE
+from posenc_jax.encodings.axial_rope import AxialRoPE
 from posenc_jax.encodings.base import Dims, PositionalEncoding
 from posenc_jax.encodings.interpolated import Interpolated
+from posenc_jax.encodings.mrope import MRoPE
 from posenc_jax.encodings.rope import RoPE
 from posenc_jax.encodings.rope_scaling import (
     NTK,

@@ -3,8 +3,8 @@
 from typing import Any
 
 from posenc_jax.encodings import spec
-from posenc_jax.encodings.axial_rope import MRoPE
 from posenc_jax.encodings.base import PositionalEncoding
+from posenc_jax.encodings.mrope import MRoPE
 from posenc_jax.encodings.rope import RoPE
 from posenc_jax.encodings.rope_scaling import (
     NTK,

@@ -104,17 +104,21 @@ def test_grouped_queries_turn_with_their_key(random):
         (MRoPE(sections=(3, 2, 1), order="interleaved"), 12, [0, 1, 2, 0, 1, 0]),
         (MRoPE(), 8, [0, 1, 1, 2]),
         (MRoPE(order="interleaved"), 8, [0, 1, 2, 0]),
+        # vLLM: rows and columns by turns, the last planes for time.
+        (MRoPE(order="space_first", sections=(20, 22, 22)), 128, [1, 2] * 22 + [0] * 20),
+        (MRoPE(order="space_first"), 8, [1, 2, 1, 0]),
+        (MRoPE(sections=(4, 4, 4, 4)), 32, [0] * 4 + [1] * 4 + [2] * 4 + [3] * 4),
     ],
 )
 def test_sections_are_those_of_the_models(encoding, head_dim, axes):
     assert encoding.axes(head_dim).tolist() == axes
 
 
-@pytest.mark.parametrize("order", [pytest.param("blocks", marks=pytest.mark.slow), "interleaved"])
+@pytest.mark.parametrize("order", [pytest.param("blocks", marks=pytest.mark.slow), "interleaved", "space_first"])
 def test_mrope_deals_out_the_planes_of_one_rope(random, order):
     encoding = MRoPE(sections=(3, 2, 1), order=order, base=100.0)
     positions = random.integers(0, 20, (2, TOKENS, 3)).astype(np.int32)
-    axes = [0, 0, 0, 1, 1, 2] if order == "blocks" else [0, 1, 2, 0, 1, 0]
+    axes = {"blocks": [0, 0, 0, 1, 1, 2], "interleaved": [0, 1, 2, 0, 1, 0], "space_first": [1, 2, 1, 0, 0, 0]}[order]
 
     def angles(position, _):
         return [position[axis] * 100 ** (-2 * k / 12) for k, axis in enumerate(axes)]
@@ -144,9 +148,21 @@ def test_scaled_planes_of_a_part_turn_by_their_axes(random):
         np.testing.assert_allclose(own, want, atol=2e-5)
 
 
+def test_planes_of_time_may_be_still(random):
+    encoding = MRoPE((3, 2, 1), "space_first", base=100.0, still_time=True)
+    frequencies = [100 ** (-2 * k / 12) if k < 3 else 0 for k in range(6)]
+    np.testing.assert_allclose(encoding.frequencies_for(dims(12)), frequencies, rtol=1e-12)
+    x, positions = random.normal(size=(1, 1, TOKENS, 12)), random.integers(0, 20, (1, TOKENS, 3)).astype(np.int32)
+    with jax.enable_x64(True):
+        got = encoding.encode_queries({}, x, positions, np.array([TOKENS]))[0, 0]
+    for vector, position, own in zip(x[0, 0], positions[0], got, strict=True):
+        angles = [position[axis] * f for axis, f in zip([1, 2, 1, 0, 0, 0], frequencies)]
+        np.testing.assert_allclose(own, turned(vector, angles, "half"), atol=1e-9)
+
+
 def test_text_tokens_have_plain_rope(random):
     x, positions = random.normal(size=(1, 2, 4, 8)).astype(np.float32), np.array([[0, 1, 7, 1000]])
     want = RoPE(base=1e6, layout="half").encode_queries({}, x, positions, np.array([4]))
-    for order in ("blocks", "interleaved"):
+    for order in ("blocks", "interleaved", "space_first"):
         got = MRoPE(order=order).encode_queries({}, x, np.stack([positions] * 3, axis=-1), None)
         np.testing.assert_allclose(got, want, atol=1e-6)

@@ -30,6 +30,7 @@ Llama3 factor >= 1, original_length >= 2
 HoPE original_length >= 2
 ClippedRoPE planes >= 2
 MrRoPE factor >= 1, original_length >= 2
+RIFLEx repeats_at > 0, length >= 1
 MLARoPE base > 0
 LeRoPE base > 0
 FoPE base > 1, original_length >= 7, gain >= 0
