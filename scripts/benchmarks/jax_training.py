@@ -30,10 +30,17 @@ class RandomTokens(Task):
 
     tokens: int
     kind: ModelKind = "decoder_only"
+    vocabulary: int = VOCAB
     name = "random_tokens"
     paper = citation = ""
-    vocab_size = VOCAB
-    num_classes = VOCAB
+
+    @property
+    def vocab_size(self):
+        return self.vocabulary
+
+    @property
+    def num_classes(self):
+        return self.vocabulary
 
     @property
     def model_kind(self):
@@ -50,12 +57,12 @@ class RandomTokens(Task):
         return max_length if self.kind == "encoder_decoder" else 0
 
     def example(self, key, length, max_length, split="test"):
-        tokens = jax.random.randint(key, (max_length + 1,), 0, VOCAB)
+        tokens = jax.random.randint(key, (max_length + 1,), 0, self.vocabulary)
         ones = jnp.ones(max_length, jnp.float32)
         segments = ones.astype(jnp.int32)
         if self.kind == "decoder_only":
             return Example(tokens[:-1], tokens[1:], ones, length, segments)
-        source = jax.random.randint(jax.random.fold_in(key, 1), (max_length,), 0, VOCAB)
+        source = jax.random.randint(jax.random.fold_in(key, 1), (max_length,), 0, self.vocabulary)
         return Example(source, tokens[1:], ones, length, segments, decoder_inputs=tokens[:-1], decoder_length=length)
 
 
@@ -79,10 +86,9 @@ def config(size: dict[str, Any], mode: str, posenc: str, replicas: int) -> Run:
     )
 
 
-def prepared(size: dict[str, Any], mode: str, posenc: str, replicas: int) -> tuple[Program, Any]:
+def prepared(run: Run) -> tuple[Program, Any]:
     """A compiled training call of several steps, and the state of its replicas."""
-    run = config(size, mode, posenc, replicas)
-    mesh = make_mesh(run.execution, replicas)
+    mesh = make_mesh(run.execution, len(run.seeds))
     state = put_state(stack([init_state(run, init_params(run, s), s, run.learning_rates[0]) for s in run.seeds]), mesh)
     program = Program(
         "train",
@@ -121,7 +127,7 @@ def with_plain_gradients(size: dict[str, Any], mode: str, posenc: str, replicas:
 def milliseconds(size: dict[str, Any], mode: str, posenc: str, replicas: int) -> Iterator[float]:
     """The seconds to the first step, compilation included; then each call's milliseconds per step and replica."""
     begun = time.perf_counter()
-    program, state = prepared(size, mode, posenc, replicas)
+    program, state = prepared(config(size, mode, posenc, replicas))
     state, metrics = program(state, None)
     np.asarray(metrics["loss"])
     yield time.perf_counter() - begun

@@ -15,7 +15,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from benchmarks.jax_training import prepared
+from benchmarks.jax_training import config, prepared
 from benchmarks.processes import Process, Start
 from benchmarks.results import Table
 from benchmarks.sizes import SIZES, Size
@@ -66,7 +66,7 @@ def profile(sizes: Mapping[str, Size] = SIZES, posenc: str = "nope", start: Star
 
 def step(size: dict[str, int], posenc: str) -> Iterator[dict[str, Any]]:
     """One call measured plainly, one under the profiler."""
-    program, state = prepared(size, "devices", posenc, 1)
+    program, state = prepared(config(size, "devices", posenc, 1))
     for _ in range(2):
         state, metrics = program(state, None)
         np.asarray(metrics["loss"])

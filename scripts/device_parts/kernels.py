@@ -1,0 +1,158 @@
+"""Speed of attention by length: ours, cuDNN without a bias, XLA's logits as an array, torch's FlexAttention."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from benchmarks.processes import Process
+from benchmarks.results import Table
+from benchmarks.torch_training import python_with_torch
+
+from device_parts.part import (
+    ATTENDING,
+    SHARED,
+    Case,
+    LeftOutError,
+    Part,
+    Row,
+    Setting,
+    milliseconds,
+    price,
+    spread,
+    table,
+)
+from posenc_jax.attention import attend
+from posenc_jax.encodings import Dims, Geometry, init_slot, layer_params, parse
+
+WAYS = {
+    "kernel, T5": ("kernel", "t5"),
+    "kernel, no bias": ("kernel", "nope"),
+    "cuDNN, no bias": ("cudnn", "nope"),
+    "XLA, T5": ("dense", "t5"),
+    "XLA, no bias": ("dense", "nope"),
+    "blocks, T5": ("blockwise", "t5"),
+    "FlexAttention, table": ("torch", "table"),
+    "FlexAttention, no bias": ("torch", "nope"),
+}
+WIDTH, TOKENS = 2048, 16384
+"""Of all heads together, and of a batch, as in FlashAttention's benchmark (Dao 2023, arXiv:2307.08691)."""
+
+
+class Size(NamedTuple):
+    """Causal attention in bfloat16."""
+
+    tokens: int
+    head_dim: int
+    batch: int
+    heads: int
+    rounds: int = 10
+
+    def operations(self, training: bool) -> float:
+        """Of the products of the pairs that a causal mask lets through; with gradients 3.5 times those of a forward
+        pass, as FlashAttention counts.
+        """
+        return 2 * self.batch * self.heads * self.tokens**2 * self.head_dim * (3.5 if training else 1)
+
+
+def sizes(miniature: bool) -> list[Size]:
+    """The middle lengths first."""
+    if miniature:
+        return [Size(16, 16, 1, 2, 1)]
+    lengths = (4096, 2048, 8192, 16384)
+    return [Size(t, d, TOKENS // t, WIDTH // d) for t in lengths for d in (64, 128)]
+
+
+def measured(way: str, size: Size) -> Row:
+    """Milliseconds of a forward pass, and with all gradients: median, least and most of the rounds."""
+    path, spec = WAYS[way]
+    row: Row = {}
+    for name, training in (("forward", False), ("training", True)):
+        times = of_torch(spec, size, training) if path == "torch" else of_jax(path, spec, size, training)
+        middle, least, most = spread(times)
+        teraflops = size.operations(training) / middle / 1e9
+        row[name] = {"ms": middle, "least": least, "most": most, "teraflops": teraflops}
+    return row
+
+
+def of_jax(path: str, spec: str, size: Size, training: bool) -> list[float]:
+    """Through `posenc_jax.attention.attend`; LeftOutError where the path does not serve it here."""
+    encodings = parse(spec)
+    dims = Dims(size.heads * size.head_dim, size.heads, size.heads, size.head_dim, 1, size.tokens, 16)
+    params = layer_params(encodings, init_slot(jax.random.key(0), encodings, dims), 0)
+    geometry = Geometry.of_length(size.tokens, num_heads=size.heads, causal=True)
+    shape = (3, size.batch, size.heads, size.tokens, size.head_dim)
+    q, k, v = jax.random.normal(jax.random.key(1), shape, jnp.bfloat16)
+
+    def out(q, k, v, params):
+        return attend(q, k, v, encodings, params, geometry, path=path)
+
+    def loss(*arguments):
+        return out(*arguments).astype(jnp.float32).sum()
+
+    program: Any = jax.jit(jax.grad(loss, (0, 1, 2, 3)) if training else out)
+    try:
+        program = program.lower(q, k, v, params).compile()
+    except ValueError as error:
+        if "cannot serve this call" not in str(error):
+            raise
+        raise LeftOutError(str(error)) from None
+    return milliseconds(lambda: jax.block_until_ready(program(q, k, v, params)), size.rounds)
+
+
+def of_torch(spec: str, size: Size, training: bool) -> list[float]:
+    """In a process with torch; LeftOutError where no Python has it."""
+    python = python_with_torch()
+    if python is None:
+        raise LeftOutError("torch is not there: name a Python that has it in the variable TORCH_PYTHON")
+    shape = {name: getattr(size, name) for name in ("tokens", "head_dim", "batch", "heads")}
+    arguments = {"bias": spec != "nope", "training": training, **shape}
+    process = Process("flex_attention.milliseconds", arguments, python=python)
+    times = []
+    for _ in range(size.rounds + 1):  # the first of them warms up
+        process.begin()
+        times.append(process.end())
+    process.close()
+    return times[1:]
+
+
+def cases(setting: Setting) -> Mapping[str, Case]:
+    """Every way at every size."""
+    found = {}
+    for size in sizes(setting.miniature):
+        for way, (path, _) in WAYS.items():
+            if path == "torch" and setting.miniature:
+                continue  # on a CPU it has no gradients
+            operations = (size.operations(False) + size.operations(True)) * (size.rounds + 1)
+            name = f"{way}, {size.tokens} tokens, heads of {size.head_dim}"
+            found[name] = Case(functools.partial(measured, way, size), price(operations, 2, ATTENDING))
+    return found
+
+
+def _table(rows: Mapping[str, Row]) -> Table:
+    columns = {
+        f"{of}, {what}": form
+        for of in ("forward", "with gradients")
+        for what, form in (("ms", "{:.2f}"), ("least", "{:.2f}"), ("most", "{:.2f}"), ("TFLOP/s", "{:.0f}"))
+    }
+
+    def numbers(row: Row) -> tuple[float | None, ...]:
+        parts = (row["forward"], row["training"])
+        return tuple(part[name] for part in parts for name in ("ms", "least", "most", "teraflops"))
+
+    return table(ATTENTION, "way and size", columns, rows, numbers)
+
+
+ATTENTION = Part(
+    "attention",
+    "Attention by length",
+    f"Causal, bfloat16, {TOKENS:,} tokens in a batch and heads of {WIDTH:,} dimensions together; T5's bias with the "
+    "gradient of its table. Median, least and most of ten rounds, and the operations of a causal mask's pairs at the "
+    "median. `-`: out of memory",
+    cases,
+    _table,
+    SHARED,
+)

@@ -1,0 +1,117 @@
+"""A training step of a language model of 124 million parameters, by encoding and length; and with repeatable bits."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+
+import numpy as np
+from benchmarks.jax_training import RandomTokens, prepared
+from benchmarks.results import Table
+
+from device_parts.device import fits
+from device_parts.part import DETERMINISTIC, Case, Part, Row, Setting, compiling, milliseconds, price, spread, table
+from posenc_jax import Execution, Run, Training, Transformer, parse
+
+ENCODINGS = ("rope", "t5", "fox", "nope", "alibi", "fire")
+TOKENS, VOCABULARY = 32768, 50304
+"""Of a batch; GPT-2's vocabulary, filled up to a multiple of 128."""
+LENGTHS = (1024, 4096)
+STEPS, ROUNDS = 4, 6
+
+
+def run_of(posenc: str, length: int, miniature: bool = False) -> Run:
+    """GPT-2 small in bfloat16, the output layer tied to the embeddings."""
+    model = Transformer(d_model=768, num_layers=12, num_heads=12, tie_output=True, dtype="bfloat16")
+    if miniature:
+        model = Transformer(d_model=8, num_layers=1, num_heads=2, tie_output=True)
+    return Run(
+        task=RandomTokens(length, vocabulary=16 if miniature else VOCABULARY),
+        model=model,
+        posenc=parse(posenc),
+        training=Training(
+            steps=STEPS,
+            batch_size=2 if miniature else TOKENS // length,
+            microbatches=1 if miniature else 2,
+            steps_per_call=STEPS,
+            log_every=STEPS,
+        ),
+        execution=Execution(mode="map", group_size=1),
+        seeds=(0,),
+        learning_rates=(1e-4,),
+    )
+
+
+def measured(run: Run, rounds: int) -> Row:
+    """Milliseconds of a step, and MFU where the peak is known."""
+    from posenc_jax.runs.plan import plan_of
+    from posenc_jax.runs.targets import target_here
+
+    fits(run)
+    plan = plan_of(run, target_here())
+    program, state = prepared(run)
+
+    def call() -> None:
+        nonlocal state
+        state, metrics = program(state, None)
+        np.asarray(metrics["loss"])
+
+    times = [ms / run.training.steps_per_call for ms in milliseconds(call, rounds)]
+    middle, least, most = spread(times)
+    speed = plan.step.operations / middle * 1e3
+    return {
+        "ms": middle,
+        "least": least,
+        "most": most,
+        "tokens_per_second": plan.step.tokens / middle * 1e3,
+        "mfu": None if plan.peak is None else speed / plan.peak,
+        "attention": list(plan.attention),
+        "parameters": plan.parameters,
+    }
+
+
+def _case(posenc: str, length: int, miniature: bool) -> Case:
+    from posenc_jax.training.operations import of_step
+
+    run, rounds = run_of(posenc, length, miniature), 1 if miniature else ROUNDS
+    operations = of_step(run).operations * STEPS * (rounds + 1)
+    return Case(functools.partial(measured, run, rounds), price(operations, 1, compiling(run.model.num_layers)))
+
+
+def cases(setting: Setting) -> Mapping[str, Case]:
+    """Every encoding at both lengths."""
+    if setting.miniature:
+        return {"rope, 6 tokens": _case("rope", 6, True)}
+    return {f"{name}, {length} tokens": _case(name, length, False) for length in LENGTHS for name in ENCODINGS}
+
+
+def deterministic(setting: Setting) -> Mapping[str, Case]:
+    """Two encodings at the first length."""
+    if setting.miniature:
+        return {"t5, 6 tokens": _case("t5", 6, True)}
+    return {f"{name}, {LENGTHS[0]} tokens": _case(name, LENGTHS[0], False) for name in ENCODINGS[:2]}
+
+
+def _table(part: Part, rows: Mapping[str, Row]) -> Table:
+    columns = dict.fromkeys(("ms", "least", "most"), "{:.2f}") | {"tokens/s": "{:.0f}", "MFU": "{:.1%}"}
+    names = ("ms", "least", "most", "tokens_per_second", "mfu")
+    return table(part, "encoding", columns, rows, lambda row: tuple(row[name] for name in names))
+
+
+_SIZE = f"12 layers, d_model 768, bfloat16, {TOKENS:,} tokens in a batch. Median, least and most of {ROUNDS} rounds"
+TRAINING = Part(
+    "steps",
+    "A training step at 124 million parameters",
+    f"{_SIZE}; MFU is told by the products of the model, masked pairs included",
+    cases,
+    lambda rows: _table(TRAINING, rows),
+    {"XLA_FLAGS": "--xla_gpu_deterministic_ops=false"},
+)
+REPEATABLE = Part(
+    "deterministic",
+    "The same step with bits that repeat",
+    f"{_SIZE}; with `--xla_gpu_deterministic_ops=true`, as the command line has it, and the table above without",
+    deterministic,
+    lambda rows: _table(REPEATABLE, rows),
+    DETERMINISTIC,
+)
