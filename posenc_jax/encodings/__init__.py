@@ -44,6 +44,12 @@ from posenc_jax.encodings.tapa import TAPA as TAPA
 from posenc_jax.encodings.axial_rope import AxialRoPE as AxialRoPE
 from posenc_jax.encodings.axial_rope import MixedRoPE as MixedRoPE
 from posenc_jax.encodings.mrope import MRoPE as MRoPE
+from posenc_jax.encodings.directional_rope import SpiralRoPE as SpiralRoPE
+from posenc_jax.encodings.directional_rope import GoldenGateRoPE as GoldenGateRoPE
+from posenc_jax.encodings.lie_rope import LieRE as LieRE
+from posenc_jax.encodings.lie_rope import ComRoPE as ComRoPE
+from posenc_jax.encodings.separable_rope import CayleyString as CayleyString
+from posenc_jax.encodings.separable_rope import CirculantString as CirculantString
 from posenc_jax.encodings.grape_m import GRAPEM as GRAPEM
 from posenc_jax.encodings.grape_m_planes import GRAPEMPlanes as GRAPEMPlanes
 from posenc_jax.encodings.grape_m_context import GRAPEMContext as GRAPEMContext
@@ -81,6 +87,7 @@ from posenc_jax.encodings.cape import CAPE as CAPE
 from posenc_jax.encodings.interpolated import Interpolated as Interpolated
 from posenc_jax.encodings.pose import PoSE as PoSE
 from posenc_jax.encodings.grid import Grid as Grid
+from posenc_jax.encodings.image_positions import ImagePositions as ImagePositions
 from posenc_jax.encodings.abacus import Abacus as Abacus
 from posenc_jax.encodings.position_coupling import PositionCoupling as PositionCoupling
 from posenc_jax.encodings.bipe import WithinSegment as WithinSegment

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from typing import Literal
 
 import jax
 import jax.numpy as jnp
@@ -43,19 +44,54 @@ class AxialRoPE(Rotary):
     dimensions. A token outside the image, such as a class token, is the model's matter: the authors
     rotate it by 0.
 
+    Fields for the dialects of released encoders: ``rows_first``: the first planes are those of the first axis, as in
+    Qwen2-VL's, Pixtral's and DINOv3's. ``staggered``: axes share the frequencies of one RoPE, plane k of axis a turns
+    by p_a base^(-(k axes + a) / (n axes)), as Pixtral's. ``unit`` "turns": frequencies are 2 pi times as large, for
+    positions that are fractions of an image, as DINOv3's.
+
     Raises ValueError in `check` if head_dim is no multiple of 2 axes.
     """
 
     axes: int = 2
     base: float = 100.0
     layout: Layout = "interleaved"
+    rows_first: bool = False
+    staggered: bool = False
+    unit: Literal["radians", "turns"] = "radians"
 
     name = "axial_rope"
     paper = "arXiv:2403.13298"
     citation = """@inproceedings{heo2024rotary, author = {Heo, B. and Park, S. and Han, D. and Yun, S.},
         title = {{Rotary Position Embedding for Vision Transformer}}, booktitle = {ECCV}, year = {2024},
         eprint = {2403.13298}}"""
-    methods = (Method("rotary", "Axial 2-D RoPE", "grid(width=8)|axial_rope", "Heo et al. 2024", paper, use="W"),)
+    methods = (
+        Method("rotary", "Axial 2-D RoPE", "grid(width=8)|axial_rope", "Heo et al. 2024", paper, use="W"),
+        Method(
+            "rotary",
+            "Axial 2-D RoPE (encoder of Qwen2-VL)",
+            "grid(width=8)|axial_rope(base=1e4, layout='half', rows_first=True)",
+            "Wang et al. 2024",
+            "arXiv:2409.12191",
+            use="W",
+        ),
+        Method(
+            "rotary",
+            "Axial 2-D RoPE (Pixtral)",
+            "grid(width=8)|axial_rope(base=1e4, layout='half', rows_first=True, staggered=True)",
+            "Agrawal et al. 2024",
+            "arXiv:2410.07073",
+            use="W",
+        ),
+        Method(
+            "rotary",
+            "Axial 2-D RoPE of disturbed images (DINOv3)",
+            "grid(width=8)|image_positions(sizes=(8, 8), rescale=2)"
+            "|axial_rope(layout='half', rows_first=True, unit='turns')",
+            "Siméoni et al. 2025",
+            "arXiv:2508.10104",
+            use="W",
+        ),
+    )
     shift_invariant = True
     limits = limited(axes=at_least(1, ": 2 for images, 3 for films"), base=above(0, ": the paper has 100.0"))
 
@@ -67,15 +103,24 @@ class AxialRoPE(Rotary):
         check_planes(self, dims, 2 * self.axes)
 
     def frequencies_for(self, dims: Dims, length: int | None = None) -> np.ndarray:
-        """``[head_dim/2]``, the last axis first, as its planes."""
+        """``[head_dim/2]``, the last axis first unless ``rows_first``, as its planes."""
         return self._frequencies(dims.head_dim)
 
     def _frequencies(self, head_dim: int) -> np.ndarray:
-        return np.tile(vaswani_frequencies(head_dim // self.axes, self.base), self.axes)
+        if self.staggered:
+            by_axis = vaswani_frequencies(head_dim, self.base).reshape(-1, self.axes).T
+            every = by_axis[self._order()].reshape(-1)
+        else:
+            every = np.tile(vaswani_frequencies(head_dim // self.axes, self.base), self.axes)
+        return every * math.tau if self.unit == "turns" else every
+
+    def _order(self) -> np.ndarray:
+        """Axes in the order of their planes."""
+        return np.arange(self.axes) if self.rows_first else np.arange(self.axes)[::-1]
 
     def rotated(self, params: Params, x: Array, positions: Array, length: Array) -> Array:
         head_dim = x.shape[-1]
-        axes = np.repeat(np.arange(self.axes)[::-1], head_dim // self.axes // 2)
+        axes = np.repeat(self._order(), head_dim // self.axes // 2)
         return turn_by_axes(x, positions, axes, turns(self._frequencies(head_dim)), self.layout, 1.0)
 
 

@@ -65,6 +65,30 @@ def test_axial_planes_belong_to_one_axis(random, axes, layout):
     check(AxialRoPE(axes=axes, layout=layout), {}, x, positions, angles, layout)
 
 
+@pytest.mark.parametrize(
+    ("fields", "angle"),
+    [
+        # VisionRotaryEmbedding of Qwen2-VL: rows, then columns, each with the frequencies of half a head.
+        ({"base": 1e4, "rows_first": True}, lambda p, k: p[k // 2] * 1e4 ** (-(k % 2) / 2)),
+        # Pixtral: of the frequencies of a whole head rows have the even ones, columns the odd ones.
+        (
+            {"base": 1e4, "rows_first": True, "staggered": True},
+            lambda p, k: p[k // 2] * (1e4 ** (-2 * np.arange(4) / 8))[k // 2 :: 2][k % 2],
+        ),
+        # DINOv3: 2 pi over the period base^(2 k / (D/2)).
+        ({"rows_first": True, "unit": "turns"}, lambda p, k: 2 * np.pi * p[k // 2] / 100 ** (2 * (k % 2) / 4)),
+    ],
+)
+def test_dialects_of_released_encoders(random, fields, angle):
+    x, positions = random.normal(size=(1, 1, TOKENS, 8)), random.integers(0, 20, (1, TOKENS, 2))
+    encoding = AxialRoPE(layout="half", **fields)
+    with jax.enable_x64(True):
+        got = np.asarray(jax.jit(lambda x, p: encoding.encode_queries({}, x, p, None))(x, positions))
+    for s in range(TOKENS):
+        want = turned(x[0, 0, s], [angle(positions[0, s], k) for k in range(4)], "half")
+        np.testing.assert_allclose(got[0, 0, s], want, atol=1e-9)
+
+
 def test_mixed_planes_turn_by_both_axes(random):
     positions = random.integers(0, 20, (2, TOKENS, 2)).astype(np.int32)
     f_x, f_y = frequencies = random.normal(size=(2, 3, 4))

@@ -46,6 +46,12 @@ TAPA alpha > 0
 AxialRoPE axes >= 1, base > 0
 MixedRoPE base > 0
 MRoPE base > 0
+SpiralRoPE directions >= 2, base > 0, scale > 0
+GoldenGateRoPE lowest > 0, zero_fraction >= 0 <= 1
+LieRE axes >= 1, block >= 2
+ComRoPE axes >= 1, block >= 2
+CayleyString base > 0
+CirculantString axes >= 1
 GRAPEM base > 0, scale > 0
 GRAPEMPlanes base > 1, planes >= 1
 GRAPEMContext base > 0, scale > 0
@@ -74,6 +80,7 @@ CAPE max_global_shift >= 0, max_local_shift >= 0, max_global_scaling >= 1
 Interpolated factor > 0
 PoSE target_length >= 1
 Grid width >= 1, height >= 1
+ImagePositions shift >= 0, jitter >= 1, rescale >= 1
 Abacus max_offset >= 0
 PositionCoupling max_position >= 2
 WithinSegment max_length >= 1

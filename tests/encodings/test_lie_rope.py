@@ -1,0 +1,79 @@
+import jax
+import numpy as np
+import pytest
+from initial import initial
+
+from posenc_jax.encodings import ComRoPE, Dims, LieRE
+
+RANDOM = np.random.default_rng(0)
+AT = RANDOM.integers(0, 6, (1, 5, 2)).astype(np.int32)
+X = RANDOM.normal(size=(1, 4, 5, 6))
+DIMS = Dims(d_model=24, num_heads=4, num_kv_heads=2, head_dim=6, num_layers=1, max_len=16)
+
+
+def exponential(matrix):
+    """Its series, at a 2^10th of the matrix."""
+    small, term, total = matrix / 2.0**10, np.eye(len(matrix)), np.eye(len(matrix))
+    for n in range(1, 16):
+        term = term @ small / n
+        total = total + term
+    for _ in range(10):
+        total = total @ total
+    return total
+
+
+def check(encoding, params, generator_of):
+    """Queries of four heads and keys of two; ``generator_of(axis, key head, block)``."""
+
+    def both(params, x, at):
+        return encoding.encode_queries(params, x, at, None), encoding.encode_keys(params, x[:, ::2], at, None)
+
+    with jax.enable_x64(True):
+        queries, keys = map(np.asarray, jax.jit(both)(params, X, AT))
+    size = encoding.block
+    for h, s, n in np.ndindex(4, 5, 6 // size):
+        rotation = exponential(sum(AT[0, s, a] * generator_of(a, h // 2, n) for a in range(2)))
+        part = slice(n * size, (n + 1) * size)
+        np.testing.assert_allclose(queries[0, h, s, part], rotation @ X[0, h, s, part], atol=1e-9)
+        if h % 2 == 0:
+            np.testing.assert_allclose(keys[0, h // 2, s, part], rotation @ X[0, h, s, part], atol=1e-9)
+
+
+@pytest.mark.parametrize("block", [6, 3])
+def test_liere_is_the_exponential_of_a_sum(block):
+    raw = RANDOM.normal(size=(2, 2, 6 // block, block, block))
+
+    def generator(axis, head, n):
+        upper = np.triu(raw[head, axis, n], 1)
+        return upper - upper.T
+
+    check(LieRE(block=block), {"generators": raw}, generator)
+
+
+def test_comrope_linear():
+    raw, multipliers = RANDOM.normal(size=(2, 2, 3, 3)), RANDOM.normal(size=(2, 2))
+    params = {"generators": raw, "multipliers": multipliers}
+    check(ComRoPE(block=3), params, lambda a, h, n: multipliers[a, n] * (raw[h, n] - raw[h, n].T))
+
+
+def test_comrope_partition():
+    raw = RANDOM.normal(size=(2, 2, 3, 3))
+    encoding = ComRoPE("partition", block=3)
+    check(encoding, {"generators": raw}, lambda a, h, n: (n % 2 == a) * (raw[h, n] - raw[h, n].T))
+
+
+def test_parameters():
+    dims = Dims(d_model=128, num_heads=4, num_kv_heads=2, head_dim=32, num_layers=1, max_len=16)
+    generators = initial(LieRE(), dims)["generators"]
+    assert generators.shape == (2, 2, 4, 8, 8)
+    assert 0 <= generators.min() < generators.max() <= 2 * np.pi
+    params = initial(ComRoPE(), dims)
+    assert {name: value.shape for name, value in params.items()} == {"generators": (2, 4, 8, 8), "multipliers": (2, 4)}
+    assert float(params["generators"].std()) == pytest.approx(1, rel=0.1)
+    assert initial(ComRoPE("partition"), dims).keys() == {"generators"}
+
+
+@pytest.mark.parametrize("encoding", [LieRE(block=4), ComRoPE("partition", block=6)])
+def test_blocks_that_do_not_fit_are_refused(encoding):
+    with pytest.raises(ValueError, match=r"turns blocks of \d dimensions, so head_dim = 6 must be a multiple of"):
+        encoding.check(DIMS)
