@@ -85,6 +85,7 @@ ORDER = {
             "question",
             "fields",
             "tables",
+            "own_questions",
             "published",
             "cells",
             "other_scores",

@@ -26,9 +26,12 @@ within minutes, then the difference on each table as it is done. The contract is
 broken encoding gets no verdict.
 Its tables are those of the published comparisons that `posenc tables` runs with their own encodings.
 The same command again goes on where it stopped; runs are shared by all verdicts of a directory.
+--on WHAT asks a question of yours, alone, or beside those of --tables: a task of a file (FILE.py:Task(...)), a config
+file or the name of a shipped one, or a corpus of text (own/NAME), sized as by `posenc ablate --on`. Without an
+ENCODING it is asked of nope, sinusoidal, learned, rope, alibi, t5, fire and shaw. Several encodings are one card: its
+p are corrected for all rows, of every encoding on every table.
 --on RUN judges a finished ablation, trains nothing and takes its arms by their names there: all of them beside its
-baseline, or the ENCODINGs that are named beside those of --against. Several encodings are one card: its p are
-corrected for all rows, of every encoding on every table.
+baseline, or the ENCODINGs that are named beside those of --against.
 The exit code is 0 whatever the verdict is, and 3 where it needs more seeds. --check trains nothing: it judges the
 scores in a card again, prints its words, and names what the card says otherwise, with exit code 1."""
 
@@ -38,7 +41,11 @@ def main(arguments: list[str]) -> int:
     parser.add_argument(
         "encodings", nargs="*", metavar="ENCODING", help="a name of the catalogue, a spec, or FILE.py:Class(...)"
     )
-    parser.add_argument("--on", metavar="RUN", type=as_path, help="directory of a finished ablation")
+    parser.add_argument(
+        "--on",
+        metavar="WHAT",
+        help="your question: FILE.py:Task, CONFIG.py, own/NAME, or the directory of a finished ablation",
+    )
     parser.add_argument("--against", nargs="+", metavar="ENCODING", default=[], help="baselines (default: rope)")
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--tables", nargs="+", metavar="TABLE", help="only these (default: all)")
@@ -65,22 +72,21 @@ def _asked(arguments: Any) -> int:
         if others := [*arguments.encodings, *(["--on"] if arguments.on else [])]:
             raise UsageError(f"--check judges the scores in a card again: leave {' '.join(others)} out")
         return _checked(arguments.check, as_json=arguments.json)
-    if arguments.on is not None:
-        return _finished(arguments)
-    if not arguments.encodings:
+    if arguments.on is not None and as_path(arguments.on).is_dir():
+        return _finished(arguments, as_path(arguments.on))
+    if not arguments.encodings and arguments.on is None:
         raise UsageError("name an ENCODING to judge, or a card to check with --check CARD.json")
     return _verdict(arguments)
 
 
-def _finished(arguments: Any) -> int:
-    """The card of an ablation's directory."""
+def _finished(arguments: Any, directory: Path) -> int:
     from posenc_jax.verdict.finished import judge_ablation
 
     trained = {"--seeds": arguments.seeds, "--quick": arguments.quick, "--full": arguments.full}
     if given := [name for name, value in trained.items() if value]:
         raise UsageError(f"--on {arguments.on} trains nothing, and {given[0]} is about training: leave it out")
     with refusing():
-        card = judge_ablation(arguments.on, arguments.encodings, arguments.against, arguments.tables or ())
+        card = judge_ablation(directory, arguments.encodings, arguments.against, arguments.tables or ())
     return _written(card, arguments)
 
 
@@ -113,22 +119,24 @@ def _code(card: Card) -> int:
 def _verdict(arguments: Any) -> int:
     prepare_jax()  # before files of the user's: one that computes would fix the devices
     against = arguments.against or ["rope"]
-    named = [_named(text) for text in arguments.encodings]
-    ours, baselines = dict(named), dict(map(_named, against))
+    baselines = dict(map(_named, against))
+    words = arguments.encodings or _short_list(baselines)
+    named = [_named(text) for text in words]
+    ours = dict(named)
     refuse_unusable((*ours.values(), *baselines.values()))
     if both := [label for label in ours if label in baselines]:
         raise UsageError(f"{both[0]} is compared with itself: name another encoding, or other baselines with --against")
-    for words, found, option in ((arguments.encodings, ours, ""), (against, baselines, "--against ")):
-        if len(found) < len(words):
-            raise UsageError(f"{option}{' '.join(words)} names an encoding twice: name each once")
+    for given, found, option in ((words, ours, ""), (against, baselines, "--against ")):
+        if len(found) < len(given):
+            raise UsageError(f"{option}{' '.join(given)} names an encoding twice: name each once")
     if arguments.quick and arguments.full:
         raise UsageError("--quick and --full are two sizes: choose one of them")
-    tables = _tables(arguments.tables, quick=arguments.quick)
+    tables = _asked_tables(arguments)
     if arguments.full:
         tables = {name: table.at_full_size for name, table in tables.items()}
     for own, its_slot in {**ours, **baselines}.items():
         _refuse_unfit(own, its_slot, tables)
-    for text, (label, slot) in zip(arguments.encodings, named, strict=True):
+    for text, (label, slot) in zip(words, named, strict=True):
         _check(text, label, slot)
     from posenc_jax.cli.progress import TerminalReporter
     from posenc_jax.verdict.deciding import decide
@@ -168,6 +176,28 @@ def _named(text: str) -> tuple[str, Slot]:
     return (method.name if method else spec(slot)), slot
 
 
+def _short_list(baselines: dict[str, Slot]) -> list[str]:
+    """The encodings that are asked about where none is named: those of the list that are no baseline."""
+    from posenc_jax.verdict.own_questions import SHORT_LIST
+
+    return [text for text in SHORT_LIST if _named(text)[0] not in baselines]
+
+
+def _asked_tables(arguments: Any) -> dict[str, Table]:
+    """The question of ``--on``, and published tables where no question or some of these are named."""
+    if arguments.on is None:
+        return _tables(arguments.tables, quick=arguments.quick)
+    from posenc_jax.cli.questions import asked_on
+
+    if arguments.full:
+        raise UsageError("--full is a size of published tables: leave it out, or name a config of that size with --on")
+    own = asked_on(arguments.on)
+    beside = _tables(arguments.tables, quick=arguments.quick) if arguments.tables or arguments.quick else {}
+    if both := [name for name in own if name in beside]:
+        raise UsageError(f"--on {arguments.on} and --tables have {both[0]} both: leave one of them out")
+    return own | beside
+
+
 def _tables(names: list[str] | None, *, quick: bool) -> dict[str, Table]:
     from posenc_jax.verdict.tables import tables
 
@@ -186,6 +216,7 @@ def _refuse_unfit(label: str, slot: Slot, tables: dict[str, Table]) -> None:
     if refused:
         others = [name for name, table in known().items() if not refusal(table, slot, label)]
         way = f"choose --tables {' '.join(others)}" if others else "no other table takes it"
+        way = "leave it out" if any(not tables[name].published for name in refused) else way
         why = next(iter(refused.values())).partition(": ")[0]
         raise UsageError(f"{label} cannot be measured on {', '.join(refused)} ({why}): {way}")
 

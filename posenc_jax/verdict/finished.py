@@ -15,10 +15,7 @@ from posenc_jax.runs.errors import RefusedError
 from posenc_jax.verdict.card import Card, judged
 from posenc_jax.verdict.cells import distinct, environments_of, judged_cell
 from posenc_jax.verdict.measuring import RECORDED, Measured, of_lengths
-from posenc_jax.verdict.question import KeptQuestion
-
-OF_GUESSES = ("accuracy", "macro_f1")
-"""Scores that guessing brings above 0, so that a difference cannot be read without its score."""
+from posenc_jax.verdict.question import OF_GUESSES, KeptQuestion
 
 
 def judge_ablation(
@@ -82,7 +79,7 @@ def _name(directory: Path, what: str, word: str, known: Iterable[str]) -> str:
 def _refusals(
     directory: Path, summary: Summary, tasks: Sequence[TaskSummary], labels: tuple[str, ...]
 ) -> Iterator[str]:
-    """What stands against a verdict, each with the way out."""
+    """Reasons against a verdict, each with the way out."""
     for task in tasks:
         here = {cell.label: cell for cell in task.cells}
         name = task.task_label

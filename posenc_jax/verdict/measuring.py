@@ -103,7 +103,7 @@ def measure(
     found = _measured(table, cell, results)
     others: Mapping[Way, Mapping[int, float]] = {}
     seconds = 0.0
-    if otherwise:
+    if otherwise and table.published:
         others, seconds = other_scores(
             table, cell, home, found.learning_rates, found.scores, reporter=reporter, stop=stop, clock=clock
         )

@@ -8,6 +8,9 @@ from posenc_jax.config import Run
 from posenc_jax.data.score_kinds import ScoreKind, headline, kind_of
 from posenc_jax.files.shapes import Json
 
+OF_GUESSES = ("accuracy", "macro_f1")
+"""Scores that guessing brings above 0, so that a difference cannot be read without the score of guessing."""
+
 
 @dataclasses.dataclass(frozen=True)
 class KeptQuestion:
@@ -44,7 +47,7 @@ class KeptQuestion:
             question=question,
             source=source,
             metric=headline(task, run.evaluation.decoded_examples),
-            chance=task.chance,
+            chance=task.chance or (1 / task.num_classes if task.one_answer else 0.0),
             trained_lengths=tuple(n for n in lengths if task.range_of(n) == "within"),
             score_lengths=tuple(n for n in lengths if task.range_of(n) == "beyond") or lengths,
             writes_text=task.writes_text,

@@ -45,6 +45,8 @@ class Table:
       run: everything but the encoding, which is NoPE here; its ``learning_rates`` are the grid that each seed
         chooses from.
       full: the same at a size for an accelerator. quick: whether ``--quick`` asks it.
+      published: whether it is of a published comparison, whose scores may be of the best checkpoint or temperature: it
+        is scored by these ways too.
     """
 
     name: str
@@ -53,6 +55,7 @@ class Table:
     run: Run
     full: Run
     quick: bool = False
+    published: bool = True
 
     @property
     def at_full_size(self) -> Table:
@@ -100,11 +103,13 @@ class Table:
         return tuple(range(steps // CHECKPOINTS, steps + 1, steps // CHECKPOINTS))
 
     def cell(self, slot: Slot, label: str, seeds: tuple[int, ...]) -> Run:
-        """The run of an encoding, its fields `fitted` to the training; it keeps the checkpoints of `steps_kept`."""
+        """The run of an encoding, its fields `fitted` to the training; of a published table with its `steps_kept`."""
         task = self.run.task
         slot = fitted(slot, task.width(task.train_lengths[-1]), task.model_kind)
-        every = self.steps_kept[0]
-        training = dataclasses.replace(self.run.training, checkpoint_every=every, keep_every=every)
+        training = self.run.training
+        if self.published:
+            every = self.steps_kept[0]
+            training = dataclasses.replace(training, checkpoint_every=every, keep_every=every)
         return dataclasses.replace(self.run, posenc=slot, label=label, seeds=seeds, training=training)
 
 

@@ -1,0 +1,40 @@
+"""``posenc verdict --on``: what it may name, and the questions that this is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from posenc_jax.cli.errors import UsageError, refusing
+from posenc_jax.cli.on import on_corpus
+from posenc_jax.cli.own_files import read_task
+from posenc_jax.cli.session import load_config
+from posenc_jax.config import Ablation, Run
+from posenc_jax.files.shipped import shipped_config
+
+if TYPE_CHECKING:
+    from posenc_jax.verdict.tables import Table
+
+
+def asked_on(text: str) -> dict[str, Table]:
+    """The questions of a task (``FILE.py:Task(...)`` or a name), of a config file or a shipped config's name, or of a
+    corpus; UsageError for what is none of these.
+    """
+    from posenc_jax.data.tasks import TASKS
+    from posenc_jax.verdict.own_questions import own_tables, run_of
+
+    if ".py:" in text or text.partition("(")[0].strip() in TASKS:
+        task = read_task(text)
+        with refusing():
+            return own_tables(run_of(task), text)
+    if "/" in text and not text.endswith(".py"):
+        return own_tables(on_corpus(text), "a corpus")
+    if not text.endswith(".py"):
+        name = f"configs/{text}.py"
+        if shipped_config(name) is None and not Path(name).is_file():
+            raise UsageError(
+                f"--on {text}: there is no task, config or corpus of that name: write FILE.py:Task, CONFIG.py, "
+                "own/NAME, or the directory of a finished ablation"
+            )
+        text = name
+    return own_tables(load_config(text, (Run, Ablation), "verdict"), text)
