@@ -50,6 +50,9 @@ from posenc_jax.encodings.lie_rope import LieRE as LieRE
 from posenc_jax.encodings.lie_rope import ComRoPE as ComRoPE
 from posenc_jax.encodings.separable_rope import CayleyString as CayleyString
 from posenc_jax.encodings.separable_rope import CirculantString as CirculantString
+from posenc_jax.encodings.media import Media as Media
+from posenc_jax.encodings.media import CirclePositions as CirclePositions
+from posenc_jax.encodings.mhrope import MHRoPE as MHRoPE
 from posenc_jax.encodings.grape_m import GRAPEM as GRAPEM
 from posenc_jax.encodings.grape_m_planes import GRAPEMPlanes as GRAPEMPlanes
 from posenc_jax.encodings.grape_m_context import GRAPEMContext as GRAPEMContext
@@ -88,6 +91,7 @@ from posenc_jax.encodings.interpolated import Interpolated as Interpolated
 from posenc_jax.encodings.pose import PoSE as PoSE
 from posenc_jax.encodings.grid import Grid as Grid
 from posenc_jax.encodings.image_positions import ImagePositions as ImagePositions
+from posenc_jax.encodings.media import V2PE as V2PE
 from posenc_jax.encodings.abacus import Abacus as Abacus
 from posenc_jax.encodings.position_coupling import PositionCoupling as PositionCoupling
 from posenc_jax.encodings.bipe import WithinSegment as WithinSegment

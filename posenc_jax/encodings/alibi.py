@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from typing import Literal
 
 import jax.numpy as jnp
 import numpy as np
@@ -10,6 +11,12 @@ from posenc_jax.encodings.base import Array, Dims, Geometry, Key, Params, Positi
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.distances import relative_on_device
 from posenc_jax.encodings.value import above, limited
+
+
+def nape_slopes(num_heads: int) -> np.ndarray:
+    """``[H]`` float64: ``1/h`` for h = 1 .. H div 2, and 0 for the other heads, which see no positions."""
+    half = num_heads // 2
+    return np.concatenate([1.0 / np.arange(1, half + 1), np.zeros(num_heads - half)])
 
 
 def alibi_slopes(num_heads: int, largest_exponent: float = 8.0) -> np.ndarray:
@@ -60,8 +67,9 @@ class ALiBi(PositionalEncoding):
     Fields: ``past_offset`` 0.5 breaks the symmetry as Ruoss et al. (2023, arXiv:2305.16843) do in their code: every key
     before the query counts as 0.5 nearer. ``learned``: the slopes are trained, as their logarithms, so that they stay
     positive, from the values above; one set per stack. This is the learned ALiBi in the code of Kazemnejad et al.
-    (2023, arXiv:2305.19466). ``largest_exponent``: b in ``slope_h = 2**(-b h/H)``, 8 in the paper; MPT's
-    ``alibi_bias_max``. Parameters, if learned: ``log_slopes [H]``.
+    (2023, arXiv:2305.19466). ``slopes``: "nape" has ``1/h`` in the first half of the heads and 0 in the others, which
+    so see no positions (Vasylenko et al. 2025, NAPE). ``largest_exponent``: b in ``slope_h = 2**(-b h/H)``, 8 in the
+    paper; MPT's ``alibi_bias_max``. Parameters, if learned: ``log_slopes [H]``.
 
     >>> ALiBi().bias({}, Geometry.of_length(3, num_heads=2))[0, 0].tolist()
     [[-0.0, -0.0625, -0.125], [-0.0625, -0.0, -0.0625], [-0.125, -0.0625, -0.0]]
@@ -70,6 +78,7 @@ class ALiBi(PositionalEncoding):
     past_offset: float = 0.0
     learned: bool = False
     largest_exponent: float = 8.0
+    slopes: Literal["alibi", "nape"] = "alibi"
 
     name = "alibi"
     paper = "arXiv:2108.12409"
@@ -94,6 +103,14 @@ class ALiBi(PositionalEncoding):
             "https://github.com/mosaicml/llm-foundry",
             use="W",
         ),
+        Method(
+            "additive",
+            "NAPE: ALiBi in half of the heads",
+            "alibi(slopes='nape')",
+            "Vasylenko et al. 2025",
+            "arXiv:2506.16640",
+            "the other heads see no positions",
+        ),
     )
     limits = limited(largest_exponent=above(0, ": the paper has 8.0"))
     shift_invariant = True
@@ -110,6 +127,11 @@ class ALiBi(PositionalEncoding):
             raise ValueError(
                 f"ALiBi.past_offset = {self.past_offset} must lie in 0 .. 1, or the nearest past key would be closer "
                 "than the token itself: use 0 for the paper's bias, 0.5 to break its symmetry"
+            )
+        if self.slopes == "nape" and (self.learned or self.largest_exponent != 8):
+            raise ValueError(
+                "ALiBi.slopes = 'nape' are 1/h and 0, which largest_exponent does not change, and of 0 there is no "
+                "logarithm to learn: leave learned and largest_exponent out, or slopes"
             )
 
     def init(self, key: Key, dims: Dims) -> Params:
@@ -141,4 +163,7 @@ class ALiBi(PositionalEncoding):
     def _slopes(self, params: Params, geometry: Geometry) -> Array:
         if self.learned:
             return jnp.exp(params["log_slopes"])
-        return geometry.own_heads(alibi_slopes(geometry.num_heads, self.largest_exponent))
+        heads = geometry.num_heads
+        return geometry.own_heads(
+            nape_slopes(heads) if self.slopes == "nape" else alibi_slopes(heads, self.largest_exponent)
+        )

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 
 from posenc_jax.encodings.base import Array, Dims, Key, PositionalEncoding, Sequence
 from posenc_jax.encodings.method import Method
-from posenc_jax.encodings.shared.runs import check_ids, check_reading, check_tokens, count_before, index_after, kinds
+from posenc_jax.encodings.shared.runs import check_ids, check_reading, check_tokens, index_after, kinds, sum_before
 from posenc_jax.encodings.value import at_least, limited
 
 
@@ -111,6 +111,6 @@ class SegmentIndex(_BySeparators):
 
         def counts(whole: Sequence) -> Array:
             segments, separator = kinds(whole, self.separators)
-            return count_before(separator, segments)
+            return sum_before(separator, segments)
 
         return sequence.from_context(counts)

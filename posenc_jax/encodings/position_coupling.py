@@ -13,10 +13,10 @@ from posenc_jax.encodings.shared.runs import (
     check_ids,
     check_reading,
     check_tokens,
-    count_before,
     index_in_run,
     kinds,
     largest,
+    sum_before,
 )
 from posenc_jax.encodings.value import at_least, limited
 
@@ -106,7 +106,7 @@ class PositionCoupling(PositionalEncoding):
             segments, digit, sign, equals = kinds(whole, self.digits, (self.plus, self.equals), (self.equals,))
             rising = index_in_run(digit, segments)
             falling = index_in_run(digit, segments, from_end=True)
-            in_sum = count_before(equals, segments) > 0
+            in_sum = sum_before(equals, segments) > 0
             index = rising if self.summands == "least_significant_first" else jnp.where(in_sum, rising, falling)
             return jnp.stack([jnp.where(digit | sign, index, -1), largest(rising, segments)], axis=-1)
 

@@ -13,7 +13,9 @@ from posenc_jax.encodings.base import PositionalEncoding
 from posenc_jax.encodings.deberta import DeBERTa
 from posenc_jax.encodings.interpolated import Interpolated
 from posenc_jax.encodings.learned import Learned
+from posenc_jax.encodings.mla_rope import MLARoPE
 from posenc_jax.encodings.mrope import MRoPE
+from posenc_jax.encodings.query_temperature import QueryTemperature
 from posenc_jax.encodings.rope import RoPE
 from posenc_jax.encodings.rope_scaling import DynamicNTK
 from posenc_jax.encodings.sinusoidal import Sinusoidal
@@ -47,6 +49,7 @@ _DEBERTA = {
     "pos_att_type": ["c2p", "p2c"],
 }
 _WIDEST, _FARTHEST = 2**14, 2**20
+_BETA = "llama_4_scaling_beta"
 _T5 = ("t5", "mt5", "umt5", "longt5", "switch_transformers")
 
 
@@ -67,9 +70,9 @@ class Layer:
     window: int | None = None
 
     @property
-    def rotation(self) -> RoPE | MRoPE | AxialRoPE | None:
+    def rotation(self) -> RoPE | MRoPE | MLARoPE | AxialRoPE | None:
         """The element that rotates, if any."""
-        return next((e for e in self.encodings if isinstance(e, RoPE | MRoPE | AxialRoPE)), None)
+        return next((e for e in self.encodings if isinstance(e, RoPE | MRoPE | MLARoPE | AxialRoPE)), None)
 
     @property
     def attention_factor(self) -> float:
@@ -184,7 +187,7 @@ def _rotary(config: Mapping[str, Any], own: Dialect, kinds: list[str], odd: dict
     for kind, turning in zip(kinds, rotates):
         if (kind, turning) not in known:
             width = _width(config, kind, own)
-            encodings = _encodings(config, own, kind, width, odd) if turning else ()
+            encodings = _encodings(config, own, kind, width, odd) if turning else _unturned(config, own)
             layer = Layer(kind, encodings, width, layers.window_of(config, kind, own))
             try:
                 for element in encodings:
@@ -220,8 +223,9 @@ def _encodings(
     base = inner or outer or (own.local_base if local else None) or own.base
     if inner is None and outer is None:
         odd[f"{base_key} is missing: {base:g}, the default of {config.get('model_type')}, is taken"] = None
+    beta = number(given, _BETA, "the rotary parameters' ") if own.scaled_queries else None
     rotation = Rotation(
-        given,
+        given if beta is None else {name: value for name, value in given.items() if name != _BETA},
         kind_of(given, config.get("model_type"), odd),
         base,
         _partial(config, given, own, width),
@@ -232,9 +236,20 @@ def _encodings(
         odd,
     )
     try:
-        return rotation.encodings()
+        found = rotation.encodings()
+        if own.latent and whole(config, "qk_rope_head_dim"):
+            found = tuple(MLARoPE(e.base, e.layout, width, e.scaling) if isinstance(e, RoPE) else e for e in found)
+        return found if beta is None else (QueryTemperature(beta, rotation.original_length(), 0), *found)
     except ValueError as error:  # of an encoding, which names its field
         raise DataError(f"layers of {kind}: {error}") from None
+
+
+def _unturned(config: Mapping[str, Any], own: Dialect) -> tuple[PositionalEncoding, ...]:
+    """The encodings of layers that do not rotate."""
+    if not own.tempered or config.get("attn_temperature_tuning", True) in (False, 0):
+        return ()
+    scale, floor = number(config, "attn_scale"), whole(config, "floor_scale")
+    return (QueryTemperature(0.1 if scale is None else scale, 8192 if floor is None else floor),)
 
 
 def _parameters(config: Mapping[str, Any], own: Dialect, kind: str, odd: dict[str, None]) -> Mapping[str, Any] | None:

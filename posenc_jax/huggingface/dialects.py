@@ -30,6 +30,10 @@ class Dialect:
       local_rotation: layers with full attention do not rotate, where there are windows.
       linear_every: each so-many-th layer has full attention, the others a linear one without positions.
       no_rope_every: each so-many-th layer does not rotate; chunk: the size of the chunks of attention.
+      tempered: layers that do not rotate multiply queries by a factor of their positions, as Llama 4; scaled_queries:
+        those that rotate do, where the rotary parameters have ``llama_4_scaling_beta``, as Ministral 3.
+      latent: a part of each head rotates, ``qk_rope_head_dim``, and logits are multiplied by the square of YaRN's
+        second magnitude, as in DeepSeek.
       layout: which dimensions make a plane.
       odd: what the class does that no config says.
     """
@@ -51,6 +55,9 @@ class Dialect:
     no_rope_every: int = 0
     linear_every: int = 0
     chunk: int | None = None
+    tempered: bool = False
+    scaled_queries: bool = False
+    latent: bool = False
     layout: Layout = "half"
     odd: str = ""
 
@@ -75,29 +82,20 @@ MAX_LENGTHS = {kind: length for length, kinds in _LENGTHS.items() for kind in ki
 _FULL = ("full_attention",)
 _PLAIN = Dialect(windows="none", typed=False)
 _ALL_LOCAL = Dialect(typed=False)
-_MLA = "the softmax scale is multiplied by (0.1 mscale_all_dim ln(factor) + 1)^2, where the config has mscale_all_dim"
 _GEMMA_3 = Dialect(1e6, 1e4, head_dim=256, every=6, window=4096, scaled=_FULL)
 _QWEN_NEXT = Dialect(head_dim=256, partial=0.25, linear_every=4)
 _QWEN_VL = Dialect(1e6, windows="flag")
 _MODERNBERT = Dialect(160000.0, 1e4, "global_rope_theta", "local_rope_theta", every=3, full_first=True, window=128)
-_LLAMA_4 = Dialect(
-    500000.0,
-    head_dim=128,
-    no_rope_every=4,
-    chunk=8192,
-    layout="interleaved",
-    odd="layers that do not rotate multiply queries by attn_scale ln(floor((p + 1) / floor_scale) + 1) + 1, where "
-    "attn_temperature_tuning is true",
-)
+_LLAMA_4 = Dialect(500000.0, head_dim=128, no_rope_every=4, chunk=8192, tempered=True, layout="interleaved")
 _FALCON = dataclasses.replace(_PLAIN, odd="its ALiBi, where alibi is true, is divided by sqrt(head_dim), as the logits")
-_DEEPSEEK = Dialect(layout="interleaved", odd=_MLA)
+_DEEPSEEK = Dialect(latent=True, layout="interleaved")
 
 DIALECTS: Mapping[str, Dialect] = {
     **dict.fromkeys(("llama", "granite", "olmo", "olmo2", "internlm2"), _PLAIN),
     "falcon": _FALCON,
     **dict.fromkeys(("phi3", "starcoder2"), _ALL_LOCAL),
     "mistral": dataclasses.replace(_ALL_LOCAL, window=4096),
-    "ministral3": Dialect(1e6, head_dim=128, typed=False),
+    "ministral3": Dialect(1e6, head_dim=128, typed=False, scaled_queries=True),
     "mixtral": Dialect(1e6, typed=False),
     **dict.fromkeys(("qwen2", "qwen2_moe", "qwen3_moe"), Dialect(windows="flag", window=4096)),
     "qwen3": Dialect(head_dim=128, windows="flag", window=4096),

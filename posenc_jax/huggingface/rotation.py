@@ -42,8 +42,7 @@ _OF_BATCH = (
     "in a batch, the longest row decides in transformers how all rows are rotated; here each row's own length does"
 )
 _ELSEWHERE = {
-    "llama_4_scaling_beta": "is not of the rotation: Ministral 3 multiplies queries by 1 + llama_4_scaling_beta "
-    f"ln(floor(p / {ORIGINAL}) + 1)",
+    "llama_4_scaling_beta": "is not of the rotation, and read where model_type is ministral3: a factor of queries",
 }
 
 

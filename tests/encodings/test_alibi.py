@@ -68,6 +68,18 @@ def test_bias_is_the_formula(causal, past_offset):
     np.testing.assert_array_equal(traced, encoding.bias({}, geometry_at(*small, causal=causal, num_heads=6)))
 
 
+@pytest.mark.parametrize("num_heads", [1, 4, 5])
+def test_half_of_the_heads_of_nape_see_no_positions(num_heads):
+    """get_nape_slopes of the authors' code."""
+    with jax.enable_x64(True):
+        bias = np.asarray(ALiBi(slopes="nape").bias({}, Geometry.of_length(6, num_heads=num_heads)))[0]
+    for h, i, j in np.ndindex(num_heads, 6, 6):
+        slope = 1 / (h + 1) if h < num_heads // 2 else 0
+        assert bias[h, i, j] == pytest.approx(-slope * abs(i - j), abs=1e-9)
+    with pytest.raises(ValueError, match=r"ALiBi.slopes = 'nape' are 1/h and 0, which largest_exponent does not"):
+        ALiBi(slopes="nape", learned=True)
+
+
 def test_no_constant_of_all_pairs_in_the_program():
     jaxpr = jax.make_jaxpr(lambda: ALiBi().bias({}, Geometry.of_length(64, num_heads=6)))()
     assert max((np.size(c) for c in jaxpr.consts), default=0) <= 64

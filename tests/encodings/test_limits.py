@@ -52,6 +52,9 @@ LieRE axes >= 1, block >= 2
 ComRoPE axes >= 1, block >= 2
 CayleyString base > 0
 CirculantString axes >= 1
+Media width >= 1, height >= 1, stride > 0
+CirclePositions width >= 1, height >= 1, radius > 0, alpha >= 0 <= 1
+V2PE increment > 0
 GRAPEM base > 0, scale > 0
 GRAPEMPlanes base > 1, planes >= 1
 GRAPEMContext base > 0, scale > 0

@@ -8,7 +8,7 @@ import pytest
 from torch_live import run_torch
 
 from posenc_jax.data.errors import DataError
-from posenc_jax.encodings import parse, spec
+from posenc_jax.encodings import MLARoPE, QueryTemperature, parse, spec
 from posenc_jax.encodings.learned import Learned
 from posenc_jax.huggingface import from_hf, read_config
 from posenc_jax.huggingface.dialects import DIALECTS, MAX_LENGTHS
@@ -133,6 +133,41 @@ def test_parts_of_heads():
     assert_frequencies(deep.layers[0], powers(1e4, 64))
 
 
+def test_queries_of_llama_4_grow_where_they_do_not_turn():
+    """Llama4TextAttention of transformers: attn_temperature_tuning is on unless a config turns it off."""
+    config = {**LLAMA, "model_type": "llama4_text", "rope_theta": 5e5, "max_position_embeddings": 262144}
+    found = from_hf(config)
+    assert found.layers[3].encodings == (QueryTemperature(0.1, 8192, 1),)
+    assert spec(found.slot) == "/".join([*["rope(base=500000.0)"] * 3, "query_temperature"])
+    assert not any("attn_scale" in odd for odd in found.odd)
+    own = from_hf({**config, "attn_scale": 0.2, "floor_scale": 4096}).layers[3].encodings
+    assert own == (QueryTemperature(0.2, 4096, 1),)
+    for off in (False, 0):
+        assert from_hf({**config, "attn_temperature_tuning": off}).layers[3].encodings == ()
+
+
+def test_queries_of_ministral_3_grow_beyond_the_original_length():
+    yarn = {"rope_type": "yarn", "rope_theta": 1e6, "factor": 16.0, "original_max_position_embeddings": 16384}
+    config = {**LLAMA, "model_type": "ministral3", "max_position_embeddings": 262144}
+    temperature, rope = (
+        from_hf({**config, "rope_parameters": {**yarn, "llama_4_scaling_beta": 0.1}}).layers[0].encodings
+    )
+    assert temperature == QueryTemperature(0.1, 16384, 0)
+    assert (rope,) == from_hf({**config, "rope_parameters": yarn}).layers[0].encodings
+
+
+def test_logits_of_deepseek_have_the_factor_of_yarn():
+    """yarn_apply_mscale of transformers: the scale times the square of 0.1 mscale_all_dim ln(factor) + 1."""
+    yarn = {"type": "yarn", "factor": 40.0, "original_max_position_embeddings": 4096, "beta_fast": 32, "beta_slow": 1}
+    config = {**LLAMA, "model_type": "deepseek_v3", "qk_rope_head_dim": 64, "max_position_embeddings": 163840}
+    found = from_hf({**config, "rope_theta": 1e4, "rope_scaling": {**yarn, "mscale": 1.0, "mscale_all_dim": 1.0}})
+    (element,) = found.layers[0].encodings
+    assert isinstance(element, MLARoPE)
+    assert element.logit_factor == pytest.approx((0.1 * math.log(40) + 1) ** 2, rel=1e-15)
+    assert (found.layers[0].attention_factor, found.odd) == (1, ())
+    assert from_hf({**config, "rope_theta": 1e4}).layers[0].encodings[0].logit_factor == 1
+
+
 def test_heads_of_two_widths():
     """Gemma 4's: head_dim is that of layers with a window."""
     both = {kind: {"rope_theta": 1e4} for kind in ("sliding_attention", "full_attention")}
@@ -245,7 +280,7 @@ def test_others():
         ({"model_type": "new", "rope_theta": 1e4}, "model_type = 'new' is not known"),
         ({"auto_map": {"AutoModel": "code.Model"}}, "it is not run"),
         ({"model_type": "falcon", "alibi": True}, "divided by sqrt(head_dim)"),
-        ({"rope_parameters": {"llama_4_scaling_beta": 0.1}}, "= 0.1 is not of the rotation: Ministral 3 multiplies"),
+        ({"rope_parameters": {"llama_4_scaling_beta": 0.1}}, "= 0.1 is not of the rotation, and read where model_type"),
     ],
 )
 def test_what_is_odd(config, found):

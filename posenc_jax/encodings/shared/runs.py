@@ -31,15 +31,19 @@ def index_in_run(member: Array, segments: Array, *, from_end: bool = False) -> A
     return jnp.where(member, _since(member & ~follows) + 1, 0)
 
 
-def count_before(marks: Array, segments: Array) -> Array:
-    """The number of marks before each token in its packed sequence.
+def sum_before(values: Array, segments: Array) -> Array:
+    """The sum of the values before each token in its packed sequence; of marks their number.
 
-    >>> count_before(jnp.array([[0, 1, 0, 1, 0]], bool), jnp.array([[1, 1, 1, 2, 2]])).tolist()
+    >>> sum_before(jnp.array([[0, 1, 0, 1, 0]], bool), jnp.array([[1, 1, 1, 2, 2]])).tolist()
     [[0, 0, 1, 0, 1]]
+    >>> sum_before(jnp.array([[2, -3, 1, 5, 0]]), jnp.array([[1, 1, 1, 2, 2]])).tolist()
+    [[0, 2, -1, 0, 5]]
     """
-    total = jnp.cumsum(marks, axis=1, dtype=jnp.int32) - marks.astype(jnp.int32)
-    first = _before(segments, 0) != segments
-    return total - jax.lax.cummax(jnp.where(first, total, 0), axis=1)
+    values = values.astype(jnp.int32) if values.dtype == bool else values
+    total = jnp.cumsum(values, axis=1, dtype=values.dtype) - values
+    since = _since(_before(segments, 0) != segments)
+    index = jnp.broadcast_to(jnp.arange(values.shape[1], dtype=jnp.int32)[None], since.shape)
+    return total - jnp.take_along_axis(total, index - since, axis=1)
 
 
 def index_after(marks: Array, segments: Array) -> Array:

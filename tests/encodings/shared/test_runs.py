@@ -7,11 +7,11 @@ from posenc_jax.encodings.shared.runs import (
     check_ids,
     check_reading,
     check_tokens,
-    count_before,
     index_after,
     index_in_run,
     kinds,
     largest,
+    sum_before,
 )
 
 RNG = np.random.default_rng(0)
@@ -52,7 +52,7 @@ def test_counts_and_places_between_marks():
             counts[b, i] = len(marks)
             places[b, i] = i - (marks[-1] + 1 if marks else start)
     assert counts.max() > 3
-    np.testing.assert_array_equal(count_before(jnp.asarray(MEMBER), jnp.asarray(SEGMENTS)), counts)
+    np.testing.assert_array_equal(sum_before(jnp.asarray(MEMBER), jnp.asarray(SEGMENTS)), counts)
     np.testing.assert_array_equal(index_after(jnp.asarray(MEMBER), jnp.asarray(SEGMENTS)), places)
 
 

@@ -1,0 +1,326 @@
+"""Positions of texts with images and films in them, for multimodal rotary encodings."""
+
+import dataclasses
+import math
+from typing import Literal
+
+import jax.numpy as jnp
+import numpy as np
+
+from posenc_jax.encodings.base import Array, Key, PositionalEncoding, Sequence
+from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.mrope import MRoPE
+from posenc_jax.encodings.shared.runs import index_in_run, sum_before
+from posenc_jax.encodings.value import above, at_least, limited
+
+
+class _WithImages(PositionalEncoding):
+    """The common part: a run of neighbouring tokens of type ``visual`` is one image or film, all others are text.
+
+    Texts and packed sequences begin anew. A token's neighbours decide, so chunks with a cache look back into it.
+    """
+
+    visual: int
+
+    shift_invariant = True
+    needs_token_types = True
+
+    def advance(self, tokens: Array) -> Array:
+        """By how many positions an image of so many tokens moves the text behind it."""
+        raise NotImplementedError
+
+    def runs(self, sequence: Sequence) -> tuple[Array, Array, Array]:
+        """``[#B, S]`` each: the index of a token in its image, 0, 1, ..., or -1 for text; by how much the images before
+        it move its position; how many these are.
+        """
+        if sequence.token_types is None:
+            raise ValueError(
+                f"{type(self).__name__} tells images from text by token types, and the sequence has none: pass "
+                f"token_types= (here {self.visual} for tokens of images)"
+            )
+
+        def read(whole: Sequence) -> Array:
+            member = jnp.asarray(whole.token_types) == self.visual
+            segments = jnp.ones((1, 1), jnp.int32) if whole.segment_ids is None else jnp.asarray(whole.segment_ids)
+            member, segments = jnp.broadcast_arrays(member, segments)
+            index = index_in_run(member, segments)
+            last = index_in_run(member, segments, from_end=True) == 1
+            moved = jnp.where(last, self.advance(index) - index, 0)
+            return jnp.stack([index - 1, sum_before(moved, segments), sum_before(last, segments)], axis=-1)
+
+        found = sequence.from_context(read)
+        return found[..., 0].astype(jnp.int32), found[..., 1], found[..., 2].astype(jnp.int32)
+
+
+def _floating(positions: Array) -> Array:
+    return jnp.asarray(positions).astype(jnp.result_type(float))
+
+
+@dataclasses.dataclass(frozen=True)
+class Media(_WithImages):
+    """Reads plain positions of a text with images as time, row and column, for the elements after it in the slot::
+
+        text                  (p, p, p)
+        image, frame f        mrope      (s + f w,  s + r,  s + c)
+        at row r, column c    reset      (s + f w,  r,  c)
+                              diagonal   (t,  t + r - (H-1) div 2,  t + c - (W-1) div 2),   t = s + f w
+                              indexed    (p,  c,  r,  number of the image)
+
+    p is the position as the model counts it, moved by the images before it; s that of an image's first token. The text
+    behind an image goes on at one more than its largest number, where "diagonal" counts time alone and "indexed" does
+    not move it. So an image takes fewer positions than it has tokens: what implementations keep for decoding as
+    ``rope_deltas`` is the sum of these differences.
+
+    - "mrope": Qwen2-VL (Wang et al. 2024, section 2.1); with ``stride`` Qwen2.5-VL, whose time is absolute.
+    - "reset": rows and columns count from 0 in every image (Huang et al. 2025, section 4, the spatial reset).
+    - "diagonal": images stand across the diagonal of the text (Wei et al. 2025, VideoRoPE, section 4, with a stride
+      of 2).
+    - "indexed": four axes, as in HunyuanOCR's code, for `MRoPE` with four sections.
+
+    Fields: ``width``: W tokens in a row; ``height``: H rows of a frame, with which a run of tokens is a film; None is
+    one frame of as many rows as there are. ``stride``: w, positions from frame to frame. ``visual``: the type of tokens
+    of images (`Sequence.token_types`); marks around an image are text. All images of a model have this width: for
+    several sizes give the model positions of three axes, see `media_positions`.
+
+    Positions ``[#B, S]`` become ``[B, S, 3]``, or ``[B, S, 4]`` with "indexed"; fractions if ``stride`` is one.
+
+    Raises ValueError for a sequence without token types.
+
+    >>> sequence = Sequence.of_length(8, token_types=np.array([[0, 0, 1, 1, 1, 1, 1, 1]]))
+    >>> Media(width=3).map_positions(sequence, key=None, train=False)[0, 1:6].tolist()
+    [[1, 1, 1], [2, 2, 2], [2, 2, 3], [2, 2, 4], [2, 3, 2]]
+    """
+
+    width: int
+    height: int | None = None
+    design: Literal["mrope", "reset", "diagonal", "indexed"] = "mrope"
+    stride: float = 1.0
+    visual: int = 1
+
+    name = "media"
+    paper = MRoPE.paper
+    citation = MRoPE.citation
+    methods = (
+        Method(
+            "rotary",
+            "M-RoPE at absolute time (Qwen2.5-VL)",
+            "media(width=2, height=1, stride=2)|mrope",
+            "Bai et al. 2025",
+            "arXiv:2502.13923",
+            "a film here has frames of one row; stride: positions a second times seconds from frame to frame",
+            use="W",
+        ),
+        Method(
+            "rotary",
+            "MRoPE-I with spatial reset",
+            "media(width=2, design='reset')|mrope(order='interleaved')",
+            "Huang et al. 2025",
+            "arXiv:2510.23095",
+            "without the reset it is Qwen3-VL's",
+        ),
+        Method(
+            "rotary",
+            "VideoRoPE",
+            "media(width=2, height=1, design='diagonal', stride=2)|mrope(order='space_first')",
+            "Wei et al. 2025",
+            "arXiv:2502.05173",
+            "frames are larger than one row",
+            use="s",
+        ),
+        Method(
+            "rotary",
+            "HoPE, hybrid, of images and films",
+            "media(width=2, height=1, design='diagonal')|mrope(order='space_first', still_time=True)",
+            "Li et al. 2025",
+            "arXiv:2505.20444",
+            "the stride of a film is drawn in training, from 0.5 to 1.5, and chosen outside of it",
+        ),
+        Method(
+            "rotary",
+            "XD-RoPE (HunyuanOCR)",
+            "media(width=2, design='indexed')|mrope(sections=(1, 1, 1, 1), base=10000.0, scaling=ntk(factor=1000))",
+            "Tencent 2025",
+            "arXiv:2511.19575",
+            "sections of 16 planes each there; here for head_dim 8",
+            use="W",
+        ),
+    )
+    limits = limited(
+        width=at_least(1, ": the number of tokens in a row"),
+        height=at_least(1, ", or None for images of one frame"),
+        stride=above(0, ": VideoRoPE has 2.0, images need none"),
+    )
+
+    @property
+    def shift_invariant(self) -> bool:  # type: ignore[override]
+        """Where an image's rows and columns move with the text around it."""
+        return self.design in ("mrope", "diagonal")
+
+    def check_fields(self) -> None:
+        if self.design == "diagonal" and self.height is None:
+            raise ValueError(
+                "Media.height = None must be the number of rows of a frame with design='diagonal', whose middle row "
+                "stands on the diagonal"
+            )
+
+    def mapped_max_len(self, max_len: int) -> int:
+        return math.ceil(max(self.stride, 1) * max_len)
+
+    def _cells(self, index: Array) -> tuple[Array, Array, Array]:
+        """Frame, row and column of a token by its index in the image."""
+        row = index // self.width
+        frame, row = (row * 0, row) if self.height is None else (row // self.height, row % self.height)
+        return frame, row, index % self.width
+
+    def advance(self, tokens: Array) -> Array:
+        if self.design == "indexed":
+            return tokens
+        frame, row, column = self._cells(tokens - 1)
+        time = frame * self._step
+        if self.design == "diagonal":
+            return jnp.asarray(time + 1)
+        rows = jnp.where(frame > 0, (self.height or 1) - 1, row)
+        columns = jnp.where(tokens > self.width, self.width - 1, column)
+        return jnp.maximum(jnp.maximum(time, rows), columns) + 1
+
+    @property
+    def _step(self) -> int | float:
+        return int(self.stride) if self.stride == int(self.stride) else self.stride
+
+    def map_positions(self, sequence: Sequence, *, key: Key | None, train: bool) -> Array:
+        index, moved, before = self.runs(sequence)
+        text = sequence.positions + moved
+        frame, row, column = (jnp.where(index < 0, 0, cell) for cell in self._cells(index))
+        if self.design == "indexed":
+            cells = [jnp.where(index < 0, text, cell) for cell in (column, row, before)]
+            return jnp.stack([jnp.broadcast_to(text, index.shape), *cells], axis=-1)
+        start = text - jnp.maximum(index, 0)
+        time = start + frame * self._step
+        if self.design == "mrope":
+            across = start + row, start + column
+        elif self.design == "reset":
+            across = jnp.where(index < 0, text, row), jnp.where(index < 0, text, column)
+        else:
+            half_row, half_column = ((size or 1) - 1 for size in (self.height, self.width))
+            across = (
+                time + jnp.where(index < 0, 0, row - half_row // 2),
+                time + jnp.where(index < 0, 0, column - half_column // 2),
+            )
+        return jnp.stack([time, *(axis.astype(time.dtype) for axis in across)], axis=-1)
+
+
+@dataclasses.dataclass(frozen=True)
+class V2PE(_WithImages):
+    """Positions that grow more slowly through images, for the elements after it in the slot::
+
+        p_i = p_(i-1) + 1          text;   p_(i-1) rounded up behind an image
+              p_(i-1) + increment  a token of an image
+
+    (Ge et al. 2024, V2PE, section 3.2; the rounding up is the authors' code, ``OpenGVLab/V2PE``.) Many images then fit
+    into the positions that a model was trained on, in one dimension. The authors draw the increment of every image in
+    training from 1, 1/2, ..., 1/256, with 256 tokens to an image, and choose one outside of it.
+
+    Fields: ``increment``; ``visual``: the type of tokens of images (`Sequence.token_types`). Positions become
+    fractions, of which small powers of two are exact up to 2^16.
+
+    Raises ValueError for a sequence without token types.
+
+    >>> sequence = Sequence.of_length(6, token_types=np.array([[0, 0, 1, 1, 1, 0]]))
+    >>> V2PE(increment=0.25).map_positions(sequence, key=None, train=False).tolist()
+    [[0.0, 1.0, 1.25, 1.5, 1.75, 3.0]]
+    """
+
+    increment: float = 1 / 16
+    visual: int = 1
+
+    name = "v2pe"
+    paper = "arXiv:2412.09616"
+    citation = """@misc{ge2024v2pe, author = {Ge, J. and Chen, Z. and Lin, J. and Zhu, J. and Liu, X. and Dai, J. and
+        Zhu, X.}, title = {{V2PE: Improving Multimodal Long-Context Capability of Vision-Language Models with Variable
+        Visual Position Encoding}}, year = {2024}, eprint = {2412.09616}}"""
+    methods = (Method("positions", "V2PE", "v2pe(increment=0.25)|rope(base=1e6)", "Ge et al. 2024", paper, use="s"),)
+    limits = limited(increment=above(0, ": V2PE has 1, 1/2, ..., 1/256"))
+
+    def advance(self, tokens: Array) -> Array:
+        return jnp.ceil(_floating(tokens) * self.increment)
+
+    def map_positions(self, sequence: Sequence, *, key: Key | None, train: bool) -> Array:
+        index, moved, _ = self.runs(sequence)
+        text = sequence.positions + moved
+        inside = text - index - 1 + _floating(index + 1) * self.increment
+        return jnp.where(index < 0, text, inside)
+
+
+@dataclasses.dataclass(frozen=True)
+class CirclePositions(_WithImages):
+    """Reads plain positions of a text with images as points in space, of which an image's stand on a circle around the
+    line of the text, for the elements after it in the slot::
+
+        text    (p, p, p)
+        image   (s, s, s) + R (cos(a) u + sin(a) v),   u = (0, 1, -1) / sqrt(2),   v = (2, -1, -1) / sqrt(6)
+
+        a = 2 pi (alpha n(r, c) + (1 - alpha) (r W + c) / (H W)),   n: atan2(r - (H-1)/2, c - (W-1)/2) from 0 to 1
+
+    (Wang et al. 2025, Circle-RoPE, section 4, and the authors' code.) Every token of the text is equally far from all
+    tokens of an image, which are told apart by their angles: half of an angle is that of the place as seen from the
+    middle, half the order of reading. Coordinates are time, row, column; p and s as in `Media`; the text behind an
+    image goes on at one more than its largest coordinate, a fraction.
+
+    Fields: ``width`` W and ``height`` H of an image in tokens; ``radius`` R, 10 in the authors' config; ``alpha``, 0.5
+    there; ``visual``: the type of tokens of images. A run of tokens longer than an image begins the circle again. The
+    authors' AGE gives some layers these positions and the others those of `Media`: a pattern of layers.
+
+    Raises ValueError for a sequence without token types.
+    """
+
+    width: int
+    height: int
+    radius: float = 10.0
+    alpha: float = 0.5
+    visual: int = 1
+
+    name = "circle_positions"
+    paper = "arXiv:2505.16416"
+    citation = """@misc{wang2025circle, author = {Wang, C. and Guo, J. and Li, H. and Tian, Y. and Nie, Y. and Xu, C.
+        and Han, K.}, title = {{Circle-RoPE: Cone-like Decoupled Rotary Positional Embedding for Large Vision-Language
+        Models}}, year = {2025}, eprint = {2505.16416}}"""
+    methods = (
+        Method(
+            "rotary",
+            "Circle-RoPE",
+            "circle_positions(width=2, height=2)|mrope",
+            "Wang et al. 2025",
+            paper,
+            "in the layers that have the circle; the others have M-RoPE",
+        ),
+    )
+    limits = limited(
+        width=at_least(1, ": the number of tokens in a row"),
+        height=at_least(1, ": the number of rows of an image"),
+        radius=above(0, ": the authors' config has 10.0"),
+        alpha=at_least(0, ": 0 is the order of reading, 1 the angle seen from the middle", most=1),
+    )
+
+    def mapped_max_len(self, max_len: int) -> int:
+        return math.ceil(max_len * (1 + self._points.max()))
+
+    @property
+    def _points(self) -> np.ndarray:
+        """``[H W, 3]``: from the line of the text to the tokens of an image."""
+        rows, columns = np.divmod(np.arange(self.width * self.height), self.width)
+        seen = np.arctan2(rows - (self.height - 1) / 2, columns - (self.width - 1) / 2)
+        if np.ptp(seen) > 0:
+            seen = (seen - seen.min()) / np.ptp(seen) * math.tau
+        angle = self.alpha * seen + (1 - self.alpha) * np.arange(len(seen)) / len(seen) * math.tau
+        u, v = np.array([[0, 1, -1]]) / math.sqrt(2), np.array([[2, -1, -1]]) / math.sqrt(6)
+        return self.radius * (np.cos(angle)[:, None] * u + np.sin(angle)[:, None] * v)
+
+    def advance(self, tokens: Array) -> Array:
+        return _floating(tokens * 0) + self._points.max() + 1
+
+    def map_positions(self, sequence: Sequence, *, key: Key | None, train: bool) -> Array:
+        index, moved, _ = self.runs(sequence)
+        text = _floating(sequence.positions + moved)
+        points = jnp.asarray(self._points, text.dtype)[index % (self.width * self.height)]
+        inside = (text - index)[..., None] + points
+        return jnp.where((index < 0)[..., None], text[..., None], inside)

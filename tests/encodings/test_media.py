@@ -1,0 +1,161 @@
+"""Positions of texts with images, token by token, as the authors' loops number them."""
+
+import math
+
+import jax
+import numpy as np
+import pytest
+
+from posenc_jax.encodings import V2PE, CirclePositions, Media, Sequence, map_slot, parse
+
+# Text, an image, text, another image, text; a second document in the row; padding.
+TYPES = np.array([[0, 2, 1, 1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 0, 3, 1, 1, 0, 0, 0]])
+SEGMENTS = np.array([[1] * 14 + [2] * 4 + [0] * 2])
+POSITIONS = np.array([[*range(14), *range(4), 0, 0]], np.int32)
+REAL = SEGMENTS[0] != 0
+
+
+def mapped(element, types=TYPES, segments=SEGMENTS, positions=POSITIONS):
+    sequence = Sequence(positions, np.array([types.shape[1]]), token_types=types, segment_ids=segments)
+    with jax.enable_x64(True):
+        return np.asarray(element.map_positions(sequence, key=None, train=False))[0]
+
+
+def documents(image, text):
+    """Every document by itself: ``text(next)`` numbers a token, ``image(next, tokens)`` all of an image; both give the
+    next number of the text too.
+    """
+    found, next_number, i = [], 0, 0
+    while i < len(REAL):
+        if i and SEGMENTS[0, i] != SEGMENTS[0, i - 1]:
+            next_number = 0
+        count = 0
+        while i + count < len(REAL) and TYPES[0, i + count] == 1 and SEGMENTS[0, i + count] == SEGMENTS[0, i]:
+            count += 1
+        numbers, next_number = image(next_number, count) if count else text(next_number)
+        found += numbers
+        i += max(count, 1)
+    return np.array(found)[REAL]
+
+
+SIZES = [(2, 1, 2), (1, 2, 25), (2, 1, 0.75)]
+
+
+@pytest.mark.parametrize(
+    ("design", "width", "height", "stride"),
+    [(design, *sizes) for design in ("mrope", "reset") for sizes in ((3, None, 1), (2, None, 1), *SIZES)]
+    + [("diagonal", *sizes) for sizes in SIZES],
+)
+def test_images_are_numbered_as_the_loops_of_the_authors_number_them(design, width, height, stride):
+    """get_rope_index of transformers, its spatial reset, and get_t_scale_rope_index of VideoRoPE."""
+
+    def image(start, count):
+        numbers = []
+        for j in range(count):
+            row, column = divmod(j, width)
+            frame, row = (0, row) if height is None else divmod(row, height)
+            time = start + frame * stride
+            if design == "mrope":
+                numbers.append([time, start + row, start + column])
+            elif design == "reset":
+                numbers.append([time, row, column])
+            else:
+                numbers.append([time, time + row - (height - 1) // 2, time + column - (width - 1) // 2])
+        if design == "reset":
+            return numbers, start + max(max(t - start, r, c) for t, r, c in numbers) + 1
+        return numbers, max(t if design == "diagonal" else max(t, r, c) for t, r, c in numbers) + 1
+
+    want = documents(image, lambda number: ([[number] * 3], number + 1))
+    got = mapped(Media(width, height, design, stride))
+    np.testing.assert_array_equal(got[REAL], want)
+    assert got.dtype == (np.float64 if stride == 0.75 else np.int32)
+
+
+def test_an_index_of_images_is_a_fourth_axis():
+    """get_rope_index of HunyuanVL in transformers: position, column, row, image."""
+    want, images = [], {1: 0, 2: 0}
+    for i in np.flatnonzero(REAL):
+        segment, position = SEGMENTS[0, i], POSITIONS[0, i]
+        inside = 0
+        while TYPES[0, i] == 1 and i - inside > 0 and TYPES[0, i - inside - 1] == 1:
+            inside += 1
+        is_image = TYPES[0, i] == 1
+        want.append([position, inside % 3, inside // 3, images[segment]] if is_image else [position] * 4)
+        if is_image and TYPES[0, i + 1] != 1:
+            images[segment] += 1
+    np.testing.assert_array_equal(mapped(Media(3, design="indexed"))[REAL], want)
+    assert images == {1: 2, 2: 1}
+
+
+@pytest.mark.parametrize("increment", [1, 0.25, 1 / 256])
+def test_images_grow_slowly(increment):
+    """get_rope_pos_id of V2PE: the last number of the text, then steps of the increment, rounded up behind them."""
+
+    def image(start, count):
+        numbers = [start - 1 + increment * (j + 1) for j in range(count)]
+        return numbers, math.ceil(numbers[-1]) + 1
+
+    want = documents(image, lambda number: ([number], number + 1))
+    np.testing.assert_allclose(mapped(V2PE(increment))[REAL], want, atol=1e-12)
+
+
+@pytest.mark.parametrize(("width", "height"), [(2, 2), (3, 2)])
+def test_an_image_is_a_circle_around_the_text(width, height):
+    seen = [math.atan2(r - (height - 1) / 2, c - (width - 1) / 2) for r in range(height) for c in range(width)]
+    points = []
+    for n, angle in enumerate(seen):
+        angle = (angle - min(seen)) / (max(seen) - min(seen)) * math.tau
+        a = 0.5 * angle + 0.5 * n / (width * height) * math.tau
+        x, y = 10 * math.cos(a), 10 * math.sin(a)
+        points.append([2 * y / 6**0.5, x / 2**0.5 - y / 6**0.5, -x / 2**0.5 - y / 6**0.5])
+    largest = max(max(point) for point in points)
+
+    def image(start, count):
+        return [[start + p for p in points[j % len(points)]] for j in range(count)], start + largest + 1
+
+    element = CirclePositions(width, height)
+    np.testing.assert_allclose(
+        mapped(element)[REAL], documents(image, lambda number: ([[number] * 3], number + 1)), atol=1e-9
+    )
+    distances = np.linalg.norm(np.array(points)[:, None] - np.arange(-3, 4)[None, :, None], axis=-1)
+    np.testing.assert_allclose(distances, distances[:1].repeat(len(points), axis=0), atol=1e-9)
+
+
+@pytest.mark.parametrize("element", [Media(2), Media(2, design="reset"), V2PE(0.25), CirclePositions(2, 2)])
+def test_a_chunk_looks_back(element):
+    whole = mapped(element)
+    for cut in range(1, 14):
+        # Of a cache only the tokens up to the chunk's are there.
+        there = np.where(np.arange(20) <= cut, SEGMENTS, 0)
+        past = Sequence(POSITIONS, np.array([20]), token_types=np.where(there > 0, TYPES, 7), segment_ids=there)
+        one = Sequence(
+            POSITIONS[:, [cut]],
+            np.array([20]),
+            token_types=TYPES[:, [cut]],
+            segment_ids=SEGMENTS[:, [cut]],
+            context=past,
+            places=np.array([[cut]]),
+        )
+        with jax.enable_x64(True):
+            found = np.asarray(element.map_positions(one, key=None, train=False))
+        np.testing.assert_array_equal(found[0, 0], whole[cut])
+
+
+def test_rope_deltas_of_a_decoder():
+    """What Qwen2-VL adds to the place of a generated token: 6 tokens take 3 positions, 4 take 2."""
+    types = TYPES[:, :14]
+    ones = np.ones_like(types)
+    last = mapped(Media(3), types, ones, np.arange(14, dtype=np.int32)[None])[-1]
+    image_3, image_2 = 6 - 3, 4 - 3  # the second image in rows of three: 2 rows, 3 columns
+    assert last.tolist() == [13 - image_3 - image_2] * 3
+
+
+def test_what_cannot_be():
+    sequence = Sequence.of_length(3)
+    for element in (Media(2), V2PE(), CirclePositions(2, 2)):
+        with pytest.raises(
+            ValueError, match=f"{type(element).__name__} tells images from text by token types, and the"
+        ):
+            map_slot((element,), sequence)
+    with pytest.raises(ValueError, match=r"Media.height = None must be the number of rows of a frame with design='dia"):
+        parse("media(width=2, design='diagonal')")
