@@ -69,6 +69,9 @@ def pytest_collection_modifyitems(config, items):
     for name in SLOW:
         if name in found:
             found[name].add_marker(pytest.mark.slow)
+    for item in items:
+        if item.get_closest_marker("slow") and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(1200))
     if (number := config.getoption("slow_part")) is not None:
         files = slow_part(items, number)
         config.hook.pytest_deselected(items=[item for item in items if item.path not in files])
