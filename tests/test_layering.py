@@ -103,6 +103,7 @@ ORDER = {
         *(
             "devices",
             "kernel",
+            "mosaic",
             "kernel_call",
             "cudnn",
             "factors",

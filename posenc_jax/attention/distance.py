@@ -45,7 +45,7 @@ def by_distance(
     columns: tuple[tuple[Array, Array], ...],
     backend: Backend,
     *,
-    interpret: bool = False,
+    interpret: Any = False,
 ) -> Array:
     """``[B, H, Q, D]`` of a call whose logits are scaled products, the biases of the numbered ``elements``, and the
     products of ``columns`` of queries and keys; on several devices each computes its own rows and heads.

@@ -18,11 +18,12 @@ of queries: cumulated gates, whose gradients would not survive a narrower one.
 There is no addition whose order depends on time, so results repeat to the bit. The functions on values (`_visible`,
 `_logits`, ...) are the mathematics. Each kernel is a loop over tiles around them. What differs between GPU and TPU is
 in `TILES`, in the sum over a batch (`add_along_diagonal`) and in `posenc_jax.attention.kernel_call`, which cuts the
-arrays for the programs.
+arrays for the programs. `posenc_jax.attention.mosaic` has blocks, products and loops of its own for Pallas' Mosaic GPU.
 """
 
 import dataclasses
 import functools
+from collections.abc import Callable
 from typing import Any, Literal
 
 import jax
@@ -31,15 +32,23 @@ from jax.experimental import pallas as pl
 
 from posenc_jax.encodings.base import Array
 
-Backend = Literal["gpu", "tpu"]
+Backend = Literal["mosaic", "triton", "tpu"]
+"""What Pallas compiles a program by: Mosaic GPU, Triton (which JAX 0.11 deprecated) or, on TPUs, Mosaic."""
+ON_GPU: Backend = "mosaic" if jax.__version_info__ >= (0, 12) else "triton"
 
 # Queries and keys of a tile, by backend and bytes of a number. A TPU's registers are 128 wide. On a GPU a thread has
-# 255 registers for its part of the tiles of a program, and full products of float32 need more of them.
-TILES: dict[tuple[Backend, int], int] = {("gpu", 2): 64, ("gpu", 4): 32, ("tpu", 2): 128, ("tpu", 4): 128}
+# 255 registers for its part of the tiles of a program, and Triton's full products of float32 need more of them. The
+# four warps of a program of Mosaic GPU have 16 rows each.
+TILES: dict[tuple[Backend, int], int] = {
+    **{("mosaic", 2): 64, ("mosaic", 4): 64},
+    **{("triton", 2): 64, ("triton", 4): 32},
+    **{("tpu", 2): 128, ("tpu", 4): 128},
+}
 
 _NOTHING = -1e30  # the logit of what is not seen: finite, so that no difference of two is NaN
 _Refs = dict[str, Any]
 _Factors = list[tuple[Array, Array]]
+_Place = tuple[Any, ...]  # of a program in its grid
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,7 +60,8 @@ class Setting:
       first: the place of query 0 minus that of key 0.
       nearest, farthest: of the places of a key and a query that sees it, the difference lies between these two; None:
         no limit.
-      interpret: run by JAX operations instead of being compiled, on any backend.
+      interpret: run by JAX operations instead of being compiled, on any backend: True, or parameters of Pallas.
+      dot, loop: `product` and `jax.lax.fori_loop`, or what Mosaic GPU has in their place.
     """
 
     backend: Backend
@@ -63,7 +73,9 @@ class Setting:
     first: int
     nearest: int | None
     farthest: int | None
-    interpret: bool
+    interpret: Any
+    dot: Callable[..., Array]
+    loop: Callable[..., Any]
 
     def keys_of(self, i: Any) -> tuple[Any, Any]:
         """The range of blocks of keys that queries of block i see."""
@@ -73,6 +85,16 @@ class Setting:
         """The range of blocks of queries that see keys of block j."""
         nearest, farthest = (None if x is None else -x for x in (self.farthest, self.nearest))
         return self._range(j * self.tile - self.first, nearest, farthest, self.queries)
+
+    def over(self, reduce: Callable[..., Array], tile: Array, axis: int) -> Array:
+        """A reduction over one axis of a tile: ``[tile, 1]`` or ``[1, tile]``; of Mosaic GPU a vector."""
+        return reduce(tile, axis=axis, keepdims=self.backend != "mosaic")
+
+    def zeros(self, axis: int) -> Array:
+        """The start of sums `over` an axis."""
+        shape = [self.tile, self.tile]
+        shape[axis] = 1
+        return jnp.zeros(shape[1 - axis] if self.backend == "mosaic" else shape, jnp.float32)
 
     def diagonal(self, n: Any) -> tuple[Any, Any]:
         """The range of blocks of queries whose tile of block diagonal n exists."""
@@ -104,7 +126,7 @@ def fits(backend: Backend, queries: int, keys: int, dims: int, dtype: Any, colum
     """True if a program of the kernel fits in memory with so many ``columns`` of queries and keys. On a GPU always; on
     a TPU it holds one head of one row: at head dimensions up to 128 about 16,000 tokens.
     """
-    if backend == "gpu":
+    if backend != "tpu":
         return True
     size = tile_size(backend, dtype)
     wide, item = -(-dims // 128) * 128, jnp.dtype(dtype).itemsize
@@ -114,7 +136,7 @@ def fits(backend: Backend, queries: int, keys: int, dims: int, dtype: Any, colum
     return 2 * (tiles + max(of_keys, of_queries)) <= VMEM
 
 
-def _dot(a: Array, b: Array, contract: tuple[int, int]) -> Array:
+def product(a: Array, b: Array, contract: tuple[int, int]) -> Array:
     """The matrix product over one axis of each, in float32; products of float32 are not rounded to less."""
     precision = jax.lax.Precision.HIGHEST if a.dtype == jnp.float32 else None
     dimensions = (((contract[0],), (contract[1],)), ((), ()))
@@ -141,14 +163,19 @@ def _visible(setting: Setting, i: Any, j: Any, q_segments: Array | None, k_segme
 
 def _logits(setting: Setting, q: Array, k: Array, bias: Array | None, factors: _Factors) -> Array:
     """``[tile, tile]``; ``factors``: columns ``[tile, 1]`` of the queries and rows ``[1, tile]`` of the keys."""
-    logits = setting.scale * _dot(q, k, (1, 1))
+    logits = setting.scale * setting.dot(q, k, (1, 1))
     logits = logits if bias is None else logits + bias
     return functools.reduce(lambda total, pair: total + pair[0] * pair[1], factors, logits)
 
 
-def _of_logits(p: Array, do: Array, v: Array, delta: Array) -> Array:
+def _of_logits(setting: Setting, p: Array, do: Array, v: Array, delta: Array) -> Array:
     """The gradient of the logits: of a softmax with weights p, ``p (do . v - delta)``, delta being ``do . out``."""
-    return p * (_dot(do, v, (1, 1)) - delta)
+    return p * (setting.dot(do, v, (1, 1)) - delta)
+
+
+def _across(column: Array, width: int) -> Array:
+    """A column as often as a tile is wide, if it is a vector: what has two axes is broadcast without a word."""
+    return column if column.ndim == 2 else jax.lax.broadcast_in_dim(column, (len(column), width), (0,))
 
 
 def _part(ref: Any, block: Any, size: int, axis: int = 0, row: tuple[Any, ...] = ()) -> Array:
@@ -176,9 +203,9 @@ def _with_rows(refs: _Refs, phis: list[Array], j: Any, size: int) -> _Factors:
     return list(zip(phis, psis, strict=True))
 
 
-def forward(setting: Setting, refs: _Refs, out: _Refs) -> None:
+def forward(setting: Setting, at: _Place, refs: _Refs, out: _Refs) -> None:
     """One block of queries: ``out`` and the logarithm of the sum of exponentials, ``lse``."""
-    i, size, packed = pl.program_id(2), setting.tile, "q_segments" in refs
+    i, size, packed = at[2], setting.tile, "q_segments" in refs
     q, q_segments = refs["q"][...], refs["q_segments"][...] if packed else None
     phis = [refs[name][...] for name in _names(refs, "phi")]
 
@@ -188,27 +215,27 @@ def forward(setting: Setting, refs: _Refs, out: _Refs) -> None:
         factors = _with_rows(refs, phis, j, size)
         logits, visible = _tile(setting, refs, i, j, q, _part(refs["k"], j, size), segments, factors)
         logits = jnp.where(visible, logits, _NOTHING)
-        new = jnp.maximum(largest, logits.max(axis=1, keepdims=True))
-        shrink, p = jnp.exp(largest - new), jnp.where(visible, jnp.exp(logits - new), 0)
+        new = jnp.maximum(largest, setting.over(jnp.max, logits, 1))
+        shrink, p = jnp.exp(largest - new), jnp.where(visible, jnp.exp(logits - _across(new, size)), 0)
         v = _part(refs["v"], j, size)
-        total = total * shrink + p.sum(axis=1, keepdims=True)
-        return new, total, sums * shrink + _dot(p.astype(v.dtype), v, (1, 0))
+        total = total * shrink + setting.over(jnp.sum, p, 1)
+        return new, total, sums * _across(shrink, sums.shape[1]) + setting.dot(p.astype(v.dtype), v, (1, 0))
 
-    column = jnp.zeros((size, 1), jnp.float32)
+    column = setting.zeros(1)
     start = column + _NOTHING, column, jnp.zeros((size, out["out"].shape[-1]), jnp.float32)
-    largest, total, sums = jax.lax.fori_loop(*setting.keys_of(i), step, start)
+    largest, total, sums = setting.loop(*setting.keys_of(i), step, start)
     total = jnp.maximum(total, 1e-30)  # a query that sees nothing: zeros
-    out["out"][...] = (sums / total).astype(out["out"].dtype)
+    out["out"][...] = (sums / _across(total, sums.shape[1])).astype(out["out"].dtype)
     out["lse"][...] = largest + jnp.log(total)
 
 
-def mean_products(setting: Setting, refs: _Refs, out: _Refs) -> None:
+def mean_products(setting: Setting, at: _Place, refs: _Refs, out: _Refs) -> None:
     """One block of queries: ``delta``, the mean of ``do . v`` by the weights.
 
     It is ``do . out``, but of weights and outputs that are not rounded to the type of values: with it the gradients of
     a query's logits add up to nothing, as they must where they are added up along a sequence.
     """
-    i, size, packed = pl.program_id(2), setting.tile, "q_segments" in refs
+    i, size, packed = at[2], setting.tile, "q_segments" in refs
     q, do, lse = (refs[name][...] for name in ("q", "do", "lse"))
     q_segments = refs["q_segments"][...] if packed else None
     phis = [refs[name][...] for name in _names(refs, "phi")]
@@ -218,14 +245,14 @@ def mean_products(setting: Setting, refs: _Refs, out: _Refs) -> None:
         factors = _with_rows(refs, phis, j, size)
         logits, visible = _tile(setting, refs, i, j, q, _part(refs["k"], j, size), segments, factors)
         p = jnp.where(visible, jnp.exp(logits - lse), 0)
-        return delta + (p * _dot(do, _part(refs["v"], j, size), (1, 1))).sum(axis=1, keepdims=True)
+        return delta + setting.over(jnp.sum, p * setting.dot(do, _part(refs["v"], j, size), (1, 1)), 1)
 
-    out["delta"][...] = jax.lax.fori_loop(*setting.keys_of(i), step, jnp.zeros((size, 1), jnp.float32))
+    out["delta"][...] = setting.loop(*setting.keys_of(i), step, setting.zeros(1))
 
 
-def backward_queries(setting: Setting, refs: _Refs, out: _Refs) -> None:
+def backward_queries(setting: Setting, at: _Place, refs: _Refs, out: _Refs) -> None:
     """One block of queries: ``dq``, and ``dphi`` of each factor."""
-    i, size, packed = pl.program_id(2), setting.tile, "q_segments" in refs
+    i, size, packed = at[2], setting.tile, "q_segments" in refs
     q, do, lse, delta = (refs[name][...] for name in ("q", "do", "lse", "delta"))
     q_segments = refs["q_segments"][...] if packed else None
     phis = [refs[name][...] for name in _names(refs, "phi")]
@@ -236,20 +263,20 @@ def backward_queries(setting: Setting, refs: _Refs, out: _Refs) -> None:
         segments = q_segments, _part(refs["k_segments"], j, size, axis=1) if packed else None
         factors = _with_rows(refs, phis, j, size)
         logits, visible = _tile(setting, refs, i, j, q, k, segments, factors)
-        ds = _of_logits(jnp.where(visible, jnp.exp(logits - lse), 0), do, v, delta)
-        dphis = [d + (ds * psi).sum(axis=1, keepdims=True) for d, (_, psi) in zip(dphis, factors, strict=True)]
-        return dq + _dot(ds.astype(k.dtype), k, (1, 0)), dphis
+        ds = _of_logits(setting, jnp.where(visible, jnp.exp(logits - lse), 0), do, v, delta)
+        dphis = [d + setting.over(jnp.sum, ds * psi, 1) for d, (_, psi) in zip(dphis, factors, strict=True)]
+        return dq + setting.dot(ds.astype(k.dtype), k, (1, 0)), dphis
 
-    start = jnp.zeros(q.shape, jnp.float32), [jnp.zeros((size, 1), jnp.float32) for _ in phis]
-    dq, dphis = jax.lax.fori_loop(*setting.keys_of(i), step, start)
+    start = jnp.zeros(q.shape, jnp.float32), [setting.zeros(1) for _ in phis]
+    dq, dphis = setting.loop(*setting.keys_of(i), step, start)
     out["dq"][...] = (setting.scale * dq).astype(out["dq"].dtype)
     for name, dphi in zip(_names(refs, "phi"), dphis, strict=True):
         out[f"d{name}"][...] = dphi
 
 
-def backward_keys(setting: Setting, refs: _Refs, out: _Refs) -> None:
+def backward_keys(setting: Setting, at: _Place, refs: _Refs, out: _Refs) -> None:
     """One block of keys, for one query head: ``dk`` and ``dv``, and ``dpsi`` of each factor."""
-    j, size, packed = pl.program_id(2), setting.tile, "q_segments" in refs
+    j, size, packed = at[2], setting.tile, "q_segments" in refs
     k, v, k_segments = refs["k"][...], refs["v"][...], refs["k_segments"][...] if packed else None
     psis = [refs[name][...] for name in _names(refs, "psi")]
 
@@ -260,26 +287,26 @@ def backward_keys(setting: Setting, refs: _Refs, out: _Refs) -> None:
         factors = [(_part(refs[name], i, size), psi) for name, psi in zip(_names(refs, "phi"), psis, strict=True)]
         logits, visible = _tile(setting, refs, i, j, q, k, segments, factors)
         p = jnp.where(visible, jnp.exp(logits - lse), 0)
-        ds, dv = _of_logits(p, do, v, delta), dv + _dot(p.astype(do.dtype), do, (0, 0))
-        dpsis = [d + (ds * phi).sum(axis=0, keepdims=True) for d, (phi, _) in zip(dpsis, factors, strict=True)]
-        return dk + _dot(ds.astype(q.dtype), q, (0, 0)), dv, dpsis
+        ds, dv = _of_logits(setting, p, do, v, delta), dv + setting.dot(p.astype(do.dtype), do, (0, 0))
+        dpsis = [d + setting.over(jnp.sum, ds * phi, 0) for d, (phi, _) in zip(dpsis, factors, strict=True)]
+        return dk + setting.dot(ds.astype(q.dtype), q, (0, 0)), dv, dpsis
 
     start = jnp.zeros(k.shape, jnp.float32), jnp.zeros(v.shape, jnp.float32)
-    nothing = [jnp.zeros((1, size), jnp.float32) for _ in psis]
-    dk, dv, dpsis = jax.lax.fori_loop(*setting.queries_of(j), step, (*start, nothing))
+    nothing = [setting.zeros(0) for _ in psis]
+    dk, dv, dpsis = setting.loop(*setting.queries_of(j), step, (*start, nothing))
     out["dk"][...] = setting.scale * dk
     out["dv"][...] = dv
     for name, dpsi in zip(_names(refs, "psi"), dpsis, strict=True):
         out[f"d{name}"][...] = dpsi
 
 
-def add_along_diagonal(setting: Setting, refs: _Refs, out: _Refs) -> None:
+def add_along_diagonal(setting: Setting, at: _Place, refs: _Refs, out: _Refs) -> None:
     """One block diagonal of one head: the sum of the logits' gradients over its tiles and the rows of the batch.
 
     The rows are a loop on a GPU, whose programs see all of them. On a TPU, where programs run one after the other, they
     are the last axis of the grid, and each program adds one.
     """
-    n, size, packed = pl.program_id(1), setting.tile, "q_segments" in refs
+    n, size, packed = at[1], setting.tile, "q_segments" in refs
 
     def of_row(row: Any, total: Array) -> Array:
         part = functools.partial(_part, size=size, row=(row,))
@@ -295,13 +322,13 @@ def add_along_diagonal(setting: Setting, refs: _Refs, out: _Refs) -> None:
             columns, rows = ([refs[name] for name in _names(refs, side)] for side in ("phi", "psi"))
             factors = [(part(phi, i), part(psi, j, axis=1)) for phi, psi in zip(columns, rows, strict=True)]
             p = jnp.where(_visible(setting, i, j, *segments), jnp.exp(_logits(setting, q, k, bias, factors) - lse), 0)
-            return total + _of_logits(p, do, v, delta)
+            return total + _of_logits(setting, p, do, v, delta)
 
-        return jax.lax.fori_loop(*setting.diagonal(n), step, total)
+        return setting.loop(*setting.diagonal(n), step, total)
 
     nothing = jnp.zeros((size, size), jnp.float32)
     if setting.backend == "tpu":
-        before = jnp.where(pl.program_id(2) == 0, nothing, out["tiles"][...])
+        before = jnp.where(at[2] == 0, nothing, out["tiles"][...])
         out["tiles"][...] = of_row(0, before)
     else:
-        out["tiles"][...] = jax.lax.fori_loop(0, refs["q"].shape[0], of_row, nothing)
+        out["tiles"][...] = setting.loop(0, refs["q"].shape[0], of_row, nothing)

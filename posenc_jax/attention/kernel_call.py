@@ -8,7 +8,6 @@ import jax
 import jax.numpy as jnp
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import tpu as pltpu
-from jax.experimental.pallas import triton as plgpu
 
 from posenc_jax.attention import kernel
 from posenc_jax.attention.kernel import Backend, Setting
@@ -38,15 +37,38 @@ def _specs(setting: Setting, arrays: dict[str, Array], whole: frozenset[str]) ->
 
 
 def _call(
-    setting: Setting, program: Any, grid: tuple[int, ...], arrays: dict[str, Array], specs: Any, out: dict[str, Any]
+    setting: Setting,
+    program: Any,
+    grid: tuple[int, ...],
+    arrays: dict[str, Array],
+    specs: Any,
+    out: dict[str, Any],
+    over_tokens: tuple[str, ...] = (),
 ) -> Any:
-    """``program`` over the grid; ``out`` has for each array its spec and its shape."""
-    if setting.backend == "gpu":
-        params: Any = plgpu.CompilerParams(num_warps=4, num_stages=2)
-    else:
+    """``program`` over the grid; ``out`` has for each array its spec and its shape.
+
+    over_tokens: names of the arrays on the right of its products over tokens.
+    """
+    if setting.backend == "mosaic":
+        from posenc_jax.attention import mosaic
+
+        of_place = functools.partial(program, setting)
+        return mosaic.call(
+            of_place, grid, arrays, specs, out, tile=setting.tile, over_tokens=over_tokens, interpret=setting.interpret
+        )
+    params: Any = None
+    if setting.backend == "triton" and not setting.interpret:
+        from jax.experimental.pallas import triton  # not in every version of JAX to come
+
+        params = triton.CompilerParams(num_warps=4, num_stages=2)
+    elif setting.backend == "tpu":
         params = pltpu.CompilerParams(vmem_limit_bytes=kernel.VMEM)
+
+    def of_refs(refs: Any, of_out: Any) -> None:
+        program(setting, tuple(pl.program_id(axis) for axis in range(len(grid))), refs, of_out)
+
     return pl.pallas_call(
-        functools.partial(program, setting),
+        of_refs,
         grid=grid,
         in_specs=[specs],
         out_specs={name: spec for name, (spec, _) in out.items()},
@@ -54,6 +76,15 @@ def _call(
         compiler_params=params,
         interpret=setting.interpret,
     )(arrays)
+
+
+def _operations(backend: Backend, interpret: Any) -> dict[str, Any]:
+    """The product of two blocks and the loop over blocks."""
+    if backend == "mosaic":
+        from posenc_jax.attention import mosaic
+
+        return {"dot": mosaic.interpreted_product if interpret else mosaic.product, "loop": mosaic.loop}
+    return {"dot": kernel.product, "loop": jax.lax.fori_loop}
 
 
 Columns = tuple[tuple[Array, Array], ...]
@@ -92,7 +123,7 @@ def _attention_forward(
         "out": (block(v.shape[3]), jax.ShapeDtypeStruct((rows, heads, queries, v.shape[3]), v.dtype)),
         "lse": (block(1), jax.ShapeDtypeStruct((rows, heads, queries, 1), jnp.float32)),
     }
-    found = _call(setting, kernel.forward, (rows, heads, setting.queries), arrays, specs, out)
+    found = _call(setting, kernel.forward, (rows, heads, setting.queries), arrays, specs, out, ("v",))
     return found["out"], (q, k, v, tiles, segments, columns, found["out"], found["lse"])
 
 
@@ -125,7 +156,7 @@ def _attention_backward(setting: Setting, kept: Any, do: Array) -> tuple[Any, ..
     specs = _specs(setting, arrays, whole)
     out = {"dq": (block(dims), jax.ShapeDtypeStruct(q.shape, q.dtype))}
     out |= {f"d{name}": (block(1), _like(arrays[name])) for name in _of_each("phi", columns)}
-    of_queries = of_blocks(kernel.backward_queries, arrays=arrays, specs=specs, out=out)
+    of_queries = of_blocks(kernel.backward_queries, arrays=arrays, specs=specs, out=out, over_tokens=("k",))
     dq = of_queries["dq"]
 
     specs = _specs(setting, arrays, _whole("q", "do", "lse", "delta", "q_segments", "phi", columns=columns))
@@ -134,7 +165,7 @@ def _attention_backward(setting: Setting, kept: Any, do: Array) -> tuple[Any, ..
         "dk": (block(dims), jax.ShapeDtypeStruct((rows, heads, keys, dims), jnp.float32)),
         "dv": (block(v.shape[3]), jax.ShapeDtypeStruct((rows, heads, keys, v.shape[3]), jnp.float32)),
     }
-    found = _call(setting, kernel.backward_keys, (rows, heads, setting.keys), arrays, specs, out)
+    found = _call(setting, kernel.backward_keys, (rows, heads, setting.keys), arrays, specs, out, ("q", "do"))
     dk, dv = (
         found[name].reshape(rows, x.shape[1], -1, keys, x.shape[3]).sum(axis=2).astype(x.dtype)
         for name, x in (("dk", k), ("dv", v))
@@ -193,7 +224,7 @@ def attention_by_distance(
     window: int | None = None,
     first: int = 0,
     segments: tuple[Array, Array] | None = None,
-    interpret: bool = False,
+    interpret: Any = False,
 ) -> Array:
     """``[B, H, Q, D]`` of ``q [B, H, Q, D]``, ``k``, ``v`` ``[B, Hkv, K, D]``, in the dtype of ``v``.
 
@@ -202,7 +233,7 @@ def attention_by_distance(
       columns: pairs ``[B, H, Q]`` and ``[B, H, K]`` in float32 whose products are added to the logits.
       first: the place of query 0 minus that of key 0; both sides go on by one. causal, window: as in `Geometry`.
       segments: ids ``[#B, Q]`` and ``[#B, K]``; a query sees those of its own, and nobody sees 0.
-      interpret: run by JAX's operations on any backend, slowly: for tests.
+      interpret: run by JAX's operations on any backend, slowly: for tests. True, or Pallas' parameters of that.
 
     A query that sees nothing gets zeros.
     """
@@ -211,8 +242,10 @@ def attention_by_distance(
     rows, _, queries, dims = q.shape
     keys = k.shape[2]
     blocks = -(-queries // size), -(-keys // size)
-    # Blocks of a GPU's programs have powers of two as sizes, a TPU's registers are as wide as its tiles.
-    wide = max(16, 2 ** math.ceil(math.log2(max(dims, v.shape[3])))) if backend == "gpu" else None
+    # Triton's blocks have powers of two as sizes, a product of Mosaic GPU is over 16 dimensions at a time, and a TPU's
+    # registers are as wide as its tiles.
+    dims = max(dims, v.shape[3])
+    wide = {"mosaic": -(-dims // 16) * 16, "triton": max(16, 2 ** math.ceil(math.log2(dims))), "tpu": None}[backend]
     near = None if window is None else window - 1
     setting = Setting(
         backend=backend,
@@ -225,6 +258,7 @@ def attention_by_distance(
         nearest=None if near is None else -near,
         farthest=0 if causal else near,
         interpret=interpret,
+        **_operations(backend, interpret),
     )
 
     def pad(x: Array, blocks: int) -> Array:

@@ -14,7 +14,7 @@ from posenc_jax.attention.choice import (
 from posenc_jax.attention.cudnn import cudnn
 from posenc_jax.attention.distance import by_distance
 from posenc_jax.attention.factors import columns, with_factors
-from posenc_jax.attention.kernel import Backend
+from posenc_jax.attention.kernel import ON_GPU, Backend
 from posenc_jax.encodings.attention import Prepared, dense, prepare
 from posenc_jax.encodings.base import Array, Geometry, Params, PositionalEncoding, Terms
 
@@ -60,5 +60,6 @@ def along(path: AttentionPath, call: Prepared, facts: Call) -> Array:
     longer = with_factors(call, factored) if factored else call
     if path == "cudnn":
         return cudnn(longer)
-    backend: Backend = "tpu" if facts.backend == "tpu" else "gpu"
+    backends: dict[str, Backend] = {"tpu": "tpu", "gpu": ON_GPU, "cpu": "triton"}
+    backend = backends[facts.backend]
     return by_distance(longer, of_table, columns(call, of_columns), backend, interpret=facts.backend == "cpu")

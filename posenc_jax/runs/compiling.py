@@ -29,7 +29,7 @@ from posenc_jax.training.step import evaluate_length, model_of, train_call
 _NEW_TOKENS = 4
 # What fused attention calls; exported programs with them are only read.
 _FMHA = ("Softmax", "SoftmaxBackward", "ScaleBiasSoftmax", "ScaleBiasSoftmaxBackward")
-KERNELS = ("tpu_custom_call", "__gpu$xla.gpu.triton", *(f"__cudnn$fmha{name}" for name in _FMHA))
+KERNELS = ("tpu_custom_call", "__gpu$xla.gpu.triton", "mosaic_gpu_v2", *(f"__cudnn$fmha{name}" for name in _FMHA))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -127,13 +127,27 @@ def training_memory(run: Run, target: Target) -> int:
     return peak * layout.rows * run.execution.data * run.execution.model if target.devices.on_cpu else peak
 
 
+@dataclasses.dataclass(frozen=True)
+class _Described(AbstractDevice):
+    """A device that is not here: with what Mosaic GPU asks of one, and by default takes for that of an H100."""
+
+    compute_capability: str | None = None
+
+
 def traced_for(platform: str, kind: str = "") -> contextlib.AbstractContextManager[Any]:
     """Inside, a program is traced for a kind of device ("": the first one of `chips`), by which it is chosen how
     attention is computed, and which kernels for GPUs ask for. That is a mesh without axes, of which only the device is
     read.
     """
     kind = kind or next((chip.device_kinds[0] for chip in chips().values() if chip.platform == platform), platform)
-    device = AbstractDevice(device_kind=kind, num_cores=None, platform="gpu" if platform == "cuda" else platform)
+    of_kind = (chip.compiler.get("cuda_compute_capability") for chip in chips().values() if kind in chip.device_kinds)
+    capability = next(of_kind, None)
+    device = _Described(
+        device_kind=kind,
+        num_cores=None,
+        platform="gpu" if platform == "cuda" else platform,
+        compute_capability=f"{capability['major']}.{capability.get('minor', 0)}" if capability else None,
+    )
     return use_abstract_mesh(AbstractMesh((), (), abstract_device=device))
 
 

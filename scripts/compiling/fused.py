@@ -10,7 +10,7 @@ from unittest import mock
 from posenc_jax.attention import paths
 
 # path -> what a compiled program calls that goes this way, on any platform.
-KERNELS = {"cudnn": ("__cudnn$fmha",), "kernel": ("tpu_custom_call", "__gpu$xla.gpu.triton")}
+KERNELS = {"cudnn": ("__cudnn$fmha",), "kernel": ("tpu_custom_call", "__gpu$xla.gpu.triton", "mosaic_gpu_v2")}
 
 
 @contextlib.contextmanager

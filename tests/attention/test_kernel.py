@@ -21,7 +21,7 @@ def small_tiles(monkeypatch):
     monkeypatch.setattr(kernel, "TILES", dict.fromkeys(kernel.TILES, 16))
 
 
-def on(backend):
+def on(backend, interpret=True):
     """`attend` along a path, as if for that backend, interpreted."""
 
     def compute(*args, path):
@@ -30,7 +30,7 @@ def on(backend):
         of_table, of_columns = paths.in_table(call.encodings, facts), paths.in_columns(call.encodings, facts)
         assert {*of_table, *of_columns} >= {*paths.in_factors(call.encodings, facts)}
         columns = paths.columns(call, of_columns)
-        return paths.by_distance(call, of_table, columns, backend, interpret=True)
+        return paths.by_distance(call, of_table, columns, backend, interpret=interpret)
 
     return compute
 
@@ -69,7 +69,7 @@ def test_bfloat16_is_within_its_roundings():
     assert_agree(result(encodings, shape, "kernel", jnp.bfloat16), result(encodings, shape, "dense", np.float32), 2**-6)
 
 
-@pytest.mark.parametrize("backend", ["gpu", "tpu"])
+@pytest.mark.parametrize("backend", ["triton", "tpu"])
 def test_gates_beside_a_table_are_columns(backend):
     encodings, shape = parse("fox(scaled=True)|grape_a|t5"), SHAPES["packed"]
     want = result(encodings, shape, "dense")
@@ -118,7 +118,7 @@ def test_queries_that_see_nothing_get_zeros():
     shape = SHAPES["packed"]
     geometry = shape.geometry()
     q, k = np.ones((2, 4, 37, 8), np.float32), np.ones((2, 2, 37, 8), np.float32)
-    out = np.asarray(on("gpu")(q, k, k, (), (), geometry, path="kernel"))
+    out = np.asarray(on("triton")(q, k, k, (), (), geometry, path="kernel"))
     seen = np.broadcast_to(geometry.mask.any(-1)[..., None], out.shape)
     np.testing.assert_allclose(out, seen, atol=1e-6)
     assert facts(geometry)["segments"]

@@ -1,14 +1,18 @@
 """The kernel lowers for chips that are not there. Whether it compiles and fits takes their compilers."""
 
 import re
+import sys
+import warnings
 
 import jax
 import jax.numpy as jnp
 import pytest
 
+from posenc_jax.attention.kernel import ON_GPU
 from posenc_jax.attention.kernel_call import attention_by_distance
+from posenc_jax.runs.compiling import traced_for
 
-TARGETS = {"cuda": "__gpu$xla.gpu.triton", "tpu": "tpu_custom_call"}
+TARGETS = {"cuda": {"triton": "__gpu$xla.gpu.triton", "mosaic": "mosaic_gpu_v2"}[ON_GPU], "tpu": "tpu_custom_call"}
 
 
 def shape(*sizes, dtype=jnp.bfloat16):
@@ -17,9 +21,7 @@ def shape(*sizes, dtype=jnp.bfloat16):
 
 @pytest.mark.parametrize("dtype", [jnp.bfloat16, jnp.float32], ids=str)
 @pytest.mark.parametrize("platform", TARGETS)
-def test_value_and_gradients_are_kernels_and_nothing_is_over_all_pairs(platform, dtype):
-    if platform == "cuda" and jax.__version_info__ >= (0, 11):
-        pytest.skip("from 0.11 on JAX lowers Triton for a GPU that is there only")
+def test_value_and_gradients_are_kernels_and_nothing_is_over_all_pairs(platform, dtype, monkeypatch):
     tokens = 1000
 
     def loss(q, k, v, table, segments):
@@ -28,7 +30,7 @@ def test_value_and_gradients_are_kernels_and_nothing_is_over_all_pairs(platform,
             k,
             v,
             table,
-            backend="gpu" if platform == "cuda" else "tpu",
+            backend=ON_GPU if platform == "cuda" else "tpu",
             scale=0.125,
             causal=True,
             window=300,
@@ -43,7 +45,11 @@ def test_value_and_gradients_are_kernels_and_nothing_is_over_all_pairs(platform,
     )
     allowed = [jax.export.DisabledSafetyCheck.custom_call(target) for target in TARGETS.values()]
     program = jax.jit(jax.grad(loss, (0, 1, 2, 3)))
-    text = jax.export.export(program, platforms=[platform], disabled_checks=allowed)(*arguments).mlir_module()
+    if ON_GPU == "mosaic":  # the day that Triton is removed
+        monkeypatch.setitem(sys.modules, "jax.experimental.pallas.triton", None)
+    with traced_for(platform), warnings.catch_warnings():
+        warnings.simplefilter("error", DeprecationWarning)
+        text = jax.export.export(program, platforms=[platform], disabled_checks=allowed)(*arguments).mlir_module()
     called = re.findall(r"stablehlo\.custom_call @(\S+?)\(", text)
     assert called.count(TARGETS[platform]) == 4  # forward; backward of queries, of keys, of the table
     assert not re.search(r"tensor<[0-9x]*10(00|24)x10(00|24)x", text)
