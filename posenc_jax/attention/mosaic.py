@@ -134,7 +134,7 @@ def loop(first: Any, end: Any, step: Any, start: Any) -> Any:
 
 
 def _part_of(ref: Any, spec: Any, at: tuple[Any, ...], *, turned: bool = False) -> Any:
-    """What a program at a place of the grid has of an array, as a block spec says."""
+    """The part of an array that a program at a place of the grid works on, as a block spec says."""
     index = spec.index_map(*at)
     where = [b if size is None else pl.ds(b * size, size) for b, size in zip(index, spec.block_shape, strict=True)]
     if turned:
