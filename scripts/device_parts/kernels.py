@@ -14,12 +14,14 @@ from benchmarks.torch_training import python_with_torch
 
 from device_parts.part import (
     ATTENDING,
+    FASTEST,
     SHARED,
     Case,
     LeftOutError,
     Part,
     Row,
     Setting,
+    is_out_of_memory,
     milliseconds,
     price,
     spread,
@@ -71,7 +73,13 @@ def measured(way: str, size: Size) -> Row:
     path, spec = WAYS[way]
     row: Row = {}
     for name, training in (("forward", False), ("training", True)):
-        times = of_torch(spec, size, training) if path == "torch" else of_jax(path, spec, size, training)
+        try:
+            times = of_torch(spec, size, training) if path == "torch" else of_jax(path, spec, size, training)
+        except Exception as error:
+            if not (row and is_out_of_memory(error)):  # what was measured before is kept
+                raise
+            row[name] = {"out_of_memory": str(error).splitlines()[0][:200]}
+            continue
         middle, least, most = spread(times)
         teraflops = size.operations(training) / middle / 1e9
         row[name] = {"ms": middle, "least": least, "most": most, "teraflops": teraflops}
@@ -141,7 +149,7 @@ def _table(rows: Mapping[str, Row]) -> Table:
 
     def numbers(row: Row) -> tuple[float | None, ...]:
         parts = (row["forward"], row["training"])
-        return tuple(part[name] for part in parts for name in ("ms", "least", "most", "teraflops"))
+        return tuple(part.get(name) for part in parts for name in ("ms", "least", "most", "teraflops"))
 
     return table(ATTENTION, "way and size", columns, rows, numbers)
 
@@ -154,5 +162,5 @@ ATTENTION = Part(
     "median. `-`: out of memory",
     cases,
     _table,
-    SHARED,
+    FASTEST | SHARED,
 )

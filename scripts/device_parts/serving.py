@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from device_parts import record
-from device_parts.part import Case, LeftOutError, Part, Setting
+from device_parts.part import Case, LeftOutError, Part, Setting, is_out_of_memory
 
 DONE, REFUSED, PARTLY, NO_DEVICE = 0, 2, 3, 4
 
@@ -58,7 +58,7 @@ def _row(case: Case) -> dict[str, Any]:
         return {"left_out": str(error)}
     except (Exception, SystemExit) as error:  # whatever XLA, a kernel or the device raises: the others go on
         lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [""]
-        if "RESOURCE_EXHAUSTED" in str(error):
+        if is_out_of_memory(error):
             return {"out_of_memory": lines[0][:200]}
         return {"failed": f"{type(error).__name__}: {lines[0][:200]}"}
 
@@ -74,14 +74,15 @@ def main(arguments: list[str]) -> int:
     options = parser.parse_args(arguments)
     import jax
 
-    from device_parts.device import missing, unknown
+    from device_parts.device import cuda_of_plugin, missing, old_driver, smi, unknown
     from posenc_jax.cli.session import prepare_jax, stoppable
 
     prepare_jax()
     try:
         device = jax.devices()[0]
     except RuntimeError as error:
-        print(f"{options.part}: jax finds no device: {str(error).splitlines()[0][:200]}", flush=True)
+        line = old_driver(smi(), cuda_of_plugin()) or f"jax finds no device: {str(error).splitlines()[0][:200]}"
+        print(f"{options.part}: {line}", flush=True)
         return NO_DEVICE
     if not options.miniature and (line := missing(device.platform) or unknown(device.device_kind)):
         print(f"{options.part}: {line}", flush=True)

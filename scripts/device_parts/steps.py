@@ -10,13 +10,24 @@ from benchmarks.jax_training import RandomTokens, prepared
 from benchmarks.results import Table
 
 from device_parts.device import fits
-from device_parts.part import DETERMINISTIC, Case, Part, Row, Setting, compiling, milliseconds, price, spread, table
+from device_parts.part import (
+    DETERMINISTIC,
+    FASTEST,
+    Case,
+    Part,
+    Row,
+    Setting,
+    compiling,
+    milliseconds,
+    price,
+    spread,
+    table,
+)
 from posenc_jax import Execution, Run, Training, Transformer, parse
 
 ENCODINGS = ("rope", "t5", "fox", "nope", "alibi", "fire")
 TOKENS, VOCABULARY = 32768, 50304
 """Of a batch; GPT-2's vocabulary, filled up to a multiple of 128."""
-LENGTHS = (1024, 4096)
 STEPS, ROUNDS = 4, 6
 
 
@@ -78,18 +89,11 @@ def _case(posenc: str, length: int, miniature: bool) -> Case:
     return Case(functools.partial(measured, run, rounds), price(operations, 1, compiling(run.model.num_layers)))
 
 
-def cases(setting: Setting) -> Mapping[str, Case]:
-    """Every encoding at both lengths."""
+def _cases(length: int, encodings: tuple[str, ...], setting: Setting) -> Mapping[str, Case]:
+    """In miniature the first encoding, at 6 tokens."""
     if setting.miniature:
-        return {"rope, 6 tokens": _case("rope", 6, True)}
-    return {f"{name}, {length} tokens": _case(name, length, False) for length in LENGTHS for name in ENCODINGS}
-
-
-def deterministic(setting: Setting) -> Mapping[str, Case]:
-    """Two encodings at the first length."""
-    if setting.miniature:
-        return {"t5, 6 tokens": _case("t5", 6, True)}
-    return {f"{name}, {LENGTHS[0]} tokens": _case(name, LENGTHS[0], False) for name in ENCODINGS[:2]}
+        length, encodings = 6, encodings[:1]
+    return {f"{name}, {length} tokens": _case(name, length, setting.miniature) for name in encodings}
 
 
 def _table(part: Part, rows: Mapping[str, Row]) -> Table:
@@ -98,20 +102,27 @@ def _table(part: Part, rows: Mapping[str, Row]) -> Table:
     return table(part, "encoding", columns, rows, lambda row: tuple(row[name] for name in names))
 
 
-_SIZE = f"12 layers, d_model 768, bfloat16, {TOKENS:,} tokens in a batch. Median, least and most of {ROUNDS} rounds"
-TRAINING = Part(
-    "steps",
-    "A training step at 124 million parameters",
-    f"{_SIZE}; MFU is told by the products of the model, masked pairs included",
-    cases,
-    lambda rows: _table(TRAINING, rows),
-    {"XLA_FLAGS": "--xla_gpu_deterministic_ops=false"},
-)
-REPEATABLE = Part(
+def _part(name: str, title: str, more: str, length: int, encodings: tuple[str, ...], variables: dict[str, str]) -> Part:
+    part = Part(
+        name,
+        title,
+        f"12 layers, d_model 768, bfloat16, {TOKENS:,} tokens in a batch. Median, least and most of {ROUNDS} rounds; "
+        f"{more}",
+        functools.partial(_cases, length, encodings),
+        lambda rows: _table(part, rows),
+        variables,
+    )
+    return part
+
+
+_MFU = "MFU is told by the products of the model, masked pairs included"
+TRAINING = _part("steps", "A training step at 124 million parameters", _MFU, 1024, ENCODINGS, FASTEST)
+LONG_ROWS = _part("long_steps", "The same step on rows of 4,096 tokens", _MFU, 4096, ENCODINGS, FASTEST)
+REPEATABLE = _part(
     "deterministic",
     "The same step with bits that repeat",
-    f"{_SIZE}; with `--xla_gpu_deterministic_ops=true`, as the command line has it, and the table above without",
-    deterministic,
-    lambda rows: _table(REPEATABLE, rows),
+    "with `--xla_gpu_deterministic_ops=true`, as the command line has it, and the tables above without",
+    1024,
+    ENCODINGS[:2],
     DETERMINISTIC,
 )
