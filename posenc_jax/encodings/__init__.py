@@ -11,6 +11,9 @@ from collections.abc import Callable, Mapping
 from posenc_jax.encodings.sinusoidal import Sinusoidal as Sinusoidal
 from posenc_jax.encodings.learned import Learned as Learned
 from posenc_jax.encodings.sinusoidal_axes import SinusoidalAxes as SinusoidalAxes
+from posenc_jax.encodings.learned_axes import LearnedAxes as LearnedAxes
+from posenc_jax.encodings.fourier_features import RandomFourier as RandomFourier
+from posenc_jax.encodings.fourier_features import FourierBands as FourierBands
 from posenc_jax.encodings.learned_fourier import LearnedFourier as LearnedFourier
 from posenc_jax.encodings.floater import FLOATER as FLOATER
 from posenc_jax.encodings.rope import RoPE as RoPE
@@ -66,6 +69,8 @@ from posenc_jax.encodings.fire import FIRE as FIRE
 from posenc_jax.encodings.dynamic_bias import DynamicBias as DynamicBias
 from posenc_jax.encodings.log_cpb import LogCPB as LogCPB
 from posenc_jax.encodings.window_bias import WindowBias as WindowBias
+from posenc_jax.encodings.spatial_bias import SpatialALiBi as SpatialALiBi
+from posenc_jax.encodings.spatial_bias import LayoutBias as LayoutBias
 from posenc_jax.encodings.dape import DAPE as DAPE
 from posenc_jax.encodings.temperature import Temperature as Temperature
 from posenc_jax.encodings.scale_invariant import ScaleInvariant as ScaleInvariant
@@ -78,6 +83,7 @@ from posenc_jax.encodings.xlnet import XLNet as XLNet
 from posenc_jax.encodings.deberta import DeBERTa as DeBERTa
 from posenc_jax.encodings.decomposed import Decomposed as Decomposed
 from posenc_jax.encodings.irpe import IRPE as IRPE
+from posenc_jax.encodings.gpsa import GPSA as GPSA
 from posenc_jax.encodings.tupe import TUPE as TUPE
 from posenc_jax.encodings.cope import CoPE as CoPE
 from posenc_jax.encodings.path import PaTH as PaTH

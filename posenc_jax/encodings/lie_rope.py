@@ -19,15 +19,12 @@ SQUARINGS, TERMS = 24, 13
 
 def exponential(a: Array) -> Array:
     """The exponential of matrices ``[..., n, n]``: the series of ``a / 2^s``, squared s times, with s such that sums of
-    rows are at most 1/2; NaN where s would exceed 24. Half as long to compile as `jax.scipy.linalg.expm`.
+    rows are at most 1/2; NaN where s would exceed 24. It solves no systems, as `jax.scipy.linalg.expm` does.
     """
     norm = jax.lax.stop_gradient(jnp.abs(a).sum(axis=-1).max(axis=-1))[..., None, None]
     count = jnp.maximum(jnp.frexp(norm)[1] + 1, 0)
-    small, identity = (
-        a * jnp.exp2(-count.astype(a.dtype)),
-        jnp.broadcast_to(jnp.eye(a.shape[-1], dtype=a.dtype), a.shape),
-    )
-    total = identity
+    small = a * jnp.exp2(-count.astype(a.dtype))
+    total = identity = jnp.broadcast_to(jnp.eye(a.shape[-1], dtype=a.dtype), a.shape)
     for n in range(TERMS, 0, -1):
         total = identity + jnp.matmul(small, total, precision=EXACT) / n
 

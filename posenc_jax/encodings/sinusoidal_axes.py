@@ -1,15 +1,14 @@
 """Sinusoidal absolute positions of several axes: rows and columns of an image, frames, rows and columns of a film."""
 
 import dataclasses
-from typing import Any
+from typing import Any, Literal
 
 import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.encodings.base import Array, Dims, Params, PositionalEncoding, Sequence, at_least_float32
 from posenc_jax.encodings.method import Method
-from posenc_jax.encodings.shared.phase import vaswani_frequencies
-from posenc_jax.encodings.sinusoidal import sinusoidal
+from posenc_jax.encodings.sinusoidal import sinusoidal, sinusoidal_frequencies
 from posenc_jax.encodings.value import above, at_least, limited
 
 
@@ -22,15 +21,17 @@ def channels_per_axis(dim: int, axes: int) -> int:
     return 2 * -(-dim // (2 * axes))
 
 
-def sinusoidal_axes(positions: Array, dim: int, *, base: float = 10000.0, dtype: Any = jnp.float32) -> Array:
+def sinusoidal_axes(
+    positions: Array, dim: int, *, base: float = 10000.0, dtype: Any = jnp.float32, **options: Any
+) -> Array:
     """Vectors ``[..., dim]`` of positions ``[..., A]``: the sinusoidal vectors of the axes, one after the other.
 
-    Each axis has `channels_per_axis` channels and Vaswani's frequencies for that many; what exceeds ``dim`` is cut off
-    at the end, so the last axis has fewer. NumPy positions give NumPy vectors, see `sinusoidal`.
+    Each axis has `channels_per_axis` channels and the frequencies for that many; what exceeds ``dim`` is cut off at the
+    end, so the last axis has fewer. NumPy positions give NumPy vectors, see `sinusoidal`, which takes ``options``.
     """
     axes = positions.shape[-1]
     channels = channels_per_axis(dim, axes)
-    parts = [sinusoidal(positions[..., a], channels, base=base, dtype=dtype) for a in range(axes)]
+    parts = [sinusoidal(positions[..., a], channels, base=base, dtype=dtype, **options) for a in range(axes)]
     return (np if isinstance(parts[0], np.ndarray) else jnp).concatenate(parts, axis=-1)[..., :dim]
 
 
@@ -47,8 +48,10 @@ class SinusoidalAxes(PositionalEncoding):
 
     Reads positions ``[#B, S, A]``, from the model or from `Grid`. Fractional positions are fine.
 
-    Fields: ``axes`` the number A; ``base`` as in `sinusoidal`. Raises ValueError in `check` for a d_model so small that
-    the last axis would be cut off.
+    Fields: ``axes`` the number A; ``base``, ``frequencies`` and ``layout`` as in `sinusoidal`; ``last_first``: the
+    vector of the last axis, the column, comes first. Big Vision's Simple ViT and MAE have the "half" layout and
+    columns first; the names of MAE's code say rows, which its grid exchanges. Raises ValueError in `check` for a
+    d_model so small that the last axis would be cut off.
 
     >>> x = np.zeros((1, 1, 6), np.float32)
     >>> print(SinusoidalAxes().embed({}, x, Sequence(np.array([[[1, 2]]]), np.array([1]))).round(4))
@@ -57,6 +60,9 @@ class SinusoidalAxes(PositionalEncoding):
 
     axes: int = 2
     base: float = 10000.0
+    frequencies: Literal["vaswani", "tensor2tensor"] = "vaswani"
+    layout: Literal["interleaved", "half"] = "interleaved"
+    last_first: bool = False
 
     name = "sinusoidal_axes"
     paper = "arXiv:1908.11415"
@@ -72,6 +78,31 @@ class SinusoidalAxes(PositionalEncoding):
             "tatp22 2020",
             "https://github.com/tatp22/multidim-positional-encoding",
             use="s",
+        ),
+        Method(
+            "absolute",
+            "2-D sinusoidal (MAE)",
+            "grid(width=8)|sinusoidal_axes(layout='half', last_first=True)",
+            "He et al. 2021",
+            "arXiv:2111.06377",
+            use="W",
+        ),
+        Method(
+            "absolute",
+            "2-D sinusoidal (Simple ViT)",
+            "grid(width=8)|sinusoidal_axes(frequencies='tensor2tensor', layout='half', last_first=True)",
+            "Beyer et al. 2022",
+            "arXiv:2205.01580",
+            use="W",
+        ),
+        Method(
+            "absolute",
+            "2-D sinusoidal of an image's size (DETR)",
+            "grid(width=8)|image_positions(sizes=(8, 8), to='turn')|sinusoidal_axes",
+            "Carion et al. 2020",
+            "arXiv:2005.12872",
+            "added to the input embeddings here, to the queries and keys of each layer in DETR",
+            use="W",
         ),
     )
     limits = limited(axes=at_least(1, ": 2 for rows and columns"), base=above(0, ": the paper has 10000.0"))
@@ -90,11 +121,14 @@ class SinusoidalAxes(PositionalEncoding):
 
     def frequencies_for(self, dims: Dims, length: int | None = None) -> np.ndarray:
         """``[ceil(d_model/2)]``, those of each axis after those of the one before it."""
-        every = np.tile(vaswani_frequencies(channels_per_axis(dims.d_model, self.axes), self.base), self.axes)
+        channels = channels_per_axis(dims.d_model, self.axes)
+        every = np.tile(sinusoidal_frequencies(channels, self.base, self.frequencies), self.axes)
         return every[: -(-dims.d_model // 2)]
 
     def embed(self, params: Params, x: Array, sequence: Sequence) -> Array:
         """``[B, S, M]``: x plus the vectors, summed in at least float32, in the dtype of x."""
         dtype = at_least_float32(x)
-        vectors = sinusoidal_axes(sequence.positions, x.shape[-1], base=self.base, dtype=dtype)
+        positions = sequence.positions[..., ::-1] if self.last_first else sequence.positions
+        rule = {"frequencies": self.frequencies, "layout": self.layout}
+        vectors = sinusoidal_axes(positions, x.shape[-1], base=self.base, dtype=dtype, **rule)
         return (x.astype(dtype) + vectors).astype(x.dtype)

@@ -17,6 +17,8 @@ LIMITS = """
 Sinusoidal base > 0
 Learned max_len >= 1, offset >= 0
 SinusoidalAxes axes >= 1, base > 0
+RandomFourier axes >= 1, scale > 0
+FourierBands axes >= 1, bands >= 1 <= 64, resolution >= 2
 LearnedFourier axes >= 1, features >= 1, hidden >= 1, gamma > 0
 FLOATER step > 0, substeps >= 1 <= 1000, max_len >= 1
 RoPE base > 0
@@ -63,6 +65,8 @@ Sandwich base > 0
 FIRE threshold > 0, width >= 1
 DynamicBias depth >= 1 <= 64
 LogCPB width >= 1
+SpatialALiBi axes >= 1, largest_exponent > 0
+LayoutBias axes >= 1
 DAPE width >= 1
 ScaleInvariant length_scale > 0
 Shaw max_distance >= 1
@@ -72,6 +76,7 @@ TransformerXL base > 0
 XLNet clamp_len >= 1
 DeBERTa max_distance >= 1
 IRPE ratio >= 1
+GPSA locality_strength > 0
 TUPE max_len >= 1
 CoPE num_positions >= 2
 PaTH rank >= 1, kernel_size >= 1

@@ -1,0 +1,100 @@
+"""Learned absolute positions of several axes: a table for each, whose rows are put together."""
+
+import dataclasses
+from typing import Literal
+
+import jax.numpy as jnp
+
+from posenc_jax.encodings.base import Array, Dims, Key, Params, PositionalEncoding, Sequence, at_least_float32
+from posenc_jax.encodings.learned import read_rows
+from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.shared.draws import normals
+
+
+@dataclasses.dataclass(frozen=True)
+class LearnedAxes(PositionalEncoding):
+    """A learned vector for each row and each column of an image, added to the input embeddings::
+
+        "sum"      x_p + T_1[p_1] + T_2[p_2]        tables of width d_model
+        "concat"   x_p + [T_1[p_1] | T_2[p_2]]      tables of width d_model / A
+
+    The sum is NaViT's factorized form (Dehghani et al. 2023, section 2.2), and Pix2Struct's; the other is DETR's
+    (Carion et al. 2020), with columns first (``last_first``), and with rows first the axial positions of Reformer
+    (Kitaev et al. 2020), which reads a text as a grid, so that n_1 n_2 positions need n_1 + n_2 vectors.
+
+    Positions ``[#B, S, A]``, slowest axis first, as from `Grid`; fractional ones read a linear blend. Fields:
+    ``sizes``, rows of each table; ``combine``; ``last_first``. Departures: positions outside read the last row; tables
+    start at N(0, 0.02^2) (DETR: uniform in 0 .. 1). Parameters: ``axis_0``, ``axis_1``, ... ``[n_a, width]``. Raises
+    ValueError in `check` where widths do not divide.
+    """
+
+    sizes: tuple[int, ...] = (50, 50)
+    combine: Literal["sum", "concat"] = "sum"
+    last_first: bool = False
+
+    name = "learned_axes"
+    paper = "arXiv:2307.06304"
+    citation = """@inproceedings{dehghani2023patch, author = {Dehghani, M. and Mustafa, B. and Djolonga, J. and Heek, J.
+        and Minderer, M. and Caron, M. and Steiner, A. and Puigcerver, J. and Geirhos, R. and Alabdulmohsin, I. and
+        others}, title = {{Patch n' Pack: NaViT, a Vision Transformer for any Aspect Ratio and Resolution}},
+        booktitle = {NeurIPS}, year = {2023}, eprint = {2307.06304}}"""
+    methods = (
+        Method(
+            "absolute",
+            "Factorized learned positions (NaViT, Pix2Struct)",
+            "grid(width=8)|learned_axes(sizes=(128, 8))",
+            "Dehghani et al. 2023",
+            paper,
+            use="W",
+        ),
+        Method(
+            "absolute",
+            "Learned rows and columns (DETR)",
+            "grid(width=8)|learned_axes(sizes=(128, 8), combine='concat', last_first=True)",
+            "Carion et al. 2020",
+            "arXiv:2005.12872",
+            use="W",
+        ),
+        Method(
+            "absolute",
+            "Axial learned positions (Reformer)",
+            "grid(width=8)|learned_axes(sizes=(128, 8), combine='concat')",
+            "Kitaev et al. 2020",
+            "arXiv:2001.04451",
+            use="W",
+        ),
+    )
+    extrapolates = False
+
+    @property
+    def position_axes(self) -> int:  # type: ignore[override]
+        return len(self.sizes)
+
+    def check_fields(self) -> None:
+        if not self.sizes or min(self.sizes) < 1:
+            raise ValueError(
+                f"LearnedAxes.sizes = {self.sizes} must have a number of rows, at least 1, for each axis: DETR has "
+                "(50, 50)"
+            )
+
+    def check(self, dims: Dims) -> None:
+        if self.combine == "concat" and dims.d_model % len(self.sizes):
+            raise ValueError(
+                f"{self} gives each of {len(self.sizes)} axes an equal part of d_model = {dims.d_model}, which must be "
+                f"a multiple of {len(self.sizes)}: or use combine='sum'"
+            )
+
+    def init(self, key: Key, dims: Dims) -> Params:
+        width = dims.d_model // (1 if self.combine == "sum" else len(self.sizes))
+        return normals(key, {f"axis_{axis}": (size, width) for axis, size in enumerate(self.sizes)})
+
+    def embed(self, params: Params, x: Array, sequence: Sequence) -> Array:
+        """``[B, S, M]``: x plus the rows, summed in at least float32, in the dtype of x."""
+        dtype = at_least_float32(x, params["axis_0"])
+        rows = [
+            read_rows(params[f"axis_{axis}"], sequence.positions[..., axis].clip(0, size - 1)).astype(dtype)
+            for axis, size in enumerate(self.sizes)
+        ]
+        if self.combine == "sum":
+            return sum(rows, start=x.astype(dtype)).astype(x.dtype)
+        return (x.astype(dtype) + jnp.concatenate(rows[::-1] if self.last_first else rows, axis=-1)).astype(x.dtype)
