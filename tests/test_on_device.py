@@ -23,7 +23,7 @@ from packaging.requirements import Requirement
 from torch_live import torch_python
 
 SCRIPTS = Path(__file__).parent.parent / "scripts"
-ALIKE = ("deterministic", "long_steps", *TABLES, "accelerator")
+ALIKE = ("demo", "deterministic", "long_steps", *TABLES, "accelerator")
 """Parts of the same code as another one."""
 
 
@@ -69,6 +69,34 @@ def test_a_part_in_miniature(name, tmp_path):
     assert [*found.lines()][1] == f"\n{part.about}"
     again = served(part, tmp_path)
     assert len(again[1]) == len(unserved), "what was measured is measured again"
+
+
+def test_an_ablation_that_was_asked_to_end_goes_on(tmp_path):
+    part, asked, said = PARTS["demo"], iter([None]), []
+    setting = Setting(True, tmp_path, lambda: next(asked, signal.SIGTERM))
+    assert serving.serve(part, tmp_path, setting, said.append) == serving.PARTLY
+    assert re.search(r"demo: \d+\.\d s: stopped at step 2 of 4, saved in .*; the same command goes on", said[0])
+    code, said, rows = served(part, tmp_path)
+    assert code == serving.DONE, said
+    ((score, *_, seconds, planned, compiling, mfu),) = part.table(rows).rows.values()
+    assert 0 <= score <= 1
+    assert min(seconds, planned, compiling, mfu) > 0
+
+
+def test_a_part_whose_process_crashes_is_begun_again_as_long_as_it_gets_on(script, tmp_path, monkeypatch, capsys):
+    codes, kept = iter([-11, -11, -11]), iter(["a", "ab", "ab"])
+
+    def crash(process, seconds):
+        (tmp_path / "demo.json").write_text(next(kept))
+        return next(codes)
+
+    begun = []
+    monkeypatch.setattr(script.subprocess, "Popen", lambda words, env: begun.append(env["XLA_FLAGS"]))
+    monkeypatch.setattr(script, "waited", crash)
+    monkeypatch.setenv("XLA_FLAGS", "--xla_dump_to=x")
+    assert script.ask("demo", tmp_path, 8, True) == 11
+    assert begun == ["--xla_dump_to=x --xla_gpu_deterministic_ops=true"] * 3
+    assert capsys.readouterr().out.count("signal 11 ended the process") == 2
 
 
 def test_a_trained_model_beyond_its_context_in_miniature(tmp_path, monkeypatch):
