@@ -149,7 +149,7 @@ def _attention_backward(setting: Setting, kept: Any, do: Array) -> tuple[Any, ..
     of_blocks = functools.partial(_call, setting, grid=(rows, heads, setting.queries))
     if columns:
         specs, out = _specs(setting, arrays, whole), {"delta": (block(1), _like(lse))}
-        arrays |= of_blocks(kernel.mean_products, arrays=arrays, specs=specs, out=out)
+        arrays = arrays | of_blocks(kernel.mean_products, arrays=arrays, specs=specs, out=out)
     else:
         arrays["delta"] = (do.astype(jnp.float32) * result.astype(jnp.float32)).sum(axis=-1, keepdims=True)
 

@@ -47,15 +47,15 @@ def test_replicas_with_one_table_get_what_pallas_blocks_give(dtype, limit):
     each = noise(2, 1, 2, QUERIES, 8), *(noise(2, 1, 1, KEYS, 8, seed=seed) for seed in (1, 2))
     gates = noise(2, 1, 2, QUERIES), noise(2, 1, 2, KEYS)
     arguments = [jnp.asarray(x, jnp.float32) for x in (*each, noise(2, QUERIES + KEYS - 1), *gates)]
-    functional = noise(2, 1, 2, QUERIES, 8, seed=5)
+    functional = noise(1, 2, QUERIES, 8, seed=5)
 
     def found(backend, interpret):
-        def loss(*arguments):
-            one = jax.vmap(lambda *own: attended(backend, interpret, dtype, *own), (0, 0, 0, None, 0, 0))
-            out = one(*arguments)
+        def loss(*own):
+            out = attended(backend, interpret, dtype, *own)
             return (out * functional).sum(), out
 
-        (_, out), gradients = jax.jit(jax.value_and_grad(loss, range(6), has_aux=True))(*arguments)
+        one = jax.jit(jax.value_and_grad(loss, range(6), has_aux=True))  # traced before it is batched, as in training
+        (_, out), gradients = jax.vmap(one, (0, 0, 0, None, 0, 0))(*arguments)
         return [out, *gradients]
 
     for got, want in zip(found("mosaic", strict()), found("triton", True), strict=True):
