@@ -20,7 +20,7 @@ class String(TwoProducts):
                                                      d = i - j - S + W   elsewhere
 
     (An et al. 2024, section 4.1, equation 4.) Nothing is trained. It costs a second product of queries and keys, with
-    the queries rotated by i - S + W. Fields:
+    the queries rotated by i - S + W. Google DeepMind's STRING is another method, `CayleyString`. Fields:
 
     - ``training_length``: L. ``shift``: S, or None for int(0.33 L) as in the authors' code (the paper: L/3, and from
       L/7 to L/2).
