@@ -47,17 +47,20 @@ class AxialRoPE(Rotary):
     Fields for the dialects of released encoders: ``rows_first``: the first planes are those of the first axis, as in
     Qwen2-VL's, Pixtral's and DINOv3's. ``staggered``: axes share the frequencies of one RoPE, plane k of axis a turns
     by p_a base^(-(k axes + a) / (n axes)), as Pixtral's. ``unit`` "turns": frequencies are 2 pi times as large, for
-    positions that are fractions of an image, as DINOv3's.
+    positions that are fractions of an image, as DINOv3's. ``layout`` "half_of_axis": planes join the halves of an
+    axis's own dimensions, as CroCo's. ``rest_first``: where the axes do not divide head_dim, the first has what the
+    others leave, which is most, as in Wan.
 
-    Raises ValueError in `check` if head_dim is no multiple of 2 axes.
+    Raises ValueError in `check` if head_dim is no multiple of 2 axes, with ``rest_first`` if it is odd or less.
     """
 
     axes: int = 2
     base: float = 100.0
-    layout: Layout = "interleaved"
+    layout: Layout | Literal["half_of_axis"] = "interleaved"
     rows_first: bool = False
     staggered: bool = False
     unit: Literal["radians", "turns"] = "radians"
+    rest_first: bool = False
 
     name = "axial_rope"
     paper = "arXiv:2403.13298"
@@ -91,6 +94,22 @@ class AxialRoPE(Rotary):
             "arXiv:2508.10104",
             use="W",
         ),
+        Method(
+            "rotary",
+            "Axial 2-D RoPE (CroCo, DUSt3R, VGGT)",
+            "grid(width=8)|axial_rope(layout='half_of_axis', rows_first=True)",
+            "Weinzaepfel et al. 2022",
+            "arXiv:2211.10408",
+            use="W",
+        ),
+        Method(
+            "rotary",
+            "Axial 3-D RoPE (Wan)",
+            "grid(width=4, height=4)|axial_rope(axes=3, base=1e4, rows_first=True, rest_first=True)",
+            "Wan team 2025",
+            "arXiv:2503.20314",
+            use="W",
+        ),
     )
     shift_invariant = True
     limits = limited(axes=at_least(1, ": 2 for images, 3 for films"), base=above(0, ": the paper has 100.0"))
@@ -99,8 +118,15 @@ class AxialRoPE(Rotary):
     def position_axes(self) -> int:  # type: ignore[override]
         return self.axes
 
+    def check_fields(self) -> None:
+        if self.staggered and self.rest_first:
+            raise ValueError(
+                "AxialRoPE.staggered deals the frequencies of one RoPE out evenly, and rest_first is for axes of "
+                "different widths: choose one"
+            )
+
     def check(self, dims: Dims) -> None:
-        check_planes(self, dims, 2 * self.axes)
+        check_planes(self, dims, 2 if self.rest_first else 2 * self.axes, 2 * self.axes)
 
     def frequencies_for(self, dims: Dims, length: int | None = None) -> np.ndarray:
         """``[head_dim/2]``, the last axis first unless ``rows_first``, as its planes."""
@@ -111,17 +137,30 @@ class AxialRoPE(Rotary):
             by_axis = vaswani_frequencies(head_dim, self.base).reshape(-1, self.axes).T
             every = by_axis[self._order()].reshape(-1)
         else:
-            every = np.tile(vaswani_frequencies(head_dim // self.axes, self.base), self.axes)
+            every = np.concatenate([vaswani_frequencies(width, self.base) for width in self._widths(head_dim)])
         return every * math.tau if self.unit == "turns" else every
 
     def _order(self) -> np.ndarray:
         """Axes in the order of their planes."""
         return np.arange(self.axes) if self.rows_first else np.arange(self.axes)[::-1]
 
+    def _widths(self, head_dim: int) -> np.ndarray:
+        """Dimensions of each axis, in the order of their planes."""
+        widths = np.full(self.axes, 2 * (head_dim // (2 * self.axes)))
+        widths[0] += head_dim - widths.sum()
+        return widths[self._order()]
+
     def rotated(self, params: Params, x: Array, positions: Array, length: Array) -> Array:
         head_dim = x.shape[-1]
-        axes = np.repeat(self._order(), head_dim // self.axes // 2)
-        return turn_by_axes(x, positions, axes, turns(self._frequencies(head_dim)), self.layout, 1.0)
+        each, widths = turns(self._frequencies(head_dim)), self._widths(head_dim)
+        axes = np.repeat(self._order(), widths // 2)
+        if self.layout != "half_of_axis":
+            return turn_by_axes(x, positions, axes, each, self.layout, 1.0)
+        ends = np.cumsum(widths)
+        parts = [np.arange(end - width, end).reshape(2, -1).T.ravel() for end, width in zip(ends, widths, strict=True)]
+        neighbours = np.concatenate(parts)  # a plane's dimensions beside each other
+        out = turn_by_axes(x[..., neighbours], positions, axes, each, "interleaved", 1.0)
+        return out[..., np.argsort(neighbours)]
 
 
 @dataclasses.dataclass(frozen=True)

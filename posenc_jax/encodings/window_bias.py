@@ -44,7 +44,7 @@ class WindowBias(PositionalEncoding):
     has its table. Added after the 1/sqrt(D) scaling. Positions ``[#B, S, axes]``, slowest axis first, as from `Grid`;
     windows themselves are the model's matter. Fields:
 
-    - ``window``: its sides, ``(7, 7)`` in the paper; a single one reads plain positions.
+    - ``window``: its sides, ``(7, 7)`` in the paper, ``(8, 7, 7)`` for films; a single one reads plain positions.
     - ``mirrored``: offsets of both signs share a row, ``|d|``, as LeViT's attention bias (Graham et al. 2021, section
       4): r(d) = sum of |d_a| prod w_b. Their code counts rows in the order in which offsets occur, which is this one.
     - ``resized``: the sides of other windows that a trained table serves: it is interpolated by cubic convolution from
@@ -76,6 +76,14 @@ class WindowBias(PositionalEncoding):
             "Liu et al. 2021",
             paper,
             "a table trained on windows of 7, for windows of 12",
+            use="W",
+        ),
+        Method(
+            "additive",
+            "Window bias of films (Video Swin)",
+            "grid(width=4, height=4)|window_bias(window=(8, 7, 7))",
+            "Liu et al. 2021",
+            "arXiv:2106.13230",
             use="W",
         ),
         Method(

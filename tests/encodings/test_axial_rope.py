@@ -89,6 +89,41 @@ def test_dialects_of_released_encoders(random, fields, angle):
         np.testing.assert_allclose(got[0, 0, s], want, atol=1e-9)
 
 
+def test_planes_within_the_dimensions_of_an_axis(random):
+    """CroCo's code: each half of a head is turned as a head of RoPE in halves of its own."""
+    x, positions = random.normal(size=(1, 1, TOKENS, 8)), random.integers(0, 20, (1, TOKENS, 2))
+    encoding = AxialRoPE(layout="half_of_axis", rows_first=True)
+    with jax.enable_x64(True):
+        got = np.asarray(jax.jit(lambda x, p: encoding.encode_queries({}, x, p, None))(x, positions))
+    for s in range(TOKENS):
+        halves = [
+            turned(x[0, 0, s, 4 * a : 4 * a + 4], [positions[0, s, a] * 100 ** (-k / 2) for k in range(2)], "half")
+            for a in range(2)
+        ]
+        np.testing.assert_allclose(got[0, 0, s], np.concatenate(halves), atol=1e-9)
+
+
+@pytest.mark.parametrize(("head_dim", "widths"), [(8, [4, 2, 2]), (16, [8, 4, 4]), (12, [4, 4, 4])])
+def test_the_first_axis_has_what_the_others_leave(random, head_dim, widths):
+    """Wan's code: of d dimensions time has d - 4 (d // 6), rows and columns 2 (d // 6) each."""
+    x, positions = random.normal(size=(1, 1, TOKENS, head_dim)), random.integers(0, 20, (1, TOKENS, 3))
+    encoding = AxialRoPE(3, base=1e4, rows_first=True, rest_first=True)
+    with jax.enable_x64(True):
+        got = np.asarray(jax.jit(lambda x, p: encoding.encode_queries({}, x, p, None))(x, positions))
+    for s in range(TOKENS):
+        angles = [positions[0, s, a] * 1e4 ** (-2 * k / w) for a, w in enumerate(widths) for k in range(w // 2)]
+        np.testing.assert_allclose(got[0, 0, s], turned(x[0, 0, s], angles, "interleaved"), atol=1e-9)
+
+
+def test_widths_that_cannot_be():
+    with pytest.raises(ValueError, match=r"turns planes of two dimensions, so head_dim = 16 must be a multiple of 6"):
+        AxialRoPE(3).check(dims(16))
+    with pytest.raises(ValueError, match=r"head_dim = 4 must be even and at least 6"):
+        AxialRoPE(3, rest_first=True).check(dims(4))
+    with pytest.raises(ValueError, match=r"staggered deals the frequencies of one RoPE out evenly, .*: choose one"):
+        AxialRoPE(staggered=True, rest_first=True)
+
+
 def test_mixed_planes_turn_by_both_axes(random):
     positions = random.integers(0, 20, (2, TOKENS, 2)).astype(np.int32)
     f_x, f_y = frequencies = random.normal(size=(2, 3, 4))

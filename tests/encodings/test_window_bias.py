@@ -6,7 +6,7 @@ import pytest
 from initial import initial
 from sides import geometry_at
 
-from posenc_jax.encodings.base import Dims, Sequence
+from posenc_jax.encodings.base import Dims, Geometry, Sequence
 from posenc_jax.encodings.grid import Grid
 from posenc_jax.encodings.slots import geometries
 from posenc_jax.encodings.window_bias import WindowBias, cubic_weights
@@ -34,6 +34,18 @@ def test_a_row_for_each_offset(random):
     want = table[[[3, 1, 0], [8, 8, 8]]]  # of 9 rows, offsets -4 .. 4
     got = WindowBias((5,)).bias({"table": table[:9]}, single)
     np.testing.assert_allclose(got[0], np.moveaxis(want, -1, 0), rtol=1e-6)
+
+
+def test_windows_of_films(random):
+    """Video Swin's code: differences begin at 0, the first times (2 h - 1)(2 w - 1), the second times 2 w - 1."""
+    table, cells = random.normal(size=(3 * 5 * 7, 2)), random.integers(0, 2, (1, 6, 3)).astype(np.int32)
+    tokens = Sequence(cells, np.array([6]))
+    geometry = Geometry.between(tokens, tokens, num_heads=2)
+    with jax.enable_x64(True):
+        got = np.asarray(jax.jit(lambda p: WindowBias((2, 3, 4)).bias(p, geometry))({"table": table}))
+    for i, j in np.ndindex(6, 6):
+        t, y, x = cells[0, i] - cells[0, j]
+        np.testing.assert_allclose(got[0, :, i, j], table[(t + 1) * 35 + (y + 2) * 7 + x + 3], rtol=1e-12)
 
 
 def test_mirrored_offsets_share_a_row(random):
