@@ -68,7 +68,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("posenc verdict pope --quick", "PoPE against RoPE on three tables"),
         ("posenc verdict my_window.py:MyWindow --against rope nope --quick", "an encoding of your own"),
         ('posenc verdict --on "middle.py:Middle(max_length=8)"', "which of the usual encodings, on a task of yours"),
-        ("posenc verdict fire --against rope nope --on own/plays", "on texts of your own"),
+        ("posenc verdict fire --against rope nope --on own/plays --hours 2", "on your texts, by a time"),
         ("posenc verdict --on runs/demo --tables rsc", "every arm of a finished ablation beside its baseline"),
         ("posenc verdict pope --quick --json", "the card as JSON, for a script"),
         ("posenc verdict --check card.json", "whether its words follow from its scores"),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 import json
+import math
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,6 +32,7 @@ The same command again goes on where it stopped; runs are shared by all verdicts
 file or the name of a shipped one, or a corpus of text (own/NAME), sized as by `posenc ablate --on`. Without an
 ENCODING it is asked of nope, sinusoidal, learned, rope, alibi, t5, fire and shaw. Several encodings are one card: its
 p are corrected for all rows, of every encoding on every table.
+--hours H times a few steps first, and compares as many paired seeds as that time affords, two at least, or refuses.
 --on RUN judges a finished ablation, trains nothing and takes its arms by their names there: all of them beside its
 baseline, or the ENCODINGs that are named beside those of --against.
 The exit code is 0 whatever the verdict is, and 3 where it needs more seeds. --check trains nothing: it judges the
@@ -61,10 +64,23 @@ def main(arguments: list[str]) -> int:
         metavar="N",
         help="seeds 0 to N-1 are compared (default 8)",
     )
+    parser.add_argument(
+        "--hours", type=_hours, metavar="H", help="as many seeds as train in this time, by a pilot, in place of --seeds"
+    )
     parser.add_argument("--directory", type=as_path, default=Path("runs") / "verdict", metavar="DIR")
     parser.add_argument("--json", action="store_true", help="print the card as JSON (its file card.json) and no text")
     parser.add_argument("--check", type=as_path, metavar="CARD.json", help="judge the scores in a card again")
     return guarded(lambda: _asked(parser.parse_intermixed_args(arguments)))
+
+
+def _hours(word: str) -> float:
+    try:
+        hours = float(word)
+    except ValueError:
+        hours = math.nan
+    if not 0 < hours < math.inf:
+        raise argparse.ArgumentTypeError(f"{word} is no number of hours above 0: write one, as in 0.5")
+    return hours
 
 
 def _asked(arguments: Any) -> int:
@@ -82,7 +98,12 @@ def _asked(arguments: Any) -> int:
 def _finished(arguments: Any, directory: Path) -> int:
     from posenc_jax.verdict.finished import judge_ablation
 
-    trained = {"--seeds": arguments.seeds, "--quick": arguments.quick, "--full": arguments.full}
+    trained = {
+        "--seeds": arguments.seeds,
+        "--hours": arguments.hours,
+        "--quick": arguments.quick,
+        "--full": arguments.full,
+    }
     if given := [name for name, value in trained.items() if value]:
         raise UsageError(f"--on {arguments.on} trains nothing, and {given[0]} is about training: leave it out")
     with refusing():
@@ -129,6 +150,8 @@ def _verdict(arguments: Any) -> int:
     for given, found, option in ((words, ours, ""), (against, baselines, "--against ")):
         if len(found) < len(given):
             raise UsageError(f"{option}{' '.join(given)} names an encoding twice: name each once")
+    if arguments.hours is not None and arguments.seeds is not None:
+        raise UsageError("--hours says how many seeds there are, and so does --seeds: leave one of them out")
     if arguments.quick and arguments.full:
         raise UsageError("--quick and --full are two sizes: choose one of them")
     tables = _asked_tables(arguments)
@@ -140,19 +163,15 @@ def _verdict(arguments: Any) -> int:
         _check(text, label, slot)
     from posenc_jax.cli.progress import TerminalReporter
     from posenc_jax.verdict.deciding import decide
+    from posenc_jax.verdict.pilot import affordable
 
     with TerminalReporter() as reporter, stoppable() as stop:
-        seeds = tuple(range(arguments.seeds or SEEDS))
-        card = decide(
-            ours,
-            baselines,
-            tables,
-            arguments.directory.absolute(),
-            seeds=seeds,
-            reporter=reporter,
-            stop=stop,
-            clock=time.perf_counter,
-        )
+        directory, count = arguments.directory.absolute(), arguments.seeds or SEEDS
+        if arguments.hours is not None:
+            arms = {**ours, **baselines}
+            count = affordable(arms, tables, arguments.hours, directory, reporter=reporter, stop=stop)
+        seeds, clock = tuple(range(count)), time.perf_counter
+        card = decide(ours, baselines, tables, directory, seeds=seeds, reporter=reporter, stop=stop, clock=clock)
     return _written(card, arguments)
 
 

@@ -28,7 +28,7 @@ GROWN = 2
 def text_tables(card: Card) -> tuple[TextTable, ...]:
     """Tables of the findings, of these by ranges of lengths, by another protocol and by other scores, and of costs."""
     others = [_otherwise(card)] if card.otherwise else []
-    return _found(card), _ranges(card), _protocols(card), *others, _lengths(card), _cost(card)
+    return _found(card), _ranges(card), _protocols(card), *others, _lengths(card), _at_equal_time(card), _cost(card)
 
 
 def text_card(card: Card, width: int) -> str:
@@ -249,6 +249,42 @@ def _lengths(card: Card) -> TextTable:
         entries=tuple(entries),
         notes=("The first measured length whose mean score lies below the middle between chance and the best score.",),
     )
+
+
+SAME_TIME = 1.05
+"""The ratio of the times of two steps up to which they are equal."""
+
+
+def _at_equal_time(card: Card) -> TextTable:
+    entries = []
+    for found in card.findings:
+        ours, theirs = (card.measured[own][found.table] for own in (found.label, found.baseline))
+        times = ours.milliseconds_per_step, theirs.milliseconds_per_step
+        ratio = times[0] / times[1] if times[0] and times[1] else None
+        extra = ours.num_parameters - theirs.num_parameters
+        share = f"{extra:+,} ({100 * extra / theirs.num_parameters:+.1f} %)" if extra else "none"
+        shown = "-" if ratio is None else f"{ratio:.2f}"
+        entries.append((*_names(card, found), found.said, shown, _by_time(found.word, ratio), share))
+    names, _ = _columns(card)
+    return TextTable(
+        title="At equal time",
+        columns=(*names, "seen", "time a step", "at equal time", "extra parameters"),
+        align="l" * len(names) + "lrlr",
+        entries=tuple(entries),
+        notes=(
+            "Budgets are equal by steps. time a step: of ours, in the baseline's. at equal time: the word stands where "
+            f"the arm that is ahead took no longer (up to {SAME_TIME} times), since fewer steps are taken to bring no "
+            "better score; else it cannot be told. extra parameters: how many more ours has than the baseline.",
+        ),
+    )
+
+
+def _by_time(word: str, ratio: float | None) -> str:
+    """The word that is left where both have the same time."""
+    if ratio is None or word not in ("better", "worse", "did not learn"):
+        return "-"
+    ahead = ratio if word == "better" else 1 / ratio
+    return word if ahead <= SAME_TIME else "cannot be told"
 
 
 def _cost(card: Card) -> TextTable:

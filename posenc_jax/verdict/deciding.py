@@ -12,7 +12,7 @@ from posenc_jax.runs.reporter import Reporter
 from posenc_jax.statistics import widened
 from posenc_jax.verdict.card import Card, judged
 from posenc_jax.verdict.cells import distinct
-from posenc_jax.verdict.looks import fastest_first, first_seeds, forecast, look
+from posenc_jax.verdict.looks import fastest_first, first_seeds, forecast, look, sees
 from posenc_jax.verdict.measuring import Measured, histories, measure
 from posenc_jax.verdict.tables import MOST_RATES, Table
 
@@ -67,7 +67,10 @@ def decide(
     if order:
         few = first_seeds(tables[order[0]], seeds)
         if few != seeds and not _complete(encodings, tables[order[0]], directory, few):
-            of_table(0, few, otherwise=False)
+            found, rows = of_table(0, few, otherwise=False), len(tables) * len(baselines) * len(ours)
+            first, theirs = ({own: found[own] for own in side} for side in (ours, baselines))
+            for line in sees(tables[order[0]], first, theirs, len(seeds), rows):
+                reporter.note(line)
     by_table = {}
     for place, name in enumerate(order):
         by_table[name] = of_table(place, seeds)

@@ -92,6 +92,25 @@ def test_text(card):
     assert "(01234567), jax" in " ".join(said.split()), "the runs may be of several commits"
 
 
+@pytest.mark.parametrize(
+    ("milliseconds", "said"),
+    [
+        (2.5, r"copy +better +1\.00 +better +\+20 \(\+2\.0 %\)"),
+        (2.6, r"copy +better +1\.04 +better"),
+        (3.0, r"copy +better +1\.20 +cannot be told"),
+        (1.0, r"copy +better +0\.40 +better"),
+        (None, r"copy +better +- +- "),
+    ],
+)
+def test_at_equal_time_the_slower_one_is_not_called_better(card, milliseconds, said):
+    cells = {
+        name: dataclasses.replace(own, milliseconds_per_step=milliseconds, num_parameters=1020)
+        for name, own in card.measured["mine"].items()
+    }
+    text = text_card(dataclasses.replace(card, measured=card.measured | {"mine": cells}), 120)
+    assert re.search(said, text[text.index("At equal time") :])
+
+
 def test_the_reason_stands_between_two_words_of_one_comparison(card):
     last = dataclasses.replace(card.findings[0], word="no difference seen")
     said = " ".join(markdown_card(dataclasses.replace(card, findings=(last, *card.findings[1:]))).split())
@@ -121,7 +140,7 @@ def test_every_form_says_the_same(card):
     plain = html.replace("\u00a0", " ").replace("−", "-")
     assert all(f'<p class="lead">{escaped(line)}</p>' in plain for line in LINES)
     assert plain.index(LINES[-1]) < plain.index("<details open><summary>Scores by length, and the differences")
-    assert html.count("<details>") == 6, "tables are folded"
+    assert html.count("<details>") == 7, "tables are folded"
     assert html.index("</h1>") < html.index("<details") < html.index("<table")
     assert "width: min(100%, 288px); min-width: 192px" in html, "two inches on paper, three on a screen"
     assert html.count("<script") == 1, "copies tables"

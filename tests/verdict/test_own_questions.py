@@ -27,7 +27,7 @@ SMALL = Run(
 
 @pytest.fixture
 def home(tmp_path, monkeypatch):
-    """A folder with a config, small.py, and the task of `posenc new task middle`."""
+    """A folder with a config, small.py."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "small.py").write_text(source_of(SMALL, "A small run."))
     return tmp_path
@@ -63,10 +63,10 @@ def test_every_table_of_an_ablation_is_a_question():
 
 
 def test_forms_of_the_question(home, monkeypatch):
-    assert main(["new", "task", "middle"]) == 0
+    assert main(["new", "task", "inner"]) == 0
     monkeypatch.setattr(questions, "on_corpus", lambda name: dataclasses.replace(SMALL, table=name))
-    (task,) = asked_on("middle.py:Middle(max_length=8)").values()
-    assert (task.name, task.asked.chance, task.source) == ("middle", 0.125, "middle.py:Middle(max_length=8)")
+    (task,) = asked_on("inner.py:Inner(max_length=8)").values()
+    assert (task.name, task.asked.chance, task.source) == ("inner", 0.125, "inner.py:Inner(max_length=8)")
     assert list(asked_on("copying(kind='rsc')")) == ["copying"]
     (config,) = asked_on("small.py").values()
     assert (config.run.model, config.source, config.asked.steps) == (SMALL.model, "small.py", 4)

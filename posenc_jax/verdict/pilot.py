@@ -1,0 +1,85 @@
+"""The pilot of a verdict: how many paired seeds the time affords, from the speed of a few steps."""
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from posenc_jax.config import config_hash
+from posenc_jax.drawing.quantities import duration
+from posenc_jax.encodings.slots import Slot
+from posenc_jax.results.timing import PhaseTiming, read_timing
+from posenc_jax.runs.cell import run
+from posenc_jax.runs.errors import RefusedError
+from posenc_jax.runs.plan import plan_of
+from posenc_jax.runs.reporter import Reporter
+from posenc_jax.runs.targets import target_here
+from posenc_jax.verdict.looks import fastest_first, first_seeds
+from posenc_jax.verdict.tables import Table
+
+MOST_SEEDS = 1000
+STEPS = 100
+"""Steps that are timed."""
+
+
+def affordable(
+    encodings: Mapping[str, Slot],
+    tables: Mapping[str, Table],
+    hours: float,
+    directory: Path,
+    *,
+    reporter: Reporter,
+    stop: Callable[[], int | None] = lambda: None,
+) -> int:
+    """How many seeds of all encodings on all tables train and are evaluated in so many hours, compiling apart, with the
+    grids of learning rates as they begin.
+
+    A few steps of the last encoding on the fastest table are timed, in a folder of ``directory`` where they stay, so
+    that the same question has the same answer; the rest follows from the operations that each takes.
+
+    RefusedError: there is no time for two.
+    """
+    (label, slot), name = list(encodings.items())[-1], fastest_first(tables)[0]
+    timed = _timed(tables[name], label, slot, directory / "pilot", reporter, stop)
+    target = target_here()
+    work = sum(
+        plan_of(table.cell(own, its, (0,)), target).operations
+        for table in tables.values()
+        for its, own in encodings.items()
+    )
+    seconds = work * timed.seconds / timed.operations
+    seeds = min(math.floor(3600 * hours / seconds), MOST_SEEDS)
+    step = f"a step of {label} on {name} takes {1e3 * timed.seconds / timed.steps:.1f} ms"
+    each = (
+        f"one seed of {len(encodings)} encodings on {len(tables)} table{'s' * (len(tables) != 1)} {duration(seconds)}"
+    )
+    if seeds < 2:
+        raise RefusedError(
+            f"--hours {hours:g} affords no two paired seeds ({step}, {each}): write --hours {2 * seconds / 3600:.2g} "
+            "or more, or ask about fewer encodings"
+        )
+    reporter.note(
+        f"pilot: {step}, {each}, so {hours:g} hour{'s' * (hours != 1)} afford {seeds} paired seeds, compiling apart; "
+        "more time goes where the grid of learning rates grows"
+    )
+    return seeds
+
+
+def _timed(
+    table: Table, label: str, slot: Slot, directory: Path, reporter: Reporter, stop: Callable[[], int | None]
+) -> PhaseTiming:
+    """The time of a few steps of the seeds that train together."""
+    cell = table.cell(slot, label, first_seeds(table, table.run.seeds))
+    steps = min(STEPS, cell.training.steps)
+    none = {"checkpoint_every": 0, "keep_every": 0, "validate_every": 0, "curriculum_every": 0}
+    training = dataclasses.replace(cell.training, steps=steps, log_every=steps, averaged_checkpoints=1, **none)
+    evaluation = dataclasses.replace(cell.evaluation, lengths=cell.evaluation.lengths[:1], num_examples=1)
+    optimizer = dataclasses.replace(cell.optimizer, warmup_steps=min(cell.optimizer.warmup_steps, steps // 2))
+    cell = dataclasses.replace(cell, training=training, evaluation=evaluation, optimizer=optimizer)
+    cell = dataclasses.replace(cell, learning_rates=cell.learning_rates[:1])
+    home = directory / cell.directory_name
+    run(cell, home, reporter=reporter, stop=stop)
+    timing, problems = read_timing(home, config_hash(cell))
+    if timing is None or "train" not in timing.measured:
+        raise RefusedError(f"{home} does not say how long its steps took ({'; '.join(problems)}): remove it")
+    return timing.measured["train"]

@@ -1,0 +1,99 @@
+"""The pilot says how many seeds the time affords, and refuses to promise more."""
+
+import dataclasses
+import statistics
+
+import pytest
+from measured_cells import measured
+
+from posenc_jax import Evaluation, Run, Training, Transformer
+from posenc_jax.data.tasks import Copying
+from posenc_jax.encodings import parse
+from posenc_jax.results.timing import PhaseTiming
+from posenc_jax.runs.errors import RefusedError
+from posenc_jax.runs.plan import plan_of
+from posenc_jax.runs.reporter import Reporter
+from posenc_jax.runs.targets import target_here
+from posenc_jax.statistics import detectable
+from posenc_jax.verdict import pilot
+from posenc_jax.verdict.looks import sees
+from posenc_jax.verdict.own_questions import own_table
+
+RUN = Run(
+    task=Copying(min_length=2, max_length=3, num_symbols=4),
+    model=Transformer(d_model=8, num_layers=1, num_heads=1),
+    training=Training(steps=40, batch_size=2, steps_per_call=2, log_every=2),
+    evaluation=Evaluation(lengths=(2, 4), num_examples=4),
+)
+TABLES = {"copies": own_table("copies", RUN, "copies", "mine.py")}
+ARMS = {"alibi": parse("alibi"), "rope": parse("rope")}
+
+
+class Heard(Reporter):
+    def __init__(self):
+        self.notes = []
+
+    def note(self, text):
+        self.notes.append(text)
+
+
+@pytest.fixture
+def slow(monkeypatch):
+    """A machine on which one seed of both arms takes a minute."""
+    cells = [TABLES["copies"].cell(slot, label, (0,)) for label, slot in ARMS.items()]
+    work = sum(plan_of(cell, target_here()).operations for cell in cells)
+    timed = PhaseTiming(seconds=0.5, steps=100, tokens=0, operations=work // 120, at_peak=None)
+    monkeypatch.setattr(pilot, "_timed", lambda *_: timed)
+
+
+@pytest.mark.usefixtures("slow")
+@pytest.mark.parametrize(("hours", "seeds"), [(0.034, 2), (0.1, 6), (1, 60), (100, 1000)])
+def test_the_seeds_that_a_time_affords(tmp_path, hours, seeds):
+    heard = Heard()
+    assert pilot.affordable(ARMS, TABLES, hours, tmp_path, reporter=heard) == pytest.approx(
+        seeds, abs=seeds < 1000 and 1
+    )
+    (line,) = heard.notes
+    assert line.startswith("pilot: a step of rope on copies takes 5.0 ms, one seed of 2 encodings on 1 table 1")
+    assert "paired seeds, compiling apart; more time goes where the grid of learning rates grows" in line
+
+
+@pytest.mark.usefixtures("slow")
+def test_no_time_for_two_seeds_is_refused(tmp_path):
+    with pytest.raises(
+        RefusedError, match=r"--hours 0\.02 affords no two paired seeds .*: write --hours 0\.033 or more, or"
+    ):
+        pilot.affordable(ARMS, TABLES, 0.02, tmp_path, reporter=Heard())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--hours", "0"], "--hours: 0 is no number of hours above 0: write one, as in 0.5"),
+        (["--hours", "soon"], "--hours: soon is no number of hours above 0"),
+        (["--hours", "1", "--seeds", "4"], "--hours says how many seeds there are, and so does --seeds: leave one"),
+    ],
+)
+def test_refused_in_one_line(refusal, arguments, message):
+    assert message in refusal("verdict", "alibi", "--tables", "copy", *arguments)
+
+
+def test_the_difference_that_the_seeds_will_find_is_of_the_first_ones():
+    ours = {"a": measured({0: 0.5, 1: 0.7}, "a"), "b": measured({0: 0.6, 1: 0.6}, "b")}
+    theirs = {"rope": measured({0: 0.5, 1: 0.5}, "rope")}
+    (line,) = sees(TABLES["copies"], ours, theirs, 8, 2)
+    deviation = statistics.fmean([statistics.variance([0.0, 0.2]), 0.0]) ** 0.5
+    least = detectable(deviation, 8, confidence=0.975)
+    said = f"with the spread of these, 8 seeds find a difference of {least:.3f} on copies in 8 of 10 cases"
+    assert line == f"{said}, corrected for 2 rows"
+    equal = {"a": measured({0: 0.5, 1: 0.5}, "a")}
+    assert not list(sees(TABLES["copies"], equal, theirs, 8, 1)), "no spread says nothing"
+
+
+@pytest.mark.slow
+def test_steps_are_timed_once(tmp_path):
+    """The same question has the same answer: the second call reads what the first has measured."""
+    wide = {"copies": dataclasses.replace(TABLES["copies"], name="copies")}
+    first = pilot.affordable(ARMS, wide, 1.0, tmp_path, reporter=Heard())
+    assert first >= 2
+    assert pilot.affordable(ARMS, wide, 1.0, tmp_path, reporter=Heard()) == first
