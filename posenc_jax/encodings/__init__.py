@@ -15,6 +15,7 @@ from posenc_jax.encodings.learned_axes import LearnedAxes as LearnedAxes
 from posenc_jax.encodings.fourier_features import RandomFourier as RandomFourier
 from posenc_jax.encodings.fourier_features import FourierBands as FourierBands
 from posenc_jax.encodings.learned_fourier import LearnedFourier as LearnedFourier
+from posenc_jax.encodings.time2vec import Time2Vec as Time2Vec
 from posenc_jax.encodings.floater import FLOATER as FLOATER
 from posenc_jax.encodings.rope import RoPE as RoPE
 from posenc_jax.encodings.rope_scaling import PositionInterpolation as PositionInterpolation
@@ -36,6 +37,7 @@ from posenc_jax.encodings.rope_pp import RoPEPlusPlus as RoPEPlusPlus
 from posenc_jax.encodings.fope import FoPE as FoPE
 from posenc_jax.encodings.xpos import XPos as XPos
 from posenc_jax.encodings.rerope import ReRoPE as ReRoPE
+from posenc_jax.encodings.lm_infinite import LMInfinite as LMInfinite
 from posenc_jax.encodings.self_extend import SelfExtend as SelfExtend
 from posenc_jax.encodings.string import String as String
 from posenc_jax.encodings.dual_chunk import DualChunk as DualChunk
@@ -119,6 +121,8 @@ from posenc_jax.encodings.base import PositionalEncoding as PositionalEncoding
 from posenc_jax.encodings.base import Sequence as Sequence
 from posenc_jax.encodings.layer_inputs import LayerInputs as LayerInputs
 from posenc_jax.encodings.layer_inputs import layer_inputs as layer_inputs
+from posenc_jax.encodings.media_positions import Film as Film
+from posenc_jax.encodings.media_positions import media_positions as media_positions
 from posenc_jax.encodings.parsing import spec as spec
 from posenc_jax.encodings.randomized import random_positions as random_positions
 from posenc_jax.encodings.rope import convert_layout as convert_layout

@@ -39,6 +39,7 @@ FoPE base > 1, original_length >= 7, gain >= 0
 XPos base > 0, scale_base > 0, gamma > 0
 ReRoPE window >= 1, factor >= 1
 SelfExtend group_size >= 1, window >= 1
+LMInfinite window >= 1, first >= 0, limit >= 1
 String attention_factor > 0
 DualChunk chunk >= 2, window >= 0
 LogScaling training_length > 1
