@@ -16,6 +16,7 @@ from posenc_jax.encodings.fourier_features import RandomFourier as RandomFourier
 from posenc_jax.encodings.fourier_features import FourierBands as FourierBands
 from posenc_jax.encodings.learned_fourier import LearnedFourier as LearnedFourier
 from posenc_jax.encodings.time2vec import Time2Vec as Time2Vec
+from posenc_jax.encodings.conv_position import ConvPosition as ConvPosition
 from posenc_jax.encodings.floater import FLOATER as FLOATER
 from posenc_jax.encodings.rope import RoPE as RoPE
 from posenc_jax.encodings.rope_scaling import PositionInterpolation as PositionInterpolation

@@ -20,6 +20,7 @@ SinusoidalAxes axes >= 1, base > 0
 RandomFourier axes >= 1, scale > 0
 FourierBands axes >= 1, bands >= 1 <= 64, resolution >= 2
 LearnedFourier axes >= 1, features >= 1, hidden >= 1, gamma > 0
+ConvPosition kernel >= 1, groups >= 1
 FLOATER step > 0, substeps >= 1 <= 1000, max_len >= 1
 RoPE base > 0
 PositionInterpolation factor >= 1

@@ -1,0 +1,96 @@
+"""Positions by a convolution over neighbouring tokens, as in encoders of speech."""
+
+import dataclasses
+import math
+
+import jax
+import jax.numpy as jnp
+
+from posenc_jax.encodings.base import Array, Dims, Key, Params, PositionalEncoding, Sequence, at_least_float32
+from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.value import at_least, limited
+
+
+@dataclasses.dataclass(frozen=True)
+class ConvPosition(PositionalEncoding):
+    """A grouped convolution over the input embeddings, added to them::
+
+        x_i + GeLU(b + sum_t W_t x_(i + t - K div 2)),   t = 0 .. K-1,   W_t = g_t V_t / |V_t|
+
+    (Baevski et al. 2020, wav2vec 2.0, section 2, after Mohamed et al. 2019; sizes, the norm of each W_t and the start
+    are those of fairseq and transformers.) It reads no positions: the order of neighbours and the zeros around a
+    sequence are what tells places apart. W_t takes channels of a group to those of the same group. Neighbours of other
+    packed sequences and padding count as zeros; a batch of the released models with padding and without an attention
+    mask sees it.
+
+    Half of the neighbours come later: an encoder's. Only a whole sequence has them, so a cache is filled in one call,
+    and `breaks` names ``causality`` and ``cached_decoding``. It costs K products of S tokens, one after the other.
+
+    Fields: ``kernel`` K, 128 there; ``groups``, 16 there. Parameters: ``v [K, groups, d_model / groups,
+    d_model / groups]`` (from, to), ``g [K]``, ``bias [d_model]``.
+
+    Raises ValueError in `check` if groups do not divide d_model.
+    """
+
+    kernel: int = 128
+    groups: int = 16
+
+    name = "conv_position"
+    paper = "arXiv:2006.11477"
+    citation = """@inproceedings{baevski2020wav, author = {Baevski, A. and Zhou, H. and Mohamed, A. and Auli, M.},
+        title = {{wav2vec 2.0: A Framework for Self-Supervised Learning of Speech Representations}},
+        booktitle = {NeurIPS}, year = {2020}, eprint = {2006.11477}}"""
+    methods = (
+        Method(
+            "absolute",
+            "Convolutional positions (wav2vec 2.0)",
+            "conv_position(kernel=8)",
+            "Baevski et al. 2020",
+            paper,
+            "a kernel of 128 there; for encoders",
+            use="W",
+        ),
+    )
+    shift_invariant = True
+    breaks = frozenset({"causality", "cached_decoding"})
+    limits = limited(kernel=at_least(1, ": wav2vec 2.0 has 128"), groups=at_least(1, ": wav2vec 2.0 has 16"))
+
+    def check(self, dims: Dims) -> None:
+        if dims.d_model % self.groups:
+            raise ValueError(
+                f"ConvPosition.groups = {self.groups} must divide d_model = {dims.d_model}: wav2vec 2.0 has 16 of 768"
+            )
+
+    def init(self, key: Key, dims: Dims) -> Params:
+        """As in transformers: normal of deviation ``2 / sqrt(K d_model)``, with its own norms, and no bias."""
+        width = dims.d_model // self.groups
+        deviation = 2 / math.sqrt(self.kernel * dims.d_model)
+        v = deviation * jax.random.normal(key, (self.kernel, self.groups, width, width), jnp.float32)
+        return {"v": v, "g": _norms(v)[:, 0, 0, 0], "bias": jnp.zeros(dims.d_model, jnp.float32)}
+
+    def embed(self, params: Params, x: Array, sequence: Sequence) -> Array:
+        """``[B, S, M]``, summed in at least float32, in the dtype of x."""
+        dtype = at_least_float32(x, params["v"])
+        v, g, bias = (jnp.asarray(params[name], dtype) for name in ("v", "g", "bias"))
+        weights = v * (g[:, None, None, None] / _norms(v))
+        batch, size, width = x.shape
+        segments = jnp.ones((1, size), jnp.int32) if sequence.segment_ids is None else jnp.asarray(sequence.segment_ids)
+        around = ((0, 0), (self.kernel // 2, self.kernel - 1 - self.kernel // 2))
+        tokens, kinds = jnp.pad(x.astype(dtype), (*around, (0, 0))), jnp.pad(segments, around)
+
+        def add(total: Array, shifted: tuple[Array, Array]) -> tuple[Array, None]:
+            shift, weight = shifted
+            near, kind = (jax.lax.dynamic_slice_in_dim(array, shift, size, 1) for array in (tokens, kinds))
+            near = jnp.where(((kind == segments) & (kind != 0))[..., None], near, 0)
+            grouped = near.reshape(batch, size, self.groups, -1)
+            return total + jnp.einsum("bsgi,gio->bsgo", grouped, weight, precision="highest"), None
+
+        start = jnp.zeros((batch, size, self.groups, width // self.groups), dtype)
+        total, _ = jax.lax.scan(add, start, (jnp.arange(self.kernel), weights))
+        places = jax.nn.gelu(total.reshape(batch, size, width) + bias[None, None], approximate=False)
+        return (x.astype(dtype) + places).astype(x.dtype)
+
+
+def _norms(v: Array) -> Array:
+    """``[K, 1, 1, 1]``: the norm of each W_t; never 0."""
+    return jnp.sqrt(jnp.maximum(jnp.sum(v**2, axis=(1, 2, 3), keepdims=True), 1e-30))
