@@ -233,7 +233,7 @@ def _encoding_facts(cls: Any) -> str:
         facts = ["Acts on " + ", ".join(hook_words([cls()]))]
     except (TypeError, ValueError):  # a required field
         facts = ["Acts on what its fields say"]
-    facts += ["shift invariant"] * cls.shift_invariant
+    facts += ["shift invariant"] * (cls.shift_invariant is True)
     facts += ["parameters per layer"] * cls.per_layer
     facts += ["causal only"] * (cls.causal_only is True)
     facts += ["does not extrapolate"] * (not cls.extrapolates)

@@ -10,7 +10,7 @@ from posenc_jax.data.tasks import TASKS
 from posenc_jax.data.text import TEXT_TASKS
 from posenc_jax.drawing.bibtex import prose
 from posenc_jax.encodings import ENCODINGS, parse
-from posenc_jax.encodings.catalogue import CATALOGUE
+from posenc_jax.encodings.catalogue import CATALOGUE, num_axes
 
 METHODS = [method for family in CATALOGUE.values() for method in family]
 
@@ -46,7 +46,10 @@ def listed(capsys, *options):
 
 
 def test_rows_by_use_axes_family_and_year(capsys):
-    assert listed(capsys, "--axes", "3") == ["3-D sinusoidal", "M-RoPE", "M-RoPE, interleaved"]
+    of_films = listed(capsys, "--axes", "3")
+    assert of_films == [m.name for m in METHODS if num_axes(m) == 3]
+    assert {"3-D sinusoidal", "M-RoPE", "VideoRoPE"} <= {*of_films}
+    assert listed(capsys, "--axes", "4") == ["XD-RoPE (HunyuanOCR)"]
     assert listed(capsys, "encodings", "--family", "none") == ["NoPE", "DroPE"]
     wide = listed(capsys, "--use", "W")
     assert wide == [m.name for m in METHODS if m.use == "W"]

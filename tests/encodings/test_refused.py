@@ -12,8 +12,6 @@ COUPLED = "position_coupling(digits=(0, 1, 2, 3, 4, 5, 6, 7, 8, 9), plus={}, equ
 SETTINGS = {
     "abacus(digits=(1, 1))": r"Abacus.digits = \(1, 1\) must be different token ids from 0 on, one at least: for ins",
     "alibi(past_offset=1.5)": r"past_offset = 1.5 must lie in 0 .. 1.*use 0 for the paper's bias, 0.5",
-    "axial_rope(parts=(1, 1, 2))": r"AxialRoPE.parts = \(1, 1, 2\) must be 2 numbers from 1 on, one for each axis",
-    "axial_rope(parts=(1, 1), staggered=True)": "frequencies of its own: leave staggered out",
     "mrope(sections=(5, -1, 0))": r"\(5, -1, 0\) must be numbers of planes: Qwen2-VL has \(16, 24, 24\)",
     "mrope(sections=(2, 2), order='interleaved')": r"\(2, 2\) are 2 axes, .* give three sections, or use",
     "within_segment(separators=())": r"WithinSegment.separators = \(\) must be different token ids from 0 on",
@@ -65,7 +63,6 @@ SETTINGS = {
 MODELS = {
     ("abacus(digits=(1, 100))", ""): r"Abacus.digits has token 100, but the vocabulary has ids 0 .. 99: name the ids",
     ("axial_rope(axes=3)", ""): "so head_dim = 8 must be a multiple of 6",
-    ("axial_rope(axes=3, parts=(44, 42, 42))", ""): r"\(44, 42, 42\) do not share out head_dim = 8 in planes of two",
     ("mixed_rope", "head_dim=6"): "head_dim = 6 must be a multiple of 4",
     (
         "mrope(sections=(2, 1, 2))",
