@@ -115,6 +115,7 @@ def test_memory_of_the_kernel_and_of_blocks_grows_with_the_length_and_that_of_th
     rows = [row for row in curves() if row["temporaries"] is not None]
     found = {(row["target"], row["point"]): row["temporaries"] for row in rows}
     assert {point for target, point in found if target == "h100"} == set(points())
+    assert {point for target, point in found if target == "a100"} == {f"kernel@{length}" for length in LENGTHS}
     assert {point for target, point in found if target == "v5e:2x2"} == set(points()) - {"dense@16384"}  # too large
     assert LENGTHS[-1] == 16384
     for target, point in found:
@@ -123,12 +124,13 @@ def test_memory_of_the_kernel_and_of_blocks_grows_with_the_length_and_that_of_th
         if path != "dense":
             assert found[target, point] <= 6 * 1024 * HEADS * int(length), (target, point)
         told = target == "h100" or path == "kernel"  # of a TPU's others much lies on the chip at the shorter length
-        if half is not None and int(length) > 4096 and told:
-            ratio = found[target, point] / half
-            assert (3.5 <= ratio <= 4.5) if path == "dense" else ratio <= 2.2, (target, point)
+        if path != "dense" and half is not None and int(length) > 4096 and told:
+            assert found[target, point] <= 2.2 * half, (target, point)
+    # At some lengths XLA plans an array of logits more than at others.
+    assert found["h100", "dense@16384"] == pytest.approx(8**2 * found["h100", "dense@2048"], rel=0.01)
     assert set(PATHS) == {"kernel", "blockwise", "dense"}
     calls = next(row for row in rows if row["target"] == "h100" and row["point"] == "kernel@16384")["calls"]
-    assert calls["__gpu$xla.gpu.triton"] >= 3, "forward, queries, keys, table"
+    assert calls["mosaic_gpu_v2"] == 4, "forward, queries, keys, table"
 
 
 def test_a_point_that_does_not_fit_is_in_the_table_in_words():
@@ -161,7 +163,9 @@ def test_bad_input_is_refused_before_anything_is_installed(arguments, line):
 
 
 def test_the_formula_of_the_plan_is_that_of_now_and_near_what_was_compiled_for_a_gpu():
-    """On a TPU much lies on the chip, which no column has."""
+    """On a TPU much lies on the chip, which no column has. The compiler of JAX 0.12 takes a quarter less than that of
+    0.10 for the encoder-decoder, 0.575 of the formula, which is to be no smaller than what is needed.
+    """
     from posenc_jax.runs.targets import target
     from posenc_jax.training.layout import layout_of, memory_in_group
 
@@ -170,4 +174,4 @@ def test_the_formula_of_the_plan_is_that_of_now_and_near_what_was_compiled_for_a
         estimate = memory_in_group(run, layout_of(run, len(run.replicas), devices).size, devices)
         assert row["formula"] == estimate.state + estimate.step, row["case"]
         if row["target"].startswith("h100"):
-            assert 0.6 < row["peak"] / row["formula"] < 1.15, row["case"]
+            assert 0.57 < row["peak"] / row["formula"] < 1.15, row["case"]

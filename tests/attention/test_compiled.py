@@ -53,7 +53,7 @@ def compiled(spec, length, dtype):
     ("spec", "dtype", "targets"),
     [
         ("rope", jnp.bfloat16, {"__cudnn$fmhaSoftmax", "__cudnn$fmhaSoftmaxBackward"}),
-        ("alibi(learned=True)|rope", jnp.bfloat16, {"__cudnn$fmhaSoftmax", "__cudnn$fmhaSoftmaxBackward"}),
+        ("alibi|rope", jnp.bfloat16, {"__cudnn$fmhaSoftmax", "__cudnn$fmhaSoftmaxBackward"}),
         ("t5|rope", jnp.bfloat16, {KERNEL}),
         ("kerple", jnp.float32, {KERNEL}),
     ],
