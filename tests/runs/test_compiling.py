@@ -116,6 +116,15 @@ def test_too_few_devices_are_refused_in_one_line():
         lowered_for(dataclasses.replace(row("rope"), execution=Execution("vmap", model=2)), target("h100"), "train")
 
 
+@pytest.mark.parametrize(("kind", "capability"), [("NVIDIA A100-SXM4-80GB", "8.0"), ("", "8.0"), ("TPU v5e", None)])
+def test_a_described_device_has_the_instructions_of_its_chip(kind, capability):
+    """Of every device that does not say so, Mosaic GPU takes those of an H100."""
+    with traced_for("tpu" if "TPU" in kind else "cuda", kind):
+        assert jax.sharding.get_abstract_mesh().abstract_device.compute_capability == capability
+    with traced_for("cuda", "NVIDIA H100 80GB HBM3"):
+        assert jax.sharding.get_abstract_mesh().abstract_device.compute_capability == "9.0"
+
+
 def test_text_needs_its_corpus():
     with pytest.raises(RefusedError, match="programs of a task on text are compiled with its corpus only"):
         functions(Run(task=Translation()))
