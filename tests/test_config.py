@@ -29,7 +29,17 @@ from posenc_jax.data.tasks import TASKS as GENERATED
 from posenc_jax.data.tasks.copying import Copying
 from posenc_jax.data.tasks.scan import Scan
 from posenc_jax.data.text import TEXT_TASKS, Classification
-from posenc_jax.encodings import ENCODINGS, Learned, Randomized, RoPE, Sinusoidal, elements
+from posenc_jax.encodings import (
+    ENCODINGS,
+    CirclePositions,
+    ImagePositions,
+    Learned,
+    Media,
+    Randomized,
+    RoPE,
+    Sinusoidal,
+    elements,
+)
 from posenc_jax.encodings.value import field_types
 from posenc_jax.models.config import Transformer
 from posenc_jax.models.decoding_config import Beam
@@ -218,7 +228,13 @@ FLOATS = [
 ]
 
 
-REQUIRED = {Run: {"task": COPYING}, Published: {"table": "a", "label": "b", "source": "c"}}
+REQUIRED = {
+    Run: {"task": COPYING},
+    Published: {"table": "a", "label": "b", "source": "c"},
+    Media: {"width": 2},
+    CirclePositions: {"width": 2, "height": 2},
+    ImagePositions: {"sizes": (8, 8)},
+}
 
 
 @pytest.mark.parametrize("case", FLOATS, ids=lambda case: f"{case[0].__name__}.{case[1]}")
