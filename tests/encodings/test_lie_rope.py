@@ -62,6 +62,14 @@ def test_comrope_partition():
     check(encoding, {"generators": raw}, lambda a, h, n: (n % 2 == a) * (raw[h, n] - raw[h, n].T))
 
 
+@pytest.mark.parametrize("encoding", [LieRE(block=3), ComRoPE(block=3), ComRoPE("partition", block=3)])
+def test_rows_share_positions_of_one_row(encoding):
+    params = initial(encoding, DIMS)
+    x = np.concatenate([X, -2 * X]).astype(np.float32)
+    encode = jax.jit(lambda at: encoding.encode_queries(params, x, at, None))
+    np.testing.assert_array_equal(encode(AT), encode(np.concatenate([AT, AT])))
+
+
 def test_parameters():
     dims = Dims(d_model=128, num_heads=4, num_kv_heads=2, head_dim=32, num_layers=1, max_len=16)
     generators = initial(LieRE(), dims)["generators"]
