@@ -40,9 +40,12 @@ ON_GPU: Backend = "mosaic" if jax.__version_info__ >= (0, 12) else "triton"
 # 255 registers for its part of the tiles of a program, and Triton's full products of float32 need more of them. The
 # four warps of a program of Mosaic GPU have 16 rows each.
 TILES: dict[tuple[Backend, int], int] = {
-    **{("mosaic", 2): 64, ("mosaic", 4): 64},
-    **{("triton", 2): 64, ("triton", 4): 32},
-    **{("tpu", 2): 128, ("tpu", 4): 128},
+    ("mosaic", 2): 64,
+    ("mosaic", 4): 64,
+    ("triton", 2): 64,
+    ("triton", 4): 32,
+    ("tpu", 2): 128,
+    ("tpu", 4): 128,
 }
 
 _NOTHING = -1e30  # the logit of what is not seen: finite, so that no difference of two is NaN
