@@ -7,7 +7,7 @@ from posenc_jax.data.tasks import Task
 from posenc_jax.models.config import Transformer
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.verdict.question import OF_GUESSES
-from posenc_jax.verdict.tables import RATES, SEEDS, Table
+from posenc_jax.verdict.tables import SEEDS, Table
 
 SHORT_LIST = ("nope", "sinusoidal", "learned", "rope", "alibi", "t5", "fire", "shaw")
 """The encodings that are asked about where none is named."""
@@ -36,7 +36,8 @@ def own_tables(config: Run | Ablation, source: str) -> dict[str, Table]:
 
 
 def own_table(name: str, run: Run, question: str, source: str) -> Table:
-    """The question of a run, with the seeds of verdicts; a single learning rate has one of half its size beside it.
+    """The question of a run, with the seeds of verdicts; a single learning rate has its half and its double beside
+    it, as one of two is always at an end of the grid.
 
     RefusedError: see `own_tables`.
     """
@@ -46,7 +47,8 @@ def own_table(name: str, run: Run, question: str, source: str) -> Table:
             f"{source}: nobody knows what guessing scores on task {task.name!r}, whose score is {task.metric}: write "
             "it in its class, as in `chance = 0.25` for one of four"
         )
-    rates = run.learning_rates if len(run.learning_rates) > 1 else (run.learning_rates[0] / 2, run.learning_rates[0])
+    first, *others = run.learning_rates
+    rates = run.learning_rates if others else (first / 2, first, 2 * first)
     run = dataclasses.replace(
         run, table=name, label="", note="", posenc=(), posenc_encoder=None, seeds=SEEDS, learning_rates=rates
     )
@@ -66,7 +68,6 @@ def run_of(task: Task) -> Run:
         optimizer=Optimizer(schedule="linear", warmup_steps=50),
         training=Training(steps=STEPS, batch_size=BATCH, microbatches=2, log_every=200),
         evaluation=Evaluation(lengths=tuple(n for n in sorted(set(wanted)) if _has(task, n)), num_examples=128),
-        learning_rates=RATES,
     )
 
 

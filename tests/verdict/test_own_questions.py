@@ -41,10 +41,10 @@ def test_a_task_alone_is_tested_up_to_twice_its_training_lengths():
     assert (table.trained_lengths, table.score_lengths) == ((2, 4, 8), (10, 12, 16))
 
 
-def test_a_single_learning_rate_has_one_of_half_its_size_beside_it():
-    assert own_table("mine", SMALL, "", "").run.learning_rates == (5e-4, 1e-3)
-    three = dataclasses.replace(SMALL, learning_rates=(1e-4, 1e-3, 1e-2))
-    assert own_table("mine", three, "", "").run.learning_rates == (1e-4, 1e-3, 1e-2)
+def test_a_single_learning_rate_has_its_half_and_its_double_beside_it():
+    assert own_table("mine", SMALL, "", "").run.learning_rates == (5e-4, 1e-3, 2e-3)
+    two = dataclasses.replace(SMALL, learning_rates=(1e-4, 1e-3))
+    assert own_table("mine", two, "", "").run.learning_rates == (1e-4, 1e-3)
 
 
 def test_the_encoding_is_left_open_and_nothing_else_is_changed():
