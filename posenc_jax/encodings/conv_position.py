@@ -78,7 +78,7 @@ class ConvPosition(PositionalEncoding):
         around = ((0, 0), (self.kernel // 2, self.kernel - 1 - self.kernel // 2))
         tokens, kinds = jnp.pad(x.astype(dtype), (*around, (0, 0))), jnp.pad(segments, around)
 
-        def add(total: Array, shifted: tuple[Array, Array]) -> tuple[Array, None]:
+        def add(total: jax.Array, shifted: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, None]:
             shift, weight = shifted
             near, kind = (jax.lax.dynamic_slice_in_dim(array, shift, size, 1) for array in (tokens, kinds))
             near = jnp.where(((kind == segments) & (kind != 0))[..., None], near, 0)
