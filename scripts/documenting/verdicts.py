@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from posenc_jax.data.score_kinds import ScoreKind
-from posenc_jax.drawing.markdown import code, grid, refilled
+from posenc_jax.drawing.markdown import code, escaped, grid, refilled
+from posenc_jax.drawing.quantities import p_value
 from posenc_jax.files.checksums import seal, unseal
 from posenc_jax.statistics import Judged, at_ends, judge
 from posenc_jax.verdict.card import Card, judged, record
@@ -26,6 +27,7 @@ from posenc_jax.verdict.rule import RULE, Finding
 ROOT = Path(__file__).resolve().parent.parent.parent
 VERDICTS = ROOT / "experiments" / "verdicts"
 OWN = ROOT / "experiments" / "own_encoding" / "verdict.json"
+QUESTIONS = ROOT / "experiments" / "own_questions"
 EVIDENCE = ROOT / "posenc_jax" / "verdict" / "evidence.json"
 BEGIN, END = "<!-- The verdicts: written by scripts/regenerate -->", "<!-- end of the verdicts -->"
 BEGIN_WHOLE, END_WHOLE = "<!-- On all tables: written by scripts/regenerate -->", "<!-- end of all tables -->"
@@ -35,12 +37,14 @@ Cards = list[tuple[Path, Card]]
 def texts() -> dict[Path, str]:
     """Every file that committed verdicts are in or make: the text that it is to have."""
     quick, whole = cards(), cards("all_tables/*.json")
-    every: Cards = [*quick, *whole, (OWN, rejudged(OWN))]
+    asked: Cards = [(path, rejudged(path)) for path in sorted(QUESTIONS.glob("*.json"))]
+    every: Cards = [*quick, *whole, *asked, (OWN, rejudged(OWN))]
     readme = VERDICTS / "README.md"
     page = refilled(readme.read_text(), BEGIN, verdicts_table(quick), END)
     return {
         **{path: json.dumps(_sealed(card), indent=1) + "\n" for path, card in every},
         **{path.with_suffix(".md"): markdown_card(card) for path, card in every if path.with_suffix(".md").exists()},
+        QUESTIONS / "README.md": _questions((QUESTIONS / "README.md").read_text(), asked),
         EVIDENCE: as_text(evidence()),
         readme: refilled(page, BEGIN_WHOLE, whole_table(whole), END_WHOLE),
     }
@@ -95,6 +99,25 @@ def verdicts_table(cards: Cards) -> str:
     return "\n\n".join((summary, _sentences(cards), scores, _changed(cards), _ends(cards), _correlations(cards)))
 
 
+def _questions(text: str, cards: Cards) -> str:
+    """The page of own questions, with each card's first lines and a row for each encoding."""
+    for path, card in cards:
+        rows = [
+            [found.label, found.said, *_means(card, found), effect(found, card.kinds[found.table]), _p(found)]
+            for found in card.findings
+        ]
+        columns = ("encoding", "seen", *_MEANS, "difference [95 %]", "p")
+        lines = "\n".join(f"- {escaped(line)}" for line in card.headline)
+        seconds = f"{card.seconds / 60:.0f} minutes of runs, compiling included."
+        part = f"{lines}\n\n{grid(columns, 'llrrrrrr', rows)}\n\n{seconds}"
+        text = refilled(text, f"<!-- card: {path.name} -->", part, "<!-- end of the card -->")
+    return text
+
+
+def _p(finding: Finding) -> str:
+    return "-" if finding.p is None else p_value(finding.p)
+
+
 def whole_table(cards: Cards) -> str:
     """A row for each table of the verdicts on all: both means, the difference, what was seen and could have been."""
     rows = []
@@ -118,7 +141,7 @@ def _means(card: Card, finding: Finding) -> list[str]:
     """Both scores within the training lengths, and both beyond."""
     kind = card.kinds[finding.table]
     within = ["-" if mean is None else kind.show(mean) for mean in finding.within]
-    beyond = [mean_text(card.measured[own][finding.table], kind) for own in (card.label, finding.baseline)]
+    beyond = [mean_text(card.measured[own][finding.table], kind) for own in (finding.label, finding.baseline)]
     return [*within, *beyond]
 
 
