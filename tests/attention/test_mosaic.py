@@ -64,14 +64,16 @@ def test_replicas_with_one_table_get_what_pallas_blocks_give(dtype, limit):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("spec", "shape"),
+    ("spec", "shape", "limit"),
     [
-        *(("rope|t5", name) for name in SHAPES),
-        ("fox(scaled=True)|grape_a|t5", "packed"),
-        ("nope", "packed in a two-sided window"),
+        *(("rope|t5", name, 1e-5) for name in SHAPES),
+        ("fox(scaled=True)|grape_a|t5", "packed", 1e-5),
+        # Gates and slopes together lose more to rounding: 2.2e-5 here, 1.1e-5 by Triton's form.
+        ("fox(scaled=True)|grape_a|alibi", "packed", 4e-5),
+        ("nope", "packed in a two-sided window", 1e-5),
     ],
 )
-def test_it_is_the_reference_in_every_shape(spec, shape):
+def test_it_is_the_reference_in_every_shape(spec, shape, limit):
     encodings, shape = parse(spec), SHAPES[shape]
     got = result(encodings, shape, "kernel", compute=on("mosaic", strict()))
-    assert_agree(got, result(encodings, shape, "dense"), 1e-5)
+    assert_agree(got, result(encodings, shape, "dense"), limit)
