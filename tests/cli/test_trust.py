@@ -110,6 +110,7 @@ def claimed(tmp_path_factory):
 def run(claimed, tmp_path, monkeypatch):
     """A copy of it, in a process that never saw its class."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
     yield Path(shutil.copytree(claimed, tmp_path / "copied" / "run"))
     sys.modules.pop("own_run", None)
 
