@@ -295,8 +295,8 @@ class CirclePositions(_WithImages):
         ),
     )
     limits = limited(
-        width=at_least(1, ": the number of tokens in a row"),
-        height=at_least(1, ": the number of rows of an image"),
+        width=at_least(1, ": the number of tokens in a row", most=1024),
+        height=at_least(1, ": the number of rows of an image", most=1024),
         radius=above(0, ": the authors' config has 10.0"),
         alpha=at_least(0, ": 0 is the order of reading, 1 the angle seen from the middle", most=1),
     )

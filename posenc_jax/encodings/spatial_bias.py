@@ -19,7 +19,7 @@ from posenc_jax.encodings.base import (
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.distances import by_distance, relative_on_device
 from posenc_jax.encodings.shared.draws import normals
-from posenc_jax.encodings.t5 import bucket_starts, read_buckets, t5_buckets
+from posenc_jax.encodings.t5 import read_buckets, t5_buckets
 from posenc_jax.encodings.value import above, at_least, limited
 
 
@@ -95,7 +95,7 @@ class LayoutBias(PositionalEncoding):
     )
     shift_invariant = True
     bias_of_distance = True
-    limits = limited(axes=at_least(1, ": x and y are 2"))
+    limits = limited(axes=at_least(1, ": x and y are 2", most=16))
 
     @property
     def head_axes(self) -> HeadAxes:  # type: ignore[override]
@@ -111,7 +111,11 @@ class LayoutBias(PositionalEncoding):
             raise ValueError(
                 f"LayoutBias.num_buckets = {self.num_buckets} must be even and at least 4, half a direction"
             )
-        bucket_starts(self.num_buckets // 2, self.max_distance)
+        if self.max_distance <= self.num_buckets // 4:
+            raise ValueError(
+                f"LayoutBias.max_distance = {self.max_distance} must exceed {self.num_buckets // 4}, the number of "
+                "distances that have a bucket of their own: raise max_distance or lower num_buckets"
+            )
 
     def init(self, key: Key, dims: Dims) -> Params:
         return normals(key, {f"axis_{axis}": (dims.num_heads, self.num_buckets) for axis in range(self.axes)})

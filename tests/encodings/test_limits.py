@@ -57,7 +57,7 @@ ComRoPE axes >= 1, block >= 2
 CayleyString base > 0
 CirculantString axes >= 1
 Media width >= 1, height >= 1, stride > 0
-CirclePositions width >= 1, height >= 1, radius > 0, alpha >= 0 <= 1
+CirclePositions width >= 1 <= 1024, height >= 1 <= 1024, radius > 0, alpha >= 0 <= 1
 V2PE increment > 0
 GRAPEM base > 0, scale > 0
 GRAPEMPlanes base > 1, planes >= 1
@@ -68,7 +68,7 @@ FIRE threshold > 0, width >= 1
 DynamicBias depth >= 1 <= 64
 LogCPB width >= 1
 SpatialALiBi axes >= 1, largest_exponent > 0
-LayoutBias axes >= 1
+LayoutBias axes >= 1 <= 16
 DAPE width >= 1
 ScaleInvariant length_scale > 0
 Shaw max_distance >= 1

@@ -64,5 +64,5 @@ def test_parameters():
 def test_what_cannot_be():
     with pytest.raises(ValueError, match=r"LayoutBias.num_buckets = 7 must be even and at least 4, half a direction"):
         LayoutBias(num_buckets=7)
-    with pytest.raises(ValueError, match=r"max_distance = 16 must exceed 16"):
+    with pytest.raises(ValueError, match=r"LayoutBias.max_distance = 16 must exceed 16, the number"):
         LayoutBias(max_distance=16)
