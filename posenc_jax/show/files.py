@@ -14,7 +14,7 @@ from posenc_jax.show.page import page
 
 KINDS = ("png", "pdf")
 """Of figures for a paper."""
-FILES = (".html", ".png", ".pdf")
+FILES = (".html", *(f".{kind}" for kind in KINDS))
 
 
 def check_output(output: Path) -> None:

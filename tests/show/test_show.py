@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import pytest
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from posenc_jax.drawing.interactive import figure
 from posenc_jax.drawing.printed import render
@@ -132,6 +133,16 @@ def test_similarity_is_the_kernel():
     for offset, value in zip(plot.lines[0].x, plot.lines[0].y, strict=True):
         expected = sum(math.cos(offset * 1e4 ** (-2 * k / 8)) for k in range(4)) / 4
         assert value == pytest.approx(expected, abs=1e-12)
+
+
+def test_a_figure_is_laid_out_once_for_every_kind_of_file(monkeypatch):
+    execute, laid_out = ConstrainedLayoutEngine.execute, []
+    monkeypatch.setattr(
+        ConstrainedLayoutEngine, "execute", lambda engine, figure: laid_out.append(1) or execute(engine, figure)
+    )
+    (plot,) = plots_of([example()], "kernel", Chosen((0, 10)))
+    assert set(render(plot)) == {"png", "pdf"}
+    assert len(laid_out) == 1
 
 
 @pytest.mark.parametrize("kinds", [1, pytest.param(9, marks=pytest.mark.slow)])
