@@ -92,7 +92,9 @@ class IRPE(PositionalEncoding):
     integer_positions = True
     per_layer = True
     position_axes = 2
-    limits = limited(ratio=at_least(1, ", since that many offsets have a bucket of their own: the authors have 1.9"))
+    limits = limited(
+        ratio=at_least(1, ", since that many offsets have a bucket of their own: the authors have 1.9", most=1024)
+    )
 
     @property
     def unsigned(self) -> bool:  # type: ignore[override]
@@ -130,15 +132,15 @@ class IRPE(PositionalEncoding):
         check_whole(offsets, "IRPE")
         starts, side = piecewise_starts(self.ratio), int(2 * self.ratio)
 
-        def buckets(offset: Array) -> Array:
-            number = jnp.searchsorted(starts, jnp.abs(offset), side="right", method="compare_all").astype(np.int32)
-            return jnp.sign(offset) * number + side
+        def begun(sizes: Array, at: np.ndarray) -> Array:
+            return jnp.searchsorted(at, sizes, side="right", method="compare_all").astype(np.int32)
 
         if self.mapping == "euclidean":
-            # The root of a whole number below 2^24 is rounded correctly in float32, and never a half.
-            squared = jnp.sum(jnp.square(offsets.astype(np.float32)), axis=-1)
-            return [buckets(jnp.round(jnp.sqrt(squared)).astype(np.int32))]
-        y, x = buckets(offsets[..., 0]), buckets(offsets[..., 1])
+            # A root is rounded to s or more where its square exceeds s^2 - s, all in integers; a cell beyond the last
+            # start on one axis is in the last bucket however far it is.
+            squared = jnp.square(offsets.clip(-starts[-1], starts[-1]).astype(np.int32)).sum(axis=-1)
+            return [begun(squared, starts**2 - starts + 1) + side]
+        y, x = (jnp.sign(a) * begun(jnp.abs(a), starts) + side for a in (offsets[..., 0], offsets[..., 1]))
         return [y * (2 * side + 1) + x] if self.mapping == "product" else [y, x + 2 * side + 1]
 
     def bias(self, params: Params, geometry: Geometry) -> Array | None:

@@ -53,6 +53,21 @@ def test_what_a_pair_reads(random, mapping):
         np.testing.assert_allclose(got_biases[0, :, i, j], sum(numbers[r] for r in own), rtol=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("cell", "distance"),
+    # The square of the first is 2105 * 2106: in float32 its root is the half that rounds up to the next bucket.
+    [((189, 2097), 2105), ((46341, 46341), 2303), ((-(2**30), 5), 2303)],
+)
+def test_a_distance_is_rounded_exactly(cell, distance):
+    """At a ratio of 288 the last bucket begins at a distance below 2303."""
+    cells = Sequence(np.array([[[0, 0], cell]]), np.array([2]))
+    geometry, encoding = Geometry.between(cells, cells, num_heads=1), IRPE("euclidean", "bias", 288.0)
+    numbers = np.arange(encoding.num_buckets, dtype=np.float32)[:, None]
+    got = jax.jit(lambda table: encoding.bias({"table": table}, geometry))(numbers)
+    assert got[0, 0, 1, 0] == 576 + g(distance, 288.0)
+    assert g(2105, 288.0) < g(2106, 288.0)
+
+
 def test_parameters():
     dims = Dims(d_model=12, num_heads=3, num_kv_heads=3, head_dim=4, num_layers=1, max_len=16)
     assert initial(IRPE(), dims)["table"].shape == (49, 4)

@@ -77,7 +77,7 @@ Huang max_distance >= 1
 TransformerXL base > 0
 XLNet clamp_len >= 1
 DeBERTa max_distance >= 1
-IRPE ratio >= 1
+IRPE ratio >= 1 <= 1024
 GPSA locality_strength > 0
 TUPE max_len >= 1
 CoPE num_positions >= 2
