@@ -32,6 +32,21 @@ def turn_by_axes(x: Array, positions: Array, axes: np.ndarray, each: Turns, layo
     return turn(x, sin, cos, layout)
 
 
+def turn_by_vectors(x: Array, positions: Array, along_x: Array, along_y: Array, layout: Layout) -> Array:
+    """``x [B, heads, S, D]`` with plane k of head h turned by ``p_x along_x[h, k] + p_y along_y[h, k]``, which are
+    ``[Hkv, D/2]`` each; heads of a group share those of their key. ``positions [#B, S, 2]``: row, column. Angles are
+    plain products in at least float32.
+    """
+    dtype = at_least_float32(x, along_x)
+    of_x, of_y = (
+        jnp.repeat(jnp.asarray(along).astype(dtype), x.shape[1] // len(along), axis=0)[None, :, None]
+        for along in (along_x, along_y)
+    )
+    row, column = (jnp.asarray(positions)[..., axis].astype(dtype)[:, None, :, None] for axis in range(2))
+    angles = column * of_x + row * of_y
+    return turn(x, jnp.sin(angles), jnp.cos(angles), layout)
+
+
 @dataclasses.dataclass(frozen=True)
 class AxialRoPE(Rotary):
     """RoPE over the axes of an image or a film: each axis turns planes of its own::
@@ -208,9 +223,5 @@ class MixedRoPE(Rotary):
         return {"frequencies": jnp.stack([jnp.cos(both), jnp.sin(both)]) * magnitude}
 
     def rotated(self, params: Params, x: Array, positions: Array, length: Array) -> Array:
-        frequencies = jnp.asarray(params["frequencies"])
-        dtype = at_least_float32(x, frequencies)
-        frequencies = jnp.repeat(frequencies.astype(dtype), x.shape[1] // frequencies.shape[1], axis=1)
-        row, column = (jnp.asarray(positions)[..., axis].astype(dtype)[:, None, :, None] for axis in range(2))
-        angles = column * frequencies[0][None, :, None] + row * frequencies[1][None, :, None]
-        return turn(x, jnp.sin(angles), jnp.cos(angles), self.layout)
+        along_x, along_y = params["frequencies"]
+        return turn_by_vectors(x, positions, along_x, along_y, self.layout)

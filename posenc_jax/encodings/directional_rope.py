@@ -6,6 +6,7 @@ import math
 import jax.numpy as jnp
 import numpy as np
 
+from posenc_jax.encodings.axial_rope import turn_by_vectors
 from posenc_jax.encodings.base import Array, Dims, Key, Params, at_least_float32
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.phase import sincos, vaswani_frequencies
@@ -141,9 +142,5 @@ class GoldenGateRoPE(Rotary):
         return {"frequencies": jnp.asarray(vectors, jnp.float32)}
 
     def rotated(self, params: Params, x: Array, positions: Array, length: Array) -> Array:
-        frequencies = jnp.asarray(params["frequencies"])
-        dtype = at_least_float32(x, frequencies)
-        frequencies = jnp.repeat(frequencies.astype(dtype), x.shape[1] // len(frequencies), axis=0)[None, :, None]
-        row, column = (jnp.asarray(positions)[..., axis].astype(dtype)[:, None, :, None] for axis in range(2))
-        angles = column * frequencies[..., 0] + row * frequencies[..., 1]
-        return turn(x, jnp.sin(angles), jnp.cos(angles), self.layout)
+        frequencies = params["frequencies"]
+        return turn_by_vectors(x, positions, frequencies[..., 0], frequencies[..., 1], self.layout)

@@ -5,13 +5,11 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from posenc_jax.encodings.axial_rope import MixedRoPE
+from posenc_jax.encodings.axial_rope import MixedRoPE, turn_by_vectors
 from posenc_jax.encodings.base import Array, Dims, Key, Params, at_least_float32
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.rotation import Layout, Rotary, check_planes
 from posenc_jax.encodings.value import above, at_least, limited
-
-EXACT = jax.lax.Precision.HIGHEST
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,15 +66,15 @@ class CayleyString(Rotary):
         return MixedRoPE(self.base).init(keys[1], dims) | {"skew": skew}
 
     def rotated(self, params: Params, x: Array, positions: Array, length: Array) -> Array:
-        raw, frequencies = jnp.asarray(params["skew"]), jnp.asarray(params["frequencies"])
+        raw = jnp.asarray(params["skew"])
         dtype = at_least_float32(x, raw)
         upper = jnp.triu(raw.astype(dtype), 1)
         skew, identity = upper - upper.T, jnp.eye(len(upper), dtype=dtype)
         # P^T = (I - S)^-1 (I + S): the two factors commute, and the transpose of S is -S.
         basis = jnp.linalg.solve(identity - skew, identity + skew)
-        in_basis = jnp.einsum("ij,bhsj->bhsi", basis, jnp.asarray(x).astype(dtype), precision=EXACT)
-        plane_of = {"frequencies": frequencies.astype(dtype)}
-        return MixedRoPE(self.base, self.layout).rotated(plane_of, in_basis, positions, length).astype(x.dtype)
+        in_basis = jnp.einsum("ij,bhsj->bhsi", basis, jnp.asarray(x).astype(dtype), precision="highest")
+        along_x, along_y = params["frequencies"]
+        return turn_by_vectors(in_basis, positions, along_x, along_y, self.layout).astype(x.dtype)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -130,7 +128,7 @@ class CirculantString(Rotary):
         raw, head_dim = jnp.asarray(params["coefficients"]), x.shape[-1]
         dtype = at_least_float32(x, raw)
         speeds = 2 * jnp.fft.rfft(raw.astype(dtype)).imag
-        angles = jnp.einsum("bsa,ham->bhsm", jnp.asarray(positions).astype(dtype), speeds, precision=EXACT)
+        angles = jnp.einsum("bsa,ham->bhsm", jnp.asarray(positions).astype(dtype), speeds, precision="highest")
         angles = jnp.repeat(angles, x.shape[1] // len(raw), axis=1)
         modes = jnp.fft.rfft(jnp.asarray(x).astype(dtype))
         turned = modes * jax.lax.complex(jnp.cos(angles), jnp.sin(angles))
