@@ -2,11 +2,11 @@
 
 import dataclasses
 
-import jax
 import jax.numpy as jnp
 
 from posenc_jax.encodings.base import Array, Dims, Geometry, Key, Params, PositionalEncoding, Terms, at_least_float32
 from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.shared.draws import normals
 from posenc_jax.encodings.shaw import clipped_distances, pick
 
 
@@ -72,11 +72,7 @@ class Decomposed(PositionalEncoding):
             )
 
     def init(self, key: Key, dims: Dims) -> Params:
-        keys = jax.random.split(key, len(self.sizes))
-        return {
-            f"axis_{axis}": 0.02 * jax.random.normal(own, (2 * size - 1, dims.head_dim), jnp.float32)
-            for axis, (own, size) in enumerate(zip(keys, self.sizes, strict=True))
-        }
+        return normals(key, {f"axis_{axis}": (2 * size - 1, dims.head_dim) for axis, size in enumerate(self.sizes)})
 
     def content_bias(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Terms) -> Array:
         """``[B, H, Q, K]``: the sum over axes."""

@@ -48,6 +48,7 @@ class ImagePositions(PositionalEncoding):
     paper = "arXiv:2508.10104"
     citation = """@misc{simeoni2025dinov3, author = {Sim{\\'e}oni, O. and Vo, H. V. and Seitzer, M. and Baldassarre, F.
         and Oquab, M. and others}, title = {{DINOv3}}, year = {2025}, eprint = {2508.10104}}"""
+    shift_invariant = True
     limits = limited(
         shift=at_least(0, ": 0 for none"),
         jitter=at_least(1, ": axes are scaled by 1/jitter to jitter; use 1 for none"),
@@ -63,11 +64,6 @@ class ImagePositions(PositionalEncoding):
     def random(self) -> bool:  # type: ignore[override]
         """If training disturbs them."""
         return (self.shift, self.jitter, self.rescale) != (0, 1, 1)
-
-    @property
-    def shift_invariant(self) -> bool:  # type: ignore[override]
-        """Differences are those of cells, in other units."""
-        return True
 
     def check_fields(self) -> None:
         least = 1 if self.to in ("centres", "turn") else 2

@@ -13,7 +13,6 @@ from posenc_jax.encodings.shared.draws import normals
 from posenc_jax.encodings.shared.rotation import Rotary
 from posenc_jax.encodings.value import at_least, limited
 
-EXACT = jax.lax.Precision.HIGHEST
 SQUARINGS = 24
 
 
@@ -27,10 +26,10 @@ def exponential(a: Array) -> Array:
     small = a * jnp.exp2(-count.astype(a.dtype))
     total = identity = jnp.broadcast_to(jnp.eye(a.shape[-1], dtype=a.dtype), a.shape)
     for n in range(13 if a.dtype == jnp.float64 else 8, 0, -1):
-        total = identity + jnp.matmul(small, total, precision=EXACT) / n
+        total = identity + jnp.matmul(small, total, precision="highest") / n
 
     def squared(x: jax.Array, step: jax.Array) -> jax.Array:
-        return jnp.where(step < count, jnp.matmul(x, x, precision=EXACT), x)
+        return jnp.where(step < count, jnp.matmul(x, x, precision="highest"), x)
 
     def square(x: jax.Array, step: jax.Array) -> tuple[jax.Array, None]:
         return jax.lax.cond(step < most, squared, lambda x, step: x, x, step), None
@@ -107,12 +106,12 @@ class LieRE(Rotary):
         dtype = at_least_float32(x, raw)
         upper = jnp.triu(raw.astype(dtype), 1)
         skew = upper - jnp.swapaxes(upper, -1, -2)
-        exponents = jnp.einsum("bsa,hanij->bhsnij", jnp.asarray(positions).astype(dtype), skew, precision=EXACT)
+        exponents = jnp.einsum("bsa,hanij->bhsnij", jnp.asarray(positions).astype(dtype), skew, precision="highest")
         wide = jnp.asarray(x).astype(dtype)
         rotations = exponential(exponents)
         rotations = jnp.broadcast_to(rotations, (wide.shape[0], *rotations.shape[1:]))
         blocks = wide.reshape(wide.shape[0], skew.shape[0], -1, wide.shape[2], skew.shape[2], self.block)
-        turned = jnp.einsum("bhsnij,bhgsnj->bhgsni", rotations, blocks, precision=EXACT)
+        turned = jnp.einsum("bhsnij,bhgsnj->bhgsni", rotations, blocks, precision="highest")
         return turned.reshape(x.shape).astype(x.dtype)
 
 
@@ -189,11 +188,11 @@ class ComRoPE(Rotary):
             multipliers = jnp.asarray(params["multipliers"]).astype(dtype)
         else:
             multipliers = jnp.asarray(np.arange(skew.shape[1]) % self.axes == np.arange(self.axes)[:, None], dtype)
-        steps = jnp.einsum("bsa,an->bsn", jnp.asarray(positions).astype(dtype), multipliers, precision=EXACT)
+        steps = jnp.einsum("bsa,an->bsn", jnp.asarray(positions).astype(dtype), multipliers, precision="highest")
         angles = steps[:, None, :, :, None] * values[None, :, None]
         phases = jax.lax.complex(jnp.cos(angles), -jnp.sin(angles))[:, :, None]
         wide = jnp.asarray(x).astype(dtype)
         blocks = wide.reshape(wide.shape[0], skew.shape[0], -1, wide.shape[2], skew.shape[1], self.block)
-        modes = jnp.einsum("hnik,bhgsni->bhgsnk", vectors.conj(), blocks.astype(vectors.dtype), precision=EXACT)
-        turned = jnp.einsum("hnik,bhgsnk->bhgsni", vectors, modes * phases, precision=EXACT).real
+        modes = jnp.einsum("hnik,bhgsni->bhgsnk", vectors.conj(), blocks.astype(vectors.dtype), precision="highest")
+        turned = jnp.einsum("hnik,bhgsnk->bhgsni", vectors, modes * phases, precision="highest").real
         return turned.reshape(x.shape).astype(x.dtype)
