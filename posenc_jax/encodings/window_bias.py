@@ -13,6 +13,7 @@ from posenc_jax.encodings.shared.distances import by_distance
 from posenc_jax.encodings.shaw import check_whole
 
 CUBIC = -0.75  # the coefficient of torch's bicubic interpolation
+MOST = 2**24  # rows of a resized table, and weights of an axis: windows of 2048 by 2048
 
 
 def cubic_weights(old: int, new: int) -> np.ndarray:
@@ -122,6 +123,14 @@ class WindowBias(PositionalEncoding):
             raise ValueError(
                 f"WindowBias.resized = {self.resized} resizes signed offsets: leave mirrored or resized out"
             )
+        if self.resized is not None:
+            old, new = self.rows(self.window), self.rows(self.resized)
+            most = max(math.prod(new), *(a * b for a, b in zip(old, new, strict=True)))
+            if most > MOST:
+                raise ValueError(
+                    f"WindowBias.resized = {self.resized} is made of window = {self.window} in every step by {most} "
+                    f"numbers, which must be at most {MOST}: resize to smaller windows"
+                )
 
     def rows(self, window: tuple[int, ...]) -> tuple[int, ...]:
         """Rows of the table on each axis."""

@@ -102,6 +102,11 @@ def test_parameters():
         ({"window": (0, 3)}, r"window = \(0, 3\) must have a side of at least 1 .*: the paper has \(7, 7\)"),
         ({"resized": (3,)}, r"resized = \(3,\) must have a side of at least 1 for each axis .*, as window has"),
         ({"mirrored": True, "resized": (3, 3)}, r"resizes signed offsets: leave mirrored or resized out"),
+        (
+            {"window": (2, 3), "resized": (1, 2**31 - 1)},
+            r"resized = \(1, 2147483647\) is made of window = \(2, 3\) in every step by 21474836465 numbers, which",
+        ),
+        ({"resized": (2049, 2049)}, r"by 16785409 numbers, which must be at most 16777216: resize to smaller windows"),
     ],
 )
 def test_what_cannot_be(fields, message):
