@@ -201,10 +201,10 @@ class Media(_WithImages):
         elif self.design == "reset":
             across = jnp.where(index < 0, text, row), jnp.where(index < 0, text, column)
         else:
-            half_row, half_column = ((size or 1) - 1 for size in (self.height, self.width))
+            middle_row, middle_column = ((self.height or 1) - 1) // 2, (self.width - 1) // 2
             across = (
-                time + jnp.where(index < 0, 0, row - half_row // 2),
-                time + jnp.where(index < 0, 0, column - half_column // 2),
+                time + jnp.where(index < 0, 0, row - middle_row),
+                time + jnp.where(index < 0, 0, column - middle_column),
             )
         return jnp.stack([time, *(axis.astype(time.dtype) for axis in across)], axis=-1)
 
@@ -316,7 +316,7 @@ class CirclePositions(_WithImages):
         return self.radius * (np.cos(angle)[:, None] * u + np.sin(angle)[:, None] * v)
 
     def advance(self, tokens: Array) -> Array:
-        return _floating(tokens * 0) + self._points.max() + 1
+        return jnp.full_like(_floating(tokens), self._points.max() + 1)
 
     def map_positions(self, sequence: Sequence, *, key: Key | None, train: bool) -> Array:
         index, moved, _ = self.runs(sequence)
