@@ -23,22 +23,24 @@ from posenc_jax.show.measured import MeasuredAttention, ReadPositions
 MOST = 32  # tokens: more say no more of contents that are all alike
 # An addition and a document, for encodings that read tokens: 6 8 + 9 7 = 5 6 1, two separators, token types.
 TOKENS = (7, 9, 11, 10, 8, 12, 6, 7, 2, 1, 14, 3, 1, 5, 13, 2)
-TYPES = (1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 3, 3, 3, 3)
+TYPES = (1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 3, 3, 3, 3)
 
 
 def read_positions(slot: Slot) -> ReadPositions | None:
-    """The positions that each element of the first layer reads, of one example; None if none maps them, or one has
-    several axes.
+    """The positions that each element of the first layer reads along each axis, of one example; None if none maps
+    them.
     """
     encodings = for_layer(slot, 0)
     if not any("map_positions" in e.acts_on for e in encodings):
         return None
     sequence = Sequence.of_length(len(TOKENS), tokens=np.array([TOKENS]), token_types=np.array([TYPES]))
     seen = [np.asarray(s.positions, float)[0] for s in map_slot(encodings, sequence, key=jax.random.key(0))]
-    kept = [(e.name, p) for e, p in zip(encodings, seen, strict=True) if "map_positions" not in e.acts_on]
-    if not kept or any(p.ndim != 1 for _, p in kept):
-        return None
-    return ReadPositions(TOKENS, tuple(word for word, _ in kept), np.stack([p for _, p in kept]))
+    readers, values = [], []
+    for e, p in zip(encodings, seen, strict=True):
+        if "map_positions" not in e.acts_on:
+            values += list(p.reshape(len(TOKENS), -1).T)
+            readers += [e.name] if p.ndim == 1 else [f"{e.name}, axis {axis}" for axis in range(p.shape[1])]
+    return ReadPositions(TOKENS, tuple(readers), np.stack(values)) if readers else None
 
 
 def one_content(slot: Slot, dims: Dims) -> MeasuredAttention:
@@ -57,7 +59,8 @@ def one_content(slot: Slot, dims: Dims) -> MeasuredAttention:
     x = everywhere(1, 1, dims.d_model, axis=1)
     heads = (dims.num_heads, dims.num_kv_heads, dims.num_kv_heads)
     q, k, v = (everywhere(1, h, 1, dims.head_dim, axis=2) for h in heads)
-    tokens = Sequence.of_length(length, tokens=np.ones((1, length), np.int32))
+    ones = np.ones((1, length), np.int32)
+    tokens = Sequence.of_length(length, tokens=ones, token_types=ones)
 
     def weights(own: Any, params: Any) -> np.ndarray:
         key = jax.random.key(0)

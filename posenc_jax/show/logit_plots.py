@@ -210,12 +210,13 @@ def position_map(slug: str, name: str, one: MeasuredEncoding, chosen: Chosen) ->
         view="positions",
         title=f"Positions that tokens have, {name}",
         caption="Of one example: the token ids are below, an addition and a text with separators, in three sections of "
-        "token types. Colour is the position that each element reads.",
+        "token types, of which the first is an image of four tokens to encodings of images. Colour is the position "
+        "that each element reads.",
         x=Axis("token id", names=tuple(map(str, found.tokens))),
         y=Axis("read by", names=found.readers),
         z_title="position",
         panels=(("", found.values),),
-        low=0.0,
+        low=float(min(0.0, found.values.min())),
         high=float(max(1.0, found.values.max())),
     )
 

@@ -6,12 +6,14 @@ import re
 import numpy as np
 import pytest
 
+from posenc_jax.analysis.audit import model_for
+from posenc_jax.analysis.views import available
 from posenc_jax.cli import main
 from posenc_jax.drawing.document import html_figure
 from posenc_jax.drawing.interactive import figure
 from posenc_jax.drawing.printed import render
 from posenc_jax.drawing.text_table import markdown_table, text
-from posenc_jax.encodings import Dims, PositionalEncoding, RoPE, parse
+from posenc_jax.encodings import Dims, PositionalEncoding, RoPE, for_layer, parse
 from posenc_jax.encodings.catalogue import CATALOGUE
 from posenc_jax.show.lead import summary, what_it_does
 from posenc_jax.show.measure import with_contents
@@ -108,6 +110,27 @@ def test_what_tokens_decide_is_drawn_of_an_example():
     assert one.positions.values[1, :9].tolist() == [0] * 9
     (plot,) = plots_of([one], "positions", Chosen())
     assert plot.y.names == ("learned", "learned")
+
+
+def test_positions_along_several_axes_are_drawn_of_an_image_and_text():
+    spec = "media(width=2)|mrope"
+    one = with_contents(MeasuredEncoding(spec), parse(spec), DIMS)
+    assert one.positions.readers == ("mrope, axis 0", "mrope, axis 1", "mrope, axis 2")
+    image = [[0, 0, 0, 0], [0, 0, 1, 1], [0, 1, 0, 1]]
+    np.testing.assert_array_equal(one.positions.values, [[*axis, *range(2, 14)] for axis in image])
+    assert views_of(one) == ("positions",)
+
+
+def test_every_row_of_the_catalogue_that_reads_tokens_or_contents_can_be_drawn():
+    drawn = 0
+    for method in (method for family in CATALOGUE.values() for method in family):
+        slot = parse(method.spec)
+        dims = model_for(for_layer(slot, 0))
+        if not available(slot, dims):
+            one = with_contents(MeasuredEncoding(method.name), slot, dims)
+            assert views_of(one), method.name
+            drawn += 1
+    assert drawn > 20
 
 
 def test_every_head_has_its_own_scale_which_its_title_and_the_caption_say():
