@@ -124,9 +124,13 @@ def test_memory_of_the_kernel_and_of_blocks_grows_with_the_length_and_that_of_th
         if path != "dense":
             assert found[target, point] <= 6 * 1024 * HEADS * int(length), (target, point)
         told = target == "h100" or path == "kernel"  # of a TPU's others much lies on the chip at the shorter length
-        if path != "dense" and half is not None and int(length) > 4096 and told:
-            assert found[target, point] <= 2.2 * half, (target, point)
-    # At some lengths XLA plans an array of logits more than at others.
+        if half is None or int(length) <= 4096 or not told:
+            continue
+        ratio = found[target, point] / half
+        if (target, point) == ("h100", "dense@8192"):  # XLA plans six arrays of logits, and at half the length five
+            assert ratio == pytest.approx(4 * 6 / 5, rel=0.01)
+        else:
+            assert (3.5 <= ratio <= 4.5) if path == "dense" else ratio <= 2.2, (target, point)
     assert found["h100", "dense@16384"] == pytest.approx(8**2 * found["h100", "dense@2048"], rel=0.01)
     assert set(PATHS) == {"kernel", "blockwise", "dense"}
     calls = next(row for row in rows if row["target"] == "h100" and row["point"] == "kernel@16384")["calls"]
@@ -164,7 +168,7 @@ def test_bad_input_is_refused_before_anything_is_installed(arguments, line):
 
 def test_the_formula_of_the_plan_is_that_of_now_and_near_what_was_compiled_for_a_gpu():
     """On a TPU much lies on the chip, which no column has. The compiler of JAX 0.12 takes a quarter less than that of
-    0.10 for the encoder-decoder, 0.575 of the formula, which is to be no smaller than what is needed.
+    0.10 for the encoder-decoder, and for nothing else under 0.6 of the formula.
     """
     from posenc_jax.runs.targets import target
     from posenc_jax.training.layout import layout_of, memory_in_group
@@ -174,4 +178,5 @@ def test_the_formula_of_the_plan_is_that_of_now_and_near_what_was_compiled_for_a
         estimate = memory_in_group(run, layout_of(run, len(run.replicas), devices).size, devices)
         assert row["formula"] == estimate.state + estimate.step, row["case"]
         if row["target"].startswith("h100"):
-            assert 0.57 < row["peak"] / row["formula"] < 1.15, row["case"]
+            least = 0.57 if row["case"] == "encoder-decoder: rope" and row["versions"]["jax"].startswith("0.12.") else 0.6
+            assert least < row["peak"] / row["formula"] < 1.15, row["case"]

@@ -54,6 +54,7 @@ def compiled(spec, length, dtype):
     [
         ("rope", jnp.bfloat16, {"__cudnn$fmhaSoftmax", "__cudnn$fmhaSoftmaxBackward"}),
         ("alibi|rope", jnp.bfloat16, {"__cudnn$fmhaSoftmax", "__cudnn$fmhaSoftmaxBackward"}),
+        ("alibi(learned=True)|rope", jnp.bfloat16, {KERNEL}),
         ("t5|rope", jnp.bfloat16, {KERNEL}),
         ("kerple", jnp.float32, {KERNEL}),
     ],
