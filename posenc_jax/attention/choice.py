@@ -16,7 +16,7 @@ from posenc_jax.attention.blockwise import KEYS, needs_all_keys
 from posenc_jax.attention.cudnn import LARGEST_HEAD
 from posenc_jax.attention.devices import HEADS, ROWS, devices_along, part_of
 from posenc_jax.attention.factors import MOST_COLUMNS, extra_dimensions
-from posenc_jax.attention.kernel import fits
+from posenc_jax.attention.kernel import ON_GPU, fits
 from posenc_jax.encodings.attention import UNFUSABLE, Prepared
 from posenc_jax.encodings.base import Geometry, PositionalEncoding, at_least_float32
 from posenc_jax.encodings.slots import Slot, is_pattern
@@ -36,7 +36,8 @@ class Call:
 
     Attributes:
       queries, keys: Q and K. head_dim: D, as projected. dtype: of queries and keys. values_dtype: of values, or None:
-        the same. backend: "cpu", "gpu" or "tpu". x64: whether JAX's 64-bit types are enabled.
+        the same. backend: "cpu", "gpu" or "tpu". capability: of a GPU, as `capability`. x64: whether JAX's 64-bit types
+        are enabled.
       causal, window: as in `Geometry`. segments: whether there are segment ids. right_padded: whether they say no more
         than how long each row is. structured: whether there is a
         mask from structure. capped: whether scaled products are capped.
@@ -54,6 +55,7 @@ class Call:
     head_dim: int
     dtype: Any = jnp.float32
     backend: str = "cpu"
+    capability: str | None = None
     causal: bool = False
     window: int | None = None
     segments: bool = False
@@ -100,12 +102,21 @@ def backend() -> str:
     return jax.default_backend() if device is None else device.platform
 
 
+def capability() -> str | None:
+    """The compute capability of the GPU that `backend` is about, such as "8.0", or AMD's name of it; None: not told."""
+    here, device = jax.devices()[0], jax.sharding.get_abstract_mesh().abstract_device
+    if device is None or device.device_kind == here.device_kind:  # JAX's own description of a device leaves it out
+        device = here
+    return getattr(device, "compute_capability", None)
+
+
 def facts(geometry: Geometry) -> dict[str, Any]:
-    """The fields of a `Call` that follow from its geometry and `backend`."""
+    """The fields of a `Call` that follow from its geometry, `backend` and `capability`."""
     sides = geometry.q_positions, geometry.k_positions
     ordered = _grows_by_one(geometry.q_places) and _grows_by_one(geometry.k_places)
     return {
         "backend": backend(),
+        "capability": capability(),
         "x64": jnp.result_type(float) == jnp.float64,
         "causal": geometry.causal,
         "window": geometry.window,
@@ -260,12 +271,22 @@ def _dimensions(encodings: tuple[PositionalEncoding, ...], call: Call, factored:
     return dims + sum(extra_dimensions(encodings[e].num_factors, call.dtype) for e in factored)
 
 
+def _before_ampere(call: Call) -> str | None:
+    """The GPU, in words, if it is known to be none of NVIDIA's from Ampere on."""
+    if call.backend != "gpu" or call.capability is None:
+        return None
+    major = call.capability.partition(".")[0]
+    return None if major.isdecimal() and int(major) >= 8 else f"a GPU of compute capability {call.capability}"
+
+
 def _against_cudnn(encodings: tuple[PositionalEncoding, ...], call: Call) -> Iterator[str]:
     """Why cuDNN cannot serve the call, if it cannot."""
     factored = in_factors(encodings, call)
     dims = _dimensions(encodings, call, factored)
     if call.backend != "gpu":
         yield f"it runs on NVIDIA's GPUs, not on a {call.backend}"
+    if older := _before_ampere(call):
+        yield f"it runs on NVIDIA's GPUs from Ampere on, not on {older}"
     if call.dtype not in (jnp.bfloat16, jnp.float16):
         yield f"it computes in bfloat16 or float16, not in {jnp.dtype(call.dtype)}"
     if call.values_dtype not in (None, call.dtype):
@@ -297,6 +318,8 @@ def _against_kernel(encodings: tuple[PositionalEncoding, ...], call: Call) -> It
     dims = _dimensions(encodings, call, factored)
     if call.dtype not in (jnp.float32, jnp.bfloat16):
         yield f"the kernel computes in float32 or bfloat16, not in {jnp.dtype(call.dtype)}"
+    if ON_GPU == "mosaic" and (older := _before_ampere(call)):
+        yield f"the kernel of JAX 0.12 on runs on NVIDIA's GPUs from Ampere on, not on {older}"
     yield from _unserved(encodings, (*of_table, *of_columns, *factored), table=True)
     for e in factored:
         if not encodings[e].fixed_factors and call.dtype != jnp.float32:

@@ -24,7 +24,7 @@ Against what XLA:CPU plans (`compiled.memory_analysis`) for models of width 16 t
 option, in which now one part is the largest and now another, the estimate is 0.7 to 1.4 times as much, and more for an
 evaluation whose logits XLA:CPU never holds at once, or from jax 0.11 on for a step that recomputes; it is less, down to
 half, for an evaluation whose feed-forward layers hold arrays of tens of megabytes. Of the training programs that were
-compiled for an H100 (scripts/compiling/README.md) it is 0.9 to 1.8 times. What is not in a config is left out: the
+compiled for an H100 (scripts/compiling/README.md) it is 0.9 to 1.7 times. What is not in a config is left out: the
 corpus of a task on text, XLA's programs, the interpreter.
 """
 

@@ -1,4 +1,5 @@
 import dataclasses
+import types
 import warnings
 
 import jax
@@ -10,7 +11,7 @@ from registry_slots import slots_of_registry
 
 from posenc_jax.attention import Call, attend, choose
 from posenc_jax.attention.blockwise import blockwise
-from posenc_jax.attention.choice import facts
+from posenc_jax.attention.choice import capability, facts
 from posenc_jax.encodings import Geometry, Sequence, elements, parse
 from posenc_jax.encodings.attention import prepare
 
@@ -151,6 +152,7 @@ def test_facts_of_a_geometry():
     whole = facts(Geometry.of_length(4, num_heads=2, causal=True))
     assert whole == {
         "backend": "cpu",
+        "capability": None,
         "x64": False,
         "causal": True,
         "window": None,
@@ -183,6 +185,34 @@ def test_a_device_that_is_not_there_can_be_chosen_for():
     mesh = jax.sharding.AbstractMesh((1,), ("x",), abstract_device=device)
     with jax.sharding.use_abstract_mesh(mesh):
         assert facts(Geometry.of_length(4, num_heads=2))["backend"] == "tpu"
+
+
+@pytest.mark.parametrize("old", ["7.5", "gfx942"])
+def test_gpus_without_the_instructions_get_the_reference(old, monkeypatch):
+    """NVIDIA's from Ampere on have them; before JAX 0.12 the kernel is Triton's."""
+    why = f"on NVIDIA's GPUs from Ampere on, not on a GPU of compute capability {old}"
+    monkeypatch.setattr("posenc_jax.attention.choice.ON_GPU", "mosaic")
+    for spec, dtype in (("rope", jnp.bfloat16), ("t5", jnp.float32)):
+        assert chosen(spec, GPU, capability=old, dtype=dtype).startswith("dense: only 64 MiB of logits, since ")
+        assert chosen(spec, GPU, capability=old, dtype=dtype).endswith(why)
+    for asked in ("kernel", "cudnn"):
+        with pytest.raises(ValueError, match=f"{why}; 'blockwise' serves every call"):
+            chosen("rope", GPU, asked, capability=old)
+    for new in ("8.0", "12.0"):
+        assert chosen("rope", GPU, capability=new) == chosen("rope", GPU)
+        assert chosen("t5", GPU, capability=new) == chosen("t5", GPU)
+    monkeypatch.setattr("posenc_jax.attention.choice.ON_GPU", "triton")
+    assert chosen("rope", GPU, capability=old) == "kernel: fused; no bias"
+
+
+def test_a_description_without_a_capability_is_of_the_device_here_or_of_one_not_told(monkeypatch):
+    here = types.SimpleNamespace(device_kind="NVIDIA T4", compute_capability="7.5")
+    monkeypatch.setattr(jax, "devices", lambda: [here])
+    assert capability() == "7.5"
+    for kind, wanted in (("NVIDIA T4", "7.5"), ("NVIDIA H200", None)):
+        described = jax.sharding.AbstractDevice(device_kind=kind, num_cores=None, platform="gpu")
+        with jax.sharding.use_abstract_mesh(jax.sharding.AbstractMesh((1,), ("x",), abstract_device=described)):
+            assert capability() == wanted
 
 
 def test_numbers_of_numpy_and_64_bits():
