@@ -56,9 +56,9 @@ def refuse_unusable(config: Run | Ablation | tuple[Slot, ...]) -> None:
             raise UsageError(said)
 
 
-def read_task(text: str) -> Task:
-    """A task as ``copying(kind='rsc')`` or ``FILE.py:Task(...)``; UsageError for what is none."""
-    task: Task = _one(text, "--task", "a run", _read(text, "--task", "task", {**TASKS, **TEXT_TASKS}, Task))
+def read_task(text: str, option: str = "--task") -> Task:
+    """A task as ``copying(kind='rsc')`` or ``FILE.py:Task(...)``; UsageError, which names the option, for none."""
+    task: Task = _one(text, option, "a run", "task", {**TASKS, **TEXT_TASKS}, Task)
     return task
 
 
@@ -70,7 +70,7 @@ def read_metrics(text: str) -> tuple[Metric, ...]:
 def read_mask(text: str) -> StructureMask:
     """A mask as ``own_section(parents=False)`` or ``FILE.py:Mask(...)``; UsageError for what is none."""
     option = "--model.mask"
-    mask: StructureMask = _one(text, option, "a model", _read(text, option, "mask", MASKS, StructureMask))
+    mask: StructureMask = _one(text, option, "a model", "mask", MASKS, StructureMask)
     return mask
 
 
@@ -80,9 +80,9 @@ def _read(text: str, option: str, what: str, known: Mapping[str, type[Value]], b
         return parse_values(text, what, known, base, own_class)
 
 
-def _one(text: str, option: str, owner: str, found: tuple[Any, ...]) -> Any:
+def _one(text: str, option: str, owner: str, what: str, known: Mapping[str, type[Value]], base: type[Value]) -> Any:
+    found = _read(text, option, what, known, base)
     if len(found) != 1:
-        what = option.rpartition(".")[2].removeprefix("--")
         raise UsageError(f"{option} {short(text)}: {owner} has one {what}, and here are {len(found)}")
     return found[0]
 

@@ -24,7 +24,7 @@ def asked_on(text: str) -> dict[str, Table]:
     from posenc_jax.verdict.own_questions import own_tables, run_of
 
     if ".py:" in text or text.partition("(")[0].strip() in TASKS:
-        task = read_task(text)
+        task = read_task(text, "--on")
         with refusing():
             return own_tables(run_of(task), text)
     if "/" in text and not text.endswith(".py"):

@@ -42,7 +42,7 @@ def _curves(card: Card, name: str, style: dict[str, Style]) -> Lines:
         by_length = {length: own for length, own in sorted(card.measured[label][name].by_length.items()) if own}
         seeds = {s: {length: own.get(s, math.nan) for length, own in by_length.items()} for s in card.seeds}
         x, y = np.array([*by_length]), np.array([np.mean(list(own.values())) for own in by_length.values()])
-        wide = label in card.labels and len(card.labels) == 1  # and below: it is seen where another has the same scores
+        wide = card.labels == (label,)  # and below: it is seen where another has the same scores
         lines.append(PlotLine(name=style[label].name, x=x, y=y, style=style[label], seeds=seeds, wide=wide))
     trained = table.trained_lengths
     return Lines(

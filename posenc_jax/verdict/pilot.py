@@ -55,7 +55,7 @@ def affordable(
     )
     if seeds < 2:
         raise RefusedError(
-            f"--hours {hours:g} affords no two paired seeds ({step}, {each}): write --hours {2 * seconds / 3600:.2g} "
+            f"--hours {hours:g} affords no two paired seeds ({step}, {each}): write --hours {_above(seconds / 1800):g} "
             "or more, or ask about fewer encodings"
         )
     reporter.note(
@@ -63,6 +63,12 @@ def affordable(
         "more time goes where the grid of learning rates grows"
     )
     return seeds
+
+
+def _above(hours: float) -> float:
+    """The next number of two digits, which is enough where the hours are."""
+    digits = 1 - math.floor(math.log10(hours))
+    return math.ceil(hours * 10**digits) / 10**digits
 
 
 def _timed(
