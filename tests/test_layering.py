@@ -157,7 +157,7 @@ ORDER = {
         *("tuning", "cell", "ablation_record", "ablation", "merge", "spread", "commands", "local", "cluster"),
         *("evaluation", "answering", "inference", "importing", "exporting"),
     ),
-    "config": ("stored", "own_names", "settings", "run", "combinations", "reading", "source", "__init__"),
+    "config": ("stored", "own_names", "settings", "run", "combinations", "reading", "source", "guessing", "__init__"),
     "files": ("names", "shapes", "fields", "shipped", "user_paths", "checksums", "atomic", "__init__"),
     "refusals": ("duplicates", "hints", "own_exits", "system", "__init__"),
     "huggingface": (

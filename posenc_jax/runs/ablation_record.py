@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from posenc_jax.config import Ablation, Run, config_hash, identity, to_json
+from posenc_jax.config.guessing import chance_of
 from posenc_jax.data.score_kinds import headline
 from posenc_jax.encodings import Value, elements, spec
 from posenc_jax.environments import between, history
@@ -127,7 +128,7 @@ def write_record(directory: Path, config: Ablation, cells: list[StoredCell]) -> 
         "length_names": _length_names(config),
         "signatures": {cell.table: cell.task.signatures for cell in config.runs if cell.table in decoded},
         "task_notes": {cell.table: cell.task.note for cell in config.runs if cell.task.note},
-        "chance": {cell.table: cell.task.chance for cell in config.runs},
+        "chance": {cell.table: chance_of(cell.task) for cell in config.runs},
         "task": {cell.table: to_json(cell.task) for cell in config.runs},
         "config": to_json(config),
         "environment": _environment([group for cell in cells for group in cell.groups]),

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from posenc_jax.attention import fused_paths
+from posenc_jax.config.guessing import OF_GUESSES
 from posenc_jax.encodings import parse
 from posenc_jax.refusals.hints import did_you_mean
 from posenc_jax.results.record import Record, read_record
@@ -15,7 +16,7 @@ from posenc_jax.runs.errors import RefusedError
 from posenc_jax.verdict.card import Card, judged
 from posenc_jax.verdict.cells import distinct, environments_of, judged_cell
 from posenc_jax.verdict.measuring import RECORDED, Measured, of_lengths
-from posenc_jax.verdict.question import OF_GUESSES, KeptQuestion
+from posenc_jax.verdict.question import KeptQuestion
 
 
 def judge_ablation(
@@ -108,7 +109,7 @@ def _refusals(
         if task.metric in OF_GUESSES and task.chance is None:
             yield (
                 f"nobody knows what guessing scores on {name}, whose score is {task.kind.title}: run the ablation "
-                "again, which writes it down"
+                "again, which writes it down; a task of yours must say it first, as in `chance = 0.25`"
             )
     if summary.provenance.differing:
         own = (f"{name} {digest[:8]}" for name, of in summary.provenance.own.items() if len(of) > 1 for digest in of)

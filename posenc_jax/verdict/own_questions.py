@@ -2,11 +2,11 @@
 
 import dataclasses
 
-from posenc_jax.config import Ablation, Evaluation, Optimizer, Run, Training, is_own
+from posenc_jax.config import Ablation, Evaluation, Optimizer, Run, Training
+from posenc_jax.config.guessing import chance_of
 from posenc_jax.data.tasks import Task
 from posenc_jax.models.config import Transformer
 from posenc_jax.runs.errors import RefusedError
-from posenc_jax.verdict.question import OF_GUESSES
 from posenc_jax.verdict.tables import SEEDS, Table
 
 SHORT_LIST = ("nope", "sinusoidal", "learned", "rope", "alibi", "t5", "fire", "shaw")
@@ -42,7 +42,7 @@ def own_table(name: str, run: Run, question: str, source: str) -> Table:
     RefusedError: see `own_tables`.
     """
     task = run.task
-    if task.metric in OF_GUESSES and is_own(type(task)) and type(task).chance is Task.chance:
+    if chance_of(task) is None:
         raise RefusedError(
             f"{source}: nobody knows what guessing scores on task {task.name!r}, whose score is {task.metric}: write "
             "it in its class, as in `chance = 0.25` for one of four"

@@ -5,11 +5,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from posenc_jax.config import Run
+from posenc_jax.config.guessing import chance_of
 from posenc_jax.data.score_kinds import ScoreKind, headline, kind_of
 from posenc_jax.files.shapes import Json
-
-OF_GUESSES = ("accuracy", "macro_f1")
-"""Scores that guessing brings above 0, so that a difference cannot be read without the score of guessing."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,7 +45,7 @@ class KeptQuestion:
             question=question,
             source=source,
             metric=headline(task, run.evaluation.decoded_examples),
-            chance=task.chance or (1 / task.num_classes if task.one_answer else 0.0),
+            chance=chance_of(task),
             trained_lengths=tuple(n for n in lengths if task.range_of(n) == "within"),
             score_lengths=tuple(n for n in lengths if task.range_of(n) == "beyond") or lengths,
             writes_text=task.writes_text,

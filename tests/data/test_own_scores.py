@@ -7,6 +7,7 @@ import dataclasses
 import pytest
 
 from posenc_jax.config import Evaluation, Run
+from posenc_jax.config.guessing import chance_of
 from posenc_jax.data.checks import check_scores
 from posenc_jax.data.metric import Metric, check_metrics
 from posenc_jax.data.score_kinds import kind_of
@@ -34,6 +35,16 @@ def test_of_errors_none_at_all_is_not_what_guessing_gives(chance):
     ours, theirs = ({seed: mean + 0.01 * (seed % kinds) for seed in range(8)} for mean, kinds in ((0.1, 2), (0.4, 3)))
     found = comparison_of(ours, theirs, kind_of("read_error"), chance)
     assert word(found, None, "lower") == "better"
+
+
+def test_guessing_is_known_unless_a_class_of_the_users_is_silent_where_it_is_needed():
+    """A record that said 0 for it would let a verdict on the run say what one on the task refuses to."""
+    sizes = {"kind": "cmc", "max_length": 3, "num_symbols": 4}
+    silent = type("Own", (Copying,), {"metric": "accuracy", "__module__": "own"})
+    assert chance_of(silent(**sizes)) is None
+    assert chance_of(type("Own", (silent,), {"chance": 0.25, "__module__": "own"})(**sizes)) == 0.25
+    assert chance_of(type("Own", (silent,), {"metric": "exact_match", "__module__": "own"})(**sizes)) == 0.0
+    assert chance_of(Copying(**sizes)) == 0.0
 
 
 @pytest.mark.parametrize("name", ["range", "seed", "validation", "mode", "task_label", "loss", "length"])

@@ -1,0 +1,14 @@
+"""The score of guessing, without which some scores cannot be read."""
+
+from posenc_jax.config.stored import is_own
+from posenc_jax.data.tasks import Task
+
+OF_GUESSES = ("accuracy", "macro_f1")
+"""Scores that guessing brings above 0, so that a difference cannot be read without the score of guessing."""
+
+
+def chance_of(task: Task) -> float | None:
+    """The score of guessing; None where it is needed, and a class of the user's does not say it."""
+    if task.metric in OF_GUESSES and is_own(type(task)) and type(task).chance is Task.chance:
+        return None
+    return task.chance or (1 / task.num_classes if task.one_answer else 0.0)
