@@ -27,6 +27,12 @@ venv=${POSENC_VENV:-.venv}
 stamp=$venv/installed
 lock=$(lock_of "$venv/bin/python") || lock=
 if [ -z "$lock" ] || [ "$(cat "$stamp" 2>/dev/null)" != "$(wanted)" ]; then
+  case " $* " in  # a question is answered by the script's first lines, before gigabytes are installed
+  *" --help "* | *" -h "*)
+    sed -n '2,/^[^#]/s/^# //p' "$0"
+    exit
+    ;;
+  esac
   python=$(find_python)
   lock=${lock:-$(lock_of "$python")}
   echo "Setting up $venv with $("$python" --version) (about 1.7 GB, two or three minutes; only when $lock changes, or this folder) ..." >&2

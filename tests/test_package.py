@@ -11,6 +11,7 @@ import pytest
 import posenc_jax
 from posenc_jax.verdict.tables import COMPARISONS
 
+SCRIPTS = Path(__file__).resolve().parents[1] / "scripts"
 HEAVY = {"jax", "flax", "optax", "orbax", "numpy", "tyro", "rich", "tensorflow_datasets", "plotly", "matplotlib"}
 
 
@@ -111,3 +112,15 @@ def test_encodings_cost_little_beside_jax(tmp_path):
         return min([float(one.stdout) for one in done][1:])  # the first compiles the bytecode
 
     assert seconds("import posenc_jax.encodings") < 1.3 * seconds("import jax, jax.numpy")
+
+
+@pytest.mark.parametrize(
+    "script",
+    sorted(path.name for path in SCRIPTS.iterdir() if path.is_file() and ". scripts/setup.sh" in path.read_text()),
+)
+def test_a_script_says_what_it_does_before_it_installs_anything(script, tmp_path):
+    folder = str(tmp_path / "environment")
+    own = os.environ | {"POSENC_VENV": folder, "POSENC_COMPILE_VENV": folder}
+    done = subprocess.run([SCRIPTS / script, "--help"], capture_output=True, text=True, check=True, env=own)
+    assert f"scripts/{script}" in done.stdout
+    assert (done.stderr, list(tmp_path.iterdir())) == ("", [])
