@@ -58,6 +58,7 @@ from posenc_jax.encodings.separable_rope import CayleyString as CayleyString
 from posenc_jax.encodings.separable_rope import CirculantString as CirculantString
 from posenc_jax.encodings.media import Media as Media
 from posenc_jax.encodings.media import CirclePositions as CirclePositions
+from posenc_jax.encodings.film_with_sound import FilmWithSound as FilmWithSound
 from posenc_jax.encodings.mhrope import MHRoPE as MHRoPE
 from posenc_jax.encodings.grape_m import GRAPEM as GRAPEM
 from posenc_jax.encodings.grape_m_planes import GRAPEMPlanes as GRAPEMPlanes

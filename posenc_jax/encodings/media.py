@@ -65,24 +65,29 @@ class Media(_WithImages):
         at row r, column c    reset      (s + f w,  r,  c)
                               diagonal   (t,  t + r - (H-1) div 2,  t + c - (W-1) div 2),   t = s + f w
                               indexed    (p,  c,  r,  number of the image)
+                              symmetric  (u + r + c,  u + r + c',  u + r' + c,  u + r' + c'),
+                                         u = s + f (H + W - 1),   r' = H - 1 - r,   c' = W - 1 - c
 
     p is the position as the model counts it, moved by the images before it; s that of an image's first token. The text
-    behind an image goes on at one more than its largest number, where "diagonal" counts time alone and "indexed" does
-    not move it. So an image takes fewer positions than it has tokens: what implementations keep for decoding as
-    ``rope_deltas`` is the sum of these differences.
+    behind an image goes on at one more than its largest number, where "diagonal" counts time alone, "symmetric" goes on
+    behind the last corner, and "indexed" does not move it. So an image takes fewer positions than it has tokens: what
+    implementations keep for decoding as ``rope_deltas`` is the sum of these differences.
 
     - "mrope": Qwen2-VL (Wang et al. 2024, section 2.1); with ``stride`` Qwen2.5-VL, whose time is absolute.
     - "reset": rows and columns count from 0 in every image (Huang et al. 2025, section 4, the spatial reset).
     - "diagonal": images stand across the diagonal of the text (Wei et al. 2025, VideoRoPE, section 4, with a stride
       of 2).
     - "indexed": four axes, as in HunyuanOCR's code, for `MRoPE` with four sections.
+    - "symmetric": four axes, along which an image is read from each of its corners (Liu et al. 2025, VRoPE, by
+      the authors' code), for `MRoPE` with ``order=(0, 1, 2, 3)``.
 
     Fields: ``width``: W tokens in a row; ``height``: H rows of a frame, with which a run of tokens is a film; None is
     one frame of as many rows as there are. ``stride``: w, positions from frame to frame. ``visual``: the type of tokens
     of images (`Sequence.token_types`); marks around an image are text. All images of a model have this width: for
     several sizes give the model positions of three axes, see `media_positions`.
 
-    Positions ``[#B, S]`` become ``[B, S, 3]``, or ``[B, S, 4]`` with "indexed"; fractions if ``stride`` is one.
+    Positions ``[#B, S]`` become ``[B, S, 3]``, or ``[B, S, 4]`` with "indexed" and "symmetric"; fractions if ``stride``
+    is one.
 
     Raises ValueError for a sequence without token types.
 
@@ -93,7 +98,7 @@ class Media(_WithImages):
 
     width: int
     height: int | None = None
-    design: Literal["mrope", "reset", "diagonal", "indexed"] = "mrope"
+    design: Literal["mrope", "reset", "diagonal", "indexed", "symmetric"] = "mrope"
     stride: float = 1.0
     visual: int = 1
 
@@ -144,6 +149,22 @@ class Media(_WithImages):
             "sections of 16 planes each there; here for head_dim 8",
             use="W",
         ),
+        Method(
+            "rotary",
+            "VRoPE",
+            "media(width=2, height=2, design='symmetric')|mrope(order=(0, 1, 2, 3))",
+            "Liu et al. 2025",
+            "arXiv:2502.11664",
+        ),
+        Method(
+            "rotary",
+            "Omni-RoPE (OmniGen2)",
+            "media(width=2, design='reset')|axial_rope(axes=3, base=1e4, rows_first=True, rest_first=True)",
+            "Wu et al. 2025",
+            "arXiv:2506.18871",
+            "40 dimensions of a head for each axis there",
+            use="W",
+        ),
     )
     limits = limited(
         width=at_least(1, ": the number of tokens in a row"),
@@ -154,17 +175,23 @@ class Media(_WithImages):
     @property
     def shift_invariant(self) -> bool:  # type: ignore[override]
         """Where an image's rows and columns move with the text around it."""
-        return self.design in ("mrope", "diagonal")
+        return self.design in ("mrope", "diagonal", "symmetric")
 
     def check_fields(self) -> None:
-        if self.design == "diagonal" and self.height is None:
+        if self.design in ("diagonal", "symmetric") and self.height is None:
+            known = "middle row stands on the diagonal" if self.design == "diagonal" else "rows count from both ends"
             raise ValueError(
-                "Media.height = None must be the number of rows of a frame with design='diagonal', whose middle row "
-                "stands on the diagonal"
+                f"Media.height = None must be the number of rows of a frame with design={self.design!r}, whose {known}"
+            )
+        if self.design == "symmetric" and self.stride != 1:
+            raise ValueError(
+                f"Media.stride = {self.stride} must be 1 with design='symmetric', where a frame follows the corner of "
+                "the one before"
             )
 
     def mapped_max_len(self, max_len: int) -> int:
-        return math.ceil(max(self.stride, 1) * max_len)
+        last = self.width + (self.height or 1) - 2 if self.design == "symmetric" else 0  # of a frame just begun
+        return math.ceil(max(self.stride, 1) * max_len) + last
 
     def _cells(self, index: Array) -> tuple[Array, Array, Array]:
         """Frame, row and column of a token by its index in the image."""
@@ -176,12 +203,19 @@ class Media(_WithImages):
         if self.design == "indexed":
             return tokens
         frame, row, column = self._cells(tokens - 1)
+        if self.design == "symmetric":
+            return jnp.asarray((frame + 1) * self._corner)
         time = frame * self._step
         if self.design == "diagonal":
             return jnp.asarray(time + 1)
         rows = jnp.where(frame > 0, (self.height or 1) - 1, row)
         columns = jnp.where(tokens > self.width, self.width - 1, column)
         return jnp.maximum(jnp.maximum(time, rows), columns) + 1
+
+    @property
+    def _corner(self) -> int:
+        """The positions from corner to corner of a frame."""
+        return self.width + (self.height or 1) - 1
 
     @property
     def _step(self) -> int | float:
@@ -195,6 +229,11 @@ class Media(_WithImages):
             cells = [jnp.where(index < 0, text, cell) for cell in (column, row, before)]
             return jnp.stack([jnp.broadcast_to(text, index.shape), *cells], axis=-1)
         start = text - jnp.maximum(index, 0)
+        if self.design == "symmetric":
+            inside = index >= 0
+            rows = row, jnp.where(inside, (self.height or 1) - 1 - row, 0)
+            columns = column, jnp.where(inside, self.width - 1 - column, 0)
+            return jnp.stack([start + frame * self._corner + r + c for r in rows for c in columns], axis=-1)
         time = start + frame * self._step
         if self.design == "mrope":
             across = start + row, start + column

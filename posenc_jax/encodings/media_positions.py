@@ -18,10 +18,11 @@ class Film(NamedTuple):
 
 
 def media_positions(
-    parts: Sequence[int | Film], design: Literal["mrope", "reset", "diagonal", "indexed"] = "mrope"
+    parts: Sequence[int | Film], design: Literal["mrope", "reset", "diagonal", "indexed", "symmetric"] = "mrope"
 ) -> tuple[np.ndarray, float]:
-    """``[S, 3]`` (``[S, 4]`` with "indexed"): time, row and column of every token, as `Media` numbers them, which knows
-    one size of images; and what is added to the place of a token that is generated after them for its position.
+    """``[S, 3]`` (``[S, 4]`` with "indexed" and "symmetric"): time, row and column of every token, as `Media` numbers
+    them, which knows one size of images; and what is added to the place of a token that is generated after them for its
+    position.
 
     Args:
       parts: in their order; a number of tokens of text, or of sound, of which each takes a position on all axes, or a
@@ -38,8 +39,8 @@ def media_positions(
       ValueError: for a number below 0, a film without tokens or frames, times that fall or do not begin at 0, or
         another design.
     """
-    if design not in ("mrope", "reset", "diagonal", "indexed"):
-        raise ValueError(f"design = {design!r} is none of 'mrope', 'reset', 'diagonal', 'indexed'")
+    if design not in ("mrope", "reset", "diagonal", "indexed", "symmetric"):
+        raise ValueError(f"design = {design!r} is none of 'mrope', 'reset', 'diagonal', 'indexed', 'symmetric'")
     found: list[np.ndarray] = []
     start: float = 0
     images = 0
@@ -48,7 +49,7 @@ def media_positions(
             if part < 0:
                 raise ValueError(f"parts has {part} tokens of text: give a number from 0 on, or a Film for an image")
             numbers = start + np.arange(part)
-            found.append(np.repeat(numbers[:, None], 4 if design == "indexed" else 3, axis=1))
+            found.append(np.repeat(numbers[:, None], 4 if design in ("indexed", "symmetric") else 3, axis=1))
             start += part
             continue
         numbers, start = _film(part, start, images, design)
@@ -71,6 +72,10 @@ def _film(film: Film, start: float, images: int, design: str) -> tuple[np.ndarra
     if design == "indexed":
         places = start + np.arange(len(time))
         return np.stack([places, column, row, np.full_like(places, images)], axis=1), start + len(time)
+    if design == "symmetric":
+        corner = rows + columns - 1
+        both = [r + c for r in (row, rows - 1 - row) for c in (column, columns - 1 - column)]
+        return np.stack([start + frame * corner + own for own in both], axis=1), start + len(times) * corner
     if design == "diagonal":
         across = time + row - (rows - 1) // 2, time + column - (columns - 1) // 2
         return np.stack([time, *across], axis=1), start + times[-1] + 1

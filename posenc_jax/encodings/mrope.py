@@ -28,7 +28,8 @@ class MRoPE(Rotary):
     - ``order``: "blocks" puts the axes one after the other, as ``mrope_section`` of Qwen2-VL and Qwen2.5-VL, so
       that time has the fastest planes; "interleaved" alternates them, t h w t h w ..., and gives time the rest, as
       Qwen3-VL; "space_first" alternates rows and columns, h w h w ..., and leaves the slowest planes to time, as
-      ERNIE 4.5 VL and VideoRoPE (Wei et al. 2025, section 4).
+      ERNIE 4.5 VL and VideoRoPE (Wei et al. 2025, section 4); a tuple is the axes of a cycle of planes, which repeats,
+      as (0, 1, 2, 3) of VRoPE.
     - ``sections``: the number of planes per axis; None is the models' choice: (16, 24, 24) and, interleaved,
       (24, 20, 20) at head_dim 128: a quarter for time and half of the rest each, or 5/16 for height and for width and
       the rest for time, rounded. With "blocks" there may be any number of them, one for each axis of the positions.
@@ -40,7 +41,7 @@ class MRoPE(Rotary):
     """
 
     sections: tuple[int, ...] | None = None
-    order: Literal["blocks", "interleaved", "space_first"] = "blocks"
+    order: Literal["blocks", "interleaved", "space_first"] | tuple[int, ...] = "blocks"
     base: float = 1e6
     layout: Layout = "half"
     rotary_dim: int | float | None = None
@@ -84,11 +85,15 @@ class MRoPE(Rotary):
 
     @property
     def position_axes(self) -> int:  # type: ignore[override]
-        """As many as sections."""
+        """As many as sections, or as a cycle has."""
+        if isinstance(self.order, tuple):
+            return max(self.order, default=0) + 1
         return 3 if self.sections is None else len(self.sections)
 
     def check_fields(self) -> None:
-        if self.position_axes != 3 and self.order != "blocks":
+        if isinstance(self.order, tuple):
+            self._check_cycle(self.order)
+        elif self.position_axes != 3 and self.order != "blocks":
             raise ValueError(
                 f"MRoPE.sections = {self.sections} are {self.position_axes} axes, and order={self.order!r} alternates "
                 "time, height and width: give three sections, or use order='blocks'"
@@ -96,6 +101,18 @@ class MRoPE(Rotary):
         if self.sections is not None and min(self.sections) < 0:
             raise ValueError(f"MRoPE.sections = {self.sections} must be numbers of planes: Qwen2-VL has (16, 24, 24)")
         object.__setattr__(self, "rotary_dim", self._one.rotary_dim)  # checked, and 64.0 and 64 are one value
+
+    def _check_cycle(self, cycle: tuple[int, ...]) -> None:
+        if sorted({*cycle}) != list(range(self.position_axes)):
+            raise ValueError(
+                f"MRoPE.order = {cycle} must name every axis from 0 on, as the planes of one cycle have them: VRoPE "
+                "has (0, 1, 2, 3)"
+            )
+        if self.sections is not None or self.still_time:
+            raise ValueError(
+                f"MRoPE.order = {cycle} says the axis of every plane: leave sections and still_time out, or choose an "
+                "order by its name"
+            )
 
     @property
     def _one(self) -> RoPE:
@@ -120,8 +137,12 @@ class MRoPE(Rotary):
         [0, 1, 2, 0, 1, 0]
         >>> MRoPE(sections=(2, 2, 2), order="space_first").axes(12).tolist()
         [1, 2, 1, 2, 0, 0]
+        >>> MRoPE(order=(0, 0, 1, 2)).axes(12).tolist()
+        [0, 0, 1, 2, 0, 0]
         """
         planes = self._one.rotated_dim(head_dim) // 2
+        if isinstance(self.order, tuple):
+            return np.resize(np.array(self.order), planes)
         if self.sections is not None:
             sections = self.sections
         elif self.order == "interleaved":

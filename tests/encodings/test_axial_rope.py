@@ -166,6 +166,9 @@ def test_grouped_queries_turn_with_their_key(random):
         # vLLM: rows and columns by turns, the last planes for time.
         (MRoPE(order="space_first", sections=(20, 22, 22)), 128, [1, 2] * 22 + [0] * 20),
         (MRoPE(order="space_first"), 8, [1, 2, 1, 0]),
+        # Lumos-1: 4 planes of time, then two of height and two of width by turns. VRoPE: plane i has axis i % 4.
+        (MRoPE(order=(0,) * 4 + (1, 1, 2, 2) * 3), 64, [*[0] * 4, *[1, 1, 2, 2] * 3] * 2),
+        (MRoPE(order=(0, 1, 2, 3)), 12, [0, 1, 2, 3, 0, 1]),
         (MRoPE(sections=(4, 4, 4, 4)), 32, [0] * 4 + [1] * 4 + [2] * 4 + [3] * 4),
     ],
 )

@@ -58,6 +58,7 @@ CayleyString base > 0
 CirculantString axes >= 1
 Media width >= 1, height >= 1, stride > 0
 CirclePositions width >= 1 <= 1024, height >= 1 <= 1024, radius > 0, alpha >= 0 <= 1
+FilmWithSound width >= 1, height >= 1, stride > 0
 V2PE increment > 0
 GRAPEM base > 0, scale > 0
 GRAPEMPlanes base > 1, planes >= 1

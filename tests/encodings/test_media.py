@@ -6,7 +6,7 @@ import jax
 import numpy as np
 import pytest
 
-from posenc_jax.encodings import V2PE, CirclePositions, Media, Sequence, map_slot, parse
+from posenc_jax.encodings import V2PE, CirclePositions, FilmWithSound, Media, Sequence, map_slot, parse
 
 # Text, an image, text, another image, text; a second document in the row; padding.
 TYPES = np.array([[0, 2, 1, 1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 0, 3, 1, 1, 0, 0, 0]])
@@ -87,6 +87,57 @@ def test_an_index_of_images_is_a_fourth_axis():
     assert images == {1: 2, 2: 1}
 
 
+@pytest.mark.parametrize(("width", "height"), [(3, 2), (2, 1), (1, 4)])
+def test_symmetric_images_are_read_from_four_corners(width, height):
+    """generate_nd_positions of VRoPE's authors."""
+    corner = width + height - 1
+
+    def image(start, count):
+        numbers = []
+        for j in range(count):
+            frame, place = divmod(j, width * height)
+            rows, columns = divmod(place, width)
+            first = start + frame * corner
+            rows, columns = (rows, height - 1 - rows), (columns, width - 1 - columns)
+            numbers.append([first + r + c for r in rows for c in columns])
+        return numbers, start + -(-count // (width * height)) * corner
+
+    want = documents(image, lambda number: ([[number] * 4], number + 1))
+    np.testing.assert_array_equal(mapped(Media(width, height, "symmetric"))[REAL], want)
+
+
+@pytest.mark.parametrize(("width", "height", "stride"), [(2, 1, 2), (1, 2, 0.75), (3, 1, 1), (2, 2, 25)])
+def test_frames_and_sound_of_a_film_begin_together(width, height, stride):
+    """get_rope_index of Qwen2.5-Omni in transformers; there sound is the last of a film."""
+    types = np.array([[0, 1, 1, 2, 2, 1, 1, 2, 2, 0, 0, 2, 2, 0, 1, 1, 2, 2, 0, 0]])
+    want, i = [], 0
+    number = 0
+    while i < REAL.sum():
+        if i == 14:  # the second document
+            number = 0
+        if types[0, i] == 0:
+            want.append([number] * 3)
+            number, i = number + 1, i + 1
+            continue
+        end = i
+        while types[0, end] != 0 and SEGMENTS[0, end] == SEGMENTS[0, i]:
+            end += 1
+        seen = heard = 0
+        for kind in types[0, i:end]:
+            if kind == 2:
+                want.append([number + heard] * 3)
+                heard += 1
+            else:
+                frame, place = divmod(seen, width * height)
+                row, column = divmod(place, width)
+                want.append([number + math.floor(frame * stride), number + row, number + column])
+                seen += 1
+        number, i = max(max(own) for own in want[-(end - i) :]) + 1, end
+    got = mapped(FilmWithSound(width, height, stride), types)
+    np.testing.assert_array_equal(got[REAL], want)
+    assert got.dtype == np.int32
+
+
 @pytest.mark.parametrize("increment", [1, 0.25, 1 / 256])
 def test_images_grow_slowly(increment):
     """get_rope_pos_id of V2PE: the last number of the text, then steps of the increment, rounded up behind them."""
@@ -121,7 +172,13 @@ def test_an_image_is_a_circle_around_the_text(width, height):
     np.testing.assert_allclose(distances, distances[:1].repeat(len(points), axis=0), atol=1e-9)
 
 
-@pytest.mark.parametrize("element", [Media(2), Media(2, design="reset"), V2PE(0.25), CirclePositions(2, 2)])
+@pytest.mark.parametrize(
+    "element",
+    [
+        *(Media(2), Media(2, design="reset"), Media(2, 2, "symmetric"), V2PE(0.25), CirclePositions(2, 2)),
+        FilmWithSound(2, 1, 3, sound=0),
+    ],
+)
 def test_a_chunk_looks_back(element):
     whole = mapped(element)
     for cut in range(1, 14):
@@ -157,5 +214,13 @@ def test_what_cannot_be():
             ValueError, match=f"{type(element).__name__} tells images from text by token types, and the"
         ):
             map_slot((element,), sequence)
+    with pytest.raises(ValueError, match=r"FilmWithSound tells films from text by token types, and the sequence"):
+        map_slot((FilmWithSound(2, 1),), sequence)
+    with pytest.raises(ValueError, match=r"FilmWithSound.sound = 1 must be another type of token than visual, which"):
+        FilmWithSound(2, 1, sound=1)
     with pytest.raises(ValueError, match=r"Media.height = None must be the number of rows of a frame with design='dia"):
         parse("media(width=2, design='diagonal')")
+    with pytest.raises(ValueError, match=r"a frame with design='symmetric', whose rows count from both ends"):
+        parse("media(width=2, design='symmetric')")
+    with pytest.raises(ValueError, match=r"Media.stride = 2.0 must be 1 with design=.symmetric., where a frame"):
+        parse("media(width=2, height=1, design='symmetric', stride=2)")

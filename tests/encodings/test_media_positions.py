@@ -1,3 +1,4 @@
+import itertools
 import json
 from pathlib import Path
 
@@ -10,8 +11,10 @@ from posenc_jax.encodings import Film, Media, Sequence, media_positions
 SEQUENCES = Path(posenc_jax.golden.__file__).parent / "sequences" / "sequences-v1.json"
 
 
-@pytest.mark.parametrize("design", ["mrope", "reset", "diagonal", "indexed"])
-@pytest.mark.parametrize("stride", [1, 2, 0.5])
+@pytest.mark.parametrize(
+    ("design", "stride"),
+    [*itertools.product(("mrope", "reset", "diagonal", "indexed"), (1, 2, 0.5)), ("symmetric", 1)],
+)
 def test_one_size_is_as_the_element_of_a_slot_numbers_it(design, stride):
     film = Film(2, 3, (0, stride))
     types = np.array([[0, 0, *[1] * 12, 0, *[1] * 12, 0]])
