@@ -10,7 +10,8 @@
   rows of the catalogue; and the
   table of all of them in its README; the cards that have a page there, from their records.
 - which encoding when, in scripts/docs/guides, from all verdicts and published tables together, and its pictures.
-- the table of encodings in scripts/docs/guides/catalogue.md, from the code, the audit and the verdicts;
+- the tables of scripts/docs/guides/catalogue.md: encodings, from the code, the audit and the verdicts, and comparisons
+  with public code, from scripts/docs/comparisons.json;
 - counts in the README and on pages of the site (scripts/counts.py);
 - the pages of lessons, in scripts/docs/start/lessons, from posenc_jax/lessons;
 - the tables of imported models in scripts/docs/guides/weights-and-surgery.md, from scripts/docs/parity.json;
@@ -37,6 +38,7 @@ import golden_rope
 import golden_sequences
 import huggingface_parity
 import numpy as np
+import public_code
 from documenting import together, verdicts
 from documenting.pages import notebooks_of_repository
 from documenting.rows import lacking
@@ -88,7 +90,7 @@ def main(arguments: list[str] | None = None) -> int:
         all_cards = together.known()
         texts |= together.texts(all_cards)
         texts |= counts.pages()
-        texts |= {PAGE: refilled(texts[PAGE], BEGIN, table(audit, verdicts.evidence()), END)}
+        texts |= {PAGE: refilled(public_code.page(texts[PAGE]), BEGIN, table(audit, verdicts.evidence()), END)}
         texts |= lesson_pages() | huggingface_parity.pages()
         texts |= notebooks_of_repository()
     except ValueError as error:

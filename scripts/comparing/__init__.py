@@ -1,0 +1,1 @@
+"""Comparisons of encodings with public code; scripts/public_code.py makes them."""

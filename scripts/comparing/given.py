@@ -1,0 +1,52 @@
+"""Numbers that both sides of a comparison are given; NumPy alone, since the other side has torch and no JAX."""
+
+import numpy as np
+
+SHORT_FACTORS, LONG_FACTORS = [1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7], [1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0]
+"""Of LongRoPE, for 16 dimensions."""
+
+SCALINGS = {
+    "RoPE": {"rope_type": "default"},
+    "Position Interpolation": {"rope_type": "linear", "factor": 8.0},
+    "Dynamic NTK scaling": {"rope_type": "dynamic", "factor": 2.0},
+    "YaRN": {"rope_type": "yarn", "factor": 8.0, "original_max_position_embeddings": 512},
+    "LongRoPE": {
+        "rope_type": "longrope",
+        "short_factor": SHORT_FACTORS,
+        "long_factor": LONG_FACTORS,
+        "factor": 8.0,
+        "original_max_position_embeddings": 512,
+    },
+    "Llama 3.1 scaling": {
+        "rope_type": "llama3",
+        "factor": 8.0,
+        "low_freq_factor": 1.0,
+        "high_freq_factor": 4.0,
+        "original_max_position_embeddings": 512,
+        "rope_theta": 5e5,
+    },
+    "YaRN without rounding (gpt-oss)": {
+        "rope_type": "yarn",
+        "factor": 32.0,
+        "original_max_position_embeddings": 128,
+        "truncate": False,
+        "rope_theta": 150000.0,
+    },
+}
+"""``rope_parameters`` of transformers."""
+
+POSITIONS = np.arange(0, 120, 7)
+"""Of texts."""
+CELLS = np.stack([array.ravel() for array in np.indices((2, 3, 3))])
+"""``[3, 18]``: time, row and column of a film."""
+FILM = [0, 0, 0, *[1] * 18, 0, 0, *[1] * 6, 0]
+"""Types of tokens: text, a film of 3 frames of 2 x 3, text, an image of 2 x 3, text."""
+SOUND = [0] * 4 + [1] * 24 + [2] * 50 + [1] * 12 + [2] * 20 + [0] * 5
+"""The same of a film of 6 frames of 2 x 3, half a second apart, with the sound of 2.8 seconds, as Qwen2.5-Omni has it;
+two marks before and behind it.
+"""
+
+
+def normal(*shape: int, seed: int = 0) -> np.ndarray:
+    """Normal numbers."""
+    return np.random.default_rng(seed).normal(size=shape)

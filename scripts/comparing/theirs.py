@@ -1,0 +1,348 @@
+"""What public code gives, for `ours` to be compared with.
+
+    PYTHON scripts/comparing/theirs.py FILE.npz [REPOSITORIES]
+
+writes an array for each comparison. PYTHON has torch and transformers; REPOSITORIES is a folder with checkouts of the
+authors' repositories, each named OWNER+NAME: a comparison whose repository is not there is left out.
+"""
+
+import importlib.util
+import inspect
+import sys
+import types
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import torch
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from given import CELLS, POSITIONS, SCALINGS, normal
+
+THEIRS: dict[str, Callable[[], np.ndarray]] = {}
+"""By the key of the comparison."""
+REPOSITORIES: list[Path] = []
+
+
+def key(*names: str) -> Callable:
+    """Adds a function under each name, which it is given if it takes an argument."""
+
+    def add(function: Callable) -> Callable:
+        for name in names:
+            takes = bool(inspect.signature(function).parameters)
+            THEIRS[name] = (lambda name=name: function(name)) if takes else function
+        return function
+
+    return add
+
+
+def _numpy(x: torch.Tensor) -> np.ndarray:
+    return x.detach().numpy()
+
+
+def _vectors(*shape: int) -> torch.Tensor:
+    return torch.tensor(normal(*shape))
+
+
+def _turned(module: types.ModuleType, rotary: torch.nn.Module, dim: int, positions: np.ndarray) -> np.ndarray:
+    """Queries ``[1, 2, S, dim]`` turned by a model's own module and function."""
+    x = _vectors(1, 2, positions.shape[-1], dim)
+    cos, sin = rotary(x, torch.tensor(positions))
+    return _numpy(module.apply_rotary_pos_emb(x, x, cos, sin)[0])
+
+
+def _text_config(config: type, dim: int, **rope: object) -> object:
+    return config(
+        hidden_size=2 * dim,
+        num_attention_heads=2,
+        num_key_value_heads=2,
+        head_dim=dim,
+        max_position_embeddings=64 if rope["rope_type"] == "dynamic" else 8 * 512,
+        rope_parameters={"rope_theta": 10000.0, **rope},
+    )
+
+
+@key(*SCALINGS)
+def scaled(name: str) -> np.ndarray:
+    from transformers.models.llama import modeling_llama as llama
+
+    config = _text_config(llama.LlamaConfig, 16, **SCALINGS[name])
+    return _turned(llama, llama.LlamaRotaryEmbedding(config), 16, POSITIONS[None])
+
+
+@key("Partial RoPE")
+def neox() -> np.ndarray:
+    from transformers.models.gpt_neox import modeling_gpt_neox as neox
+
+    config = _text_config(neox.GPTNeoXConfig, 32, rope_type="default", partial_rotary_factor=0.25)
+    return _turned(neox, neox.GPTNeoXRotaryEmbedding(config), 32, POSITIONS[None])
+
+
+@key("Partial RoPE of neighbours (GLM-4)")
+def glm() -> np.ndarray:
+    from transformers.models.glm import modeling_glm as glm
+
+    config = _text_config(glm.GlmConfig, 16, rope_type="default", partial_rotary_factor=0.5)
+    return _turned(glm, glm.GlmRotaryEmbedding(config), 16, POSITIONS[None])
+
+
+@key("M-RoPE")
+def qwen2_vl() -> np.ndarray:
+    from transformers.models.qwen2_vl import modeling_qwen2_vl as qwen
+    from transformers.models.qwen2_vl.configuration_qwen2_vl import Qwen2VLTextConfig
+
+    config = _text_config(Qwen2VLTextConfig, 16, rope_type="default", rope_theta=1e6, mrope_section=[2, 3, 3])
+    return _turned(qwen, qwen.Qwen2VLRotaryEmbedding(config), 16, CELLS[:, None])
+
+
+@key("M-RoPE, interleaved")
+def qwen3_vl() -> np.ndarray:
+    from transformers.models.qwen3_vl import modeling_qwen3_vl as qwen
+    from transformers.models.qwen3_vl.configuration_qwen3_vl import Qwen3VLTextConfig
+
+    config = _text_config(Qwen3VLTextConfig, 32, rope_type="default", rope_theta=1e6, mrope_section=[6, 5, 5])
+    return _turned(qwen, qwen.Qwen3VLTextRotaryEmbedding(config), 32, CELLS[:, None])
+
+
+@key("M-RoPE, rows and columns first (ERNIE 4.5 VL)")
+def ernie() -> np.ndarray:
+    from transformers.models.ernie4_5_vl_moe import modeling_ernie4_5_vl_moe as ernie
+    from transformers.models.ernie4_5_vl_moe.configuration_ernie4_5_vl_moe import Ernie4_5_VLMoeTextConfig
+
+    config = _text_config(Ernie4_5_VLMoeTextConfig, 16, rope_type="default", rope_theta=5e5, mrope_section=[3, 3, 2])
+    return _turned(ernie, ernie.Ernie4_5_VLMoeTextRotaryEmbedding(config), 16, CELLS[:, None])
+
+
+@key("M-RoPE of a part (GLM-4.1V)")
+def glm4v() -> np.ndarray:
+    from transformers.models.glm4v import modeling_glm4v as glm
+    from transformers.models.glm4v.configuration_glm4v import Glm4vTextConfig
+
+    config = _text_config(Glm4vTextConfig, 32, rope_type="default", partial_rotary_factor=0.5, mrope_section=[2, 3, 3])
+    return _turned(glm, glm.Glm4vTextRotaryEmbedding(config), 32, CELLS[:, None])
+
+
+@key("Axial 2-D RoPE (encoder of Qwen2-VL)")
+def qwen2_vl_encoder() -> np.ndarray:
+    from transformers.models.qwen2_vl import modeling_qwen2_vl as qwen
+    from transformers.models.qwen2_vl.configuration_qwen2_vl import Qwen2VLVisionConfig
+
+    rotary = qwen.Qwen2VLVisionRotaryEmbedding(Qwen2VLVisionConfig(embed_dim=32, num_heads=2))
+    x = _vectors(1, 2, CELLS.shape[1], 16)
+    cos, sin = rotary(x, torch.tensor(CELLS[1:]).T)
+    turned = qwen.apply_rotary_pos_emb_vision(x[0].transpose(0, 1), x[0].transpose(0, 1), cos, sin)[0]
+    return _numpy(turned.transpose(0, 1)[None])
+
+
+@key("Axial 2-D RoPE of disturbed images (DINOv3)")
+def dinov3() -> np.ndarray:
+    from transformers.models.dinov3_vit import modeling_dinov3_vit as dino
+
+    config = dino.DINOv3ViTConfig(hidden_size=32, num_attention_heads=2, image_size=64, patch_size=16)
+    cos, sin = dino.DINOv3ViTRopePositionEmbedding(config).eval()(torch.zeros(1, 3, 32, 48))
+    x = _vectors(1, 2, 6, 16)
+    return _numpy(dino.apply_rotary_pos_emb(x, x, cos, sin)[0])
+
+
+@key("ALiBi", "ALiBi with another largest exponent")
+def mpt(name: str) -> np.ndarray:
+    from transformers.models.mpt.modeling_mpt import build_mpt_alibi_tensor
+
+    return _numpy(build_mpt_alibi_tensor(6, 12, 8 if name == "ALiBi" else 16))
+
+
+@key("T5 bias")
+def t5() -> np.ndarray:
+    from transformers.models.t5 import modeling_t5 as t5
+
+    layer = t5.T5Attention(t5.T5Config(d_model=8, d_kv=4, num_heads=2, is_decoder=False), True, layer_idx=0)
+    layer.relative_attention_bias.weight.data = _vectors(2, 32).T
+    return _numpy(layer.compute_bias(300, 300))
+
+
+@key("Window bias (Swin)")
+def swin() -> np.ndarray:
+    from transformers.models.swin.modeling_swin import SwinRelativePositionBias
+
+    layer = SwinRelativePositionBias(2, (3, 4))
+    layer.relative_position_bias_table.data = _vectors(35, 2)
+    return _numpy(layer())
+
+
+@key("Log-spaced continuous bias (Swin V2)")
+def swin_v2() -> np.ndarray:
+    from transformers.models.swinv2 import modeling_swinv2 as swin
+
+    layer = swin.Swinv2SelfAttention(swin.Swinv2Config(), 8, 2, (3, 4)).double()
+    first, _, last = layer.continuous_position_bias_mlp
+    first.weight.data, first.bias.data, last.weight.data = _vectors(512, 2), _vectors(512), _vectors(2, 512) / 8
+    coordinates, index = layer.create_coords_table_and_index()
+    found = layer.continuous_position_bias_mlp(coordinates.double()).view(-1, 2)[index.view(-1)]
+    return _numpy(16 * torch.sigmoid(found.view(12, 12, 2).permute(2, 0, 1)))[None]
+
+
+@key("Decomposed relative positions (MViTv2, ViTDet)")
+def vitdet() -> np.ndarray:
+    from transformers.models.vitdet.modeling_vitdet import add_decomposed_relative_positions
+
+    q, tables = _vectors(2, 12, 8), (_vectors(5, 8), _vectors(7, 8))
+    return _numpy(add_decomposed_relative_positions(torch.zeros(2, 12, 12).double(), q, *tables, (3, 4), (3, 4)))[None]
+
+
+@key("2-D sinusoidal (MAE)")
+def mae() -> np.ndarray:
+    from transformers.models.vit_mae.modeling_vit_mae import build_2d_sinusoidal_position_embedding
+
+    return _numpy(build_2d_sinusoidal_position_embedding(5, 3, 16, dtype=torch.float64))
+
+
+@key("2-D sinusoidal of an image's size (DETR)")
+def detr() -> np.ndarray:
+    from transformers.models.detr.modeling_detr import DetrSinePositionEmbedding
+
+    layer = DetrSinePositionEmbedding(8, normalize=True)
+    found = layer.build_sine_position_embedding((1, 3, 4, 5), "cpu", torch.float64, 8, True, layer.scale)
+    return _numpy(found)[0].reshape(16, 20).T
+
+
+@key("Random Fourier features (Segment Anything)")
+def sam() -> np.ndarray:
+    from transformers.models.sam.modeling_sam import SamPositionalEmbedding
+
+    layer = SamPositionalEmbedding(types.SimpleNamespace(scale=1.0, num_pos_feats=8)).double()
+    layer.positional_embedding.data = _vectors(2, 8)
+    rows, columns = np.indices((4, 5)) + 0.5
+    return _numpy(layer(torch.tensor(np.stack([columns / 5, rows / 4], axis=-1)))).reshape(20, 16)
+
+
+@key("Fourier features in linear bands (Perceiver)")
+def perceiver() -> np.ndarray:
+    from transformers.models.perceiver.modeling_perceiver import build_linear_positions, generate_fourier_features
+
+    cells = build_linear_positions((4, 5)).double().reshape(1, 20, 2)
+    return _numpy(generate_fourier_features(cells, 6, (224, 224)))[0]
+
+
+@key("Convolutional positions (wav2vec 2.0)")
+def wav2vec() -> np.ndarray:
+    from transformers.models.wav2vec2 import modeling_wav2vec2 as wav2vec
+
+    config = wav2vec.Wav2Vec2Config(hidden_size=32, num_conv_pos_embeddings=8, num_conv_pos_embedding_groups=4)
+    layer = wav2vec.Wav2Vec2PositionalConvEmbedding(config).double()
+    weight = layer.conv.parametrizations.weight
+    weight.original1.data, weight.original0.data = _vectors(32, 8, 8), _vectors(1, 1, 8)
+    layer.conv.bias.data = _vectors(32)
+    return _numpy(layer(_vectors(1, 12, 32)))
+
+
+@key("Sinusoidal, tensor2tensor's form")
+def m2m() -> np.ndarray:
+    from transformers.models.m2m_100.modeling_m2m_100 import M2M100SinusoidalPositionalEmbedding
+
+    return _numpy(M2M100SinusoidalPositionalEmbedding.get_embedding(120, 16))
+
+
+@key("M-RoPE at absolute time (Qwen2.5-VL)")
+def qwen2_5_vl() -> np.ndarray:
+    from transformers.models.qwen2_5_vl.modeling_qwen2_5_vl import Qwen2_5_VLModel as Model
+
+    cells = Model.get_vision_position_ids(None, 3, torch.tensor([3, 2, 3]), time_interval=4)
+    return _numpy(cells.T)
+
+
+@key("TMRoPE (Qwen2.5-Omni)")
+def qwen2_5_omni() -> np.ndarray:
+    from transformers.models.qwen2_5_omni import modeling_qwen2_5_omni as omni
+
+    own = omni.Qwen2_5OmniPreTrainedModelForConditionalGeneration
+    image, video, audio, vision_start, audio_start, text = range(1, 7)
+    config = types.SimpleNamespace(
+        image_token_id=image,
+        video_token_id=video,
+        audio_token_id=audio,
+        vision_start_token_id=vision_start,
+        audio_start_token_id=audio_start,
+        position_id_per_seconds=25,
+        seconds_per_chunk=2,
+    )
+    model = types.SimpleNamespace(spatial_merge_size=1, config=config)
+    for name in ("get_llm_pos_ids_for_vision", "get_chunked_index"):
+        setattr(model, name, types.MethodType(getattr(own, name), model))
+    tokens = torch.tensor([[text, text, vision_start, audio_start, *[video] * 36, *[audio] * 70, *[text] * 5]])
+    samples = torch.tensor([280])  # of which 70 tokens are left
+    found = own.get_rope_index(model, tokens, None, torch.tensor([[6, 2, 3]]), None, True, samples, torch.tensor([0.5]))
+    return _numpy(found[0][:, 0].T)
+
+
+# The authors' repositories.
+
+
+def module_of(repository: str, path: str) -> types.ModuleType:
+    """A file of a checkout, run by itself."""
+    file = REPOSITORIES[0] / repository / path
+    described = importlib.util.spec_from_file_location(file.stem, file)
+    assert described is not None
+    assert described.loader is not None
+    module = importlib.util.module_from_spec(described)
+    described.loader.exec_module(module)
+    return module
+
+
+@key("VRoPE")
+def vrope() -> np.ndarray:
+    theirs = module_of("johncaged+VRoPE", "vrope.py")
+    numbers = theirs.VRoPE(6, 0)
+    for part in (theirs.VRoPETextShape(3), theirs.VRoPEVideoShape(3, 2, 3), theirs.VRoPETextShape(2)):
+        numbers.add_shape(part)
+    numbers.add_shape(theirs.VRoPEImageShape(2, 3))
+    numbers.add_shape(theirs.VRoPETextShape(1))
+    return _numpy(numbers())
+
+
+@key("Circle-RoPE")
+def circle() -> np.ndarray:
+    theirs = module_of("lose4578+CircleRoPE", "code/circle_rope.py")
+    settings = {"move_to_origin": True, "radius": 10, "alpha": 0.5}
+    time, row, column = (torch.tensor(axis).double() for axis in np.indices((1, 2, 3)))
+    found = theirs.get_circle_rope_index(column, row, time, types.SimpleNamespace(circle_rope=settings))
+    return _numpy(found.T)
+
+
+@key("RIFLEx")
+def riflex() -> np.ndarray:
+    theirs = module_of("thu-ml+RIFLEx", "riflex_utils.py")
+    plane = theirs.identify_k(10000.0, 16, 60)
+    plane = plane[0] if isinstance(plane, tuple) else plane
+    turns = theirs.get_1d_rotary_pos_embed_riflex(16, POSITIONS, k=plane, L_test=100)
+    return _by_complex_numbers(turns, len(POSITIONS))
+
+
+@key("Omni-RoPE (OmniGen2)")
+def omnigen2() -> np.ndarray:
+    theirs = module_of("VectorSpaceLab+OmniGen2", "omnigen2/models/transformers/repo.py")
+    rotary = theirs.OmniGen2RotaryPosEmbed(10000, (8, 8, 8), patch_size=1)
+    tables = rotary.get_freqs_cis((8, 8, 8), (300, 512, 512), 10000)
+    text = torch.ones(1, 3, dtype=torch.int64)
+    turns = rotary(tables, text, [[6]], [6], [[(2, 3)]], [(3, 2)], torch.device("cpu"))[3][0]
+    return _by_complex_numbers(turns, 15)
+
+
+def _by_complex_numbers(turns: torch.Tensor, count: int) -> np.ndarray:
+    """Queries ``[1, 2, count, D]`` times turns ``[count, D/2]``; neighbouring dimensions are a complex number."""
+    planes = torch.view_as_complex(_vectors(1, 2, count, turns.shape[-1], 2))
+    return _numpy(torch.view_as_real(planes * turns).flatten(-2))
+
+
+def main(arguments: list[str]) -> None:
+    REPOSITORIES.extend(Path(folder) for folder in arguments[1:])
+    found = {}
+    for name, function in THEIRS.items():
+        try:
+            found[name] = function()
+        except (FileNotFoundError, IndexError, ModuleNotFoundError) as error:
+            print(f"{name} is left out: {error}", file=sys.stderr)
+    np.savez(arguments[0], **{name.replace("/", "|"): array for name, array in found.items()})
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
