@@ -68,7 +68,8 @@ def contract_clauses(encodings: PositionalEncoding | Encodings, *, only: tuple[s
     - ``packing``: two sequences in one row, each of its own length, give what they give apart; where positions are
       drawn, apart in rows of the same number.
     - ``shift``: where all elements are `shift_invariant`, moving all positions changes nothing.
-    - ``blocks``: bias, score, content bias and value term of blocks make up those of the whole.
+    - ``blocks``: bias, score, content bias and value term of blocks make up those of the whole. Attention in blocks
+      of keys and beams that share a cache (`PositionalEncoding.by_pairs`) rest on it.
     - ``fused``: what fused attention reads in place of `bias`, the biases of distances alone (`bias_of_distance`) and
       `factors`, is what the element adds.
     - ``gradients``: finite for parameters and inputs, at distance 0 and in rows that see no key too.

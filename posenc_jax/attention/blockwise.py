@@ -51,7 +51,8 @@ def blockwise(call: Prepared, size: int | None = None, of_keys: int = KEYS) -> A
     before it, so that no query is made up.
     """
     check_size("of_keys", of_keys)
-    queries, at_once = call.q.shape[2], keys_at_once(call.encodings, call.k.shape[2], of_keys)
+    queries, keys = call.q.shape[2], call.k.shape[2]
+    at_once = keys if call.geometry.queries.sees is not None else keys_at_once(call.encodings, keys, of_keys)
     size = block_size(queries, at_once) if size is None else size
     check_size("size", size)
 

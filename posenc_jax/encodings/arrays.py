@@ -14,11 +14,12 @@ import numpy as np
 
 from posenc_jax.refusals.hints import did_you_mean
 
-Kind = Literal["floats", "integers", "integers or floats"]
+Kind = Literal["floats", "integers", "integers or floats", "True or False"]
 _KINDS: dict[Kind, tuple[tuple[Any, ...], str]] = {
     "floats": ((jnp.floating,), "float32"),
     "integers": ((jnp.integer,), "int32"),
     "integers or floats": ((jnp.integer, jnp.floating), "int32"),
+    "True or False": ((jnp.bool_,), "bool_"),
 }
 
 # Of every array that says something of the tokens of one side: what it holds, which numbers, and its axes. Positions
@@ -31,6 +32,7 @@ _TOKENS: dict[str, tuple[str, Kind, tuple[str, ...]]] = {
     "token_types": ("token types", "integers", (_ROWS, "tokens")),
     "outline": ("outlines", "integers", (_ROWS, "tokens", "4")),
     "length": ("lengths", "integers", (_ROWS,)),
+    "sees": ("answers", "True or False", (_ROWS, "tokens", "places")),
     "tokens": ("token ids", "integers", ("rows", "tokens")),
     "example_ids": ("example ids", "integers", ("rows",)),
 }

@@ -15,7 +15,7 @@ from posenc_jax.encodings.arrays import check_choices, check_options, check_size
 from posenc_jax.encodings.structure import Array, Coordinates, StructureMask, seen_by_structure
 
 # Fields of a `Sequence` that say something of its tokens; those that have all rows come last.
-_TOKENS = ("positions", "places", "segment_ids", "token_types", "outline", "length", "tokens", "example_ids")
+_TOKENS = ("positions", "places", "segment_ids", "token_types", "outline", "length", "sees", "tokens", "example_ids")
 
 
 @functools.partial(
@@ -43,6 +43,8 @@ class Sequence:
       places: ``[#B, S]``: order of storage, from which causality follows (mapped positions never decide it), and where
         these tokens are in their ``context``; None: ``0 .. S-1``.
       outline: ``[#B, S, 4]`` where each token stands in a document (see `structure.Coordinates`), or None.
+      sees: ``[#B, S, C]`` bool, which tokens of its context a token may see under a causal mask, where several
+        continuations of one past stand side by side; None: all up to its own place.
       right_padded: the segment ids of every row are known to be 1 for its first tokens and 0 for the rest, so that
         their number says all.
       packed: in every segment the positions, plain ones, are known to grow by one from token to token.
@@ -57,6 +59,7 @@ class Sequence:
     context: Sequence | None = None
     places: Array | None = None
     outline: Array | None = None
+    sees: Array | None = None
     right_padded: bool = False
     packed: bool = False
 
@@ -98,6 +101,11 @@ class Sequence:
         """``function(whole sequence)``, ``[#B, C, ...]`` with a value per token, at the tokens of this one:
         ``[#B, S, ...]``. For what a token's neighbours decide, such as its index in a run of digits.
         """
+        if self.sees is not None:
+            raise ValueError(
+                "continuations stand side by side in this context, so it is no one sequence: an encoding that reads "
+                "neighbours anywhere but in map_positions says by_pairs = False in its class"
+            )
         if self.context is None:
             return function(self)
         assert self.places is not None
@@ -268,7 +276,8 @@ class Geometry:
         """
         mask = None
         if self.causal:
-            mask = self.k_places[:, None, :] <= self.q_places[:, :, None]
+            sees = self.queries.sees
+            mask = self.k_places[:, None, :] <= self.q_places[:, :, None] if sees is None else sees
         if self.window is not None:
             away = self.k_places[:, None, :] - self.q_places[:, :, None]
             near = (away < self.window) & (-away < self.window)
@@ -302,7 +311,10 @@ class Geometry:
     def block(self, q: slice, k: slice) -> Geometry:
         """This call, restricted to some queries and some keys."""
         contiguous = self.contiguous and {q.step, k.step} <= {None, 1}
-        return dataclasses.replace(self, queries=self.queries.part(q), keys=self.keys.part(k), contiguous=contiguous)
+        queries = self.queries.part(q)
+        if queries.sees is not None:
+            queries = dataclasses.replace(queries, sees=queries.sees[:, :, k])
+        return dataclasses.replace(self, queries=queries, keys=self.keys.part(k), contiguous=contiguous)
 
 
 CALL_OPTIONS = frozenset(field.name for field in dataclasses.fields(Geometry)) - {"queries", "keys"}

@@ -9,9 +9,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.encodings.base import Array
+from posenc_jax.encodings.slots import elements
 from posenc_jax.models.cache import Cache
+from posenc_jax.models.decoder_only import DecoderOnly
 from posenc_jax.models.decoding_config import Beam
 from posenc_jax.models.decoding_rows import DecodingRows
+from posenc_jax.models.encoder_decoder import EncoderDecoder
+
+# Side by side every beginning is compared with the tokens of all: of 16 that takes as long as copying.
+WIDEST = 8
 
 
 class Hypotheses(NamedTuple):
@@ -31,7 +37,7 @@ class Hypotheses(NamedTuple):
 
 class _State(NamedTuple):
     index: Array  # type: ignore[assignment]  # [], number of new tokens
-    cache: Cache  # of B * K rows
+    cache: Cache  # of B * K rows, or of B rows of K branches
     tokens: Array  # [B, K, T], of the beginnings
     log_probs: Array  # [B, K], of the beginnings, best first; minus infinity is none
     finished: Hypotheses
@@ -39,9 +45,14 @@ class _State(NamedTuple):
 
 
 def beam_search(rows: DecodingRows, cache: Cache, beam: Beam, *, max_new_tokens: int, eos: Any, pad: Any) -> Hypotheses:
-    """The outputs of ``rows`` and their ``cache``, one row a prompt, as `Beam` says; pads after eos."""
+    """The outputs of ``rows`` and their ``cache``, one row a prompt, as `Beam` says; pads after eos.
+
+    A cache with `branches` stays as it is; another one is copied in every step, in the order of the beginnings.
+    """
     batch, size = rows.last.shape[0], beam.size
-    rows, cache = rows.repeat(size), cache.take_rows(np.repeat(np.arange(batch, dtype=np.int32), size))
+    last = jnp.repeat(rows.last, size)
+    if cache.sees is None:
+        rows, cache = rows.repeat(size), cache.take_rows(np.repeat(np.arange(batch, dtype=np.int32), size))
     first = jnp.arange(batch, dtype=jnp.int32)[:, None] * size  # row of each prompt's first beginning
     none = jnp.full((batch, size), -jnp.inf, rows.dtype)
     blank = jnp.full((batch, size, max_new_tokens), pad, jnp.int32)
@@ -52,7 +63,7 @@ def beam_search(rows: DecodingRows, cache: Cache, beam: Beam, *, max_new_tokens:
     def step(state: _State) -> _State:
         index = state.index
         before = jax.lax.dynamic_index_in_dim(state.tokens, jnp.maximum(index - 1, 0), axis=2, keepdims=False)
-        token = jnp.where(index == 0, rows.last, before.reshape(-1))
+        token = jnp.where(index == 0, last, before.reshape(-1))
         logits, cache = rows.next_logits(state.cache, token, index)
         log_probs, parents, tokens = _continuations(logits, state.log_probs)
         ends = jnp.zeros(tokens.shape, bool) if eos is None else tokens == eos
@@ -75,7 +86,7 @@ def beam_search(rows: DecodingRows, cache: Cache, beam: Beam, *, max_new_tokens:
         parents, tokens = _take(parents, indices), _take(tokens, indices)
         if eos is not None:
             done = done | _ended(beam, finished, log_probs, index + 1, max_new_tokens)
-        cache = cache.take_rows((first + parents).reshape(-1))
+        cache = cache.go_on(parents) if cache.sees is not None else cache.take_rows((first + parents).reshape(-1))
         return _State(index + 1, cache, extended(parents, tokens), log_probs, finished, done)
 
     state = jax.lax.while_loop(
@@ -103,6 +114,14 @@ def beam_search(rows: DecodingRows, cache: Cache, beam: Beam, *, max_new_tokens:
     return found._replace(
         tokens=jnp.where(exists[:, :, None], found.tokens, pad), lengths=jnp.where(exists, found.lengths, 0)
     )
+
+
+def branches(model: DecoderOnly | EncoderDecoder, beam: Beam) -> int:
+    """The beginnings that one row of the cache holds side by side: all of them where encodings are `by_pairs` and the
+    beam is narrow, else one.
+    """
+    by_pairs = all(e.by_pairs for e in elements(model.slots.decoder))
+    return beam.size if by_pairs and beam.size <= WIDEST else 1
 
 
 def penalty(beam: Beam, length: Array | int, dtype: Any) -> Array:

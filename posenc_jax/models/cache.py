@@ -17,10 +17,10 @@ from posenc_jax.encodings.arrays import check_ids, check_sizes
 from posenc_jax.encodings.base import Array, Params, Sequence
 from posenc_jax.models.attention import KeysValues
 
-_ARRAYS = ["layers", "tokens", "positions", "segment_ids", "token_types", "filled"]
+_ARRAYS = ["layers", "tokens", "positions", "segment_ids", "token_types", "filled", "sees"]
 
 
-@functools.partial(jax.tree_util.register_dataclass, data_fields=_ARRAYS, meta_fields=[])
+@functools.partial(jax.tree_util.register_dataclass, data_fields=_ARRAYS, meta_fields=["shared"])
 @dataclasses.dataclass(frozen=True)
 class Cache:
     """The past of a decoder. Slot j of ``C`` holds the token that was put in as number j, in every row alike.
@@ -31,6 +31,8 @@ class Cache:
         `unpadded` cache. segment_ids: ``[#B, C]``, 0 where empty or padding: nobody attends there. token_types:
         ``[B, C]`` or None.
       filled: ``[]``, the number of places in use. Tokens beyond ``C`` give NaN.
+      sees: ``[B, N, C]`` bool where each row holds N continuations of one past, see `branched`: the places that each
+        sees; or None. shared: the number of places of that past.
     """
 
     layers: tuple[KeysValues, ...]
@@ -39,6 +41,8 @@ class Cache:
     segment_ids: Array
     token_types: Array | None
     filled: Array
+    sees: Array | None = None
+    shared: int = 0
 
     @classmethod
     def empty(
@@ -73,12 +77,19 @@ class Cache:
 
     @property
     def places(self) -> np.ndarray:
-        """``[1, C]``: the order of storage, from which causality follows."""
-        return np.arange(self.capacity, dtype=np.int32)[None]
+        """``[1, C]``: the order of storage, from which causality follows; that of continuations side by side is that of
+        each.
+        """
+        slots = np.arange(self.capacity, dtype=np.int32)[None]
+        if self.sees is None:
+            return slots
+        return np.where(slots < self.shared, slots, self.shared + (slots - self.shared) // self.sees.shape[1])
 
     def next_places(self, size: int) -> Array:
         """``[1, size]``: the places of the next tokens."""
-        return self.filled + np.arange(size, dtype=np.int32)[None]
+        if self.sees is None:
+            return self.filled + np.arange(size, dtype=np.int32)[None]
+        return jnp.full((1, size), self.shared + (self.filled - self.shared) // size)
 
     def remember(self, layer: int, keys_values: KeysValues) -> KeysValues:
         """All keys, values and terms of a layer, those of new tokens in the next places."""
@@ -125,6 +136,24 @@ class Cache:
         CPU a decoding step with RoPE takes half the time.
         """
         return dataclasses.replace(self, positions=None, segment_ids=self.segment_ids[:1])
+
+    def branched(self, size: int, shared: int) -> Cache:
+        """This cache, with ``shared`` places in use, for ``size`` continuations of each row, side by side: every chunk
+        of ``size`` tokens, ``[B, size]``, has the next token of each. What all see stays where it is, and no row is
+        ever copied: `go_on` only changes who sees what. For encodings that are `PositionalEncoding.by_pairs`.
+        """
+        sees = jnp.broadcast_to(np.arange(self.capacity) < shared, (len(self.tokens), size, self.capacity))
+        return dataclasses.replace(self, sees=sees | self._next_of_each(size), shared=shared)
+
+    def go_on(self, parents: Array) -> Cache:
+        """A `branched` cache whose continuation n goes on with what ``parents[:, n]`` was, ``[B, N]``."""
+        assert self.sees is not None
+        sees = jnp.take_along_axis(self.sees, parents[:, :, None], axis=1, mode="clip")
+        return dataclasses.replace(self, sees=sees | self._next_of_each(parents.shape[1]))
+
+    def _next_of_each(self, size: int) -> Array:
+        """``[1, size, C]``: the next ``size`` places, one for each continuation."""
+        return (self.filled + np.arange(size)[:, None] == np.arange(self.capacity)[None])[None]
 
     def take_rows(self, rows: Array) -> Cache:
         """A cache of the rows ``rows [R]`` of this one, again and in any order: as hypotheses of a search go on."""
@@ -199,6 +228,7 @@ def next_tokens(
     queries.check()
     cache = cache.with_tokens(queries)
     k_positions = cache.places if cache.positions is None else cache.positions
-    keys = Sequence(k_positions, length, cache.tokens, cache.segment_ids, cache.token_types, example_ids)
-    queries = dataclasses.replace(queries, context=keys, places=places)
+    of_keys = cache.tokens, cache.segment_ids, cache.token_types, example_ids
+    keys = Sequence(k_positions, length, *of_keys, places=cache.places)
+    queries = dataclasses.replace(queries, context=keys, places=places, sees=cache.sees)
     return queries, keys, cache

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from posenc_jax.encodings.arrays import check_ids, check_key, check_size
 from posenc_jax.encodings.base import Array
-from posenc_jax.models.beam import beam_search
+from posenc_jax.models.beam import beam_search, branches
 from posenc_jax.models.decoder_only import DecoderOnly
 from posenc_jax.models.decoding_config import Beam, Decoding, Greedy, Sampling
 from posenc_jax.models.decoding_rows import prefill
@@ -102,6 +102,7 @@ def decode(
         model,
         prompt,
         max_new_tokens=max_new_tokens,
+        branches=branches(model, decoding) if isinstance(decoding, Beam) else 1,
         memory=memory,
         segment_ids=segment_ids,
         token_types=token_types,

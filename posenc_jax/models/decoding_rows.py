@@ -44,15 +44,18 @@ class DecodingRows:
         return at_least_float32(self.model.config.compute_dtype or self.model.embedding.table.dtype)
 
     def next_logits(self, cache: Cache, tokens: Array, index: Array) -> tuple[Array, Cache]:
-        """Logits ``[R, V]`` after ``tokens [R]``: `last` for index 0, then the new token number ``index``."""
+        """Logits ``[N, V]`` after ``tokens [N]``: `last` for index 0, then the new token number ``index``. N is R; of a
+        `Cache.branched` the tokens of each row stand one after another.
+        """
         tokens_info: dict[str, Array] = {}
+        tokens = tokens.reshape(self.last.shape[0], -1)
         if self.count is not None:
-            positions = (self.count - 1 + index)[:, None]
+            positions = jnp.broadcast_to((self.count - 1 + index)[:, None], tokens.shape)
             tokens_info = {"positions": positions, "segment_ids": jnp.ones_like(positions)}
         if self.token_types is not None:
-            tokens_info["token_types"] = self.token_types[:, None]
-        logits, cache = self.extend(tokens[:, None], cache, **tokens_info)
-        logits = logits[:, 0]
+            tokens_info["token_types"] = jnp.broadcast_to(self.token_types[:, None], tokens.shape)
+        logits, cache = self.extend(tokens, cache, **tokens_info)
+        logits = logits.reshape(-1, logits.shape[-1])
         if self.never:
             logits = jnp.asarray(logits).at[:, np.array(self.never)].set(-jnp.inf)
         return logits, cache
@@ -89,6 +92,7 @@ def prefill(
     prompt: Array,
     *,
     max_new_tokens: int,
+    branches: int = 1,
     memory: Memory | None,
     segment_ids: Array | None,
     token_types: Array | None,
@@ -97,7 +101,8 @@ def prefill(
     streams: Streams,
     never: tuple[int, ...],
 ) -> tuple[DecodingRows, Cache]:
-    """The rows of ``prompt [B, P]`` and a cache with room for ``max_new_tokens``, filled in one pass.
+    """The rows of ``prompt [B, P]`` and a cache with room for ``max_new_tokens``, filled in one pass; for several
+    ``branches`` it is `Cache.branched`.
 
     The last token of each prompt is left to the first step: so no logits of a prompt are ever computed, and one program
     makes all new tokens.
@@ -106,7 +111,7 @@ def prefill(
     prompt = jnp.asarray(prompt, jnp.int32)
     ids = jnp.arange(batch, dtype=jnp.int32) if example_ids is None else example_ids
     room = {} if token_types is None else {"token_types": True}
-    cache = model.new_cache(batch, width - 1 + max_new_tokens, **room)
+    cache = model.new_cache(batch, width - 1 + branches * max_new_tokens, **room)
     tokens_info: dict[str, Array] = {}
     types = None if token_types is None else jnp.broadcast_to(token_types, (batch, width)).astype(jnp.int32)
     if segment_ids is None:
@@ -131,7 +136,7 @@ def prefill(
     rows = DecodingRows(model, prompt[:, -1], count, last_type, length, ids, memory, streams, never)
     if width > 1:
         _, cache = rows.extend(prompt[:, :-1], cache, **tokens_info)
-    return rows, cache
+    return rows, cache.branched(branches, width - 1) if branches > 1 else cache
 
 
 def _repeat(x: Array, times: int) -> Array:
