@@ -1,4 +1,4 @@
-"""The two tables of the demo at the size of an accelerator.
+"""The two tables of configs/longer.py at the size of an accelerator.
 
     posenc ablate configs/accelerator.py
 
@@ -6,14 +6,14 @@
 authors' files (the paper says 1 to 20), exact match at 21..40. `even_pairs`: the model of Ruoss et al. 2023 (5 layers,
 d_model 64), trained on lengths 1..40, accuracy at 50..500.
 
-Not run as it stands: it needs an accelerator. Its small version, configs/demo.py, has the scores of a real run.
+Not run as it stands: it needs an accelerator. Its small version, configs/longer.py, has the scores of a real run.
 
 This file was run shortened, 100 steps of 8 sequences, one seed and rate, 16 test examples a length, `--execution.mode
 map --execution.group-size 1`: exact match 0.000 and accuracy 0.512 beyond the training lengths. That says that it runs
 to its end, and nothing of positions.
 """
 
-from configs.demo import two_tables
+from configs.longer import two_tables
 from posenc_jax import Evaluation, Optimizer, Run, Training, Transformer
 from posenc_jax.data.tasks import Copying, EvenPairs
 from posenc_jax.encodings import Sinusoidal, T5Bias

@@ -16,6 +16,7 @@ ROOT = Path(__file__).parent.parent
 QUOTING = ("start/first-ablation.md", "guides/speed.md")
 DOCSTRINGS = {
     "configs/demo.py": "experiments/length_generalisation/results.json",
+    "configs/longer.py": "experiments/length_generalisation/results.json",
     "configs/translation.py": "experiments/translation/results.json",
     "experiments/classification/small.py": "experiments/classification/results.json",
     "experiments/classification/why.py": "experiments/classification/why.json",

@@ -23,7 +23,7 @@ from posenc_jax.refusals.own_exits import refuse_os_exit
 # what people do: {command, which is the name of a module here: one help line}
 GROUPS = {
     "Compare": {
-        "demo": "a first comparison, some five minutes on 2 cores: posenc demo",
+        "demo": "a first comparison, some two minutes on 2 cores: posenc demo",
         "ablate": "compare encodings: posenc ablate CONFIG [--directory DIR] [overrides]",
         "train": "train and measure one run: posenc train CONFIG [--directory DIR] [overrides]",
         "evaluate": "measure a finished run again: posenc evaluate RUN --lengths ... [--posenc ...]",
@@ -69,7 +69,7 @@ _STOPPED = "posenc: stopped"
 FIRST = """A laboratory for positional encodings in Transformers. Six things to do:
 
   posenc lesson                    learn what an encoding is, in steps of seconds
-  posenc demo                      run a comparison: seven encodings, two tasks, some five minutes
+  posenc demo                      run a comparison: four encodings, some two minutes
   posenc list                      see which encodings and tasks there are
   posenc ablate configs/demo.py    run a comparison of a config, with what you change: --help
   posenc show rope alibi           see what encodings do, in pictures

@@ -8,8 +8,8 @@ from posenc_jax.cli.screen import show, tell
 CONFIG, DIRECTORY = "configs/demo.py", "runs/demo"
 USAGE = f"""usage: posenc demo [--seeds N ...] [--directory DIR] [overrides]
 
-Compares seven encodings on two tasks, 4 seeds each: some five minutes on 2 CPU cores. It is `posenc ablate {CONFIG}`
-into {DIRECTORY} of this folder, with the config that the package brings along, or this folder's own {CONFIG}. Stop it
+Compares four encodings, 4 seeds each: some two minutes on 2 CPU cores. It is `posenc ablate {CONFIG}` into
+{DIRECTORY} of this folder, with the config that the package brings along, or this folder's own {CONFIG}. Stop it
 whenever you like: the same command goes on where it stopped, or shows the finished tables.
 
   --seeds N ...    these seeds (0 1 2 3); of more, only the new ones are run

@@ -2,7 +2,7 @@
 
 EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "demo": (
-        ("posenc demo", "seven encodings on two tasks, into runs/demo"),
+        ("posenc demo", "four encodings, into runs/demo"),
         ("posenc demo --seeds 0 1 2 3 4 5", "two more seeds: only these are run"),
     ),
     "lesson": (

@@ -31,8 +31,8 @@ Small decoders learn to copy a token that is repeated 2 to 8 times, until they m
 
 {quoted.tables()["longer"]}
 
-The table is of [an experiment](file:experiments/length_generalisation/README.md), `posenc demo` runs it again in some
-five minutes. With sinusoids no longer sequence is right; without any encoding nearly all are."""
+The table is of [an experiment](file:experiments/length_generalisation/README.md), `posenc demo` runs four of its
+rows again. With sinusoids no longer sequence is right; without any encoding nearly all are."""
 
 
 def _answer() -> str:

@@ -1,4 +1,4 @@
-"""Whole ablations to their ends: the demo, its size for accelerators, and published tables at their papers' sizes."""
+"""Whole ablations to their ends: the demo, two tables at an accelerator's size, published tables at their papers'."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def fitting(config: Ablation, limit: float = MINUTES) -> Ablation:
 
 
 def demo() -> Ablation:
-    return importlib.import_module("configs.demo").config
+    return importlib.import_module("configs.longer").config
 
 
 def accelerator() -> Ablation:
@@ -146,9 +146,9 @@ def _part(name: str, title: str, about: str, config_of: Callable[[], Ablation]) 
     return part
 
 
-DEMO = _part("demo", "The demo", "`posenc ablate configs/demo.py`", demo)
+DEMO = _part("demo", "The demo, with all its rows", "`posenc ablate configs/longer.py`", demo)
 ACCELERATOR = _part(
-    "accelerator", "The demo at the size of an accelerator", "`posenc ablate configs/accelerator.py`", accelerator
+    "accelerator", "Both tables at the size of an accelerator", "`posenc ablate configs/accelerator.py`", accelerator
 )
 PUBLISHED = tuple(
     _part(

@@ -286,5 +286,5 @@ def test_the_demo_in_an_empty_folder(tmp_path):
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     rows = [json.loads(line) for line in (tmp_path / "runs" / "demo" / "results.jsonl").read_text().splitlines()]
-    assert len({(row["task_label"], row["label"]) for row in rows}) == 8
+    assert len({(row["task_label"], row["label"]) for row in rows}) == 4
     assert "Next: open runs/demo/report.html" in done.stderr

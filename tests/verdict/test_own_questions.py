@@ -70,7 +70,7 @@ def test_forms_of_the_question(home, monkeypatch):
     assert list(asked_on("copying(kind='rsc')")) == ["copying"]
     (config,) = asked_on("small.py").values()
     assert (config.run.model, config.source, config.asked.steps) == (SMALL.model, "small.py", 4)
-    assert list(asked_on("demo")) == ["rsc", "even_pairs"], "a shipped config"
+    assert list(asked_on("longer")) == ["rsc", "even_pairs"], "a shipped config"
     (corpus,) = asked_on("own/notes").values()
     assert (corpus.name, corpus.question, corpus.source) == ("own/notes", "own/notes", "a corpus")
 
