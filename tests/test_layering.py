@@ -152,6 +152,7 @@ ORDER = {
             "trackers",
             "calls",
             "programs",
+            "ahead",
             "decoded",
         ),
         *("tuning", "cell", "ablation_record", "ablation", "merge", "spread", "commands", "local", "cluster"),

@@ -44,14 +44,14 @@ def _ablate(config_file: str, arguments: list[str]) -> int:
     directory = full(chosen.directory or Path("runs") / file_name(config.name)).absolute()
     for source in chosen.trust:
         trust(source)
-    from posenc_jax.cli.progress import TerminalReporter
+    from posenc_jax.cli.progress import AblationReporter
     from posenc_jax.runs.errors import FailedCellsError
     from posenc_jax.runs.trackers import Tracked
 
     refuse_unusable(config)
     failed = None
     with (
-        TerminalReporter() as terminal,
+        AblationReporter() as terminal,
         Tracked(terminal, directory, chosen.track, spread.group) as reporter,
         stoppable() as stop,
     ):

@@ -16,7 +16,7 @@ from posenc_jax.report import page, plots, tables
 from posenc_jax.results import read_record, summarise
 from posenc_jax.results.record import COUNTS
 
-__all__ = ["build", "missing", "text_report", "up_to_date"]
+__all__ = ["build", "build_page", "missing", "text_report", "up_to_date"]
 
 _WRITERS = {"plotly": "report.html", "matplotlib": "figures", "pyarrow": "results.parquet"}
 _MARKER = ".reported"
@@ -55,6 +55,16 @@ def build(directory: Path | str) -> list[Path]:
     written = "".join(f"{hashlib.sha256(data).hexdigest()} {name}\n" for name, data in files.items())
     write_atomically(directory / _MARKER, of_what + written)
     return [directory / name for name in files]
+
+
+def build_page(directory: Path | str) -> Path | None:
+    """Writes ``report.html`` alone, as `build` does, and returns it; None without plotly."""
+    if importlib.util.find_spec("plotly") is None:
+        return None
+    directory = Path(directory)
+    data = page.page(summarise(read_record(directory))).encode()
+    write_atomically(directory / "report.html", data)
+    return directory / "report.html"
 
 
 def up_to_date(directory: Path | str) -> bool:

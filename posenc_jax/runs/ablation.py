@@ -14,6 +14,7 @@ from posenc_jax.files.user_paths import full
 from posenc_jax.refusals.own_exits import exits_as_errors, said_by
 from posenc_jax.results import AblationResult, read_result
 from posenc_jax.runs.ablation_record import StoredCell, read_homes, stored_cell, stored_cells, write_record
+from posenc_jax.runs.ahead import Ahead
 from posenc_jax.runs.cell import run
 from posenc_jax.runs.directory import Stored, read_stored
 from posenc_jax.runs.environment import environment
@@ -77,7 +78,7 @@ def run_cells(
     directory = full(directory).absolute()
     failures = []
     check = functools.partial(read_cells, config, accept_changed_code=accept_changed_code)
-    with owned(directory, check) as (stored, cells):
+    with owned(directory, check) as (stored, cells), Ahead() as ahead:
         take(stored, config)
         to_run = [number for number, cell in enumerate(cells) if not cell.complete]
         if not to_run:
@@ -85,15 +86,18 @@ def run_cells(
         elif other := _other_draws(cells):
             reporter.note(f"{other}: no difference between what is there and what is trained now will be paired")
         alike = [likeness(cells[number].config) for number in to_run]
-        known = {word: KnownPrograms(executables={}) for word in {*alike} if alike.count(word) > 1}
+        known = {word: KnownPrograms(executables={} if alike.count(word) > 1 else None) for word in {*alike}}
         telling = varying([to_json(cell) for cell in config.runs])
         for done, number in enumerate(to_run):
             cell, home = cells[number].config, cells[number].home
             reporter.cell(f"{cell.table} {cell.label}{_beside(cell.label, telling[number])}", done, len(to_run))
+            for word, coming in zip(alike[done : done + 2], to_run[done : done + 2]):
+                if not cells[coming].groups:
+                    ahead.prepare(cells[coming].config, known[word])
             try:
                 refuse_links(directory, home)
                 with exits_as_errors():
-                    heard: dict[str, Any] = {"reporter": reporter, "stop": stop, "known": known.get(alike[done])}
+                    heard: dict[str, Any] = {"reporter": reporter, "stop": stop, "known": known[alike[done]]}
                     run(cell, home, accept_changed_code=accept_changed_code, **heard)
             except StoppedError:
                 raise
@@ -101,9 +105,11 @@ def run_cells(
                 failures.append(f"{cell.table} {cell.label}: {type(error).__name__}: {said_by(error)}")
                 reporter.note(f"cell failed, going on with the others. {failures[-1]}")
             if alike[done] not in alike[done + 1 :]:
-                known.pop(alike[done], None)
+                del known[alike[done]]
             cells[number] = stored_cell(cell, read_stored(home), cells[number].varying, left_out)
             write_record(directory, config, cells)
+            if cells[number].complete and number != to_run[-1]:
+                reporter.recorded(directory)
         if to_run:
             ran = set(to_run)
             for own in (own for number, own in enumerate(cells) if number not in ran):

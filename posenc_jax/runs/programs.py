@@ -1,8 +1,10 @@
-"""The programs of a config on one group: compiled when they are first called, and timed."""
+"""The programs of a config on one group: compiled when they are first called, or ahead of that, and timed."""
 
 import dataclasses
 import json
+import time
 from collections.abc import Callable
+from concurrent.futures import Future, wait
 from typing import Any
 
 import jax
@@ -22,16 +24,103 @@ from posenc_jax.training.step import evaluate_length, train_call, validate
 
 
 @dataclasses.dataclass(frozen=True)
+class Uncompiled:
+    """A program before it is compiled: by what it is known, its title, and what compiles it."""
+
+    key: Any
+    title: str
+    make: Callable[[], Program]
+
+
+@dataclasses.dataclass(frozen=True)
 class KnownPrograms:
-    """Programs of runs before, which others take over.
+    """Programs that runs share, and those that were made ahead of their run. Several threads may use it.
 
     Attributes:
       programs: by their run but for its names, replicas and start, their name, and the size of the group.
       executables: of `Program`, for runs whose programs differ in tables; None where there are no others.
+      ahead: the seconds that a program took which was made ahead, until a group has written them down.
     """
 
-    programs: dict[Any, Program] = dataclasses.field(default_factory=dict)
+    programs: dict[Any, Future[Program]] = dataclasses.field(default_factory=dict)
     executables: dict[Any, Any] | None = None
+    ahead: dict[Any, float] = dataclasses.field(default_factory=dict)
+
+    def make(self, part: Uncompiled) -> bool:
+        """Compiles a program, unless somebody has done so or is about it; True if it was done here.
+
+        An error is raised here, and leaves the program to whoever asks next.
+        """
+        own: Future[Program] = Future()
+        if self.programs.setdefault(part.key, own) is not own:
+            return False
+        try:
+            own.set_result(part.make())
+        except BaseException as error:
+            del self.programs[part.key]  # first, so that nobody who has waited finds it
+            own.set_exception(error)
+            raise
+        return True
+
+
+class UncompiledPrograms:
+    """The programs of a config on groups of a size, of which nothing is compiled yet."""
+
+    def __init__(self, config: Run, supply: Supply, size: int, known: KnownPrograms) -> None:
+        self._config, self._supply, self._size, self._known = config, supply, size, known
+        self._nameless = _nameless(config)
+        self.mesh = make_mesh(config.execution, size)
+        self._split = self.mesh if config.execution.split else None
+
+    @property
+    def arrays(self) -> Any:
+        """The data on the devices."""
+        return self._supply.arrays(self.mesh)
+
+    def train(self, state: Any, fed: Any) -> Uncompiled:
+        """`train_call`; of ``state``, here and below, shapes are enough."""
+        name = "train" if fed is None else f"train@{jax.tree.leaves(fed)[0].shape[2]}"
+
+        def call(state: Any, fed: Any, data: Any) -> Any:
+            return train_call(self._config, self._split, state, fed, data)
+
+        return self._part(name, name, call, state, self.arrays, fed=fed, donate=True)
+
+    def validate(self, replicas: Any) -> Uncompiled:
+        """`validate`."""
+
+        def scores(replica: Any, _: None, data: Any) -> Any:
+            return validate(self._config, replica["params"], replica["seed"], data, self._split)
+
+        return self._part("validate", "validate", scores, replicas, self.arrays)
+
+    def evaluate(self, bucket: Bucket, replicas: Any) -> Uncompiled:
+        """`evaluate_length` at any length of a bucket."""
+
+        def scores(replica: Any, _: None, shared: tuple[Any, Any]) -> Any:
+            length, data = shared
+            return evaluate_length(self._config, bucket, replica["params"], replica["seed"], length, data, self._split)
+
+        title, shared = f"evaluate@{bucket.max_length}", (np.int32(0), self.arrays)
+        return self._part(bucket, title, scores, replicas, shared)
+
+    def decode(self, length: int, replicas: Any) -> Uncompiled:
+        """`decode_chunk` of any chunk of a length."""
+
+        def outputs(replica: Any, _: None, shared: tuple[Any, Any]) -> Any:
+            return decode_chunk(self._config, length, replica["params"], replica["seed"], shared, self._split)
+
+        title = f"decode@{length}"
+        return self._part(title, title, outputs, replicas, (np.int32(0), self.arrays))
+
+    def _part(
+        self, name: Any, title: str, fn: Callable[..., Any], replicas: Any, shared: Any, **given: Any
+    ) -> Uncompiled:
+        def make() -> Program:
+            more: dict[str, Any] = {"executables": self._known.executables, **given}
+            return Program(title, fn, self._config.execution, self.mesh, replicas, shared, **more)
+
+        return Uncompiled((self._nameless, name, self._size), title, make)
 
 
 class Programs:
@@ -51,79 +140,60 @@ class Programs:
         known: KnownPrograms,
         reporter: Reporter,
     ) -> None:
-        self._config, self._supply, self._group, self._known = config, supply, group, known
-        self._reporter, self._nameless = reporter, _nameless(config)
-        self.mesh = make_mesh(config.execution, group.size)
+        self._known, self._reporter = known, reporter
+        self._parts = UncompiledPrograms(config, supply, group.size, known)
+        self.mesh = self._parts.mesh
         self.timings = Timings(group, plan, self.mesh.size)
-        self._split = self.mesh if config.execution.split else None
 
     def replicas(self, state: Any) -> Any:
         """Parameters and seeds of a state of the group, wherever it lies, for `validate`, `evaluate` and `decode`."""
-        return put_state({"params": state["params"], "seed": state["seed"]}, self.mesh)
+        return put_state(replicas_of(state), self.mesh)
 
     def train(self, state: Any, fed: Any) -> tuple[Any, Any]:
         """Gives the devices a call of training: the state after it, in the place of ``state``, and its metrics."""
-        name = "train" if fed is None else f"train@{jax.tree.leaves(fed)[0].shape[2]}"
-
-        def call(state: Any, fed: Any, data: Any) -> Any:
-            return train_call(self._config, self._split, state, fed, data)
-
-        data = self._arrays
-        program = self._program(name, name, call, state, data, fed=fed, donate=True)
+        program = self._program(self._parts.train(state, fed))
         with self.timings.waiting():  # a CPU may take a call only when it is done with the one before
-            found: tuple[Any, Any] = program(state, data, fed)
+            found: tuple[Any, Any] = program(state, self._parts.arrays, fed)
         return found
 
     def validate(self, replicas: Any) -> dict[str, np.ndarray]:
         """The scores of a validation."""
-
-        def scores(replica: Any, _: None, data: Any) -> Any:
-            return validate(self._config, replica["params"], replica["seed"], data, self._split)
-
-        found: dict[str, np.ndarray] = self._run("validate", "validate", scores, replicas, self._arrays)
+        found: dict[str, np.ndarray] = self._run(self._parts.validate(replicas), replicas, self._parts.arrays)
         return found
 
     def evaluate(self, bucket: Bucket, length: int, replicas: Any) -> dict[str, np.ndarray]:
         """The scores at a length of a bucket."""
-
-        def scores(replica: Any, _: None, shared: tuple[Any, Any]) -> Any:
-            length, data = shared
-            return evaluate_length(self._config, bucket, replica["params"], replica["seed"], length, data, self._split)
-
-        title, shared = f"evaluate@{bucket.max_length}", (np.int32(length), self._arrays)
-        found: dict[str, np.ndarray] = self._run(bucket, title, scores, replicas, shared)
+        shared = (np.int32(length), self._parts.arrays)
+        found: dict[str, np.ndarray] = self._run(self._parts.evaluate(bucket, replicas), replicas, shared)
         return found
 
     def decode(self, length: int, first: int, replicas: Any) -> np.ndarray:
         """``[R, CHUNK, T]`` the outputs for a chunk of test examples of one length."""
-
-        def outputs(replica: Any, _: None, shared: tuple[Any, Any]) -> Any:
-            return decode_chunk(self._config, length, replica["params"], replica["seed"], shared, self._split)
-
-        title = f"decode@{length}"
-        found: np.ndarray = self._run(title, title, outputs, replicas, (np.int32(first), self._arrays))
+        shared = (np.int32(first), self._parts.arrays)
+        found: np.ndarray = self._run(self._parts.decode(length, replicas), replicas, shared)
         return found
 
-    @property
-    def _arrays(self) -> Any:
-        return self._supply.arrays(self.mesh)
+    def _run(self, part: Uncompiled, replicas: Any, shared: Any) -> Any:
+        return host(self._program(part)(replicas, shared))
 
-    def _run(self, name: Any, title: str, fn: Callable[..., Any], replicas: Any, shared: Any) -> Any:
-        return host(self._program(name, title, fn, replicas, shared)(replicas, shared))
-
-    def _program(
-        self, name: Any, title: str, fn: Callable[..., Any], replicas: Any, shared: Any, **given: Any
-    ) -> Program:
+    def _program(self, part: Uncompiled) -> Program:
         known = self._known
-        key = (self._nameless, name, self._group.size)
-        if key not in known.programs:
-            with self.timings.compiling(title):
-                execution = self._config.execution
-                known.programs[key] = Program(
-                    title, fn, execution, self.mesh, replicas, shared, executables=known.executables, **given
-                )
+        while (found := known.programs.get(part.key)) is None or not found.done():
+            begun = time.perf_counter()
+            with self.timings.aside():
+                if known.make(part):
+                    self.timings.compiled(part.title, time.perf_counter() - begun)
+                elif found is not None:  # another thread is about it
+                    wait((found,))
             self._reporter.advance(0)
-        return known.programs[key]
+        if (seconds := known.ahead.pop(part.key, None)) is not None:
+            self.timings.compiled(part.title, seconds)
+        return found.result()
+
+
+def replicas_of(state: Any) -> Any:
+    """Parameters and seeds of a state: the part of it that is measured."""
+    return {"params": state["params"], "seed": state["seed"]}
 
 
 def _nameless(run: Run) -> Run:

@@ -2,6 +2,7 @@
 
 import contextlib
 from importlib import import_module
+from pathlib import Path
 
 from posenc_jax.files.shapes import Json
 
@@ -26,6 +27,9 @@ class Reporter:
 
     def result(self, cell: str, result: Json) -> None:
         """The result that has been written for one."""
+
+    def recorded(self, directory: Path) -> None:
+        """The record of the ablation in a directory has one more cell, and others are to come."""
 
 
 def shown(reporter: Reporter | None) -> contextlib.AbstractContextManager[Reporter]:

@@ -85,14 +85,16 @@ class Timings:
             if meter.work != Work():
                 self._keep(meter.row(name, len(self._group.replicas), self._devices, self._plan.peak))
 
+    def compiled(self, title: str, seconds: float) -> None:
+        """Writes what compiling a program has taken, in whatever thread."""
+        self._keep({"program": title, "compile_seconds": round(seconds, 3)})
+
     @contextlib.contextmanager
-    def compiling(self, title: str) -> Iterator[None]:
-        """Writes what compiling a program takes, which no phase counts."""
+    def aside(self) -> Iterator[None]:
+        """No phase counts the time of what is inside."""
         begun = time.perf_counter()
         yield
-        passed = time.perf_counter() - begun
-        self._elsewhere(passed)
-        self._keep({"program": title, "compile_seconds": round(passed, 3)})
+        self._elsewhere(time.perf_counter() - begun)
 
     @contextlib.contextmanager
     def waiting(self) -> Iterator[None]:

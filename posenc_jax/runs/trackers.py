@@ -83,6 +83,10 @@ class Tracked(Reporter):
         """Passes the progress to the other reporter."""
         self._reporter.advance(amount, text)
 
+    def recorded(self, directory: Path) -> None:
+        """Passes it to the other reporter."""
+        self._reporter.recorded(directory)
+
     def rows(self, cell: str, rows: list[Json]) -> None:
         """Rows of metrics, by step."""
         for row in json.loads(dumps(rows)):

@@ -1,12 +1,13 @@
 """``posenc ablate``: results first, then the report; whatever happens to it, what became of the cells is told."""
 
 import signal
+from types import SimpleNamespace
 
 import pytest
 from synthetic_ablation import write_ablation
 
 from posenc_jax import report
-from posenc_jax.cli import main
+from posenc_jax.cli import main, progress
 from posenc_jax.results.timing import read_commands
 from posenc_jax.runs import ablation
 from posenc_jax.runs.errors import FailedCellsError, StoppedError
@@ -123,3 +124,37 @@ def test_a_report_that_cannot_be_written_is_one_line(home, capsys, monkeypatch):
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)
     assert err.startswith(f"posenc: cannot write {home / 'out'} (No space left on device): make room, or")
+
+
+def test_the_page_is_written_as_cells_end_when_it_is_worth_its_time(tmp_path, capsys, monkeypatch):
+    clock, written = [100.0], []
+
+    def page(directory):
+        written.append(clock[0])
+        clock[0] += 2  # seconds that it takes
+        return directory / "report.html"
+
+    monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    monkeypatch.setattr(report, "build_page", page)
+    reporter = progress.AblationReporter()
+    for clock[0] in (110.0, 120.0, 151.0, 153.0, 194.9, 195.0):
+        reporter.recorded(tmp_path)
+    assert written == [110.0, 153.0, 195.0]
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line == f"{tmp_path}/report.html: the first curves; it is written anew as cells end"
+
+
+def test_a_page_before_the_last_one_that_fails_is_told_and_not_tried_again(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(report, "build_page", _no_space)
+    reporter = progress.AblationReporter()
+    for _ in range(2):
+        reporter.recorded(tmp_path)
+    assert capsys.readouterr().err == "no report yet: [Errno 28] No space left on device\n"
+
+
+def test_the_page_alone_is_that_of_the_report(tmp_path):
+    directory = write_ablation(tmp_path / "out")
+    assert report.build_page(directory) == directory / "report.html"
+    page = (directory / "report.html").read_bytes()
+    report.build(directory)
+    assert (directory / "report.html").read_bytes() == page

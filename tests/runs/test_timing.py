@@ -71,13 +71,13 @@ def test_the_part_of_the_peak_is_of_all_devices():
     assert meter.row("train", 1, 3, None)["mfu"] is None
 
 
-def test_a_phase_counts_neither_compiling_nor_the_phases_in_it(tmp_path, monkeypatch):
+def test_a_phase_counts_neither_what_is_aside_nor_the_phases_in_it(tmp_path, monkeypatch):
     clock = itertools.count()  # a second from each reading to the next
     monkeypatch.setattr(timing.time, "perf_counter", lambda: next(clock))
     timings = Timings(Group(tmp_path, ((0, 1e-3),), 1, "0123abcd"), plan_of(CONFIG, target_here()), devices=1)
     with timings.phase("train") as outer:
         outer.add(Work(1, 1))
-        with timings.compiling("train"):
+        with timings.aside():
             pass
         with timings.phase("validate") as inner, timings.waiting():
             inner.add(Work(1, 1))
