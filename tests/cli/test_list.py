@@ -49,7 +49,7 @@ def test_rows_by_use_axes_family_and_year(capsys):
     of_films = listed(capsys, "--axes", "3")
     assert of_films == [m.name for m in METHODS if num_axes(m) == 3]
     assert {"3-D sinusoidal", "M-RoPE", "VideoRoPE"} <= {*of_films}
-    assert listed(capsys, "--axes", "4") == ["XD-RoPE (HunyuanOCR)"]
+    assert listed(capsys, "--axes", "4") == ["XD-RoPE (HunyuanOCR)", "VRoPE"]
     assert listed(capsys, "encodings", "--family", "none") == ["NoPE", "DroPE"]
     wide = listed(capsys, "--use", "W")
     assert wide == [m.name for m in METHODS if m.use == "W"]
