@@ -22,6 +22,7 @@ def slots_of_registry() -> dict[str, Slot]:
     """By the encoding's name; for models of head dimension 8 and five tokens or more."""
     slots = [parse(method.spec) for family in CATALOGUE.values() for method in family]
     slots.insert(0, parse("position_coupling(digits=(1, 2), plus=3, equals=4)|learned"))
+    slots.insert(0, parse("number_index(digits=(1,), plus=2, equals=3, then=4)|learned"))
     return {
         name: next(slot for slot in slots if any(type(element) is cls for element in elements(slot)))
         for name, cls in ENCODINGS.items()

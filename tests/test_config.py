@@ -32,6 +32,7 @@ from posenc_jax.data.text import TEXT_TASKS, Classification
 from posenc_jax.encodings import (
     ENCODINGS,
     CirclePositions,
+    FilmWithSound,
     ImagePositions,
     Learned,
     Media,
@@ -233,6 +234,7 @@ REQUIRED = {
     Published: {"table": "a", "label": "b", "source": "c"},
     Media: {"width": 2},
     CirclePositions: {"width": 2, "height": 2},
+    FilmWithSound: {"width": 2, "height": 1},
     ImagePositions: {"sizes": (8, 8)},
 }
 

@@ -193,7 +193,7 @@ NEEDS = (  # what the refusals say that rows of the catalogue meet on these page
     r"LongRoPE.short_factors has 4 factors, but RoPE turns 8 planes .* give one factor per plane",
     r"Randomized draws random positions: pass key=",
     r"by token ids, and the sequence has none: pass tokens=",
-    r"tells (sections|images from text) by token types, and the sequence has none: pass token_types= ",
+    r"tells (sections|(images|films) from text) by token types, and the sequence has none: pass token_types= ",
     r"MRoPE.sections = \(1, 1, 1, 1\) are 4 planes of two dimensions, but 16 of head_dim = 16 dimensions turn",
 )
 SPECS = list(dict.fromkeys(method.spec for methods in CATALOGUE.values() for method in methods))
@@ -229,7 +229,7 @@ def test_every_row_of_the_catalogue_runs_as_the_readme_has_it_or_is_told_what_it
     }
     adding = {spec for spec in SPECS if any("embed" in element.acts_on for element in elements(parse(spec)))}
     assert {spec for spec, met in found.items() if met == 0} == adding
-    read_types = {(name, 4) for name in ("media", "circle_positions", "v2pe")}
+    read_types = {(name, 4) for name in ("media", "circle_positions", "film_with_sound", "v2pe")}
     assert {(spec.partition("(")[0], met) for spec, met in found.items() if met} == {
         ("rope", 1),
         ("randomized|rope", 2),
@@ -246,7 +246,7 @@ def test_every_row_of_the_catalogue_runs_as_the_guide_has_it_or_is_told_what_it_
     found = {spec: outcome("def attention(params", spec, call) for spec in SPECS}
     assert {spec for spec, met in found.items() if met == 0} == set()
     needy = {spec for spec, met in found.items() if met is not None}
-    known = "randomized|rope.*longrope|shape|cape|abacus|.*coupling|.*segment|.*section|media|circle|v2pe"
+    known = "randomized|rope.*longrope|shape|cape|abacus|.*coupling|.*segment|.*section|media|circle|film|v2pe"
     assert all(re.match(known, s) for s in needy)
     assert len(needy) <= 20
 

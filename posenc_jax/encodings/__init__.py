@@ -17,6 +17,7 @@ from posenc_jax.encodings.fourier_features import FourierBands as FourierBands
 from posenc_jax.encodings.learned_fourier import LearnedFourier as LearnedFourier
 from posenc_jax.encodings.time2vec import Time2Vec as Time2Vec
 from posenc_jax.encodings.conv_position import ConvPosition as ConvPosition
+from posenc_jax.encodings.conditional_position import ConditionalPosition as ConditionalPosition
 from posenc_jax.encodings.floater import FLOATER as FLOATER
 from posenc_jax.encodings.rope import RoPE as RoPE
 from posenc_jax.encodings.rope_scaling import PositionInterpolation as PositionInterpolation
@@ -34,6 +35,8 @@ from posenc_jax.encodings.mrrope import MrRoPE as MrRoPE
 from posenc_jax.encodings.riflex import RIFLEx as RIFLEx
 from posenc_jax.encodings.mla_rope import MLARoPE as MLARoPE
 from posenc_jax.encodings.lerope import LeRoPE as LeRoPE
+from posenc_jax.encodings.clex import CLEX as CLEX
+from posenc_jax.encodings.ms_poe import MsPoE as MsPoE
 from posenc_jax.encodings.rope_pp import RoPEPlusPlus as RoPEPlusPlus
 from posenc_jax.encodings.fope import FoPE as FoPE
 from posenc_jax.encodings.xpos import XPos as XPos
@@ -80,6 +83,7 @@ from posenc_jax.encodings.temperature import Temperature as Temperature
 from posenc_jax.encodings.scale_invariant import ScaleInvariant as ScaleInvariant
 from posenc_jax.encodings.forgetting import FoX as FoX
 from posenc_jax.encodings.shaw import Shaw as Shaw
+from posenc_jax.encodings.wavelet import Wavelet as Wavelet
 from posenc_jax.encodings.music_transformer import MusicTransformer as MusicTransformer
 from posenc_jax.encodings.huang import Huang as Huang
 from posenc_jax.encodings.transformer_xl import TransformerXL as TransformerXL
@@ -104,6 +108,7 @@ from posenc_jax.encodings.image_positions import ImagePositions as ImagePosition
 from posenc_jax.encodings.media import V2PE as V2PE
 from posenc_jax.encodings.abacus import Abacus as Abacus
 from posenc_jax.encodings.position_coupling import PositionCoupling as PositionCoupling
+from posenc_jax.encodings.position_coupling import NumberIndex as NumberIndex
 from posenc_jax.encodings.bipe import WithinSegment as WithinSegment
 from posenc_jax.encodings.bipe import SegmentIndex as SegmentIndex
 from posenc_jax.encodings.sections import SectionIndex as SectionIndex

@@ -1,4 +1,4 @@
-"""Position coupling for addition: digits of equal significance share a position."""
+"""Position coupling for addition: digits of equal significance share a position, and numbers have an index."""
 
 import dataclasses
 from typing import Literal
@@ -21,8 +21,48 @@ from posenc_jax.encodings.shared.runs import (
 from posenc_jax.encodings.value import at_least, limited
 
 
+class _OfAdditions(PositionalEncoding):
+    """The common part: token ids of digits and signs, and a start that is drawn in training."""
+
+    digits: tuple[int, ...]
+    plus: int
+    equals: int
+    then: int | None
+
+    shift_invariant = True
+    random = True
+    position_axes = "any"
+
+    @property
+    def signs(self) -> tuple[int, ...]:
+        """The ids of the signs: two, or three with a scratchpad."""
+        return (self.plus, self.equals) if self.then is None else (self.plus, self.equals, self.then)
+
+    def check_fields(self) -> None:
+        name = type(self).__name__
+        check_ids(f"{name}.digits", self.digits, "the ids of '0' to '9'")
+        if len({*self.digits, *self.signs}) < len(self.digits) + len(self.signs) or min(self.signs) < 0:
+            also = "" if self.then is None else f", then = {self.then}"
+            raise ValueError(
+                f"{name}.plus = {self.plus} and equals = {self.equals}{also} must be different token ids from 0 on "
+                f"that are not among the digits {self.digits}"
+            )
+
+    def check(self, dims: Dims) -> None:
+        check_reading(type(self).__name__, (*self.digits, *self.signs), dims)
+
+    def moved(self, index: Array, last: Array, sequence: Sequence, *, key: Key | None, train: bool) -> Array:
+        """``index`` from the start on, 0 where it is negative; in training the start is drawn from 1 to ``last``."""
+        start = jnp.ones((1, 1), jnp.int32)
+        if train:
+            keys = draw_keys(key, sequence, "example", type(self).__name__)
+            draw = jax.vmap(lambda k, n: jax.random.randint(k, (), 1, n + 1, jnp.int32), in_axes=(None, 0))
+            start = jax.vmap(draw)(keys, jnp.maximum(last, 1))  # from one key: equal for tokens with equal ranges
+        return jnp.where(index >= 0, index + start, 0)
+
+
 @dataclasses.dataclass(frozen=True)
-class PositionCoupling(PositionalEncoding):
+class PositionCoupling(_OfAdditions):
     """Positions of an addition ``653+049=2070``, its sum written least significant digit first::
 
         a digit of significance i (units 1, tens 2, ...) -> s + i,   + and = -> s,   any other token -> 0
@@ -36,6 +76,10 @@ class PositionCoupling(PositionalEncoding):
     How many digits follow decides the position of a summand's digit that is written most significant first. So, by the
     nature of the method, such a summand must enter a cache in one call, and `breaks` names ``causality`` and
     ``cached_decoding``; with ``summands="least_significant_first"``, or for the sum, only earlier tokens matter.
+
+    With ``then``, the id of a sign between numbers behind the equals sign, these are the partial sums of a scratchpad,
+    ``12+3+45=000>210>510>060``, each of them coupled: the first of two levels of Cho et al. 2024b (arXiv:2410.15787),
+    `NumberIndex` the second.
 
     Fields: ``digits`` the token ids of the digits (also of zeros that pad a number); ``plus``, ``equals`` those of the
     two signs; ``max_position`` the largest position in training, 132 in the authors' configuration for summands of up
@@ -54,6 +98,7 @@ class PositionCoupling(PositionalEncoding):
     equals: int
     max_position: int = 132
     summands: Literal["most_significant_first", "least_significant_first"] = "most_significant_first"
+    then: int | None = None
 
     name = "position_coupling"
     paper = "arXiv:2405.20671"
@@ -70,8 +115,6 @@ class PositionCoupling(PositionalEncoding):
             "for additions; a summand written most significant digit first must enter a cache in one call",
         ),
     )
-    shift_invariant = True
-    random = True
     limits = limited(
         max_position=at_least(2, ", the position of the units at s = 1: the authors' configuration has 132")
     )
@@ -82,19 +125,6 @@ class PositionCoupling(PositionalEncoding):
         first = self.summands == "most_significant_first"
         return frozenset({"causality", "cached_decoding"}) if first else frozenset()
 
-    position_axes = "any"
-
-    def check_fields(self) -> None:
-        check_ids("PositionCoupling.digits", self.digits, "the ids of '0' to '9'")
-        if len({*self.digits, self.plus, self.equals}) < len(self.digits) + 2 or min(self.plus, self.equals) < 0:
-            raise ValueError(
-                f"PositionCoupling.plus = {self.plus} and equals = {self.equals} must be two token ids from 0 on that "
-                f"are not among the digits {self.digits}"
-            )
-
-    def check(self, dims: Dims) -> None:
-        check_reading("PositionCoupling", (*self.digits, self.plus, self.equals), dims)
-
     def mapped_max_len(self, max_len: int) -> int:
         """Positions 0 .. max_position in training, 0 .. max_len + 1 for a line of digits."""
         return max(self.max_position + 1, max_len + 2)
@@ -103,7 +133,7 @@ class PositionCoupling(PositionalEncoding):
         check_tokens("PositionCoupling", sequence)
 
         def significance_and_longest(whole: Sequence) -> Array:
-            segments, digit, sign, equals = kinds(whole, self.digits, (self.plus, self.equals), (self.equals,))
+            segments, digit, sign, equals = kinds(whole, self.digits, self.signs, (self.equals,))
             rising = index_in_run(digit, segments)
             falling = index_in_run(digit, segments, from_end=True)
             in_sum = sum_before(equals, segments) > 0
@@ -111,10 +141,73 @@ class PositionCoupling(PositionalEncoding):
             return jnp.stack([jnp.where(digit | sign, index, -1), largest(rising, segments)], axis=-1)
 
         index, longest = jnp.moveaxis(sequence.from_context(significance_and_longest), -1, 0)
-        start = jnp.ones((1, 1), jnp.int32)
-        if train:
-            keys = draw_keys(key, sequence, "example", "PositionCoupling")
-            last = jnp.maximum(self.max_position - longest, 1)
-            draw = jax.vmap(lambda k, n: jax.random.randint(k, (), 1, n + 1, jnp.int32), in_axes=(None, 0))
-            start = jax.vmap(draw)(keys, last)  # from one key: equal for tokens with equal ranges
-        return jnp.where(index >= 0, index + start, 0)
+        return self.moved(index, self.max_position - longest, sequence, key=key, train=train)
+
+
+@dataclasses.dataclass(frozen=True)
+class NumberIndex(_OfAdditions):
+    """Numbers an addition's numbers, ``12+3+45=000>210>510>060``, whose scratchpad has the partial sums::
+
+        number m of the summands, or of the partial sums, from 0 -> s + m,   any other token -> 0
+        s = 1 in evaluation;   s ~ U{1, ..., max_position - n + 1} in training, n the number of partial sums
+
+    for the elements after it in the slot (Cho et al. 2024b, the second level of position coupling; the authors' code,
+    MultipleAdditionScratchPadDatasetWithCoupledPositions). The digits of partial sum m are found beside those of
+    summand m, as those of equal significance are by `PositionCoupling`. A sign belongs to the number behind it, but a
+    plus to the number before it where summands are written most significant digit first.
+
+    Fields as of `PositionCoupling`; ``then`` is the sign between partial sums. ``max_position``: for as many numbers as
+    there are in training and evaluation. In training the number of partial sums decides the range of s, so a line is
+    numbered as a whole; in evaluation only earlier tokens matter.
+
+    >>> tokens = jnp.array([[1, 2, 10, 3, 11, 0, 0, 12, 2, 1, 12, 5, 1]])  # 12+3=00>21>51
+    >>> index = NumberIndex(digits=tuple(range(10)), plus=10, equals=11, then=12)
+    >>> index.map_positions(Sequence.of_length(13, tokens=tokens), key=None, train=False).tolist()
+    [[1, 1, 1, 2, 1, 1, 1, 2, 2, 2, 3, 3, 3]]
+    """
+
+    digits: tuple[int, ...]
+    plus: int
+    equals: int
+    then: int
+    max_position: int = 32
+    summands: Literal["most_significant_first", "least_significant_first"] = "most_significant_first"
+
+    name = "number_index"
+    paper = "arXiv:2410.15787"
+    citation = """@inproceedings{cho2024arithmetic, author = {Cho, H. and Cha, J. and Bhojanapalli, S. and Yun, C.},
+        title = {{Arithmetic Transformers Can Length-Generalize in Both Operand Length and Count}},
+        booktitle = {ICLR 2025}, year = {2024}, eprint = {2410.15787}}"""
+    methods = (
+        Method(
+            "positions",
+            "Position coupling of two levels",
+            "position_coupling(digits=(1, 2, 3, 4, 5, 6, 7, 8, 9, 10), plus=11, equals=12, then=13)|learned"
+            "|number_index(digits=(1, 2, 3, 4, 5, 6, 7, 8, 9, 10), plus=11, equals=12, then=13)"
+            "|learned(init_scale=0.01)",
+            "Cho et al. 2024",
+            paper,
+            "for additions of several numbers with a scratchpad of partial sums; two tables must differ in a field",
+        ),
+    )
+    limits = limited(max_position=at_least(1, ": the number of summands, or of partial sums, at least"))
+
+    def mapped_max_len(self, max_len: int) -> int:
+        """Positions 0 .. max_position in training, 0 .. max_len + 1 for a line of signs."""
+        return max(self.max_position + 1, max_len + 2)
+
+    def map_positions(self, sequence: Sequence, *, key: Key | None, train: bool) -> Array:
+        check_tokens("NumberIndex", sequence)
+
+        def number_and_count(whole: Sequence) -> Array:
+            segments, known, plus, equals, then = kinds(
+                whole, (*self.digits, *self.signs), (self.plus,), (self.equals,), (self.then,)
+            )
+            partial = sum_before(then, segments) + then
+            summand = sum_before(plus, segments) + (plus if self.summands == "least_significant_first" else 0)
+            behind = (sum_before(equals, segments) > 0) | equals
+            index = jnp.where(behind, partial, summand)
+            return jnp.stack([jnp.where(known, index, -1), largest(partial, segments) + 1], axis=-1)
+
+        index, count = jnp.moveaxis(sequence.from_context(number_and_count), -1, 0)
+        return self.moved(index, self.max_position - count + 1, sequence, key=key, train=train)

@@ -77,6 +77,14 @@ def biases(count: int, heads: int = 2, **params: np.ndarray) -> Callable[[str], 
     return bias
 
 
+def clex_queries(spec: str) -> np.ndarray:
+    """Turned queries of a text of twice the length in training."""
+    (element,) = elements(parse(spec))
+    params = {"up": normal(8, 16) / 16, "down": normal(16, 8) / 16}
+    given, length = POSITIONS[None].astype(np.int32), np.array([120])
+    return np.asarray(element.encode_queries(params, normal(1, 2, len(POSITIONS), 16), given, length))
+
+
 def last_query(spec: str) -> np.ndarray:
     """``[H, 1, 12]``: what the last of 12 tokens adds."""
     return biases(12, heads=6)(spec)[0, :, -1:]
@@ -215,6 +223,13 @@ COMPARISONS: dict[str, Comparison] = {
         "https://github.com/thu-ml/RIFLEx/blob/main/riflex_utils.py",
         "turned queries",
         TEXT,
+    ),
+    "CLEX": Comparison(
+        "clex(original_length=64, max_factor=4)",
+        "the authors' code",
+        "https://github.com/DAMO-NLP-SG/CLEX/blob/main/CLEX/clex_layer.py",
+        "turned queries of a text of twice the length",
+        clex_queries,
     ),
     "TMRoPE (Qwen2.5-Omni)": transformers(
         "film_with_sound(width=3, height=2, stride=12.5)|mrope",

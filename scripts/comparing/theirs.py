@@ -327,6 +327,20 @@ def omnigen2() -> np.ndarray:
     return _by_complex_numbers(turns, 15)
 
 
+@key("CLEX")
+def clex() -> np.ndarray:
+    sys.modules.setdefault("wandb", types.ModuleType("wandb"))  # imported and not used
+    theirs = module_of("DAMO-NLP-SG+CLEX", "CLEX/clex_layer.py")
+    settings = {"max_factor": 4, "param_factor": 1, "act": "silu", "time_dt": 0.01}
+    layer = theirs.CLEXScalingRotaryEmbedding(16, 64, settings)
+    layer.proj_func.ode_up_proj.data, layer.proj_func.ode_down_proj.data = _vectors(8, 16) / 16, _vectors(16, 8) / 16
+    x = _vectors(1, 2, len(POSITIONS), 16)
+    # Positions are those of a text of 120 tokens, of which every seventh is compared.
+    cos, sin = (table[POSITIONS].double() for table in layer(x, 120))
+    half = torch.cat((-x[..., 8:], x[..., :8]), dim=-1)
+    return _numpy(x * cos + half * sin)
+
+
 def _by_complex_numbers(turns: torch.Tensor, count: int) -> np.ndarray:
     """Queries ``[1, 2, count, D]`` times turns ``[count, D/2]``; neighbouring dimensions are a complex number."""
     planes = torch.view_as_complex(_vectors(1, 2, count, turns.shape[-1], 2))

@@ -55,7 +55,7 @@ def test_rows_by_use_axes_family_and_year(capsys):
     assert wide == [m.name for m in METHODS if m.use == "W"]
     assert {"RoPE", "T5 bias", "YaRN"} <= {*wide}
     since = listed(capsys, "--use", "p", "--family", "positions", "--since", "2024")
-    assert since == ["Abacus", "Position coupling", "BiPE-RoPE", "BiPE-ALiBi"]
+    assert since == ["Abacus", "Position coupling", "Position coupling of two levels", "BiPE-RoPE", "BiPE-ALiBi"]
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ RandomFourier axes >= 1, scale > 0
 FourierBands axes >= 1, bands >= 1 <= 64, resolution >= 2
 LearnedFourier axes >= 1, features >= 1, hidden >= 1, gamma > 0
 ConvPosition kernel >= 1, groups >= 1
+ConditionalPosition kernel >= 1 <= 31
 FLOATER step > 0, substeps >= 1 <= 1000, max_len >= 1
 RoPE base > 0
 PositionInterpolation factor >= 1
@@ -36,6 +37,8 @@ MrRoPE factor >= 1, original_length >= 2
 RIFLEx repeats_at > 0, length >= 1
 MLARoPE base > 0
 LeRoPE base > 0
+CLEX base > 0, original_length >= 1, max_factor >= 1 <= 1024, width >= 1 <= 64, substeps >= 1 <= 1000
+MsPoE least > 0, most >= 1, base > 0
 FoPE base > 1, original_length >= 7, gain >= 0
 XPos base > 0, scale_base > 0, gamma > 0
 ReRoPE window >= 1, factor >= 1
@@ -73,6 +76,7 @@ LayoutBias axes >= 1 <= 16
 DAPE width >= 1
 ScaleInvariant length_scale > 0
 Shaw max_distance >= 1
+Wavelet scales >= 1 <= 32
 MusicTransformer max_distance >= 1
 Huang max_distance >= 1
 TransformerXL base > 0
@@ -94,6 +98,7 @@ Grid width >= 1, height >= 1
 ImagePositions shift >= 0, jitter >= 1, rescale >= 1
 Abacus max_offset >= 0
 PositionCoupling max_position >= 2
+NumberIndex max_position >= 1
 WithinSegment max_length >= 1
 SectionIndex token_types >= 1
 Beam size >= 1 <= 65536

@@ -4,11 +4,11 @@ import jax
 import numpy as np
 import pytest
 
-from posenc_jax.encodings import PositionCoupling, Sequence
+from posenc_jax.encodings import Dims, NumberIndex, PositionCoupling, Sequence, check_slot, parse
 
 KEY = jax.random.key(0)
 COUPLING = PositionCoupling(digits=tuple(range(10)), plus=10, equals=11)
-IDS = {str(d): d for d in range(10)} | {"+": 10, "=": 11, "$": 12}
+IDS = {str(d): d for d in range(10)} | {"+": 10, "=": 11, "$": 12, ">": 13}
 
 
 @functools.partial(jax.jit, static_argnums=(0, 3))
@@ -95,3 +95,48 @@ def test_what_cannot_be():
         COUPLING.map_positions(Sequence.of_length(3), key=KEY, train=False)
     with pytest.raises(ValueError, match="PositionCoupling draws random positions: pass key="):
         mapped(TEXTS, train=True)
+
+
+def two_levels(text, *, reversed_summands):
+    """MultipleAdditionScratchPadDatasetWithCoupledPositions of the authors, list by list, without a draw."""
+    numbers, sums = text.split("=")[0].split("+"), text.split("=")[1].split(">")
+    digits, index = [], []
+    for i, number in enumerate(numbers):
+        own = list(range(1, len(number) + 2))
+        digits += own if reversed_summands else own[::-1]
+        index += [1 + i] * len(own)
+    part = slice(1, None) if reversed_summands else slice(0, -1)
+    digits, index = digits[part], index[part]
+    for i, number in enumerate(sums):
+        digits += range(1, len(number) + 2)
+        index += [1 + i] * (len(number) + 1)
+    return digits, index
+
+
+@pytest.mark.parametrize("summands", ["most_significant_first", "least_significant_first"])
+@pytest.mark.parametrize("text", ["12+3+45=000>210>510>060", "7+99=000>700>601", "1+2+3+4=00>10>30>60>01"])
+def test_scratchpads_have_two_levels(text, summands):
+    options = {"digits": COUPLING.digits, "plus": 10, "equals": 11, "then": 13, "summands": summands}
+    digits, index = two_levels(text, reversed_summands=summands == "least_significant_first")
+    assert mapped([text], PositionCoupling(**options)).tolist() == [digits]
+    assert mapped([text], NumberIndex(**options)).tolist() == [index]
+    assert mapped(["$" + text + "$"], NumberIndex(**options)).tolist() == [[0, *index, 0]]
+
+
+def test_training_leaves_room_for_all_partial_sums():
+    encoding = NumberIndex(COUPLING.digits, 10, 11, 13, max_position=6)
+    text = "12+3+45=000>210>510>060"
+    plain = mapped([text], encoding)
+    got = mapped([text] * 300, encoding, key=KEY, train=True, example_ids=np.arange(300))
+    assert {*(got - plain)[:, 0].tolist()} == {0, 1, 2}  # 4 partial sums: starts 1, 2, 3
+    assert ((got - plain) == (got - plain)[:, :1]).all()
+    assert got.max() == 6
+    tight = NumberIndex(COUPLING.digits, 10, 11, 13, max_position=2)
+    assert mapped([text], tight, key=KEY, train=True).tolist() == plain.tolist()
+
+
+def test_signs_are_told_apart():
+    with pytest.raises(ValueError, match=r"NumberIndex.plus = 10 and equals = 11, then = 11 must be different"):
+        NumberIndex(COUPLING.digits, 10, 11, 11)
+    with pytest.raises(ValueError, match=r"NumberIndex has token 9, but the vocabulary has ids 0 \.\. 7"):
+        check_slot(parse("number_index(digits=(1,), plus=2, equals=3, then=9)"), Dims(8, 2, 2, 4, 1, 8, 8))
