@@ -25,6 +25,7 @@ SCALINGS = {
         "original_max_position_embeddings": 512,
         "rope_theta": 5e5,
     },
+    "Proportional RoPE (Gemma 4)": {"rope_type": "proportional", "partial_rotary_factor": 0.25, "rope_theta": 1e6},
     "YaRN without rounding (gpt-oss)": {
         "rope_type": "yarn",
         "factor": 32.0,
@@ -35,6 +36,8 @@ SCALINGS = {
 }
 """``rope_parameters`` of transformers."""
 
+ADDITION, SCRATCHPAD = "653+049=2070", "12+03+45=000>210>510>060"
+"""Of one sum, and of two with the partial sums; sums are written least significant digit first."""
 POSITIONS = np.arange(0, 120, 7)
 """Of texts."""
 CELLS = np.stack([array.ravel() for array in np.indices((2, 3, 3))])

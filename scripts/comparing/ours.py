@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from comparing.given import CELLS, FILM, POSITIONS, SCALINGS, SOUND, normal
+from comparing.given import ADDITION, CELLS, FILM, POSITIONS, SCALINGS, SCRATCHPAD, SOUND, normal
 from posenc_jax.encodings import Film, Geometry, Sequence, elements, map_slot, media_positions, parse
 
 TRANSFORMERS = "https://github.com/huggingface/transformers/blob/v5.24.0/src/transformers/models/"
@@ -85,6 +85,18 @@ def clex_queries(spec: str) -> np.ndarray:
     return np.asarray(element.encode_queries(params, normal(1, 2, len(POSITIONS), 16), given, length))
 
 
+def coupled(text: str) -> Callable[[str], np.ndarray]:
+    """The positions of a line, by each element that makes some; ids are 0 to 9, then those of +, = and >."""
+
+    def levels(spec: str) -> np.ndarray:
+        tokens = np.array([["0123456789+=>".index(character) for character in text]])
+        sequence = Sequence.of_length(len(text), tokens=tokens)
+        makers = [element for element in elements(parse(spec)) if "map_positions" in element.acts_on]
+        return np.array([np.asarray(own.map_positions(sequence, key=None, train=False))[0] for own in makers])
+
+    return levels
+
+
 def last_query(spec: str) -> np.ndarray:
     """``[H, 1, 12]``: what the last of 12 tokens adds."""
     return biases(12, heads=6)(spec)[0, :, -1:]
@@ -151,6 +163,8 @@ def _film(spec: str, path: str, dim: int = 16) -> Comparison:
 
 
 _long = SCALINGS["LongRoPE"]
+_digits = tuple(range(10))
+_addition = "https://github.com/HanseulJo/position-coupling/blob/main/src/data/addition.py"
 
 COMPARISONS: dict[str, Comparison] = {
     "RoPE": _text(f"rope({HALF})"),
@@ -162,6 +176,7 @@ COMPARISONS: dict[str, Comparison] = {
         "original_length=512))"
     ),
     "Llama 3.1 scaling": _text(f"rope(base=5e5, {HALF}, scaling=llama3(factor=8, original_length=512))"),
+    "Proportional RoPE (Gemma 4)": _text(f"rope(base=1e6, {HALF}, scaling=p_rope(fraction=0.25))"),
     "YaRN without rounding (gpt-oss)": _text(
         f"rope(base=150000.0, {HALF}, scaling=yarn(factor=32, original_length=128, truncate=False))"
     ),
@@ -181,6 +196,12 @@ COMPARISONS: dict[str, Comparison] = {
     "Axial 2-D RoPE (encoder of Qwen2-VL)": transformers(
         "axial_rope(base=1e4, layout='half', rows_first=True)",
         "qwen2_vl/modeling_qwen2_vl.py",
+        "turned queries of an image",
+        queries(CELLS[1:]),
+    ),
+    "Axial 2-D RoPE (Pixtral)": transformers(
+        "axial_rope(base=1e4, layout='half', rows_first=True, staggered=True)",
+        "pixtral/modeling_pixtral.py",
         "turned queries of an image",
         queries(CELLS[1:]),
     ),
@@ -223,6 +244,21 @@ COMPARISONS: dict[str, Comparison] = {
         "https://github.com/thu-ml/RIFLEx/blob/main/riflex_utils.py",
         "turned queries",
         TEXT,
+    ),
+    "Position coupling": Comparison(
+        f"position_coupling(digits={_digits}, plus=10, equals=11)|learned",
+        "the authors' code",
+        _addition,
+        "positions of a sum",
+        coupled(ADDITION),
+    ),
+    "Position coupling of two levels": Comparison(
+        f"position_coupling(digits={_digits}, plus=10, equals=11, then=12)|learned"
+        f"|number_index(digits={_digits}, plus=10, equals=11, then=12)|learned(init_scale=0.01)",
+        "the authors' code",
+        _addition,
+        "both positions of a sum with its scratchpad",
+        coupled(SCRATCHPAD),
     ),
     "CLEX": Comparison(
         "clex(original_length=64, max_factor=4)",

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from given import CELLS, POSITIONS, SCALINGS, normal
+from given import ADDITION, CELLS, POSITIONS, SCALINGS, SCRATCHPAD, normal
 
 THEIRS: dict[str, Callable[[], np.ndarray]] = {}
 """By the key of the comparison."""
@@ -132,6 +132,16 @@ def qwen2_vl_encoder() -> np.ndarray:
     cos, sin = rotary(x, torch.tensor(CELLS[1:]).T)
     turned = qwen.apply_rotary_pos_emb_vision(x[0].transpose(0, 1), x[0].transpose(0, 1), cos, sin)[0]
     return _numpy(turned.transpose(0, 1)[None])
+
+
+@key("Axial 2-D RoPE (Pixtral)")
+def pixtral() -> np.ndarray:
+    from transformers.models.pixtral import modeling_pixtral as pixtral
+
+    config = pixtral.PixtralVisionConfig(hidden_size=32, num_attention_heads=2, rope_theta=10000.0)
+    x = _vectors(1, 2, CELLS.shape[1], 16)
+    cos, sin = pixtral.PixtralVisionRotaryEmbedding(config)(x, torch.tensor(CELLS[1:]).T)
+    return _numpy(pixtral.apply_rotary_pos_emb(x, x, cos[None], sin[None])[0])
 
 
 @key("Axial 2-D RoPE of disturbed images (DINOv3)")
@@ -325,6 +335,27 @@ def omnigen2() -> np.ndarray:
     text = torch.ones(1, 3, dtype=torch.int64)
     turns = rotary(tables, text, [[6]], [6], [[(2, 3)]], [(3, 2)], torch.device("cpu"))[3][0]
     return _by_complex_numbers(turns, 15)
+
+
+@key("Position coupling", "Position coupling of two levels")
+def coupled(name: str) -> np.ndarray:
+    checkout = REPOSITORIES[0] / "HanseulJo+position-coupling"
+    sys.path.insert(0, str(checkout))
+    package = types.ModuleType("src.data")  # its own __init__ imports models, of older packages
+    package.__path__ = [str(checkout / "src" / "data")]
+    sys.modules["src.data"] = package
+    addition = importlib.import_module("src.data.addition")
+
+    sums = addition.AdditionDatasetWithCoupledPositions
+    scratchpads = addition.MultipleAdditionScratchPadDatasetWithCoupledPositions
+    kind, text = (sums, ADDITION) if name == "Position coupling" else (scratchpads, SCRATCHPAD)
+    data = kind.__new__(kind)  # without the drawn numbers
+    data.inputs, data.labels = ([part] for part in text.split("="))
+    data.pad_token, data.reverse_input, data.reverse_output, data.reverse_output_order = "0", False, True, False
+    data.randomize = data.vanilla = False
+    _, _, before, behind = data[0]
+    levels = zip(before, behind) if name.endswith("levels") else [(before, behind)]
+    return np.array([[*own, *rest] for own, rest in levels])
 
 
 @key("CLEX")
