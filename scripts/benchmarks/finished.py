@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -76,18 +77,39 @@ def finished(cells: int = 300, seeds: int = 1) -> Iterator[Table]:
         make(ablation(cells, seeds), place)
         imports = seconds("-c", IMPORTS)
         command = ("-m", "posenc_jax", "ablate", str(file), "--directory", str(place))
-        rows = {name: (seconds(*command) - imports, None) for name in ("with its report", "complete")}
+        rows: dict[str, tuple[float | None, ...]]
+        rows = {name: (seconds(*command) - imports, None, None) for name in ("with its report", "complete")}
         overridden = (*command, "--training.steps", "4")
         seconds(*overridden)  # after which the report has this command too
-        rows["complete, with an override"] = (seconds(*overridden) - imports, None)
-        rows["report.html"] = (None, (place / "report.html").stat().st_size / 1e6)
+        rows["complete, with an override"] = (seconds(*overridden) - imports, None, None)
+        page = place / "report.html"
+        rows["report.html"] = (None, page.stat().st_size / 1e6, opened(page))
     yield Table(
         title=f"An ablation of {cells} finished cells, {seeds} seeds each, again",
-        about="CPU seconds of the command, beyond those of its imports; megabytes of the page",
+        about="CPU seconds of the command, beyond those of its imports; megabytes of the page, and seconds in which "
+        "Chromium has it open, beyond those for an empty one",
         first="command",
-        columns={"CPU s": "{:.1f}", "MB": "{:.1f}"},
+        columns={"CPU s": "{:.1f}", "MB": "{:.1f}", "opened in s": "{:.1f}"},
         rows=rows,
     )
+
+
+def opened(page: Path) -> float | None:
+    """Seconds in which Chromium has a page open, beyond those for an empty one, the least of three; None without it."""
+    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if chromium is None:
+        print("there is no Chromium: it is not measured how fast a page opens", file=sys.stderr)
+        return None
+
+    def taken(address: str) -> float:
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+            command = [chromium, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={profile}"]
+            begun = time.perf_counter()
+            subprocess.run([*command, "--dump-dom", address], check=True, capture_output=True)
+            return time.perf_counter() - begun
+
+    whole, empty = (min(taken(address) for _ in range(3)) for address in (page.as_uri(), "about:blank"))
+    return whole - empty
 
 
 def seconds(*words: str, cwd: Path | None = None) -> float:

@@ -39,7 +39,8 @@ def running(tmp_path_factory):
 def browser(running, directory):
     running.call("Emulation.setEmulatedMedia", features=[])
     running.open((directory / "report.html").as_uri())
-    running.until("!document.querySelector('.figure:empty')")  # plotly is unpacked first
+    running.evaluate("dispatchEvent(new Event('beforeprint')); 0")
+    running.until("!document.querySelector('.figure:not(.js-plotly-plot)')")  # plotly is unpacked first
     return running
 
 
@@ -76,6 +77,21 @@ def test_it_is_dark_where_that_is_asked_for(browser):
 def test_nothing_sticks_out_of_a_narrow_screen(browser, directory):
     browser.open((directory / "report.html").as_uri(), width=420)
     assert browser.evaluate("document.scrollingElement.scrollWidth <= window.innerWidth")
+
+
+def test_figures_are_drawn_when_they_are_about_to_be_seen(running, directory):
+    running.call("Emulation.setEmulatedMedia", features=[])
+    running.open((directory / "report.html").as_uri(), height=300)
+    places = "Array.from(document.querySelectorAll('.figure'), (f) => [f.id, f.getBoundingClientRect().top, !!f.data])"
+    running.until(f"{places}.some(([id, top, drawn]) => drawn)")
+    for _, top, drawn in running.evaluate(places):
+        assert drawn == (top < 600), "one screen below"
+    before = running.evaluate("document.body.scrollHeight")
+    last = running.evaluate(places)[-1][0]
+    running.evaluate(f"document.getElementById('{last}').scrollIntoView(); 0")
+    running.until(f"document.getElementById('{last}').data")
+    assert running.evaluate("document.body.scrollHeight") == before, "each has its room before"
+    assert not running.complaints()
 
 
 def _computed(colour):
