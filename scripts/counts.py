@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SENTENCES = {
     "README.md": (
         "has {published} published encodings in JAX",
-        "| {published}, from {sources} sources: {papers} papers on arXiv, {others} repositories and posts |",
+        "| {published}, from {sources} sources: {papers} papers, {others} repositories and posts |",
         "| {clauses} clauses, checked",
         "| {rows} rows, {sequences} sequences, rotary frequencies of {models} models, in float64 |",
         "| tasks generated on the device; tasks on text | {tasks}; {text_tasks} |",
@@ -36,7 +36,7 @@ SENTENCES = {
     "scripts/docs/index.md": ("{{doc}}`{published} published methods",),
     "scripts/docs/guides/catalogue.md": (
         "has {rows} rows: {published} of published methods, with their main variants, and {designs} of designs",
-        "from {sources} sources: {papers} papers on arXiv, and {others} repositories and posts",
+        "from {sources} sources: {papers} papers, and {others} repositories and posts",
     ),
 }
 """Page: the sentences with counts, each of which it has once."""
@@ -47,7 +47,7 @@ def counts() -> dict[str, int]:
     methods = [(family, method) for family, rows in CATALOGUE.items() for method in rows]
     published = [method for family, method in methods if family != "designs"]
     sources = {method.link for method in published}
-    papers = sum(link.startswith("arXiv:") for link in sources)
+    papers = sum(link.startswith(("arXiv:", "https://papers.")) for link in sources)
     return {
         "rows": len(methods),
         "published": len(published),

@@ -13,6 +13,7 @@ import numpy as np
 
 from posenc_jax.analysis.invariance import Reveal
 from posenc_jax.analysis.layer import Encodings, compiled
+from posenc_jax.analysis.made_up import attributes_for, attributes_of, pairs_of
 from posenc_jax.encodings import (
     Dims,
     Slot,
@@ -36,6 +37,8 @@ POSITIONS = (0, 1, 2, 3, 8, 21, 90, 300)
 TOKENS = (3, 4, 11, 5, 12, 6, 2, 7)
 TOKEN_TYPES = (0, 0, 0, 1, 1, 1, 2, 2)
 LENGTH = POSITIONS[-1] + 1
+ATTRIBUTES = PAIRS = 8  # as many as any row reads, halves from 0 to MOST
+MOST = 2
 
 CONVENTIONS = {
     "arrays": "nested lists in C order; x [S, M]; q, k, v, outputs [H, S, D]; biases, logits and weights [H, Q, K]; "
@@ -54,6 +57,8 @@ CONVENTIONS = {
     "positions_seen": "where positions are mapped or drawn: those that each element of the spec is given, after the "
     "elements before it; drawn ones are jax.random.key(0)'s, and a test takes them as given",
     "tokens, token_types": "read by methods whose positions follow from them",
+    "attributes": "numbers of each token, [S, A], and of each pair of tokens, [Q, K, P] in pairs; read by methods for "
+    "graphs, trees, tables, times and numbers, the first ones of as many as they need",
     "length": "the real length of the sequence, which the listed tokens are a part of",
 }
 
@@ -77,6 +82,9 @@ def document() -> Record:
         ]
     shared = {name: array.tolist() for name, array in arrays().items()}
     positions = {"positions": POSITIONS, "length": LENGTH, "tokens": TOKENS, "token_types": TOKEN_TYPES}
+    ids = np.array([TOKENS], np.int32)
+    made = {"attributes": attributes_of(ids, ATTRIBUTES, MOST), "pairs": pairs_of(ids, ids, PAIRS, MOST)}
+    shared |= {name: array[0].tolist() for name, array in made.items() if array is not None}
     dims = {name: getattr(DIMS, name) for name in ("d_model", "num_heads", "head_dim", "max_len", "vocab_size")}
     return {"format": FORMAT, "conventions": CONVENTIONS, "dims": dims, "inputs": positions | shared, "rows": rows}
 
@@ -130,7 +138,8 @@ def _sequence(encodings: Encodings) -> Sequence:
     axes = encodings[0].position_axes if encodings else None
     assert not isinstance(axes, int), f"{encodings[0]}: give the spec of a catalogue row plain positions, as by grid"
     positions, tokens, types = (np.array([a], np.int32) for a in (POSITIONS, TOKENS, TOKEN_TYPES))
-    return Sequence(positions, np.array([LENGTH], np.int32), tokens, None, types)
+    made = attributes_for(encodings, tokens, MOST)
+    return Sequence(positions, np.array([LENGTH], np.int32), tokens, token_types=types, **made)
 
 
 def _outputs(encodings: Encodings, params: tuple[Params, ...], dtype: Any) -> tuple[dict[str, Array], list[Array]]:

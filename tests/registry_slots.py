@@ -1,4 +1,6 @@
-"""A slot with every encoding of the registry: the first of the catalogue that holds it; and a task for all of them."""
+"""A slot with every encoding of the registry: the first of the catalogue that holds it; and a task for those that can
+be trained.
+"""
 
 import dataclasses
 
@@ -19,7 +21,9 @@ class AllowingTypes(Copying):
 
 
 def slots_of_registry() -> dict[str, Slot]:
-    """By the encoding's name; for models of head dimension 8 and five tokens or more."""
+    """By the encoding's name; for models of head dimension 8 and five tokens or more. Sequences of them have the fields
+    of `attributes_for`.
+    """
     slots = [parse(method.spec) for family in CATALOGUE.values() for method in family]
     slots.insert(0, parse("position_coupling(digits=(1, 2), plus=3, equals=4)|learned"))
     slots.insert(0, parse("number_index(digits=(1,), plus=2, equals=3, then=4)|learned"))
@@ -27,3 +31,13 @@ def slots_of_registry() -> dict[str, Slot]:
         name: next(slot for slot in slots if any(type(element) is cls for element in elements(slot)))
         for name, cls in ENCODINGS.items()
     }
+
+
+def reads_attributes(slot: Slot) -> bool:
+    """True for encodings of attributes of tokens or pairs, which no task has: runs of them are refused."""
+    return any(element.needs_attributes or element.needs_pairs for element in elements(slot))
+
+
+def slots_of_tasks() -> dict[str, Slot]:
+    """`slots_of_registry`, those that a task can serve."""
+    return {name: slot for name, slot in slots_of_registry().items() if not reads_attributes(slot)}

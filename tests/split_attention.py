@@ -12,6 +12,7 @@ import numpy as np
 from jax.sharding import AxisType
 from jax.sharding import PartitionSpec as P
 
+from posenc_jax.analysis.made_up import attributes_for
 from posenc_jax.encodings import (
     Dims,
     RoPE,
@@ -61,6 +62,8 @@ class Split:
             "token_types": rng.integers(0, 3, (ROWS, TOKENS), np.int32),
             "example_ids": np.arange(ROWS, dtype=np.int32),
         }
+        made = attributes_for(self.slot, self.of_rows["tokens"])
+        self.of_rows |= {name: made[name] for name in ("attributes", "pairs") if name in made}
         self.traced = {
             "positions": np.broadcast_to(self.positions[None], (ROWS, *self.positions.shape)),
             "length": LENGTHS,
@@ -69,6 +72,8 @@ class Split:
 
     def layer(self, params, projections, x, of_rows, head_axis=None):
         known = {"positions": self.positions[None], "length": np.array([TOKENS], np.int32)}
+        if "pairs" in of_rows and "segment_ids" not in of_rows:
+            known["segment_ids"] = np.ones((1, TOKENS), np.int32)
         sequence = Sequence(**(known | of_rows))
         x = embed(self.slot, params, x, sequence, key=jax.random.key(3))
         q, k, v = (jnp.einsum("bsm,mhd->bhsd", x, w) for w in projections)

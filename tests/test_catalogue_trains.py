@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from registry_slots import reads_attributes
 
 import posenc_jax
 from posenc_jax import Evaluation, Execution, Run, Training, Transformer
@@ -10,8 +11,9 @@ from posenc_jax.encodings import elements, is_pattern, parse
 from posenc_jax.encodings.catalogue import CATALOGUE
 
 ROWS = list(dict.fromkeys(method.spec for family in CATALOGUE.values() for method in family))
-# Those that read token types, which this task has not, are refused (see test_config).
+# Those that read token types, which this task has not, or attributes are refused (see test_config).
 ROWS = [spec for spec in ROWS if not any(element.needs_token_types for element in elements(parse(spec)))]
+ROWS = [spec for spec in ROWS if not reads_attributes(parse(spec))]
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ import math
 import typing
 
 import pytest
-from registry_slots import slots_of_registry
+from registry_slots import slots_of_tasks
 
 from posenc_jax.config import (
     Ablation,
@@ -30,7 +30,6 @@ from posenc_jax.data.tasks.copying import Copying
 from posenc_jax.data.tasks.scan import Scan
 from posenc_jax.data.text import TEXT_TASKS, Classification
 from posenc_jax.encodings import (
-    ENCODINGS,
     CirclePositions,
     FilmWithSound,
     ImagePositions,
@@ -100,9 +99,9 @@ def test_a_run_of_every_task_comes_back(task):
     assert from_json(json.loads(as_text(run))) == run
 
 
-@pytest.mark.parametrize("name", ENCODINGS)
+@pytest.mark.parametrize("name", slots_of_tasks())
 def test_a_run_of_every_encoding_comes_back(name):
-    run = run_with(slots_of_registry()[name])
+    run = run_with(slots_of_tasks()[name])
     assert from_json(json.loads(as_text(run))) == run
 
 
@@ -177,7 +176,7 @@ def test_a_difference_names_path_and_both_values():
 
 def samples() -> list[Run]:
     runs = [Run(task=task()) for task in TASKS.values()]
-    slots = dict.fromkeys(slots_of_registry().values())
+    slots = dict.fromkeys(slots_of_tasks().values())
     return [*runs, *map(run_with, slots), run_of_everything()]
 
 

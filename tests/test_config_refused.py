@@ -24,7 +24,7 @@ from posenc_jax.config import (
 from posenc_jax.data.tasks.copying import Copying
 from posenc_jax.data.tasks.scan import Scan
 from posenc_jax.data.text import Classification, Data, LanguageModel, Translation
-from posenc_jax.encodings import ENCODINGS, Learned, Randomized, RoPE, WithinSection
+from posenc_jax.encodings import ENCODINGS, Learned, Randomized, RoPE, WithinSection, parse
 from posenc_jax.encodings.structure import OwnSection
 from posenc_jax.models.config import Transformer
 from posenc_jax.models.decoding_config import Sampling
@@ -181,6 +181,11 @@ REFUSED = [
         lambda: base(posenc=(ENCODINGS["sinusoidal_axes"](axes=4),)),
         ["sinusoidal_axes(axes=4) reads positions of 4 axes", "'copying' have 1", "grid(width=...)"],
     ),
+    (
+        lambda: base(posenc=parse("attributes|rope")),
+        ["Attributes(first=0, count=None) reads attributes of tokens", "'copying' has none", "attributes= and pairs="],
+    ),
+    (lambda: base(posenc=parse("pair_table")), ["reads attributes of pairs of tokens, and task", "leave it out"]),
     (
         lambda: Ablation("mixed", tuple(measured(max_length=n, label=str(n)) for n in (3, 6))),
         ["'3', trained on lengths 1 to 3", "'6', trained on lengths 1 to 6", "different names in `table`"],

@@ -53,7 +53,9 @@ def attention_call(layer: AttentionLayer | None, dims: Dims, shapes: tuple[Param
     ones, length = np.ones((1, LENGTH), np.int32), np.full(1, LENGTH, np.int32)
     tokens = Sequence(arange, length)
     if layer is not None:
-        tokens = dataclasses.replace(layer.sequence(np.asarray(x), arange, ones, length), segment_ids=None)
+        tokens = layer.sequence(np.asarray(x), arange, ones, length)
+        if tokens.pairs is None:  # which need a mask
+            tokens = dataclasses.replace(tokens, segment_ids=None)
 
     def call(params: tuple[Params, ...], x: Array, q: Array, k: Array, v: Array, key: Key) -> tuple[Array, Array]:
         x = embed(encodings, params, x, tokens, key=key)

@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from posenc_jax.analysis.made_up import attributes_for, pairs_of
 from posenc_jax.encodings import attend, embed, geometries, init_slot, layer_params, token_terms
 from posenc_jax.encodings.base import Array, Dims, Geometry, Key, Params, PositionalEncoding, Sequence, Terms, by_token
 from posenc_jax.refusals.own_exits import exits_as_errors
@@ -21,7 +22,7 @@ Encodings = tuple[PositionalEncoding, ...]
 # Keys and values ``[B, PLACES, Hkv, D]``, "terms" of the encodings ``[B, PLACES, ...]``, ``[B, PLACES]`` of all else.
 LayerCache = dict[str, Any]
 
-_CACHED = ("positions", "length", "segment_ids", "tokens", "token_types")
+_CACHED = ("positions", "length", "segment_ids", "tokens", "token_types", "attributes")
 CALL, PLACES = 8, 10  # always more keys than queries
 DIMS = Dims(d_model=32, num_heads=4, num_kv_heads=2, head_dim=8, num_layers=1, max_len=1024, vocab_size=16)
 
@@ -81,14 +82,16 @@ class AttentionLayer:
     def sequence(self, x: Array, positions: Array, segment_ids: Array, length: Array) -> Sequence:
         """The sequence of tokens ``x [B, S, M]``, with as many position axes as the first encoding reads.
 
-        Token ids and types are made up, as functions of x; axis a of a position p is (a + 1) p + a.
+        Token ids, types and attributes are made up, as functions of x; axis a of a position p is (a + 1) p + a.
         """
         axes = self.encodings[0].position_axes
         if isinstance(axes, int):
             factors = np.arange(1, axes + 1, dtype=np.int32)
             positions = positions[..., None] * factors + (factors - 1)
         ids = np.abs(x[..., 0].astype(np.float64) * 1000).astype(np.int32)
-        return Sequence(positions, length, ids % 15 + 1, segment_ids, ids % 3, np.arange(len(x), dtype=np.int32))
+        tokens = ids % 15 + 1
+        fields = attributes_for(self.encodings, tokens) | {"segment_ids": segment_ids, "token_types": ids % 3}
+        return Sequence(positions, length, tokens, example_ids=np.arange(len(x), dtype=np.int32), **fields)
 
     def arguments(
         self, x: np.ndarray, positions: np.ndarray, segment_ids: np.ndarray, *, length: np.ndarray, first_place: int = 0
@@ -114,7 +117,7 @@ class AttentionLayer:
 
         terms = jax.eval_shape(self.terms, self.encodings, self.params, x, queries)
         kv = np.zeros((rows, CALL, DIMS.num_kv_heads, DIMS.head_dim), x.dtype)
-        fields = {name: unused(getattr(queries, name), False) for name in _CACHED}
+        fields = {name: unused(array, False) for name in _CACHED if (array := getattr(queries, name)) is not None}
         cache = {"k": unused(kv), "v": unused(kv), "terms": jax.tree.map(unused, terms), **fields}
         return x, queries, fill(places, PLACES), cache
 
@@ -147,9 +150,12 @@ class AttentionLayer:
         def write(old: Array, new: Array) -> Array:
             return jnp.asarray(old).at[rows, places].set(new, mode="drop")
 
-        cache = cache | {name: write(cache[name], getattr(queries, name)) for name in _CACHED}
-        keys = dataclasses.replace(queries, **{name: cache[name] for name in _CACHED})
-        queries = dataclasses.replace(queries, context=keys, places=places)
+        known = [name for name in _CACHED if name in cache]
+        cache = cache | {name: write(cache[name], getattr(queries, name)) for name in known}
+        keys = dataclasses.replace(queries, **{name: cache[name] for name in known}, pairs=None)
+        assert queries.tokens is not None
+        pairs = pairs_of(queries.tokens, cache["tokens"], max(e.needs_pairs for e in encodings))
+        queries = dataclasses.replace(queries, context=keys, places=places, pairs=pairs)
         x = embed(encodings, params, x, queries, key=key, train=train)
         new: LayerCache = {"k": self.heads(x, 1).swapaxes(1, 2), "v": self.heads(x, 2).swapaxes(1, 2)}
         new["terms"] = token_terms(encodings, params, x, queries)

@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from posenc_jax.analysis.made_up import attributes_for
 from posenc_jax.encodings import (
     Dims,
     Geometry,
@@ -291,10 +292,13 @@ def what_it_has(slot: Slot, dims: Dims) -> str:
 
 
 def _tokens_decide(encodings: Encodings) -> bool:
-    """True if positions depend on tokens."""
+    """True if positions depend on tokens, or what is added to logits on attributes of pairs."""
+    if any(e.needs_pairs for e in encodings):
+        return True
 
     def mapped(tokens: np.ndarray, types: np.ndarray) -> list[np.ndarray]:
-        sequence = Sequence.of_length(4, tokens=tokens[None], token_types=types[None])
+        made = attributes_for(encodings, tokens[None])
+        sequence = Sequence.of_length(4, tokens=tokens[None], token_types=types[None], **made)
         return [np.asarray(s.positions) for s in map_slot(encodings, sequence, key=jax.random.key(0))]
 
     one = mapped(np.array([1, 2, 3, 4]), np.array([1, 1, 1, 1]))

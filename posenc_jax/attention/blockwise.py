@@ -52,7 +52,8 @@ def blockwise(call: Prepared, size: int | None = None, of_keys: int = KEYS) -> A
     """
     check_size("of_keys", of_keys)
     queries, keys = call.q.shape[2], call.k.shape[2]
-    at_once = keys if call.geometry.queries.sees is not None else keys_at_once(call.encodings, keys, of_keys)
+    of_pairs = call.geometry.queries.sees is not None or call.geometry.pairs is not None  # cut along their queries
+    at_once = keys if of_pairs else keys_at_once(call.encodings, keys, of_keys)
     size = block_size(queries, at_once) if size is None else size
     check_size("size", size)
 

@@ -95,6 +95,7 @@ class Run(Value):
                     )
         self._check_axes()
         self._check_token_types()
+        self._check_attributes()
         if self.model.tie_embeddings and not self.task.one_vocabulary:
             raise ValueError(
                 f"model.tie_embeddings = True gives source and target one table, and task {self.task.name!r} has two "
@@ -153,6 +154,17 @@ class Run(Value):
                 f"{reading[0]} reads token types (header, body, footer), and task {self.task.name!r} has none: leave "
                 "it out, or take a task with documents (classification)"
             )
+
+    def _check_attributes(self) -> None:
+        """Refuses an encoding that reads attributes of tokens or of pairs, which no task has."""
+        slots = (self.posenc, self.posenc_encoder or (), self.posenc_cross)
+        for element in (e for slot in slots for e in elements(slot)):
+            if element.needs_attributes or element.needs_pairs:
+                what = "attributes of tokens" if element.needs_attributes else "attributes of pairs of tokens"
+                raise ValueError(
+                    f"{element!r} reads {what}, and task {self.task.name!r} has none: leave it out, or call a model of "
+                    "`posenc_jax.models.build` with attributes= and pairs= of your own data"
+                )
 
     @property
     def slots(self) -> Slots:

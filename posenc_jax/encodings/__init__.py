@@ -12,6 +12,13 @@ from posenc_jax.encodings.sinusoidal import Sinusoidal as Sinusoidal
 from posenc_jax.encodings.learned import Learned as Learned
 from posenc_jax.encodings.sinusoidal_axes import SinusoidalAxes as SinusoidalAxes
 from posenc_jax.encodings.learned_axes import LearnedAxes as LearnedAxes
+from posenc_jax.encodings.layout_tables import LayoutTables as LayoutTables
+from posenc_jax.encodings.attributes import Attributes as Attributes
+from posenc_jax.encodings.random_signs import RandomSigns as RandomSigns
+from posenc_jax.encodings.linear_positions import LinearPositions as LinearPositions
+from posenc_jax.encodings.tree_positions import TreePositions as TreePositions
+from posenc_jax.encodings.numbers import FoNE as FoNE
+from posenc_jax.encodings.numbers import XVal as XVal
 from posenc_jax.encodings.fourier_features import RandomFourier as RandomFourier
 from posenc_jax.encodings.fourier_features import FourierBands as FourierBands
 from posenc_jax.encodings.learned_fourier import LearnedFourier as LearnedFourier
@@ -78,6 +85,8 @@ from posenc_jax.encodings.log_cpb import LogCPB as LogCPB
 from posenc_jax.encodings.window_bias import WindowBias as WindowBias
 from posenc_jax.encodings.spatial_bias import SpatialALiBi as SpatialALiBi
 from posenc_jax.encodings.spatial_bias import LayoutBias as LayoutBias
+from posenc_jax.encodings.pairs import PairTable as PairTable
+from posenc_jax.encodings.pairs import PairLinear as PairLinear
 from posenc_jax.encodings.dape import DAPE as DAPE
 from posenc_jax.encodings.temperature import Temperature as Temperature
 from posenc_jax.encodings.scale_invariant import ScaleInvariant as ScaleInvariant

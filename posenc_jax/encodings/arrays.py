@@ -31,6 +31,8 @@ _TOKENS: dict[str, tuple[str, Kind, tuple[str, ...]]] = {
     "segment_ids": ("segment ids", "integers", (_ROWS, "tokens")),
     "token_types": ("token types", "integers", (_ROWS, "tokens")),
     "outline": ("outlines", "integers", (_ROWS, "tokens", "4")),
+    "attributes": ("attributes", "integers or floats", (_ROWS, "tokens", "numbers")),
+    "pairs": ("pairs", "integers or floats", (_ROWS, "tokens", "keys", "numbers")),
     "length": ("lengths", "integers", (_ROWS,)),
     "sees": ("answers", "True or False", (_ROWS, "tokens", "places")),
     "tokens": ("token ids", "integers", ("rows", "tokens")),
@@ -125,8 +127,8 @@ def check_tokens(arrays: Mapping[str, Any], rows: int | None = None, prefix: str
             continue
         name, (what, kind, axes) = prefix + field, _TOKENS[field]
         check_kind(name, x, what, kind)
-        if field == "positions" and jnp.issubdtype(x.dtype, jnp.floating) and x.dtype.itemsize < 4:
-            raise ValueError(f"{name} is of {x.dtype}, which rounds positions: give them as int32 or float32")
+        if field in ("positions", "attributes") and jnp.issubdtype(x.dtype, jnp.floating) and x.dtype.itemsize < 4:
+            raise ValueError(f"{name} is of {x.dtype}, which rounds {what}: give them as int32 or float32")
         if field in _LONGER and len(x.shape) == len(axes) + 1:
             axes = (*axes, _LONGER[field])
         check_ndim(name, x, what, *axes)
@@ -144,6 +146,20 @@ def check_tokens(arrays: Mapping[str, Any], rows: int | None = None, prefix: str
             )
         if field == "length" and isinstance(x, np.ndarray) and (x < 0).any():
             raise ValueError(f"{name} has {x.min()}, and a length is the number of real tokens, from 0 on")
+
+
+def check_pairs(pairs: Any, keys: int, segment_ids: Any) -> None:
+    """Refuses (ValueError) `Sequence.pairs` that are not of all ``keys``, or without a mask of the real tokens."""
+    if segment_ids is None:
+        raise ValueError(
+            "pairs are given without segment_ids, and rows of pairs are padded to one size: say which tokens are real "
+            "(segment 1) and which are padding (segment 0), all 1 where none is"
+        )
+    if pairs.shape[2] != keys:
+        raise ValueError(
+            f"pairs has {pairs.shape[2]} keys (axis 2 of its shape {list(pairs.shape)}), and there are {keys} tokens, "
+            "padding included: pad both axes of tokens to as many"
+        )
 
 
 _VECTORS = {"q": "queries", "k": "keys", "v": "values"}

@@ -70,6 +70,8 @@ class PositionalEncoding(Value):
         field decides, a property, as for all facts.
       causal_only: meaningless without a causal mask. integer_positions: refuses fractional positions.
       needs_token_types: refuses sequences without token types. known_token_types: how many it knows, None for any.
+      needs_attributes: how many numbers of each token it reads (`Sequence.attributes`); needs_pairs: how many of each
+        pair (`Sequence.pairs`); refuses sequences with fewer. Where a field decides, a property.
       undivided: takes the division of the logits by sqrt(D) away.
       extrapolates: defined beyond the lengths seen in training (not a promise of quality).
       bias_of_distance: `bias` reads `Geometry.relative` (and ``causal``, ``num_heads``) and nothing else of a geometry,
@@ -97,6 +99,8 @@ class PositionalEncoding(Value):
     integer_positions: ClassVar[bool] = False
     needs_token_types: ClassVar[bool] = False
     known_token_types: ClassVar[int | None] = None
+    needs_attributes: ClassVar[int] = 0
+    needs_pairs: ClassVar[int] = 0
     undivided: ClassVar[bool] = False
     extrapolates: ClassVar[bool] = True
     bias_of_distance: ClassVar[bool] = False

@@ -32,12 +32,14 @@ CATALOGUE: dict[MethodFamily, tuple[Method, ...]] = {
 
 
 def num_axes(method: Method) -> int:
-    """The number of axes of the positions that a row is about: 1 in texts, 2 in images, 3 in films.
+    """The number of axes of the positions that a row is about: 1 in texts, 2 in images, 3 in films; 1 where attributes
+    of tokens take their place.
 
     >>> [num_axes(method) for method in CATALOGUE["rotary"] if method.name in ("RoPE", "Axial 2-D RoPE", "M-RoPE")]
     [1, 2, 3]
     """
-    axes = [element.position_axes for element in elements(parse(method.spec))]
+    encodings = elements(parse(method.spec))
+    axes = [] if any(e.needs_attributes for e in encodings) else [e.position_axes for e in encodings]
     return max((own for own in axes if isinstance(own, int)), default=1)
 
 

@@ -11,11 +11,21 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.arrays import check_choices, check_options, check_size, check_tokens, is_narrow
+from posenc_jax.encodings.arrays import (
+    check_choices,
+    check_options,
+    check_pairs,
+    check_size,
+    check_tokens,
+    is_narrow,
+)
 from posenc_jax.encodings.structure import Array, Coordinates, StructureMask, seen_by_structure
 
 # Fields of a `Sequence` that say something of its tokens; those that have all rows come last.
-_TOKENS = ("positions", "places", "segment_ids", "token_types", "outline", "length", "sees", "tokens", "example_ids")
+_TOKENS = (
+    *("positions", "places", "segment_ids", "token_types", "outline", "attributes", "pairs"),
+    *("length", "sees", "tokens", "example_ids"),
+)
 
 
 @functools.partial(
@@ -48,6 +58,11 @@ class Sequence:
       right_padded: the segment ids of every row are known to be 1 for its first tokens and 0 for the rest, so that
         their number says all.
       packed: in every segment the positions, plain ones, are known to grow by one from token to token.
+      attributes: ``[#B, S, A]`` numbers of each token, integers or floats, or None: what `Attributes` makes positions
+        of (time stamps, columns of a table, eigenvectors), and what methods for numbers read.
+      pairs: ``[#B, S, K, P]`` numbers of each of these tokens with every token of the whole sequence (the ``context``,
+        where these are a part), such as distances in a graph, or None. Their rows are padded, so segment ids say which
+        tokens are real. Attention of a sequence to itself reads them.
     """
 
     positions: Array
@@ -62,6 +77,8 @@ class Sequence:
     sees: Array | None = None
     right_padded: bool = False
     packed: bool = False
+    attributes: Array | None = None
+    pairs: Array | None = None
 
     @classmethod
     def of_length(cls, length: int, **fields: Any) -> Sequence:
@@ -82,6 +99,9 @@ class Sequence:
                 raise ValueError(f"{name} is None, and every sequence has both: begin with Sequence.of_length(length)")
         check_choices(right_padded=self.right_padded, packed=self.packed)
         check_tokens({name: getattr(self, name) for name in _TOKENS})
+        if self.pairs is not None:
+            whole = self if self.context is None else self.context
+            check_pairs(self.pairs, whole.positions.shape[1], self.segment_ids)
         if self.context is not None:
             Sequence.check(self.context)
             if self.places is None:
@@ -151,7 +171,8 @@ class Geometry:
       queries, keys: both sides as mapped for this element, without tokens, with places, and with the real length of
         what is attended to: for every query that of the sequence on the key side in its segment. ``q_positions``,
         ``k_positions``, ``q_places``, ``k_places``, ``q_length``, ``k_length``, ``q_segments``, ``k_segments``
-        (0 = padding, or None), ``q_types`` and ``k_types`` are their arrays.
+        (0 = padding, or None), ``q_types`` and ``k_types`` are their arrays. ``pairs`` ``[#B, Q, K, P]`` are those of
+        the queries, where a sequence attends to itself, or None.
       causal: a query sees only places up to its own. num_heads: query heads H, of the whole model.
       contiguous: both sides' positions grow by one per place, so that the bias is a Toeplitz matrix.
       window: a query sees only keys less than so many places away (1: itself); None: at any distance.
@@ -173,6 +194,11 @@ class Geometry:
     q_length, k_length = _of_both("length")
     q_segments, k_segments = _of_both("segment_ids")
     q_types, k_types = _of_both("token_types")
+
+    @property
+    def pairs(self) -> Array | None:
+        """``[#B, Q, K, P]``, see `Sequence.pairs`."""
+        return self.queries.pairs
 
     def __post_init__(self) -> None:
         if self.window is not None:
@@ -198,7 +224,9 @@ class Geometry:
 
         def side(own: Sequence, length: Array) -> Sequence:
             places = np.arange(own.positions.shape[1], dtype=np.int32)[None] if own.places is None else own.places
-            unread: dict[str, Any] = dict.fromkeys(("tokens", "example_ids", "context"))
+            unread: dict[str, Any] = dict.fromkeys(("tokens", "example_ids", "context", "attributes"))
+            if own is not queries or not (own is keys or own.context is not None):
+                unread["pairs"] = None  # those of another call
             return dataclasses.replace(own, places=places, length=length, packed=packed, **unread)
 
         of_queries = keys.length if queries is keys else _length_for(queries, keys)
@@ -314,6 +342,8 @@ class Geometry:
         queries = self.queries.part(q)
         if queries.sees is not None:
             queries = dataclasses.replace(queries, sees=queries.sees[:, :, k])
+        if queries.pairs is not None:
+            queries = dataclasses.replace(queries, pairs=queries.pairs[:, :, k])
         return dataclasses.replace(self, queries=queries, keys=self.keys.part(k), contiguous=contiguous)
 
 

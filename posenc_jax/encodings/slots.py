@@ -82,8 +82,12 @@ def position_axes(slot: Slot) -> int | None:
     >>> [position_axes(parse(spec)) for spec in ("rope", "axial_rope", "grid(width=8)|axial_rope", "nope")]
     [None, 2, None, None]
     """
-    reading = [element.position_axes for element in elements(slot) if element.position_axes != "any"]
-    return reading[0] if reading else None
+    for element in elements(slot):
+        if element.position_axes != "any":
+            return element.position_axes
+        if element.needs_attributes and "map_positions" in element.acts_on:  # attributes in place of positions
+            return None
+    return None
 
 
 def check_slot(slot: Slot, dims: Dims) -> None:

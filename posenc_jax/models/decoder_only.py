@@ -42,7 +42,7 @@ class DecoderOnly(Model):
         Raises:
           ValueError: naming both sizes or the dtype, as `Sequence.check`; for a known token outside the vocabulary.
         """
-        refuse_unread(facts, "token_types", "packed")
+        refuse_unread(facts, "token_types", "packed", "attributes", "pairs")
         sequence = sequence_of(tokens, **facts)
         call: dict[str, Any] = {"streams": streams, "train": train}
         contiguous = facts.get("positions") is None
@@ -66,6 +66,7 @@ class DecoderOnly(Model):
         ``streams``. Positions default to the number of tokens already there. Tokens that the cache has no room for give
         NaN.
         """
+        refuse_unread(facts, "token_types")
         queries, keys, cache = next_tokens(cache, tokens, num_layers=self.config.depth("decoder"), **facts)
         call: dict[str, Any] = {"streams": streams, "train": False}
         layers = self.layer_encodings("decoder", queries, keys, causal=True, **call)

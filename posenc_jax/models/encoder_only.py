@@ -41,7 +41,7 @@ class EncoderOnly(Model):
         is `AttentionPooling`; a row is then one example, not several packed. With "attention" ``capture`` also returns
         "pooling_weights" ``[B, H, P, S]`` beside the activations of the stack.
         """
-        refuse_unread(facts, "token_types", "outline", "right_padded")
+        refuse_unread(facts, "token_types", "outline", "right_padded", "attributes", "pairs")
         sequence = sequence_of(tokens, **facts)
         mask = self.config.mask
         if mask is not None and mask.needs_outline and sequence.outline is None:

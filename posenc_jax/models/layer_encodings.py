@@ -39,9 +39,13 @@ class TokenFacts(NextFacts, total=False):
     Attributes:
       outline: ``[#B, S, 4]``, for a mask from structure.
       right_padded, packed: promises that let more fused ways to attend serve and spare biases a matrix for every row.
+      attributes: ``[#B, S, A]`` numbers of each token. pairs: ``[#B, S, S, P]`` numbers of each pair of tokens, which
+        need ``segment_ids``. See `Sequence`.
     """
 
     outline: Array | None
+    attributes: Array | None
+    pairs: Array | None
     right_padded: bool
     packed: bool
 

@@ -5,6 +5,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from posenc_jax.analysis.made_up import attributes_for
 from posenc_jax.encodings import (
     Dims,
     Sequence,
@@ -33,7 +34,8 @@ def read_positions(slot: Slot) -> ReadPositions | None:
     encodings = for_layer(slot, 0)
     if not any("map_positions" in e.acts_on for e in encodings):
         return None
-    sequence = Sequence.of_length(len(TOKENS), tokens=np.array([TOKENS]), token_types=np.array([TYPES]))
+    made = attributes_for(encodings, np.array([TOKENS]))
+    sequence = Sequence.of_length(len(TOKENS), tokens=np.array([TOKENS]), token_types=np.array([TYPES]), **made)
     seen = [np.asarray(s.positions, float)[0] for s in map_slot(encodings, sequence, key=jax.random.key(0))]
     readers, values = [], []
     for e, p in zip(encodings, seen, strict=True):
@@ -60,7 +62,8 @@ def one_content(slot: Slot, dims: Dims) -> MeasuredAttention:
     heads = (dims.num_heads, dims.num_kv_heads, dims.num_kv_heads)
     q, k, v = (everywhere(1, h, 1, dims.head_dim, axis=2) for h in heads)
     ones = np.ones((1, length), np.int32)
-    tokens = Sequence.of_length(length, tokens=ones, token_types=ones)
+    made = attributes_for(encodings, np.arange(length, dtype=np.int32)[None])
+    tokens = Sequence.of_length(length, tokens=ones, token_types=ones, **made)
 
     def weights(own: Any, params: Any) -> np.ndarray:
         key = jax.random.key(0)

@@ -48,6 +48,12 @@ SOUND = [0] * 4 + [1] * 24 + [2] * 50 + [1] * 12 + [2] * 20 + [0] * 5
 """The same of a film of 6 frames of 2 x 3, half a second apart, with the sound of 2.8 seconds, as Qwen2.5-Omni has it;
 two marks before and behind it.
 """
+BOXES = np.array([[1, 2, 5, 3], [0, 0, 15, 15], [4, 1, 4, 6]])
+"""Of three words: left, top, right and bottom."""
+TABLES = (3, 4, 5)
+"""Rows of the tables of three attributes."""
+ATTRIBUTES = np.stack([np.arange(12) * (a + 1) % rows for a, rows in enumerate(TABLES)], axis=1)
+"""``[12, 3]``, of twelve tokens."""
 
 
 def normal(*shape: int, seed: int = 0) -> np.ndarray:

@@ -5,7 +5,19 @@ from collections.abc import Callable
 
 import numpy as np
 
-from comparing.given import ADDITION, CELLS, FILM, POSITIONS, SCALINGS, SCRATCHPAD, SOUND, normal
+from comparing.given import (
+    ADDITION,
+    ATTRIBUTES,
+    BOXES,
+    CELLS,
+    FILM,
+    POSITIONS,
+    SCALINGS,
+    SCRATCHPAD,
+    SOUND,
+    TABLES,
+    normal,
+)
 from posenc_jax.encodings import Film, Geometry, Sequence, elements, map_slot, media_positions, parse
 
 TRANSFORMERS = "https://github.com/huggingface/transformers/blob/v5.24.0/src/transformers/models/"
@@ -58,6 +70,17 @@ def added(count: int, **params: np.ndarray) -> Callable[[str], np.ndarray]:
         sequence = map_slot(slot, Sequence.of_length(count))[-1]
         width = 16 if "weight" not in params else params["weight"].shape[1]
         return np.asarray(slot[-1].embed(params, np.zeros((1, count, width)), sequence))[0]
+
+    return embedded
+
+
+def of_attributes(numbers: np.ndarray, **params: np.ndarray) -> Callable[[str], np.ndarray]:
+    """What the last element of a slot adds to embeddings that are zero, for attributes ``[S, A]``."""
+
+    def embedded(spec: str) -> np.ndarray:
+        slot = parse(spec)
+        sequence = map_slot(slot, Sequence.of_length(len(numbers), attributes=numbers[None]))[-1]
+        return np.asarray(slot[-1].embed(params, np.zeros((1, len(numbers), 16)), sequence))[0]
 
     return embedded
 
@@ -290,6 +313,20 @@ COMPARISONS: dict[str, Comparison] = {
         "detr/modeling_detr.py",
         "vectors of an image",
         added(20),
+    ),
+    "Boxes on a page (LayoutLM)": transformers(
+        "attributes(count=4)|layout_tables(size=16)",
+        "layoutlm/modeling_layoutlm.py",
+        "vectors of boxes",
+        of_attributes(
+            BOXES, **{name: normal(16, 16, seed=i) for i, name in enumerate(("left", "top", "height", "width"))}
+        ),
+    ),
+    "Tables of seven attributes (TaPas)": transformers(
+        f"attributes(count=3)|learned_axes(sizes={TABLES})",
+        "tapas/modeling_tapas.py",
+        "vectors of three attributes",
+        of_attributes(ATTRIBUTES, **{f"axis_{a}": normal(rows, 16, seed=a) for a, rows in enumerate(TABLES)}),
     ),
     "Random Fourier features (Segment Anything)": transformers(
         "grid(width=5)|image_positions(sizes=(4, 5))|random_fourier(scale=1, sines_first=True)",

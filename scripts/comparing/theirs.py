@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from given import ADDITION, CELLS, POSITIONS, SCALINGS, SCRATCHPAD, normal
+from given import ADDITION, ATTRIBUTES, BOXES, CELLS, POSITIONS, SCALINGS, SCRATCHPAD, TABLES, normal
 
 THEIRS: dict[str, Callable[[], np.ndarray]] = {}
 """By the key of the comparison."""
@@ -231,6 +231,38 @@ def perceiver() -> np.ndarray:
 
     cells = build_linear_positions((4, 5)).double().reshape(1, 20, 2)
     return _numpy(generate_fourier_features(cells, 6, (224, 224)))[0]
+
+
+def _silent(layer: torch.nn.Module, **tables: np.ndarray) -> torch.nn.Module:
+    """Embeddings whose tables are these, all others 0, without a norm."""
+    for name, part in layer.double().named_children():
+        if isinstance(part, torch.nn.Embedding):
+            part.weight.data = torch.tensor(tables[name]) if name in tables else torch.zeros_like(part.weight)
+    layer.LayerNorm = torch.nn.Identity()
+    return layer.eval()
+
+
+@key("Boxes on a page (LayoutLM)")
+def layoutlm() -> np.ndarray:
+    from transformers.models.layoutlm import modeling_layoutlm as layoutlm
+
+    config = layoutlm.LayoutLMConfig(vocab_size=9, hidden_size=16, max_2d_position_embeddings=16)
+    names = (f"{part}_position_embeddings" for part in ("x", "y", "h", "w"))
+    tables = {name: normal(16, 16, seed=i) for i, name in enumerate(names)}
+    layer = _silent(layoutlm.LayoutLMEmbeddings(config), **tables)
+    return _numpy(layer(torch.zeros(1, 3, dtype=torch.int64), bbox=torch.tensor(BOXES[None])))[0]
+
+
+@key("Tables of seven attributes (TaPas)")
+def tapas() -> np.ndarray:
+    from transformers.models.tapas import modeling_tapas as tapas
+
+    config = tapas.TapasConfig(vocab_size=9, hidden_size=16, type_vocab_sizes=list(TABLES))
+    tables = {f"token_type_embeddings_{a}": normal(rows, 16, seed=a) for a, rows in enumerate(TABLES)}
+    config.reset_position_index_per_cell = False
+    layer = _silent(tapas.TapasEmbeddings(config), **tables)
+    types = torch.tensor(ATTRIBUTES[None])
+    return _numpy(layer(torch.zeros(1, 12, dtype=torch.int64), token_type_ids=types))[0]
 
 
 @key("Convolutional positions (wav2vec 2.0)")

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from calls import DIMS, arguments, assert_agree, result, shapes
-from registry_slots import slots_of_registry
+from registry_slots import reads_attributes, slots_of_registry
 
 from posenc_jax.attention import attend
 from posenc_jax.attention import blockwise as module
@@ -71,8 +71,8 @@ def test_blocks_are_the_reference_at_every_hook(spec, shape):
 @pytest.mark.parametrize("name", slots_of_registry())
 def test_blocks_are_the_reference_for_every_encoding(name):
     slot = slots_of_registry()[name]
-    if any(e.position_axes not in (None, "any") or e.needs_token_types for e in slot):
-        pytest.skip("reads positions of several axes, or types")
+    if any(e.position_axes not in (None, "any") or e.needs_token_types for e in slot) or reads_attributes(slot):
+        pytest.skip("reads positions of several axes, types or attributes")
     with jax.enable_x64(True):
         for shape in shapes(11):
             if shape.causal or not any(e.causal_only for e in slot):

@@ -17,6 +17,12 @@ LIMITS = """
 Sinusoidal base > 0
 Learned max_len >= 1, offset >= 0
 SinusoidalAxes axes >= 1, base > 0
+LayoutTables size >= 1
+Attributes first >= 0 <= 4095, count >= 1 <= 4096
+LinearPositions axes >= 1 <= 4096
+TreePositions depth >= 1 <= 4096, degree >= 1 <= 4096
+FoNE number >= 0, before >= 1 <= 38, after >= 0 <= 38, column >= 0 <= 4095
+XVal number >= 0, column >= 0 <= 4095
 RandomFourier axes >= 1, scale > 0
 FourierBands axes >= 1, bands >= 1 <= 64, resolution >= 2
 LearnedFourier axes >= 1, features >= 1, hidden >= 1, gamma > 0
@@ -73,6 +79,8 @@ DynamicBias depth >= 1 <= 64
 LogCPB width >= 1
 SpatialALiBi axes >= 1, largest_exponent > 0
 LayoutBias axes >= 1 <= 16
+PairTable rows >= 1, column >= 0 <= 4095
+PairLinear count >= 1 <= 4096, first >= 0 <= 4095
 DAPE width >= 1
 ScaleInvariant length_scale > 0
 Shaw max_distance >= 1

@@ -13,6 +13,7 @@ import pytest
 from jax.extend.core import Literal, jaxprs_in_params
 from registry_slots import slots_of_registry
 
+from posenc_jax.analysis.made_up import attributes_for
 from posenc_jax.encodings import (
     Dims,
     Sequence,
@@ -106,7 +107,9 @@ def problems_of(slot) -> list[str]:
     encodings = for_layer(slot, 0)
     params = layer_params(slot, init_slot(jax.random.key(0), slot, DIMS), 0)
     tokens = np.arange(1, 9, dtype=np.int32)[None].repeat(2, 0)
-    side, axes = Sequence.of_length(8, tokens=tokens, token_types=np.ones((1, 8), np.int32)), position_axes(slot)
+    made = attributes_for(encodings, tokens)
+    side = Sequence.of_length(8, tokens=tokens, token_types=np.ones((1, 8), np.int32), **made)
+    axes = position_axes(slot)
     if axes is not None:
         side = dataclasses.replace(side, positions=np.repeat(side.positions[:, :, None], axes, axis=2))
     call = dict(num_heads=2, key=jax.random.key(1), train=True, layer=0, causal=True)

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from posenc_jax.analysis.made_up import attributes_for
 from posenc_jax.encodings import (
     Dims,
     Geometry,
@@ -46,7 +47,8 @@ def shapes(slot, **changes):
 def traced(slot, params, dims=DIMS, key=KEY, **options):
     """Embeddings and attention of one layer as a user has them, traced."""
     ones = np.ones((2, 6), np.int32)
-    side, axes = Sequence.of_length(6, tokens=ones, token_types=ones), position_axes(slot)
+    made = attributes_for(elements(slot), ones)
+    side, axes = Sequence.of_length(6, tokens=ones, token_types=ones, **made), position_axes(slot)
     if axes is not None:
         side = dataclasses.replace(side, positions=np.zeros((1, 6, axes), np.int32))
     call = {"num_heads": dims.num_heads, "causal": True, "embedded": True, "key": key} | options

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from decoded_rows import Batch
 from flax import nnx
-from registry_slots import slots_of_registry
+from registry_slots import slots_of_tasks
 from small_models import FAMILIES, VOCAB, Gate, LayerBias, LengthBias, Relations, Runs, jitted, random_tokens, small
 
 from posenc_jax.encodings import Learned, Randomized, RoPE, Sinusoidal, elements
@@ -200,7 +200,7 @@ def test_greedy_without_padding_or_eos():
         np.testing.assert_array_equal(decode(state), tokens[:, 3 : 3 + new])
 
 
-REGISTRY = {"nope": (), **slots_of_registry(), "learned": (Learned(),)}
+REGISTRY = {"nope": (), **slots_of_tasks(), "learned": (Learned(),)}
 TYPED = {name for name in REGISTRY if "section" in name}
 KINDS = ("decoder_only", "encoder_decoder")
 # Positions in keys, values and gates, drawn ones, and those of types; prompts without padding and with it.

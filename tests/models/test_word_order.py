@@ -6,7 +6,7 @@ from pathlib import Path
 import jax
 import numpy as np
 import pytest
-from registry_slots import slots_of_registry
+from registry_slots import slots_of_tasks
 from small_models import jitted, small
 
 from posenc_jax.encodings import elements, parse
@@ -24,7 +24,7 @@ EQUAL, VISIBLE = 1e-12, 1e-6
 
 BY_DEFAULT = {"sinusoidal", "rope", "t5", "shaw", "fox"}
 
-SLOTS = slots_of_registry() | {
+SLOTS = slots_of_tasks() | {
     "learned": parse("learned"),
     # It scales queries by their position, which says nothing of other tokens: it stands beside RoPE, as in Llama 4.
     "query_temperature": parse("rope|query_temperature(floor=2)"),

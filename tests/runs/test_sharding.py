@@ -10,7 +10,7 @@ import numpy as np
 import processes
 import pytest
 from jax.sharding import PartitionSpec as P
-from registry_slots import AllowingTypes, slots_of_registry
+from registry_slots import AllowingTypes, slots_of_tasks
 
 from posenc_jax.config import Execution, Run
 from posenc_jax.data.tasks import TASKS
@@ -260,7 +260,7 @@ def test_a_state_saved_on_several_devices_is_restored_on_one_and_the_other_way_r
 
 
 def test_encodings_are_never_split():
-    for name, slot in slots_of_registry().items():
+    for name, slot in slots_of_tasks().items():
         run = Run(task=AllowingTypes(), model=Transformer(d_model=16, num_layers=2, num_heads=2), posenc=slot)
         params = jax.eval_shape(lambda: init_params(run, 0))["posenc"]  # noqa: B023
         for path, _ in jax.tree_util.tree_leaves_with_path({"params": {"posenc": params}}):

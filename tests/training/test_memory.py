@@ -9,7 +9,7 @@ import math
 import jax
 import pytest
 from effort import counted
-from registry_slots import slots_of_registry
+from registry_slots import slots_of_tasks
 from test_configs import CONFIGS
 
 from posenc_jax.cli.session import load_config
@@ -17,7 +17,7 @@ from posenc_jax.config import Ablation, Evaluation, Execution, Run, Training
 from posenc_jax.data.tasks import TASKS, Copying, TokenAt
 from posenc_jax.data.tasks.by_offset import SUMS
 from posenc_jax.data.text import Classification, Translation
-from posenc_jax.encodings import ENCODINGS, elements, parse
+from posenc_jax.encodings import elements, parse
 from posenc_jax.models.config import Transformer
 from posenc_jax.models.decoding_config import Beam
 from posenc_jax.runs.preflight import check_memory, shortage
@@ -201,12 +201,13 @@ def test_nothing_is_named_where_no_single_field_is_enough():
 
 
 QUICK = ("learned", "dynamic_bias", "randomized", "t5")
+CASES = [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in slots_of_tasks()]
 
 
-@pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in ENCODINGS])
+@pytest.mark.parametrize("name", CASES)
 def test_no_number_of_an_encoding_keeps_one_waiting(name):
     """Taken or refused, every whole number of every encoding is so at once, and without its memory."""
-    slot = slots_of_registry()[name]
+    slot = slots_of_tasks()[name]
     task = Classification() if any(e.needs_token_types for e in elements(slot)) else Copying(max_length=4)
     run = Run(task=task, model=Transformer(head_dim=8), posenc=slot)
     for index, element in enumerate(slot):

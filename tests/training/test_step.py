@@ -9,13 +9,13 @@ import json
 import jax
 import numpy as np
 import pytest
-from registry_slots import AllowingTypes, slots_of_registry
+from registry_slots import AllowingTypes, slots_of_tasks
 
 from posenc_jax.cli.scores import score_table
 from posenc_jax.config import Evaluation, Execution, Optimizer, Run, Training
 from posenc_jax.data.tasks import TASKS, Task
 from posenc_jax.data.text import Classification, LanguageModel
-from posenc_jax.encodings import ENCODINGS, Learned, Randomized
+from posenc_jax.encodings import Learned, Randomized
 from posenc_jax.models import Transformer
 from posenc_jax.runs.files import dumps
 from posenc_jax.training import step as step_module
@@ -44,12 +44,13 @@ def leaves(params):
 
 # Most of the time is spent compiling draws that the test does not look at.
 QUICK = ("learned", "fox")
+CASES = [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in slots_of_tasks()]
 
 
-@pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in ENCODINGS])
+@pytest.mark.parametrize("name", CASES)
 def test_initial_parameters_are_paired(name):
     for seed in (0, 3):
-        plain, other = init_params(run_with(), seed), init_params(run_with(slots_of_registry()[name]), seed)
+        plain, other = init_params(run_with(), seed), init_params(run_with(slots_of_tasks()[name]), seed)
         assert leaves(plain).keys() == leaves(other).keys()
         for path, leaf in leaves(plain).items():
             np.testing.assert_array_equal(leaf, leaves(other)[path], err_msg=path)
@@ -96,7 +97,7 @@ def test_data_and_dropout_are_paired(monkeypatch):
             assert (expected[name] != other[name]).any(), name
     assert (expected["ids"] == np.arange(8)).all()
     assert expected["train"]
-    for encoding, slot in slots_of_registry().items():
+    for encoding, slot in slots_of_tasks().items():
         for name, got in record_of(slot, 3, 5).items():
             np.testing.assert_array_equal(expected[name], got, err_msg=f"{encoding}: {name}")
 

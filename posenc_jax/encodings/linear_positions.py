@@ -1,0 +1,66 @@
+"""A learned linear map of positions of several axes, for eigenvectors and probabilities of walks in a graph."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+
+from posenc_jax.encodings.base import Array, Dims, Key, Params, PositionalEncoding, Sequence, at_least_float32
+from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.value import at_least, limited
+
+
+@dataclasses.dataclass(frozen=True)
+class LinearPositions(PositionalEncoding):
+    """A linear map of a position's axes, added to the input embeddings::
+
+        x_t + W p_t + b,   W [d_model, axes]
+
+    Of eigenvectors of a graph's Laplacian it is the positional encoding of Dwivedi and Bresson 2020 (arXiv:2012.09699),
+    see `RandomSigns`; of the probabilities of returning after 1, 2, ... steps of a random walk that of Dwivedi et al.
+    2021, see `random_walks`. Departures: the latter keep positions apart from contents in every
+    layer, and GraphGPS (Rampášek et al. 2022) normalises them over a batch and writes them beside the contents, which
+    is a sum with maps of its own; here both are added once, as the former do.
+
+    Fields: ``axes``, of positions ``[#B, S, axes]``, as from `Attributes`; ``offset``: if b is there (not in GRIT).
+    Parameters: ``weight [axes, d_model]``, uniform within sqrt(6 / (axes + d_model)), and ``offset [d_model]`` (b), 0.
+    """
+
+    axes: int
+    offset: bool = True
+
+    name = "linear_positions"
+    paper = "arXiv:2110.07875"
+    citation = """@inproceedings{dwivedi2022graph, author = {Dwivedi, V. P. and Luu, A. T. and Laurent, T. and Bengio,
+        Y. and Bresson, X.}, title = {{Graph Neural Networks with Learnable Structural and Positional
+        Representations}}, booktitle = {ICLR 2022}, year = {2021}, eprint = {2110.07875}}"""
+    methods = (
+        Method(
+            "absolute",
+            "Random-walk diagonals (RWSE)",
+            "attributes(count=8)|linear_positions(axes=8)",
+            "Dwivedi et al. 2021",
+            paper,
+            "the attributes of a node are the probabilities of returning after 1 to 8 steps",
+            use="W",
+        ),
+    )
+    limits = limited(axes=at_least(1, ": as many as the positions have", most=4096))
+
+    @property
+    def position_axes(self) -> int:  # type: ignore[override]
+        """``axes``."""
+        return self.axes
+
+    def init(self, key: Key, dims: Dims) -> Params:
+        weight = jax.nn.initializers.glorot_uniform()(key, (self.axes, dims.d_model), jnp.float32)
+        return {"weight": weight} | ({"offset": jnp.zeros((dims.d_model,), jnp.float32)} if self.offset else {})
+
+    def embed(self, params: Params, x: Array, sequence: Sequence) -> Array:
+        """``[B, S, M]``: x plus the vectors, summed in at least float32, in the dtype of x."""
+        dtype = at_least_float32(x, params["weight"])
+        positions = jnp.asarray(sequence.positions).astype(dtype)
+        vectors = jnp.einsum("bsa,am->bsm", positions, params["weight"].astype(dtype), precision="highest")
+        if self.offset:
+            vectors = vectors + params["offset"].astype(dtype)[None, None]
+        return (x.astype(dtype) + vectors).astype(x.dtype)

@@ -1,0 +1,126 @@
+import dataclasses
+import math
+import re
+
+import jax
+import numpy as np
+import pytest
+from initial import shapes_of
+
+from posenc_jax.encodings import Dims, LayoutTables, Sequence, attend, geometries, map_slot, parse
+from posenc_jax.encodings.slots import position_axes
+from posenc_jax.models import Slots, Transformer, build
+
+DIMS = Dims(d_model=6, num_heads=1, num_kv_heads=1, head_dim=8, num_layers=1, max_len=64)
+
+
+def events(attributes, **fields):
+    return Sequence.of_length(attributes.shape[1], attributes=attributes, **fields)
+
+
+def test_rope_turns_by_time_stamps(random):
+    """RoTHP: logits are q R(t_j - t_i) k / sqrt(D), whatever the positions are."""
+    times, (q, k) = random.uniform(0, 9, (1, 4, 2)), random.normal(size=(2, 1, 1, 4, 8))
+    with jax.enable_x64(True):
+        slot, sequence = parse("attributes(1)|rope"), events(times)
+        seen = geometries(slot, sequence, sequence, num_heads=1)
+        _, weights = attend(q, k, k, slot, ({}, {}), seen, return_weights=True)
+    logits = np.zeros((4, 4))
+    for i, j in np.ndindex(4, 4):
+        for plane in range(4):
+            angle = (times[0, j, 1] - times[0, i, 1]) * 10000 ** (-2 * plane / 8)
+            turned = complex(*k[0, 0, j, 2 * plane : 2 * plane + 2]) * np.exp(1j * angle)
+            logits[i, j] += (complex(*q[0, 0, i, 2 * plane : 2 * plane + 2]).conjugate() * turned).real / math.sqrt(8)
+    want = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(weights[0, 0], want, atol=1e-9)
+
+
+def test_the_periods_of_poyo(random):
+    """2 pi / (t_min (t_max / t_min)^(2k/r)) a second, from 0.1 ms to 4 s, in the first half of a head."""
+    times, q = np.array([[[0.0], [0.00123], [0.4]]]), random.normal(size=(1, 1, 3, 8))
+    slot = parse("attributes|interpolated(factor=1.5915494309189535e-05)|rope(base=4e4, rotary_dim=0.5)")
+    with jax.enable_x64(True):
+        seen = map_slot(slot, events(times))[-1]
+        got = slot[-1].encode_queries({}, q, seen.positions, seen.length)
+    for i, plane in np.ndindex(3, 2):
+        turn = np.exp(1j * times[0, i, 0] * 2 * math.pi / (1e-4 * (4 / 1e-4) ** (2 * plane / 4)))
+        want = complex(*q[0, 0, i, 2 * plane : 2 * plane + 2]) * turn
+        np.testing.assert_allclose(complex(*got[0, 0, i, 2 * plane : 2 * plane + 2]), want, atol=1e-9)
+    np.testing.assert_array_equal(got[..., 4:], q[..., 4:])
+
+
+def test_a_table_for_each_attribute(random):
+    """TaPas: positions, then segment, column, row and so on."""
+    numbers, x = random.integers(0, 3, (2, 5, 3)), random.normal(size=(2, 5, 6))
+    positions, tables = random.normal(size=(5, 6)), [random.normal(size=(3, 6)) for _ in range(3)]
+    slot = parse("learned|attributes(count=3)|learned_axes(sizes=(3, 3, 3))")
+    with jax.enable_x64(True):
+        seen = map_slot(slot, events(numbers))
+        got = slot[0].embed({"table": positions}, x, seen[0])
+        got = slot[2].embed({f"axis_{a}": table for a, table in enumerate(tables)}, got, seen[2])
+    for b, t in np.ndindex(2, 5):
+        want = x[b, t] + positions[t] + sum(table[numbers[b, t, a]] for a, table in enumerate(tables))
+        np.testing.assert_allclose(got[b, t], want, atol=1e-9)
+
+
+def test_the_six_vectors_of_a_box(random):
+    boxes = np.array([[[1, 2, 5, 3], [0, 0, 7, 7], [4, 1, 4, 6]]])
+    x = random.normal(size=(1, 3, 6))
+    params = {name: random.normal(size=(8, 6)) for name in ("left", "top", "height", "width")}
+    with jax.enable_x64(True):
+        got = LayoutTables(8).embed(params, x, Sequence(boxes, np.array([3])))
+    for t, (x0, y0, x1, y1) in enumerate(boxes[0]):
+        edges = params["left"][x0] + params["top"][y0] + params["left"][x1] + params["top"][y1]
+        want = x[0, t] + edges + params["height"][y1 - y0] + params["width"][x1 - x0]
+        np.testing.assert_allclose(got[0, t], want, atol=1e-9)
+    assert {name: a.shape for name, a in shapes_of(LayoutTables(8), DIMS).items()} == dict.fromkeys(params, (8, 6))
+
+
+def test_attributes_stand_for_the_positions_of_any_element_after_them():
+    assert position_axes(parse("attributes(count=4)|layout_tables")) is None
+    assert position_axes(parse("random_signs|linear_positions(axes=3)")) == 3
+    slot = parse("learned|attributes(count=2)|learned_axes(sizes=(4, 4))|attributes(2)|rope")
+    seen = map_slot(slot, events(np.arange(6.0).reshape(1, 2, 3)))
+    assert [list(s.positions.shape) for s in seen] == [[1, 2], [1, 2], [1, 2, 2], [1, 2, 2], [1, 2]]
+    np.testing.assert_array_equal(seen[-1].positions, [[2, 5]])
+
+
+def test_what_attributes_are_refused():
+    two = np.zeros((1, 4, 2))
+    for attributes, message in (
+        (
+            None,
+            "reads 3 attributes of each token, and the sequence has 0: pass attributes= [batch, tok",
+        ),
+        (two, "Attributes(first=2, count=None) reads 3 attributes of each token, and the sequence has 2: "),
+        (two[:, :3], "attributes has 3 tokens and positions 4: pass those of the same call"),
+        (two[0], "attributes has the shape [4, 2], and attributes are [rows or 1, tokens, numbers]"),
+        (two.astype(np.float16), "attributes is of float16, which rounds attributes: give them as int32 or float32"),
+    ):
+        with pytest.raises(ValueError, match=re.escape(message)):
+            map_slot(parse("attributes(2)|rope"), Sequence.of_length(4, attributes=attributes))
+
+
+def test_a_model_takes_them_and_a_cache_does_not():
+    tokens, rng = np.array([[1, 2, 3, 4]]), np.random.default_rng(0)
+    sizes = {"vocab_size": 5, "num_classes": 5, "max_len": 8}
+    keys = {"key": jax.random.key(0), "posenc_key": jax.random.key(1)}
+    slots = Slots(decoder=parse("attributes|rope"))
+    decoder = build("decoder_only", Transformer(16, 1, 2), slots, **sizes, **keys)
+    times = rng.uniform(0, 9, (1, 4, 1)).astype(np.float32)
+    logits = decoder(tokens, attributes=times)
+    assert np.abs(logits - decoder(tokens, attributes=2 * times)).max() > 1e-4
+    np.testing.assert_allclose(logits, decoder(tokens, attributes=times + 1), atol=1e-5)
+    with pytest.raises(ValueError, match=r"^Attributes\(first=0, count=None\) reads 1 attributes .*a cache of a model"):
+        decoder.extend(tokens, decoder.new_cache(1, 4))
+    with pytest.raises(TypeError, match=r"^attributes is no argument of this call, which reads example_ids, length"):
+        decoder.extend(tokens, decoder.new_cache(1, 4), attributes=times)
+
+
+def test_no_field_counts_below_the_first():
+    for fields, message in (
+        ({"first": -1}, "Attributes.first = -1 must not"),
+        ({"count": 0}, "count = 0 must be at"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            dataclasses.replace(parse("attributes")[0], **fields)
