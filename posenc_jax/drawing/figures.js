@@ -17,7 +17,7 @@ function height(id) {
 }
 async function draw(id) {
   drawn.add(id);
-  await (plotly ??= load());
+  if (!await (plotly ??= load().then(() => true, tooOld))) return;
   Plotly.react(id, figures[id].data, {...figures[id].layout, height: height(id)}, {
     responsive: true, displaylogo: false, modeBarButtons: [["toImage", "zoom2d", "pan2d", "resetScale2d"]],
     showSendToCloud: false, plotlyServerURL: "", toImageButtonOptions: {filename: id, scale: 3}
@@ -33,7 +33,7 @@ function tooOld() {
     figure.textContent = "This browser is too old to unpack the figures: open the page in one of 2023 or later.";
 }
 const near = new IntersectionObserver((entries) => {
-  for (const {target, isIntersecting} of entries) if (isIntersecting && !drawn.has(target.id)) draw(target.id).catch(tooOld);
+  for (const {target, isIntersecting} of entries) if (isIntersecting && !drawn.has(target.id)) draw(target.id);
 }, {rootMargin: "100%"});  // a screen before it is reached
 for (const id in figures) {
   const place = document.getElementById(id);

@@ -60,19 +60,30 @@ def test_plotly_is_packed(built):
 @pytest.mark.parametrize("old", [False, True])
 def test_a_page_unpacks_it_and_an_old_browser_says_that_it_cannot(page, old):
     (script,) = re.findall(r"<script>(const DARK.*?)</script>", page, re.DOTALL)
-    packed = base64.b64encode(gzip.compress("globalThis.ran = 'né'".encode())).decode()
+    packed = base64.b64encode(
+        gzip.compress("globalThis.Plotly = {react(id) { globalThis.ran = `né ${id}`; }}".encode())
+    ).decode()
     before = f"""
       {"delete globalThis.DecompressionStream;" if old else ""}
-      const place = {{textContent: ""}}, figures = {{textContent: "{{}}"}};
+      const figure = {{data: [], layout: {{height: 100}}}};
+      const json = {{textContent: JSON.stringify({{seen: figure, below: figure}})}};
+      const place = {{textContent: "", clientWidth: 500, style: {{}}}};
+      const code = {{textContent: "{packed}"}}, seen = {{...place, id: "seen"}};
+      const elements = {{plotly: code, figures: json, seen, below: place}};
+      globalThis.addEventListener = () => {{}};
+      globalThis.IntersectionObserver = class {{
+        constructor(told) {{ this.told = told; }}
+        observe(target) {{ this.told([{{target, isIntersecting: target.id === "seen"}}]); }}
+      }};
       globalThis.matchMedia = () => ({{matches: false, addEventListener() {{}}}});
       globalThis.document = {{
-        getElementById: (id) => id === "plotly" ? {{textContent: "{packed}"}} : figures,
+        getElementById: (id) => elements[id],
         createElement: () => ({{}}), querySelectorAll: () => [place],
         head: {{append: (made) => (0, eval)(made.textContent)}},
       }};"""
     after = "setTimeout(() => console.log(globalThis.ran ?? place.textContent), 200)"
     done = subprocess.run(["node", "-e", f"{before}\n{script}\n{after}"], capture_output=True, text=True, check=True)
-    assert done.stdout.startswith("This browser is too old to unpack the figures" if old else "né\n"), done.stderr
+    assert done.stdout.startswith("This browser is too old to unpack the figures" if old else "né seen\n"), done.stderr
 
 
 def test_settings_that_all_runs_share_stand_once():
