@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from posenc_jax.encodings.base import Array, PositionalEncoding
+from posenc_jax.encodings.numbers import OfNumbers
 
 
 def attributes_of(ids: Array, count: int, most: int = 1) -> Array | None:
@@ -32,3 +33,14 @@ def attributes_for(encodings: tuple[PositionalEncoding, ...], tokens: Array, mos
     found = {"attributes": attributes_of(tokens, of_tokens, most), "pairs": pairs_of(tokens, tokens, of_pairs, most)}
     found["segment_ids"] = np.ones(tokens.shape, np.int32) if of_pairs else None
     return {name: array for name, array in found.items() if array is not None}
+
+
+def numbers_for(encodings: tuple[PositionalEncoding, ...], values: Array) -> dict[str, Any]:
+    """Fields of a `Sequence` of tokens that stand for the numbers ``values [S]``, for the first encoding that reads
+    numbers; none without one.
+    """
+    for e in encodings:
+        if isinstance(e, OfNumbers):
+            tokens = np.full((1, len(values)), e.number, np.int32)
+            return {"tokens": tokens, "attributes": np.repeat(values[None, :, None], e.needs_attributes, axis=2)}
+    return {}

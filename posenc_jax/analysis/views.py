@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.analysis.made_up import attributes_for
+from posenc_jax.analysis.made_up import attributes_for, numbers_for
 from posenc_jax.encodings import (
     Dims,
     Geometry,
@@ -75,7 +75,8 @@ def position_vectors(
     length: int | None = None,
 ) -> np.ndarray:
     """``[P, M]``: what the slot adds to a zero embedding at ``positions [P]`` of a sequence of ``length`` (default: up
-    to the last of them).
+    to the last of them). Where an encoding reads numbers (FoNE, xVal): what it adds to an embedding of ones of tokens
+    that stand for the numbers ``positions``.
 
     Args:
       params: of the slot, as `init_slot` gives them; default: as initialised from key 0. dtype: of the embedding.
@@ -89,10 +90,12 @@ def position_vectors(
         raise ValueError(f"positions of shape {asked.shape}: give a list of at least one")
     asked = asked.astype(np.int32) if np.issubdtype(asked.dtype, np.integer) else asked
     length = int(np.ceil(asked.max())) + 1 if length is None else length
-    sequence = Sequence(asked[None], np.full(1, length, np.int32))
+    numbers = numbers_for(encodings, asked)
+    sequence = Sequence(asked[None], np.full(1, length, np.int32), **numbers)
     with _precision(dtype):
-        x = np.zeros((1, asked.size, dims.d_model), jnp.dtype(dtype))
-        return _numpy(embed(encodings, own, x, sequence, key=jax.random.key(0)))[0]
+        x = np.full((1, asked.size, dims.d_model), 1 if numbers else 0, jnp.dtype(dtype))
+        found = _numpy(embed(encodings, own, x, sequence, key=jax.random.key(0)))
+    return (found - _numpy(x) if numbers else found)[0]
 
 
 def content_logits(

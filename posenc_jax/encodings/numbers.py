@@ -16,7 +16,7 @@ _NUMBER = at_least(0, ": it is the id of the token that stands for numbers")
 _COLUMN = at_least(0, ": attributes are counted from 0", most=4095)
 
 
-class _OfNumbers(PositionalEncoding):
+class OfNumbers(PositionalEncoding):
     """The common part: tokens with the id ``number`` stand for the number in attribute ``column``."""
 
     number: int
@@ -49,7 +49,7 @@ class _OfNumbers(PositionalEncoding):
 
 
 @dataclasses.dataclass(frozen=True)
-class FoNE(_OfNumbers):
+class FoNE(OfNumbers):
     """Cosines and sines of a number, one pair for each digit, added to the embedding of a token that stands for it::
 
         x_t + [phi(v, 10^(1-a)) | ... | phi(v, 10^b) | 0 ... 0]     where token t stands for v
@@ -115,7 +115,7 @@ class FoNE(_OfNumbers):
 
 
 @dataclasses.dataclass(frozen=True)
-class XVal(_OfNumbers):
+class XVal(OfNumbers):
     """The embedding of a token that stands for a number, times the number::
 
         x_t v     where token t stands for v,      x_t for all other tokens

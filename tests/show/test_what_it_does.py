@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from posenc_jax.analysis.audit import model_for
-from posenc_jax.analysis.views import available
+from posenc_jax.analysis.views import available, position_vectors
 from posenc_jax.cli import main
 from posenc_jax.drawing.document import html_figure
 from posenc_jax.drawing.interactive import figure
@@ -121,12 +121,26 @@ def test_positions_along_several_axes_are_drawn_of_an_image_and_text():
     assert views_of(one) == ("positions",)
 
 
+def test_vectors_of_numbers_are_drawn_by_the_number():
+    """What FoNE adds to a token that stands for 7 turns once in 10; xVal scales the embedding by it."""
+    dims, numbers = dataclasses.replace(DIMS, d_model=32, head_dim=16), np.array([0, 7, 17])
+    fone = position_vectors(parse("fone(number=3)"), dims, numbers)
+    np.testing.assert_allclose(fone[1, 10:12], [np.cos(1.4 * np.pi), np.sin(1.4 * np.pi)], atol=1e-6)
+    np.testing.assert_allclose(fone[1, 10:12], fone[2, 10:12], atol=1e-5)
+    np.testing.assert_array_equal(
+        position_vectors(parse("xval(number=3)"), dims, numbers), numbers[:, None] - np.ones((1, 32))
+    )
+
+
 def test_every_row_of_the_catalogue_that_reads_tokens_or_contents_can_be_drawn():
     drawn = 0
     for method in (method for family in CATALOGUE.values() for method in family):
         slot = parse(method.spec)
         dims = model_for(for_layer(slot, 0))
-        if not available(slot, dims):
+        has = available(slot, dims)
+        if "vectors" in has:
+            assert position_vectors(slot, dims, np.arange(2), length=2).shape == (2, dims.d_model), method.name
+        if not has:
             one = with_contents(MeasuredEncoding(method.name), slot, dims)
             assert views_of(one), method.name
             drawn += 1
