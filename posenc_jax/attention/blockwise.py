@@ -13,7 +13,7 @@ to it.
 
 import dataclasses
 import functools
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
 import jax
@@ -26,8 +26,6 @@ from posenc_jax.encodings.base import Array, PositionalEncoding, at_least_float3
 
 # Of each head: so many logits are held at once, of at least and at most so many queries.
 LOGITS, FEWEST, MOST = 2**20, 8, 512
-# Keys at once, where they come in blocks.
-KEYS = 1024
 
 Side = Literal["queries", "keys"]
 _ARRAYS: dict[Side, tuple[str, ...]] = {"queries": ("q", "q_encoded"), "keys": ("k", "k_encoded", "v")}
@@ -42,7 +40,7 @@ def block_size(queries: int, keys: int) -> int:
     return min(queries, MOST, max(FEWEST, LOGITS // keys))
 
 
-def blockwise(call: Prepared, size: int | None = None, of_keys: int = KEYS) -> Array:
+def blockwise(call: Prepared, size: int | None = None, of_keys: int = 256) -> Array:
     """`dense` for blocks of ``size`` queries in turn (None: `block_size`), each recomputed for the gradient; against at
     most ``of_keys`` keys at a time, see `keys_at_once`.
 
@@ -57,18 +55,35 @@ def blockwise(call: Prepared, size: int | None = None, of_keys: int = KEYS) -> A
     size = block_size(queries, at_once) if size is None else size
     check_size("size", size)
 
-    def block(part: Any) -> Any:
-        return _along_keys(_with(call, "queries", part), at_once)
+    in_blocks = at_once < keys
 
+    def value(part: Any) -> Any:
+        return _value(_with(call, "queries", part), at_once)
+
+    def block(of_block: Any) -> Any:
+        part, known = of_block
+        own = _with(call, "queries", part)
+        return _with_derivatives(own, at_once, *known) if in_blocks else dense(own)
+
+    part = _part(call, "queries")
     if queries <= size:
-        return block(_part(call, "queries"))
-    outs = jax.lax.map(jax.checkpoint(block, prevent_cse=False), _split(_part(call, "queries"), queries, size))
+        return block((part, value(part) if in_blocks else None))
+    parts = _split(part, queries, size)
+    known = jax.lax.map(value, parts) if in_blocks else None
+    outs = jax.lax.map(jax.checkpoint(block, prevent_cse=False), (parts, known))
     full = jnp.moveaxis(outs[:-1], 0, 2)
     full = full.reshape(*full.shape[:2], -1, full.shape[-1])
     return jnp.concatenate([full, outs[-1][:, :, full.shape[2] + size - queries :]], axis=2)
 
 
-def keys_at_once(encodings: Iterable[PositionalEncoding], keys: int, of_keys: int = KEYS) -> int:
+def keys_of_block(backend: str) -> int:
+    """The most keys in a block: on a CPU its caches should hold the logits, elsewhere a block should be worth its
+    launches.
+    """
+    return 256 if backend == "cpu" else 1024
+
+
+def keys_at_once(encodings: Iterable[PositionalEncoding], keys: int, of_keys: int) -> int:
     """The number of keys in a block: all of them where an encoding needs that."""
     return keys if any(map(needs_all_keys, encodings)) else min(keys, of_keys)
 
@@ -78,13 +93,52 @@ def needs_all_keys(e: PositionalEncoding) -> bool:
     return bool(e.acts_on & {"adjust_logits", "normalize", "value_term"}) or "blocks" in e.breaks
 
 
-def _along_keys(call: Prepared, size: int) -> Array:
-    """`dense` of a block of queries, against ``size`` keys at a time; a query that sees none gets something finite."""
+def _value(call: Prepared, size: int) -> tuple[Array, Array]:
+    """`dense` of a block of queries, against ``size`` keys at a time, in float32 at least, and the logarithm of the sum
+    of the exponentials, ``[B, H, Q, 1]``; of a query that sees no key something finite.
+    """
+
+    def add(so_far: Any, logits: Array, v: Array) -> Any:
+        highest, *sums = so_far
+        higher = jax.lax.stop_gradient(jnp.maximum(highest, jnp.max(logits, axis=-1, keepdims=True)))
+        faded = jnp.exp(highest - higher)
+        return higher, *_added([x * faded for x in sums], logits, v, higher)
+
+    sums = _nothing(call)
+    lowest = jnp.full_like(sums[1], jnp.finfo(sums[1].dtype).min / 2)
+    highest, out, total = _over_keys(call, size, add, (lowest, *sums))
+    total = jnp.where(total == 0, 1, total)
+    return out / total, highest + jnp.log(total)
+
+
+def _with_derivatives(call: Prepared, size: int, out: Array, c: Array) -> Array:
+    """The `_value` ``out`` with its derivatives.
+
+    It is ``N / Z`` with ``N = sum_j exp(logit_j - c) v_j`` and ``Z = sum_j exp(logit_j - c)`` for any constant c, and
+    for that of `_value` Z is 1. Each block of keys has a part of its own in N and Z, so a backward pass computes its
+    logits once more, and nothing else (as Dao et al. 2022, arXiv:2205.14135, do).
+    """
+    sums = _over_keys(call, size, functools.partial(_added, c=_as(c, jnp.zeros_like(c))), _nothing(call))
+    numerator, denominator = map(_as, (out, jnp.ones_like(c)), sums)
+    return (numerator / denominator).astype(call.v.dtype)
+
+
+def _nothing(call: Prepared) -> tuple[Array, Array]:
+    """Empty sums over keys: ``[B, H, Q, Dv]`` and ``[B, H, Q, 1]``."""
+    dtype = at_least_float32(call.q, call.k)
+    return tuple(jnp.zeros((*call.q.shape[:3], width), dtype) for width in (call.v.shape[3], 1))  # type: ignore[return-value]
+
+
+def _added(sums: Any, logits: Array, v: Array, c: Array) -> tuple[Array, Array]:
+    """The sums with the terms of a block of keys."""
+    weights = jnp.exp(logits - c)
+    added = jnp.einsum("bhqk,bhkd->bhqd", weights.astype(v.dtype), v, preferred_element_type=c.dtype)
+    return sums[0] + added, sums[1] + jnp.sum(weights, axis=-1, keepdims=True)
+
+
+def _over_keys(call: Prepared, size: int, add: Callable[..., Any], so_far: Any) -> Any:
+    """``add(so_far, logits, values)`` for every block of ``size`` keys that some query sees."""
     keys = call.k.shape[2]
-    if keys <= size:
-        return dense(call)  # type: ignore[return-value]
-    shape, dtype = (*call.q.shape[:3], 1), at_least_float32(call.q, call.k)
-    lowest, nothing = jnp.full(shape, jnp.finfo(dtype).min / 2), jnp.zeros(shape, dtype)
 
     def step(so_far: Any, of_block: Any) -> Any:
         part, is_new = of_block
@@ -92,23 +146,30 @@ def _along_keys(call: Prepared, size: int) -> Array:
         mask, is_new = block.geometry.mask, is_new[None, None, None]
         mask = is_new if mask is None else mask & is_new
 
-        def add(so_far: Any) -> Any:
-            highest, total, out = so_far
-            logits = masked(logits_of(block), mask)
-            # The output does not depend on the maximum, and neither does its gradient.
-            higher = jax.lax.stop_gradient(jnp.maximum(highest, jnp.max(logits, axis=-1, keepdims=True)))
-            weights, faded = jnp.exp(logits - higher), jnp.exp(highest - higher)
-            added = jnp.einsum("bhqk,bhkd->bhqd", weights.astype(block.v.dtype), block.v, preferred_element_type=dtype)
-            return higher, total * faded + jnp.sum(weights, axis=-1, keepdims=True), out * faded + added
+        def seen(so_far: Any) -> Any:
+            return add(so_far, masked(logits_of(block), mask), block.v)
 
-        return jax.lax.cond(jnp.any(mask), add, lambda so_far: so_far, so_far), None
+        return jax.lax.cond(jnp.any(mask), seen, lambda so_far: so_far, so_far), None
 
     firsts = np.arange(0, keys, size)[:, None]
     fresh = np.minimum(firsts, keys - size) + np.arange(size) >= firsts  # the last block overlaps the one before it
-    out = jnp.zeros((*call.q.shape[:3], call.v.shape[3]), dtype)
-    step = jax.checkpoint(step, prevent_cse=False)
-    (_, total, out), _ = jax.lax.scan(step, (lowest, nothing, out), (_split(_part(call, "keys"), keys, size), fresh))
-    return (out / jnp.where(total == 0, 1, total)).astype(call.v.dtype)
+    parts = _split(_part(call, "keys"), keys, size)
+    return jax.lax.scan(jax.checkpoint(step, prevent_cse=False), so_far, (parts, fresh))[0]
+
+
+@jax.custom_jvp
+def _as(value: Array, function: Array) -> Array:
+    """``value``, which ``function`` is known to have, with the derivatives of ``function``.
+
+    Where a gradient is differentiated again, JAX drops this rule in recomputed code: there the derivatives are those of
+    ``value``, and all three uses of it together give the same.
+    """
+    return value
+
+
+@_as.defjvp
+def _as_jvp(primals: Any, tangents: Any) -> tuple[Array, Array]:
+    return _as(*primals), tangents[1]
 
 
 def _part(call: Prepared, side: Side) -> Any:

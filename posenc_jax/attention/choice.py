@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.attention.blockwise import KEYS, needs_all_keys
+from posenc_jax.attention.blockwise import needs_all_keys
 from posenc_jax.attention.cudnn import LARGEST_HEAD
 from posenc_jax.attention.devices import HEADS, ROWS, devices_along, part_of
 from posenc_jax.attention.factors import MOST_COLUMNS, extra_dimensions
@@ -28,6 +28,8 @@ Asked = Literal["auto", "dense", "blockwise", "cudnn", "kernel"]
 MANY = 2**26
 # Fewer queries than this are worth neither a fused kernel nor blocks.
 FEW = 128
+# From so many keys on blocks of them are faster on a CPU.
+LONG = 1024
 
 
 @dataclasses.dataclass(frozen=True)
@@ -175,7 +177,7 @@ def choose(encodings: tuple[PositionalEncoding, ...], call: Call, asked: Asked =
             raise ValueError(f"attention = {asked!r} cannot serve this call: {why}; 'blockwise' serves every call")
         return Choice(asked, "asked for")
     if call.backend == "cpu":
-        if call.queries >= FEW and call.keys >= 2 * KEYS and not any(map(needs_all_keys, encodings)):
+        if call.queries >= FEW and call.keys >= LONG and not any(map(needs_all_keys, encodings)):
             return Choice("blockwise", f"the fastest on a CPU for {call.keys} keys")
         return Choice("dense", "the fastest on a CPU")
     whys = [next(against(encodings, call), None) for against in obstacles.values()]

@@ -1,6 +1,6 @@
 """`attend`, computed in whichever way serves the call."""
 
-from posenc_jax.attention.blockwise import blockwise
+from posenc_jax.attention.blockwise import blockwise, keys_of_block
 from posenc_jax.attention.choice import (
     Asked,
     AttentionPath,
@@ -52,7 +52,7 @@ def attend(
 def along(path: AttentionPath, call: Prepared, facts: Call) -> Array:
     """``[B, H, Q, D]`` of a call that `choose` found ``path`` to serve."""
     if path == "blockwise":
-        return blockwise(call)
+        return blockwise(call, of_keys=keys_of_block(facts.backend))
     encodings, is_kernel = call.encodings, path == "kernel"
     of_table = in_table(encodings, facts) if is_kernel else ()
     of_columns = in_columns(encodings, facts) if is_kernel else ()

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.attention import Call, choose
-from posenc_jax.attention.blockwise import keys_at_once
+from posenc_jax.attention.blockwise import keys_at_once, keys_of_block
 from posenc_jax.attention.choice import backend
 from posenc_jax.context.changes import changed
 from posenc_jax.context.prompts import RULER, TASKS, Prompt, make, score
@@ -292,4 +292,4 @@ def _keys_at_once(loaded: Loaded, slot: Slot, length: int) -> int:
     call = Call(*sizes, dtype=jnp.dtype(model.dtype), backend=backend(), causal=True, ordered=False)
     layers = {for_layer(slot, layer) for layer in range(model.depth("decoder"))}
     in_blocks = all(choose(own, call, model.attention).path == "blockwise" for own in layers)
-    return max(keys_at_once(own, keys) for own in layers) if in_blocks else keys
+    return max(keys_at_once(own, keys, keys_of_block(backend())) for own in layers) if in_blocks else keys

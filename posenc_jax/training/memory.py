@@ -36,7 +36,7 @@ from typing import Any
 import jax
 
 from posenc_jax.attention import Choice
-from posenc_jax.attention.blockwise import block_size, keys_at_once
+from posenc_jax.attention.blockwise import block_size, keys_at_once, keys_of_block
 from posenc_jax.config import Run
 from posenc_jax.data.example import Example
 from posenc_jax.data.metric import metric_sums
@@ -207,18 +207,18 @@ def _attention(run: Run, batch: Batch, backend: str, remat: str) -> int:
         attention, more = costs_of(run).stacks[stack].layers[0], _more_arrays(run, stack)
         dense = [attention.arrays + own for own, choice in zip(more, found, strict=True) if choice.path == "dense"]
         arrays = sum(dense) if remat == "none" else max(dense, default=0)
-        blocks = _pairs_of_blocks(run, batch, stack, found)
+        blocks = _pairs_of_blocks(run, batch, stack, found, keys_of_block(backend))
         of_block = max((2 + own) * pairs for own, pairs in zip(more, blocks, strict=True))
         total += attention.logits * (arrays * batch.sides(stack)[2] + of_block)
     return total
 
 
-def _pairs_of_blocks(run: Run, batch: Batch, stack: str, found: tuple[Choice, ...]) -> list[int]:
+def _pairs_of_blocks(run: Run, batch: Batch, stack: str, found: tuple[Choice, ...], of_keys: int) -> list[int]:
     """Pairs whose logits each layer holds at once where it computes attention in blocks, else 0."""
     slot, (queries, keys, _) = getattr(run.slots, stack), batch.sides(stack)
     pairs = []
     for layer, choice in enumerate(found):
-        at_once = keys_at_once(for_layer(slot, layer), keys // batch.rows)
+        at_once = keys_at_once(for_layer(slot, layer), keys // batch.rows, of_keys)
         pairs.append(batch.rows * block_size(queries // batch.rows, at_once) * at_once * (choice.path == "blockwise"))
     return pairs
 
@@ -244,7 +244,7 @@ def _evaluation(run: Run, at_once: int, backend: str) -> int:
         for name, chosen in choices(run, batch, backend).items():
             stack, (queries, keys, pairs) = found.stacks[name], batch.sides(name)
             more, beside = max(_more_arrays(run, name)), _beside(found, batch, name)
-            if min(blocks := _pairs_of_blocks(run, batch, name, chosen)):
+            if min(blocks := _pairs_of_blocks(run, batch, name, chosen, keys_of_block(backend))):
                 pairs, more = max(blocks), more + 2
             most = max(most, *(beside + layer.held(queries, keys, pairs, more=more) for layer in stack.layers))
     return most

@@ -11,7 +11,7 @@ from posenc_jax.attention import attend
 from posenc_jax.attention import blockwise as module
 from posenc_jax.attention.blockwise import blockwise
 from posenc_jax.encodings import Geometry, parse
-from posenc_jax.encodings.attention import prepare
+from posenc_jax.encodings.attention import dense, prepare
 
 
 def in_blocks(*args, path, size=4):
@@ -78,6 +78,24 @@ def test_blocks_are_the_reference_for_every_encoding(name):
             if shape.causal or not any(e.causal_only for e in slot):
                 want = result(slot, shape, "dense", np.float64)
                 assert_agree(result(slot, shape, "blockwise", np.float64, compute=in_blocks), want, 1e-9)
+
+
+def test_derivatives_of_blocks_are_those_of_the_reference_in_either_mode_and_twice():
+    slot, geometry = parse("rope|t5"), Geometry.of_length(11, num_heads=DIMS.num_heads, causal=True)
+    with jax.enable_x64(True):
+        params = tuple(e.init(jax.random.key(0), DIMS) for e in slot)
+        q, k, v, dq, dk, dv = np.random.default_rng(0).normal(size=(6, 1, DIMS.num_heads, 11, DIMS.head_dim))
+
+        def derivatives(compute):
+            def loss(q, k, v):
+                return jnp.sin(compute(prepare(q, k, v, slot, params, geometry))).sum()
+
+            forwards = jax.jvp(loss, (q, k, v), (dq, dk, dv))
+            return forwards, jax.jvp(jax.grad(loss, (0, 1, 2)), (q, k, v), (dq, dk, dv))
+
+        found = jax.jit(lambda: derivatives(lambda call: blockwise(call, 4, of_keys=3)))()
+        for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(derivatives(dense)), strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)
 
 
 def test_bfloat16_is_as_good_as_that_of_the_reference():

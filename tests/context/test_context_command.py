@@ -148,13 +148,13 @@ def test_answers_of_another_environment_are_said(run, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("attention", ["auto", "blockwise"])
 def test_the_work_is_that_of_the_blocks_of_keys_that_are_read(run, attention):
-    """A cache of 2,048 places is read in blocks of 1,024, but not where an encoding needs all keys at once."""
+    """A cache of 2,048 places is read in blocks of 256, but not where an encoding needs all keys at once."""
     loaded = load_run(run)
     model = dataclasses.replace(loaded.config.model, attention=attention)
     loaded = dataclasses.replace(loaded, config=dataclasses.replace(loaded.config, model=model))
     rope, cope, both = (study.operations_of(loaded, parse(text), 2047, 2047) for text in ("rope", "cope", "rope/cope"))
     stack = costs_of(loaded.config).stacks["decoder"]
-    assert both == cope == rope + stack.depth * stack.layers[0].operations * 2 * 512 * 1024
+    assert both == cope == rope + stack.depth * stack.layers[0].operations * 512 * (512 + 1024 + 1536)
 
 
 def test_a_checkpoint_of_others_is_no_run(run, capsys):
