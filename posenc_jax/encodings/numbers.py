@@ -79,7 +79,7 @@ class FoNE(OfNumbers):
         Method(
             "absolute",
             "FoNE",
-            "fone(number=3)",
+            "fone(number=3, before=4, after=3)",
             "Zhou et al. 2025",
             paper,
             "reads numbers, the first attribute of tokens with the id 3",

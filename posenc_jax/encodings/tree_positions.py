@@ -77,7 +77,7 @@ class TreePositions(PositionalEncoding):
         dtype = at_least_float32(x, params["rates"])
         rates = jnp.tanh(params["rates"].astype(dtype))
         used = rates.size * self.depth * self.degree
-        steps = np.arange(self.depth, dtype=np.int32)[:, None]
+        steps = jnp.arange(self.depth, dtype=dtype)[:, None]
         weights = jnp.sqrt((1 - rates**2) * used / 2)[None] * rates[None] ** steps
         branches = jnp.round(jnp.asarray(sequence.positions)).astype(jnp.int32)
         chosen = (branches[..., None] == np.arange(1, self.degree + 1, dtype=np.int32)[None, None, None]).astype(dtype)
