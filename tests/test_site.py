@@ -304,6 +304,16 @@ def test_broken_links_are_named(tmp_path, monkeypatch):
     ]
 
 
+def test_a_link_whose_words_are_code_is_a_link():
+    text = "[`a`](b.md), `[c](d.md)` and\n```\n[e](f.md)\n```\n"
+    assert pages.links(text) == ["b.md"]
+    assert pages.relinked(text, str.upper) == text.replace("b.md", "B.MD")
+
+
+def test_a_value_that_begins_with_a_quote_is_one_value():
+    assert "\n:value: '''mosaic'' if " in "".join(api.pages("posenc_jax.attention").values())
+
+
 def test_a_table_of_contents_tolerates_pages_to_come():
     text = "# A\n\n```{toctree}\n:glob:\n\nb\nc/d\nc/*\n```\n\n```{toctree}\nz\n```\n"
     assert "c/d" in pages.with_pages_that_are_there(text, {"f/b.md", "f/c/d.md"}, Path("f"))

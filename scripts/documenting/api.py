@@ -74,7 +74,8 @@ def _module(module: Module) -> str:
 
 
 def _value(module: Module, name: str, text: str, comment: str) -> str:
-    option = f":value: {' '.join(text.split())}\n" if text and len(text) <= LONGEST_VALUE else ""
+    quoted = " ".join(text.split()).replace("'", "''")  # an option is read as YAML
+    option = f":value: '{quoted}'\n" if text and len(text) <= LONGEST_VALUE else ""
     about = f"\n{markdown(comment, linked(module))}\n" if comment else ""
     return f":::{{py:data}} {name}\n{option}{about}:::"
 

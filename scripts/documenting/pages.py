@@ -6,7 +6,6 @@ import fnmatch
 import os
 import re
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 from documenting.notebooks import FOLDER, OF_REPOSITORY, notebook, with_notebook
@@ -84,8 +83,12 @@ def with_pages_that_are_there(text: str, known: set[str], folder: Path = Path())
 
 def relinked(text: str, led) -> str:
     """Markdown with ``led(address)`` in place of every address outside of code."""
-    outside = lambda part: _LINK.sub(lambda m: f"{m[1]}({led(m[2])}{m[3]})", part)  # noqa: E731
-    return "".join(part if code else outside(part) for code, part in _parts(text))
+    found, end = [], 0
+    for link in _LINK.finditer(_without_code(text)):
+        start, stop = link.span(2)
+        found += [text[end:start], led(text[start:stop])]
+        end = stop
+    return "".join([*found, text[end:]])
 
 
 def notebooks_of_repository() -> dict[Path, str]:
@@ -104,17 +107,12 @@ def notebooks_of_repository() -> dict[Path, str]:
 
 def links(text: str) -> list[str]:
     """The addresses of a Markdown text, those in code aside."""
-    return [match[2] for code, part in _parts(text) if not code for match in _LINK.finditer(part)]
+    return [link[2] for link in _LINK.finditer(_without_code(text))]
 
 
-def _parts(text: str) -> Iterator[tuple[bool, str]]:
-    """The text in pieces, and whether each is code."""
-    end = 0
-    for match in _FENCED.finditer(text):
-        yield False, text[end : match.start()]
-        yield True, match[0]
-        end = match.end()
-    yield False, text[end:]
+def _without_code(text: str) -> str:
+    """The text with as many letters in place of its code, which may stand in the text of a link."""
+    return _FENCED.sub(lambda code: re.sub(".", "x", code[0]), text)
 
 
 def is_elsewhere(link: str) -> bool:
@@ -170,7 +168,7 @@ def generated() -> set[str]:
 
 def anchors(text: str) -> set[str]:
     """The anchors of the headings of a Markdown text."""
-    outside = "".join(part for code, part in _parts(text) if not code or not part.lstrip().startswith(("```", "~~~")))
+    outside = _FENCED.sub(lambda code: "" if code["fence"] else code[0], text)
     return {anchor(title) for title in _HEADING.findall(outside)} | set(
         re.findall(r"^\(([\w-]+)\)=$", text, re.MULTILINE)
     )
