@@ -151,11 +151,11 @@ class PositionalEncoding(Value):
     def by_pairs(self) -> bool:
         """True if what it does to a query and a key depends on no other token, so that a mask alone says which tokens
         are a query's past: then the beginnings of a beam share one cache. False where `map_positions` may read
-        neighbours, where weights or logits are changed together, and for what the clauses ``blocks`` or
-        ``cached_decoding`` of the contract do not hold.
+        neighbours, where weights or logits are changed together, for what the clauses ``blocks`` or ``cached_decoding``
+        of the contract do not hold, and for numbers of pairs, which are those of one sequence.
         """
         together = {"map_positions", "adjust_logits", "normalize"}
-        return not self.acts_on & together and not self.breaks & {"blocks", "cached_decoding"}
+        return not (self.acts_on & together or self.needs_pairs) and not self.breaks & {"blocks", "cached_decoding"}
 
     @property
     def redraws_per_layer(self) -> bool:
