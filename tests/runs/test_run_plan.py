@@ -85,7 +85,7 @@ def test_hours_are_rounds_of_a_row_of_devices():
 
 
 def test_the_way_of_attention_is_named_and_its_memory_counted():
-    """In bfloat16 cuDNN on a GPU and the kernel on a TPU; of what acts on weights, and on a CPU, arrays."""
+    """In bfloat16 cuDNN on a GPU and the kernel on a TPU; of what acts on weights arrays; on a CPU blocks."""
     long = dataclasses.replace(RUN, task=Copying(max_length=511), evaluation=Evaluation(lengths=(511,), num_examples=8))
     long = dataclasses.replace(long, model=dataclasses.replace(RUN.model, dtype="bfloat16"), posenc=parse("rope"))
     cope = dataclasses.replace(long, posenc=parse("cope"), label="")
@@ -93,7 +93,7 @@ def test_the_way_of_attention_is_named_and_its_memory_counted():
     assert plan_of(long, target("v5e")).attention == ("kernel: fused; no bias",)
     (way,) = plan_of(cope, target("h100")).attention
     assert way.startswith(("dense: ", "blockwise: "))
-    assert plan_of(long, target_here()).attention == ("dense: the fastest on a CPU",)
+    assert plan_of(long, target_here()).attention == ("blockwise: the fastest on a CPU for 1024 keys",)
     assert plan_of(long, target("h100")).memory.attention == 0 < plan_of(long, target_here()).memory.attention
     asked = dataclasses.replace(long, model=dataclasses.replace(long.model, attention="dense"))
     assert plan_of(asked, target("h100")).attention == ("dense: asked for",)

@@ -59,6 +59,7 @@ def test_every_value_class_of_the_package_is_registered_once():
         "StringTask",
         "PositionTask",
         "TextTask",
+        "OfNumbers",
         "PositionalEncoding",
         "RoPEScaling",
         "FrequencyDesign",

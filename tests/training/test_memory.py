@@ -222,14 +222,15 @@ def test_no_number_of_an_encoding_keeps_one_waiting(name):
 
 
 def test_of_many_lengths_one_for_each_program_is_asked_for(monkeypatch):
-    many = dataclasses.replace(BASE, evaluation=Evaluation(lengths=tuple(range(1, 3001)), num_examples=32))
+    evaluation = Evaluation(lengths=tuple(range(1, 3001)), num_examples=32, memory_budget_mb=1)
+    many = dataclasses.replace(BASE, evaluation=evaluation)
     few = of_few_lengths(many)
     assert few.evaluation.lengths == (16, 31, 62, 124, 248, 496, 992, 1984, 3000)
     assert memory_of(few, 2, 1) == memory_of(many, 2, 1)
     asked = []
     padded = Copying.padded_length
     monkeypatch.setattr(Copying, "padded_length", lambda task, length: asked.append(length) or padded(task, length))
-    said = shortage(many, Devices(1, "cpu", 2**24))  # less than a block of attention takes
+    said = shortage(many, Devices(1, "cpu", 3 * 2**22))  # less than an example of 3000 takes
     assert said.startswith("evaluation.lengths = 3000 is too large")
     assert len(asked) < 3 * 3000, "the search asks for memory dozens of times"
 
