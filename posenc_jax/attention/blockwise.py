@@ -26,6 +26,8 @@ from posenc_jax.encodings.base import Array, PositionalEncoding, at_least_float3
 
 # Of each head: so many logits are held at once, of at least and at most so many queries.
 LOGITS, FEWEST, MOST = 2**20, 8, 512
+# Keys at once, where they come in blocks.
+CPU_KEYS, KEYS = 256, 1024
 
 Side = Literal["queries", "keys"]
 _ARRAYS: dict[Side, tuple[str, ...]] = {"queries": ("q", "q_encoded"), "keys": ("k", "k_encoded", "v")}
@@ -40,7 +42,7 @@ def block_size(queries: int, keys: int) -> int:
     return min(queries, MOST, max(FEWEST, LOGITS // keys))
 
 
-def blockwise(call: Prepared, size: int | None = None, of_keys: int = 256) -> Array:
+def blockwise(call: Prepared, size: int | None = None, of_keys: int = CPU_KEYS) -> Array:
     """`dense` for blocks of ``size`` queries in turn (None: `block_size`), each recomputed for the gradient; against at
     most ``of_keys`` keys at a time, see `keys_at_once`.
 
@@ -80,7 +82,7 @@ def keys_of_block(backend: str) -> int:
     """The most keys in a block: on a CPU its caches should hold the logits, elsewhere a block should be worth its
     launches.
     """
-    return 256 if backend == "cpu" else 1024
+    return CPU_KEYS if backend == "cpu" else KEYS
 
 
 def keys_at_once(encodings: Iterable[PositionalEncoding], keys: int, of_keys: int) -> int:
