@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import functools
 import os
 import re
 import shutil
@@ -153,7 +154,8 @@ def broken() -> list[str]:
     return found
 
 
-def generated() -> set[str]:
+@functools.cache
+def generated() -> frozenset[str]:
     """The names of the pages that are made."""
     from documenting.api import pages
     from documenting.rows import page_name
@@ -163,7 +165,9 @@ def generated() -> set[str]:
     encodings = {f"encodings/{page_name(method.name)}.md" for family in CATALOGUE.values() for method in family}
     reference = {f"reference/{name}.md" for package in packages() for name in pages(package)}
     fixed = {"encodings/index.md", "experiments/index.md", "reference/api.md"}
-    return encodings | reference | fixed | {f"reference/{name}.md" for name in ("configs", "tasks", "commands")}
+    return frozenset(
+        encodings | reference | fixed | {f"reference/{name}.md" for name in ("configs", "tasks", "commands")}
+    )
 
 
 def anchors(text: str) -> set[str]:
