@@ -52,8 +52,7 @@ class Abacus(PositionalEncoding):
             "Abacus",
             "abacus(digits=(1, 2, 3, 4, 5, 6, 7, 8, 9, 10))|learned",
             "McLeish et al. 2024",
-            paper,
-            "the token ids of the digits are those of the task",
+            note="the token ids of the digits are those of the task",
         ),
     )
     shift_invariant = True

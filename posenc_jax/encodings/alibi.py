@@ -86,7 +86,7 @@ class ALiBi(PositionalEncoding):
         Short, Test Long: Attention with Linear Biases Enables Input Length Extrapolation}}, booktitle = {ICLR},
         year = {2022}, eprint = {2108.12409}}"""
     methods = (
-        Method("additive", "ALiBi", "alibi", "Press et al. 2021", paper, use="W"),
+        Method("additive", "ALiBi", "alibi", "Press et al. 2021", use="W"),
         Method(
             "additive",
             "ALiBi with learned slopes",

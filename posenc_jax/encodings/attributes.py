@@ -57,8 +57,7 @@ class Attributes(PositionalEncoding):
             "RoPE at time stamps (RoTHP)",
             "attributes|rope",
             "Gao & Dai 2024",
-            paper,
-            "the first attribute of a token is the time of its event",
+            note="the first attribute of a token is the time of its event",
         ),
         Method(
             "rotary",

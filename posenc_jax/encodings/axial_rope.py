@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Dims, Key, Params, at_least_float32
+from posenc_jax.encodings.base import Array, Dims, Key, Params, at_least_float32, of_field
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.phase import Turns, sincos_of_turns, turns, vaswani_frequencies
 from posenc_jax.encodings.shared.rotation import Layout, Rotary, check_planes, turn
@@ -83,7 +83,7 @@ class AxialRoPE(Rotary):
         title = {{Rotary Position Embedding for Vision Transformer}}, booktitle = {ECCV}, year = {2024},
         eprint = {2403.13298}}"""
     methods = (
-        Method("rotary", "Axial 2-D RoPE", "grid(width=8)|axial_rope", "Heo et al. 2024", paper, use="W"),
+        Method("rotary", "Axial 2-D RoPE", "grid(width=8)|axial_rope", "Heo et al. 2024", use="W"),
         Method(
             "rotary",
             "Axial 2-D RoPE (encoder of Qwen2-VL)",
@@ -128,10 +128,7 @@ class AxialRoPE(Rotary):
     )
     shift_invariant = True
     limits = limited(axes=at_least(1, ": 2 for images, 3 for films"), base=above(0, ": the paper has 100.0"))
-
-    @property
-    def position_axes(self) -> int:  # type: ignore[override]
-        return self.axes
+    position_axes = of_field("axes")
 
     def check_fields(self) -> None:
         if self.staggered and self.rest_first:
@@ -203,7 +200,7 @@ class MixedRoPE(Rotary):
     name = "mixed_rope"
     paper = "arXiv:2403.13298"
     citation = AxialRoPE.citation
-    methods = (Method("rotary", "Mixed 2-D RoPE", "grid(width=8)|mixed_rope", "Heo et al. 2024", paper, use="W"),)
+    methods = (Method("rotary", "Mixed 2-D RoPE", "grid(width=8)|mixed_rope", "Heo et al. 2024", use="W"),)
     shift_invariant = True
     per_layer = True
     head_axes = (("frequencies", 1),)

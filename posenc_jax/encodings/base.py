@@ -230,7 +230,7 @@ class PositionalEncoding(Value):
         return head_dim
 
     def embed(self, params: Params, x: Array, sequence: Sequence) -> Array:
-        """``[B, S, M]`` input embeddings with this encoding added."""
+        """``[B, S, M]`` input embeddings with this encoding added, in at least float32, then in the dtype of x."""
         return x
 
     def encode_queries(self, params: Params, q: Array, positions: Array, length: Array) -> Array:
@@ -244,7 +244,9 @@ class PositionalEncoding(Value):
         return k
 
     def bias(self, params: Params, geometry: Geometry) -> Array | None:
-        """``[#B, H, Q, K]`` added to the logits after the 1/sqrt(D) scaling; a function of positions only."""
+        """``[#B, H, Q, K]`` added to the logits after the 1/sqrt(D) scaling: a function of positions only, in float32
+        or wider, or in the dtype of the table that holds it.
+        """
         return None
 
     def token_terms(self, params: Params, x: Array, sequence: Sequence) -> Terms:
@@ -294,6 +296,11 @@ class PositionalEncoding(Value):
     def value_term(self, params: Params, weights: Array, geometry: Geometry) -> Array | None:
         """``[B, H, Q, D]`` added to the attention output; ``weights`` ``[B, H, Q, K]`` are the attention weights."""
         return None
+
+
+def of_field(name: str, value: Callable[[Any], Any] = lambda given: given) -> Any:
+    """A class fact that the field ``name`` decides: ``value`` of it."""
+    return property(lambda self: value(getattr(self, name)))
 
 
 def at_least_float32(*dtypes: Any) -> Any:

@@ -50,7 +50,7 @@ class CAPE(PositionalEncoding):
     citation = """@inproceedings{likhomanenko2021cape, author = {Likhomanenko, T. and Xu, Q. and Synnaeve, G. and
         Collobert, R. and Rogozhnikov, A.}, title = {{CAPE: Encoding Relative Positions with Continuous Augmented
         Positional Embeddings}}, booktitle = {NeurIPS}, year = {2021}, eprint = {2106.03143}}"""
-    methods = (Method("positions", "CAPE", "cape|sinusoidal", "Likhomanenko et al. 2021", paper, use="s"),)
+    methods = (Method("positions", "CAPE", "cape|sinusoidal", "Likhomanenko et al. 2021", use="s"),)
     integer_positions = True
     random = True
     limits = limited(

@@ -51,7 +51,7 @@ class CARoPE(PositionalEncoding):
     paper = "arXiv:2507.23083"
     citation = """@misc{veisi2025context, author = {Veisi, A. and Fartoot, D. and Amirzadeh, H.},
         title = {{Context-aware Rotary Position Embedding}}, year = {2025}, eprint = {2507.23083}}"""
-    methods = (Method("data-dependent", "CARoPE", "carope", "Veisi et al. 2025", paper),)
+    methods = (Method("data-dependent", "CARoPE", "carope", "Veisi et al. 2025"),)
     shift_invariant = True
     causal_only = True
     per_layer = True

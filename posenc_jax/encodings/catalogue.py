@@ -1,14 +1,13 @@
-"""The catalogue: the published methods that are here, and the string that makes it.
+"""The catalogue: published methods, each with the string that makes it.
 
-Its rows stand with the encodings and scalings that bring them, in ``methods``, and patterns of layers in
-`layer_patterns`. `posenc list`, `posenc audit`, the table
-of scripts/docs/guides/catalogue.md and the golden values all read this list; ``scripts/regenerate`` writes what is kept
-of it in files.
+Encodings and scalings hold their rows in ``methods``; `layer_patterns` holds patterns of layers. `posenc list`,
+`posenc audit`, scripts/docs/guides/catalogue.md and the golden values read this list; ``scripts/regenerate`` writes the
+files made from it.
 """
 
 from posenc_jax.encodings import REGISTERED, elements, parse
 from posenc_jax.encodings.layer_patterns import PATTERNS
-from posenc_jax.encodings.method import FAMILIES, Method, MethodFamily, Use
+from posenc_jax.encodings.method import FAMILIES, Method, MethodFamily, Use, linked
 
 # Attention without any encoding.
 _NONE = (
@@ -23,7 +22,7 @@ _NONE = (
         "posenc train CONFIG --posenc nope --init-from RUN",
     ),
 )
-_METHODS = dict.fromkeys([*_NONE, *PATTERNS, *(m for cls in REGISTERED for m in cls.methods)])
+_METHODS = dict.fromkeys([*_NONE, *PATTERNS, *(m for cls in REGISTERED for m in linked(cls.methods, cls.paper))])
 
 # By family, in the order of tables.
 CATALOGUE: dict[MethodFamily, tuple[Method, ...]] = {

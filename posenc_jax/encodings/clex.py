@@ -58,8 +58,7 @@ class CLEX(Rotary):
             "CLEX",
             "clex(original_length=4, max_factor=4, substeps=10)",
             "Chen et al. 2023",
-            paper,
-            "the authors draw factors and positions in training",
+            note="the authors draw factors and positions in training",
         ),
     )
     shift_invariant = True

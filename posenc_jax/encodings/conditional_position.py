@@ -45,8 +45,7 @@ class ConditionalPosition(PositionalEncoding):
             "Conditional positions (CPVT, Twins)",
             "grid(width=8)|conditional_position",
             "Chu et al. 2021",
-            paper,
-            "behind the first block there; for encoders",
+            note="behind the first block there; for encoders",
             use="W",
         ),
     )
@@ -68,7 +67,6 @@ class ConditionalPosition(PositionalEncoding):
         }
 
     def embed(self, params: Params, x: Array, sequence: Sequence) -> Array:
-        """``[B, S, M]``, summed in at least float32, in the dtype of x."""
         dtype = at_least_float32(x, params["weight"])
         weight, bias = (jnp.asarray(params[name], dtype) for name in ("weight", "bias"))
         cells = jnp.asarray(sequence.positions)

@@ -46,8 +46,7 @@ class ConvPosition(PositionalEncoding):
             "Convolutional positions (wav2vec 2.0)",
             "conv_position(kernel=8)",
             "Baevski et al. 2020",
-            paper,
-            "a kernel of 128 there; for encoders",
+            note="a kernel of 128 there; for encoders",
             use="W",
         ),
     )
@@ -69,7 +68,6 @@ class ConvPosition(PositionalEncoding):
         return {"v": v, "g": _norms(v)[:, 0, 0, 0], "bias": jnp.zeros(dims.d_model, jnp.float32)}
 
     def embed(self, params: Params, x: Array, sequence: Sequence) -> Array:
-        """``[B, S, M]``, summed in at least float32, in the dtype of x."""
         dtype = at_least_float32(x, params["v"])
         v, g, bias = (jnp.asarray(params[name], dtype) for name in ("v", "g", "bias"))
         weights = v * (g[:, None, None, None] / _norms(v))

@@ -60,8 +60,7 @@ class CoPE(PositionalEncoding):
             "CoPE",
             "cope",
             "Golovneva et al. 2024",
-            paper,
-            "counts attended keys; reads no positions",
+            note="counts attended keys; reads no positions",
             use="s",
         ),
     )
@@ -82,7 +81,6 @@ class CoPE(PositionalEncoding):
         return {"table": jnp.zeros((self.num_positions, dims.head_dim), jnp.float32)}
 
     def content_bias(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Terms) -> Array:
-        """``[B, H, Q, K]``: ``q_i . e[p_ij]``, scaled."""
         dtype = at_least_float32(q, k)
         q, k, table = q.astype(dtype), k.astype(dtype), params["table"].astype(dtype)
         root = q.shape[-1] ** -0.5

@@ -62,7 +62,7 @@ class DAPE(PositionalEncoding):
         and Xiong, J. and Ren, X. and Ng, M. and Jiang, X. and Li, Z. and Li, Y.}, title = {{DAPE: Data-Adaptive
         Positional Encoding for Length Extrapolation}}, booktitle = {NeurIPS}, year = {2024}, eprint = {2405.14722}}"""
     methods = (
-        Method("additive", "DAPE", "kerple|dape", "Zheng et al. 2024", paper, "after ALiBi or FIRE as well"),
+        Method("additive", "DAPE", "kerple|dape", "Zheng et al. 2024", note="after ALiBi or FIRE as well"),
         Method("additive", "DAPE V2", "kerple|dape(kernel_size=3)", "Zheng et al. 2024", "arXiv:2410.04798"),
     )
     shift_invariant = True

@@ -107,8 +107,8 @@ class DeBERTa(PositionalEncoding):
         title = {{DeBERTa: Decoding-enhanced BERT with Disentangled Attention}}, booktitle = {ICLR}, year = {2021},
         eprint = {2006.03654}}"""
     methods = (
-        Method("relative", "DeBERTa", "deberta", "He et al. 2020", paper, use="W"),
-        Method("relative", "DeBERTa, version 2 and 3", "deberta(version='v2')", "He et al. 2020", paper, use="W"),
+        Method("relative", "DeBERTa", "deberta", "He et al. 2020", use="W"),
+        Method("relative", "DeBERTa, version 2 and 3", "deberta(version='v2')", "He et al. 2020", use="W"),
     )
     shift_invariant = True
     integer_positions = True

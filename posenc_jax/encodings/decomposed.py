@@ -4,7 +4,17 @@ import dataclasses
 
 import jax.numpy as jnp
 
-from posenc_jax.encodings.base import Array, Dims, Geometry, Key, Params, PositionalEncoding, Terms, at_least_float32
+from posenc_jax.encodings.base import (
+    Array,
+    Dims,
+    Geometry,
+    Key,
+    Params,
+    PositionalEncoding,
+    Terms,
+    at_least_float32,
+    of_field,
+)
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.draws import normals
 from posenc_jax.encodings.shaw import clipped_distances, pick
@@ -44,7 +54,6 @@ class Decomposed(PositionalEncoding):
             "Decomposed relative positions (MViTv2, ViTDet)",
             "grid(width=8)|decomposed",
             "Li et al. 2021",
-            paper,
             use="W",
         ),
         Method(
@@ -59,10 +68,7 @@ class Decomposed(PositionalEncoding):
     shift_invariant = True
     integer_positions = True
     per_layer = True
-
-    @property
-    def position_axes(self) -> int:  # type: ignore[override]
-        return len(self.sizes)
+    position_axes = of_field("sizes", len)
 
     def check_fields(self) -> None:
         if len(self.sizes) < 2 or min(self.sizes) < 1:
@@ -75,7 +81,6 @@ class Decomposed(PositionalEncoding):
         return normals(key, {f"axis_{axis}": (2 * size - 1, dims.head_dim) for axis, size in enumerate(self.sizes)})
 
     def content_bias(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Terms) -> Array:
-        """``[B, H, Q, K]``: the sum over axes."""
         dtype = at_least_float32(q)
         q = q.astype(dtype) * q.shape[-1] ** -0.5 if self.scaled else q.astype(dtype)
         offsets = -geometry.relative

@@ -42,7 +42,7 @@ class SpiralRoPE(Rotary):
     citation = """@misc{liu2026spiral, author = {Liu, H. and Ren, S. and Zhu, T. and Wang, P. and Xie, C. and Yuille, A.
         and Zheng, Z. and Wang, F.}, title = {{Spiral RoPE: Rotate Your Rotary Positional Embeddings in the 2D Plane}},
         year = {2026}, eprint = {2602.03227}}"""
-    methods = (Method("rotary", "Spiral RoPE", "grid(width=8)|spiral_rope", "Liu et al. 2026", paper),)
+    methods = (Method("rotary", "Spiral RoPE", "grid(width=8)|spiral_rope", "Liu et al. 2026"),)
     shift_invariant = True
     position_axes = 2
     limits = limited(
@@ -108,7 +108,6 @@ class GoldenGateRoPE(Rotary):
             "Golden gate RoPE",
             "grid(width=8)|image_positions(sizes=(8, 8), to='aspect')|golden_gate_rope",
             "Xiong 2025",
-            paper,
             use="s",
         ),
     )
@@ -127,9 +126,6 @@ class GoldenGateRoPE(Rotary):
                 f"GoldenGateRoPE.highest = {self.highest} must exceed lowest = {self.lowest}: the frequencies go up "
                 "from plane to plane"
             )
-
-    def check(self, dims: Dims) -> None:
-        check_planes(self, dims)
 
     def init(self, key: Key, dims: Dims) -> Params:
         """``frequencies [Hkv, D/2, 2]``, whatever the key."""

@@ -46,8 +46,7 @@ class DualChunk(TwoProducts):
             "Dual chunk attention",
             "dual_chunk(chunk=6, window=2)",
             "An et al. 2024",
-            paper,
-            "3/4 and 1/16 of the length in training in the authors' code",
+            note="3/4 and 1/16 of the length in training in the authors' code",
             use="W",
         ),
     )

@@ -53,8 +53,7 @@ class DynamicBias(PositionalEncoding):
             "Dynamic position bias",
             "dynamic_bias",
             "Wang et al. 2021",
-            paper,
-            "as in x-transformers",
+            note="as in x-transformers",
             use="s",
         ),
         Method(
@@ -62,8 +61,7 @@ class DynamicBias(PositionalEncoding):
             "Dynamic position bias of the log distance",
             "dynamic_bias(log_distance=True)",
             "Wang et al. 2021",
-            paper,
-            "as in x-transformers",
+            note="as in x-transformers",
             use="s",
         ),
     )
@@ -86,7 +84,6 @@ class DynamicBias(PositionalEncoding):
         return init_perceptron(key, (1, *(dims.d_model // 4,) * self.depth, dims.num_heads))
 
     def bias(self, params: Params, geometry: Geometry) -> Array:
-        """``[#B, H, Q, K]``, in the dtype of the parameters, float32 at least."""
         weight = params["weight_0"]
 
         def values(relative: Array) -> Array:

@@ -51,8 +51,8 @@ class FIRE(PositionalEncoding):
         title = {{Functional Interpolation for Relative Positions Improves Long Context Transformers}},
         booktitle = {ICLR}, year = {2024}, eprint = {2310.04418}}"""
     methods = (
-        Method("additive", "FIRE", "fire", "Li et al. 2023", paper, use="s"),
-        Method("additive", "FIRE-S", "fire(per_layer=False)", "Li et al. 2023", paper, "one set for all layers"),
+        Method("additive", "FIRE", "fire", "Li et al. 2023", use="s"),
+        Method("additive", "FIRE-S", "fire(per_layer=False)", "Li et al. 2023", note="one set for all layers"),
     )
     unsigned = True
     head_axes = (("weight_1", 1), ("bias_1", 0))

@@ -66,8 +66,7 @@ class FLOATER(PositionalEncoding):
             "FLOATER",
             "floater",
             "Liu et al. 2020",
-            paper,
-            "solved position by position: slow; the authors add it to a model with sinusoidal positions",
+            note="solved position by position: slow; the authors add it to a model with sinusoidal positions",
         ),
     )
     per_layer = True
@@ -111,7 +110,6 @@ class FLOATER(PositionalEncoding):
         return self._add(params, k, positions, _KEY)
 
     def value_term(self, params: Params, weights: Array, geometry: Geometry) -> Array:
-        """``[B, H, Q, D]``: the weighted sum of the vectors of the values."""
         vectors = self.vectors(params, geometry.k_positions, _VALUE, at_least_float32(weights))
         vectors = vectors.reshape(*vectors.shape[:2], weights.shape[1], -1)
         vectors = jnp.broadcast_to(vectors, (weights.shape[0], *vectors.shape[1:]))

@@ -57,7 +57,7 @@ class FoPE(Rotary):
         and Fan, Y. and Zhu, X. and Qi, B. and Ding, N. and Zhou, B.}, title = {{Fourier Position Embedding:
         Enhancing Attention's Periodic Extension for Length Generalization}}, booktitle = {ICML}, year = {2025},
         eprint = {2412.17739}}"""
-    methods = (Method("rotary", "FoPE", "fope(original_length=512)", "Hua et al. 2025", paper),)
+    methods = (Method("rotary", "FoPE", "fope(original_length=512)", "Hua et al. 2025"),)
     per_layer = True
     head_axes = (("sin", 0), ("cos", 0))
     by_key_head = True

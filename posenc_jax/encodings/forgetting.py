@@ -56,8 +56,8 @@ class FoX(PositionalEncoding):
             "FoX with gates named by their logarithms, -softplus(z) = log sigmoid(-z), as in the code of the paper's "
             "first version; that code does not divide q . k by sqrt(D)",
         ),
-        Method("data-dependent", "Forgetting Transformer (FoX)", "fox", "Lin et al. 2025", paper, use="s"),
-        Method("data-dependent", "FoX with RoPE", "fox|rope(base=5e5)", "Lin et al. 2025", paper, use="s"),
+        Method("data-dependent", "Forgetting Transformer (FoX)", "fox", "Lin et al. 2025", use="s"),
+        Method("data-dependent", "FoX with RoPE", "fox|rope(base=5e5)", "Lin et al. 2025", use="s"),
     )
     shift_invariant = True
     causal_only = True
@@ -81,7 +81,6 @@ class FoX(PositionalEncoding):
         return jax.nn.log_sigmoid(product + bias[None, None])
 
     def content_bias(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Terms) -> Array:
-        """``[B, H, Q, K]``: ``c_i - c_j``."""
         c = self._sums(q, geometry, terms)
         return jnp.swapaxes(at_queries(c, geometry), 1, 2)[..., None] - jnp.swapaxes(c, 1, 2)[:, :, None]
 

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Dims, Key, Params, PositionalEncoding, Sequence, at_least_float32
+from posenc_jax.encodings.base import Array, Dims, Key, Params, PositionalEncoding, Sequence, at_least_float32, of_field
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.value import above, at_least, limited
 
@@ -43,7 +43,6 @@ class RandomFourier(PositionalEncoding):
             "Random Fourier features",
             "grid(width=8)|image_positions(sizes=(8, 8), to='unit')|random_fourier",
             "Tancik et al. 2020",
-            paper,
             use="s",
         ),
         Method(
@@ -59,10 +58,7 @@ class RandomFourier(PositionalEncoding):
     limits = limited(
         axes=at_least(1, ": 2 for images, 3 for volumes"), scale=above(0, ": the paper has 10, Segment Anything 1")
     )
-
-    @property
-    def position_axes(self) -> int:  # type: ignore[override]
-        return self.axes
+    position_axes = of_field("axes")
 
     def check(self, dims: Dims) -> None:
         if dims.d_model % 2:
@@ -72,7 +68,6 @@ class RandomFourier(PositionalEncoding):
         return {"matrix": self.scale * jax.random.normal(key, (dims.d_model // 2, self.axes), jnp.float32)}
 
     def embed(self, params: Params, x: Array, sequence: Sequence) -> Array:
-        """``[B, S, M]``: x plus the features, summed in at least float32, in the dtype of x."""
         matrix = jnp.asarray(params["matrix"])
         dtype = at_least_float32(x, matrix)
         positions = jnp.asarray(sequence.positions).astype(dtype)
@@ -114,7 +109,6 @@ class FourierBands(PositionalEncoding):
             "Fourier features in octaves (NeRF)",
             "grid(width=8)|image_positions(sizes=(8, 8), to='corners')|fourier_bands",
             "Mildenhall et al. 2020",
-            paper,
             use="W",
         ),
         Method(
@@ -131,10 +125,7 @@ class FourierBands(PositionalEncoding):
         bands=at_least(1, ": NeRF has 10", most=64),
         resolution=at_least(2, ", or None for octaves: Perceiver has 224"),
     )
-
-    @property
-    def position_axes(self) -> int:  # type: ignore[override]
-        return self.axes
+    position_axes = of_field("axes")
 
     @property
     def breaks(self) -> frozenset[str]:  # type: ignore[override]
@@ -166,7 +157,6 @@ class FourierBands(PositionalEncoding):
         return jnp.concatenate([positions, sin.reshape(shape), cos.reshape(shape)], axis=-1)
 
     def embed(self, params: Params, x: Array, sequence: Sequence) -> Array:
-        """``[B, S, M]``: x plus the projection, summed in at least float32, in the dtype of x."""
         weight = jnp.asarray(params["weight"])
         dtype = at_least_float32(x, weight)
         features = self.features(jnp.asarray(sequence.positions).astype(dtype))

@@ -46,7 +46,6 @@ class GPSA(PositionalEncoding):
             "Gated positional self-attention (ConViT)",
             "grid(width=8)|gpsa",
             "d'Ascoli et al. 2021",
-            paper,
             use="W",
         ),
     )
@@ -66,7 +65,6 @@ class GPSA(PositionalEncoding):
         return {"weight": self.locality_strength * weight, "gate": jnp.ones(dims.num_heads, jnp.float32)}
 
     def normalize(self, params: Params, logits: Array, geometry: Geometry) -> Array:
-        """``[B, H, Q, K]``: the mixture, in the dtype of the logits."""
         dtype = logits.dtype
         weight, gate = (jnp.asarray(params[name]).astype(dtype) for name in ("weight", "gate"))
         y, x = (relative_on_device(geometry)[..., axis].astype(dtype) for axis in range(2))

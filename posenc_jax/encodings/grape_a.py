@@ -38,7 +38,7 @@ class GRAPEA(PositionalEncoding):
     name = "grape_a"
     paper = "arXiv:2512.07805"
     citation = GRAPEM.citation
-    methods = (Method("rotary", "GRAPE-A", "grape_a", "Zhang et al. 2025", paper),)
+    methods = (Method("rotary", "GRAPE-A", "grape_a", "Zhang et al. 2025"),)
     shift_invariant = True
     causal_only = True
     per_layer = True

@@ -48,7 +48,7 @@ class GRAPEAP(PositionalEncoding):
     name = "grape_ap"
     paper = "arXiv:2512.07805"
     citation = GRAPEM.citation
-    methods = (Method("rotary", "GRAPE-AP", "grape_ap", "Zhang et al. 2025", paper),)
+    methods = (Method("rotary", "GRAPE-AP", "grape_ap", "Zhang et al. 2025"),)
     causal_only = True
     per_layer = True
     terms_by_head = True

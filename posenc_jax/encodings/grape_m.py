@@ -8,7 +8,7 @@ import numpy as np
 from posenc_jax.encodings.base import Array, Dims, Key, Params, at_least_float32
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.phase import vaswani_frequencies
-from posenc_jax.encodings.shared.rotation import Layout, Rotary, check_planes, turn
+from posenc_jax.encodings.shared.rotation import Layout, Rotary, turn
 from posenc_jax.encodings.value import above, limited
 
 
@@ -41,15 +41,12 @@ class GRAPEM(Rotary):
     citation = """@inproceedings{zhang2026group, author = {Zhang, Y. and Chen, Z. and Liu, Y. and Qin, Z. and Yuan,
         H. and Xu, K. and Yang, Y. and Gu, Q. and Yao, A. C.-C.}, title = {{Group Representational Position
         Encoding}}, booktitle = {ICLR}, year = {2026}, eprint = {2512.07805}}"""
-    methods = (Method("rotary", "GRAPE-M, commuting planes", "grape_m", "Zhang et al. 2025", paper),)
+    methods = (Method("rotary", "GRAPE-M, commuting planes", "grape_m", "Zhang et al. 2025"),)
     shift_invariant = True
     per_layer = True
     head_axes = (("log_frequencies", 0),)
     by_key_head = True
     limits = limited(base=above(0, ": the authors' code has 10000.0"), scale=above(0, ": the authors' code has 16.0"))
-
-    def check(self, dims: Dims) -> None:
-        check_planes(self, dims)
 
     def init(self, key: Key, dims: Dims) -> Params:
         """``log_frequencies``: ``[1, D/2]``, or ``[Hkv, D/2]``."""

@@ -50,7 +50,7 @@ class GRAPEMContext(PositionalEncoding):
     name = "grape_m_context"
     paper = "arXiv:2512.07805"
     citation = GRAPEM.citation
-    methods = (Method("rotary", "GRAPE-M, contextual phase", "grape_m_context", "Zhang et al. 2025", paper),)
+    methods = (Method("rotary", "GRAPE-M, contextual phase", "grape_m_context", "Zhang et al. 2025"),)
     shift_invariant = True
     causal_only = True
     per_layer = True

@@ -37,7 +37,7 @@ class GRAPEMPlanes(Rotary):
     name = "grape_m_planes"
     paper = "arXiv:2512.07805"
     citation = GRAPEM.citation
-    methods = (Method("rotary", "GRAPE-M, general planes", "grape_m_planes", "Zhang et al. 2025", paper),)
+    methods = (Method("rotary", "GRAPE-M, general planes", "grape_m_planes", "Zhang et al. 2025"),)
     shift_invariant = True
     per_layer = True
     head_axes = (("a", 0), ("b", 0), ("log_frequencies", 0))

@@ -40,7 +40,7 @@ class Huang(PositionalEncoding):
     citation = """@inproceedings{huang2020improve, author = {Huang, Z. and Liang, D. and Xu, P. and Xiang, B.},
         title = {{Improve Transformer Models with Better Relative Position Embeddings}}, booktitle = {Findings of
         EMNLP}, year = {2020}, eprint = {2009.13658}}"""
-    methods = (Method("relative", "Huang's method 4", "huang", "Huang et al. 2020", paper, use="W"),)
+    methods = (Method("relative", "Huang's method 4", "huang", "Huang et al. 2020", use="W"),)
     shift_invariant = True
     integer_positions = True
     per_layer = True
@@ -51,7 +51,6 @@ class Huang(PositionalEncoding):
         return {"table": 0.02 * jax.random.normal(key, (2 * longest + 1, dims.head_dim), jnp.float32)}
 
     def content_bias(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Terms) -> Array:
-        """``[B, H, Q, K]``: ``(q_i . a + k_j . a) / sqrt(D)``."""
         dtype = at_least_float32(q, k)
         num_rows = params["table"].shape[0]
         part, rows = occurring(clipped_distances(geometry.relative, num_rows // 2, "Huang"), num_rows)

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Key, PositionalEncoding, Sequence
+from posenc_jax.encodings.base import Array, Key, PositionalEncoding, Sequence, of_field
 from posenc_jax.encodings.shared.draws import draw_keys
 from posenc_jax.encodings.value import at_least, limited
 
@@ -54,11 +54,7 @@ class ImagePositions(PositionalEncoding):
         jitter=at_least(1, ": axes are scaled by 1/jitter to jitter; use 1 for none"),
         rescale=at_least(1, ": images are scaled by 1/rescale to rescale; use 1 for none"),
     )
-
-    @property
-    def position_axes(self) -> int:  # type: ignore[override]
-        """The number of ``sizes``."""
-        return len(self.sizes)
+    position_axes = of_field("sizes", len)
 
     @property
     def random(self) -> bool:  # type: ignore[override]

@@ -36,9 +36,7 @@ class Interpolated(PositionalEncoding):
         title = {{Extending Context Window of Large Language Models via Positional Interpolation}}, year = {2023},
         eprint = {2306.15595}}"""
     methods = (
-        Method(
-            "positions", "Interpolated positions", "interpolated(factor=4)|rope", "Chen et al. 2023", paper, use="W"
-        ),
+        Method("positions", "Interpolated positions", "interpolated(factor=4)|rope", "Chen et al. 2023", use="W"),
     )
     shift_invariant = True
     position_axes = "any"

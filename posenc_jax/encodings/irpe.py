@@ -78,14 +78,10 @@ class IRPE(PositionalEncoding):
         title = {{Rethinking and Improving Relative Position Encoding for Vision Transformer}}, booktitle = {ICCV},
         year = {2021}, eprint = {2107.14222}}"""
     methods = (
-        Method("relative", "iRPE, product", "grid(width=8)|irpe", "Wu et al. 2021", paper, use="s"),
-        Method("relative", "iRPE, cross", "grid(width=8)|irpe(mapping='cross')", "Wu et al. 2021", paper, use="s"),
+        Method("relative", "iRPE, product", "grid(width=8)|irpe", "Wu et al. 2021", use="s"),
+        Method("relative", "iRPE, cross", "grid(width=8)|irpe(mapping='cross')", "Wu et al. 2021", use="s"),
         Method(
-            "additive",
-            "iRPE, Euclidean bias",
-            "grid(width=8)|irpe(mapping='euclidean', mode='bias')",
-            "Wu et al. 2021",
-            paper,
+            "additive", "iRPE, Euclidean bias", "grid(width=8)|irpe(mapping='euclidean', mode='bias')", "Wu et al. 2021"
         ),
     )
     shift_invariant = True
@@ -144,7 +140,6 @@ class IRPE(PositionalEncoding):
         return [y * (2 * side + 1) + x] if self.mapping == "product" else [y, x + 2 * side + 1]
 
     def bias(self, params: Params, geometry: Geometry) -> Array | None:
-        """``[#B, H, Q, K]``, in the dtype of the table; None for "contextual"."""
         if self.mode == "contextual":
             return None
         table = jnp.asarray(params["table"])
@@ -152,7 +147,6 @@ class IRPE(PositionalEncoding):
         return functools.reduce(jnp.add, parts)
 
     def content_bias(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Terms) -> Array | None:
-        """``[B, H, Q, K]``: ``q . r / sqrt(D)``; None for "bias"."""
         if self.mode == "bias":
             return None
         dtype = at_least_float32(q)

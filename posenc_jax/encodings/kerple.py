@@ -66,9 +66,9 @@ class KERPLE(PositionalEncoding):
         A. I.}, title = {{KERPLE: Kernelized Relative Positional Embedding for Length Extrapolation}},
         booktitle = {NeurIPS}, year = {2022}, eprint = {2205.09921}}"""
     methods = (
-        Method("additive", "KERPLE, logarithmic", "kerple", "Chi et al. 2022", paper, use="s"),
-        Method("additive", "KERPLE, power", "kerple(kernel='power')", "Chi et al. 2022", paper),
-        Method("additive", "KERPLE, NeMo's form", "kerple(kernel='nemo')", "Chi et al. 2022", paper, use="s"),
+        Method("additive", "KERPLE, logarithmic", "kerple", "Chi et al. 2022", use="s"),
+        Method("additive", "KERPLE, power", "kerple(kernel='power')", "Chi et al. 2022"),
+        Method("additive", "KERPLE, NeMo's form", "kerple(kernel='nemo')", "Chi et al. 2022", use="s"),
     )
     shift_invariant = True
     head_axes = (("a", 0), ("p", 0), ("b", 0))
@@ -113,7 +113,6 @@ class KERPLE(PositionalEncoding):
         return a, SMALLEST + (largest - SMALLEST) * jax.nn.sigmoid(p)
 
     def bias(self, params: Params, geometry: Geometry) -> Array:
-        """``[#B, H, Q, K]``, in at least float32."""
         params = {name: x.astype(at_least_float32(x)) for name, x in params.items()}
         a, p = (x[None, :, None] for x in self.constrained(params))
 

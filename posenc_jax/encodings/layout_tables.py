@@ -37,8 +37,7 @@ class LayoutTables(PositionalEncoding):
             "Boxes on a page (LayoutLM)",
             "learned|attributes(count=4)|layout_tables",
             "Xu et al. 2019",
-            paper,
-            "the attributes of a word are the edges of its box",
+            note="the attributes of a word are the edges of its box",
             use="W",
         ),
     )
@@ -51,7 +50,6 @@ class LayoutTables(PositionalEncoding):
         return normals(key, dict.fromkeys(("left", "top", "height", "width"), (self.size, dims.d_model)))
 
     def embed(self, params: Params, x: Array, sequence: Sequence) -> Array:
-        """``[B, S, M]``: x plus the rows, summed in at least float32, in the dtype of x."""
         left, top, right, bottom = (sequence.positions[..., edge] for edge in range(4))
         read = (
             *(("left", left), ("top", top), ("left", right), ("top", bottom)),

@@ -53,7 +53,7 @@ class Learned(PositionalEncoding):
     citation = """@inproceedings{gehring2017convolutional, author = {Gehring, J. and Auli, M. and Grangier, D. and
         Yarats, D. and Dauphin, Y. N.}, title = {{Convolutional Sequence to Sequence Learning}}, booktitle = {ICML},
         year = {2017}, eprint = {1705.03122}}"""
-    methods = (Method("absolute", "Learned absolute", "learned", "Gehring et al. 2017", paper, use="W"),)
+    methods = (Method("absolute", "Learned absolute", "learned", "Gehring et al. 2017", use="W"),)
     extrapolates = False
     limits = limited(max_len=at_least(1, ", or None for the model's own"), offset=at_least(0))
 
@@ -79,7 +79,6 @@ class Learned(PositionalEncoding):
         return {"table": self.init_scale * jax.random.normal(key, shape, jnp.float32)}
 
     def embed(self, params: Params, x: Array, sequence: Sequence) -> Array:
-        """``[B, S, M]``: x plus the rows, summed in at least float32, in the dtype of x."""
         table, positions = params["table"][self.offset :] if self.offset else params["table"], sequence.positions
         dtype = at_least_float32(x, table)
         last = table.shape[0] - 1

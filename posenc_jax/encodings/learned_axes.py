@@ -5,7 +5,7 @@ from typing import Literal
 
 import jax.numpy as jnp
 
-from posenc_jax.encodings.base import Array, Dims, Key, Params, PositionalEncoding, Sequence, at_least_float32
+from posenc_jax.encodings.base import Array, Dims, Key, Params, PositionalEncoding, Sequence, at_least_float32, of_field
 from posenc_jax.encodings.learned import read_rows
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.draws import normals
@@ -44,7 +44,6 @@ class LearnedAxes(PositionalEncoding):
             "Factorized learned positions (NaViT, Pix2Struct)",
             "grid(width=8)|learned_axes(sizes=(128, 8))",
             "Dehghani et al. 2023",
-            paper,
             use="W",
         ),
         Method(
@@ -65,10 +64,7 @@ class LearnedAxes(PositionalEncoding):
         ),
     )
     extrapolates = False
-
-    @property
-    def position_axes(self) -> int:  # type: ignore[override]
-        return len(self.sizes)
+    position_axes = of_field("sizes", len)
 
     def check_fields(self) -> None:
         if not self.sizes or min(self.sizes) < 1:
@@ -89,7 +85,6 @@ class LearnedAxes(PositionalEncoding):
         return normals(key, {f"axis_{axis}": (size, width) for axis, size in enumerate(self.sizes)})
 
     def embed(self, params: Params, x: Array, sequence: Sequence) -> Array:
-        """``[B, S, M]``: x plus the rows, summed in at least float32, in the dtype of x."""
         dtype = at_least_float32(x, params["axis_0"])
         rows = [
             read_rows(params[f"axis_{axis}"], sequence.positions[..., axis].clip(0, size - 1)).astype(dtype)

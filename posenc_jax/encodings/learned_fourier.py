@@ -5,7 +5,7 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from posenc_jax.encodings.base import Array, Dims, Key, Params, PositionalEncoding, Sequence, at_least_float32
+from posenc_jax.encodings.base import Array, Dims, Key, Params, PositionalEncoding, Sequence, at_least_float32, of_field
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.value import above, at_least, limited
 
@@ -51,17 +51,12 @@ class LearnedFourier(PositionalEncoding):
         S.}, title = {{Learnable Fourier Features for Multi-Dimensional Spatial Positional Encoding}},
         booktitle = {NeurIPS}, year = {2021}, eprint = {2106.02795}}"""
     methods = (
-        Method(
-            "absolute", "Learned Fourier features", "grid(width=8)|learned_fourier(axes=2)", "Li et al. 2021", paper
-        ),
+        Method("absolute", "Learned Fourier features", "grid(width=8)|learned_fourier(axes=2)", "Li et al. 2021"),
     )
     limits = limited(
         axes=at_least(1), features=at_least(1), hidden=at_least(1), gamma=above(0, ": a distance between positions")
     )
-
-    @property
-    def position_axes(self) -> int | None:  # type: ignore[override]
-        return self.axes
+    position_axes = of_field("axes")
 
     def check_fields(self) -> None:
         if self.features is not None and self.features % 2:
@@ -81,7 +76,6 @@ class LearnedFourier(PositionalEncoding):
         }
 
     def embed(self, params: Params, x: Array, sequence: Sequence) -> Array:
-        """``[B, S, M]``: x plus the vectors, summed in at least float32, in the dtype of x."""
         dtype = at_least_float32(x, params["w_r"])
         w_r, w_1, b_1, w_2, b_2 = (params[name].astype(dtype) for name in ("w_r", "w_1", "b_1", "w_2", "b_2"))
         positions = jnp.asarray(sequence.positions, dtype)

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from posenc_jax.encodings.base import Array, Dims, Key, Params, at_least_float32
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.phase import vaswani_frequencies
-from posenc_jax.encodings.shared.rotation import Layout, Rotary, check_planes, turn
+from posenc_jax.encodings.shared.rotation import Layout, Rotary, turn
 from posenc_jax.encodings.value import above, limited
 
 
@@ -35,12 +35,9 @@ class LeRoPE(Rotary):
     paper = "arXiv:2607.10134"
     citation = """@misc{karypis2026lerope, author = {Karypis and others}, title = {{LeRoPE: Learnable RoPE Frequencies
         Improve Language Modeling}}, year = {2026}, eprint = {2607.10134}}"""
-    methods = (Method("rotary", "LeRoPE", "lerope", "Karypis et al. 2026", paper),)
+    methods = (Method("rotary", "LeRoPE", "lerope", "Karypis et al. 2026"),)
     shift_invariant = True
     limits = limited(base=above(0, ": 10000.0 is RoPE's"))
-
-    def check(self, dims: Dims) -> None:
-        check_planes(self, dims)
 
     def init(self, key: Key, dims: Dims) -> Params:
         return {"log_scale": jnp.zeros(dims.head_dim // 2, jnp.float32)}

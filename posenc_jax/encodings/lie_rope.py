@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Dims, Key, Params, at_least_float32
+from posenc_jax.encodings.base import Array, Dims, Key, Params, at_least_float32, of_field
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.draws import normals
 from posenc_jax.encodings.shared.rotation import Rotary
@@ -80,8 +80,7 @@ class LieRE(Rotary):
             "LieRE",
             "grid(width=8)|image_positions(sizes=(8, 8), to='unit')|liere",
             "Ostmeier et al. 2024",
-            paper,
-            "blocks of 8 dimensions here, up to the whole head of 64 in the paper",
+            note="blocks of 8 dimensions here, up to the whole head of 64 in the paper",
             use="s",
         ),
     )
@@ -89,10 +88,7 @@ class LieRE(Rotary):
     head_axes = (("generators", 0),)
     by_key_head = True
     limits = limited(axes=at_least(1, ": 2 for images, 3 for films"), block=at_least(2, ": the paper has 8 and 64"))
-
-    @property
-    def position_axes(self) -> int:  # type: ignore[override]
-        return self.axes
+    position_axes = of_field("axes")
 
     def check(self, dims: Dims) -> None:
         check_blocks(self, dims, self.block)
@@ -148,14 +144,13 @@ class ComRoPE(Rotary):
         Position Embedding Parameterized by Trainable Commuting Angle Matrices}}, booktitle = {CVPR}, year = {2025},
         eprint = {2506.03737}}"""
     methods = (
-        Method("rotary", "ComRoPE-LD", "grid(width=8)|comrope", "Yu et al. 2025", paper),
+        Method("rotary", "ComRoPE-LD", "grid(width=8)|comrope", "Yu et al. 2025"),
         Method(
             "rotary",
             "ComRoPE-AP",
             "grid(width=8)|comrope(condition='partition', block=4)",
             "Yu et al. 2025",
-            paper,
-            "blocks of 4 dimensions here, 8 in the paper",
+            note="blocks of 4 dimensions here, 8 in the paper",
         ),
     )
     shift_invariant = True
@@ -163,10 +158,7 @@ class ComRoPE(Rotary):
     head_axes = (("generators", 0),)
     by_key_head = True
     limits = limited(axes=at_least(1, ": 2 for images, 3 for films"), block=at_least(2, ": the paper has 8"))
-
-    @property
-    def position_axes(self) -> int:  # type: ignore[override]
-        return self.axes
+    position_axes = of_field("axes")
 
     def check(self, dims: Dims) -> None:
         check_blocks(self, dims, self.block * (self.axes if self.condition == "partition" else 1))

@@ -5,7 +5,7 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from posenc_jax.encodings.base import Array, Dims, Key, Params, PositionalEncoding, Sequence, at_least_float32
+from posenc_jax.encodings.base import Array, Dims, Key, Params, PositionalEncoding, Sequence, at_least_float32, of_field
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.value import at_least, limited
 
@@ -40,24 +40,18 @@ class LinearPositions(PositionalEncoding):
             "Random-walk diagonals (RWSE)",
             "attributes(count=8)|linear_positions(axes=8)",
             "Dwivedi et al. 2021",
-            paper,
-            "the attributes of a node are the probabilities of returning after 1 to 8 steps",
+            note="the attributes of a node are the probabilities of returning after 1 to 8 steps",
             use="W",
         ),
     )
     limits = limited(axes=at_least(1, ": as many as the positions have", most=4096))
-
-    @property
-    def position_axes(self) -> int:  # type: ignore[override]
-        """``axes``."""
-        return self.axes
+    position_axes = of_field("axes")
 
     def init(self, key: Key, dims: Dims) -> Params:
         weight = jax.nn.initializers.glorot_uniform()(key, (self.axes, dims.d_model), jnp.float32)
         return {"weight": weight} | ({"offset": jnp.zeros((dims.d_model,), jnp.float32)} if self.offset else {})
 
     def embed(self, params: Params, x: Array, sequence: Sequence) -> Array:
-        """``[B, S, M]``: x plus the vectors, summed in at least float32, in the dtype of x."""
         dtype = at_least_float32(x, params["weight"])
         positions = jnp.asarray(sequence.positions).astype(dtype)
         vectors = jnp.einsum("bsa,am->bsm", positions, params["weight"].astype(dtype), precision="highest")

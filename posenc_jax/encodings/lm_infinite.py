@@ -47,8 +47,7 @@ class LMInfinite(TwoProducts):
             "LM-Infinite",
             "lm_infinite(window=4, first=2)",
             "Han et al. 2023",
-            paper,
-            "a window of 4096 and 10 first tokens for Llama 2",
+            note="a window of 4096 and 10 first tokens for Llama 2",
             use="s",
         ),
     )

@@ -48,14 +48,7 @@ class LogCPB(PositionalEncoding):
         Transformer V2: Scaling Up Capacity and Resolution}}, booktitle = {CVPR}, year = {2022},
         eprint = {2111.09883}}"""
     methods = (
-        Method(
-            "additive",
-            "Log-spaced continuous bias (Swin V2)",
-            "grid(width=8)|log_cpb",
-            "Liu et al. 2021",
-            paper,
-            use="W",
-        ),
+        Method("additive", "Log-spaced continuous bias (Swin V2)", "grid(width=8)|log_cpb", "Liu et al. 2021", use="W"),
     )
     shift_invariant = True
     bias_of_distance = True
@@ -85,7 +78,6 @@ class LogCPB(PositionalEncoding):
         }
 
     def bias(self, params: Params, geometry: Geometry) -> Array:
-        """``[#B, H, Q, K]``, in the dtype of the parameters, float32 at least."""
         dtype = params["weight_0"].dtype
 
         def values(relative: Array) -> Array:

@@ -77,7 +77,6 @@ class LogScaling(CountsKeys):
             "Log-n scaling of queries",
             "log_scaling(training_length=64)|rope",
             "Su 2021; Chiang and Cholak 2022",
-            paper,
             use="W",
         ),
     )

@@ -277,7 +277,7 @@ class V2PE(_WithImages):
     citation = """@misc{ge2024v2pe, author = {Ge, J. and Chen, Z. and Lin, J. and Zhu, J. and Liu, X. and Dai, J. and
         Zhu, X.}, title = {{V2PE: Improving Multimodal Long-Context Capability of Vision-Language Models with Variable
         Visual Position Encoding}}, year = {2024}, eprint = {2412.09616}}"""
-    methods = (Method("positions", "V2PE", "v2pe(increment=0.25)|rope(base=1e6)", "Ge et al. 2024", paper, use="s"),)
+    methods = (Method("positions", "V2PE", "v2pe(increment=0.25)|rope(base=1e6)", "Ge et al. 2024", use="s"),)
     limits = limited(increment=above(0, ": V2PE has 1, 1/2, ..., 1/256"))
 
     def advance(self, tokens: Array) -> Array:
@@ -329,8 +329,7 @@ class CirclePositions(_WithImages):
             "Circle-RoPE",
             "circle_positions(width=2, height=2)|mrope",
             "Wang et al. 2025",
-            paper,
-            "in the layers that have the circle; the others have M-RoPE",
+            note="in the layers that have the circle; the others have M-RoPE",
         ),
     )
     limits = limited(

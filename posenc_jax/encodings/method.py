@@ -26,19 +26,19 @@ class Method:
     Attributes:
       family: one of `FAMILIES`. name: the method's name in the literature. spec: what `parse` reads, with the paper's
         settings where they are fields, sized so that it serves any model.
-      paper: authors and year. link: arXiv number or another address of the definition; for a design of this project the
-        file in which it is.
+      paper: authors and year. link: arXiv number or another address of the definition, for a design of this project its
+        file; "" for the `paper` of the class that has the row.
       note: what a reader must know beside it, or "".
       use: how widely it is used, one of `USES`.
 
-    Raises ValueError for another family or use, and where a name, spec, paper or link is empty.
+    Raises ValueError for another family or use, and where a name, spec or paper is empty.
     """
 
     family: MethodFamily
     name: str
     spec: str
     paper: str
-    link: str
+    link: str = ""
     note: str = ""
     use: Use = "p"
 
@@ -49,9 +49,9 @@ class Method:
             )
         if self.use not in USES:
             raise ValueError(f"the use of {self.name} is {self.use!r}: choose one of {', '.join(USES)}")
-        empty = [field for field in ("name", "spec", "paper", "link") if not getattr(self, field)]
+        empty = [field for field in ("name", "spec", "paper") if not getattr(self, field)]
         if empty:
-            raise ValueError(f"{self}: {empty[0]} is empty: a row of the catalogue has its name, spec, paper and link")
+            raise ValueError(f"{self}: {empty[0]} is empty: a row of the catalogue has its name, spec and paper")
 
     @property
     def year(self) -> int | None:
@@ -62,3 +62,8 @@ class Method:
         """
         found = re.search(r"\b(?:19|20)\d\d\b", self.paper)
         return int(found[0]) if found else None
+
+
+def linked(methods: tuple[Method, ...], paper: str) -> tuple[Method, ...]:
+    """Rows of a class whose source is ``paper``, each with a link."""
+    return tuple(method if method.link else dataclasses.replace(method, link=paper) for method in methods)

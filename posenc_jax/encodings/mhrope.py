@@ -40,7 +40,7 @@ class MHRoPE(PositionalEncoding):
     citation = """@misc{huang2025revisiting, author = {Huang, J. and Liu, X. and Song, S. and Hou, R. and Chang, H. and
         Lin, J. and Bai, S.}, title = {{Revisiting Multimodal Positional Encoding in Vision-Language Models}},
         year = {2025}, eprint = {2510.23095}}"""
-    methods = (Method("rotary", "MHRoPE", "media(width=2, design='reset')|mhrope", "Huang et al. 2025", paper),)
+    methods = (Method("rotary", "MHRoPE", "media(width=2, design='reset')|mhrope", "Huang et al. 2025"),)
     shift_invariant = True
     position_axes = 3
 

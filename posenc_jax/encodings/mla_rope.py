@@ -51,8 +51,7 @@ class MLARoPE(Rotary):
             "Decoupled RoPE (MLA)",
             "mla_rope(scaling=yarn(factor=40, original_length=4096, mscale=1, mscale_all_dim=1))",
             "DeepSeek-AI 2024",
-            paper,
-            "64 of 192 dimensions in DeepSeek-V2 and V3; here a quarter",
+            note="64 of 192 dimensions in DeepSeek-V2 and V3; here a quarter",
             use="W",
         ),
     )

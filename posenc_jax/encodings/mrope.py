@@ -54,7 +54,7 @@ class MRoPE(Rotary):
         and others}, title = {{Qwen2-VL: Enhancing Vision-Language Model's Perception of the World at Any
         Resolution}}, year = {2024}, eprint = {2409.12191}}"""
     methods = (
-        Method("rotary", "M-RoPE", "grid(width=4, height=4)|mrope", "Wang et al. 2024", paper, use="W"),
+        Method("rotary", "M-RoPE", "grid(width=4, height=4)|mrope", "Wang et al. 2024", use="W"),
         Method(
             "rotary",
             "M-RoPE, interleaved",

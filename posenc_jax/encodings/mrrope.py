@@ -45,15 +45,12 @@ class MrRoPE(RoPEScaling):
         title = {{MrRoPE: Mixed-radix Rotary Position Embedding}}, booktitle = {ICLR}, year = {2026},
         eprint = {2601.22181}}"""
     methods = (
-        Method(
-            "rotary", "MrRoPE-Pro", "rope(scaling=mrrope(factor=8, original_length=512))", "Tian et al. 2026", paper
-        ),
+        Method("rotary", "MrRoPE-Pro", "rope(scaling=mrrope(factor=8, original_length=512))", "Tian et al. 2026"),
         Method(
             "rotary",
             "MrRoPE-Uni",
             "rope(scaling=mrrope(factor=8, original_length=512, form='uniform'))",
             "Tian et al. 2026",
-            paper,
         ),
     )
     limits = limited(factor=FACTOR, original_length=ORIGINAL_LENGTH)

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from posenc_jax.encodings.base import Array, Dims, Key, Params, at_least_float32
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.phase import vaswani_frequencies
-from posenc_jax.encodings.shared.rotation import Layout, Rotary, check_planes, turn
+from posenc_jax.encodings.shared.rotation import Layout, Rotary, turn
 from posenc_jax.encodings.value import above, at_least, limited
 
 
@@ -48,8 +48,7 @@ class MsPoE(Rotary):
             "Ms-PoE, heads in a fixed order",
             "ms_poe",
             "Zhang et al. 2024",
-            paper,
-            "ratios that were measured on a prompt are put into its parameter",
+            note="ratios that were measured on a prompt are put into its parameter",
         ),
     )
     shift_invariant = True
@@ -65,9 +64,6 @@ class MsPoE(Rotary):
     def check_fields(self) -> None:
         if self.most < self.least:
             raise ValueError(f"MsPoE.most = {self.most} must not be less than least = {self.least}")
-
-    def check(self, dims: Dims) -> None:
-        check_planes(self, dims)
 
     def init(self, key: Key, dims: Dims) -> Params:
         """``ratio [Hkv]``, falling from head to head."""

@@ -91,7 +91,7 @@ class MusicTransformer(PositionalEncoding):
         Shazeer, N. and Simon, I. and Hawthorne, C. and Dai, A. M. and Hoffman, M. D. and Dinculescu, M. and Eck,
         D.}, title = {{Music Transformer: Generating Music with Long-Term Structure}}, booktitle = {ICLR},
         year = {2019}, eprint = {1809.04281}}"""
-    methods = (Method("relative", "Music Transformer", "music_transformer", "Huang et al. 2018", paper, use="s"),)
+    methods = (Method("relative", "Music Transformer", "music_transformer", "Huang et al. 2018", use="s"),)
     shift_invariant = True
     integer_positions = True
     per_layer = True
@@ -127,7 +127,6 @@ class MusicTransformer(PositionalEncoding):
         return jnp.where(inside[:, None], pick(products, rows), 0)
 
     def value_term(self, params: Params, weights: Array, geometry: Geometry) -> Array | None:
-        """``[B, H, Q, D]``: ``sum_j w_ij F``, or None without ``values``."""
         if not self.values:
             return None
         table = params["values"].astype(weights.dtype)

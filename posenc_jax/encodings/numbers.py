@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.encodings.attributes import read_attributes
-from posenc_jax.encodings.base import Array, Dims, Params, PositionalEncoding, Sequence, at_least_float32
+from posenc_jax.encodings.base import Array, Dims, Params, PositionalEncoding, Sequence, at_least_float32, of_field
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.value import at_least, limited
 
@@ -24,11 +24,7 @@ class OfNumbers(PositionalEncoding):
 
     shift_invariant = True
     position_axes = "any"
-
-    @property
-    def needs_attributes(self) -> int:  # type: ignore[override]
-        """Up to ``column``."""
-        return self.column + 1
+    needs_attributes = of_field("column", lambda column: column + 1)
 
     def check(self, dims: Dims) -> None:
         if dims.vocab_size and self.number >= dims.vocab_size:
@@ -81,8 +77,7 @@ class FoNE(OfNumbers):
             "FoNE",
             "fone(number=3, before=4, after=3)",
             "Zhou et al. 2025",
-            paper,
-            "reads numbers, the first attribute of tokens with the id 3",
+            note="reads numbers, the first attribute of tokens with the id 3",
             use="s",
         ),
     )
@@ -102,7 +97,6 @@ class FoNE(OfNumbers):
             )
 
     def embed(self, params: Params, x: Array, sequence: Sequence) -> Array:
-        """``[B, S, M]``: x plus the pairs, summed in at least float32, in the dtype of x."""
         dtype = at_least_float32(x)
         stands, values = self.values(sequence, dtype)
         periods = 10.0 ** np.arange(1 - self.after, self.before + 1)
@@ -144,14 +138,12 @@ class XVal(OfNumbers):
             "xVal",
             "xval(number=3)|learned",
             "Golkar et al. 2023",
-            paper,
-            "reads numbers, the first attribute of tokens with the id 3",
+            note="reads numbers, the first attribute of tokens with the id 3",
             use="s",
         ),
     )
     limits = limited(number=_NUMBER, column=_COLUMN)
 
     def embed(self, params: Params, x: Array, sequence: Sequence) -> Array:
-        """``[B, S, M]``, multiplied in at least float32, in the dtype of x."""
         dtype = at_least_float32(x)
         return (x.astype(dtype) * self.values(sequence, dtype)[1]).astype(x.dtype)

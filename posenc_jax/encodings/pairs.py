@@ -4,7 +4,7 @@ import dataclasses
 
 import jax.numpy as jnp
 
-from posenc_jax.encodings.base import Array, Dims, Geometry, Key, Params, PositionalEncoding, at_least_float32
+from posenc_jax.encodings.base import Array, Dims, Geometry, Key, Params, PositionalEncoding, at_least_float32, of_field
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.draws import normals
 from posenc_jax.encodings.value import at_least, limited
@@ -60,8 +60,7 @@ class PairTable(_OfPairs):
             "Spatial encoding (Graphormer)",
             "pair_table",
             "Ying et al. 2021",
-            paper,
-            "the attribute of a pair is the length of the shortest path between two nodes",
+            note="the attribute of a pair is the length of the shortest path between two nodes",
             use="W",
         ),
     )
@@ -69,17 +68,12 @@ class PairTable(_OfPairs):
     limits = limited(
         rows=at_least(1, ": Graphormer has 512"), column=at_least(0, ": attributes are counted from 0", most=4095)
     )
-
-    @property
-    def needs_pairs(self) -> int:  # type: ignore[override]
-        """Up to ``column``."""
-        return self.column + 1
+    needs_pairs = of_field("column", lambda column: column + 1)
 
     def init(self, key: Key, dims: Dims) -> Params:
         return normals(key, {"table": (dims.num_heads, self.rows)})
 
     def bias(self, params: Params, geometry: Geometry) -> Array:
-        """``[#B, H, Q, K]``, in the dtype of the table."""
         numbers = jnp.round(read_pairs(self, geometry)[..., self.column]).astype(jnp.int32)
         return jnp.moveaxis(jnp.take(params["table"], numbers, axis=1, mode="clip"), 0, 1)
 
@@ -112,8 +106,8 @@ class PairLinear(_OfPairs):
             "Edge encoding (Graphormer)",
             "pair_linear(count=6, first=1)",
             "Ying et al. 2021",
-            paper,
-            "the attributes of a pair are the features of the edges between two nodes, here two of up to three edges",
+            note="the attributes of a pair are the features of the edges between two nodes, here two of up to three "
+            "edges",
             use="W",
         ),
         Method(
@@ -141,7 +135,6 @@ class PairLinear(_OfPairs):
         return normals(key, {"weight": (dims.num_heads, self.count)})
 
     def bias(self, params: Params, geometry: Geometry) -> Array:
-        """``[#B, H, Q, K]``, in at least float32."""
         pairs = read_pairs(self, geometry)[..., self.first : self.first + self.count]
         dtype = at_least_float32(params["weight"])
         weight = params["weight"].astype(dtype)

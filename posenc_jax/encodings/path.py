@@ -60,14 +60,13 @@ class PaTH(PositionalEncoding):
         and Ren, L. and Panda, R. and Kim, Y.}, title = {{PaTH Attention: Position Encoding via Accumulating
         Householder Transformations}}, booktitle = {NeurIPS}, year = {2025}, eprint = {2505.16381}}"""
     methods = (
-        Method("data-dependent", "PaTH", "path", "Yang et al. 2025", paper, use="s"),
+        Method("data-dependent", "PaTH", "path", "Yang et al. 2025", use="s"),
         Method(
             "data-dependent",
             "PaTH-FoX",
             "fox|path",
             "Yang et al. 2025",
-            paper,
-            "the authors' code divides the gates by sqrt(D) too: fox(scaled=True)",
+            note="the authors' code divides the gates by sqrt(D) too: fox(scaled=True)",
             use="s",
         ),
     )

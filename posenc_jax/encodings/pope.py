@@ -57,7 +57,7 @@ class PoPE(PositionalEncoding):
     citation = """@misc{gopalakrishnan2025decoupling, author = {Gopalakrishnan, A. and Csordás, R. and Schmidhuber,
         J. and Mozer, M. C.}, title = {{Decoupling the ``What'' and ``Where'' With Polar Coordinate Positional
         Embeddings}}, year = {2025}, eprint = {2509.10534}}"""
-    methods = (Method("rotary", "PoPE", "pope", "Gopalakrishnan et al. 2025", paper, use="s"),)
+    methods = (Method("rotary", "PoPE", "pope", "Gopalakrishnan et al. 2025", use="s"),)
     shift_invariant = True
     per_layer = True
     head_axes = (("delta", 0),)
@@ -80,11 +80,9 @@ class PoPE(PositionalEncoding):
         return 2 * head_dim
 
     def encode_queries(self, params: Params, q: Array, positions: Array, length: Array) -> Array:
-        """``[B, H, S, 2D]``."""
         return self._encode(q, positions, jnp.asarray(params["delta"]))
 
     def encode_keys(self, params: Params, k: Array, positions: Array, length: Array) -> Array:
-        """``[B, Hkv, S, 2D]``."""
         return self._encode(k, positions, None)
 
     def _encode(self, x: Array, positions: Array, delta: Array | None) -> Array:

@@ -40,7 +40,7 @@ class PoSE(PositionalEncoding):
     citation = """@inproceedings{zhu2023pose, author = {Zhu, D. and Yang, N. and Wang, L. and Song, Y. and Wu, W. and
         Wei, F. and Li, S.}, title = {{PoSE: Efficient Context Window Extension of LLMs via Positional Skip-wise
         Training}}, booktitle = {ICLR 2024}, year = {2023}, eprint = {2309.10400}}"""
-    methods = (Method("positions", "PoSE", "pose(target_length=4096)|rope", "Zhu et al. 2023", paper, use="s"),)
+    methods = (Method("positions", "PoSE", "pose(target_length=4096)|rope", "Zhu et al. 2023", use="s"),)
     random = True
     limits = limited(target_length=at_least(1, ": the length to extend to"))
 

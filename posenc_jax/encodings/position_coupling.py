@@ -111,8 +111,7 @@ class PositionCoupling(_OfAdditions):
             "Position coupling",
             "position_coupling(digits=(1, 2, 3, 4, 5, 6, 7, 8, 9, 10), plus=11, equals=12)|learned",
             "Cho et al. 2024",
-            paper,
-            "for additions; a summand written most significant digit first must enter a cache in one call",
+            note="for additions; a summand written most significant digit first must enter a cache in one call",
         ),
     )
     limits = limited(
@@ -186,8 +185,8 @@ class NumberIndex(_OfAdditions):
             "|number_index(digits=(1, 2, 3, 4, 5, 6, 7, 8, 9, 10), plus=11, equals=12, then=13)"
             "|learned(init_scale=0.01)",
             "Cho et al. 2024",
-            paper,
-            "for additions of several numbers with a scratchpad of partial sums; two tables must differ in a field",
+            note="for additions of several numbers with a scratchpad of partial sums; two tables must differ in a "
+            "field",
         ),
     )
     limits = limited(max_position=at_least(1, ": the number of summands, or of partial sums, at least"))

@@ -49,8 +49,7 @@ class QueryTemperature(PositionalEncoding):
             "Temperature tuning (Llama 4)",
             "query_temperature(floor=8)",
             "Meta 2025",
-            paper,
-            "in the layers without RoPE, and every 8192 positions",
+            note="in the layers without RoPE, and every 8192 positions",
             use="W",
         ),
         Method(

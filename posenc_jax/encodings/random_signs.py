@@ -36,8 +36,7 @@ class RandomSigns(PositionalEncoding):
             "Laplacian eigenvectors",
             "attributes(count=8)|random_signs|linear_positions(axes=8)",
             "Dwivedi et al. 2020",
-            paper,
-            "the attributes of a node are its entries of the eigenvectors",
+            note="the attributes of a node are its entries of the eigenvectors",
             use="W",
         ),
     )

@@ -86,7 +86,7 @@ class Randomized(PositionalEncoding):
         Grau-Moya, J. and Csordas, R. and Bennani, M. and Legg, S. and Veness, J.}, title = {{Randomized Positional
         Encodings Boost Length Generalization of Transformers}}, booktitle = {ACL}, year = {2023},
         eprint = {2305.16843}}"""
-    methods = (Method("positions", "Randomized positions", "randomized|rope", "Ruoss et al. 2023", paper, use="s"),)
+    methods = (Method("positions", "Randomized positions", "randomized|rope", "Ruoss et al. 2023", use="s"),)
     integer_positions = True
     random = True
     limits = limited(max_position=at_least(1, ": the paper has 2048"))

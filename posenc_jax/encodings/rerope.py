@@ -80,8 +80,7 @@ class ReRoPE(TwoProducts):
             "ReRoPE",
             "log_scaling(training_length=64)|rerope(window=4)",
             "Su 2023",
-            paper,
-            "a window of 512 and a training length of 4096 in the author's code",
+            note="a window of 512 and a training length of 4096 in the author's code",
             use="s",
         ),
         Method(
@@ -89,8 +88,7 @@ class ReRoPE(TwoProducts):
             "Leaky ReRoPE",
             "log_scaling(training_length=64)|rerope(window=4, factor=16)",
             "Su 2023",
-            paper,
-            "a window of 512 and a training length of 4096 in the author's code",
+            note="a window of 512 and a training length of 4096 in the author's code",
             use="s",
         ),
     )

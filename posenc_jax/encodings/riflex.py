@@ -44,8 +44,7 @@ class RIFLEx(RoPEScaling):
             "RIFLEx",
             "rope(scaling=riflex(repeats_at=60, length=100))",
             "Zhao et al. 2025",
-            paper,
-            "of the time of a video model: frames are positions here",
+            note="of the time of a video model: frames are positions here",
             use="s",
         ),
     )

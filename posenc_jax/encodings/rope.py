@@ -83,7 +83,7 @@ class RoPE(Rotary):
         Y.}, title = {{RoFormer: Enhanced Transformer with Rotary Position Embedding}}, year = {2021},
         eprint = {2104.09864}}"""
     methods = (
-        Method("rotary", "RoPE", "rope", "Su et al. 2021", paper, use="W"),
+        Method("rotary", "RoPE", "rope", "Su et al. 2021", use="W"),
         Method(
             "rotary",
             "RoPE with an adjusted base (ABF)",

@@ -41,7 +41,7 @@ class RoPEPlusPlus(PositionalEncoding):
         Liu, Z. and Lian, S. and He, Z. and Qiu, X.}, title = {{Beyond Real: Imaginary
         Extension of Rotary Position Embeddings for Long-Context LLMs}}, booktitle = {ICLR}, year = {2026},
         eprint = {2512.07525}}"""
-    methods = (Method("rotary", "RoPE++, imaginary heads", "rope_pp", "Liu et al. 2025", paper),)
+    methods = (Method("rotary", "RoPE++, imaginary heads", "rope_pp", "Liu et al. 2025"),)
     shift_invariant = True
 
     def check(self, dims: Dims) -> None:

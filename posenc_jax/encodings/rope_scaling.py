@@ -107,9 +107,7 @@ class PositionInterpolation(RoPEScaling):
         title = {{Extending Context Window of Large Language Models via Positional Interpolation}}, year = {2023},
         eprint = {2306.15595}}"""
     methods = (
-        Method(
-            "rotary", "Position Interpolation", "rope(scaling=linear(factor=8))", "Chen et al. 2023", paper, use="W"
-        ),
+        Method("rotary", "Position Interpolation", "rope(scaling=linear(factor=8))", "Chen et al. 2023", use="W"),
     )
     limits = limited(factor=FACTOR)
 
@@ -133,7 +131,7 @@ class NTK(RoPEScaling):
     citation = """@misc{bloc972023aware, author = {bloc97}, title = {{NTK-Aware Scaled RoPE allows LLaMA models to
         have extended (8k+) context size}}, howpublished = {Reddit}, year = {2023},
         url = {https://www.reddit.com/r/LocalLLaMA/comments/14lz7j5}}"""
-    methods = (Method("rotary", "NTK-aware scaling", "rope(scaling=ntk(factor=8))", "bloc97 2023", paper, use="W"),)
+    methods = (Method("rotary", "NTK-aware scaling", "rope(scaling=ntk(factor=8))", "bloc97 2023", use="W"),)
     limits = limited(factor=FACTOR)
 
     def frequencies(self, base: float, dim: int, length: int | None = None) -> np.ndarray:
@@ -173,8 +171,7 @@ class DynamicNTK(RoPEScaling):
             "Dynamic NTK scaling",
             "rope(scaling=dynamic_ntk(factor=2, original_length=4))",
             "emozilla 2023",
-            paper,
-            "original_length is the length in training; so in all rows below",
+            note="original_length is the length in training; so in all rows below",
             use="W",
         ),
     )
@@ -229,8 +226,7 @@ class LongRoPE(RoPEScaling):
             "LongRoPE",
             "rope(scaling=longrope((1, 1, 1, 1), (1, 1.2, 1.5, 2), factor=2, original_length=4))",
             "Ding et al. 2024",
-            paper,
-            "two factors per rotated plane, here for head_dim 8; those of the paper are found by search",
+            note="two factors per rotated plane, here for head_dim 8; those of the paper are found by search",
             use="W",
         ),
     )
@@ -288,9 +284,7 @@ class Llama3(RoPEScaling):
     paper = "arXiv:2407.21783"
     citation = """@misc{dubey2024llama, author = {Dubey, A. and others}, title = {{The Llama 3 Herd of Models}},
         year = {2024}, eprint = {2407.21783}}"""
-    methods = (
-        Method("rotary", "Llama 3.1 scaling", "rope(base=5e5, scaling=llama3)", "Dubey et al. 2024", paper, use="W"),
-    )
+    methods = (Method("rotary", "Llama 3.1 scaling", "rope(base=5e5, scaling=llama3)", "Dubey et al. 2024", use="W"),)
     limits = limited(factor=FACTOR, original_length=ORIGINAL_LENGTH)
 
     def check_fields(self) -> None:

@@ -36,7 +36,7 @@ class PRoPE(RoPEScaling):
         Pascanu, R. and Velickovic, P.}, title = {{Round and Round We Go! What makes Rotary Positional Encodings
         useful?}}, year = {2024}, eprint = {2410.06205}}"""
     methods = (
-        Method("rotary", "p-RoPE", "rope(scaling=p_rope(fraction=0.75))", "Barbero et al. 2024", paper, use="W"),
+        Method("rotary", "p-RoPE", "rope(scaling=p_rope(fraction=0.75))", "Barbero et al. 2024", use="W"),
         Method(
             "rotary",
             "Proportional RoPE (Gemma 4)",
@@ -81,7 +81,7 @@ class HoPE(RoPEScaling):
     citation = """@misc{chen2024hope, author = {Chen, Y. and Lv, A. and Luan, J. and Wang, B. and Liu, W.},
         title = {{HoPE: A Novel Positional Encoding Without Long-Term Decay for Enhanced Context Awareness and
         Extrapolation}}, year = {2024}, eprint = {2410.21216}}"""
-    methods = (Method("rotary", "HoPE", "rope(scaling=hope(original_length=64))", "Chen et al. 2024", paper),)
+    methods = (Method("rotary", "HoPE", "rope(scaling=hope(original_length=64))", "Chen et al. 2024"),)
     limits = limited(original_length=ORIGINAL_LENGTH)
 
     def frequencies(self, base: float, dim: int, length: int | None = None) -> np.ndarray:
@@ -119,16 +119,14 @@ class ClippedRoPE(RoPEScaling):
             "Clipped RoPE (CoPE)",
             "rope(scaling=clipped(planes=3))",
             "Li et al. 2026",
-            paper,
-            "20 of 64 planes in the authors' code",
+            note="20 of 64 planes in the authors' code",
         ),
         Method(
             "rotary",
             "Clipped RoPE, a hard cut",
             "rope(scaling=clipped(planes=2, window='none'))",
             "Li et al. 2026",
-            paper,
-            "what the authors compare with; 20 of 64 planes in their code",
+            note="what the authors compare with; 20 of 64 planes in their code",
         ),
     )
     limits = limited(planes=at_least(2, ": the authors' code has 20 of 64"))
@@ -166,13 +164,12 @@ class Resonance(RoPEScaling):
         Liu, B.}, title = {{Resonance RoPE: Improving Context Length Generalization of Large Language Models}},
         year = {2024}, eprint = {2403.00071}}"""
     methods = (
-        Method("rotary", "Resonance RoPE", "rope(scaling=resonance)", "Wang et al. 2024", paper),
+        Method("rotary", "Resonance RoPE", "rope(scaling=resonance)", "Wang et al. 2024"),
         Method(
             "rotary",
             "Resonance YaRN",
             "rope(scaling=resonance(yarn(factor=8, original_length=512)))",
             "Wang et al. 2024",
-            paper,
         ),
     )
 

@@ -6,7 +6,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, Terms
+from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, Terms, of_field
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.distances import by_distance
 from posenc_jax.encodings.shared.phase import sincos
@@ -43,10 +43,11 @@ class Sandwich(PositionalEncoding):
     citation = """@inproceedings{chi2023dissecting, author = {Chi, T.-C. and Fan, T.-H. and Rudnicky, A. I. and
         Ramadge, P. J.}, title = {{Dissecting Transformer Length Extrapolation via the Lens of Receptive Field
         Analysis}}, booktitle = {ACL}, year = {2023}, eprint = {2212.10356}}"""
-    methods = (Method("additive", "Sandwich", "sandwich", "Chi et al. 2022", paper, use="s"),)
+    methods = (Method("additive", "Sandwich", "sandwich", "Chi et al. 2022", use="s"),)
     shift_invariant = True
     bias_of_distance = True
     unsigned = True
+    num_factors = of_field("width")
     limits = limited(base=above(0, ": the paper has 10000.0"))
 
     def check_fields(self) -> None:
@@ -64,7 +65,6 @@ class Sandwich(PositionalEncoding):
         return self.base ** (-2.0 / self.width * np.arange(1, self.width // 2 + 1))
 
     def bias(self, params: Params, geometry: Geometry) -> Array:
-        """``[#B, H, Q, K]``, in float32, or float64 where 64-bit types are enabled."""
         dtype = jnp.result_type(float)
         frequencies = self._frequencies()
         sides = geometry.q_positions, geometry.k_positions
@@ -78,10 +78,6 @@ class Sandwich(PositionalEncoding):
             q, k = (jnp.concatenate(sincos(positions, frequencies, dtype), axis=-1) for positions in sides)
             total = (jnp.einsum("bqm,bkm->bqk", q, k, precision="highest") - self.width / 2)[:, None]
         return total / self._heads(geometry, dtype)
-
-    @property
-    def num_factors(self) -> int:
-        return self.width
 
     @property
     def fixed_factors(self) -> bool:

@@ -45,7 +45,6 @@ class ScaleInvariant(PositionalEncoding):
             "Scale-invariant attention",
             "rope(scaling=p_rope(fraction=0.75))|scale_invariant",
             "Anson et al. 2025",
-            paper,
         ),
     )
     shift_invariant = True
@@ -53,7 +52,6 @@ class ScaleInvariant(PositionalEncoding):
     limits = limited(length_scale=above(0, ": the paper has 10.0"))
 
     def adjust_logits(self, params: Params, logits: Array, bias: Array | None, geometry: Geometry) -> Array:
-        """``[B, H, Q, K]``: ``a (logits + bias) + m``."""
         total = jnp.asarray(logits if bias is None else logits + bias)
         # Keys after the query, which are masked, count as the query's own place.
         distance = jnp.maximum(-relative_on_device(geometry), 0)[:, None].astype(total.dtype)

@@ -5,7 +5,7 @@ import dataclasses
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Key, PositionalEncoding, Sequence
+from posenc_jax.encodings.base import Array, Key, PositionalEncoding, Sequence, of_field
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.runs import index_after
 from posenc_jax.encodings.value import at_least, limited
@@ -55,9 +55,8 @@ class WithinSection(_BySections):
             "Structured document positions",
             "sinusoidal|within_section|sinusoidal|section_index|learned",
             "Herzig et al. 2020; Devlin et al. 2019",
-            paper,
-            "reads token types; of the papers are positions that start anew in every cell and a vector per segment, "
-            "their sum with the position in the document is our own",
+            note="reads token types; of the papers are positions that start anew in every cell and a vector per "
+            "segment, their sum with the position in the document is our own",
             use="s",
         ),
     )
@@ -106,16 +105,12 @@ class SectionIndex(_BySections):
             "BERT's positions and segments",
             "learned|section_index|learned(4)",
             "Devlin et al. 2019",
-            paper,
-            "reads token types: 4 here (padding, header, body, footer), 2 in the paper",
+            note="reads token types: 4 here (padding, header, body, footer), 2 in the paper",
             use="W",
         ),
     )
     limits = limited(token_types=at_least(1, ": 4 for header, body, footer and padding"))
-
-    @property
-    def known_token_types(self) -> int:  # type: ignore[override]
-        return self.token_types
+    known_token_types = of_field("token_types")
 
     def mapped_max_len(self, max_len: int) -> int:
         return self.token_types

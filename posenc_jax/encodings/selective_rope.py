@@ -64,7 +64,7 @@ class SelectiveRoPE(PositionalEncoding):
     citation = """@inproceedings{movahedi2026selective, author = {Movahedi, S. and Carstensen, T. and Afzal, A. and
         Hutter, F. and Orvieto, A. and Cevher, V.}, title = {{Selective Rotary Position Embedding}},
         booktitle = {ICLR}, year = {2026}, eprint = {2511.17388}}"""
-    methods = (Method("data-dependent", "Selective RoPE", "selective_rope", "Movahedi et al. 2025", paper),)
+    methods = (Method("data-dependent", "Selective RoPE", "selective_rope", "Movahedi et al. 2025"),)
     shift_invariant = True
     causal_only = True
     per_layer = True

@@ -46,8 +46,7 @@ class SelfExtend(TwoProducts):
             "SelfExtend",
             "self_extend(group_size=2, window=4)",
             "Jin et al. 2024",
-            paper,
-            "groups of 8 and a window of 1024 in the authors' code",
+            note="groups of 8 and a window of 1024 in the authors' code",
             use="s",
         ),
     )

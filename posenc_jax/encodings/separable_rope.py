@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from posenc_jax.encodings.axial_rope import MixedRoPE, turn_by_vectors
-from posenc_jax.encodings.base import Array, Dims, Key, Params, at_least_float32
+from posenc_jax.encodings.base import Array, Dims, Key, Params, at_least_float32, of_field
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.rotation import Layout, Rotary, check_planes
 from posenc_jax.encodings.value import above, at_least, limited
@@ -45,8 +45,7 @@ class CayleyString(Rotary):
             "Cayley-STRING (DeepMind)",
             "grid(width=8)|cayley_string",
             "Schenck et al. 2025",
-            paper,
-            "no relative of the STRING for long texts",
+            note="no relative of the STRING for long texts",
             use="s",
         ),
     )
@@ -103,8 +102,7 @@ class CirculantString(Rotary):
             "Circulant-STRING (DeepMind)",
             "grid(width=8)|circulant_string",
             "Schenck et al. 2025",
-            paper,
-            "no relative of the STRING for long texts",
+            note="no relative of the STRING for long texts",
         ),
     )
     shift_invariant = True
@@ -112,10 +110,7 @@ class CirculantString(Rotary):
     head_axes = (("coefficients", 0),)
     by_key_head = True
     limits = limited(axes=at_least(1, ": 2 for images, 3 for films"))
-
-    @property
-    def position_axes(self) -> int:  # type: ignore[override]
-        return self.axes
+    position_axes = of_field("axes")
 
     def check(self, dims: Dims) -> None:
         check_planes(self, dims, 2, 4)

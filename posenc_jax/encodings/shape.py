@@ -40,7 +40,7 @@ class SHAPE(PositionalEncoding):
     citation = """@inproceedings{kiyono2021shape, author = {Kiyono, S. and Kobayashi, S. and Suzuki, J. and Inui,
         K.}, title = {{SHAPE: Shifted Absolute Position Embedding for Transformers}}, booktitle = {EMNLP},
         year = {2021}, eprint = {2109.05644}}"""
-    methods = (Method("positions", "SHAPE", "shape|sinusoidal", "Kiyono et al. 2021", paper),)
+    methods = (Method("positions", "SHAPE", "shape|sinusoidal", "Kiyono et al. 2021"),)
     shift_invariant = True
     random = True
     position_axes = "any"

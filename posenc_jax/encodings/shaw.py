@@ -86,7 +86,7 @@ class Shaw(PositionalEncoding):
     citation = """@inproceedings{shaw2018self, author = {Shaw, P. and Uszkoreit, J. and Vaswani, A.},
         title = {{Self-Attention with Relative Position Representations}}, booktitle = {NAACL-HLT}, year = {2018},
         eprint = {1803.02155}}"""
-    methods = (Method("relative", "Shaw", "shaw", "Shaw et al. 2018", paper, use="W"),)
+    methods = (Method("relative", "Shaw", "shaw", "Shaw et al. 2018", use="W"),)
     shift_invariant = True
     integer_positions = True
     per_layer = True
@@ -108,14 +108,12 @@ class Shaw(PositionalEncoding):
         }
 
     def content_bias(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Terms) -> Array:
-        """``[B, H, Q, K]``: ``q_i . a^K / sqrt(D)``."""
         dtype = at_least_float32(q)
         rows = clipped_distances(geometry.relative, self.max_distance)
         products = jnp.einsum("bhqd,rd->bhqr", q.astype(dtype), params["keys"].astype(dtype))
         return pick(products, rows) * q.shape[-1] ** -0.5
 
     def value_term(self, params: Params, weights: Array, geometry: Geometry) -> Array | None:
-        """``[B, H, Q, D]``: ``sum_j w_ij a^V``, or None without ``values``."""
         if not self.values:
             return None
         table = params["values"]

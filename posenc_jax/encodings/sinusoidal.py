@@ -120,7 +120,7 @@ class Sinusoidal(PositionalEncoding):
         Uszkoreit, J. and Jones, L. and Gomez, A. N. and Kaiser, L. and Polosukhin, I.}, title = {{Attention Is All
         You Need}}, booktitle = {NeurIPS}, year = {2017}, eprint = {1706.03762}}"""
     methods = (
-        Method("absolute", "Sinusoidal", "sinusoidal", "Vaswani et al. 2017", paper, use="W"),
+        Method("absolute", "Sinusoidal", "sinusoidal", "Vaswani et al. 2017", use="W"),
         Method(
             "absolute",
             "Sinusoidal, tensor2tensor's form",
@@ -152,7 +152,6 @@ class Sinusoidal(PositionalEncoding):
         return sinusoidal_frequencies(_even(dims.d_model, self.odd), self.base, self.frequencies)
 
     def embed(self, params: Params, x: Array, sequence: Sequence) -> Array:
-        """``[B, S, M]``: x plus the scaled vectors, summed in at least float32, in the dtype of x."""
         dtype = at_least_float32(x)
         vectors = sinusoidal(
             sequence.positions,

@@ -6,7 +6,7 @@ from typing import Any, Literal
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Dims, Params, PositionalEncoding, Sequence, at_least_float32
+from posenc_jax.encodings.base import Array, Dims, Params, PositionalEncoding, Sequence, at_least_float32, of_field
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.sinusoidal import sinusoidal, sinusoidal_frequencies
 from posenc_jax.encodings.value import above, at_least, limited
@@ -70,7 +70,7 @@ class SinusoidalAxes(PositionalEncoding):
         Images to LaTeX Sequences Using Deep Neural Networks with Sequence-level Training}}, year = {2019},
         eprint = {1908.11415}}"""
     methods = (
-        Method("absolute", "2-D sinusoidal", "grid(width=8)|sinusoidal_axes", "Wang & Liu 2019", paper, use="W"),
+        Method("absolute", "2-D sinusoidal", "grid(width=8)|sinusoidal_axes", "Wang & Liu 2019", use="W"),
         Method(
             "absolute",
             "3-D sinusoidal",
@@ -106,10 +106,7 @@ class SinusoidalAxes(PositionalEncoding):
         ),
     )
     limits = limited(axes=at_least(1, ": 2 for rows and columns"), base=above(0, ": the paper has 10000.0"))
-
-    @property
-    def position_axes(self) -> int:  # type: ignore[override]
-        return self.axes
+    position_axes = of_field("axes")
 
     def check(self, dims: Dims) -> None:
         channels = channels_per_axis(dims.d_model, self.axes)
@@ -126,7 +123,6 @@ class SinusoidalAxes(PositionalEncoding):
         return every[: -(-dims.d_model // 2)]
 
     def embed(self, params: Params, x: Array, sequence: Sequence) -> Array:
-        """``[B, S, M]``: x plus the vectors, summed in at least float32, in the dtype of x."""
         dtype = at_least_float32(x)
         positions = sequence.positions[..., ::-1] if self.last_first else sequence.positions
         rule = {"frequencies": self.frequencies, "layout": self.layout}

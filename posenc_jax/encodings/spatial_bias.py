@@ -15,6 +15,7 @@ from posenc_jax.encodings.base import (
     Params,
     PositionalEncoding,
     at_least_float32,
+    of_field,
 )
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.distances import by_distance, relative_on_device
@@ -43,20 +44,14 @@ class SpatialALiBi(PositionalEncoding):
     citation = """@inproceedings{fuller2023croma, author = {Fuller, A. and Millard, K. and Green, J. R.},
         title = {{CROMA: Remote Sensing Representations with Contrastive Radar-Optical Masked Autoencoders}},
         booktitle = {NeurIPS}, year = {2023}, eprint = {2311.00566}}"""
-    methods = (
-        Method("additive", "2D-ALiBi (CROMA)", "grid(width=8)|spatial_alibi", "Fuller et al. 2023", paper, use="s"),
-    )
+    methods = (Method("additive", "2D-ALiBi (CROMA)", "grid(width=8)|spatial_alibi", "Fuller et al. 2023", use="s"),)
     shift_invariant = True
     unsigned = True
     bias_of_distance = True
     limits = limited(axes=at_least(1, ": 2 for images"), largest_exponent=above(0, ": ALiBi has 8.0"))
-
-    @property
-    def position_axes(self) -> int:  # type: ignore[override]
-        return self.axes
+    position_axes = of_field("axes")
 
     def bias(self, params: Params, geometry: Geometry) -> Array:
-        """``[#B, H, Q, K]``, in at least float32."""
         slopes = jnp.asarray(geometry.own_heads(alibi_slopes(geometry.num_heads, self.largest_exponent)))
         dtype = at_least_float32(slopes)
         squared = jnp.square(relative_on_device(geometry).astype(dtype)).sum(axis=-1)
@@ -90,9 +85,7 @@ class LayoutBias(PositionalEncoding):
         Wang, G. and Lu, Y. and Florencio, D. and Zhang, C. and Che, W. and Zhang, M. and Zhou, L.},
         title = {{LayoutLMv2: Multi-modal Pre-training for Visually-Rich Document Understanding}}, booktitle = {ACL},
         year = {2021}, eprint = {2012.14740}}"""
-    methods = (
-        Method("additive", "Spatial bias (LayoutLMv2)", "grid(width=8)|layout_bias", "Xu et al. 2020", paper, use="W"),
-    )
+    methods = (Method("additive", "Spatial bias (LayoutLMv2)", "grid(width=8)|layout_bias", "Xu et al. 2020", use="W"),)
     shift_invariant = True
     bias_of_distance = True
     limits = limited(axes=at_least(1, ": x and y are 2", most=16))
@@ -102,9 +95,7 @@ class LayoutBias(PositionalEncoding):
         """One for each axis."""
         return tuple((f"axis_{axis}", 0) for axis in range(self.axes))
 
-    @property
-    def position_axes(self) -> int:  # type: ignore[override]
-        return self.axes
+    position_axes = of_field("axes")
 
     def check_fields(self) -> None:
         if self.num_buckets < 4 or self.num_buckets % 2:
@@ -121,7 +112,6 @@ class LayoutBias(PositionalEncoding):
         return normals(key, {f"axis_{axis}": (dims.num_heads, self.num_buckets) for axis in range(self.axes)})
 
     def bias(self, params: Params, geometry: Geometry) -> Array:
-        """``[#B, H, Q, K]``, in the dtype of the tables."""
 
         def values(relative: Array) -> Array:
             buckets = t5_buckets(relative, self.num_buckets, self.max_distance, bidirectional=True)

@@ -42,8 +42,8 @@ class SSMax(CountsKeys):
     citation = """@misc{nakanishi2025scalable, author = {Nakanishi, K. M.}, title = {{Scalable-Softmax Is Superior for
         Attention}}, year = {2025}, eprint = {2501.19399}}"""
     methods = (
-        Method("rotary", "Scalable-Softmax (SSMax)", "ssmax|rope", "Nakanishi 2025", paper, use="s"),
-        Method("rotary", "Scalable-Softmax with a bias", "ssmax(offset=True)|rope", "Nakanishi 2025", paper),
+        Method("rotary", "Scalable-Softmax (SSMax)", "ssmax|rope", "Nakanishi 2025", use="s"),
+        Method("rotary", "Scalable-Softmax with a bias", "ssmax(offset=True)|rope", "Nakanishi 2025"),
     )
     per_layer = True
     head_axes = (("scale", 0), ("offset", 0))

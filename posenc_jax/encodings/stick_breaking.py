@@ -37,13 +37,12 @@ class StickBreaking(PositionalEncoding):
         Shen, Y.}, title = {{Scaling Stick-Breaking Attention: An Efficient Implementation and In-depth Study}},
         booktitle = {ICLR}, year = {2025}, eprint = {2410.17980}}"""
     methods = (
-        Method("data-dependent", "Stick-breaking attention", "stick_breaking", "Tan et al. 2024", paper, use="s"),
+        Method("data-dependent", "Stick-breaking attention", "stick_breaking", "Tan et al. 2024", use="s"),
         Method(
             "data-dependent",
             "Stick-breaking attention, the rest to the query's token",
             "stick_breaking(remainder='own')",
             "Tan et al. 2024",
-            paper,
             use="s",
         ),
     )
@@ -52,7 +51,6 @@ class StickBreaking(PositionalEncoding):
     position_axes = "any"
 
     def normalize(self, params: Params, logits: Array, geometry: Geometry) -> Array:
-        """``[B, H, Q, K]``: the weights."""
         dtype = at_least_float32(logits)
         logits = logits.astype(dtype)
         q_places, k_places = geometry.q_places[:, :, None], geometry.k_places[:, None, :]

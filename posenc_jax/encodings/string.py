@@ -50,8 +50,7 @@ class String(TwoProducts):
             "STRING",
             "string(shift=4, window=2)",
             "An et al. 2024",
-            paper,
-            "a third of the training length and a window of 128 in the paper",
+            note="a third of the training length and a window of 128 in the paper",
         ),
     )
     shift_invariant = True

@@ -111,7 +111,7 @@ class T5Bias(PositionalEncoding):
         Narang, S. and Matena, M. and Zhou, Y. and Li, W. and Liu, P. J.}, title = {{Exploring the Limits of Transfer
         Learning with a Unified Text-to-Text Transformer}}, journal = {JMLR}, volume = {21}, number = {140},
         year = {2020}, eprint = {1910.10683}}"""
-    methods = (Method("additive", "T5 bias", "t5", "Raffel et al. 2019", paper, use="W"),)
+    methods = (Method("additive", "T5 bias", "t5", "Raffel et al. 2019", use="W"),)
     shift_invariant = True
     head_axes = (("table", 0),)
     bias_of_distance = True

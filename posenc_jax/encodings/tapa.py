@@ -38,7 +38,7 @@ class TAPA(PositionalEncoding):
     paper = "arXiv:2509.12635"
     citation = """@misc{wang2025positional, author = {Wang, Y. and Shen, S. and Munos, R. and Zhan, H. and Tian, Y.},
         title = {{Positional Encoding via Token-Aware Phase Attention}}, year = {2025}, eprint = {2509.12635}}"""
-    methods = (Method("rotary", "TAPA", "tapa", "Wang et al. 2025", paper),)
+    methods = (Method("rotary", "TAPA", "tapa", "Wang et al. 2025"),)
     shift_invariant = True
     unsigned = True
     limits = limited(alpha=above(0, ": the paper has 0.1"))

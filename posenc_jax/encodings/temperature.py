@@ -41,8 +41,7 @@ class Temperature(PositionalEncoding):
             "Temperature of attention",
             "t5|temperature(value=0.8)",
             "Chi et al. 2023",
-            paper,
-            "at test time: posenc evaluate RUN --posenc ...",
+            note="at test time: posenc evaluate RUN --posenc ...",
         ),
     )
     shift_invariant = True
@@ -56,7 +55,6 @@ class Temperature(PositionalEncoding):
             )
 
     def adjust_logits(self, params: Params, logits: Array, bias: Array | None, geometry: Geometry) -> Array:
-        """``[B, H, Q, K]``: ``(logits + bias) / tau``."""
         total = logits if bias is None else logits + bias
         # As an array, so that temperatures share a compiled program.
         return total / np.full((1, 1, 1, 1), self.value, total.dtype)

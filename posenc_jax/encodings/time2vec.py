@@ -34,7 +34,7 @@ class Time2Vec(PositionalEncoding):
         J. and Thakur, S. and Wu, S. and Smyth, C. and Poupart, P. and Brubaker, M.}, title = {{Time2Vec: Learning a
         Vector Representation of Time}}, year = {2019}, eprint = {1907.05321}}"""
     methods = (
-        Method("absolute", "Time2Vec", "time2vec", "Kazemi et al. 2019", paper, "positions may be times", use="s"),
+        Method("absolute", "Time2Vec", "time2vec", "Kazemi et al. 2019", note="positions may be times", use="s"),
     )
     breaks = frozenset({"precision"})
 
@@ -47,7 +47,6 @@ class Time2Vec(PositionalEncoding):
         }
 
     def embed(self, params: Params, x: Array, sequence: Sequence) -> Array:
-        """``[B, S, M]``: x plus the vectors, summed in at least float32, in the dtype of x."""
         frequencies, phases = (jnp.asarray(params[name])[None, None] for name in ("frequencies", "phases"))
         dtype = at_least_float32(x, frequencies)
         positions = jnp.asarray(sequence.positions).astype(dtype)[..., None]

@@ -65,7 +65,7 @@ class TransformerXL(PositionalEncoding):
     citation = """@inproceedings{dai2019transformer, author = {Dai, Z. and Yang, Z. and Yang, Y. and Carbonell, J.
         and Le, Q. V. and Salakhutdinov, R.}, title = {{Transformer-XL: Attentive Language Models beyond a
         Fixed-Length Context}}, booktitle = {ACL}, year = {2019}, eprint = {1901.02860}}"""
-    methods = (Method("relative", "Transformer-XL", "transformer_xl", "Dai et al. 2019", paper, use="W"),)
+    methods = (Method("relative", "Transformer-XL", "transformer_xl", "Dai et al. 2019", use="W"),)
     shift_invariant = True
     per_layer = True
     head_axes = (("u", 0), ("v", 0), ("projection", 0))
@@ -88,7 +88,6 @@ class TransformerXL(PositionalEncoding):
         return normals(key, shapes)
 
     def content_bias(self, params: Params, q: Array, k: Array, geometry: Geometry, terms: Terms) -> Array:
-        """``[B, H, Q, K]``: ``(u . k_j + (q_i + v) . W_R R(i - j)) / sqrt(D)``."""
         dtype = at_least_float32(q, k)
         u, v, projection = (params[name].astype(dtype) for name in ("u", "v", "projection"))
         keys = jnp.einsum("bhkd,hd->bhk", k.astype(dtype), u)[:, :, None]

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Dims, Key, Params, PositionalEncoding, Sequence, at_least_float32
+from posenc_jax.encodings.base import Array, Dims, Key, Params, PositionalEncoding, Sequence, at_least_float32, of_field
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.value import at_least, limited
 
@@ -45,8 +45,7 @@ class TreePositions(PositionalEncoding):
             "Tree positions",
             "attributes(count=8)|tree_positions",
             "Shiv & Quirk 2019",
-            paper,
-            "the attributes of a node are the branches from it up to the root",
+            note="the attributes of a node are the branches from it up to the root",
             use="s",
         ),
     )
@@ -54,11 +53,7 @@ class TreePositions(PositionalEncoding):
         depth=at_least(1, ": the steps of a path that are kept", most=4096),
         degree=at_least(1, ": 2 for binary trees", most=4096),
     )
-
-    @property
-    def position_axes(self) -> int:  # type: ignore[override]
-        """``depth``."""
-        return self.depth
+    position_axes = of_field("depth")
 
     def check(self, dims: Dims) -> None:
         if dims.d_model < self.depth * self.degree:
@@ -73,7 +68,6 @@ class TreePositions(PositionalEncoding):
         return {"rates": jax.random.uniform(key, (features,), jnp.float32, 0.7, 0.999)}
 
     def embed(self, params: Params, x: Array, sequence: Sequence) -> Array:
-        """``[B, S, M]``: x plus the choices, summed in at least float32, in the dtype of x."""
         dtype = at_least_float32(x, params["rates"])
         rates = jnp.tanh(params["rates"].astype(dtype))
         used = rates.size * self.depth * self.degree

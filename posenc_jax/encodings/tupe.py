@@ -55,8 +55,8 @@ class TUPE(PositionalEncoding):
     citation = """@inproceedings{ke2021rethinking, author = {Ke, G. and He, D. and Liu, T.-Y.}, title = {{Rethinking
         Positional Encoding in Language Pre-training}}, booktitle = {ICLR}, year = {2021}, eprint = {2006.15595}}"""
     methods = (
-        Method("relative", "TUPE-A", "tupe", "Ke et al. 2020", paper, use="s"),
-        Method("relative", "TUPE-R", "tupe(relative=True)", "Ke et al. 2020", paper, use="s"),
+        Method("relative", "TUPE-A", "tupe", "Ke et al. 2020", use="s"),
+        Method("relative", "TUPE-R", "tupe(relative=True)", "Ke et al. 2020", use="s"),
     )
     extrapolates = False
     head_axes = (("projections", 1), ("offsets", 1), ("buckets", 0))
@@ -95,11 +95,9 @@ class TUPE(PositionalEncoding):
         return params
 
     def encode_queries(self, params: Params, q: Array, positions: Array, length: Array) -> Array:
-        """``[B, H, S, D]``: q / sqrt(2)."""
         return (q.astype(at_least_float32(q)) * 2**-0.5).astype(q.dtype)
 
     def bias(self, params: Params, geometry: Geometry) -> Array:
-        """``[#B, H, Q, K]``: the position terms."""
         queries = self._project(params, 0, self._rows(params, geometry.q_positions, geometry.q_segments))
         keys = self._project(params, 1, self._rows(params, geometry.k_positions, geometry.k_segments))
         scale = (2 * params["projections"].shape[2]) ** -0.5

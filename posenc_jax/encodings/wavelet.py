@@ -42,8 +42,7 @@ class Wavelet(PositionalEncoding):
             "Wavelet positions",
             "wavelet(scales=4)",
             "Oka et al. 2025",
-            paper,
-            "8 scales for heads of 128 dimensions there",
+            note="8 scales for heads of 128 dimensions there",
         ),
     )
     shift_invariant = True

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Dims, Geometry, Key, Params, PositionalEncoding
+from posenc_jax.encodings.base import Array, Dims, Geometry, Key, Params, PositionalEncoding, of_field
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.distances import by_distance
 from posenc_jax.encodings.shaw import check_whole
@@ -69,14 +69,13 @@ class WindowBias(PositionalEncoding):
         Zhang, Z. and Lin, S. and Guo, B.}, title = {{Swin Transformer: Hierarchical Vision Transformer using Shifted
         Windows}}, booktitle = {ICCV}, year = {2021}, eprint = {2103.14030}}"""
     methods = (
-        Method("additive", "Window bias (Swin)", "grid(width=8)|window_bias", "Liu et al. 2021", paper, use="W"),
+        Method("additive", "Window bias (Swin)", "grid(width=8)|window_bias", "Liu et al. 2021", use="W"),
         Method(
             "additive",
             "Window bias, resized (Swin)",
             "grid(width=8)|window_bias(resized=(12, 12))",
             "Liu et al. 2021",
-            paper,
-            "a table trained on windows of 7, for windows of 12",
+            note="a table trained on windows of 7, for windows of 12",
             use="W",
         ),
         Method(
@@ -101,11 +100,7 @@ class WindowBias(PositionalEncoding):
     integer_positions = True
     per_layer = True
     head_axes = (("table", 1),)
-
-    @property
-    def unsigned(self) -> bool:  # type: ignore[override]
-        """If ``mirrored``."""
-        return self.mirrored
+    unsigned = of_field("mirrored")
 
     @property
     def position_axes(self) -> int | None:  # type: ignore[override]
@@ -154,7 +149,6 @@ class WindowBias(PositionalEncoding):
         return by_axis.reshape(-1, table.shape[1])
 
     def bias(self, params: Params, geometry: Geometry) -> Array:
-        """``[#B, H, Q, K]``, in the dtype of the table."""
         table, window = self.table(params), self.resized or self.window
         sizes = self.rows(window)
 

@@ -60,7 +60,7 @@ class XLNet(PositionalEncoding):
     citation = """@inproceedings{yang2019xlnet, author = {Yang, Z. and Dai, Z. and Yang, Y. and Carbonell, J. and
         Salakhutdinov, R. and Le, Q. V.}, title = {{XLNet: Generalized Autoregressive Pretraining for Language
         Understanding}}, booktitle = {NeurIPS}, year = {2019}, eprint = {1906.08237}}"""
-    methods = (Method("relative", "XLNet", "xlnet", "Yang et al. 2019", paper, use="W"),)
+    methods = (Method("relative", "XLNet", "xlnet", "Yang et al. 2019", use="W"),)
     shift_invariant = True
     per_layer = True
     head_axes = (("u", 0), ("v", 0), ("w", 0), ("projection", 0), ("segments", 1))

@@ -54,7 +54,7 @@ class XPos(PositionalEncoding):
     citation = """@inproceedings{sun2023length, author = {Sun, Y. and Dong, L. and Patra, B. and Ma, S. and Huang, S.
         and Benhaim, A. and Chaudhary, V. and Song, X. and Wei, F.}, title = {{A Length-Extrapolatable Transformer}},
         booktitle = {ACL}, year = {2023}, eprint = {2212.10554}}"""
-    methods = (Method("rotary", "xPos", "xpos", "Sun et al. 2022", paper, use="s"),)
+    methods = (Method("rotary", "xPos", "xpos", "Sun et al. 2022", use="s"),)
     shift_invariant = True
     causal_only = True
     limits = limited(
@@ -78,11 +78,9 @@ class XPos(PositionalEncoding):
         return vaswani_frequencies(dims.head_dim, self.base)
 
     def encode_queries(self, params: Params, q: Array, positions: Array, length: Array) -> Array:
-        """``[B, H, S, D]``, rotated and scaled by ``positions [#B, S]``."""
         return self._encode(q, positions, 1.0)
 
     def encode_keys(self, params: Params, k: Array, positions: Array, length: Array) -> Array:
-        """``[B, Hkv, S, D]``, rotated and scaled, inversely, by ``positions [#B, S]``."""
         return self._encode(k, positions, -1.0)
 
     def _encode(self, x: Array, positions: Array, sign: float) -> Array:

@@ -100,7 +100,6 @@ class NTKByParts(RoPEScaling):
             "NTK-by-parts",
             "rope(scaling=ntk_by_parts(factor=8, original_length=512))",
             "Peng et al. 2023",
-            paper,
             use="s",
         ),
     )
@@ -156,9 +155,7 @@ class YaRN(RoPEScaling):
     paper = "arXiv:2309.00071"
     citation = _CITATION
     methods = (
-        Method(
-            "rotary", "YaRN", "rope(scaling=yarn(factor=8, original_length=512))", "Peng et al. 2023", paper, use="W"
-        ),
+        Method("rotary", "YaRN", "rope(scaling=yarn(factor=8, original_length=512))", "Peng et al. 2023", use="W"),
         Method(
             "rotary",
             "YaRN without rounding (gpt-oss)",

@@ -23,7 +23,7 @@ from posenc_jax.encodings import (
     spec,
 )
 from posenc_jax.encodings.catalogue import CATALOGUE
-from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.method import Method, linked
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -109,8 +109,15 @@ def test_fields_of_a_base_class_take_every_registered_scaling():
 def test_a_row_of_the_catalogue_is_of_a_family():
     with pytest.raises(ValueError, match="the family of A is 'additve': choose one of none, absolute, rotary"):
         Method("additve", "A", "rope", "Author 2026", "arXiv:2601.00001")
-    with pytest.raises(ValueError, match="link is empty: a row of the catalogue has its name, spec, paper and link"):
-        Method("additive", "A", "rope", "Author 2026", "")
+    with pytest.raises(ValueError, match="paper is empty: a row of the catalogue has its name, spec and paper"):
+        Method("additive", "A", "rope", "", "arXiv:2601.00001")
+
+
+def test_a_row_without_a_link_has_that_of_its_class():
+    own = Method("additive", "A", "rope", "Author 2026", "arXiv:2601.00001")
+    found = linked((own, Method("additive", "B", "rope", "Author 2026")), "arXiv:2601.00002")
+    assert [row.link for row in found] == ["arXiv:2601.00001", "arXiv:2601.00002"]
+    assert found[0] is own
 
 
 def test_every_encoding_is_registered_by_its_name_and_reads_back():

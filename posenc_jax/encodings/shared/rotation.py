@@ -21,6 +21,9 @@ def check_planes(encoding: PositionalEncoding, dims: Dims, multiple: int = 2, le
 class Rotary(PositionalEncoding):
     """Base class of encodings that turn queries and keys alike."""
 
+    def check(self, dims: Dims) -> None:
+        check_planes(self, dims)
+
     def rotated(self, params: Params, x: Array, positions: Array, length: Array) -> Array:
         """``[B, heads, S, D]`` queries or keys, each turned by its own position ``[#B, S]``."""
         raise NotImplementedError
