@@ -84,7 +84,7 @@ def _check_params(
     head_dim: int,
     key_heads: int,
 ) -> None:
-    """As `check_params`; where devices share the heads each is given the parameters of all, and takes its part."""
+    """Checks parameters as `check_params` does. Each device that shares the heads gets the parameters of all heads."""
     known = {"num_heads": geometry.num_heads, "head_dim": head_dim}
     if geometry.head_axis is None:
         check_params(encodings, params, known | {"num_kv_heads": key_heads})

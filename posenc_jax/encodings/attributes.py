@@ -26,11 +26,10 @@ class Attributes(PositionalEncoding):
         without a count   p_t -> a_t[first]
         with one          p_t -> (a_t[first], ..., a_t[first + count - 1])
 
-    so that whatever reads positions, of one axis or of several, reads numbers that the data brings
-    (`Sequence.attributes`): `RoPE` time stamps in any unit, as in RoTHP (Gao and Dai 2024, section 3.2); `LearnedAxes`
-    a row of a table for each column, as in TaPas; `LinearPositions` the eigenvectors of a graph. An element that shall
-    see plain positions stands before it. Where all that a model reads is one time for each token, its ``positions``
-    may be these times without any mapping.
+    so that encodings of positions read numbers from the data instead (`Sequence.attributes`): `RoPE` time stamps in any
+    unit, as in RoTHP (Gao and Dai 2024, section 3.2); `LearnedAxes` a row of a table for each column, as in TaPas;
+    `LinearPositions` the eigenvectors of a graph. Put elements that read plain positions before it. A model that reads
+    one time per token can also take these times as its ``positions``.
 
     Fields: ``first``, the first attribute, from 0; ``count``, how many, None for one of which positions have no axis.
     Positions ``[#B, S]`` or ``[#B, S, count]``, integers or floats as the attributes are. Raises ValueError for a

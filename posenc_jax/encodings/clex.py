@@ -22,14 +22,14 @@ class CLEX(Rotary):
         dz/dt = act((z + ln n(t)) up) down + d ln n / dt,   n_k(t) = base^(-2k/D) (2t - 1)^(-2k/(D-2))
 
     (Chen et al. 2023, in the form of the authors' code, clex_layer.py.) l is the real length, L that of training: texts
-    up to L have plain RoPE. n is NTK's answer to a factor of 2t - 1, so with ``down`` = 0, as at the start, the
-    solution is NTK-aware scaling by that factor. It is solved from 1 to ``max_factor`` by the rule of three eighths, as
-    torchdiffeq's "rk4", in ``substeps`` steps a factor.
+    up to L get plain RoPE. n are the frequencies of NTK-aware scaling by 2t - 1; with ``down`` = 0, as at the start,
+    they are the solution. The equation is solved from 1 to ``max_factor`` by the 3/8 rule (torchdiffeq's "rk4") in
+    ``substeps`` steps per factor.
 
-    The authors train at length L with t and the positions drawn, t from 1 to ``max_factor`` and l positions of l t
-    ones. Here the length alone decides, so the equation learns from texts longer than L. Their code solves it with a
-    base of 10,000 whatever the model's is, here with ``base``. The bound of a turn a position is ours, so
-    that parameters far from the start leave angles defined.
+    Departures. The authors train on texts of length L: each draws a factor t up to ``max_factor`` and takes L of the L
+    t positions. Here the length alone decides the factor, so the equation learns from texts longer than L. Their code
+    solves it with a base of 10,000 for every model, this one with ``base``. The bound of one turn per position is ours:
+    it keeps angles defined for parameters far from the start.
 
     Fields: ``base``, ``layout`` as in `RoPE`; ``original_length`` L; ``max_factor``, 16 there; ``width``, of the hidden
     layer as a multiple of D, 1 there; ``act``; ``substeps``, 100 there. Parameters: ``up [D/2, width D]``,
@@ -107,7 +107,7 @@ class CLEX(Rotary):
 
         @jax.checkpoint
         def factor(z: jax.Array, t: jax.Array) -> tuple[jax.Array, jax.Array]:
-            """From the solution at a factor to that at the next."""
+            """Advances the solution from one factor to the next."""
             after, _ = jax.lax.scan(step, z, t + h * jnp.arange(self.substeps, dtype=dtype))
             return after, after
 

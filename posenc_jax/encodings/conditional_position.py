@@ -18,15 +18,14 @@ class ConditionalPosition(PositionalEncoding):
         x_p + b + sum_o w_o * x_(p + o),   o = (-r .. r, -r .. r),   r = kernel div 2
 
     (Chu et al. 2021, conditional positional encodings; form and start are those of Twins' code, PosCNN in gvt.py.)
-    Positions ``[#B, S, 2]``: row, column, as from `Grid`, integers. The products are channel by channel. Cells outside
-    of the image count as zeros, and that is what tells places apart; so do other packed sequences and padding. Tokens
-    are found by their positions, so the order of the sequence and holes in the image do not matter, and it costs
-    kernel^2 comparisons of all pairs of tokens.
+    Positions ``[#B, S, 2]``: row, column, as from `Grid`, integers. Each channel has its own kernel. Cells outside the
+    image, other packed sequences and padding count as zeros, and these zeros reveal where a token is. Tokens are found
+    by their positions, so the order of the sequence and holes in the image do not matter; this costs kernel^2
+    comparisons of all pairs of tokens.
 
-    Departure: the authors put it behind the first block of the encoder (Twins of every stage), where tokens have seen
-    each other; encodings here meet the input embeddings. Cells on all sides are read, which come later too: an
-    encoder's. Only a whole image has them, so a cache is filled in one call, and `breaks` names ``causality`` and
-    ``cached_decoding``.
+    Departure: the authors apply it after the first block of the encoder (Twins: of every stage), where tokens have seen
+    each other; here it acts on the input embeddings. It reads cells that come later, so it serves encoders, and a cache
+    must be filled in one call: `breaks` names ``causality`` and ``cached_decoding``.
 
     Fields: ``kernel``, an odd number, 3 there. Parameters: ``weight [kernel^2, d_model]``, row by row, N(0, 2 /
     kernel^2), ``bias [d_model]``, 0.

@@ -19,12 +19,12 @@ class ConvPosition(PositionalEncoding):
 
     (Baevski et al. 2020, wav2vec 2.0, section 2, after Mohamed et al. 2019; sizes, the norm of each W_t and the start
     are those of fairseq and transformers.) It reads no positions: the order of neighbours and the zeros around a
-    sequence are what tells places apart. W_t takes channels of a group to those of the same group. Neighbours of other
-    packed sequences and padding count as zeros; a batch of the released models with padding and without an attention
-    mask sees it.
+    sequence reveal where a token is. W_t maps the channels of a group to channels of the same group. Neighbours in
+    other packed sequences and padding count as zeros; released models that are called without an attention mask do read
+    padding.
 
-    Half of the neighbours come later: an encoder's. Only a whole sequence has them, so a cache is filled in one call,
-    and `breaks` names ``causality`` and ``cached_decoding``. It costs K products of S tokens, one after the other.
+    Half of the neighbours come later, so it serves encoders, and a cache must be filled in one call: `breaks` names
+    ``causality`` and ``cached_decoding``. It costs K products of S tokens, one after the other.
 
     Fields: ``kernel`` K, 128 there; ``groups``, 16 there. Parameters: ``v [K, groups, d_model / groups,
     d_model / groups]`` (from, to), ``g [K]``, ``bias [d_model]``.
@@ -61,7 +61,7 @@ class ConvPosition(PositionalEncoding):
             )
 
     def init(self, key: Key, dims: Dims) -> Params:
-        """As in transformers: normal of deviation ``2 / sqrt(K d_model)``, with its own norms, and no bias."""
+        """``v`` from N(0, 4 / (K d_model)), ``g`` its norms, ``bias`` 0, as in transformers."""
         width = dims.d_model // self.groups
         deviation = 2 / math.sqrt(self.kernel * dims.d_model)
         v = deviation * jax.random.normal(key, (self.kernel, self.groups, width, width), jnp.float32)

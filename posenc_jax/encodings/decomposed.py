@@ -28,8 +28,8 @@ class Decomposed(PositionalEncoding):
 
     with s = 1/sqrt(D) in Bello et al. (2019, "Attention Augmented Convolutional Networks", section 3.2) and BoTNet, as
     q . k has it, and s = 1 in MViTv2 (Li et al. 2021, section 4.1, equation 4) and ViTDet, whose code reads the query
-    before it is scaled, though the paper's equation divides both. A table has all heads of a layer. Each axis costs a
-    product with its own 2 n - 1 vectors, so no vector for each pair exists.
+    before it is scaled, though the paper's equation divides both. All heads of a layer share its tables. Each axis
+    costs one product of the queries with 2 n - 1 vectors; no array of vectors per pair exists.
 
     Positions ``[#B, S, axes]``, as from `Grid`. Queries and keys of different grids, as MViT's pooled keys, have
     positions in units of the finer one: key j of every second cell stands at 2 j. Fields: ``sizes``, cells on each

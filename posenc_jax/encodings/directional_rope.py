@@ -24,9 +24,9 @@ class SpiralRoPE(Rotary):
 
     (Liu et al. 2026, Spiral RoPE, in the form of the authors' code, huajianduzhuo-code/Spiral_RoPE, with its default of
     frequencies of each direction's own.) K = 2 is axial RoPE. Positions ``[#B, S, 2]``: row, column, as from `Grid`.
-    Departure: the code turns tables of angles as images, by bilinear interpolation about the image's centre; that is
-    the projection, but for a number that is the same for all cells of a plane, and beyond the circle within the image,
-    in its corners, where it repeats the border. Angles are exact at integer positions.
+    Departure: the code rotates tables of angles as images, by bilinear interpolation about the centre. That equals the
+    projection up to a constant per plane, except in the image's corners, where it repeats the border. Angles are exact
+    at integer positions.
 
     Fields: ``directions`` K, even, 4 in the authors' runs; ``base``; ``scale``, 1.5 there. Raises ValueError in `check`
     if head_dim is no multiple of 2 K.
@@ -83,10 +83,10 @@ class GoldenGateRoPE(Rotary):
         w_k = 0 for the first z planes, then from lowest to highest in equal ratios
 
     (Xiong 2025, "On N-dimensional Rotary Positional Embeddings", the two-dimensional form of its code; z is
-    ``zero_fraction`` of the planes, rounded.) Nearby frequencies have far directions, in every head others. Positions
-    ``[#B, S, 2]``: row, column; those of the post span -1 .. 1 for a square image and keep the aspect ratio of others,
-    as `ImagePositions` to "aspect". Heads of grouped queries turn as their key's. The post's code for more axes has
-    other directions.
+    ``zero_fraction`` of the planes, rounded.) Neighbouring frequencies have distant directions, which differ between
+    heads. Positions ``[#B, S, 2]``: row, column; those of the post span -1 .. 1 for a square image and keep the aspect
+    ratio of others, as `ImagePositions` to "aspect". Heads of grouped queries turn as their key's. The post's code for
+    more axes has other directions.
 
     Fields: ``lowest`` and ``highest`` frequencies, radians per unit of the positions: users begin at 0.2 to 0.5 and end
     at 10 to 40; ``zero_fraction``. Parameters, which are not trained: ``frequencies

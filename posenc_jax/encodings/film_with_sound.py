@@ -109,7 +109,7 @@ class FilmWithSound(PositionalEncoding):
         return jnp.stack([index - 1, seen, heard, sound.astype(jnp.int32), sum_before(moved, segments)], axis=-1)
 
     def _advance(self, seen: Array, heard: Array) -> Array:
-        """By how many positions a film of so many tokens of frames and of sound moves the text behind it."""
+        """The number of positions by which a film of these tokens of frames and of sound moves the text behind it."""
         rows_seen = -(-seen // self.width)
         frames = -(-rows_seen // self.height)
         time = jnp.floor((frames - 1) * self.stride).astype(jnp.int32) + 1

@@ -126,7 +126,7 @@ class FLOATER(PositionalEncoding):
 
         @jax.checkpoint
         def solve(state: jax.Array, first: jax.Array) -> tuple[jax.Array, jax.Array]:
-            """From the state at position ``first`` on: that after the chunk, and those of its positions."""
+            """Advances the state through a chunk that begins at ``first``; the last state, and those of its positions."""
             steps = np.arange(_CHUNK, dtype=np.int32)
             return jax.lax.scan(lambda s, i: (self._advance(params, s, first + i), s), state, steps)
 
@@ -153,7 +153,7 @@ class FLOATER(PositionalEncoding):
         return (x.astype(vectors.dtype) + vectors).astype(x.dtype)
 
     def _advance(self, params: Params, state: jax.Array, position: jax.Array) -> jax.Array:
-        """From the state at a position to that at the next: ``substeps`` Runge-Kutta steps."""
+        """Advances the state by one position, in ``substeps`` Runge-Kutta steps."""
         h = self.step / self.substeps
 
         def substep(p: jax.Array, i: Array) -> tuple[jax.Array, None]:

@@ -87,8 +87,7 @@ class FourierBands(PositionalEncoding):
     NeRF (Mildenhall et al. 2020, equation 4): f_l = 2^l, L = 10. Perceiver (Jaegle et al. 2021, section 3.2): f_l from
     1 to n/2 in equal steps, n the resolution, and the coordinates themselves before the features of all axes; of these
     all sines come first. Positions ``[#B, S, axes]`` in -1 .. 1, as from `ImagePositions` to "corners". Both
-    concatenate g with what else an input has, and a linear layer follows: that is the sum of two projections, of which
-    W is one.
+    concatenate g with the other features before a linear layer, which is a sum of two projections; W is one of them.
 
     Fields: ``axes``; ``bands`` L; ``resolution`` n, or None for NeRF's octaves. Parameters: ``weight [features,
     d_model]``, Glorot uniform, 2 L axes features, with a resolution 2 L axes + axes.
@@ -129,7 +128,7 @@ class FourierBands(PositionalEncoding):
 
     @property
     def breaks(self) -> frozenset[str]:  # type: ignore[override]
-        """Far outside the image coordinates themselves are so large that embeddings of bfloat16 lose their digits."""
+        """Coordinates far outside the image are too large for bfloat16 embeddings."""
         return frozenset() if self.resolution is None else frozenset({"precision"})
 
     def band_frequencies(self) -> np.ndarray:

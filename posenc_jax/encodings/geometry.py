@@ -261,7 +261,7 @@ class Geometry:
 
     @property
     def head_shards(self) -> int:
-        """How many devices share the heads.
+        """The number of devices that share the heads.
 
         Raises:
           ValueError: outside of a `jax.shard_map` over `head_axis`.

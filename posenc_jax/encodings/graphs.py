@@ -16,7 +16,7 @@ def laplacian_eigenvectors(adjacency: np.ndarray, count: int, size: int | None =
     """``[size, count]`` float64: eigenvectors of the Laplacian ``I - D^-1/2 A D^-1/2``, of the smallest eigenvalues but
     the first, each of norm 1, as columns; 0 where a graph has fewer (Dwivedi et al. 2020, arXiv:2003.00982).
 
-    Their signs are chance, see `RandomSigns`. D has the degrees; nodes without edges count as of degree 1.
+    Their signs are arbitrary, see `RandomSigns`. D has the degrees; nodes without edges count as of degree 1.
 
     Raises:
       ValueError: for a graph with directions, or one that does not fit ``size``.

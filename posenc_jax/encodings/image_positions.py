@@ -58,7 +58,7 @@ class ImagePositions(PositionalEncoding):
 
     @property
     def random(self) -> bool:  # type: ignore[override]
-        """If training disturbs them."""
+        """True if training disturbs positions."""
         return (self.shift, self.jitter, self.rescale) != (0, 1, 1)
 
     def check_fields(self) -> None:

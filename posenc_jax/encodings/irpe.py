@@ -94,22 +94,22 @@ class IRPE(PositionalEncoding):
 
     @property
     def unsigned(self) -> bool:  # type: ignore[override]
-        """By Euclidean distance."""
+        """True if offsets are mapped by their Euclidean distance."""
         return self.mapping == "euclidean"
 
     @property
     def bias_of_distance(self) -> bool:  # type: ignore[override]
-        """Where nothing reads the query."""
+        """True in mode "bias", which does not read the query."""
         return self.mode == "bias"
 
     @property
     def head_axes(self) -> HeadAxes:  # type: ignore[override]
-        """Vectors are shared, biases are not."""
+        """Biases are those of each head; heads share vectors."""
         return (("table", 1),) if self.mode == "bias" else ()
 
     @property
     def acts_on(self) -> frozenset[str]:
-        """One hook, by ``mode``."""
+        """The one hook of the ``mode``."""
         return super().acts_on - {"content_bias" if self.mode == "bias" else "bias"}
 
     @property

@@ -13,7 +13,7 @@ def _pattern(name: str, spec: str, paper: str, link: str, windows: str, use: Use
 _OLMO_3 = "yarn(factor=8, original_length=8192)"
 _COMPRESSED = "mla_rope(base=160000.0, scaling=yarn(factor=16, original_length=65536, attention_factor=1.0))"
 
-# Of models that are sized by hand windows are written as `Transformer.windows` has them, 0 being no window.
+# Windows are written as for `Transformer.windows`; 0 is no window.
 PATTERNS = (
     _pattern(
         "RNoPE with windows",

@@ -16,9 +16,8 @@ class LayoutTables(PositionalEncoding):
         x_t + X[left] + Y[top] + X[right] + Y[bottom] + H[bottom - top] + W[right - left]
 
     (Xu et al. 2019, LayoutLM, and its code, which has height and width besides.) Left and right edges share a table, as
-    do top and bottom. Positions ``[#B, S, 4]``: left, top, right and bottom in 1/1000 of the page, as from
-    ``Attributes(count=4)`` in ``learned|attributes(count=4)|layout_tables``, where `Learned` has the vector of the
-    order of reading.
+    do top and bottom. Positions ``[#B, S, 4]``: left, top, right and bottom in 1/1000 of the page, as in
+    ``learned|attributes(count=4)|layout_tables``, where `Learned` adds the vector of the reading order.
 
     Field: ``size``, rows of each table; numbers outside read the nearest row (the authors' code raises). Parameters:
     ``left``, ``top``, ``height``, ``width`` ``[size, d_model]``, N(0, 0.02^2).

@@ -60,8 +60,7 @@ class LieRE(Rotary):
     Fields: ``axes``; ``block``, the generators' size: 64, whole heads, in LieRE_64, 8 in LieRE_8; blocks of 2 are mixed
     RoPE. Parameters, for each layer and key head: ``generators [Hkv, axes, D/block, block, block]``, of which what is
     above the diagonal is read, U(0, 2 pi) as in the authors' code (StanfordMIMI/LieRE). With grouped-query heads the
-    queries of a group share them. Each token costs an exponential of each block: value and gradient of turning 800
-    tokens in 4 heads of 16 take 130 ms of a CPU core, by `MixedRoPE` 1 ms.
+    queries of a group share them. Each token costs a matrix exponential of each block, far more than `MixedRoPE`.
 
     Raises ValueError in `check` if ``block`` does not divide head_dim.
     """

@@ -16,11 +16,10 @@ class LinearPositions(PositionalEncoding):
 
         x_t + W p_t + b,   W [d_model, axes]
 
-    Of eigenvectors of a graph's Laplacian it is the positional encoding of Dwivedi and Bresson 2020 (arXiv:2012.09699),
-    see `RandomSigns`; of the probabilities of returning after 1, 2, ... steps of a random walk that of Dwivedi et al.
-    2021, see `random_walks`. Departures: the latter keep positions apart from contents in every
-    layer, and GraphGPS (Rampášek et al. 2022) normalises them over a batch and writes them beside the contents, which
-    is a sum with maps of its own; here both are added once, as the former do.
+    With eigenvectors of a graph's Laplacian it is the encoding of Dwivedi and Bresson 2020 (arXiv:2012.09699), see
+    `RandomSigns`; with the return probabilities of a random walk that of Dwivedi et al. 2021, see `random_walks`.
+    Departures: Dwivedi et al. 2021 update positions apart from contents in every layer, and GraphGPS (Rampášek et al.
+    2022) normalises them over a batch and concatenates them; here they are added once.
 
     Fields: ``axes``, of positions ``[#B, S, axes]``, as from `Attributes`; ``offset``: if b is there (not in GRIT).
     Parameters: ``weight [axes, d_model]``, uniform within sqrt(6 / (axes + d_model)), and ``offset [d_model]`` (b), 0.

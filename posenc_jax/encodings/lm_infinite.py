@@ -22,13 +22,13 @@ class LMInfinite(TwoProducts):
                     -inf                           else
 
     (Han et al. 2023, section 4, the Lambda-shaped mask and the limit of distances, and the authors' code,
-    ``Glaciohound/LM-Infinite``.) A model that was trained on L positions so reads texts of any length with the
-    distances and the number of keys that it knows; nothing is trained. The first tokens are sinks, which StreamingLLM
-    keeps by renumbering those that it kept (Xiao et al. 2023).
+    ``Glaciohound/LM-Infinite``.) So a model trained on L positions reads texts of any length with distances and numbers
+    of keys that it knows, without further training. The first tokens are attention sinks; StreamingLLM (Xiao et al.
+    2023) keeps them by renumbering.
 
     Fields: ``window`` w and ``first`` n, 4096 and 10 to 100 for Llama 2; ``limit`` L, None for w, as in the paper;
-    ``rope`` the rotation. The option of the paper that also attends to the k most fitting keys between is not here.
-    Which keys are first depends on the absolute position, so moving a sequence changes it. Defined under a causal mask.
+    ``rope`` the rotation. The paper's option to attend to the k best keys in between is not implemented. Which keys are
+    first depends on the absolute position, so moving a sequence changes it. Defined under a causal mask.
     """
 
     window: int = 4096

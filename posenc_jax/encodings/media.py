@@ -26,7 +26,7 @@ class _WithImages(PositionalEncoding):
     needs_token_types = True
 
     def advance(self, tokens: Array) -> Array:
-        """By how many positions an image of so many tokens moves the text behind it."""
+        """The number of positions by which an image of ``tokens`` tokens moves the text behind it."""
         raise NotImplementedError
 
     def runs(self, sequence: Sequence) -> tuple[Array, Array, Array]:
@@ -174,7 +174,7 @@ class Media(_WithImages):
 
     @property
     def shift_invariant(self) -> bool:  # type: ignore[override]
-        """Where an image's rows and columns move with the text around it."""
+        """True if an image's rows and columns move with the text around it."""
         return self.design in ("mrope", "diagonal", "symmetric")
 
     def check_fields(self) -> None:

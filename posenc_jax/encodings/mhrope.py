@@ -24,10 +24,10 @@ class MHRoPE(PositionalEncoding):
     the frequencies.
 
     Fields: ``sections``: how many heads have each axis, in the order of heads; heads that are left over do not turn.
-    None is a quarter for time and half of the rest each, 2, 3 and 3 of 8 as the authors' code has of its key heads:
-    with grouped queries give each axis whole groups, for a cache to hold turned keys. ``rope``: the rotation, Qwen's.
+    None is a quarter for time and half of the rest each: 2, 3 and 3 of 8, as the authors' code has for key heads.
+    ``rope``: the rotation, Qwen's.
 
-    Axes differ between heads, so queries and keys are turned where they meet, and fused kernels do not serve it.
+    Since axes differ between heads, it turns queries and keys in `score`, and fused kernels do not serve it.
 
     Raises ValueError in `check` for more sections than heads; and as `RoPE`.
     """

@@ -85,7 +85,7 @@ class MRoPE(Rotary):
 
     @property
     def position_axes(self) -> int:  # type: ignore[override]
-        """As many as sections, or as a cycle has."""
+        """The number of sections, or of axes in a cycle."""
         if isinstance(self.order, tuple):
             return max(self.order, default=0) + 1
         return 3 if self.sections is None else len(self.sections)

@@ -13,15 +13,15 @@ from posenc_jax.encodings.value import above, at_least, limited
 
 @dataclasses.dataclass(frozen=True)
 class MsPoE(Rotary):
-    """RoPE whose positions are divided by another number in every head::
+    """RoPE whose positions each head divides by a number of its own::
 
         plane k of head h turns by (p / r_h) base^(-2k/D),   r_h = least + (most - least) rank_h / H
 
     (Zhang et al. 2024, Multi-scale Positional Encoding, in the form of the authors' code; H key heads.) It changes a
-    trained model and trains nothing: some heads see the middle of a text from nearer by. The rank of a head is where it
-    stands among the others by how peaked its attention is, which the authors measure on the first prompt. Here it is a
-    parameter that is not trained: ``ratio`` (r) ``[H]`` starts in the fixed order that the authors compare with, the
-    last head the least scaled; put measured ratios there. They leave the first two layers as they are: a pattern.
+    trained model without training, so that some heads see the middle of a text from nearer. The authors rank heads by
+    how peaked their attention is on the first prompt. Here the frozen parameter ``ratio`` (r) ``[Hkv]`` starts in the
+    fixed order that they compare with, the last head scaled least; write measured ratios into it. They leave the first
+    two layers unchanged, which a pattern of layers can do.
 
     With grouped keys the authors divide queries by ratios of their own, which are not those of their key, so that
     products are no longer functions of distances; here a group has the ratio of its key.

@@ -51,9 +51,10 @@ class FoNE(OfNumbers):
         x_t + [phi(v, 10^(1-a)) | ... | phi(v, 10^b) | 0 ... 0]     where token t stands for v
         phi(v, T) = (cos(2 pi v / T), sin(2 pi v / T))
 
-    (Zhou et al. 2025, section 3.1.) A pair says v modulo T, from which the digit follows, of a digits behind the point
-    and b before it. All other tokens stay. The authors' code has a linear map behind the pairs, and by default periods
-    of 2 and 5 times powers of ten, two pairs a digit. What the output layer reads of numbers is a matter of the model.
+    (Zhou et al. 2025, section 3.1.) Each pair encodes v modulo T, which determines one digit; a digits are behind the
+    point and b before it. Other tokens are unchanged. The authors' code has a linear map behind the pairs, and by
+    default periods of 2 and 5 times powers of ten, two pairs a digit. What the output layer reads of numbers is a
+    matter of the model.
 
     Fields: ``number``, the id of the token that stands for numbers; ``before`` (b) and ``after`` (a), digits;
     ``column``, which attribute is the value (`Sequence.attributes`): in float32 one of about 7 digits. Raises

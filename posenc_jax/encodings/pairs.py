@@ -37,9 +37,9 @@ class PairTable(_OfPairs):
         logits_ij += table[h, r_ij]
 
     With the length of the shortest path between two nodes as r_ij it is the spatial encoding of Graphormer (Ying et al.
-    2021, section 3.1.2, equation 6), see `shortest_paths`; with types of relations a bias for each. One table for all
-    layers, as there. Graphormer gives nodes that no path connects a number of their own, and so its virtual node: any
-    numbers below ``rows`` that the data keeps for them.
+    2021, section 3.1.2, equation 6), see `shortest_paths`; with types of relations a bias for each. All layers share
+    the table, as there. Graphormer reserves a number for unconnected nodes and another for its virtual node: the data
+    may use any numbers below ``rows`` for them.
 
     Fields: ``rows`` of the table; ``column``, which attribute of a pair is r, from 0. Fractions are rounded; numbers
     outside read the nearest row. Parameters: ``table [H, rows]``, N(0, 0.02^2). Raises ValueError where there are no

@@ -16,18 +16,18 @@ class QueryTemperature(PositionalEncoding):
         q'_i = q_i (1 + a ln(floor((p_i + o) / F) + 1))
 
     (Meta's code for Llama 4, ``apply_attention_scaling`` in ``models/llama4/model.py``; transformers'
-    ``modeling_llama4.py`` and ``modeling_ministral3.py``.) Below the first step nothing is scaled, so that training at
-    that length knows nothing of it; farther on attention over more keys is sharpened.
+    ``modeling_llama4.py`` and ``modeling_ministral3.py``.) Positions below the first step are not scaled, so models can
+    be trained at that length without it; beyond, it sharpens attention over more keys.
 
-    No encoding of positions by itself. Llama 4 has it in its layers without RoPE, ``rope/rope/rope/query_temperature``;
+    It does not encode order by itself. Llama 4 has it in its layers without RoPE, ``rope/rope/rope/query_temperature``;
     Ministral 3 and Mistral Large 3 in all layers, beside RoPE. Fields:
 
     - ``scale``: a, 0.1 in both (``attn_scale``; ``llama_4_scaling_beta``).
     - ``floor``: F, 8192 in Llama 4 (``floor_scale``); ``original_max_position_embeddings`` of the others.
     - ``offset``: o, 1 in Llama 4, whose first step comes one position earlier, and 0 in the others.
 
-    Positions count from 0; those before 0 are not scaled. They are those that elements before this one leave: put it
-    first. What others add to the logits (`bias`, `content_bias`) is not scaled.
+    Positions count from 0; queries before 0 are not scaled. Put it first in its slot, since elements before it may map
+    positions. Biases of other elements are not scaled.
 
     >>> import numpy as np
     >>> q, positions = np.ones((1, 1, 3, 1), np.float32), np.array([[0, 8191, 65535]])

@@ -16,10 +16,9 @@ class RandomSigns(PositionalEncoding):
 
         p_ta -> s_a p_ta,   s_a ~ U{-1, 1},   one draw for each example and axis
 
-    (Dwivedi et al. 2020; Dwivedi and Bresson 2020, arXiv:2012.09699.) An eigenvector of a graph is as good as its
-    negative, and which of the two a solver gives is chance: so a model learns that the sign means nothing. Outside of
-    training positions are left as they are. Eigenvectors of an eigenvalue that occurs twice may be turned into each
-    other besides, which no sign covers.
+    (Dwivedi et al. 2020; Dwivedi and Bresson 2020, arXiv:2012.09699.) The sign of an eigenvector is arbitrary, so
+    random signs teach a model to ignore it. Outside of training positions are unchanged. Eigenvectors of a repeated
+    eigenvalue are arbitrary up to a rotation, which random signs do not cover.
 
     The slot of Laplacian positions is ``attributes(count=8)|random_signs|linear_positions(axes=8)``, with
     `laplacian_eigenvectors` of each graph as attributes. Graphs that are packed into one row share their draws.

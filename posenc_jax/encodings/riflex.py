@@ -19,9 +19,9 @@ class RIFLEx(RoPEScaling):
         theta'_k = 0.9 (2 pi / L) for k = argmin |2 pi / theta_k - N|,   theta_k else
 
     (Zhao et al. 2025, section 4, equations 7 and 8; the 0.9 is that of the authors' code, ``thu-ml/RIFLEx``; the paper
-    has none.) Plane k, the intrinsic one, has the period that is nearest to N, the frame at which longer films of the
-    model were first seen to repeat; the code rounds periods to frames first, which counts only near a tie. For the
-    RoPE over the time of a video model, whose rows and columns keep their frequencies. Nothing is trained.
+    has none.) Plane k is the one with the period nearest to N, the frame at which longer films of the model were first
+    seen to repeat. (The code rounds periods to frames first, which matters only near a tie.) For the RoPE over the time
+    of a video model, whose rows and columns keep their frequencies. Nothing is trained.
 
     Fields: ``repeats_at`` N; ``length`` L, the frames to be generated; both counted in the latent frames that have
     positions. L is fixed for a film: it does not follow the length of the sequence.

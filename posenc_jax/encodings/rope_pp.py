@@ -13,20 +13,19 @@ from posenc_jax.encodings.shared.rotation import turn
 
 @dataclasses.dataclass(frozen=True)
 class RoPEPlusPlus(PositionalEncoding):
-    """RoPE in every other head; each head between reads the same queries turned back by a quarter, which gives the
-    imaginary part of the products whose real part RoPE is::
+    """RoPE in even heads; each odd head reads the queries of the head before it, turned back by a quarter turn, and so
+    gets the imaginary part of the products whose real part is RoPE::
 
         z_ij = sum_n a_in conj(b_jn) exp(1j (i - j) theta_n) / sqrt(D)
         logits_ij = Re z_ij in heads 0, 2, ...,   Im z_ij in heads 1, 3, ..., of the queries of the head before
 
     (Liu et al. 2025, section 3 and the authors' code, ``OpenMOSS/rope_pp``, ``imag1``: RoPE++_EH, with as many heads as
-    before.) a and b are query and key, the two coordinates of plane n as one complex number; a cosine of the distance
-    becomes a sine, which falls more slowly. Dimensions that do not turn are read alike by both.
+    before.) a and b are query and key, the two coordinates of plane n as one complex number. Cosines of the distance
+    become sines, which fall more slowly. Both kinds of heads read dimensions that do not turn in the same way.
 
-    With queries of their own the odd heads would be those of RoPE by other weights: what counts is that the pair shares
-    them. So the model's queries of odd heads are not read, and their weights not trained; RoPE++_EC, which has twice as
-    many heads instead, is this with num_heads doubled. In the authors' code a pair also shares key and value: give the
-    model at most half as many key heads as heads.
+    The pair must share its queries: with queries of their own, odd heads would be RoPE with other weights. So the
+    model's queries of odd heads are ignored and their weights stay untrained. RoPE++_EC is this with num_heads doubled.
+    In the authors' code a pair also shares key and value: give the model at most half as many key heads as heads.
 
     Fields: ``rope``: the rotation, any of `RoPE`'s.
 

@@ -12,8 +12,8 @@ from posenc_jax.encodings.value import above, limited
 
 @dataclasses.dataclass(frozen=True)
 class ScaleInvariant(PositionalEncoding):
-    """Multiplies logits by a number that grows with the distance, and takes one away that grows with it, so that tens,
-    hundreds and thousands of tokens back each get about as much attention, and the farther the more selectively::
+    """Scales and lowers logits by the logarithm of the distance, so that tens, hundreds and thousands of tokens back
+    get about equal attention, and farther ones get it more selectively::
 
         logits'_ij = a_t logits_ij + m_t,   a_t = sqrt(1 + 2 ln(t / tau + 1)),   m_t = -2 ln(t / tau + 1),   t = i - j
 
@@ -21,9 +21,9 @@ class ScaleInvariant(PositionalEncoding):
     m_0 = 0.) For logits that are standard normal, as with norms of queries and keys, the mean of exp(logits') is then
     proportional to 1 / (t / tau + 1).
 
-    No encoding of positions by rotation: the paper has it beside p-RoPE, ``(RoPE(scaling=PRoPE()), ScaleInvariant())``,
-    and finds it worse beside RoPE. It acts on the sum of products and biases: of those of elements before it. No fused
-    attention. Defined under a causal mask.
+    The paper uses it with p-RoPE, ``(RoPE(scaling=PRoPE()), ScaleInvariant())``, and finds it worse with RoPE. It acts
+    on the sum of products and of the biases of all elements before it, so no fused kernel serves it. Defined under a
+    causal mask.
 
     Fields: ``length_scale``: tau, the range of distances about which nothing is changed, 10 in the paper.
 

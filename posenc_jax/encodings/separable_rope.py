@@ -20,13 +20,13 @@ class CayleyString(Rotary):
 
     (Schenck et al. 2025, section 3; by its theorem 3.3 any rotation that is separable and translation-invariant is of
     this form, with frequencies for each axis and plane.) The P on the left cancels in the product of a query and a key,
-    so both are turned by RoPE(p) P^T alone. Another method than the STRING of An et al. (2024), `String`, which shifts
+    so both are turned by RoPE(p) P^T alone. It is unrelated to the STRING of An et al. (2024), `String`, which shifts
     distances.
 
     RoPE(p) turns plane k of head h by p_x f_x(h, k) + p_y f_y(h, k). Positions ``[#B, S, 2]``: row y, column x, as from
-    `Grid`. The paper's own code is not public and says nothing here of starts; frequencies start as those of
-    `MixedRoPE` with ``base``, S from N(0, 0.02^2). Parameters: ``frequencies [2, Hkv, D/2]``; ``skew [D, D]``, of which
-    what is above the diagonal is read, shared by the heads of a layer, as re-implementations have it.
+    `Grid`. The paper's code is not public and the paper does not give initial values: here frequencies start as those
+    of `MixedRoPE` with ``base``, and S from N(0, 0.02^2). Parameters: ``frequencies [2, Hkv, D/2]``; ``skew [D, D]``,
+    of which what is above the diagonal is read, shared by the heads of a layer, as re-implementations have it.
 
     Raises ValueError in `check` if head_dim is no multiple of 4.
     """

@@ -30,8 +30,8 @@ class SpatialALiBi(PositionalEncoding):
 
         logits_ij += -slope_h |p_i - p_j|,   slope_h as in ALiBi
 
-    (Fuller et al. 2023, CROMA, "2D-ALiBi", as in the authors' code, ``get_2dalibi``; between encoders of two sensors
-    they call it X-ALiBi.) All directions look alike. Positions ``[#B, S, axes]`` in cells, as from `Grid`.
+    (Fuller et al. 2023, CROMA, "2D-ALiBi", as in the authors' code, ``get_2dalibi``; their X-ALiBi is the same between
+    encoders of two sensors.) It cannot tell directions apart. Positions ``[#B, S, axes]`` in cells, as from `Grid`.
 
     Fields: ``axes``; ``largest_exponent`` as in `ALiBi`.
     """

@@ -12,18 +12,17 @@ from posenc_jax.encodings.method import Method
 
 @dataclasses.dataclass(frozen=True)
 class SSMax(CountsKeys):
-    """Multiplies queries by a learned number times the logarithm of how many keys they see, so that a softmax over more
-    keys is not flatter::
+    """Multiplies queries by a learned number times the logarithm of the number of keys that they see, so that the
+    softmax does not flatten with more keys::
 
         w_ij = n_i^(s z_ij) / sum_k n_i^(s z_ik) = softmax_j(s log(n_i) z_ij),   z_ij = q_i . k_j / sqrt(D)
 
-    (Nakanishi 2025, Scalable-Softmax, sections 2 and 3.) s is a number for each head and layer. No encoding of
-    positions by itself: an element beside one, as in ``(SSMax(), RoPE())``. What others add to the logits (`bias`,
-    `content_bias`) is not scaled.
+    (Nakanishi 2025, Scalable-Softmax, sections 2 and 3.) Each head of each layer has its own s. It does not encode
+    order by itself: put it beside an encoding, as in ``(SSMax(), RoPE())``. Biases of other elements are not scaled.
 
-    Fields: ``count``: "position" is n = p + 1, what a causal query sees; "length" is n = the sequence's length, for all
-    queries alike. ``offset``: the paper's second form, ``(s log(n_i) + b) z_ij``, which trains as well and reads longer
-    texts less well. ``start``: of s. 0.168 is the paper's: the mean of log n over 1 .. 1024 is 1 / 0.168.
+    Fields: ``count``: "position" is n = p + 1, what a causal query sees; "length" is n = the sequence's length for all
+    queries. ``offset``: the paper's second form, ``(s log(n_i) + b) z_ij``, which trains equally well and extrapolates
+    worse. ``start``: the initial s; the paper's 0.168 is 1 over the mean of log n for n = 1 .. 1024.
 
     Parameters: ``scale`` (s) ``[H]``, and with ``offset`` ``offset`` (b) ``[H]``, zeros.
 

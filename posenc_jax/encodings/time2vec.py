@@ -19,13 +19,13 @@ class Time2Vec(PositionalEncoding):
     (Kazemi et al. 2019, section 4, equation 1, with the sine.) For positions that are times: fractions are fine, and
     w rescales whatever unit they are in. The linear part tells times apart that lie a period from each other.
 
-    The paper replaces the time among the inputs of a model by the vector, and so appends it to the other features;
-    added, it is that behind a first layer that is linear. Where it starts is left open: here w_m falls from 1 to 1e-4
-    in equal steps of its logarithm, w_0 is 1e-4 and phases are uniform in a turn; re-implementations draw both from a
-    normal distribution, with which positions that are counts alias from the start.
+    The paper appends the vector to the other features of an input; adding it is the same when the first layer is
+    linear. The paper leaves initial values open: here w_m falls from 1 to 1e-4 in equal steps of its logarithm, w_0 is
+    1e-4 and phases are uniform in a turn. Re-implementations draw both from a normal distribution, which makes
+    whole-number positions alias from the start.
 
-    Parameters: ``frequencies`` (w) and ``phases`` (c), ``[d_model]`` each. The linear part grows without a bound, so
-    bfloat16 embeddings lose what is beside it: scale times first.
+    Parameters: ``frequencies`` (w) and ``phases`` (c), ``[d_model]`` each. The linear part is unbounded and drowns the
+    other entries in bfloat16: scale times first.
     """
 
     name = "time2vec"

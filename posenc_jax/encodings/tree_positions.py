@@ -19,9 +19,9 @@ class TreePositions(PositionalEncoding):
         p_f = tanh(rate_f)
 
     (Shiv and Quirk 2019, sections 3.2 and 3.3, the stack-like encoding with parameters; as re-implementations of their
-    code have it.) Step 0 is the branch from the node to its parent, so that going to a child moves all numbers by one
-    step and going up moves them back: each is a linear map, as a shift is of sinusoids. The F weights of a choice begin
-    with different rates and are trained; d = F depth degree dimensions are used, the rest of d_model gets nothing.
+    code have it.) Step 0 is the branch from the node to its parent, so going to a child shifts all entries by one step
+    and going up shifts them back: both are linear maps, as shifts are for sinusoids. The F rates are trained and start
+    apart; d = F depth degree dimensions are used, and the rest of d_model stays as it is.
 
     Positions ``[#B, S, depth]``: the branch of each step, 1 for the first child, 0 above the root, as `tree_paths`
     makes them, in ``attributes(count=depth)|tree_positions(depth=..., degree=...)``. Fractions are rounded, branches

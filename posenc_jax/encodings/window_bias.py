@@ -41,9 +41,9 @@ class WindowBias(PositionalEncoding):
         logits_ij += table[r(d), h],   d_a = position of i - position of j on axis a
         r(d) = sum over a of (d_a + w_a - 1) prod over b > a of (2 w_b - 1)
 
-    (Liu et al. 2021, "Swin Transformer", section 3.2 and equation 4; rows in the order of the authors' code.) A layer
-    has its table. Added after the 1/sqrt(D) scaling. Positions ``[#B, S, axes]``, slowest axis first, as from `Grid`;
-    windows themselves are the model's matter. Fields:
+    (Liu et al. 2021, "Swin Transformer", section 3.2 and equation 4; rows in the order of the authors' code.) Each
+    layer has its own table. Added after the 1/sqrt(D) scaling. Positions ``[#B, S, axes]``, slowest axis first, as from
+    `Grid`; windows themselves are the model's matter. Fields:
 
     - ``window``: its sides, ``(7, 7)`` in the paper, ``(8, 7, 7)`` for films; a single one reads plain positions.
     - ``mirrored``: offsets of both signs share a row, ``|d|``, as LeViT's attention bias (Graham et al. 2021, section
