@@ -35,7 +35,7 @@ class ChangeCase(NamedTuple):
 
 
 def _scaled(scaling: Callable[[RoPE, ChangeCase], RoPEScaling]) -> Callable[[RoPE, ChangeCase], ChangeGroup]:
-    """Other frequencies, which do nothing for a factor of 1."""
+    """A change to the scaled frequencies; for a factor of 1 RoPE stays as it is."""
 
     def change(rope: RoPE, case: ChangeCase) -> ChangeGroup:
         return (rope if case.factor == 1 else dataclasses.replace(rope, scaling=scaling(rope, case)),)
@@ -99,9 +99,9 @@ CHANGES: dict[str, tuple[str, Callable[[RoPE, ChangeCase], ChangeGroup]]] = {
     ),
     "nope": ("no positions", lambda rope, case: ()),
 }
-"""Name: what it does in words, and what stands in the place of a RoPE."""
+"""By name: what the change does, in words, and a function from a RoPE to the elements that replace it."""
 FACTORS = frozenset({"linear", "ntk", "ntk_by_parts", "yarn", "longrope", "self_extend"})
-"""Those that a factor s belongs to: NAME is for the length that is read, over L, and NAME(2) for 2 at every length."""
+"""The changes with a factor s. NAME takes s from the length that is read, over L; NAME(2) has s = 2 at every length."""
 _NAMED = re.compile(r"(\w+)(?:\((\d+(?:\.\d+)?)\))?")
 
 

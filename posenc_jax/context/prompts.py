@@ -1,9 +1,9 @@
 """Questions about long texts: a passkey by depth, and the tasks of RULER that need no corpus.
 
 RULER (Hsieh et al. 2024, arXiv:2404.06654, Apache-2.0) defines templates, sizes, the number of tokens to write and the
-score, which are kept; the code is ours. Departures: keys and common words are pairs of two lists of words here (there
-they are of the package wonderwords), a haystack is as large as fits, to one piece, not to 5 or 25, and "assgined" in
-the prefix of vt's answer is spelled "assigned".
+score, which are kept; the code is ours. Departures: keys and common words are pairs from two lists of words, not from
+the package wonderwords; a haystack grows in steps of one piece, not of 5 or 25; and "assgined" in the prefix of vt's
+answer is spelled "assigned".
 """
 
 import itertools
@@ -37,7 +37,7 @@ velvet village violin wagon walnut water whale wheel window winter wolf yard
 WORDS = tuple(f"{adjective}-{noun}" for adjective in _ADJECTIVES.split() for noun in _NOUNS.split())
 NOISE = "The grass is green. The sky is blue. The sun is yellow. Here we go. There and back again."
 DEPTHS = (0.0, 0.25, 0.5, 0.75, 1.0)
-"""Of the passkey in its text; prompts take them in turn."""
+"""Depths of the passkey in its text; prompts take them in turn."""
 
 
 class Prompt(NamedTuple):
@@ -55,11 +55,11 @@ class Prompt(NamedTuple):
 
 
 class PromptError(ValueError):
-    """No text of a task is as short as was asked for."""
+    """The shortest prompt of a task does not fit."""
 
 
 def score(written: str, answers: tuple[str, ...]) -> float:
-    """The share of the answers that stand in what was written, whatever the case: RULER's ``string_match_all``.
+    """The share of the answers that ``written`` contains, ignoring case: RULER's ``string_match_all``.
 
     >>> score("They are 12 and 7.", ("12", "13"))
     0.5
@@ -68,7 +68,7 @@ def score(written: str, answers: tuple[str, ...]) -> float:
 
 
 def make(task: str, index: int, length: int, count: Callable[[str], int]) -> Prompt:
-    """The prompt number ``index`` of a task, as long as fits into ``length`` tokens with what is to be written.
+    """Prompt ``index`` of a task, as long as fits into ``length`` tokens together with the tokens to be written.
 
     count: the number of tokens of a text.
 
@@ -225,5 +225,7 @@ TASKS: dict[str, Callable[[random.Random, int, int, int], Prompt]] = {
     "cwe": _common_words,
     "fwe": _frequent_words,
 }
-"""By RULER's names; a prompt for draws, the size of its text, its number and the length that is aimed at."""
+"""Functions by RULER's names, from draws, the size of the text, the number of the prompt and the wanted length to a
+prompt.
+"""
 RULER = tuple(name for name in TASKS if name != "passkey")

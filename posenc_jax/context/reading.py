@@ -22,16 +22,16 @@ from posenc_jax.training.step import model_of
 from posenc_jax.training.streams import stream
 
 CHUNK = 512
-"""Tokens that are read at once: the logits of a layer are held for so many queries."""
+"""Tokens that are read at once; a layer holds logits for that many queries."""
 
 
 def chunk_of(length: int) -> int:
-    """The tokens that are read at once of texts of a length."""
+    """The tokens that are read at once, for texts of a length."""
     return min(CHUNK, length)
 
 
 def capacity_of(length: int) -> int:
-    """The places of their cache: whole chunks."""
+    """The capacity of the cache for texts of a length, in whole chunks."""
     return -(-length // chunk_of(length)) * chunk_of(length)
 
 
@@ -53,12 +53,12 @@ class Reader:
 
     @property
     def chunk(self) -> int:
-        """Tokens at once."""
+        """The tokens that are read at once."""
         return chunk_of(self.length)
 
     @property
     def capacity(self) -> int:
-        """Places of the cache."""
+        """The capacity of the cache."""
         return capacity_of(self.length)
 
     def losses(self, tokens: np.ndarray) -> np.ndarray:
@@ -107,7 +107,7 @@ def _extend(
 ) -> tuple[Array, Array, Cache]:
     """Losses of the targets of a chunk, the token that is most probable after its ``count`` real ones, and the cache.
 
-    What stands behind the real ones is written over by the next chunk, and nobody before it sees it.
+    The next chunk overwrites the entries behind the real ones, which no earlier token sees.
     """
     streams = Streams(positions=stream(np.int32(0), "evaluation_positions"))
     before = cache.filled

@@ -1,4 +1,4 @@
-"""Training on under a change of positions before texts are read, in runs that start from the one that is asked for."""
+"""Further training under a change of positions, in runs that start from the given one, before texts are read."""
 
 import dataclasses
 from collections.abc import Callable, Sequence
@@ -20,10 +20,10 @@ def recalibrated(
 ) -> Run:
     """The run that trains the one in ``loaded`` on for ``steps``, with the slot of the change ``word`` for ``length``.
 
-    Changes with a factor s train on texts of s times the length L that the run was made for (Peng et al. 2023), the
-    others of L: without positions a model shall read on by itself (Gelberg et al. 2025, DroPE). Corpus, batches and
-    optimizer are those of the run, with a new schedule whose warmup takes a tenth of the steps at most, and a peak
-    ``learning_rate``, where None that of the run.
+    Changes with a factor s train on texts of s L tokens (Peng et al. 2023), L being the length that the run was made
+    for; the others train on texts of L tokens, as DroPE does (Gelberg et al. 2025). Corpus, batches and optimizer are
+    those of the run. The new schedule warms up in at most a tenth of the steps to ``learning_rate``, or to that of the
+    run.
 
     Raises:
       ValueError: settings that do not fit together.
@@ -64,9 +64,9 @@ def by_run(
     reporter: Reporter,
     stop: Callable[[], int | None],
 ) -> list[tuple[Loaded, list[StudyCell]]]:
-    """The cells of a study, each with the parameters that answer it, after training what is not trained in ``folder``.
+    """The cells of a study by the parameters that answer them, after training the missing runs in ``folder``.
 
-    ``runs``: by (change, length). The run itself, as it was trained, says which tokens need far context.
+    ``runs``: by (change, length). Cells without one, such as "far", are answered by the run as it was trained.
     """
     groups: dict[Run | None, list[StudyCell]] = {}
     for cell in asked:

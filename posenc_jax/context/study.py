@@ -1,4 +1,4 @@
-"""The cells of a study: what is read or asked under which change at which length; each kept in a file of its own."""
+"""The cells of a study: texts and prompts that a run reads under a change, at a length; a file for each answer."""
 
 import dataclasses
 import math
@@ -35,10 +35,11 @@ from posenc_jax.runs.state import best_replica, count_parameters
 from posenc_jax.training.batches import costs_of
 
 MEASURES = ("perplexity", "far", "passkey", *RULER)
-"""What can be measured: the loss of every token, which of them need far context, and the tasks of `prompts`."""
+"""Measures: the loss of every token, the tokens that need far context, and the tasks of `prompts`."""
 GAIN, LIKELY = 2.0, -2.0
-"""A token needs far context if that raises its log-probability by more than the first, to more than the second: alpha
-and beta of LongPPL (Fang et al. 2024, arXiv:2410.23771)."""
+"""A token needs far context if far context raises its log-probability by more than GAIN, to above LIKELY: alpha and
+beta of LongPPL (Fang et al. 2024, arXiv:2410.23771).
+"""
 
 _AGAIN = "remove it, and the same command answers it again"
 
@@ -48,8 +49,9 @@ class StudyCell:
     """One reading of one text or prompt.
 
     Attributes:
-      measure: of `MEASURES`. change: the word for it; "" for "far", which asks the run itself. slot, length: of the
-      reader. example: its number. name: of a text. tokens: what is read. prompt: of a task.
+      measure: one of `MEASURES`. change: its name; "" for "far", which the run itself answers. slot, length: those of
+        the reader. example: the number of the text or prompt. name: that of a text. tokens: the input. prompt: that of
+        a task.
     """
 
     measure: str
@@ -62,7 +64,7 @@ class StudyCell:
     prompt: Prompt | None = None
 
     def question(self, parameters: str) -> Json:
-        """All that its answer depends on."""
+        """Everything that the answer depends on."""
         digest = sha256_of({"tokens": self.tokens.tolist()})
         asked = {} if self.prompt is None else {"answers": self.prompt.answers, "new_tokens": self.prompt.new_tokens}
         return {
@@ -77,7 +79,7 @@ class StudyCell:
 
     @property
     def reads(self) -> int:
-        """The number of tokens that are read at most, those that are written included."""
+        """The largest number of tokens that are read, with those that are written."""
         if self.measure == "far":
             return sum(len(window) for size in _windows(self.length) for _, window in windows(self.tokens, size))
         return len(self.tokens) + (0 if self.prompt is None else self.prompt.new_tokens)
@@ -164,8 +166,8 @@ def answer(
     reporter: Reporter,
     stop: Callable[[], int | None] = lambda: None,
 ) -> list[Json]:
-    """The answer to each cell; what lies in the folder is read, the rest computed and written there, one file a cell,
-    with the environment. Answers of another environment count, and a note says so.
+    """The answer to each cell. Answers in the folder are read; the others are computed and written there, a file for
+    each cell, with the environment. A note names answers from another environment; they count too.
 
     Returns:
       Rows with measure, change, posenc, length, example, name, depth, environment ({} where none was recorded), and
@@ -187,7 +189,7 @@ def answer(
                 raise StoppedError(signal, f"stopped with {len(left)} cells to answer at most")
             if reader is None or (reader.run.posenc, reader.length) != (cell.slot, cell.length):
                 if reader is not None and reader.run.posenc != cell.slot:
-                    jax.clear_caches()  # programs are not let go else, and those of other positions have had their turn
+                    jax.clear_caches()  # nothing else frees the programs of other positions, which are done
                 reader = Reader.of(loaded, cell.slot, cell.length)
             write_json(path, {**cell.question(parameters), "environment": here, **_answered(loaded, reader, cell)})
             reporter.advance(cell.reads, f"{cell.change} at {cell.length}")
@@ -236,13 +238,13 @@ def _answered(loaded: Loaded, reader: Reader, cell: StudyCell) -> Json:
 
 
 def _windows(length: int) -> tuple[int, int]:
-    """Sizes of the windows that far context is judged by: with it, and without."""
+    """Sizes of the windows with far context and without it."""
     return length, max(2, length // 8)
 
 
 def windows(tokens: np.ndarray, size: int) -> Iterator[tuple[int, np.ndarray]]:
-    """Windows of ``size`` tokens, each of which begins with the first token of all (bos), and from where on it counts:
-    so every token counts once, with at least half a window before it, or all there is.
+    """Windows of ``size`` tokens that begin with bos, each with the index of the first token that counts in it: every
+    token counts once, with at least half a window, or everything, before it.
     """
     start = 0
     while True:
@@ -260,8 +262,8 @@ def _within(reader: Reader, tokens: np.ndarray) -> np.ndarray:
 
 
 def work(loaded: Loaded, asked: Sequence[StudyCell]) -> tuple[int, int]:
-    """Operations of all cells, and bytes of the arrays that are held at most: parameters, the cache, and the logits of
-    a chunk. The interpreter and XLA's programs are not counted.
+    """Operations of all cells, and the most bytes held in arrays: parameters, the cache and the logits of a chunk,
+    without the interpreter and XLA's programs.
     """
     model, stack = loaded.config.model, costs_of(loaded.config).stacks["decoder"]
     operations = sum(operations_of(loaded, cell.slot, cell.reads, cell.length) for cell in asked)
@@ -273,8 +275,8 @@ def work(loaded: Loaded, asked: Sequence[StudyCell]) -> tuple[int, int]:
 
 
 def operations_of(loaded: Loaded, slot: Slot, tokens: int, length: int) -> int:
-    """Operations of reading so many tokens, ``length`` at a time, chunk by chunk: each attends to all places of the
-    cache, or to the blocks of them that have keys.
+    """Operations of reading ``tokens`` tokens, ``length`` at a time, in chunks that attend to the whole cache, or to
+    its blocks that hold keys.
     """
     found, size, chunk = costs_of(loaded.config), _keys_at_once(loaded, slot, length), chunk_of(length)
     texts = [length] * (tokens // length) + [tokens % length]
@@ -286,7 +288,7 @@ def operations_of(loaded: Loaded, slot: Slot, tokens: int, length: int) -> int:
 
 
 def _keys_at_once(loaded: Loaded, slot: Slot, length: int) -> int:
-    """The most keys that a chunk attends to at once in a layer: those of a block, or all places of the cache."""
+    """The most keys that a chunk attends to at once in a layer: those of a block, or of the whole cache."""
     model, keys = loaded.config.model, capacity_of(length)
     sizes = 1, model.num_heads, model.kv_heads, chunk_of(length), keys, model.width_of_head
     call = Call(*sizes, dtype=jnp.dtype(model.dtype), backend=backend(), causal=True, ordered=False)

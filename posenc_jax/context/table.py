@@ -17,17 +17,17 @@ from posenc_jax.statistics import mean_interval
 from posenc_jax.statistics.comparison import paired_comparison
 
 BUCKETS = 8
-"""Equal parts of a text by whose positions its loss is kept."""
+"""The number of equal parts of a text whose losses are kept."""
 _SHOWN = 0.5
-"""Nats from the first change from which on the colours of the heat map are the same."""
+"""The difference to the first change, in nats, at which the colours of the heat map end."""
 
 
 def record(rows: Sequence[Json]) -> list[Json]:
     """An entry for each change and length, in the order of the rows.
 
-    ``buckets``: by text the mean loss in each of `BUCKETS`, in nats a token; ``loss``: of the whole text; ``far``: of
-    the tokens that need far context, None where there are none; and for each task the scores by prompt, with their
-    depths. ``elsewhere``, where there is any: how the environment of its answers differs from that of the first.
+    For each text ``buckets`` has the mean loss in each of `BUCKETS` parts, in nats a token, ``loss`` that of the whole
+    text, and ``far`` that of the tokens that need far context, or None. Each task has its scores by prompt, with
+    depths. ``elsewhere`` says how the environment of the answers differs from that of the first.
     """
     keys = {row["example"]: np.array(row["keys"], int) for row in rows if row["measure"] == "far"}
     found: dict[tuple[str, int], Json] = {}

@@ -15,11 +15,11 @@ CORPUS = "python_docs"
 """The documentation of Python: long, public (PSF-2.0), and prepared from a package of Debian."""
 
 _CHARACTERS = 32
-"""Of a token at most, on the average of a text."""
+"""The most characters of a token, averaged over a text."""
 
 
 class Text(NamedTuple):
-    """A text as tokens, bos first; its name is that of its file, or its number in the corpus."""
+    """A text as tokens that begin with bos; its name is its file or its number in the corpus."""
 
     name: str
     tokens: np.ndarray
@@ -69,6 +69,6 @@ def _documents() -> Iterable[str]:
 
 
 def _text(name: str, content: str, tokenizer: Tokenizer, length: int) -> Text:
-    """The first tokens of a text, of which no more is encoded than they may need."""
+    """The first ``length`` tokens of a text; only as much of it is encoded as they may need."""
     tokens = [tokenizer.bos, *tokenizer.encode(content[: _CHARACTERS * length])]
     return Text(name, np.array(tokens[:length], np.int32))

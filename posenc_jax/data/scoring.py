@@ -45,8 +45,7 @@ def smoothed_loss(logits: Array, example: Example, smoothing: float) -> Array:
 def correct_tokens(logits: Array, targets: Array) -> Array:
     """``[..., S]`` True where the largest logit (the first of equals) is the target's; never where a logit is NaN.
 
-    Two plain reductions: an argmax, whose reduction carries pairs, takes three times as long on CPU, 9 % of a small
-    model's training step.
+    Two plain reductions are faster on CPU than an argmax, whose reduction carries pairs.
     """
     num_classes = logits.shape[-1]
     largest = jnp.max(logits, axis=-1, keepdims=True)  # NaN if any is, and then equal to nothing

@@ -140,8 +140,8 @@ def _perceptron(params: Params, x: Array, hidden_counts: Array | None = None) ->
     """``[B, H, Q, K]`` from ``x [B, C, Q, K]``: two layers, over as many neighbouring keys as the weights have. The
     hidden layer, with k // 2 entries after the last key, is zero where ``hidden_counts`` is False.
 
-    As matrix products, of neighbours side by side for the first layer and before they are added up for the second: the
-    same as two convolutions, whose gradients XLA computes a dozen times slower on CPU.
+    Two convolutions as matrix products, of neighbours side by side for the first layer and before they are added up for
+    the second: XLA computes gradients of convolutions far slower on CPU.
     """
     size, num_keys = params["weight_0"].shape[0], x.shape[3]
     side = size // 2

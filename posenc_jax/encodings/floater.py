@@ -126,7 +126,7 @@ class FLOATER(PositionalEncoding):
 
         @jax.checkpoint
         def solve(state: jax.Array, first: jax.Array) -> tuple[jax.Array, jax.Array]:
-            """Advances the state through a chunk that begins at ``first``; the last state, and those of its positions."""
+            """Advances the state through the chunk from ``first`` on: the last state, and all states of the chunk."""
             steps = np.arange(_CHUNK, dtype=np.int32)
             return jax.lax.scan(lambda s, i: (self._advance(params, s, first + i), s), state, steps)
 

@@ -113,9 +113,9 @@ def read_rows(table: Array, positions: Array) -> Array:
     """Rows of ``table [L, M]`` at ``positions``, ``positions.shape + (M,)``; NaN outside 0 .. L-1.
 
     Fractional positions blend the rows around them linearly. Positions known to be contiguous are a slice, whose
-    gradient is a pad. All others are a gather: the other way, a product with one-hot vectors, took 7 to 100 times as
-    long on CPU with its gradient (batches of 2048 to 4096 tokens, 64 to 4096 rows). The gather's gradient is a
-    scatter-add: where positions repeat within a batch, a GPU adds in any order unless XLA is told to be deterministic.
+    gradient is a pad. All others are a gather, which is far faster on CPU than a product with one-hot vectors. Its
+    gradient is a scatter-add: where positions repeat within a batch, a GPU adds in any order unless XLA is told to be
+    deterministic.
     """
     last = table.shape[0] - 1
     if not jnp.issubdtype(positions.dtype, jnp.integer):

@@ -89,9 +89,6 @@ class T5Bias(PositionalEncoding):
     Parameters: ``table [H, num_buckets]``, uniform within sqrt(6 / (H + num_buckets)) as in T5X (Hugging Face: normal
     with std d_model^-0.5).
 
-    Positions that are not contiguous read the table for every pair. Value and gradient for 512 by 512 pairs, 8 heads
-    and 32 buckets take 9 ms and 19 MB on 2 CPU cores; by one-hot products, the same values, 36 ms and 42 MB.
-
     Four buckets, of which a causal mask leaves all to the past: distances 0, 1, 2 and 3, and 4 and more.
 
     >>> table = np.array([[0.0, -1.0, -2.0, -3.0]], np.float32)

@@ -1,4 +1,4 @@
-"""The files of a card: a page that needs nothing else, Markdown, LaTeX, JSON and the figure."""
+"""The files of a card: a self-contained page, Markdown, LaTeX, JSON and the figure."""
 
 import base64
 import hashlib
@@ -47,7 +47,7 @@ def card_of(kept: Json) -> Card:
     """The card whose `record` this is, judged by the rule as it is now."""
 
     def measured(name: str, own: Json) -> Measured:
-        """A cell, of whose settings earlier versions say less."""
+        """A cell; earlier versions wrote fewer settings."""
         fields = {"table": name, "config": "", "question": "", "seeds": kept["seeds"], **own}
         by_metric = {kept["tables"][name]["metric"]: fields.pop("by_length")}
         return Measured(**{key: numbered(value) for key, value in (fields | {"by_metric": by_metric}).items()})

@@ -22,22 +22,22 @@ from posenc_jax.verdict.rule import LEARNED, RULE, Finding, OfRange, Scored
 from posenc_jax.verdict.tables import CHECKPOINTS, MOST_RATES
 
 GROWN = 2
-"""The first rule by which grids grow, and fields are set from the training lengths."""
+"""The first rule whose grids grow and whose fields are set from the training lengths."""
 
 
 def text_tables(card: Card) -> tuple[TextTable, ...]:
-    """Tables of the findings, of these by ranges of lengths, by another protocol and by other scores, and of costs."""
+    """The tables of a card: findings, also by ranges of lengths, by another protocol and by other scores; costs."""
     others = [_otherwise(card)] if card.otherwise else []
     return _found(card), _ranges(card), _protocols(card), *others, _lengths(card), _at_equal_time(card), _cost(card)
 
 
 def text_card(card: Card, width: int) -> str:
-    """For a terminal."""
+    """The card for a terminal."""
     return "\n".join([*filled(card.headline, width), "", *(text(table, width) for table in text_tables(card))])
 
 
 def markdown_card(card: Card) -> str:
-    """For a page."""
+    """The card in Markdown."""
     lines = [f"# {card.label}", "", *(f"- {escaped(line)}" for line in card.headline), ""]
     return "\n".join([*lines, *(markdown_table(table) + "\n" for table in text_tables(card))])
 
@@ -387,7 +387,7 @@ def mean_text(measured: Measured, kind: ScoreKind, way: Scored = "final") -> str
 
 
 def _rates(measured: Measured) -> str:
-    """For example ``0.0005 (6), 0.001 (2)``: of how many seeds each is."""
+    """Learning rates with their numbers of seeds, such as ``0.0005 (6), 0.001 (2)``."""
     counted = collections.Counter(measured.learning_rates.values())
     return ", ".join(f"{rate:g} ({count})" for rate, count in sorted(counted.items())) or "none"
 

@@ -1,4 +1,4 @@
-"""Scores of runs of a table: cells, and the file that keeps those of a published table."""
+"""Scores of the cells of a table, and the file that keeps those of a published table."""
 
 import contextlib
 import dataclasses
@@ -123,7 +123,7 @@ class Results:
 
     @property
     def untimed(self) -> tuple[str, ...]:
-        """The cells of which it is not."""
+        """The cells whose seconds are unknown."""
         return tuple(f"{cell.table} {cell.label}" for cell in self.cells if cell.seconds is None)
 
     def cell(self, table: str, label: str) -> JudgedCell | None:
@@ -205,7 +205,7 @@ def judged_cell(record: Record, cell: CellSummary, metrics: tuple[str, ...]) -> 
 
 
 def _rounded(by_metric: Scores) -> Scores:
-    """To six digits, as they are kept."""
+    """Scores rounded to six digits, as files keep them."""
     return {
         metric: {n: {seed: float(f"{score:.6g}") for seed, score in own.items()} for n, own in by_length.items()}
         for metric, by_length in by_metric.items()

@@ -1,4 +1,4 @@
-"""A card checked by whoever has its file: what its stored scores give, beside what it says."""
+"""A check of a stored card: the verdict is recomputed from the card's scores and compared with its text."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -17,9 +17,9 @@ _DIGITS = 1e-9
 
 
 def check(path: Path) -> tuple[Card, tuple[str, ...]]:
-    """The card in a file as its scores by length give it, and a line for each thing that the file says otherwise.
+    """The card that the scores in a file give, and a line for each difference from what the file says.
 
-    The checksum, the mean score of every seed, every number and word of every finding, and the sentences.
+    Compared are the checksum, the mean score of every seed, every number and word of every finding, and the sentences.
 
     RefusedError: the file holds no card, or one of a later version.
     """
@@ -74,7 +74,7 @@ def _differences(said: Json, found: Json) -> Iterator[str]:
 
 
 def _name(finding: Json) -> str:
-    """For example ``FIRE on copy against RoPE, best checkpoint``."""
+    """The name of a finding, such as ``FIRE on copy against RoPE, best checkpoint``."""
     return f"{finding['label']} on {finding['table']} against {finding['baseline']}, {finding['way']}"
 
 
@@ -90,7 +90,7 @@ def _of_values(where: str, said: Any, found: Any) -> Iterator[str]:
 
 
 def _same(said: Any, found: Any) -> bool:
-    """True of equal values, and of numbers that differ by rounding, which other processors do otherwise."""
+    """True of equal values, and of numbers that differ by rounding."""
     if isinstance(said, float | int) and isinstance(found, float | int):
         return math.isclose(said, found, rel_tol=_DIGITS, abs_tol=_DIGITS * _DIGITS)
     return bool(said == found)

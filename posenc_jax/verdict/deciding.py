@@ -1,4 +1,4 @@
-"""A verdict from nothing to its card: every encoding measured on every table, and compared."""
+"""A verdict: measures every encoding on every table, and compares."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -28,11 +28,10 @@ def decide(
     stop: Callable[[], int | None] = lambda: None,
     clock: Callable[[], float] = lambda: 0.0,
 ) -> Card:
-    """Measures what is not measured yet, in folders of ``directory`` that verdicts share, and compares.
+    """Measures what is missing, in folders of ``directory`` that verdicts share, and compares.
 
-    The fastest table comes first, and of that a few seeds of all encodings before the others; the difference on each
-    table is reported when it is there. Stopped anywhere, the same call goes on: a finished seed is never run again,
-    whichever verdict asked for it.
+    The fastest table comes first, with a few seeds of all encodings; each table's difference is reported as soon as it
+    is known. After a stop the same call goes on: no verdict runs a finished seed again.
     """
     encodings = {**baselines, **ours}  # the baselines first: what they leave to be seen is known before the run
     elsewhere = _compared(encodings, tables, directory, seeds)
@@ -99,7 +98,7 @@ def decide(
 
 
 def _wider(table: Table, found: Mapping[str, Measured]) -> Table | None:
-    """The table with a grid that has no arm at its end, or as many rates as it may have; None where it is such."""
+    """The table with a wider grid of learning rates, or None where no arm prefers an end of it or it may not grow."""
     rates = widened(table.run.learning_rates, [own.tried for own in found.values()], MOST_RATES)
     return None if rates == table.run.learning_rates else table.with_rates(rates)
 
@@ -112,8 +111,8 @@ def _complete(encodings: Mapping[str, Slot], table: Table, directory: Path, seed
 def _compared(
     encodings: Mapping[str, Slot], tables: Mapping[str, Table], directory: Path, seeds: tuple[int, ...]
 ) -> tuple[str, ...]:
-    """Differences of the environments of existing groups, and of this process if groups are missing, from the first: in
-    words, if only rounding may differ.
+    """Differences from the first environment, in words, of the environments of existing groups, and of this process if
+    groups are missing; only rounding may differ.
 
     RefusedError: they draw other random numbers, so that no seeds would be pairs.
     """

@@ -27,7 +27,9 @@ class Evidence:
     record: str
 
     def __str__(self) -> str:
-        """For example ``against RoPE, 8 seeds: worse on parity; no difference that 8 seeds can see on copy``."""
+        """The evidence in words: ``against RoPE, 8 seeds: worse on parity; no difference that 8 seeds can see on
+        copy``.
+        """
         of: dict[str, list[str]] = {}
         for table, word in self.words.items():
             of.setdefault(word, []).append(table)
@@ -37,7 +39,7 @@ class Evidence:
 
 
 def evidence() -> tuple[Evidence, ...]:
-    """All that there is, in the order of their labels."""
+    """All committed evidence, sorted by label."""
     text = (importlib.resources.files(__package__) / FILE).read_text(encoding="utf-8")
     return tuple(Evidence(**row) for row in json.loads(text))
 

@@ -1,8 +1,8 @@
-"""Fields of encodings that are set from the training lengths, for every arm by one rule.
+"""Fields of encodings that one rule sets from the training lengths, for every arm.
 
-An encoding that shares one learned number among all distances of a class can say nothing of a class that no training
-has touched. So a field that says where classes begin, left at its default, is lowered until every class is trained; one
-that somebody set is theirs. With P positions in the longest row of training:
+An encoding that shares a learned number among a class of distances knows nothing about a class that never occurred in
+training. So a field that decides where classes begin is lowered, if it has its default, until training reaches every
+class; a field that somebody set stays. With P positions in the longest row of training:
 
 - buckets of T5's kind (`T5Bias`, `TUPE` with ``relative``): ``num_buckets`` is the largest multiple of 4 up to P / 2,
   from 8 to the default of 32; ``max_distance`` is the largest, up to 4 a bucket as the paper's 128 are to 32, with
@@ -19,7 +19,7 @@ from posenc_jax.encodings.t5 import bucket_starts
 from posenc_jax.model_kind import ModelKind
 
 _A_BUCKET = 4
-"""Distances for each bucket up to which T5 tells them apart."""
+"""The distances per bucket up to which T5 tells distances apart."""
 
 
 def fitted(slot: Slot, positions: int, kind: ModelKind) -> Slot:

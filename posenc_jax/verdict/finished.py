@@ -68,7 +68,7 @@ def judge_ablation(
 
 
 def _name(directory: Path, what: str, word: str, known: Iterable[str]) -> str:
-    """The name that is meant, in any case; RefusedError where there is none."""
+    """The name that ``word`` means, ignoring case; RefusedError where there is none."""
     names = list(known)
     found = next((name for name in names if name.lower() == word.lower()), None)
     if found is None:

@@ -1,4 +1,4 @@
-"""A card in five lines: which is better where, by how much, how sure that is, at what cost, and what cannot be told."""
+"""The five lines of a card: what is better where, by how much, how surely, at what cost, and what cannot be told."""
 
 import statistics
 from collections.abc import Callable, Iterable, Mapping
@@ -69,12 +69,12 @@ def shares(found: Comparison, kind: ScoreKind, solved: tuple[Share, Share]) -> s
 
 
 def share(own: Share) -> str:
-    """For example ``3 of 8 [0.14, 0.69]``."""
+    """A share in words, such as ``3 of 8 [0.14, 0.69]``."""
     return f"{own.solving} of {own.of} [{own.low:.2f}, {own.high:.2f}]"
 
 
 def _ranked(findings: Iterable[Finding], baseline: str, kinds: Mapping[str, ScoreKind]) -> str:
-    """For example ``Against RoPE on copy: better: ALiBi, T5 bias; no difference seen: NoPE``, the best first."""
+    """Encodings by word, the best first: ``Against RoPE on copy: better: ALiBi, T5 bias; no difference seen: NoPE``."""
     own = [one for one in findings if one.baseline == baseline]
     tables = list(dict.fromkeys(one.table for one in own))
 
@@ -91,7 +91,7 @@ def _ranked(findings: Iterable[Finding], baseline: str, kinds: Mapping[str, Scor
 
 
 def _where(found: list[Finding], baseline: str) -> str:
-    """For example ``better than RoPE on 2 of 3 tables (copy and even_pairs), worse on none``."""
+    """The comparison in words: ``better than RoPE on 2 of 3 tables (copy and even_pairs), worse on none``."""
     of = {word: [_told(own) for own in found if own.word == word] for word in FOUND}
     unlearned = [own.table for own in found if own.word == "did not learn"]
     end = f"; it did not learn {listed(unlearned)} at this budget" if unlearned else ""
@@ -169,7 +169,7 @@ def _untold(
 
 
 def _missed(least: float | None, kind: ScoreKind) -> str:
-    """Differences below the detectable one; where that is more than the score can differ by, all."""
+    """The differences that are often missed: those below the detectable one, or all."""
     if least is None or least >= kind.bounds[1] - kind.bounds[0]:
         return "of any size"
     return f"below {kind.show(kind.outer(least))}"

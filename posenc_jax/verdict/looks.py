@@ -1,4 +1,4 @@
-"""Looks at single tables on the way to a verdict: their differences, before all of them give words."""
+"""Differences on single tables, reported before all tables give a verdict."""
 
 import math
 import statistics
@@ -26,8 +26,8 @@ def fastest_first(tables: Mapping[str, Table]) -> list[str]:
 
 
 def first_seeds(table: Table, seeds: tuple[int, ...]) -> tuple[int, ...]:
-    """The seeds that are looked at before the others: those that train at once here, and at least two; all where a
-    program holds as many replicas as fit, whose last bits depend on their number.
+    """The seeds that are measured first: those that train at once here, at least two; or all, where replicas share a
+    program and last bits depend on their number.
     """
     if mode_of(table.run.execution) == "vmap":
         return seeds
@@ -37,7 +37,7 @@ def first_seeds(table: Table, seeds: tuple[int, ...]) -> tuple[int, ...]:
 def look(
     table: Table, ours: Measured, theirs: Mapping[str, Measured], seeds: tuple[int, ...], asked: int, left: int
 ) -> Iterator[str]:
-    """A line for each baseline: both means, their difference and what is still to come.
+    """A line for each baseline: both means, their difference and the work that is left.
 
     Args:
       theirs: baseline -> what it scored. seeds: those measured, of ``asked``. left: other tables to be measured.
@@ -55,7 +55,7 @@ def look(
 def sees(
     table: Table, ours: Mapping[str, Measured], theirs: Mapping[str, Measured], asked: int, rows: int
 ) -> Iterator[str]:
-    """A line on the difference that so many seeds will find, if its spread is that of the first ones.
+    """A line on the difference that ``asked`` seeds can detect, if their spread is that of the first ones.
 
     Args:
       ours, theirs: label -> what it scored. asked: how many seeds are to be compared. rows: how many are corrected
@@ -77,7 +77,7 @@ def sees(
 
 
 def forecast(table: Table, theirs: Mapping[str, Measured], asked: int, rows: int) -> Iterator[str]:
-    """A line for each baseline that so many seeds could not tell a better arm from, before there is one.
+    """A line for each baseline that ``asked`` seeds could not tell from a better arm.
 
     Args:
       theirs: baseline -> what it scored. asked: how many seeds are compared. rows: how many are corrected together.

@@ -1,4 +1,4 @@
-"""Questions of a user's own: a run of theirs, an ablation's tables, or a task alone, with the encoding left open."""
+"""A user's own questions: a run, the tables of an ablation, or a task, with the encoding left open."""
 
 import dataclasses
 
@@ -10,9 +10,9 @@ from posenc_jax.runs.errors import RefusedError
 from posenc_jax.verdict.tables import SEEDS, Table
 
 SHORT_LIST = ("nope", "sinusoidal", "learned", "rope", "alibi", "t5", "fire", "shaw")
-"""The encodings that are asked about where none is named."""
+"""The encodings that are compared where none is named."""
 STEPS, BATCH = 2000, 32
-"""Of a task alone."""
+"""Steps and batch size for a task alone."""
 
 
 def own_tables(config: Run | Ablation, source: str) -> dict[str, Table]:
@@ -36,8 +36,8 @@ def own_tables(config: Run | Ablation, source: str) -> dict[str, Table]:
 
 
 def own_table(name: str, run: Run, question: str, source: str) -> Table:
-    """The question of a run, with the seeds of verdicts; a single learning rate has its half and its double beside
-    it, as one of two is always at an end of the grid.
+    """The question of a run, with the seeds of verdicts. A single learning rate gets its half and its double as
+    neighbours, so that the best of them may lie inside the grid.
 
     RefusedError: see `own_tables`.
     """

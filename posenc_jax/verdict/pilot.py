@@ -1,4 +1,4 @@
-"""The pilot of a verdict: how many paired seeds the time affords, from the speed of a few steps."""
+"""The pilot of a verdict: the number of paired seeds that fit into a time, from the speed of a few steps."""
 
 import dataclasses
 import math
@@ -31,13 +31,13 @@ def affordable(
     reporter: Reporter,
     stop: Callable[[], int | None] = lambda: None,
 ) -> int:
-    """How many seeds of all encodings on all tables train and are evaluated in so many hours, compiling apart, with the
-    grids of learning rates as they begin.
+    """The number of seeds of all encodings on all tables that train and are evaluated in ``hours``, without compiling,
+    with the initial grids of learning rates.
 
-    A few steps of the last encoding on the fastest table are timed, in a folder of ``directory`` where they stay, so
-    that the same question has the same answer; the rest follows from the operations that each takes.
+    A few steps of the last encoding on the fastest table are timed; the times of the others follow from their
+    operations. The timing stays in ``directory``, so that the same question has the same answer.
 
-    RefusedError: there is no time for two.
+    RefusedError: the time does not suffice for two seeds.
     """
     (label, slot), name = list(encodings.items())[-1], fastest_first(tables)[0]
     timed = _timed(tables[name], label, slot, directory / "pilot", reporter, stop)
@@ -66,7 +66,7 @@ def affordable(
 
 
 def _above(hours: float) -> float:
-    """The next number of two digits, which is enough where the hours are."""
+    """Hours rounded up to two digits."""
     digits = 1 - math.floor(math.log10(hours))
     return math.ceil(hours * 10**digits) / 10**digits
 

@@ -1,4 +1,4 @@
-"""Questions as cards keep them: all that the words need, and nothing of how anything was trained."""
+"""The questions that cards keep: what a verdict needs to know of a table, without its training."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -15,13 +15,13 @@ class KeptQuestion:
     """One question.
 
     Attributes:
-      question: what the scores answer. source: where the comparison was published, or whose it is.
+      question: in words. source: where the comparison was published, or who asks.
       metric: the name of the score. chance: the score of guessing.
-      trained_lengths: the evaluated lengths that were trained. score_lengths: those that a seed's score is the mean
-        over: those never trained, or all where each was.
+      trained_lengths: the evaluated lengths that were trained. score_lengths: the lengths that a seed's score is the
+        mean over: the untrained ones, or all if all were trained.
       writes_text: whether outputs are decoded and scored as text. length_unit: what lengths count, where that is said.
       length_names: the names of lengths that stand for several. steps: of training; 0 where that is not known.
-      finished: whether it was asked by an ablation, whose learning rates and fields stand as they were.
+      finished: whether an ablation asked it, whose learning rates and fields are kept as they were.
     """
 
     question: str
@@ -56,7 +56,7 @@ class KeptQuestion:
 
     @classmethod
     def of_record(cls, kept: Json) -> "KeptQuestion":
-        """The question of `record`; earlier cards say less."""
+        """The question in a `record`; earlier cards have fewer fields."""
         fields: dict[str, Any] = {name: value for name, value in kept.items() if name not in ("better", "best")}
         lengths = {name: tuple(fields[name]) for name in ("trained_lengths", "score_lengths")}
         names = {int(n): name for n, name in fields.get("length_names", {}).items()}
@@ -64,7 +64,7 @@ class KeptQuestion:
 
     @property
     def record(self) -> Json:
-        """As JSON has it, with the direction and the best value of its score."""
+        """The question as JSON, with the direction and the best value of its score."""
         return {
             **{field.name: getattr(self, field.name) for field in dataclasses.fields(self)},
             **{"better": self.kind.better, "best": self.kind.highest},

@@ -1,12 +1,12 @@
-"""The rule of verdicts: from the scores of two arms, by length and seed, to words. Pure; whoever measured them.
+"""The rule of verdicts, pure functions from the scores of two arms, by length and seed, to words.
 
 A difference is found by the paired test of `posenc_jax.statistics.judge`, all rows of a card corrected together. Then:
 
-- an arm that is worse and has not come `LEARNED` of the way from chance to the best score within the training lengths
-  *did not learn the task*: nothing is said of longer ones;
-- where no difference is seen and neither an arm that is right everywhere nor one that guesses would have been told
-  from the baseline, it *cannot be told* with so many seeds;
-- a difference is that of one length if without this length less than half of it is left and nothing is seen.
+- a worse arm that covers less than `LEARNED` of the way from chance to the best score within the training lengths *did
+  not learn the task*, and longer lengths say nothing about it;
+- where no difference is seen, and neither a perfect arm nor a guessing one would have been told from the baseline, it
+  *cannot be told* with so many seeds;
+- a difference belongs to one length if less than half of it, and nothing significant, is left without that length.
 """
 
 import dataclasses
@@ -32,9 +32,9 @@ from posenc_jax.statistics import (
 from posenc_jax.statistics import Word as Tested
 
 RULE = 2
-"""The version of this rule. The first knew the words of the test alone."""
+"""The version of this rule. Version 1 had only the words of the test."""
 LEARNED = 0.9
-"""The share of the way from chance to the best score that an arm must come within the training lengths."""
+"""The share of the way from chance to the best score that an arm must cover within the training lengths."""
 ALPHA = 0.05
 Word = Literal[Tested, "did not learn", "cannot be told"]
 WORDS: tuple[Word, ...] = (
@@ -89,12 +89,12 @@ class Carried(NamedTuple):
 
 
 class BestCase(NamedTuple):
-    """The most that these seeds could have shown.
+    """The strongest result that these seeds could have shown.
 
     Attributes:
-      better, worse: p of an arm that is right in every example of every seed, and of one that guesses (that is wrong
-        everywhere, where guessing has no score), in place of ours, corrected as ours. None where scores have no best.
-      would_do: the fewest seeds with which the first would have been found among so many rows; None where none would.
+      better, worse: p of a perfect arm and of a guessing one (a wrong one, where guessing has no known score) in place
+        of ours, corrected like ours. None where scores have no best.
+      would_do: the fewest seeds that would have shown a perfect arm among so many rows; None where no number would.
     """
 
     better: float | None
@@ -116,7 +116,8 @@ class OfRange:
     """One range of lengths.
 
     Attributes:
-      place: lengths of training, those up to twice the longest of these, or longer ones. lengths: those compared.
+      place: whether these are training lengths, those up to twice the longest of them, or longer ones. lengths: those
+        compared.
       blind: those at which both arms are at chance, or both near the best; they are not compared.
       means: ours and theirs over ``lengths``, over all of the range where every one is blind.
       comparison, p, word: as of `Finding`; corrected for all ranges of all rows.
@@ -136,20 +137,20 @@ class Finding:
     """One encoding against one baseline on one table.
 
     Attributes:
-      comparison: of the scores, seed by seed; of logarithms where the score is logarithmic. Its ``detectable`` is found
-        as often as said after the correction too, whatever the other findings are.
-      p: of the comparison, corrected by Holm's method for all findings of the same way, also those that turn out not to
-        be measurable (which of them do is known from the same scores); None of those and where nothing is tested.
-      word: see the top of the module. way: how both were scored: after the last step, which decides, or otherwise.
+      comparison: of the scores, seed by seed; of logarithms where the score is logarithmic. Its ``detectable`` allows
+        for the correction.
+      p: of the comparison, corrected by Holm's method for all findings of the same way, measurable or not; None where
+        it is not measurable or not tested.
+      word: see the module. way: how both were scored; "final", after the last step, decides.
       within: the means of both within the training lengths; None where none was measured.
-      learned: whether each came `LEARNED` of the way there; None where scores have no best, or none was measured.
-      best_case: of so many seeds; None where nothing is tested.
-      correlation: of both arms over seeds; pairing takes out spread as far as it is positive.
-      solved: of both arms the seeds that solve it, where both are all or nothing (`solving`), or one has seeds at both
-        ends. An interval of means says nothing then.
-      carried_by: the one length whose difference it is, and its share of the sum over all lengths; or None.
+      learned: whether each arm learned the task; None where scores have no best, or none was measured.
+      best_case: None where nothing is tested.
+      correlation: of both arms over seeds. Pairing removes spread only where it is positive.
+      solved: the share of seeds of each arm that solve the task, where both are all or nothing (`solving`) or one has
+        seeds at both ends, so that an interval of means says nothing.
+      carried_by: the one length that a difference belongs to, with its share of the sum over lengths; or None.
       ranges: the same by length; none for other ways to score.
-      two_tests: what arXiv:2511.19794 would say of the row by itself (`posenc_jax.statistics.two_tests`).
+      two_tests: the result of the protocol of arXiv:2511.19794 for this row alone.
       label: of the encoding.
     """
 
@@ -171,7 +172,7 @@ class Finding:
 
     @property
     def said(self) -> str:
-        """The word with what belongs to it, as a table has it."""
+        """The word with its qualification, as in tables."""
         if self.word == "did not learn":
             return "did not learn the task at this budget"
         if self.word == "cannot be told":
@@ -180,14 +181,14 @@ class Finding:
 
 
 def untold(seeds: int, case: BestCase | None) -> str:
-    """For example ``cannot be told with 4 seeds (6 would do)``."""
+    """The words of a row that cannot be told, such as ``cannot be told with 4 seeds (6 would do)``."""
     needed = case.would_do if case is not None else None
     enough = "no number would do" if needed is None else f"{needed} would do"
     return f"cannot be told with {seeds} seeds ({enough})"
 
 
 def in_prose(said: str, seeds: int) -> str:
-    """`Finding.said` as a sentence has it, where it may follow "better": with the reason why no difference is seen."""
+    """`Finding.said` as in sentences, which name the number of seeds where no difference is seen."""
     return f"no difference that {seeds} seeds can see" if said == "no difference seen" else said
 
 
@@ -197,7 +198,7 @@ def findings(
     theirs: Mapping[str, Mapping[str, ArmScores]],
     way: Scored = "final",
 ) -> tuple[Finding, ...]:
-    """Every encoding against every baseline on every question that both answered, all corrected together.
+    """The findings of every encoding against every baseline, on every question that both answered, corrected together.
 
     ours, theirs: label -> question -> what it scored.
     """
@@ -240,9 +241,9 @@ def findings(
 def best_case(
     kind: ScoreKind, chance: float | None, theirs: Mapping[int, float], others: tuple[float, ...] = ()
 ) -> BestCase:
-    """The most that so many seeds can show against an arm with such scores: before a run the baseline's, or a pilot's.
+    """The strongest result that so many seeds can show against an arm with such scores.
 
-    others: p of the other rows that are corrected together with this one; before they are known, 1 for each.
+    others: p of the rows that are corrected together with this one; 1 for each that is not known yet.
     """
     scores = [kind.inner(score) for score in theirs.values()]
     lower, upper = kind.bounds
@@ -269,15 +270,16 @@ def way_come(kind: ScoreKind, chance: float | None, score: float) -> float | Non
 
 
 def solving(kind: ScoreKind, chance: float | None, scores: Iterable[float]) -> Share | None:
-    """The share of seeds that solve it, of an arm that is all or nothing: every seed within 1 - `LEARNED` of the best
-    score or of chance, and some at both; or all of them at one of the two. Of others None: their mean has an interval.
+    """The share of seeds that solve the task, for an arm that is all or nothing: every seed is near the best score or
+    near chance, within 1 - `LEARNED`, and both occur; or all are exactly at one of the two. None for other arms, whose
+    means have intervals.
     """
     come = [way_come(kind, chance, score) for score in scores]
     return _share(come) if come and (_both_ends(come) or _at_one_end(come)) else None
 
 
 def learned(question: Question, in_range: Mapping[int, float]) -> bool | None:
-    """True if the mean within the training lengths has come `LEARNED` of the way; None where that cannot be said."""
+    """True if the mean within the training lengths covers `LEARNED` of the way; None where that is unknown."""
     come = way_come(question.kind, question.chance, question.kind.mean(in_range.values())) if in_range else None
     return None if come is None else come >= LEARNED
 
@@ -294,7 +296,7 @@ def sentence(found: tuple[Finding, ...], label: str, baseline: str) -> str:
 
 
 def listed(names: list[str]) -> str:
-    """Names as a sentence has them."""
+    """Names joined by commas and "and"."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
@@ -341,7 +343,7 @@ def _at_one_end(come: list[float | None]) -> bool:
 
 
 def _carried(question: Question, ours: ArmScores, theirs: ArmScores) -> Carried | None:
-    """The length that a difference is of, and its share."""
+    """The length that a difference belongs to, with its share, if there is one."""
     lengths = question.score_lengths
     each = {n: _of_lengths(question, ours, theirs, (n,)).difference for n in lengths}
     total = math.fsum(own for own in each.values() if own is not None)

@@ -1,8 +1,8 @@
 """All cards together: aggregates over their tables, and the word of every encoding on every table.
 
-Aggregates are those of Agarwal et al. 2021 (`posenc_jax.statistics.many_tasks`), of scores as shares of the way from
-chance to the best score (`posenc_jax.verdict.rule.way_come`), the mean of a seed over a table's unseen lengths. Words
-are those of cards; arms of published tables beside RoPE get theirs by the same rule, corrected for their folder.
+Aggregates are those of Agarwal et al. 2021 (`posenc_jax.statistics.many_tasks`). They average scores as shares of the
+way from chance to the best score (`posenc_jax.verdict.rule.way_come`), over a table's unseen lengths. Words are those
+of cards; published arms get theirs against RoPE by the same rule, corrected within their folder.
 """
 
 import dataclasses
@@ -106,7 +106,7 @@ def _aggregate(label: str, ours: Scores, theirs: Scores | None = None) -> Aggreg
 
 @dataclasses.dataclass(frozen=True)
 class _Arm:
-    """A cell of it, of the seeds that drew what all did."""
+    """An arm of a published comparison, with the seeds that drew the same random numbers as the others."""
 
     by_length: ByLength
     question: KeptQuestion
@@ -158,8 +158,8 @@ class Matrix(NamedTuple):
 
 
 def matrix(cards: Iterable[tuple[str, Card]], folders: Mapping[str, Results]) -> Matrix:
-    """Rows for cards by their names, and a column for each table; then columns of published comparisons, of the arms
-    that are the encoding of a row and differ from RoPE's arm in it alone. Where two are, the first stands.
+    """A row for each card and a column for each table; then columns of published comparisons, for arms that differ from
+    RoPE's arm only in the encoding of a row. The first of several counts.
     """
     rows: dict[str, dict[str, Finding]] = {}
     specs: dict[str, str] = {}
