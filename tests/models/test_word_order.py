@@ -9,7 +9,7 @@ import pytest
 from registry_slots import slots_of_tasks
 from small_models import jitted, small
 
-from posenc_jax.encodings import elements, parse
+from posenc_jax.encodings import Grid, elements, parse
 from posenc_jax.models import Slots, Streams
 
 pytestmark = pytest.mark.usefixtures("float64")
@@ -24,12 +24,19 @@ EQUAL, VISIBLE = 1e-12, 1e-6
 
 BY_DEFAULT = {"sinusoidal", "rope", "t5", "shaw", "fox"}
 
+DIGITS = tuple(range(3, 11))
 SLOTS = slots_of_tasks() | {
     "learned": parse("learned"),
     # It scales queries by their position, which says nothing of other tokens: it stands beside RoPE, as in Llama 4.
     "query_temperature": parse("rope|query_temperature(floor=2)"),
-    # It reads positions off the digits of an addition: to it, the words are digits.
-    "position_coupling": parse(f"position_coupling(digits={tuple(range(3, 11))}, plus=1, equals=2)|learned"),
+    # They read positions off the digits of additions: to them, the words are digits.
+    "position_coupling": parse(f"position_coupling(digits={DIGITS}, plus=1, equals=2)|learned"),
+    "number_index": parse(
+        f"position_coupling(digits={DIGITS}, plus=1, equals=2, then=0)|learned"
+        f"|number_index(digits={DIGITS}, plus=1, equals=2, then=0)|learned(init_scale=0.01)"
+    ),
+    # In the catalogue the circle has four tokens: the fifth, the mat, stands where the first, the cat, does.
+    "circle_positions": parse("circle_positions(width=4, height=2)|mrope"),
 }
 MARKED = [pytest.param(name, marks=() if name in BY_DEFAULT else pytest.mark.slow) for name in sorted(SLOTS)]
 
@@ -100,7 +107,8 @@ def test_every_encoding_sees_order(name):
         return
     names, mirror, animals = differences(SLOTS[name], [NAMES, MIRROR, ANIMALS])
     assert min(*names, *animals) > VISIBLE
-    if all(element.unsigned for element in elements(SLOTS[name])):  # mirroring keeps all distances
+    # Mirroring keeps all distances, also on a grid, of which these sentences are within one row.
+    if all(element.unsigned or isinstance(element, Grid) for element in elements(SLOTS[name])):
         assert max(mirror) < EQUAL
     else:
         assert min(mirror) > VISIBLE

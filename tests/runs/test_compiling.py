@@ -12,7 +12,7 @@ from posenc_jax import Evaluation, Execution, Run, Training, Transformer
 from posenc_jax.attention.choice import backend
 from posenc_jax.data.tasks import Copying, Scan, TokenAt
 from posenc_jax.data.text import Translation
-from posenc_jax.encodings import elements, parse
+from posenc_jax.encodings import elements, is_pattern, parse
 from posenc_jax.encodings.base import PositionalEncoding
 from posenc_jax.runs.compiling import KERNELS, compiled, functions, lowered_for, traced_for, training_memory
 from posenc_jax.runs.errors import RefusedError
@@ -40,7 +40,9 @@ PLATFORMS = ("cuda", "tpu")
 
 def row(text: str) -> Run:
     """At a length from which on attention is fused where it can be."""
-    return Run(task=Copying(kind="cmc", max_length=64, num_symbols=12), model=MODEL, posenc=parse(text), **SMALL)
+    slot = parse(text)
+    model = dataclasses.replace(MODEL, num_layers=len(slot) if is_pattern(slot) else 1)
+    return Run(task=Copying(kind="cmc", max_length=64, num_symbols=12), model=model, posenc=slot, **SMALL)
 
 
 def exported(run: Run, platform: str) -> str:
