@@ -210,3 +210,9 @@ def check_embedded(x: Any, positions: Any) -> None:
     check_ndim("x", x, "embeddings", "batch", "sequence", "d_model")
     if x.shape[1] != positions.shape[1]:
         raise ValueError(f"x has {x.shape[1]} tokens and the sequence {positions.shape[1]} positions: give each one")
+
+
+def at_least_float32(*dtypes: Any) -> Any:
+    """The dtype to compute in: float64 if any input is, else float32."""
+    wide = any(jnp.result_type(dtype) == jnp.float64 for dtype in dtypes)
+    return jnp.dtype(jnp.float64 if wide else jnp.float32)

@@ -8,11 +8,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Dims, Key, Params, at_least_float32, of_field
+from posenc_jax.encodings.base import Array, Dims, Key, Params, at_least_float32
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.phase import Turns, sincos_of_turns, turns, vaswani_frequencies
 from posenc_jax.encodings.shared.rotation import Layout, Rotary, check_planes, turn
-from posenc_jax.encodings.value import above, at_least, limited
+from posenc_jax.encodings.value import above, at_least, limited, of_field
 
 
 def turn_by_axes(x: Array, positions: Array, axes: np.ndarray, each: Turns, layout: Layout, magnitude: float) -> Array:

@@ -17,9 +17,9 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Literal
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
+from posenc_jax.encodings.arrays import at_least_float32 as at_least_float32
 from posenc_jax.encodings.arrays import check_embedded, check_key, check_kind, check_size, check_vectors
 from posenc_jax.encodings.geometry import Geometry as Geometry
 from posenc_jax.encodings.geometry import Sequence as Sequence
@@ -296,17 +296,6 @@ class PositionalEncoding(Value):
     def value_term(self, params: Params, weights: Array, geometry: Geometry) -> Array | None:
         """``[B, H, Q, D]`` added to the attention output; ``weights`` ``[B, H, Q, K]`` are the attention weights."""
         return None
-
-
-def of_field(name: str, value: Callable[[Any], Any] = lambda given: given) -> Any:
-    """A class fact that the field ``name`` decides: ``value`` of it."""
-    return property(lambda self: value(getattr(self, name)))
-
-
-def at_least_float32(*dtypes: Any) -> Any:
-    """The dtype to compute in: float64 if any input is, else float32."""
-    wide = any(jnp.result_type(dtype) == jnp.float64 for dtype in dtypes)
-    return jnp.dtype(jnp.float64 if wide else jnp.float32)
 
 
 def _check_sequence(x: Array, sequence: Sequence | None) -> None:

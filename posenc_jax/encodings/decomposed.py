@@ -4,20 +4,12 @@ import dataclasses
 
 import jax.numpy as jnp
 
-from posenc_jax.encodings.base import (
-    Array,
-    Dims,
-    Geometry,
-    Key,
-    Params,
-    PositionalEncoding,
-    Terms,
-    at_least_float32,
-    of_field,
-)
+from posenc_jax.encodings.arrays import at_least_float32
+from posenc_jax.encodings.base import Array, Dims, Geometry, Key, Params, PositionalEncoding, Terms
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.draws import normals
 from posenc_jax.encodings.shaw import clipped_distances, pick
+from posenc_jax.encodings.value import of_field
 
 
 @dataclasses.dataclass(frozen=True)

@@ -128,7 +128,6 @@ class GoldenGateRoPE(Rotary):
             )
 
     def init(self, key: Key, dims: Dims) -> Params:
-        """``frequencies [Hkv, D/2, 2]``, whatever the key."""
         planes, heads = dims.head_dim // 2, dims.num_kv_heads
         still = round(self.zero_fraction * planes)
         steps = np.linspace(0, 1, planes - still)

@@ -62,7 +62,6 @@ class FIRE(PositionalEncoding):
     )
 
     def init(self, key: Key, dims: Dims) -> Params:
-        """``c``, ``multiplier`` and the perceptron."""
         scales = {"c": jnp.full((1,), 0.1, jnp.float32), "multiplier": jnp.ones((1,), jnp.float32)}
         return scales | init_perceptron(key, (1, self.width, dims.num_heads))
 

@@ -5,17 +5,8 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from posenc_jax.encodings.base import (
-    Array,
-    Dims,
-    Geometry,
-    Key,
-    Params,
-    PositionalEncoding,
-    Sequence,
-    Terms,
-    at_least_float32,
-)
+from posenc_jax.encodings.arrays import at_least_float32
+from posenc_jax.encodings.base import Array, Dims, Geometry, Key, Params, PositionalEncoding, Sequence, Terms
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.token_order import TokenOrder, at_queries
 
@@ -67,7 +58,6 @@ class FoX(PositionalEncoding):
     position_axes = "any"
 
     def init(self, key: Key, dims: Dims) -> Params:
-        """``weight``: ``[d_model, H]``; ``bias``: ``[H]``."""
         return {
             "weight": 0.02 * jax.random.normal(key, (dims.d_model, dims.num_heads), jnp.float32),
             "bias": jnp.full((dims.num_heads,), self.bias_init, jnp.float32),

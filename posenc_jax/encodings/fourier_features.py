@@ -6,9 +6,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Dims, Key, Params, PositionalEncoding, Sequence, at_least_float32, of_field
+from posenc_jax.encodings.base import Array, Dims, Key, Params, PositionalEncoding, Sequence, at_least_float32
 from posenc_jax.encodings.method import Method
-from posenc_jax.encodings.value import above, at_least, limited
+from posenc_jax.encodings.value import above, at_least, limited, of_field
 
 
 @dataclasses.dataclass(frozen=True)

@@ -8,17 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.encodings.alibi import alibi_slopes
-from posenc_jax.encodings.base import (
-    Array,
-    Dims,
-    Geometry,
-    Key,
-    Params,
-    PositionalEncoding,
-    Sequence,
-    Terms,
-    at_least_float32,
-)
+from posenc_jax.encodings.arrays import at_least_float32
+from posenc_jax.encodings.base import Array, Dims, Geometry, Key, Params, PositionalEncoding, Sequence, Terms
 from posenc_jax.encodings.grape_m import GRAPEM
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.rotation import rotate

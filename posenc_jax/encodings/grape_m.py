@@ -49,7 +49,6 @@ class GRAPEM(Rotary):
     limits = limited(base=above(0, ": the authors' code has 10000.0"), scale=above(0, ": the authors' code has 16.0"))
 
     def init(self, key: Key, dims: Dims) -> Params:
-        """``log_frequencies``: ``[1, D/2]``, or ``[Hkv, D/2]``."""
         logs = self.scale * np.log(vaswani_frequencies(dims.head_dim, self.base))
         heads = 1 if self.shared else dims.num_kv_heads
         return {"log_frequencies": jnp.tile(jnp.asarray(logs, jnp.float32)[None], (heads, 1))}

@@ -7,17 +7,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import (
-    Array,
-    Dims,
-    Geometry,
-    Key,
-    Params,
-    PositionalEncoding,
-    Sequence,
-    Terms,
-    at_least_float32,
-)
+from posenc_jax.encodings.arrays import at_least_float32
+from posenc_jax.encodings.base import Array, Dims, Geometry, Key, Params, PositionalEncoding, Sequence, Terms
 from posenc_jax.encodings.grape_m import GRAPEM
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.phase import vaswani_frequencies

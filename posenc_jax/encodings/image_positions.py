@@ -8,9 +8,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Key, PositionalEncoding, Sequence, of_field
+from posenc_jax.encodings.base import Array, Key, PositionalEncoding, Sequence
 from posenc_jax.encodings.shared.draws import draw_keys
-from posenc_jax.encodings.value import at_least, limited
+from posenc_jax.encodings.value import at_least, limited, of_field
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,6 +7,7 @@ import numpy as np
 
 from posenc_jax.encodings.base import Array, Key, PositionalEncoding, Sequence, at_least_float32
 from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.rope_scaling import PositionInterpolation
 from posenc_jax.encodings.value import above, limited
 
 
@@ -32,9 +33,7 @@ class Interpolated(PositionalEncoding):
 
     name = "interpolated"
     paper = "arXiv:2306.15595"
-    citation = """@misc{chen2023extending, author = {Chen, S. and Wong, S. and Chen, L. and Tian, Y.},
-        title = {{Extending Context Window of Large Language Models via Positional Interpolation}}, year = {2023},
-        eprint = {2306.15595}}"""
+    citation = PositionInterpolation.citation
     methods = (
         Method("positions", "Interpolated positions", "interpolated(factor=4)|rope", "Chen et al. 2023", use="W"),
     )

@@ -9,17 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import (
-    Array,
-    Dims,
-    Geometry,
-    HeadAxes,
-    Key,
-    Params,
-    PositionalEncoding,
-    Terms,
-    at_least_float32,
-)
+from posenc_jax.encodings.arrays import at_least_float32
+from posenc_jax.encodings.base import Array, Dims, Geometry, HeadAxes, Key, Params, PositionalEncoding, Terms
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.distances import relative_on_device
 from posenc_jax.encodings.shaw import check_whole, pick

@@ -83,7 +83,6 @@ class KERPLE(PositionalEncoding):
             )
 
     def init(self, key: Key, dims: Dims) -> Params:
-        """``a`` and ``p``, for "nemo" also ``b``: ``[H]`` each."""
         if self.kernel == "nemo":
             ones = jnp.ones((dims.num_heads,), jnp.float32)
             return {"a": ones, "p": ones, "b": jnp.asarray(alibi_slopes(dims.num_heads), jnp.float32)}

@@ -45,7 +45,6 @@ class LayoutTables(PositionalEncoding):
     limits = limited(size=at_least(1, ": LayoutLM has 1024"))
 
     def init(self, key: Key, dims: Dims) -> Params:
-        """``left``, ``top``, ``height``, ``width``, each ``[size, d_model]``."""
         return normals(key, dict.fromkeys(("left", "top", "height", "width"), (self.size, dims.d_model)))
 
     def embed(self, params: Params, x: Array, sequence: Sequence) -> Array:

@@ -5,10 +5,11 @@ from typing import Literal
 
 import jax.numpy as jnp
 
-from posenc_jax.encodings.base import Array, Dims, Key, Params, PositionalEncoding, Sequence, at_least_float32, of_field
+from posenc_jax.encodings.base import Array, Dims, Key, Params, PositionalEncoding, Sequence, at_least_float32
 from posenc_jax.encodings.learned import read_rows
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.draws import normals
+from posenc_jax.encodings.value import of_field
 
 
 @dataclasses.dataclass(frozen=True)

@@ -5,9 +5,9 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 
-from posenc_jax.encodings.base import Array, Dims, Key, Params, PositionalEncoding, Sequence, at_least_float32, of_field
+from posenc_jax.encodings.base import Array, Dims, Key, Params, PositionalEncoding, Sequence, at_least_float32
 from posenc_jax.encodings.method import Method
-from posenc_jax.encodings.value import above, at_least, limited
+from posenc_jax.encodings.value import above, at_least, limited, of_field
 
 
 def fourier_features(positions: Array, frequencies: Array) -> Array:

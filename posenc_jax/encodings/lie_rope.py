@@ -7,11 +7,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Dims, Key, Params, at_least_float32, of_field
+from posenc_jax.encodings.base import Array, Dims, Key, Params, at_least_float32
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.draws import normals
 from posenc_jax.encodings.shared.rotation import Rotary
-from posenc_jax.encodings.value import at_least, limited
+from posenc_jax.encodings.value import at_least, limited, of_field
 
 SQUARINGS = 24
 

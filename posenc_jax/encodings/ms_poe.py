@@ -66,7 +66,6 @@ class MsPoE(Rotary):
             raise ValueError(f"MsPoE.most = {self.most} must not be less than least = {self.least}")
 
     def init(self, key: Key, dims: Dims) -> Params:
-        """``ratio [Hkv]``, falling from head to head."""
         rank = jnp.arange(dims.num_kv_heads, dtype=jnp.float32)[::-1]
         return {"ratio": self.least + (self.most - self.least) * rank / dims.num_kv_heads}
 

@@ -5,17 +5,8 @@ import dataclasses
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import (
-    Array,
-    Dims,
-    Geometry,
-    HeadAxes,
-    Key,
-    Params,
-    PositionalEncoding,
-    Terms,
-    at_least_float32,
-)
+from posenc_jax.encodings.arrays import at_least_float32
+from posenc_jax.encodings.base import Array, Dims, Geometry, HeadAxes, Key, Params, PositionalEncoding, Terms
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.draws import normals
 from posenc_jax.encodings.shaw import check_whole, occurring, pick, sum_by
@@ -107,7 +98,6 @@ class MusicTransformer(PositionalEncoding):
         return super().acts_on if self.values else super().acts_on - {"value_term"}
 
     def init(self, key: Key, dims: Dims) -> Params:
-        """``keys`` and, if asked for, ``values``: ``[H, 2 max_distance - 1, D]`` or, shared, without H."""
         rows = 2 * (dims.max_len if self.max_distance is None else self.max_distance) - 1
         shape = (rows, dims.head_dim) if self.shared else (dims.num_heads, rows, dims.head_dim)
         names = ("keys", "values") if self.values else ("keys",)

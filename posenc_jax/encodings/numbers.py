@@ -8,9 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.encodings.attributes import read_attributes
-from posenc_jax.encodings.base import Array, Dims, Params, PositionalEncoding, Sequence, at_least_float32, of_field
+from posenc_jax.encodings.base import Array, Dims, Params, PositionalEncoding, Sequence, at_least_float32
 from posenc_jax.encodings.method import Method
-from posenc_jax.encodings.value import at_least, limited
+from posenc_jax.encodings.value import at_least, limited, of_field
 
 _NUMBER = at_least(0, ": it is the id of the token that stands for numbers")
 _COLUMN = at_least(0, ": attributes are counted from 0", most=4095)

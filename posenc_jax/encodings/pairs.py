@@ -4,10 +4,10 @@ import dataclasses
 
 import jax.numpy as jnp
 
-from posenc_jax.encodings.base import Array, Dims, Geometry, Key, Params, PositionalEncoding, at_least_float32, of_field
+from posenc_jax.encodings.base import Array, Dims, Geometry, Key, Params, PositionalEncoding, at_least_float32
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.draws import normals
-from posenc_jax.encodings.value import at_least, limited
+from posenc_jax.encodings.value import at_least, limited, of_field
 
 
 def read_pairs(encoding: PositionalEncoding, geometry: Geometry) -> Array:

@@ -6,11 +6,11 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, Terms, of_field
+from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, Terms
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.distances import by_distance
 from posenc_jax.encodings.shared.phase import sincos
-from posenc_jax.encodings.value import above, limited
+from posenc_jax.encodings.value import above, limited, of_field
 
 
 @dataclasses.dataclass(frozen=True)

@@ -5,10 +5,10 @@ import dataclasses
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Key, PositionalEncoding, Sequence, of_field
+from posenc_jax.encodings.base import Array, Key, PositionalEncoding, Sequence
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.runs import index_after
-from posenc_jax.encodings.value import at_least, limited
+from posenc_jax.encodings.value import at_least, limited, of_field
 
 
 class _BySections(PositionalEncoding):

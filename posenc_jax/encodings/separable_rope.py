@@ -6,10 +6,10 @@ import jax
 import jax.numpy as jnp
 
 from posenc_jax.encodings.axial_rope import MixedRoPE, turn_by_vectors
-from posenc_jax.encodings.base import Array, Dims, Key, Params, at_least_float32, of_field
+from posenc_jax.encodings.base import Array, Dims, Key, Params, at_least_float32
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.rotation import Layout, Rotary, check_planes
-from posenc_jax.encodings.value import above, at_least, limited
+from posenc_jax.encodings.value import above, at_least, limited, of_field
 
 
 @dataclasses.dataclass(frozen=True)

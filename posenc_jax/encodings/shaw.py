@@ -93,7 +93,6 @@ class Shaw(PositionalEncoding):
         return super().acts_on if self.values else super().acts_on - {"value_term"}
 
     def init(self, key: Key, dims: Dims) -> Params:
-        """``keys`` and, if asked for, ``values``: ``[2k+1, D]``."""
         shape = (2 * self.max_distance + 1, dims.head_dim)
         limit = (6 / sum(shape)) ** 0.5
         names = ("keys", "values") if self.values else ("keys",)

@@ -6,10 +6,10 @@ from typing import Any, Literal
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Dims, Params, PositionalEncoding, Sequence, at_least_float32, of_field
+from posenc_jax.encodings.base import Array, Dims, Params, PositionalEncoding, Sequence, at_least_float32
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.sinusoidal import sinusoidal, sinusoidal_frequencies
-from posenc_jax.encodings.value import above, at_least, limited
+from posenc_jax.encodings.value import above, at_least, limited, of_field
 
 
 def channels_per_axis(dim: int, axes: int) -> int:

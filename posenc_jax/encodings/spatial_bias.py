@@ -6,22 +6,13 @@ import functools
 import jax.numpy as jnp
 
 from posenc_jax.encodings.alibi import alibi_slopes
-from posenc_jax.encodings.base import (
-    Array,
-    Dims,
-    Geometry,
-    HeadAxes,
-    Key,
-    Params,
-    PositionalEncoding,
-    at_least_float32,
-    of_field,
-)
+from posenc_jax.encodings.arrays import at_least_float32
+from posenc_jax.encodings.base import Array, Dims, Geometry, HeadAxes, Key, Params, PositionalEncoding
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.distances import by_distance, relative_on_device
 from posenc_jax.encodings.shared.draws import normals
 from posenc_jax.encodings.t5 import read_buckets, t5_buckets
-from posenc_jax.encodings.value import above, at_least, limited
+from posenc_jax.encodings.value import above, at_least, limited, of_field
 
 
 @dataclasses.dataclass(frozen=True)

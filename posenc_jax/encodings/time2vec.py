@@ -39,7 +39,6 @@ class Time2Vec(PositionalEncoding):
     breaks = frozenset({"precision"})
 
     def init(self, key: Key, dims: Dims) -> Params:
-        """``frequencies [d_model]``, ``phases [d_model]``."""
         frequencies = jnp.logspace(0, -4, max(dims.d_model - 1, 1))[: dims.d_model - 1]
         return {
             "frequencies": jnp.concatenate([jnp.full(1, 1e-4), frequencies]).astype(jnp.float32),

@@ -82,7 +82,6 @@ class TransformerXL(PositionalEncoding):
         return vaswani_frequencies(dims.d_model, self.base)
 
     def init(self, key: Key, dims: Dims) -> Params:
-        """``u``, ``v``: ``[H, D]``; ``projection``: ``[H, D, d_model]``."""
         heads = (dims.num_heads, dims.head_dim)
         shapes = {"u": heads, "v": heads, "projection": (*heads, dims.d_model)}
         return normals(key, shapes)

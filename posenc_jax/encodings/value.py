@@ -4,7 +4,7 @@ import dataclasses
 import functools
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -49,6 +49,11 @@ def above(bound: int, why: str) -> Limit:
 def limited(**limits: Limit) -> Mapping[str, Limit]:
     """The class fact `Value.limits`, by field."""
     return limits
+
+
+def of_field(name: str, value: Callable[[Any], Any] = lambda given: given) -> Any:
+    """A class fact that the field ``name`` decides: ``value`` of it."""
+    return property(lambda self: value(getattr(self, name)))
 
 
 class Value:

@@ -7,10 +7,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Dims, Geometry, Key, Params, PositionalEncoding, of_field
+from posenc_jax.encodings.base import Array, Dims, Geometry, Key, Params, PositionalEncoding
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.distances import by_distance
 from posenc_jax.encodings.shaw import check_whole
+from posenc_jax.encodings.value import of_field
 
 CUBIC = -0.75  # the coefficient of torch's bicubic interpolation
 MOST = 2**24  # rows of a resized table, and weights of an axis: windows of 2048 by 2048

@@ -30,27 +30,12 @@ from posenc_jax.lessons.lesson import Lesson
 from posenc_jax.refusals.hints import did_you_mean
 
 # In the order of the chapter, its sections before its applications, with the articles' examples between them.
-LESSONS: tuple[Lesson, ...] = (
-    order.LESSON,
-    recurrent.LESSON,
-    vectors.LESSON,
-    formula.LESSON,
-    frequencies.LESSON,
-    properties.LESSON,
-    near.LESSON,
-    distance.LESSON,
-    heatmap.LESSON,
-    clusters.LESSON,
-    aliases.LESSON,
-    longer.LESSON,
-    doubled.LESSON,
-    dolphins.LESSON,
-    fox.LESSON,
-    eagles.LESSON,
-    translation.LESSON,
-    summaries.LESSON,
-    documents.LESSON,
-    claims.LESSON,
+LESSONS: tuple[Lesson, ...] = tuple(
+    module.LESSON
+    for module in (
+        *(order, recurrent, vectors, formula, frequencies, properties, near, distance, heatmap, clusters, aliases),
+        *(longer, doubled, dolphins, fox, eagles, translation, summaries, documents, claims),
+    )
 )
 
 TEXTS = """Four texts that many people learn the sinusoidal encoding from, tried sentence by sentence: section 4.3,

@@ -15,16 +15,8 @@ from posenc_jax.drawing.plots import Axis, HeatMap, IntervalRow, IntervalRows, L
 from posenc_jax.drawing.style import Style, styles
 from posenc_jax.files.fields import value_text
 from posenc_jax.files.names import file_name
+from posenc_jax.report import entries
 from posenc_jax.report.axes import drawn, length_axis, loss_axis, mean_losses, score_axis, sweep_axis, with_bounds
-from posenc_jax.report.entries import (
-    comparable,
-    field_words,
-    fields_words,
-    heading,
-    interval_text,
-    number,
-    published_text,
-)
 from posenc_jax.results.summary import Summary, TaskSummary, Tried
 from posenc_jax.results.sweep import Sweep, SweptField, sweeps_of
 from posenc_jax.statistics import Interval
@@ -93,10 +85,10 @@ def scores(task: TaskSummary, style: dict[str, Style]) -> IntervalRows:
     """
     rows = []
     for cell in task.cells:
-        published = [value for value in cell.published if comparable(task, value)]
+        published = [value for value in cell.published if entries.comparable(task, value)]
         if cell.scores or published:
             low, high = drawn(cell.score) or (None, None)
-            others = ((p.value, f"{cell.label}, published: {published_text(task, p)}") for p in published)
+            others = ((p.value, f"{cell.label}, published: {entries.published_text(task, p)}") for p in published)
             rows.append(
                 IntervalRow(
                     name=style[cell.label].name,
@@ -199,20 +191,20 @@ def _against(sweep: Sweep, field: SweptField, style: dict[str, Style]) -> Lines:
             scores = [at.score for at in tried.values()]
             lines.append(_line(style[name], name, [*tried], scores, sweep.kind, seeds=own))
             found += tried.values()
-    along = f" With it change {fields_words(field.along)}." if field.along else ""
+    along = f" With it change {entries.fields_words(field.along)}." if field.along else ""
     single = " One seed has no interval." if any(len(at.scores) == 1 for at in found) else ""
     return Lines(
         slug=_slug(sweep, field.name),
-        title=f"{_score(sweep)} against {field_words(field.name)}",
+        title=f"{_score(sweep)} against {entries.field_words(field.name)}",
         caption=f"Large mark: mean over seeds with its 95 % interval; small: every seed.{single}"
         f"{_diverged(sweep)}{along}{_others(sweep, field.name)}",
-        x=sweep_axis(field_words(field.name), sweep.values(field.name)),
+        x=sweep_axis(entries.field_words(field.name), sweep.values(field.name)),
         y=score_axis(sweep.kind, _held(((at.score, at.scores) for at in found), sweep.kind)),
         lines=tuple(lines),
         markers=True,
         bars=True,
         y_format=sweep.kind.d3_format,
-        x_words=f"{field_words(field.name)} {{}}",
+        x_words=f"{entries.field_words(field.name)} {{}}",
     )
 
 
@@ -233,10 +225,10 @@ def _heat_map(sweep: Sweep, across: str, upwards: str) -> HeatMap | None:
     box = " A frame: the setting that validation on training lengths chooses." if any(marked) else ""
     return HeatMap(
         slug=_slug(sweep, across, upwards),
-        title=f"{_score(sweep)} against {field_words(across)} and {field_words(upwards)}",
+        title=f"{_score(sweep)} against {entries.field_words(across)} and {entries.field_words(upwards)}",
         caption=f"Mean over seeds.{_diverged(sweep)}{box}{_others(sweep, across, upwards)}",
-        x=Axis(field_words(across), names=tuple(map(value_text, x))),
-        y=Axis(field_words(upwards), names=tuple(map(value_text, y))),
+        x=Axis(entries.field_words(across), names=tuple(map(value_text, x))),
+        y=Axis(entries.field_words(upwards), names=tuple(map(value_text, y))),
         z_title=sweep.kind.title,
         panels=tuple(panels),
         low=min(values),
@@ -248,7 +240,7 @@ def _heat_map(sweep: Sweep, across: str, upwards: str) -> HeatMap | None:
 
 
 def _score(sweep: Sweep) -> str:
-    return f"{sweep.tables[0]}: {sweep.kind.title}" if len(sweep.tables) == 1 else heading(sweep.kind.title)
+    return f"{sweep.tables[0]}: {sweep.kind.title}" if len(sweep.tables) == 1 else entries.heading(sweep.kind.title)
 
 
 def _diverged(sweep: Sweep) -> str:
@@ -262,7 +254,7 @@ def _others(sweep: Sweep, *shown: str) -> str:
     others = [field.name for field in sweep.fields if field.name not in shown]
     if not others:
         return ""
-    return f" Every point has the {fields_words(others)} that validation on training lengths chooses for it."
+    return f" Every point has the {entries.fields_words(others)} that validation on training lengths chooses for it."
 
 
 def _slug(sweep: Sweep, *fields: str) -> str:
@@ -288,4 +280,4 @@ def _held(found: Iterable[tuple[Interval, dict[int, float]]], kind: ScoreKind) -
 
 
 def _interval(interval: Interval, kind: ScoreKind) -> str:
-    return interval_text(interval, kind).removeprefix(number(interval.mean, kind)).strip()
+    return entries.interval_text(interval, kind).removeprefix(entries.number(interval.mean, kind)).strip()

@@ -5,64 +5,37 @@ Pure functions on numbers. A missing value (a seed that diverged or has not fini
 every sum and counted in every result.
 """
 
-from posenc_jax.statistics.comparison import (
-    CLAIM_SEEDS,
-    Comparison,
-    Judged,
-    PairedDifference,
-    Word,
-    holm,
-    judge,
-    paired_comparison,
-    paired_difference,
-    word,
-)
-from posenc_jax.statistics.extremes import extreme_p, seeds_that_would_do
-from posenc_jax.statistics.intervals import Interval, detectable, mean_interval, p_value
-from posenc_jax.statistics.learning_rate import at_ends, lead, select_by_seed, select_learning_rate, widened
-from posenc_jax.statistics.many_tasks import (
-    improvement_interval,
-    interquartile_mean,
-    performance_profile,
-    probability_of_improvement,
-    stratified_bootstrap,
-)
-from posenc_jax.statistics.shares import Share, correlation, share_of, wilson
-from posenc_jax.statistics.sign_flips import TwoTests, bca_intervals, sign_flip_p, two_tests
-
-__all__ = [
-    "CLAIM_SEEDS",
-    "Comparison",
-    "Interval",
-    "Judged",
-    "PairedDifference",
-    "Share",
-    "TwoTests",
-    "Word",
-    "at_ends",
-    "bca_intervals",
-    "correlation",
-    "detectable",
-    "extreme_p",
-    "holm",
-    "improvement_interval",
-    "interquartile_mean",
-    "judge",
-    "lead",
-    "mean_interval",
-    "p_value",
-    "paired_comparison",
-    "paired_difference",
-    "performance_profile",
-    "probability_of_improvement",
-    "seeds_that_would_do",
-    "select_by_seed",
-    "select_learning_rate",
-    "share_of",
-    "sign_flip_p",
-    "stratified_bootstrap",
-    "two_tests",
-    "widened",
-    "wilson",
-    "word",
-]
+from posenc_jax.statistics.comparison import CLAIM_SEEDS as CLAIM_SEEDS
+from posenc_jax.statistics.comparison import Comparison as Comparison
+from posenc_jax.statistics.comparison import Judged as Judged
+from posenc_jax.statistics.comparison import PairedDifference as PairedDifference
+from posenc_jax.statistics.comparison import Word as Word
+from posenc_jax.statistics.comparison import holm as holm
+from posenc_jax.statistics.comparison import judge as judge
+from posenc_jax.statistics.comparison import paired_comparison as paired_comparison
+from posenc_jax.statistics.comparison import paired_difference as paired_difference
+from posenc_jax.statistics.comparison import word as word
+from posenc_jax.statistics.extremes import extreme_p as extreme_p
+from posenc_jax.statistics.extremes import seeds_that_would_do as seeds_that_would_do
+from posenc_jax.statistics.intervals import Interval as Interval
+from posenc_jax.statistics.intervals import detectable as detectable
+from posenc_jax.statistics.intervals import mean_interval as mean_interval
+from posenc_jax.statistics.intervals import p_value as p_value
+from posenc_jax.statistics.learning_rate import at_ends as at_ends
+from posenc_jax.statistics.learning_rate import lead as lead
+from posenc_jax.statistics.learning_rate import select_by_seed as select_by_seed
+from posenc_jax.statistics.learning_rate import select_learning_rate as select_learning_rate
+from posenc_jax.statistics.learning_rate import widened as widened
+from posenc_jax.statistics.many_tasks import improvement_interval as improvement_interval
+from posenc_jax.statistics.many_tasks import interquartile_mean as interquartile_mean
+from posenc_jax.statistics.many_tasks import performance_profile as performance_profile
+from posenc_jax.statistics.many_tasks import probability_of_improvement as probability_of_improvement
+from posenc_jax.statistics.many_tasks import stratified_bootstrap as stratified_bootstrap
+from posenc_jax.statistics.shares import Share as Share
+from posenc_jax.statistics.shares import correlation as correlation
+from posenc_jax.statistics.shares import share_of as share_of
+from posenc_jax.statistics.shares import wilson as wilson
+from posenc_jax.statistics.sign_flips import TwoTests as TwoTests
+from posenc_jax.statistics.sign_flips import bca_intervals as bca_intervals
+from posenc_jax.statistics.sign_flips import sign_flip_p as sign_flip_p
+from posenc_jax.statistics.sign_flips import two_tests as two_tests
