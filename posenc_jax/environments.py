@@ -141,7 +141,7 @@ def elsewhere(histories: Mapping[str, Json], who: Mapping[str, tuple[str, ...]])
 
 
 def draw_classes(histories: Mapping[str, Json]) -> dict[str, int | None]:
-    """For each environment the number of the first that draws the same random numbers; None if these changed within
+    """The number, for each environment, of the first that draws the same random numbers; None if these changed within
     it.
     """
     every = list(histories.values())

@@ -165,7 +165,6 @@ def model_for(encodings: Encodings) -> Dims:
 
 
 def _detail(clause: ClauseOutcome) -> str:
-    """The location or the reason of an outcome; for a failure with its size."""
     return clause.seen if clause.status == "failed" else clause.detail
 
 

@@ -198,7 +198,7 @@ def linear_maps(
     params: tuple[Params, ...] | None = None,
     positions: Any = None,
 ) -> tuple[Shift, ...]:
-    """For each of ``offsets`` the best linear map from vectors to those so many positions later, by least squares in
+    """The best linear map, for each of ``offsets``, from vectors to those so many positions later, by least squares in
     float64.
 
     Fitted at every other one of ``positions`` (default: `spread_positions`) and measured at the rest. Vectors are those

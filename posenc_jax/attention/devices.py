@@ -53,5 +53,4 @@ def on_each(call: Callable[..., Array], q: Array, k: Array, v: Array, *others: A
     arguments = (q, k, v, *others)
     specs = jax.tree.map(spec, arguments)
     divided = jax.shard_map(call, mesh=mesh, in_specs=specs, out_specs=spec(q), check_vma=False)
-    found: Array = divided(*arguments)
-    return found
+    return divided(*arguments)

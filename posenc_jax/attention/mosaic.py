@@ -33,8 +33,7 @@ _PARTS = 3  # of bfloat16, that together hold a number of float32
 
 
 def _read(ref: Any, layout: Any) -> Array:
-    value: Array = plgpu.load(ref, layout=layout, optimized=False)
-    return value
+    return plgpu.load(ref, layout=layout, optimized=False)
 
 
 def _operand(ref: Any, side: Any) -> list[Array]:
@@ -115,8 +114,7 @@ def _product(a: Array | InMemory, b: InMemory, over: tuple[int, int], *, add: Ca
 
 
 def _add(total: Array, a: Array, b: Array) -> Array:
-    found: Array = plgpu.mma(total, a, b)
-    return found
+    return plgpu.mma(total, a, b)
 
 
 def _add_interpreted(total: Array, a: Array, b: Array) -> Array:

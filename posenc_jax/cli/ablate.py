@@ -111,7 +111,6 @@ def override_all(
 
 
 def _refuse_equal(before: Sequence[Run], after: Sequence[Run]) -> None:
-    """UsageError where the overrides took from two cells what they differ in, so that one run has two names."""
     seen: dict[Run, tuple[Run, Run]] = {}
     for old, new in zip(before, after, strict=True):
         settings = dataclasses.replace(new, label="", table="")

@@ -52,7 +52,6 @@ def _aliases(options: argparse.Namespace) -> None:
 
 
 def _check(options: argparse.Namespace) -> None:
-    """Refuses options that can be refused before anything is imported."""
     if options.num_heads is not None and options.d_model % options.num_heads:
         raise UsageError(f"--num-heads {options.num_heads} must divide --d-model {options.d_model}, as 1 does")
     if options.level is not None and not -1 <= options.level <= 1:

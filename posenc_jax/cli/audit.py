@@ -146,7 +146,6 @@ def _start() -> None:
 
 @functools.cache
 def _baseline() -> Any:
-    """Attention alone, compiled once in a process."""
     from posenc_jax.analysis.audit import plain_attention
 
     return plain_attention()

@@ -109,5 +109,4 @@ def _listing(directory: Path | None) -> str:
 
 
 def _some(names: list[str]) -> str:
-    """All of few names, the first two of many and how many there are."""
     return ", ".join(names) if len(names) <= 3 else f"{', '.join(names[:2])}, ... ({len(names):,} files)"

@@ -142,7 +142,6 @@ def guarded(work: Callable[[], int | None]) -> int:
 
 
 def _outcome(work: Callable[[], int | None]) -> tuple[int, str]:
-    """The exit code, and what is to be said."""
     try:
         with exits_as_errors():
             return work() or 0, ""

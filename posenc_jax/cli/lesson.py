@@ -57,7 +57,6 @@ def _lesson(options: argparse.Namespace) -> int:
 
 
 def _draw(lesson: Lesson, folder: Path) -> int:
-    """Writes the pictures of a lesson, where what draws them is installed."""
     from posenc_jax.cli import show as pictures
     from posenc_jax.extras import MissingExtraError
     from posenc_jax.show.files import check_packages

@@ -50,7 +50,6 @@ def main(arguments: list[str]) -> int:
 
 
 def _list(options: argparse.Namespace) -> int:
-    """Prints what is asked for."""
     arguments, asked_of = options.words, {name: getattr(options, name) for name in ("family", "use", "axes", "since")}
     if any(value is not None for value in asked_of.values()):
         if arguments not in ([], ["encodings"]):
@@ -61,7 +60,6 @@ def _list(options: argparse.Namespace) -> int:
 
 
 def _chosen(*, family: Any, use: Any, axes: int | None, since: int | None) -> str:
-    """The rows of the catalogue that options choose."""
     from posenc_jax.encodings.catalogue import CATALOGUE, selected
     from posenc_jax.encodings.method import USES
 
@@ -78,7 +76,6 @@ def _chosen(*, family: Any, use: Any, axes: int | None, since: int | None) -> st
 
 
 def _listed(arguments: list[str]) -> int:
-    """The whole list, or one thing in full."""
     from posenc_jax.data.tasks import TASKS
     from posenc_jax.data.text import TEXT_TASKS
     from posenc_jax.encodings import ENCODINGS, SCALINGS
@@ -124,7 +121,6 @@ def _listed(arguments: list[str]) -> int:
 
 
 def _own(text: str) -> None:
-    """All about a class in a file of the user's."""
     from posenc_jax.cli.own_files import own_class
     from posenc_jax.encodings import Value
 
@@ -139,13 +135,11 @@ def _own(text: str) -> None:
 
 
 def _row(method: Any) -> str:
-    """Name and paper of a row of the catalogue, and below them its string."""
     first = _wrap(f"{method.name} ({method.paper})", "  ", "    ")
     return f"{first}\n{_wrap(method.spec, ' ' * 6, ' ' * 8)}"
 
 
 def _method_details(method: Any, words: dict[str, Any]) -> str:
-    """A row of the catalogue, then the encodings and values that it is made of."""
     from posenc_jax.encodings import parse
     from posenc_jax.encodings.method import USES
 
@@ -159,7 +153,6 @@ def _method_details(method: Any, words: dict[str, Any]) -> str:
 
 
 def _verdicts(method: Any, indent: str) -> list[str]:
-    """Verdicts on a row of the catalogue."""
     from posenc_jax.verdict.evidence import evidence
 
     own = [found for found in evidence() if found.label == method.name]
@@ -181,7 +174,6 @@ def _entry(cls: Any, facts: str) -> str:
 
 
 def _details(cls: Any, methods: dict[str, Any]) -> str:
-    """Fields, docstring, hooks, citation; the rows of the catalogue that use it."""
     lines = [
         _wrap(f"{getattr(cls, 'name', cls.__name__)}({_fields(cls)})", "", "    "),
         "",
@@ -275,7 +267,6 @@ def type_in_words(kind: Any) -> str:
 
 
 def _wrap(text: str, first: str, rest: str | None = None) -> str:
-    """Lines of the terminal's width, of 40 to 120 characters."""
     width = min(max(shutil.get_terminal_size((100, 24)).columns, 40), 120)
     rest = first if rest is None else rest
     return textwrap.fill(text, width, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False)

@@ -94,7 +94,6 @@ def _filled(template: str, name: str, cls: str) -> str:
 
 
 def _names(template: str) -> set[str]:
-    """Names that a template imports or reads."""
     nodes = list(ast.walk(ast.parse(_filled(template, "_", "_"))))
     imported = {node.asname or node.name for node in nodes if isinstance(node, ast.alias)}
     return imported | {node.id for node in nodes if isinstance(node, ast.Name)}

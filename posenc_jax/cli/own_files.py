@@ -58,8 +58,7 @@ def refuse_unusable(config: Run | Ablation | tuple[Slot, ...]) -> None:
 
 def read_task(text: str, option: str = "--task") -> Task:
     """A task as ``copying(kind='rsc')`` or ``FILE.py:Task(...)``; UsageError, which names the option, for none."""
-    task: Task = _one(text, option, "a run", "task", {**TASKS, **TEXT_TASKS}, Task)
-    return task
+    return _one(text, option, "a run", "task", {**TASKS, **TEXT_TASKS}, Task)
 
 
 def read_metrics(text: str) -> tuple[Metric, ...]:
@@ -70,8 +69,7 @@ def read_metrics(text: str) -> tuple[Metric, ...]:
 def read_mask(text: str) -> StructureMask:
     """A mask as ``own_section(parents=False)`` or ``FILE.py:Mask(...)``; UsageError for what is none."""
     option = "--model.mask"
-    mask: StructureMask = _one(text, option, "a model", "mask", MASKS, StructureMask)
-    return mask
+    return _one(text, option, "a model", "mask", MASKS, StructureMask)
 
 
 def _read(text: str, option: str, what: str, known: Mapping[str, type[Value]], base: type[Value]) -> tuple[Any, ...]:

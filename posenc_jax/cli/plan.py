@@ -70,7 +70,6 @@ def _plan(config_file: str, words: list[str]) -> int:
 
 
 def _options(words: list[str]) -> tuple[argparse.Namespace, list[str]]:
-    """The options that `USAGE` lists, and the overrides."""
     parser = Parser(prog="posenc plan", add_help=False, allow_abbrev=False)
     parser.add_argument("--target")
     parser.add_argument("--utilisation", type=_utilisation)
@@ -89,7 +88,6 @@ def _utilisation(asked: str) -> float:
 
 
 def _of_run(plan: Plan) -> TextTable:
-    """Everything about one run, a line each."""
     layout, memory = plan.layout, plan.memory
     part, largest = memory.largest
     lines = [
@@ -113,7 +111,6 @@ def _of_run(plan: Plan) -> TextTable:
 
 
 def _of_cells(plans: list[Plan]) -> TextTable:
-    """A line for each cell of an ablation, and their sum."""
     sizes = ("parameters", "a step", "in all", "measuring", "memory", "checkpoints")
     columns = ("cell", "replicas", "attention", *sizes, "time")
     lines = [
@@ -149,7 +146,6 @@ def _of_cells(plans: list[Plan]) -> TextTable:
 
 
 def _notes(plan: Plan) -> tuple[str, ...]:
-    """Notes on the assumptions behind the numbers."""
     chip, dtype = plan.target.chip, plan.run.model.dtype
     formula = "by the formula in training/memory.py"
     means = f"{formula}; corpora apart"
@@ -201,7 +197,6 @@ def _short_groups(plan: Plan) -> str:
 
 
 def _idle(idle: Idle, plans: list[Plan]) -> str:
-    """A line about devices without work."""
     fields, better = (
         " and ".join(f"execution.{name} = {value!r}" for name, value in part.items())
         for part in (idle.fields, idle.better)

@@ -60,7 +60,6 @@ def _rope(options: argparse.Namespace) -> int:
 
 
 def _config(named: str) -> dict[str, Any]:
-    """The config in a file or a folder, or that of a released model."""
     from posenc_jax.golden.rope.check import models
     from posenc_jax.huggingface import read_config
     from posenc_jax.refusals.hints import did_you_mean
@@ -69,8 +68,7 @@ def _config(named: str) -> dict[str, Any]:
     if named.casefold() in known and not Path(named).exists():
         model = known[named.casefold()]
         show(f"{model['name']}, as in {model['source']}\n")
-        config: dict[str, Any] = model["config"]
-        return config
+        return model["config"]
     path = as_path(named)
     if not path.exists() and path.suffix != ".json" and "/" not in named:
         names = [model["name"] for model in known.values()]

@@ -145,7 +145,6 @@ def _show(options: argparse.Namespace) -> int:
 
 
 def _listed(files: Iterable[Path]) -> list[str]:
-    """Names, those of one figure together."""
     endings: dict[str, list[str]] = {}
     for path in files:
         endings.setdefault(path.stem, []).append(path.suffix[1:])
@@ -153,7 +152,6 @@ def _listed(files: Iterable[Path]) -> list[str]:
 
 
 def _check(options: argparse.Namespace) -> None:
-    """Refuses options that can be refused at once."""
     if not options.encodings and not options.run:
         raise UsageError("show: name an encoding, as in `posenc show sinusoidal`, or a finished run with --run DIR")
     if options.text and options.file:
@@ -228,7 +226,6 @@ def _of_specs(options: argparse.Namespace, reporter: TerminalReporter) -> list[M
 
 
 def _serves(slot: Any, dims: Dims) -> bool:
-    """True if the encodings serve these sizes."""
     from posenc_jax.encodings import check_slot
 
     try:
@@ -239,7 +236,6 @@ def _serves(slot: Any, dims: Dims) -> bool:
 
 
 def _slot(text: str) -> tuple[str, Any]:
-    """Name and slot of an encoding."""
     from posenc_jax.cli.own_files import named
     from posenc_jax.encodings import spec
 
@@ -283,7 +279,6 @@ def _of_run(options: argparse.Namespace, reporter: TerminalReporter) -> dict[str
 
 
 def _document(options: argparse.Namespace, task: Any) -> str | dict[str, str] | None:
-    """The text of --file or its sections, as `posenc classify` reads it."""
     if options.file is None:
         return None
     from posenc_jax.cli.classify import read_document
@@ -321,7 +316,6 @@ def _own_views(one: MeasuredEncoding) -> str:
 
 
 def _positions(encodings: Sequence[MeasuredEncoding], asked: list[int] | None) -> tuple[int, ...]:
-    """Positions that are drawn as lines."""
     length = min((len(one.vectors) for one in encodings if one.vectors is not None), default=LENGTHS[1])
     _check_positions(asked or (), length)
     return tuple(p for p in (0, 10, 25) if p < length) if asked is None else tuple(dict.fromkeys(asked))

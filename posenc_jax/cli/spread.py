@@ -152,10 +152,8 @@ print(json.dumps(dataclasses.asdict(devices_with_memory())))
 
 
 def _asked() -> dict[str, Any]:
-    """The devices that a process of this machine has."""
     found = subprocess.run([sys.executable, "-c", _ASK], capture_output=True, text=True)
     if found.returncode:
         said = found.stderr.strip() or "it said nothing"
         raise UsageError(f"--local: JAX finds no devices here ({said.splitlines()[-1]}): mend that first")
-    devices: dict[str, Any] = json.loads(found.stdout.splitlines()[-1])
-    return devices
+    return json.loads(found.stdout.splitlines()[-1])

@@ -87,7 +87,6 @@ def _tune_one(run: Run, seconds: float) -> None:
 
 
 def _options(words: list[str]) -> tuple[argparse.Namespace, list[str]]:
-    """The options, with --seconds, and the overrides."""
     parser = Parser(prog="posenc tune", add_help=False, allow_abbrev=False)
     parser.add_argument("--seconds", type=_seconds, default=10.0)
     return parser.parse_known_args(words)

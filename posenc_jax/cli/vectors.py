@@ -59,7 +59,6 @@ def _vectors(options: argparse.Namespace) -> None:
 
 
 def _places(options: argparse.Namespace, tokens: list[str]) -> list[int]:
-    """The positions of the two words; none without them."""
     if (options.text is None) != (options.words is None):
         raise UsageError("vectors: --text has the sentence and --words two of its words: give both")
     if options.words is None:

@@ -76,7 +76,6 @@ def _key(name: str) -> list[tuple[bool, int, str]]:
 
 
 def _described(entries: dict[str, str]) -> dict[str, str]:
-    """Metadata as one line each; of a run's config only how it is called."""
     described = {name: text if len(text) < 100 else f"{text[:97]}..." for name, text in sorted(entries.items())}
     try:
         ours = loads(entries["posenc_jax"])

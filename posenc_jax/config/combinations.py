@@ -65,10 +65,8 @@ def _has(run: Run, name: str) -> bool:
 
 
 def _with(run: Run, name: str, new: Any) -> Run:
-    """The run with another value of a field that it has."""
     if name.partition(".")[0] in {field.name for field in dataclasses.fields(run)}:
-        changed: Run = _replaced(run, name, new)
-        return changed
+        return _replaced(run, name, new)
     slots = {slot: _in_slot(getattr(run, slot), name, new) for slot in SLOTS}
     return dataclasses.replace(run, **slots)
 

@@ -20,7 +20,6 @@ LONGEST = 80
 
 
 def _words(classes: Iterable[Any]) -> frozenset[str]:
-    """The words that strings have for classes: their names, and the classes' own in lower case."""
     return frozenset(word for cls in classes for word in (word_of(cls), cls.__name__.lower()))
 
 

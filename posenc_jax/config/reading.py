@@ -1,4 +1,4 @@
-"""From stored JSON back to configs. Only classes that are registered, or handed in, are made: nothing is imported."""
+"""Reads configs from stored JSON. It makes only classes that are registered or given, and imports nothing."""
 
 import dataclasses
 from collections.abc import Mapping

@@ -116,7 +116,6 @@ class Run(Value):
         check_model(self.task.model_kind, self.model, self.slots, self.dims, num_classes=self.task.num_classes)
 
     def _check_axes(self) -> None:
-        """Refuses an encoding that reads more axes of positions than the task has."""
         wanted = position_axes(self.posenc)
         if wanted is not None and wanted != self.task.position_axes:
             has = self.task.position_axes or 1
@@ -126,7 +125,6 @@ class Run(Value):
             )
 
     def _check_token_types(self) -> None:
-        """Refuses what reads token types, or where tokens stand in a document, where the task has none, or has more."""
         mask = self.model.mask
         if mask is not None and mask.needs_outline and not self.task.has_outline:
             raise ValueError(
@@ -156,7 +154,6 @@ class Run(Value):
             )
 
     def _check_attributes(self) -> None:
-        """Refuses an encoding that reads attributes of tokens or of pairs, which no task has."""
         slots = (self.posenc, self.posenc_encoder or (), self.posenc_cross)
         for element in (e for slot in slots for e in elements(slot)):
             if element.needs_attributes or element.needs_pairs:
@@ -265,7 +262,6 @@ class Ablation(Value):
             raise ValueError(f"baseline = {self.baseline!r} is no cell of the ablation; it has {', '.join(labels)}")
 
     def _check_starts(self) -> None:
-        """Refuses cells that start from one which is not there, or not before them."""
         before: dict[str, Run] = {}
         if not any(run.init_from is not None and run.init_from.startswith(CELL) for run in self.runs):
             return
@@ -286,7 +282,6 @@ class Ablation(Value):
             before[run.as_start] = run
 
     def _check_tables(self) -> None:
-        """Refuses cells that would stand in one table and are not measured alike."""
         first: dict[str, Run] = {}
         for run in self.runs:
             other = first.setdefault(run.table, run)

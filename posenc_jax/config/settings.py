@@ -145,7 +145,6 @@ class Training(Value):
         self._check_averaging()
 
     def _check_averaging(self) -> None:
-        """Refuses an average over checkpoints that training does not make."""
         count, every = self.averaged_checkpoints, self.checkpoint_every
         if count == 1:
             return

@@ -56,7 +56,6 @@ def _module(cls: type) -> str:
 
 
 def _fields(value: Value) -> dict[str, Any]:
-    """The fields that are not at their default."""
     own: Any = value
     found = {field.name: (getattr(value, field.name), field.default) for field in dataclasses.fields(own)}
     automatic = automatic_names(value) if isinstance(value, Run) else {}

@@ -64,7 +64,6 @@ def to_json(value: Any, *, defaults: bool = True) -> Any:
 
 @functools.cache
 def _defaults(cls: type) -> tuple[tuple[str, Any], ...]:
-    """The fields of a class, each with its default."""
     return tuple((field.name, field.default) for field in dataclasses.fields(cls))
 
 

@@ -96,8 +96,7 @@ class Reader:
 
 @functools.partial(jax.jit, static_argnames=("run", "capacity"))
 def _empty(run: Run, params: Params, capacity: int) -> Cache:
-    cache: Cache = model_of(run, params).new_cache(1, capacity).unpadded()
-    return cache
+    return model_of(run, params).new_cache(1, capacity).unpadded()
 
 
 @functools.partial(jax.jit, static_argnames="run", donate_argnames="cache")

@@ -155,8 +155,7 @@ def cells(
 def parameters_digest(loaded: Loaded) -> str:
     """The digest of the run's parameters."""
     group, index = best_replica(loaded.directory, loaded.seed)
-    digest: str = finished(group)["replicas"][index]["parameters_sha256"]
-    return digest
+    return finished(group)["replicas"][index]["parameters_sha256"]
 
 
 def answer(

@@ -69,6 +69,5 @@ def _documents() -> Iterable[str]:
 
 
 def _text(name: str, content: str, tokenizer: Tokenizer, length: int) -> Text:
-    """The first ``length`` tokens of a text; only as much of it is encoded as they may need."""
     tokens = [tokenizer.bos, *tokenizer.encode(content[: _CHARACTERS * length])]
     return Text(name, np.array(tokens[:length], np.int32))

@@ -236,7 +236,6 @@ def fitted_widths(lengths: np.ndarray, row: int, batch_size: int, parts: int = 1
 
 
 def _rows(tokens: int, width: int, parts: int) -> int:
-    """The number of rows of a width that fit into so many tokens, a multiple of ``parts``."""
     return tokens // (width * parts) * parts
 
 

@@ -104,12 +104,10 @@ def html_table(table: TextTable, name: str, style: Mapping[str, Style] | None = 
 
 
 def _minus(text: str) -> str:
-    """Escaped, with a real minus sign before a number."""
     return re.sub(r"(?<![\w.-])-(?=\d)", "−", escaped(text))
 
 
 def _breakable(label: str) -> str:
-    """A label that may break after | and commas."""
     return escaped(label).replace("|", "|<wbr>").replace(",", ",<wbr>")
 
 

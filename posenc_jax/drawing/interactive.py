@@ -30,7 +30,6 @@ Drawn = tuple[list[dict[str, Any]], dict[str, Any]]  # traces and layout
 
 
 def _layout(height: int, x: Axis, y: Axis) -> dict[str, Any]:
-    """The layout that all figures share."""
     axis = {"gridcolor": GRID, "zeroline": False, "linecolor": MUTED, "ticks": "outside", "tickcolor": MUTED}
     return {
         "height": height,
@@ -50,7 +49,6 @@ def _layout(height: int, x: Axis, y: Axis) -> dict[str, Any]:
 
 
 def _axis(axis: Axis) -> dict[str, Any]:
-    """Title, range and ticks of an axis."""
     found: dict[str, Any] = {"title": _title(axis)}
     if axis.low is not None and axis.high is not None:
         found["range"] = [axis.coordinate(axis.low), axis.coordinate(axis.high)]
@@ -68,21 +66,18 @@ def _title(axis: Axis) -> dict[str, Any]:
 
 
 def _note(text: str, x: float, y: float, xref: str, xanchor: str, yanchor: str, yref: str = "paper") -> dict[str, Any]:
-    """A small annotation."""
     where = {"x": x, "y": y, "xref": xref, "yref": yref, "xanchor": xanchor, "yanchor": yanchor}
     shown = in_figure(text).replace("\n", "<br>")
     return {"text": shown, **where, "showarrow": False, "font": {"size": 12, "color": MUTED}}
 
 
 def _level(value: float, of: str = "y") -> dict[str, Any]:
-    """A dotted line at a value of the axis ``of``, through the whole figure."""
     other = "x" if of == "y" else "y"
     ends = {f"{of}ref": of, f"{of}0": value, f"{of}1": value, f"{other}ref": "paper", f"{other}0": 0, f"{other}1": 1}
     return {"type": "line", "layer": "below", "line": {"color": MUTED, "width": 1.2, "dash": "dot"}} | ends
 
 
 def _faded(color: str, opacity: float) -> str:
-    """``#rrggbb`` with an opacity."""
     return f"{_rgba(color)}{round(opacity, 3)})"
 
 
@@ -221,7 +216,6 @@ def _lines(plot: Lines) -> Drawn:
 
 
 def _stacked(plot: Lines) -> Drawn:
-    """Each panel on its own axes, all on one scale."""
     count, several = len(plot.panels), len({line.name for line in plot.lines}) > 1
     layout = _layout(90 + 130 * count, plot.x, plot.y)
     (x, x_title), (y, y_title) = ((axis, axis.pop("title")) for axis in (layout.pop("xaxis"), layout.pop("yaxis")))
@@ -240,7 +234,6 @@ def _stacked(plot: Lines) -> Drawn:
 
 
 def _line(plot: Lines, line: PlotLine, *, shown: bool) -> list[dict[str, Any]]:
-    """The band of a line, its seeds, and itself."""
     color, opacity, name = line.style.color, line.opacity, in_figure(line.name)
     common = {"type": "scatter", "legendgroup": name, "showlegend": False}
     label = in_figure(line.label or line.name)
@@ -308,7 +301,6 @@ def _rows(plot: IntervalRows) -> Drawn:
 
 
 def _row(plot: IntervalRows, row: IntervalRow, y: float) -> list[dict[str, Any]]:
-    """The seeds above a mean, and the mean."""
     label, value, color = in_figure(row.label or row.name), f"%{{x:{plot.x_format}}}", row.style.color
     bars = (
         {"error_x": _errors(color, row.mean, np.array([row.low]), np.array([row.high]))} if row.low is not None else {}
@@ -345,6 +337,5 @@ def _points(plot: Points) -> Drawn:
 
 
 def _values(values: Iterable[Any], digits: int = 6) -> list[Any]:
-    """Numbers of so many digits, whole ones as such; None where there is none."""
     rounded = (float(f"{v:.{digits}g}") if math.isfinite(v) else None for v in values)
     return [v if v is None or v % 1 else int(v) for v in rounded]

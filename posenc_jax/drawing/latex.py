@@ -98,7 +98,6 @@ def _widths_of(table: TextTable, columns: Sequence[int]) -> float:
 
 
 def _body(table: TextTable, column: int) -> float:
-    """The width of a column: that of its entries, and of the longest word of its name."""
     align = table.align[column]
     found = [max(map(len, table.columns[column].split()), default=0) * 1.0]
     for line in table.entries:

@@ -98,7 +98,6 @@ def _heat_map(figure: Any, plot: HeatMap) -> None:
 
 
 def _scale(figure: Any, plot: HeatMap, image: Any, grid: Any, rows: int, *, alone: bool) -> None:
-    """The scale of colours."""
     bar = figure.colorbar(image, ax=grid, shrink=0.9 if alone else min(0.9, 2.4 / (1.3 * rows)), aspect=24, pad=0.02)
     if plot.own_scales:
         bar.set_ticks(image.get_clim(), labels=[f"{plot.low:g}", "max"])
@@ -169,7 +168,6 @@ def draw_lines(axes: Any, plot: Lines, size: float = 8) -> dict[str, Any]:
 
 
 def _axes(axes: Any, x: Axis, y: Axis) -> None:
-    """Scales, ranges and ticks."""
     if x.logarithmic:
         axes.set_xscale("log")
     elif x.low is None:
@@ -271,7 +269,7 @@ def label_sides(plot: Points, inches: Any, size: float) -> dict[int, tuple[int, 
     boxes: list[np.ndarray] = []  # middle and half the size of labels that have their place
 
     def covered(p: int, middle: np.ndarray, half: np.ndarray) -> int:
-        """How many marks and labels a label lies upon, and marks other than its own that it is as near to."""
+        """The number of marks and labels that a label covers, and of marks that it is as near to as to its own."""
         away = np.hypot(*(marks - middle).T)
         on_marks = np.all(np.abs(marks - middle) < half + _RADIUS, axis=1).sum()
         near = (away < 1.2 * away[p]).sum() - 1

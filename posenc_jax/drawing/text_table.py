@@ -154,6 +154,5 @@ def markdown_table(table: TextTable) -> str:
 
 
 def _bold(entry: str) -> str:
-    """The number of an entry; not its interval."""
     number, space, rest = entry.partition(" ")
     return f"**{number}**{space}{rest}"

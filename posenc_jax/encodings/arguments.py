@@ -59,7 +59,6 @@ def check_call(
 
 
 def _check_split(q: Array, k: Array, geometry: Geometry) -> None:
-    """Refuses heads that are not those of the geometry, or where devices share them not of this device."""
     axis, shards = geometry.head_axis, geometry.head_shards
     if q.shape[1] * shards != geometry.num_heads:
         over = "" if axis is None else f" over {shards} devices of the axis {axis!r}"
@@ -191,7 +190,6 @@ def _check_terms(
     rows: int,
     keys: tuple[int, ...],
 ) -> None:
-    """Refuses terms that are not of all ``keys [B, Hkv, K, D]`` and, where they are by head, of all heads."""
     for element, tree in zip(encodings, terms, strict=True):
         heads = keys[1] * geometry.head_shards if element.by_key_head else geometry.num_heads
         for path, x in jax.tree.leaves_with_path(tree):

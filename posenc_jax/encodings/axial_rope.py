@@ -153,11 +153,9 @@ class AxialRoPE(Rotary):
         return every * math.tau if self.unit == "turns" else every
 
     def _order(self) -> np.ndarray:
-        """Axes in the order of their planes."""
         return np.arange(self.axes) if self.rows_first else np.arange(self.axes)[::-1]
 
     def _widths(self, head_dim: int) -> np.ndarray:
-        """Dimensions of each axis, in the order of their planes."""
         widths = np.full(self.axes, 2 * (head_dim // (2 * self.axes)))
         widths[0] += head_dim - widths.sum()
         return widths[self._order()]

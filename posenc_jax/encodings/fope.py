@@ -80,7 +80,6 @@ class FoPE(Rotary):
         return self._kept(dims.head_dim)
 
     def _kept(self, head_dim: int) -> np.ndarray:
-        """theta."""
         every = vaswani_frequencies(head_dim, self.base)
         return every[every >= math.tau / self.original_length]
 

@@ -85,7 +85,6 @@ class FoX(PositionalEncoding):
         return jnp.full((1, 1, q.shape[2], 1), -1, c.dtype), c
 
     def _sums(self, q: Array, geometry: Geometry, terms: Terms) -> Array:
-        """``[B, K, H]``: c."""
         order = TokenOrder.of_keys(geometry)
         c = order.restore(order.sums(order.arrange(terms)))
         return c * q.shape[-1] ** -0.5 if self.scaled else c

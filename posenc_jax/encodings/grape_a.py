@@ -96,7 +96,6 @@ class GRAPEA(PositionalEncoding):
 
     @staticmethod
     def _gates(params: Params, side: str, x: Array, dtype: Any) -> Array:
-        """``[B, H, S]``."""
         direction = jnp.asarray(params[side]).astype(dtype)
         # As torch's normalize: divided by the length, or by 1e-6 where it is shorter.
         length = jnp.sqrt(jnp.maximum((direction**2).sum(axis=-1, keepdims=True), 1e-12))
@@ -105,6 +104,5 @@ class GRAPEA(PositionalEncoding):
 
     @staticmethod
     def _omega(params: Params, geometry: Geometry, dtype: Any) -> Array:
-        """``[H]``."""
         slopes = geometry.own_heads(alibi_slopes(geometry.num_heads).astype(dtype))
         return jax.nn.softplus(jnp.asarray(params["omega"]).astype(dtype)) * slopes

@@ -147,7 +147,6 @@ def _fitting(nodes: int, size: int | None, name: str) -> int:
 
 
 def _padded(pairs: np.ndarray, size: int) -> np.ndarray:
-    """``[size, size, ...]`` of ``[N, N, ...]``, 0 beyond."""
     rest = size - len(pairs)
     return np.pad(pairs, ((0, rest), (0, rest), (0, 0)))
 

@@ -194,7 +194,6 @@ class Media(_WithImages):
         return math.ceil(max(self.stride, 1) * max_len) + last
 
     def _cells(self, index: Array) -> tuple[Array, Array, Array]:
-        """Frame, row and column of a token by its index in the image."""
         row = index // self.width
         frame, row = (row * 0, row) if self.height is None else (row // self.height, row % self.height)
         return frame, row, index % self.width

@@ -24,8 +24,6 @@ def read_pairs(encoding: PositionalEncoding, geometry: Geometry) -> Array:
 
 
 class _OfPairs(PositionalEncoding):
-    """The common part: positions are not read."""
-
     shift_invariant = True
     position_axes = "any"
 

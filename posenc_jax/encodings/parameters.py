@@ -97,6 +97,5 @@ def _refusal(element: PositionalEncoding, dims: Dims) -> str | None:
 
 
 def _leaves(params: Params) -> dict[str, Any]:
-    """Parameters by their names; at depth with a slash between names."""
     found = jax.tree.leaves_with_path(params, is_leaf=lambda x: x is None or hasattr(x, "shape"))
     return {jax.tree_util.keystr(path, simple=True, separator="/"): x for path, x in found}

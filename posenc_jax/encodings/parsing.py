@@ -138,7 +138,6 @@ def _leaves(node: ast.expr, text: str) -> Iterator[tuple[ast.operator | None, as
 
 
 def _depth(node: ast.AST) -> int:
-    """The depth of a syntax tree."""
     deepest, level = 0, [node]
     while level:
         deepest, level = deepest + 1, [inner for outer in level for inner in ast.iter_child_nodes(outer)]
@@ -152,7 +151,6 @@ def _check_size(size: int, most: int, of_what: str, text: str) -> None:
 
 
 def _short(text: str) -> str:
-    """A string in a message: of a long one the beginning and the end."""
     return repr(text) if len(text) <= 200 else f"{text[:60]!r}...{text[-20:]!r}"
 
 

@@ -120,7 +120,6 @@ class SectionIndex(_BySections):
 
 
 def _check_types(name: str, sequence: Sequence) -> Array:
-    """The token types; refuses a sequence without them."""
     if sequence.token_types is None:
         raise ValueError(
             f"{name} tells sections by token types, and the sequence has none: pass token_types= (1 = header, 2 = "

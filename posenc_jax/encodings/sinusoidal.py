@@ -78,7 +78,6 @@ def sinusoidal(
 
 
 def _even(dim: int, odd: Odd) -> int:
-    """The dimensions that are computed."""
     return dim + dim % 2 if odd == "pad" else dim - dim % 2
 
 

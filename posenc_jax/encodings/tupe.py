@@ -119,7 +119,6 @@ class TUPE(PositionalEncoding):
         return jnp.where((geometry.q_positions == 0)[:, None, :, None], of_cls[None, :, None, None], bias)
 
     def _rows(self, params: Params, positions: Array, segments: Array | None) -> Array:
-        """``[#B, S, M]``: the rows of positions."""
         last = params["table"].shape[0] - 2
         inside = positions.clip(0, last)
         if self.beyond == "clamp":

@@ -120,7 +120,7 @@ def unusable(directory: Path, needed: int = 0) -> str | None:
 
 
 def not_new(directory: Path, needed: int = 0) -> str | None:
-    """As `unusable`, of a directory that must not be there yet."""
+    """Like `unusable`, for a directory that must not exist yet."""
     if directory.exists():
         return f"{directory} exists: choose another directory, or remove it"
     return unusable(directory, needed)

@@ -41,8 +41,8 @@ def training_fields(run: Json) -> dict[str, Any]:
 
 
 def varying(runs: Sequence[Json]) -> list[dict[str, Any]]:
-    """For each run of an ablation its fields in which runs of its table that have them differ, but for encodings, which
-    have names, and what follows from them.
+    """The fields, for each run of an ablation, in which runs of its table that have them differ, but for encodings,
+    which have names, and what follows from them.
     """
     found: list[dict[str, Any]] = [{} for _ in runs]
     tables: dict[Any, list[int]] = {}
@@ -73,7 +73,6 @@ def value_text(value: Any) -> str:
 
 
 def _elements(slot: list[Any]) -> Iterator[Json]:
-    """The encodings of a slot, also of one by layers."""
     for member in slot:
         if isinstance(member, list):
             yield from _elements(member)

@@ -25,8 +25,7 @@ FILE = "encodings-v1.json"
 def load() -> dict[str, Any]:
     """The whole file: conventions, inputs, and a row for each row of the catalogue."""
     file = importlib.resources.files(__name__) / FILE
-    found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-    return found
+    return json.loads(file.read_text(encoding="utf-8"))
 
 
 def row(name: str) -> dict[str, Any]:

@@ -107,8 +107,7 @@ class Checkpoint:
 
         params = filled(self.shapes, {name: jax.device_put(x, place(name)) for name, x in self.leaves(dtype)})
         sizes = _sizes(self.family, self.vocab_size, self.max_len)
-        found: Model = model_with(params, self.kind, self.model, self.slots, **sizes)
-        return found
+        return model_with(params, self.kind, self.model, self.slots, **sizes)
 
     def save(self, directory: str | os.PathLike[str], params: Params | Model) -> None:
         """Writes a checkpoint with other parameters of the same shapes, as `params` gives them or in a model that
@@ -210,12 +209,10 @@ def _matched(
 
 
 def _sizes(family: Family, vocab_size: int, max_len: int) -> dict[str, Any]:
-    """Sizes that a model is built with beside its config."""
     return {"vocab_size": vocab_size, "num_classes": vocab_size if family.has_head else None, "max_len": max_len}
 
 
 def _num_layers(family: Family, tensors: Mapping[str, StoredTensor]) -> int:
-    """The number of layers that have a tensor."""
     before = next(row.theirs.partition("{}")[0] for row in family.names if "{}" in row.theirs)
     pattern = f"({re.escape(family.left_out)})?{re.escape(before.removeprefix(family.left_out))}([0-9]+)[.]"
     return len({found[2] for name in tensors if (found := re.match(pattern, name))})
@@ -271,7 +268,6 @@ def _named(
 def _check_names(
     path: Path, family: Family, rows: Mapping[str, NameRule], named: dict[str, StoredTensor], ours: Mapping[str, Shape]
 ) -> None:
-    """Refuses tensors that are missing or left over; a tied output that is there too must repeat its table."""
     for repeat, original in family.tied.items():
         if repeat in named and repeat not in rows and original in named:
             repeated = named.pop(repeat)
@@ -308,7 +304,6 @@ def _family_of(config: Json, path: Path) -> Family:
 
 
 def _tensors_in(directory: Path) -> dict[str, StoredTensor]:
-    """The tensors of all files of a directory."""
     single, index = directory / "model.safetensors", directory / "model.safetensors.index.json"
     if single.is_file():
         return read_header(single)[0]

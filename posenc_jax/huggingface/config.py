@@ -75,7 +75,7 @@ def natural(config: Mapping[str, Any], name: str, default: int) -> int:
 
 
 def needed(config: Mapping[str, Any], name: str, why: str) -> int:
-    """As `whole`; `DataError` where it is missing."""
+    """Like `whole`, with a `DataError` where the value is missing."""
     value = whole(config, name)
     if value is None:
         raise DataError(f"the config lacks {name}, {why}: add it")

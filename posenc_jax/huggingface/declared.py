@@ -1,4 +1,4 @@
-"""From the config of a published model to the encodings of its layers, and what is odd about what it says."""
+"""Reads the encodings of the layers from the config of a published model, and notes what is odd in it."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -124,7 +124,6 @@ class Declared:
 
 
 def _period(of_layers: list[Any]) -> tuple[Any, ...]:
-    """The shortest pattern that repeats over the layers."""
     length = next(
         n for n in range(1, len(of_layers) + 1) if all(x == of_layers[i % n] for i, x in enumerate(of_layers))
     )
@@ -245,7 +244,6 @@ def _encodings(
 
 
 def _unturned(config: Mapping[str, Any], own: Dialect) -> tuple[PositionalEncoding, ...]:
-    """The encodings of layers that do not rotate."""
     if not own.tempered or config.get("attn_temperature_tuning", True) in (False, 0):
         return ()
     scale, floor = number(config, "attn_scale"), whole(config, "floor_scale")
@@ -282,7 +280,6 @@ def _parameters(config: Mapping[str, Any], own: Dialect, kind: str, odd: dict[st
 
 
 def _partial(config: Mapping[str, Any], given: Mapping[str, Any], own: Dialect, width: int) -> float:
-    """The fraction of the width that is rotated."""
     if whole(config, "qk_rope_head_dim"):
         return 1.0
     rotary_dim = whole(config, "rotary_dim")
@@ -297,7 +294,6 @@ def _partial(config: Mapping[str, Any], given: Mapping[str, Any], own: Dialect, 
 
 
 def _other(config: Mapping[str, Any], odd: dict[str, None]) -> tuple[PositionalEncoding, ...] | None:
-    """The encodings of types of models that do not rotate; None for the others."""
     kind = config.get("model_type")
     attention = config.get("attn_config")
     alibi = attention.get("alibi") if isinstance(attention, Mapping) else config.get("alibi")
@@ -326,7 +322,6 @@ def _other(config: Mapping[str, Any], odd: dict[str, None]) -> tuple[PositionalE
 
 
 def _deberta(config: Mapping[str, Any]) -> DeBERTa:
-    """The encoding of DeBERTa v2 and v3, in the form of the released models."""
     given = config.get("pos_att_type")
     types = given.lower().split("|") if isinstance(given, str) else given if isinstance(given, list) else []
     values = {**config, "pos_att_type": sorted(str(word).strip() for word in types)}
@@ -348,7 +343,6 @@ def _deberta(config: Mapping[str, Any]) -> DeBERTa:
 
 
 def _check_known(config: Mapping[str, Any], odd: dict[str, None]) -> None:
-    """Refuses a config that says nothing of rotary positions, and notes a type of model whose defaults are unknown."""
     kind = config.get("model_type")
     if str(kind) in DIALECTS:
         return

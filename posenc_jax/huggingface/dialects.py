@@ -137,6 +137,6 @@ DIALECTS: Mapping[str, Dialect] = {
 
 
 def dialect(config: Mapping[str, Any]) -> Dialect:
-    """That of a config's ``model_type``; the plain one of a type that is not here."""
+    """The dialect of a config's ``model_type``; the plain one for other types."""
     kind = config.get("model_type")
     return DIALECTS.get(kind, Dialect()) if isinstance(kind, str) else Dialect()

@@ -33,9 +33,11 @@ class Settings:
     def __init__(self, values: Json, where: str = "config.json") -> None:
         self.values, self.where = values, where
 
-    def sizes(self) -> dict[str, int]:
-        """Width, layers and heads, as fields of `Transformer`."""
+    def sizes(self) -> dict[str, Any]:
+        """Width, layers and heads, and what most published models have, as fields of `Transformer`."""
         return {
+            "scale_embeddings": False,
+            "output_bias": False,
             "d_model": self.whole("hidden_size"),
             "num_layers": self.whole("num_hidden_layers"),
             "num_heads": self.whole("num_attention_heads"),
@@ -55,8 +57,7 @@ class Settings:
 
     def activation(self, name: str, default: str) -> str:
         """The activation of a feed-forward layer without a gate."""
-        found: str = self.one_of(name, _ACTIVATIONS, default)
-        return found
+        return self.one_of(name, _ACTIVATIONS, default)
 
     def flag(self, name: str, default: Any = _NO_DEFAULT) -> bool:
         """True or false."""
@@ -116,9 +117,9 @@ class Family:
     name: str
     architecture: str
     title: str
-    kind: ModelKind
     settings: Callable[[Settings], dict[str, Any]]
     names: tuple[NameRule, ...]
+    kind: ModelKind = "decoder_only"
     tied: Mapping[str, str] = dataclasses.field(default_factory=dict)
     left_out: str = ""
     spellings: Mapping[str, str] = dataclasses.field(default_factory=dict)

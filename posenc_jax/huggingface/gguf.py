@@ -239,7 +239,7 @@ class _Cursor:
 
 
 class _Kind(NamedTuple):
-    """How many weights a block has, in how many bytes, and what they are."""
+    """A kind of block: its number of weights, its bytes, and the function that reads it."""
 
     name: str
     weights: int

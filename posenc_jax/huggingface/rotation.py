@@ -123,7 +123,6 @@ class Rotation:
         self.odd[text] = None
 
     def _unread(self) -> None:
-        """Notes parameters that the type does not read."""
         read = (*ALWAYS, *READ[self.kind], *(("alpha",) if self.kind == "dynamic" else ()))
         for name, value in self.given.items():
             if name not in read and value is not None:

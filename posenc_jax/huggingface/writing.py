@@ -1,4 +1,4 @@
-"""From encodings to the settings of a ``config.json`` that declares them."""
+"""Writes the settings of a ``config.json`` that declares given encodings."""
 
 from typing import Any
 

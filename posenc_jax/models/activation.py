@@ -38,5 +38,4 @@ def _by_erf_jvp(primals: Any, tangents: Any) -> tuple[jax.Array, jax.Array]:
 
 
 def _phi(x: jax.Array) -> jax.Array:
-    share: jax.Array = 0.5 * (1 + jax.lax.erf(x * 0.5**0.5))
-    return share
+    return 0.5 * (1 + jax.lax.erf(x * 0.5**0.5))

@@ -1,4 +1,4 @@
-"""From a config to a model."""
+"""Builds a model from a config."""
 
 import dataclasses
 import functools
@@ -102,7 +102,6 @@ def costs(kind: ModelKind, config: Transformer, *, vocab_size: int, num_classes:
 
 @functools.lru_cache(maxsize=256)
 def _shapes(kind: ModelKind, config: Transformer, vocab_size: int, num_classes: int) -> Any:
-    """A model of which only the shapes are made."""
     key, sizes = jax.random.key(0), {"vocab_size": vocab_size, "num_classes": num_classes, "max_len": 1}
     return nnx.eval_shape(lambda: build(kind, config, Slots(), **sizes, key=key, posenc_key=key))
 

@@ -50,7 +50,6 @@ def check_model(kind: str, config: Transformer, slots: Slots, dims: Dims, *, num
 
 
 def _check_one_stack(kind: str, config: Transformer) -> None:
-    """Refuses what is said of the encoder or the decoder alone where there is one stack."""
     if kind == "encoder_decoder":
         return
     for name in ("num_encoder_layers", "num_decoder_layers"):
@@ -95,7 +94,6 @@ _ATTENTION = {"encoder": "the encoder's self-attention", "cross": "cross-attenti
 
 
 def _check_embedding(element: PositionalEncoding, slot: Slot, stack: str) -> None:
-    """Refuses an encoding that adds to the input embeddings where it would never be asked to."""
     if stack == "cross" and element.acts_on == {"embed"}:
         raise ValueError(
             f"{element!r} adds to input embeddings, and cross-attention has none: put it into encoder or decoder"

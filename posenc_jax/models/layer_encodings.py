@@ -1,4 +1,4 @@
-"""From the arguments of a call to what the encodings of every layer see."""
+"""Makes the arguments of a call into what the encodings of each layer see."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -145,7 +145,6 @@ def layer_encodings(
 
 
 def _call(config: Transformer, dtype: Any, queries: Sequence, geometry: Geometry | tuple[Geometry, ...]) -> Call:
-    """One layer's call of attention, as the choice sees it."""
     first = geometry[0] if isinstance(geometry, tuple) else geometry
     assert queries.tokens is not None
     return Call(

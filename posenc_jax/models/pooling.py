@@ -1,4 +1,4 @@
-"""From the vectors of all tokens to one vector for a row."""
+"""Pooling: one vector for a row, from the vectors of its tokens."""
 
 import dataclasses
 

@@ -171,7 +171,6 @@ def _output_matrix(config: Transformer) -> tuple[str, str]:
 
 
 def _tensors(config: Transformer, kind: ModelKind) -> Iterator[_Tensor]:
-    """Every tensor that torch's model of a config has."""
     _check(config)
     width = config.d_model
     for stack, theirs in _STACKS[kind].items():
@@ -295,7 +294,6 @@ def _mismatch(missing: list[str], extra: list[str], config: Transformer, kind: s
 
 
 def _leaves(tree: Any, path: LeafPath = ()) -> Iterator[tuple[LeafPath, Any]]:
-    """Path and value of every array of nested mappings and tuples."""
     if isinstance(tree, Mapping | tuple | list):
         for key, value in tree.items() if isinstance(tree, Mapping) else enumerate(tree):
             yield from _leaves(value, (*path, key))
@@ -304,7 +302,6 @@ def _leaves(tree: Any, path: LeafPath = ()) -> Iterator[tuple[LeafPath, Any]]:
 
 
 def _insert(tree: dict, path: LeafPath, value: np.ndarray) -> np.ndarray | None:
-    """Puts a value into nested dicts and gives what was there."""
     for key in path[:-1]:
         tree = tree.setdefault(key, {})
     before, tree[path[-1]] = tree.get(path[-1]), value

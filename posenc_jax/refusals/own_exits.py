@@ -1,4 +1,4 @@
-"""How code of the user's is run: its source alone, and what would end the program becomes an error like any other."""
+"""Runs code of the user's from its source alone; exits of the program become errors like any other."""
 
 from __future__ import annotations
 

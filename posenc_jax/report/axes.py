@@ -73,7 +73,7 @@ def loss_axis(task: TaskSummary) -> Axis:
 
 
 def drawn(interval: Interval) -> tuple[float, float] | None:
-    """From where to where an interval is drawn: equal seeds show no spread, so their mean alone (a word says so)."""
+    """The ends of a drawn interval: equal seeds show no spread, so only their mean is drawn, and a word says so."""
     if interval.mean is not None and interval.all_equal:
         return interval.mean, interval.mean
     return None if interval.low is None or interval.high is None else (interval.low, interval.high)

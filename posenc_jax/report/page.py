@@ -53,7 +53,6 @@ def page(summary: Summary) -> str:
 
 
 def _contents(parts: list[str]) -> str:
-    """A line of links to the sections."""
     found = re.findall(r'<h2 id="([^"]+)">(.*?)</h2>', "\n".join(parts))
     links = "".join(f'<li><a href="#{anchor}">{name}</a></li>' for anchor, name in found)
     return f'<nav aria-label="Contents"><ul>{links}</ul></nav>'
@@ -247,7 +246,6 @@ def _count(n: int, noun: str) -> str:
 
 
 def _linked(text: str) -> str:
-    """Escaped, its addresses as links."""
     return re.sub(r"https?://[^\s<>&;]+[^\s<>&;.,)]", r'<a href="\g<0>">\g<0></a>', escaped(text))
 
 

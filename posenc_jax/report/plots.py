@@ -250,7 +250,6 @@ def _diverged(sweep: Sweep) -> str:
 
 
 def _others(sweep: Sweep, *shown: str) -> str:
-    """The choice of the fields that a plot does not show."""
     others = [field.name for field in sweep.fields if field.name not in shown]
     if not others:
         return ""
@@ -264,7 +263,6 @@ def _slug(sweep: Sweep, *fields: str) -> str:
 def _line(
     style: Style, label: str, x: list[Any], intervals: list[Interval], kind: ScoreKind, **others: Any
 ) -> PlotLine:
-    """Means with their intervals."""
     bounds = [drawn(own) or (math.nan, math.nan) for own in intervals]
     low, high = np.array(bounds, np.float64).reshape(-1, 2).T
     means = np.array([math.nan if own.mean is None else own.mean for own in intervals])
@@ -275,7 +273,6 @@ def _line(
 
 
 def _held(found: Iterable[tuple[Interval, dict[int, float]]], kind: ScoreKind) -> list[float]:
-    """The values that an axis must hold."""
     return [value for interval, own in found for value in with_bounds(interval, own.values(), kind)]
 
 

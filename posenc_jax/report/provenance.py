@@ -1,5 +1,5 @@
-"""How results were computed: by which code, whether bit-exact, and when and how fast beside what was planned. Times
-are the one part of a report that depends on a clock.
+"""The origin of results: the code, whether they are bit-exact, when they were computed, and how fast beside the plan.
+Times are the one part of a report that depends on a clock.
 """
 
 import datetime

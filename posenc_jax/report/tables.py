@@ -89,7 +89,6 @@ def score_table(task: TaskSummary) -> TextTable:
 
 
 def _counts(task: TaskSummary) -> list[str]:
-    """The number of examples behind a score, by length."""
     counts = next((cell.every_score.counts for cell in task.cells if cell.every_score.counts), {})
     if not counts or not task.length_unit:
         return []

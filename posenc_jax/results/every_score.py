@@ -36,7 +36,9 @@ def every_score(
     unseen: tuple[int, ...],
     lengths: tuple[int, ...],
 ) -> EveryScore:
-    """From seed -> name -> length -> value of the finished seeds; ``lengths`` are all, the mixed ones too."""
+    """All scores of a cell from seed -> name -> length -> value of its finished seeds; ``lengths``: all, with mixed
+    ones.
+    """
     there = {name for values in replicas.values() for name in values if name not in COUNTS}
     names = sorted(there, key=lambda name: ((*KINDS, name).index(name), name))
     first: Values = next(iter(replicas.values()), {})

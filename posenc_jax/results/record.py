@@ -202,7 +202,6 @@ def read_record(directory: Path | str) -> Record:
 
 
 def _read_info(directory: Path) -> dict[str, Any]:
-    """``ablation.json``."""
     path = directory / "ablation.json"
     if not path.is_file():
         raise ValueError(f"{directory} has no ablation.json, so it is no ablation directory: name one that has")
@@ -334,7 +333,6 @@ def _score(name: str, value: Any) -> float | None:
 
 
 def _number(value: Any) -> float | None:
-    """A finite float, or None."""
     return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
 
 

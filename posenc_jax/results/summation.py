@@ -247,7 +247,6 @@ def _finished(replicas: dict[int, ReplicaScores]) -> dict[int, ReplicaScores]:
 
 
 def _published(info: Json, task_label: str, label: str) -> tuple[PublishedResult, ...]:
-    """Published results in ``ablation.json`` for one encoding on one task."""
     return tuple(
         PublishedResult(
             row.get("value"), *(row.get(field) or "" for field in ("direction", "metric", "lengths", "source"))

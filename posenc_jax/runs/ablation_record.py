@@ -149,7 +149,7 @@ def _environment(groups: list[tuple[Path, Json]]) -> Json:
 
 
 def varying_fields(config: Ablation) -> list[dict[str, Any]]:
-    """For each cell, the fields in which the cells of the ablation differ: ``{"model.d_model": 64, ...}``.
+    """The fields, for each cell, in which the cells of the ablation differ: ``{"model.d_model": 64, ...}``.
 
     Slots are written as strings; a field that a cell does not have is None. Names of cells, seeds and learning rates
     have columns of their own, and execution is recorded with the results.
@@ -234,7 +234,6 @@ def _by_position(cell: Run, found: list[Json]) -> list[Json]:
 
 
 def _own_metrics(config: Ablation) -> Json:
-    """The names of the user's metrics, where there are any."""
     found: dict[str, list[str]] = {}
     for cell in config.runs:
         names = found.setdefault(cell.table, [])

@@ -20,8 +20,8 @@ from posenc_jax.training.replicas import Program
 class Ahead:
     """Compiles ahead of runs, one program after the other; leaving it waits for the one that is being compiled.
 
-    Compiling uses one core for most of its time, and no result depends on when it is done. On CPUs only: the compiler
-    for a GPU times kernels on it, which a training would disturb.
+    Compiling mostly uses one core, and no result depends on when it happens. It serves CPUs only: the compiler for a
+    GPU times kernels on it, which a training would disturb.
     """
 
     def __init__(self) -> None:
@@ -36,8 +36,8 @@ class Ahead:
         self._pool.shutdown(cancel_futures=True)
 
     def prepare(self, config: Run, known: KnownPrograms) -> None:
-        """Compiles the programs of a cell that nobody has compiled or is about to. Nothing for tasks on text, whose
-        data come first. What goes wrong is left to the cell, which meets it again.
+        """Compiles the programs of a cell that no other thread compiles. Tasks on text need their data first, so it
+        skips them. Errors are left to the cell, which meets them again.
         """
         if not isinstance(config.task, TextTask):
             self._pool.submit(self._prepare, config, known)

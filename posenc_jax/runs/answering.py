@@ -39,8 +39,7 @@ def decode(
         key, streams = stream(seed, "evaluation"), _streams(seed)
         return decoded(run, params, example, decoding, most, streams, key, draws, room)
 
-    found: Decoded = over_rows(outputs, devices)((params, random_seed), (_examples(run, records, max_length), draws))
-    return found
+    return over_rows(outputs, devices)((params, random_seed), (_examples(run, records, max_length), draws))
 
 
 @functools.partial(jax.jit, static_argnames=("run", "max_length", "devices"))

@@ -153,7 +153,6 @@ def run_on_slurm(
 
 
 def _submitted(tasks: list[ClusterTask], allocation: Allocation, folder: Path) -> list[str]:
-    """The ids of their jobs."""
     import submitit
 
     executor = submitit.SlurmExecutor(folder=folder, max_num_timeout=10**6)

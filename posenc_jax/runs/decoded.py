@@ -19,7 +19,7 @@ from posenc_jax.training.operations import of_chunk
 def decoded_texts(
     config: Run, data: TextData, count: int, replicas: Any, length: int, programs: Programs, meter: Meter
 ) -> list[list[Json]]:
-    """For each of ``count`` replicas the decoded test examples of one length: the example's text and ``output``."""
+    """The decoded test examples of one length for each of ``count`` replicas: the example's text and ``output``."""
     ids = test_ids(data.arrays["test_lengths"], np.int32(length), np.arange(config.evaluation.decoded_examples))
     there = [int(i) for i in np.asarray(ids) if i >= 0]
     written: list[list[Json]] = [[] for _ in range(count)]

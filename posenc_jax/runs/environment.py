@@ -62,7 +62,6 @@ _FLAGS = {
 
 
 def _plain(value: Any) -> Any:
-    """A flag's value as JSON has it."""
     return value if value is None or isinstance(value, bool | int | float) else str(getattr(value, "value", value))
 
 
@@ -176,7 +175,6 @@ def _cpu_features() -> str | None:
 
 @functools.cache
 def _cpuinfo(name: str) -> str:
-    """The field of the first processor in Linux's cpuinfo, or ""."""
     try:
         lines = _CPUINFO.read_text().splitlines()
     except OSError:

@@ -38,7 +38,7 @@ class FailedCellsError(Exception):
 
 
 class CheckpointError(ValueError):
-    """No checkpoint in a directory can be used."""
+    """A directory has no checkpoint that can be used."""
 
 
 class SaveError(Exception):

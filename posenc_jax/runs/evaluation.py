@@ -252,7 +252,6 @@ def changed_config(
 
 
 def _refuse_other_planes(trained: Slot, slot: Slot) -> None:
-    """ValueError where a RoPE turns other planes than the weights were trained for, which gives plausible nonsense."""
     before, after = sorted(_layouts(trained)), _layouts(slot)
     if before and (other := sorted(after.difference(before))):
         raise ValueError(

@@ -165,7 +165,6 @@ _FIELDS: dict[str, Callable[[Checkpoint], dict[str, Any]]] = {
 
 
 def _write_weights(checkpoint: Checkpoint, path: Path, note: Callable[[str], None]) -> str:
-    """Writes all parameters in float32 and gives their digest."""
     shapes = {name: tuple(leaf.shape) for name, leaf in flat(checkpoint.shapes).items()}
     digests = dict.fromkeys(shapes, "")
 

@@ -341,7 +341,6 @@ def _written(
     random_seed: int,
     reporter: Reporter | None,
 ) -> list[TextOutput]:
-    """The first output for each text, of pieces joined."""
     reporter = reporter or Reporter()
     task: Any = loaded.config.task
     summaries = isinstance(task, Summarization)

@@ -25,21 +25,21 @@ from posenc_jax.training.memory import parameters_of
 from posenc_jax.training.operations import of_step
 
 BUDGET = 90.0
-"""Seconds that one replica may train, by the estimate of `posenc_jax.runs.plan`."""
+"""The seconds that one replica may train, as `posenc_jax.runs.plan` estimates."""
 EPOCHS = 40
-"""Times that training reads the texts at most; a small corpus comes to this bound before it has used the budget."""
+"""The largest number of epochs; a small corpus reaches it before the budget is used."""
 MODELS = ((64, 2, 4, 2e-3), (128, 2, 4, 2e-3), (256, 4, 8, 1e-3), (512, 6, 8, 6e-4))
 """d_model, layers, heads, learning rate."""
 TOKENS_PER_PARAMETER = 20
-"""What a budget is best spent at (Hoffmann et al. 2022)."""
+"""The best ratio for a given budget (Hoffmann et al. 2022)."""
 ENCODINGS = ("nope", "sinusoidal", "learned", "rope")
-"""Of an ablation that names no others; the first is what they are compared with."""
+"""The encodings of an ablation that names no others; the first is the baseline."""
 SAMPLE = 2**21
-"""Characters of each split by which sizes are chosen."""
+"""Characters of each split that sizes are chosen from."""
 IN_MEMORY = 2**27
-"""Characters of texts that are read into memory."""
+"""The most characters of a corpus that is read into memory."""
 EXAMPLES = 256
-"""Test examples of each length at most."""
+"""The most test examples of each length."""
 
 
 def config_on(name: str, target: Target) -> Run:
@@ -101,7 +101,6 @@ def ablation_on(run: Run, slots: Sequence[Slot]) -> Ablation:
 
 
 def _sample(source: Iterable[Row]) -> Iterator[Row]:
-    """The first rows, with `SAMPLE` characters or all."""
     read = 0
     for row in source:
         yield row
@@ -147,7 +146,6 @@ def _batches(task: TextTask, tokenizer: Any, texts: Any, target: Target) -> Batc
 
 
 def _rows(task: TextTask, sizes: np.ndarray) -> float:
-    """The rows of batches that examples of these sizes fill."""
     return float(sizes.reshape(len(sizes), -1).sum(0).max() / task.row) if is_packed(task) else len(sizes)
 
 
@@ -167,7 +165,6 @@ def _lengths(task: TextTask, measure: np.ndarray) -> tuple[tuple[int, ...], int]
 
 
 def _note(task: TextTask, count: int) -> str:
-    """A line about what so many test examples of a length can show."""
     what = "window" if isinstance(task, LanguageModel) else "example"
     said = f"At most {count} test {what}{'s' * (count != 1)} of a length"
     if count < 2:

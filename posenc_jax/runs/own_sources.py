@@ -85,8 +85,7 @@ def with_packages(module: str) -> list[str]:
 
 @functools.lru_cache(maxsize=64)
 def _parsed(source: str, path: str) -> ast.Module:
-    found: ast.Module = syntax_tree(source, path)
-    return found
+    return syntax_tree(source, path)
 
 
 def file_in(folder: Path, module: str) -> Path | None:

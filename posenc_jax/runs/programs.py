@@ -47,9 +47,9 @@ class KnownPrograms:
     ahead: dict[Any, float] = dataclasses.field(default_factory=dict)
 
     def make(self, part: Uncompiled) -> bool:
-        """Compiles a program, unless somebody has done so or is about it; True if it was done here.
+        """Compiles a program unless another thread has or is about to; True if it was compiled here.
 
-        An error is raised here, and leaves the program to whoever asks next.
+        After an error the next caller compiles it.
         """
         own: Future[Program] = Future()
         if self.programs.setdefault(part.key, own) is not own:
@@ -158,20 +158,17 @@ class Programs:
 
     def validate(self, replicas: Any) -> dict[str, np.ndarray]:
         """The scores of a validation."""
-        found: dict[str, np.ndarray] = self._run(self._parts.validate(replicas), replicas, self._parts.arrays)
-        return found
+        return self._run(self._parts.validate(replicas), replicas, self._parts.arrays)
 
     def evaluate(self, bucket: Bucket, length: int, replicas: Any) -> dict[str, np.ndarray]:
         """The scores at a length of a bucket."""
         shared = (np.int32(length), self._parts.arrays)
-        found: dict[str, np.ndarray] = self._run(self._parts.evaluate(bucket, replicas), replicas, shared)
-        return found
+        return self._run(self._parts.evaluate(bucket, replicas), replicas, shared)
 
     def decode(self, length: int, first: int, replicas: Any) -> np.ndarray:
         """``[R, CHUNK, T]`` the outputs for a chunk of test examples of one length."""
         shared = (np.int32(first), self._parts.arrays)
-        found: np.ndarray = self._run(self._parts.decode(length, replicas), replicas, shared)
-        return found
+        return self._run(self._parts.decode(length, replicas), replicas, shared)
 
     def _run(self, part: Uncompiled, replicas: Any, shared: Any) -> Any:
         return host(self._program(part)(replicas, shared))

@@ -1,4 +1,4 @@
-"""Progress, as where it is shown has it: what is being done, how far, how fast, how long still."""
+"""The progress of work on a terminal, in a notebook or in a log: what is done, how far, how fast, how long still."""
 
 import datetime
 import os
@@ -44,22 +44,22 @@ class Pace:
 
 
 class Display(Protocol):
-    """Where the lines of a reporter stand that change."""
+    """A place that shows the changing lines of a reporter."""
 
     keeps_all: bool
     """True if every piece of work leaves a line."""
 
     def start(self) -> None:
-        """The first lines are about to come."""
+        """Opens the display."""
 
     def note(self, text: str) -> None:
         """A line that stays, above those that change."""
 
     def changed(self) -> None:
-        """There are other lines."""
+        """Draws the lines again, which have changed."""
 
     def stop(self, last: str) -> None:
-        """No line changes any more; ``last`` is what the display ends with."""
+        """Ends the display with the line ``last``."""
 
 
 class ProgressReporter(Reporter):
@@ -157,7 +157,7 @@ class ProgressReporter(Reporter):
         return f"{self._pace.rate:.3g}/s, {_clock(self._pace.left)} left"
 
     def _cells_left(self) -> str:
-        """From the mean time of the finished cells; the present one takes at least what its work still needs."""
+        """The time so far and the time left, from the mean time of the finished cells."""
         assert self._cell is not None
         _, number, total = self._cell
         now = time.monotonic()

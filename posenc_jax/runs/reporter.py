@@ -38,5 +38,4 @@ def shown(reporter: Reporter | None) -> contextlib.AbstractContextManager[Report
     """
     if reporter is not None:
         return contextlib.nullcontext(reporter)
-    found: contextlib.AbstractContextManager[Reporter] = import_module("posenc_jax.runs.progress").ProgressReporter()
-    return found
+    return import_module("posenc_jax.runs.progress").ProgressReporter()

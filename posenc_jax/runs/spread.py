@@ -92,7 +92,6 @@ def ablate_in_tasks(
 
 
 def _refuse_starts(to_run: Sequence[Run]) -> None:
-    """Refuses a cell that starts from one which is not finished: all tasks run at once."""
     unfinished = {cell.as_start: cell.label for cell in to_run}
     for cell in to_run:
         if cell.init_from in unfinished:

@@ -135,8 +135,7 @@ def _of_corpus(identity: Json) -> Json:
 
 
 def _as_json(value: Json) -> Json:
-    found: Json = json.loads(json.dumps(value))
-    return found
+    return json.loads(json.dumps(value))
 
 
 def refuse_rebuilt_corpus(directory: Path, now: Json) -> None:
@@ -190,7 +189,6 @@ def _refuse_other_files(task: TextTask, tokenizer: Tokenizer) -> None:
 
 
 def _refuse_another_file(data: Data, tokenizer: Tokenizer) -> None:
-    """Refuses a tokenizer.json that is named, is there, and is another one than the text is to be read with."""
     if data.tokenizer_file is None or not data.tokenizer_file.is_file():
         return
     found = hashlib.sha256(data.tokenizer_file.read_bytes()).hexdigest()
@@ -220,7 +218,6 @@ def start_tokenizer(config: Run, source: Path) -> Tokenizer | None:
 
 
 def _refuse_other_pieces(config: Run, source: Path, tokenizer: Tokenizer, note: Callable[[str], None]) -> None:
-    """Refuses a start from a file of weights that were trained with another tokenizer."""
     trained_with = metadata_of(source, read_shapes(source)[1]).get("tokenizer")
     if trained_with is None:
         note(f"init_from {source} does not say which tokenizer it was trained with: its embeddings may be of others")

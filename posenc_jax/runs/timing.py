@@ -91,7 +91,7 @@ class Timings:
 
     @contextlib.contextmanager
     def aside(self) -> Iterator[None]:
-        """No phase counts the time of what is inside."""
+        """A context whose time no phase counts."""
         begun = time.perf_counter()
         yield
         self._elsewhere(time.perf_counter() - begun)

@@ -104,7 +104,7 @@ def _in_file(source: Path, config: Run, note: Callable[[str], None]) -> tuple[An
 
 
 def partners(old: Slot, new: Slot) -> tuple[int | None, ...]:
-    """For each of ``elements(new)`` the number of its counterpart among ``elements(old)``, or None.
+    """The number, for each of ``elements(new)``, of its counterpart among ``elements(old)``, or None.
 
     Equal encodings first, then those of the same class in order of appearance; no encoding serves twice.
     """

@@ -179,8 +179,7 @@ def load_model(
     """The model of a file that `save_weights` wrote, with its parameters; arguments and errors as of `load_weights`."""
     params, metadata = load_weights(path, own=own, note=note)
     params, found = jax.tree.map(jax.numpy.asarray, params), vars(describe(Path(path), metadata, own))
-    model: Model = model_with(params, **found)
-    return model
+    return model_with(params, **found)
 
 
 def export_weights(

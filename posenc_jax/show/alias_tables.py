@@ -51,7 +51,6 @@ def lines(asked: AliasQuestion, kinds: tuple[Similarity, ...]) -> Iterator[str]:
 
 
 def _lobes(asked: AliasQuestion, similarity: Similarity) -> Iterator[str]:
-    """Side lobes, the pair, and whom the first of the pair is confused with."""
     found, (here, there), closed = similarity.lobes, asked.pair, similarity.frequencies is not None
     yield from ("", f"How alike two positions are, by their offset: {_WHAT[similarity.kind]}.")
     if closed:
@@ -113,13 +112,11 @@ def _nearest(asked: AliasQuestion, similarity: Similarity, row: Any) -> Iterator
 
 
 def _beside(asked: AliasQuestion) -> list[int]:
-    """The positions beside the first of the pair, the later one last."""
     here = asked.pair[0]
     return [p for p in (here - 1, here + 1) if 0 <= p < asked.length]
 
 
 def _lobe_entries(lobes: Lobes) -> list[str]:
-    """The end of the main lobe, and the peak side lobe with its level."""
     return ["never ends" if lobes.main_lobe is None else str(lobes.main_lobe), *_side_lobe(lobes)]
 
 
@@ -132,7 +129,6 @@ def _equal(row: Any, positions: list[int], value: float) -> list[str]:
 
 
 def _why(asked: AliasQuestion, frequencies: Any) -> Iterator[str]:
-    """The angle of each frequency at the pair's offset."""
     apart = asked.apart
     if len(frequencies) > FEW:
         return
@@ -165,7 +161,6 @@ def _far(frequencies: Any) -> Iterator[str]:
 
 
 def _biases(asked: AliasQuestion, biases: list[Similarity]) -> Iterator[str]:
-    """Curves by offset, head by head."""
     here, there = asked.pair
     yield from ("", "Biases by offset of a query from an earlier key, added to the logits: a side lobe is a distance")
     yield "that a head attends to more than to a shorter one, not a confusion of positions."
@@ -182,7 +177,6 @@ def _biases(asked: AliasQuestion, biases: list[Similarity]) -> Iterator[str]:
 
 
 def _changes(asked: AliasQuestion, similarity: Similarity) -> Iterator[str]:
-    """Base, width, precision and choice of frequencies, one at a time."""
     groups = changes(asked, similarity)
     if not groups:
         return
@@ -212,7 +206,6 @@ def _entries(case: Case, asked: AliasQuestion) -> list[str]:
 
 
 def _heads(asked: AliasQuestion, similarity: Similarity) -> Iterator[str]:
-    """Aliases for heads that project to fewer dimensions."""
     dims, (here, there), beside = asked.dims, asked.pair, _beside(asked)[-1]
     if similarity.kind == "vectors":
         widths = _head_dims(dims)

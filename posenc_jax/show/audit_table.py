@@ -45,7 +45,6 @@ def audit_text(audit: Json, width: int) -> str:
 
 
 def _sections(audit: Json, legend: list[str]) -> list[tuple[str, list[str]]]:
-    """The lists below the tables, each with its title."""
     return [
         ("What fails, and the way out", _failures(audit)),
         ("What could not be measured", [f"{r['name']}: {line}" for r in audit["encodings"] for line in r["problems"]]),
@@ -76,7 +75,6 @@ def _markdown(table: TextTable) -> str:
 
 
 def _failures(audit: Json) -> list[str]:
-    """Every clause that failed, as `check_contract` tells it."""
     return [
         f"{record['name']}: {name}: failed {clause['detail']}: {way_out(name)}"
         for record in audit["encodings"]
@@ -86,7 +84,6 @@ def _failures(audit: Json) -> list[str]:
 
 
 def _legend() -> dict[str, str]:
-    """The legend of each column."""
     found = {column: about for column, (about, _) in columns().items() if about}
     return found | {NONE: "says nothing about the encoding (see each column)."}
 
@@ -191,7 +188,6 @@ def _parameters(record: Json) -> str:
 
 
 def _joined(numbers: list[str]) -> str:
-    """Several numbers in one entry, once if they are all the same."""
     return numbers[0] if len(set(numbers)) == 1 else ", ".join(numbers)
 
 

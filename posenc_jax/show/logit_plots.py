@@ -53,13 +53,11 @@ def exponential_plots(encodings: Encodings, style: Styles, chosen: Chosen) -> li
 
 
 def _frequencies(encodings: Encodings) -> dict[str, np.ndarray]:
-    """The frequencies of each encoding, NaN where they are 0."""
     found = {one.label: one.frequencies for one in encodings if one.frequencies is not None}
     return {label: np.where(w > 0, w, np.nan) for label, w in found.items()}
 
 
 def _by_pair(view: str, about: str, y: Axis, values: dict[str, np.ndarray], style: Styles) -> Lines:
-    """A line for each encoding, over its pairs."""
     still = " A frequency of 0 is not drawn." if any(np.isnan(own).any() for own in values.values()) else ""
     drawn = [PlotLine(name=style[l].name, x=np.arange(len(own)), y=own, style=style[l]) for l, own in values.items()]
     return Lines(

@@ -20,8 +20,8 @@ def principal_components(vectors: np.ndarray) -> tuple[np.ndarray, tuple[float, 
 
 
 def nearest_offsets(points: np.ndarray, count: int) -> dict[int, int]:
-    """How often the ``count`` nearest of ``points [P, 2]`` to each one stand so many rows away, the most frequent
-    offset first.
+    """The distances in rows of the ``count`` nearest neighbours of each of ``points [P, 2]``, with their counts, the
+    most frequent offset first.
     """
     apart = np.linalg.norm(points[:, None] - points[None], axis=-1)
     np.fill_diagonal(apart, np.inf)

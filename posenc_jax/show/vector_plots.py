@@ -197,7 +197,7 @@ def tsne_plot(slug: str, name: str, one: MeasuredEncoding, chosen: Chosen) -> Pl
 
 
 def _neighbours(points: np.ndarray) -> str:
-    """How far away the nearest points stand in the sequence, where that is a pattern."""
+    """A note on the distance in the sequence of nearest points, where it forms a pattern."""
     found = nearest_offsets(points, NEAREST)
     every = sum(found.values())
     common = [f"{count} are {offset} positions away" for offset, count in found.items() if count >= every / 10]

@@ -215,8 +215,8 @@ def all_equal_p(ours: float, theirs: float, pairs: int) -> float:
 
 
 def _least_difference(ours: float, theirs: float, pairs: int, confidence: float) -> tuple[float, float]:
-    """For two arms in [0, 1] with one score each: the smallest difference of means that is not excluded, and the
-    two-sided p of no difference.
+    """The smallest difference of means that two arms in [0, 1] with one score each do not exclude, and the two-sided p
+    of no difference.
 
     A share r of our seeds gives ``ours`` and the rest 0, a share s of theirs gives ``theirs`` and the rest 1: the
     difference of means is ``r ours + s (1 - theirs) - 1``, the probability of what was seen ``(r s)^pairs``.

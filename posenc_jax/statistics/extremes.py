@@ -1,4 +1,4 @@
-"""Best cases: whether so many seeds could find a difference at all, were it as large as it can be."""
+"""Best cases: the p of the largest possible difference with so many seeds."""
 
 import dataclasses
 import math

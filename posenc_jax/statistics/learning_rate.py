@@ -48,8 +48,8 @@ Validation = Mapping[float, Mapping[int, float | None]]
 
 
 def at_ends(validation: Validation) -> tuple[int, int, int]:
-    """How many seeds do best at the lowest rate alone, at the highest alone, and how many there are; a tie with another
-    rate is no preference.
+    """The numbers of seeds that do best at the lowest rate alone, at the highest alone, and of all seeds; a tie with
+    another rate is no preference.
 
     >>> at_ends({1e-3: {0: 0.9, 1: 0.5, 2: 1.0}, 2e-3: {0: 0.8, 1: 0.7, 2: 1.0}})
     (1, 1, 3)
@@ -85,8 +85,8 @@ def widened(rates: Sequence[float], arms: Iterable[Validation], most: int) -> tu
 
 
 def lead(validation: Validation) -> float | None:
-    """How far the best rate of a seed is ahead of its second best, mean over seeds: near 0 the choice is flat; None
-    for one rate.
+    """The lead of a seed's best rate over its second best, averaged over seeds: near 0 the choice is flat; None for one
+    rate.
     """
     scores = [
         sorted((score for own in validation.values() if (score := own.get(seed)) is not None), reverse=True)

@@ -116,7 +116,6 @@ def _checked(confidence: float) -> None:
 
 
 def _pooled(scores: Scores) -> tuple[np.ndarray, np.ndarray]:
-    """All runs and their weights, which sum to 1."""
     if not scores:
         raise ValueError("no task has scores: pass at least one, {'task': [score of each seed]}")
     for task, own in scores.items():

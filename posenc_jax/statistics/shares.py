@@ -1,4 +1,4 @@
-"""Shares of seeds, for scores that are all or nothing, and how far two arms go together over seeds."""
+"""Shares of seeds, for scores that are all or nothing, and the correlation of two arms over seeds."""
 
 import math
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Share(NamedTuple):
-    """So many of ``of`` seeds, and the 95 % interval ``low`` to ``high`` of their share."""
+    """A number of solving seeds among ``of``, and the 95 % interval ``low`` to ``high`` of their share."""
 
     solving: int
     of: int

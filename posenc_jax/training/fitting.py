@@ -55,7 +55,6 @@ def _counts(value: Any, path: FieldPath = ()) -> Iterator[tuple[FieldPath, int]]
 
 
 def _unit(run: Run, path: FieldPath) -> int:
-    """The number that a count must be a multiple of."""
     units: dict[FieldPath, int] = {
         ("model", "d_model"): run.model.num_heads if run.model.head_dim is None else 1,
         ("model", "mlp_dim"): run.execution.model,

@@ -236,7 +236,6 @@ def _drawn(run: Run, rows: int) -> int:
 
 
 def _evaluation(run: Run, at_once: int, backend: str) -> int:
-    """The most that one layer holds, or the logits, or a draw."""
     found, most = costs_of(run), 0
     for bucket in buckets(run, run.evaluation.lengths, at_once):
         batch = batch_of_length(run, bucket.chunk, bucket.max_length)
@@ -286,7 +285,6 @@ def own_sums(run: Run, rows: int, length: int) -> dict[str, Any]:
 
 
 def _example(rows: int, width: int, targets: int) -> Any:
-    """A batch in shapes only."""
     return Example(
         inputs=jax.ShapeDtypeStruct((rows, width), "int32"),  # type: ignore[arg-type]
         targets=jax.ShapeDtypeStruct((rows, targets), "int32"),  # type: ignore[arg-type]

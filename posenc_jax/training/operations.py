@@ -85,6 +85,5 @@ def forward(run: Run, batch: Batch) -> int:
 
 
 def _stack(run: Run, batch: Batch, name: str) -> int:
-    """All layers of a stack."""
     stack, (queries, keys, pairs) = costs_of(run).stacks[name], batch.sides(name)
     return stack.depth * sum(layer.work(queries, keys, pairs) for layer in stack.layers)

@@ -147,7 +147,6 @@ def _picklable(error: Exception) -> Exception:
 
 
 def _sent(content: bytes) -> bytes:
-    """The bytes of the first process, in all."""
     size = largest(len(content))
     own = np.frombuffer(content, np.uint8) if first() else np.zeros(size, np.uint8)
     return np.asarray(_everywhere(_sum, _rows(own))).tobytes()

@@ -119,8 +119,7 @@ def record(card: Card) -> Json:
 
 def _finding(finding: Finding) -> Json:
     fields = {field.name: getattr(finding, field.name) for field in dataclasses.fields(finding)}
-    found: Json = _members({**fields, "said": finding.said})
-    return found
+    return _members({**fields, "said": finding.said})
 
 
 def _members(value: Any) -> Any:
@@ -138,5 +137,4 @@ def _measured(measured: Measured) -> Json:
     fields = {field.name: getattr(measured, field.name) for field in dataclasses.fields(measured)}
     elsewhere = ("by_metric", "environments")  # by length, and of all together, once
     kept = {name: value for name, value in fields.items() if name not in elsewhere}
-    found: Json = _members(kept | {"by_length": measured.by_length})
-    return found
+    return _members(kept | {"by_length": measured.by_length})

@@ -212,7 +212,6 @@ def _words(own: Finding, final: Finding) -> str:
 
 
 def _columns(card: Card) -> tuple[tuple[str, ...], tuple[str, str]]:
-    """The headings of what is compared, and of both means."""
     one, against = len(card.labels) == 1, len(card.baselines) == 1
     names = (*(() if one else ("encoding",)), "table", *(() if against else ("against",)))
     return names, (card.label if one else "encoding's", card.baselines[0] if against else "baseline")
@@ -224,7 +223,6 @@ def _names(card: Card, found: Finding) -> tuple[str, ...]:
 
 
 def _scores(card: Card, found: Finding) -> tuple[str, ...]:
-    """Both means and their difference."""
     kind = card.kinds[found.table]
     means = (mean_text(card.measured[label][found.table], kind, found.way) for label in (found.label, found.baseline))
     return (*means, effect(found, kind))
@@ -360,7 +358,6 @@ def _ends(card: Card) -> str:
 
 
 def _fields(card: Card) -> list[str]:
-    """A note on the fields of encodings, some of which are set from the training lengths."""
     specs: dict[str, list[str]] = {}
     for label, by_table in card.measured.items():
         for name, own in by_table.items():

@@ -36,7 +36,6 @@ def render(card: Card) -> dict[str, bytes]:
 
 
 def _curves(card: Card, name: str, style: dict[str, Style]) -> Lines:
-    """The scores on a table by length."""
     table, lines = card.tables[name], []
     for label in card.arms:
         by_length = {length: own for length, own in sorted(card.measured[label][name].by_length.items()) if own}

@@ -114,7 +114,6 @@ def _compare_arms(results: Results, direction: Direction) -> Comparison | None:
 
 
 def _draws(results: Results, table: str, label: str) -> dict[int, int]:
-    """Seed -> which random numbers it drew."""
     cell = results.cell(table, label)
     return {} if cell is None else {seed: cell.draws.get(seed, 0) for seed in cell.seeds}
 

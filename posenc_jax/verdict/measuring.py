@@ -159,7 +159,6 @@ def of_lengths(asked: KeptQuestion, measured: Measured) -> Measured:
 
 
 def _replica(cell: Run, metric: str, found: Json) -> ReplicaScores:
-    """A replica as its group's result tells it."""
     diverged = found["diverged_at"]
     scores = {row["length"]: row[metric] for row in found["evaluation"]}
     return ReplicaScores(
@@ -173,7 +172,6 @@ def _replica(cell: Run, metric: str, found: Json) -> ReplicaScores:
 
 
 def _timed(measured: Measured, timing: Timing | None, problems: list[str]) -> Measured:
-    """The scores with the times of their runs."""
     if timing is None:
         return dataclasses.replace(measured, untimed=tuple(problems))
     training = timing.measured.get("train")

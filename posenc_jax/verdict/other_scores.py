@@ -97,7 +97,6 @@ def _key(seed: int, chosen: Mapping[int, float]) -> str:
 
 
 def _digests(home: Path) -> dict[tuple[int, float], str | None]:
-    """Digests of the final parameters of every replica."""
     return {
         (replica["seed"], replica["learning_rate"]): replica.get("parameters_sha256")
         for result in finished_groups(home).values()
@@ -141,7 +140,6 @@ def _at(temperature: float, slot: Slot) -> Slot:
 
 
 def _scores(table: Table, replicas: set[tuple[int, float]], rows: Iterable[Json]) -> dict[int, float]:
-    """Seed -> mean over the table's lengths, of these replicas."""
     by_length: dict[int, dict[int, float]] = {length: {} for length in table.score_lengths}
     for row in rows:
         score = row[table.metric]

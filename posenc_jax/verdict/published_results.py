@@ -92,7 +92,6 @@ def run_table(
 
 
 def _replicas(results: Results) -> set[tuple[str, str, int]]:
-    """Table, label and seed of all that has been run."""
     return {
         (cell.table, cell.label, seed)
         for cell in results.cells

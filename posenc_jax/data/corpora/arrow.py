@@ -80,7 +80,6 @@ def saved(folder: Path, fields: tuple[str, ...], names: tuple[str, ...] = ()) ->
 
 
 def _check_columns(path: Path, schema: Any, fields: Iterable[str]) -> None:
-    """DataError for a field that is missing, twice there, or made of others."""
     import pyarrow.types as types
 
     check_fields(path, schema.names, fields)
@@ -129,7 +128,6 @@ def _size(path: Path, column: Any) -> int:
 
 
 def _values(column: Any) -> list[Any]:
-    """The values of a column; Malformed for a text that is not UTF-8."""
     import pyarrow
 
     try:
@@ -155,7 +153,6 @@ def _too_much(path: Path) -> DataError:
 def _labelled(
     row: dict[str, Any], fields: Iterable[str], labels: dict[str, list[str]], names: Iterable[str]
 ) -> dict[str, str] | Malformed:
-    """The fields of a row, numbers of classes by their names."""
     for name, classes in labels.items():
         if name in fields and isinstance(row.get(name), int):
             if not 0 <= row[name] < len(classes):
@@ -176,7 +173,6 @@ def _names(path: Path, field: str) -> list[str]:
 
 
 def _labels(home: Path) -> dict[str, list[str]]:
-    """The names of the classes that numbers stand for."""
     path = home / "dataset_info.json"
     features = _json(path).get("features") if path.is_file() else None
     return {

@@ -62,7 +62,6 @@ _FEATURES = {
 
 
 def _check_features(path: Path) -> None:
-    """DataError where the description names other classes than those that `write` writes: they would be imported."""
     named: set[str] = set()
 
     def add_named(found: dict[str, Any]) -> None:

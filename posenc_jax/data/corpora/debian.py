@@ -207,7 +207,6 @@ def _index(lists: Path, name: str) -> Path | None:
 
 
 def _explained(wanted: str, said: subprocess.CompletedProcess[str], names: list[str]) -> str:
-    """One message for what apt said."""
     text = said.stderr + said.stdout
     unknown = re.findall(r"Unable to locate package (\S+)", text)
     if unknown:
@@ -233,7 +232,6 @@ def _network(text: str) -> str | None:
 
 
 def _last(text: str) -> str:
-    """The last error of a program in one short line."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     errors = [line for line in lines if line.startswith(("E:", "dpkg-deb: error")) or "error" in line.lower()] or lines
     return errors[-1][:200].removeprefix("E: ") if errors else ""

@@ -46,7 +46,6 @@ def of_builder(builder: Any, fields: Fields, config: str = "", called: str = "")
 
 
 def _rows(made: Any, name: str, fields: Fields) -> dict[str, Iterator[ReadRecord]]:
-    """The fields that are read of what a builder generates, by split."""
     builders.prepare(made)
     texts = {column: text for column, feature in made.info.features.items() if (text := text_of(feature))}
     if missing := [field for field in fields.read if field not in texts]:
@@ -110,7 +109,6 @@ def _check_config(name: str, configs: list[str], config: str) -> None:
 
 
 def _generated(values: Mapping[str, Any], texts: Mapping[str, Callable[[Any], str]]) -> dict[str, str] | Malformed:
-    """The fields of a row of a builder, under the rules for those of files."""
     for name in texts:
         if isinstance(values[name], bytes) and isinstance(damage := reading.decoded(values[name]), Malformed):
             return Malformed(f"field {name!r} is {damage.why}")

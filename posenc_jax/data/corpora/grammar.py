@@ -115,7 +115,6 @@ def reports(folder: Path) -> Rows:
 
 
 def _some(rows: Iterator[Row], count: int) -> Rows:
-    """The first rows that are different."""
     found: dict[str, Row] = {}
     while len(found) < count:
         row = next(rows)
@@ -194,7 +193,6 @@ def _somebody(pick: Pick) -> Phrase:
 
 
 def _other(pick: Pick, subject: Phrase) -> Phrase:
-    """Somebody else."""
     while (found := _somebody(pick)) == subject:
         pass
     return found
@@ -232,7 +230,6 @@ def _phrase(pick: Pick, nouns: str, article: str = "") -> Phrase:
 
 
 def _report(pick: Pick) -> Row:
-    """One report: what happened, what else, and what came of it."""
     first, *others, last = (_event(pick) for _ in range(2 + pick(MIDDLE)))
     said = [pick((f"on {pick(_DAYS)} {event.past}", event.past, event.past)) for event in (first, *others)]
     document = " ".join(f"{_capital(line)}." for line in (*said, f"in the end {last.past}"))

@@ -174,7 +174,6 @@ def _without_repeats(rows: Located) -> tuple[Located, int]:
 
 
 def _refuse_same(kept: Located, what: str, key_of: Callable[[Row], str]) -> None:
-    """DataError where two of the given splits have a document, or a text, in common."""
     locations: dict[str, tuple[str, str]] = {}
     shared: list[tuple[str, str]] = []
     for split in SPLITS:

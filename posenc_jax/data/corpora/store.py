@@ -143,7 +143,6 @@ _SHAPE = {
 
 
 def _damage(home: Path, name: str, sha256: str) -> str:
-    """The damage of a file of a corpus in words, or ""."""
     path = home / name
     if not path.resolve().is_relative_to(home.resolve()):
         return f"it leads out of {home}"

@@ -55,7 +55,6 @@ class _Reader(HTMLParser):
         self._silent = max(self._silent - (tag in _SILENT), 0)
 
     def _break(self, tag: str) -> None:
-        """A tag that parts words, and paragraphs outside of a heading."""
         if tag in _BREAKS and not self._level:
             self.end()
         elif (tag in _BREAKS or tag == "br") and self._text:

@@ -1,4 +1,4 @@
-"""From blocks in order to sentences, and nested numbers: section, subsection, paragraph, sentence."""
+"""Splits blocks of a document into sentences with nested numbers: section, subsection, paragraph, sentence."""
 
 import itertools
 import re

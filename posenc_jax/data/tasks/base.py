@@ -289,7 +289,6 @@ class Task(Value):
         return 1 if self.length_per == "step" else batch_size
 
     def _made(self, keys: Array, lengths: Array, max_length: int) -> Example:
-        """Training examples of these lengths, or all of the one."""
         make = jax.vmap(lambda key, length: self.example(key, length, max_length, "train"))
         return make(keys, jnp.broadcast_to(lengths, keys.shape))
 

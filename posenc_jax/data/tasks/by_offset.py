@@ -99,7 +99,6 @@ def contrast(total: np.ndarray, asked: np.ndarray) -> np.ndarray:
 
 
 def _diagonals(matrix: np.ndarray) -> np.ndarray:
-    """Sums over all pairs of one offset."""
     positions = len(matrix)
     return np.array([np.trace(matrix, offset) for offset in range(1 - positions, positions)])
 

@@ -31,7 +31,7 @@ class BinaryOperation(StringTask):
         raise NotImplementedError
 
     def short_result(self, number: Array, length: Array) -> tuple[Array, Array]:
-        """For strings of one and two symbols: the result's bits ``[2]``, and how many there are."""
+        """The bits ``[2]`` of the result for strings of one and two symbols, and their number."""
         raise NotImplementedError
 
     def problem(self, key: Array, length: Array, max_length: int) -> tuple[Array, Array]:

@@ -139,7 +139,6 @@ class Counting(RangedTask):
         return jnp.clip(position.astype(jnp.int32), 0, length - 1)
 
     def _size(self, chosen: Array) -> Array:
-        """Tokens of a statement."""
         return jnp.where(chosen < self.num_variables, SET_TOKENS, jnp.where(chosen < 2 * self.num_variables, 2, 1))
 
     def _tokens(self, chosen: Array, length: Array, room: int) -> tuple[Array, Array]:
@@ -159,6 +158,5 @@ class Counting(RangedTask):
         return jnp.where(statement < self.num_variables, of_set, tokens), ends[-1]
 
     def _any(self, key: Array, there: Array) -> Array:
-        """The index of one of those that are there."""
         wanted = integers(key, (), jnp.sum(there))
         return jnp.argmax(jnp.cumsum(there) > wanted)

@@ -62,7 +62,6 @@ class RecallTask(RangedTask):
         return max_length
 
     def _keys(self, key: Array) -> Array:
-        """``[num_pairs]`` different keys."""
         half = self.vocabulary // 2
         return 1 + _different(key, self.num_pairs, half - 1)
 

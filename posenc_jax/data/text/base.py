@@ -226,7 +226,7 @@ class TextTask(Task):
         return (1, self.max_length)
 
     def check_strata(self, count: int) -> None:
-        """Only 1: the plan of the batches knows the lengths of the texts."""
+        """Refuses strata other than 1: the plan of the batches knows the lengths of the texts."""
         if count > 1:
             raise ValueError(
                 f"training.length_strata = {count} is for generated tasks: set it to 1; {self.name!r} has "
@@ -234,7 +234,9 @@ class TextTask(Task):
             )
 
     def check_division(self, count: int) -> None:
-        """Only 1 where a width says how many rows there are: the examples of a step must not depend on the devices."""
+        """Refuses a division other than 1 where a width decides the number of rows: the examples of a step must not
+        depend on the devices.
+        """
         if count > 1 and self.batching == "fitted":
             raise ValueError(
                 f"execution.data = {count} divides the rows of every batch, and task.batching = 'fitted' has batches "
@@ -242,7 +244,7 @@ class TextTask(Task):
             )
 
     def check_curriculum(self, every: int, steps: int) -> None:
-        """Only 0: the plan of the batches knows the lengths of the texts."""
+        """Refuses a curriculum other than 0: the plan of the batches knows the lengths of the texts."""
         if every:
             raise ValueError(
                 f"training.curriculum_every = {every} is for generated tasks: set it to 0 for {self.name!r}"

@@ -195,7 +195,6 @@ class Classification(TextTask):
         return dataclasses.replace(self, labels=tuple(found)), f"its classes are {', '.join(map(repr, found))}"
 
     def _documents(self, tokenizer: Tokenizer, split: list[Row], most: int | None) -> Iterator[tuple[Tokens, int]]:
-        """Each document, cut to ``most`` tokens, and how many it has."""
         if self.has_outline:
             for row in split:
                 whole = self._tokens(tokenizer, self._parts(row))

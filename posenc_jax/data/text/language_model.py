@@ -37,7 +37,7 @@ class LanguageModel(WindowTask):
     on_demand = Windows
 
     def encode(self, tokenizer: Tokenizer, split: list[Row], *, training: bool) -> Encoded:
-        """For training windows, for testing the whole text, of which every length cuts its own."""
+        """Windows for training; for testing the whole text, from which each length cuts its own windows."""
         documents = tokenizer.encode_all([row["text"] for row in split])
         stream = np.array([token for document in documents for token in (tokenizer.bos, *document)], np.int32)
         size = self.max_length + 1 if training else len(stream)

@@ -1,4 +1,4 @@
-"""From a named corpus to arrays: read, train a tokenizer on the training split, tokenize, sort."""
+"""Makes arrays of a named corpus: reads it, trains a tokenizer on the training split, tokenizes and sorts."""
 
 import dataclasses
 import functools
@@ -223,7 +223,6 @@ def tokenizer_of_file(data: Data) -> Tokenizer:
 
 
 def _sorted(part: Encoded) -> Encoded:
-    """The examples by length, equal ones as they were."""
     order = np.argsort(part.measure, kind="stable")
     return dataclasses.replace(
         part, records=part.records.take(order), kept=part.kept[order], measure=part.measure[order]

@@ -25,13 +25,13 @@ class MaskedLanguageModel(WindowTask):
     """Predict tokens that are masked, in windows ``BOS text EOS`` of ``max_length`` tokens, cut from the documents,
     each of which ends with EOS.
 
-    mask: the token that stands where another is hidden; of a checkpoint that of its tokenizer, and by default the one
-    for what is unknown, which our tokenizers give to no text. share: the part of the text's tokens that are to be
-    predicted. In training four fifths of these are masked, a tenth is any token, and a tenth stays; in validation and
-    testing all are masked, and the choice is the same for all seeds and encodings.
+    mask: the token that replaces hidden ones: that of a checkpoint's tokenizer, or by default the unknown token, which
+    our tokenizers give to no text. share: the share of tokens to predict. In training four fifths of these are masked,
+    a tenth become random tokens and a tenth stay; in validation and testing all are masked, the same ones for all seeds
+    and encodings.
 
-    An evaluated length is the length of the test windows; perplexity is that of masked tokens, which says less than
-    that of whole texts. Token types are all 0.
+    An evaluated length is the length of the test windows. Perplexity is that of the masked tokens, not of whole texts.
+    Token types are all 0.
 
     Departure: Devlin et al. also ask whether two parts of an input follow one another, which later models leave out.
     """
@@ -67,7 +67,7 @@ class MaskedLanguageModel(WindowTask):
         return 1
 
     def encode(self, tokenizer: Tokenizer, split: list[Row], *, training: bool) -> Encoded:
-        """For training windows, for testing the whole text, of which every length cuts its own."""
+        """Windows for training; for testing the whole text, from which each length cuts its own windows."""
         documents = tokenizer.encode_all([row["text"] for row in split])
         text = np.array([token for document in documents for token in (*document, tokenizer.eos)], np.int32)
         piece = self.max_length - 2 if training else len(text)
@@ -105,10 +105,8 @@ class MaskedLanguageModel(WindowTask):
         return self._masked(tokens, window >= 0, _keys(jax.random.key(0), window), size=length)
 
     def _windows(self, records: Records, numbers: Array) -> Array:
-        """``[B, max_length]`` tokens of training windows."""
         place = jnp.arange(self.max_length, dtype=jnp.int32)[None]
-        tokens: Array = jnp.asarray(records.inputs.tokens)[jnp.maximum(numbers, 0)[:, None] * self.max_length + place]
-        return tokens
+        return jnp.asarray(records.inputs.tokens)[jnp.maximum(numbers, 0)[:, None] * self.max_length + place]
 
     def _masked(
         self, tokens: Array, there: Array, keys: Array, *, size: Array | None = None, training: bool = False
@@ -140,10 +138,8 @@ class MaskedLanguageModel(WindowTask):
 
 
 def _keys(key: Array, numbers: Array) -> Array:
-    """A key for each window, whatever the size of the batch."""
     return jax.vmap(lambda number: jax.random.fold_in(key, number))(numbers)
 
 
 def _draws(keys: Array, kind: int, width: int) -> Array:
-    """``[B, width]`` numbers from 0 to 1."""
     return jax.vmap(lambda key: jax.random.uniform(jax.random.fold_in(key, kind), (width,)))(keys)

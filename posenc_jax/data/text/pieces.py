@@ -129,7 +129,6 @@ def document_pieces(
 
 
 def _checked(text: str, what: str) -> str:
-    """The text; DataError when it cannot be encoded."""
     try:
         text.encode()
     except UnicodeEncodeError as error:

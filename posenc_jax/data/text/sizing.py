@@ -194,7 +194,6 @@ def _training_sizes(task: TextTask, tokenizer: Tokenizer, texts: Mapping[str, li
 
 
 def _differing(before: Any, after: Any, prefix: str = "task.") -> dict[str, tuple[Any, Any]]:
-    """Field -> (before, after)."""
     found: dict[str, tuple[Any, Any]] = {}
     for field in dataclasses.fields(before):
         was, now = getattr(before, field.name), getattr(after, field.name)

@@ -14,7 +14,7 @@ SHORTEST = 8
 """Tokens of the shortest windows that a small corpus is cut into."""
 
 WINDOWS = 8
-"""As many as a score should at least be the mean of."""
+"""The fewest windows that a score should be the mean of."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -123,7 +123,6 @@ def sincos_of_turns(positions: Array, turns: Turns, dtype: Any = jnp.float32) ->
 
 
 def _times(positions: Array, frequencies: Array) -> Array:
-    """The outer product, ``positions.shape + (F,)``."""
     return positions[..., None] * _beside(positions, frequencies)
 
 

@@ -67,5 +67,4 @@ def turn(x: Array, sin: Array, cos: Array, layout: Layout = "interleaved") -> Ar
 
 
 def _turned(a: Array, b: Array, sin: Array, cos: Array) -> tuple[Array, Array]:
-    """The two coordinates of a plane."""
     return a * cos - b * sin, a * sin + b * cos

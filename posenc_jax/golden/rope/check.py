@@ -20,8 +20,7 @@ Engine = Callable[[Mapping[str, Any], int, int], tuple[Any, float]]
 
 def models() -> list[dict[str, Any]]:
     """The models, each with ``name``, ``source``, ``config``, and ``groups`` of equal layers."""
-    found: list[dict[str, Any]] = json.loads(FILE.read_text(encoding="utf-8"))["models"]
-    return found
+    return json.loads(FILE.read_text(encoding="utf-8"))["models"]
 
 
 def failures(engine: Engine, tolerance: float = 1e-6) -> list[str]:

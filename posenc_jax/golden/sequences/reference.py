@@ -212,7 +212,7 @@ class Engine:
         return plain
 
     def factor(self, rope: Record) -> float:
-        """By which cosine and sine are multiplied (YaRN's attention factor)."""
+        """The factor of cosine and sine (YaRN's attention factor)."""
         return 0.1 * np.log(rope["yarn"]["factor"]) + 1 if "yarn" in rope else 1.0
 
     def rotated(self, x: Array, positions: Array, rope: Record) -> Array:

@@ -20,7 +20,6 @@ def settings(config: Settings) -> dict:
         "embedding_norm": True,
         "token_types": config.whole("type_vocab_size", 2),
         "activation": config.activation("hidden_act", "gelu"),
-        "scale_embeddings": False,
         "tie_output": True,
         "output_bias": True,
         "output_transform": True,

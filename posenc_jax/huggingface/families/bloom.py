@@ -15,9 +15,7 @@ def settings(config: Settings) -> dict:
         "norm_epsilon": config.number("layer_norm_epsilon", 1e-5),
         "embedding_norm": True,
         "activation": "gelu_tanh",
-        "scale_embeddings": False,
         "tie_output": config.flag("tie_word_embeddings", True),
-        "output_bias": False,
     }
 
 
@@ -25,7 +23,6 @@ FAMILY = Family(
     name="bloom",
     architecture="BloomForCausalLM",
     title="BLOOM",
-    kind="decoder_only",
     settings=settings,
     names=(
         NameRule("transformer.word_embeddings.weight", ("embedding.table",)),

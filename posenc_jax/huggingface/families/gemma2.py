@@ -23,7 +23,6 @@ def settings(config: Settings) -> dict:
         "activation": "geglu_tanh",
         "scale_embeddings": True,
         "tie_output": config.flag("tie_word_embeddings", True),
-        "output_bias": False,
         "attention_bias": config.flag("attention_bias", False),
         "mlp_bias": False,
         "attention_scale": config.number("query_pre_attn_scalar", 256.0) ** -0.5,

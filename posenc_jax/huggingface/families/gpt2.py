@@ -17,9 +17,7 @@ def settings(config: Settings) -> dict:
         "mlp_dim": config.whole("n_inner", None),
         "activation": config.activation("activation_function", "gelu_new"),
         "norm_epsilon": config.number("layer_norm_epsilon", 1e-5),
-        "scale_embeddings": False,
         "tie_output": config.flag("tie_word_embeddings", True),
-        "output_bias": False,
     }
 
 
@@ -27,7 +25,6 @@ FAMILY = Family(
     name="gpt2",
     architecture="GPT2LMHeadModel",
     title="GPT-2",
-    kind="decoder_only",
     settings=settings,
     names=(
         NameRule("transformer.wte.weight", ("embedding.table",)),

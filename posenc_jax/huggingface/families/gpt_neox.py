@@ -14,9 +14,7 @@ def settings(config: Settings) -> dict:
         "norm_epsilon": config.number("layer_norm_eps", 1e-5),
         "parallel": "two_norms" if config.flag("use_parallel_residual", True) else None,
         "activation": config.activation("hidden_act", "gelu"),
-        "scale_embeddings": False,
         "tie_output": config.flag("tie_word_embeddings", False),
-        "output_bias": False,
         "attention_bias": config.flag("attention_bias", True),
     }
 
@@ -39,7 +37,6 @@ FAMILY = Family(
     name="gpt_neox",
     architecture="GPTNeoXForCausalLM",
     title="GPT-NeoX",
-    kind="decoder_only",
     settings=settings,
     names=(
         NameRule("gpt_neox.embed_in.weight", ("embedding.table",)),

@@ -13,7 +13,6 @@ def settings(config: Settings) -> dict:
         "norm_epsilon": config.number("layer_norm_epsilon", 1e-5),
         "parallel": "one_norm",
         "activation": config.activation("activation_function", "gelu_new"),
-        "scale_embeddings": False,
         "tie_output": config.flag("tie_word_embeddings", False),
         "output_bias": True,
         "attention_bias": False,
@@ -24,7 +23,6 @@ FAMILY = Family(
     name="gptj",
     architecture="GPTJForCausalLM",
     title="GPT-J",
-    kind="decoder_only",
     settings=settings,
     names=(
         NameRule("transformer.wte.weight", ("embedding.table",)),

@@ -20,9 +20,7 @@ def settings(config: Settings) -> dict:
         "norm_type": "rms",
         "norm_epsilon": config.number("rms_norm_eps", 1e-6),
         "activation": "swiglu",
-        "scale_embeddings": False,
         "tie_output": config.flag("tie_word_embeddings", False),
-        "output_bias": False,
         "attention_bias": config.flag("attention_bias", False),
         "mlp_bias": config.flag("mlp_bias", False),
     }
@@ -51,7 +49,6 @@ FAMILY = Family(
     name="llama",
     architecture="LlamaForCausalLM",
     title="Llama",
-    kind="decoder_only",
     settings=settings,
     names=(*OUTSIDE, *LAYER),
     tied={"lm_head.weight": "model.embed_tokens.weight"},

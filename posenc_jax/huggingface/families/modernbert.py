@@ -24,7 +24,6 @@ def settings(config: Settings) -> dict:
         "embedding_norm": True,
         "first_norm": False,
         "activation": "geglu",
-        "scale_embeddings": False,
         "tie_output": config.flag("tie_word_embeddings", True),
         "output_bias": config.flag("decoder_bias", True),
         "output_transform": True,

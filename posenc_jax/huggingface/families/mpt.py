@@ -20,9 +20,7 @@ def settings(config: Settings) -> dict:
         "norm_epsilon": config.number("layer_norm_epsilon", 1e-5),
         "norm_bias": False,
         "activation": "gelu",
-        "scale_embeddings": False,
         "tie_output": config.flag("tie_word_embeddings", True),
-        "output_bias": False,
         "attention_bias": False,
         "mlp_bias": False,
         "attention_scale": attention.number("softmax_scale", None),
@@ -33,7 +31,6 @@ FAMILY = Family(
     name="mpt",
     architecture="MptForCausalLM",
     title="MPT",
-    kind="decoder_only",
     settings=settings,
     names=(
         NameRule("transformer.wte.weight", ("embedding.table",)),

@@ -23,9 +23,7 @@ def settings(config: Settings) -> dict:
         **config.sizes(),
         "mlp_dim": config.whole("ffn_dim"),
         "activation": config.activation("activation_function", "relu"),
-        "scale_embeddings": False,
         "tie_output": config.flag("tie_word_embeddings", True),
-        "output_bias": False,
         "attention_bias": bias,
         "mlp_bias": bias,
     }
@@ -35,7 +33,6 @@ FAMILY = Family(
     name="opt",
     architecture="OPTForCausalLM",
     title="OPT",
-    kind="decoder_only",
     settings=settings,
     names=(
         NameRule("model.decoder.embed_tokens.weight", ("embedding.table",)),
