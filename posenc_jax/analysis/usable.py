@@ -55,9 +55,7 @@ def _tokens(layer: AttentionLayer) -> Sequence:
 
 
 def _own_line(layer: AttentionLayer, error: Exception) -> str | None:
-    """The last line of the encodings' own files in a traceback, as ``mine.py, line 3, in bias``; None for no file but
-    this package's.
-    """
+    """The last line of the encodings' own files in a traceback, as ``mine.py, line 3, in bias``, or None."""
     classes = {cls for e in layer.encodings for cls in type(e).__mro__ if issubclass(cls, PositionalEncoding)}
     own = {cls.__module__ for cls in classes if cls.__module__.partition(".")[0] != "posenc_jax"}
     for frame, line in reversed(list(traceback.walk_tb(error.__traceback__))):

@@ -147,9 +147,7 @@ def product(a: Array, b: Array, contract: tuple[int, int]) -> Array:
 
 
 def _visible(setting: Setting, i: Any, j: Any, q_segments: Array | None, k_segments: Array | None) -> Array:
-    """``[tile, tile]``: which queries of block i see which keys of block j, by place and segment (``[tile, 1]`` and
-    ``[1, tile]``).
-    """
+    """``[tile, tile]``: which queries of block i see which keys of block j, by place and segment."""
     size = setting.tile
     query, key = (jax.lax.broadcasted_iota(jnp.int32, (size, size), axis) for axis in (0, 1))
     key = key + j * size

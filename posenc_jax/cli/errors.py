@@ -39,9 +39,7 @@ def refusing(about: str = "") -> Iterator[None]:
 
 
 class _Once(argparse.Action):
-    """Stores what an option is given, and refuses it a second time, or one of its values: argparse would take the last
-    of them, or both.
-    """
+    """Stores what an option is given, and refuses the option or one of its values a second time."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)

@@ -184,9 +184,7 @@ def _heard(draw: Callable[[], dict[str, bytes]]) -> tuple[dict[str, bytes], set[
 
 
 def _fonts_with(characters: set[str]) -> list[str]:
-    """Families of this machine that have some of the characters, as few as cover all that can be drawn; of several
-    that have as many one without serifs, the first by name.
-    """
+    """The fewest font families of this machine that cover these characters, those without serifs first."""
     from matplotlib import font_manager
 
     there: dict[str, set[str]] = {}

@@ -140,9 +140,7 @@ _FIELDS = {field.name for field in dataclasses.fields(Sequence)}
 
 
 def _signed(positions: Array) -> Array:
-    """Unsigned positions as int32, and narrow ones: differences of less than 2**31 are then right, even where these
-    wrap.
-    """
+    """Unsigned and narrow positions as int32, whose differences are right even where these wrap."""
     unsigned = jnp.issubdtype(positions.dtype, jnp.unsignedinteger)
     return positions.astype(np.int32) if unsigned or is_narrow(positions) else positions
 

@@ -103,7 +103,6 @@ class LayoutBias(PositionalEncoding):
         return normals(key, {f"axis_{axis}": (dims.num_heads, self.num_buckets) for axis in range(self.axes)})
 
     def bias(self, params: Params, geometry: Geometry) -> Array:
-
         def values(relative: Array) -> Array:
             buckets = t5_buckets(relative, self.num_buckets, self.max_distance, bidirectional=True)
             parts = [read_buckets(params[f"axis_{axis}"], buckets[..., axis]) for axis in range(self.axes)]

@@ -115,9 +115,7 @@ def field_types(cls: type) -> dict[str, Any]:
 
 
 def _check_declared(cls: type) -> None:
-    """ValueError where values may be equal whose fields differ, for the second would be given the first's program, and
-    where a field cannot be given, for no stored value could be read.
-    """
+    """Refuses (ValueError) fields that equality ignores or that cannot be given."""
     if fixed := [field.name for field in dataclasses.fields(cls) if not field.init]:
         raise ValueError(
             f"{cls.__name__}.{fixed[0]} has init=False, and a stored value is made of its fields: leave that out, or "

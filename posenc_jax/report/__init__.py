@@ -80,9 +80,7 @@ def up_to_date(directory: Path | str) -> bool:
 
 
 def _fingerprint(directory: Path) -> str:
-    """Digest of the files that a report is made from, of the code that makes it, and of the outputs that it would leave
-    out.
-    """
+    """Digest of the files and the code that a report is made of, and of the outputs that it would leave out."""
     names = ("results.jsonl", "ablation.json", "timing.jsonl")
     files = [path for name in names if (path := directory / name).is_file()]
     for name in ("timing.jsonl", "metrics.jsonl", "config.json", "result.json"):

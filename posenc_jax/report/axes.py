@@ -49,9 +49,7 @@ def sweep_axis(title: str, values: tuple[float, ...]) -> Axis:
 
 
 def _by_factors(values: tuple[float, ...]) -> bool:
-    """True if factors between ascending values are more alike than steps; of two values, if one is 4 times the
-    other.
-    """
+    """True if ascending values grow by factors rather than by steps."""
     factors = [math.log(b / a) for a, b in itertools.pairwise(values)]
     steps = [b - a for a, b in itertools.pairwise(values)]
     if len(steps) == 1:

@@ -180,9 +180,7 @@ def _place(name: str) -> int:
 
 
 def _names(arms: list[list[_Part]], apart: Iterable[str]) -> list[str]:
-    """A name for each arm: the label of its cells, or its encodings where they have several; and of arms that share one
-    what tells them apart.
-    """
+    """A name for each arm: its label or its encodings, and what tells it from arms of the same name."""
     words = [dict(own[0].words) | {name: value_text(own[0].fields.get(name)) for name in apart} for own in arms]
     short = []
     for own, said in zip(arms, words):

@@ -115,9 +115,7 @@ def _asked(config: Run, found: dict[Path, Json]) -> list[Json]:
 
 @contextlib.contextmanager
 def _held(directory: Path, config: Run, *, accept_changed_code: bool) -> Iterator[Begun]:
-    """Holds the directory of a run that may be run in it. Where the run is refused before anything is computed in a
-    new directory, that is taken away again.
-    """
+    """Holds the directory of a run; a new one is removed again if the run is refused before it computes anything."""
 
     def checked(stored: Stored) -> Begun:
         begun = read_begun(stored, config, accept_changed_code=accept_changed_code)

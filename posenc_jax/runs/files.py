@@ -166,9 +166,7 @@ class Log:
 
 
 def _up_to(content: bytes, step: int) -> list[Line]:
-    """The lines before the rows after ``step``; what cannot be read at the end belongs to these: it was being written
-    when the process died.
-    """
+    """The lines up to ``step``; an unreadable end was being written when the process died."""
     lines = read_lines(content)
     for number, line in enumerate(lines):
         if line.row is not None and not isinstance(line.row.get("step"), int):

@@ -279,9 +279,7 @@ def _bar(value: float) -> str:
 
 
 def _table(heading: list[str], rows: list[list[str]], *, left: int = 0, first_left: bool = False) -> Iterator[str]:
-    """Columns as wide as they must be: numbers to the right, the ``left`` last ones, and perhaps the first, to the
-    left.
-    """
+    """Columns as wide as their entries; the ``left`` last ones, and perhaps the first, are aligned to the left."""
     widths = [max(len(row[i]) for row in (heading, *rows)) for i in range(len(heading))]
     for row in (heading, *rows):
         entries = [

@@ -107,9 +107,7 @@ def of_few_lengths(run: Run) -> Run:
 
 
 def _chunk(run: Run, max_length: int, replicas_at_once: int) -> int:
-    """Examples whose activations fit the memory budget, a power of two: one layer holds less than training would keep
-    of it.
-    """
+    """The number of examples, a power of two, whose activations fit the memory budget."""
     found, one = costs_of(run), batch_of_length(run, 1, max_length)
     kept = one.targets * found.output.kept
     kept += sum(layer.kept(*one.sides(name)) for name, stack in found.stacks.items() for layer in stack.layers)

@@ -72,9 +72,7 @@ def card_of(kept: Json) -> Card:
 
 
 def _name(card: Card) -> str:
-    """The folder of a card: readable, and with a digest of all that was asked: what was compared with what, on which
-    tables at which size, over which seeds.
-    """
+    """The folder of a card: a readable name with a digest of everything that was asked."""
     asked = {own: {name: found.question for name, found in by_table.items()} for own, by_table in card.measured.items()}
     question = json.dumps([*card.labels, card.baselines, list(card.tables), card.seeds, asked], sort_keys=True)
     on = "-".join(card.tables) if len(card.tables) == 1 else f"{len(card.tables)}-tables"

@@ -119,9 +119,7 @@ class AssociativeRecall(RecallTask):
         return answered(tokens, answers, asked, length)
 
     def _indices(self, key: Array, length: Array, max_length: int) -> Array:
-        """``[num_pairs]`` different indices of questions: the largest of log weights with Gumbel noise, in turn, are
-        draws without replacement.
-        """
+        """``[num_pairs]`` different indices of questions, drawn without replacement by Gumbel noise."""
         index = jnp.arange(max_length // 2 - self.num_pairs)
         noise = jax.random.gumbel(key, index.shape, jnp.float32)
         scores = noise + (self.power - 1) * jnp.log1p(index.astype(jnp.float32))

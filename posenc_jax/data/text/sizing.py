@@ -167,9 +167,7 @@ def _filled(
 
 
 def _smaller(task: TextTask, batches: Batches) -> Iterator[Batches]:
-    """These batches, then with shorter calls, where these are of one width, and with fewer rows; in one part where
-    there are fewer rows than parts.
-    """
+    """These batches, then others with shorter calls, and with fewer rows."""
     longest = batches.steps_per_call
     calls = [n for n in range(longest, 0, -1) if longest % n == 0] if task.batching in BY_WIDTH else [longest]
     for parts in dict.fromkeys((batches.microbatches, 1)):
