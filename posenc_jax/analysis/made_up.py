@@ -1,4 +1,4 @@
-"""Attributes of tokens and of pairs where no data brings any: made up, as functions of token ids."""
+"""Made-up attributes of tokens and of pairs, functions of token ids, for encodings that read attributes."""
 
 from typing import Any
 

@@ -86,12 +86,12 @@ def keys_of_block(backend: str) -> int:
 
 
 def keys_at_once(encodings: Iterable[PositionalEncoding], keys: int, of_keys: int) -> int:
-    """The number of keys in a block: all of them where an encoding needs that."""
+    """The number of keys in a block; all keys where an encoding needs them at once."""
     return keys if any(map(needs_all_keys, encodings)) else min(keys, of_keys)
 
 
 def needs_all_keys(e: PositionalEncoding) -> bool:
-    """True if what an encoding does to the logits or weights of a pair depends on other keys."""
+    """True if an encoding changes the logits or weights of a pair by other keys."""
     return bool(e.acts_on & {"adjust_logits", "normalize", "value_term"}) or "blocks" in e.breaks
 
 

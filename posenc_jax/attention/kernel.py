@@ -94,7 +94,7 @@ class Setting:
         return reduce(tile, axis=axis, keepdims=self.backend != "mosaic")
 
     def zeros(self, axis: int) -> Array:
-        """The start of sums `over` an axis."""
+        """Zeros from which sums `over` an axis start."""
         shape = [self.tile, self.tile]
         shape[axis] = 1
         return jnp.zeros(shape[1 - axis] if self.backend == "mosaic" else shape, jnp.float32)
@@ -175,7 +175,7 @@ def _of_logits(setting: Setting, p: Array, do: Array, v: Array, delta: Array) ->
 
 
 def _across(column: Array, width: int) -> Array:
-    """A column as often as a tile is wide, if it is a vector: what has two axes is broadcast without a word."""
+    """A vector as a column repeated over the width of a tile; arrays of two axes broadcast by themselves."""
     return column if column.ndim == 2 else jax.lax.broadcast_in_dim(column, (len(column), width), (0,))
 
 

@@ -37,7 +37,7 @@ def _read(ref: Any, layout: Any) -> Array:
 
 
 def _operand(ref: Any, side: Any) -> list[Array]:
-    """An operand of the instruction: arrays of bfloat16 that add up to it."""
+    """The arrays of bfloat16 that add up to an operand of the instruction."""
     x = _read(ref, side(jnp.bfloat16))
     if x.dtype == jnp.bfloat16:
         return [x]
@@ -64,17 +64,17 @@ class InMemory:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Sizes of the part."""
+        """The shape of the part."""
         return tuple(self.ref.shape)
 
     @property
     def dtype(self) -> Any:
-        """Type of the numbers."""
+        """The dtype of the numbers."""
         return self.ref.dtype
 
     def __getitem__(self, index: Any) -> Any:
-        """The part where a product will read it, else its numbers: of a column or a row ``[tile, tile]``, in which all
-        columns, or rows, are alike and share their registers.
+        """The reference itself for a product, else its numbers; a column or a row becomes a ``[tile, tile]`` array of
+        equal columns or rows, which share their registers.
         """
         ref, turned = self.ref, self.turned
         if index is not Ellipsis:

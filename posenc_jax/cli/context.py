@@ -131,7 +131,7 @@ def _length(word: str, trained: int) -> int:
 
 
 def _recalibration(words: list[str] | None) -> tuple[Any, ...]:
-    """Steps, and a learning rate if there is one; () without the option."""
+    """The steps of ``--recalibrate`` and its learning rate, if given; () without the option."""
     if words is None:
         return ()
     steps, *rates = words
@@ -147,7 +147,7 @@ def _recalibration(words: list[str] | None) -> tuple[Any, ...]:
 
 
 def _said_before(parts: list[tuple[Any, list[Any]]], folder: Path) -> str:
-    """The work and what it will take, in words, from the time of a chunk."""
+    """The number of answers to compute, with an estimate of time and memory, from the time of a chunk."""
     import numpy as np
 
     from posenc_jax.context import study

@@ -11,7 +11,7 @@ from posenc_jax.drawing.quantities import duration
 from posenc_jax.files.atomic import write_atomically
 
 ON = "--on="
-"""What stands before the name of a corpus where it is one word with it."""
+"""The option joined to the name of its corpus in one word."""
 KEPT = "config.py"
 """The config as a file, in the directory of the run or of the ablation."""
 
@@ -78,8 +78,8 @@ def about(config: Run | Ablation, name: str, file: Path | str) -> str:
 
 @contextlib.contextmanager
 def shown_and_kept(config: Run | Ablation, config_file: str, directory: Path) -> Iterator[None]:
-    """Within, a config is run in a directory; one that ``--on`` has made is shown before, with what it will take, and
-    is kept there as a file, unless the directory is another's and the run is refused.
+    """A context in which a config is run in a directory. A config made by ``--on`` is shown first, with the time that
+    it will take, and is kept there as a file, unless the directory belongs to another run.
     """
     if not config_file.startswith(ON):
         yield

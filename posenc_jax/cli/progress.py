@@ -8,11 +8,11 @@ from posenc_jax.drawing.plain import short
 from posenc_jax.runs.progress import ProgressReporter
 
 _SHARE = 0.05
-"""Of the time of an ablation, what its pages may take before the last one."""
+"""The share of an ablation's time that writing its pages may take."""
 
 
 class TerminalReporter(ProgressReporter):
-    """Progress of a command, which ends in words where standard error takes nothing any more."""
+    """Progress of a command, which reports a closed standard error in words."""
 
     def say(self, text: str) -> None:
         """Prints a line where nothing is live."""
@@ -20,14 +20,14 @@ class TerminalReporter(ProgressReporter):
 
 
 class AblationReporter(TerminalReporter):
-    """Progress of an ablation, whose page is written as cells end: after the first, and when it is worth its time."""
+    """Progress of an ablation. It writes the page as cells end: after the first, then as often as its time allows."""
 
     def __init__(self) -> None:
         super().__init__()
         self._due = 0.0
 
     def recorded(self, directory: Path) -> None:
-        """Writes the page of what is finished. What goes wrong with it is told, and is for the last one to mend."""
+        """Writes the page of the finished cells; an error is reported, and the next page comes later."""
         from posenc_jax.report import build_page
 
         if (begun := time.monotonic()) < self._due:

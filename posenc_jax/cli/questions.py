@@ -1,4 +1,4 @@
-"""``posenc verdict --on``: what it may name, and the questions that this is."""
+"""The questions that ``posenc verdict --on`` names."""
 
 from __future__ import annotations
 

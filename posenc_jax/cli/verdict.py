@@ -112,7 +112,7 @@ def _finished(arguments: Any, directory: Path) -> int:
 
 
 def _checked(path: Path, *, as_json: bool) -> int:
-    """Exit code 1 where the file says anything else than its scores give."""
+    """Checks a card; exit code 1 where its text differs from what its scores give."""
     from posenc_jax.verdict.checking import check
 
     card, differs = check(path)
@@ -196,7 +196,7 @@ def _named(text: str) -> tuple[str, Slot]:
 
 
 def _short_list(baselines: dict[str, Slot]) -> list[str]:
-    """The encodings that are asked about where none is named: those of the list that are no baseline."""
+    """The default encodings that are not baselines."""
     from posenc_jax.verdict.own_questions import SHORT_LIST
 
     return [text for text in SHORT_LIST if _named(text)[0] not in baselines]
@@ -241,7 +241,7 @@ def _refuse_unfit(label: str, slot: Slot, tables: dict[str, Table]) -> None:
 
 
 def _check(text: str, label: str, slot: Slot) -> None:
-    """Refuses what breaks its contract, in one line; ``text`` is the encoding as it was asked for."""
+    """Refuses, in one line, an encoding that breaks its contract; ``text`` is how it was asked for."""
     from posenc_jax.analysis import contract_clauses
     from posenc_jax.drawing.plain import short
     from posenc_jax.encodings import spec

@@ -1,4 +1,4 @@
-"""The score of guessing, without which some scores cannot be read."""
+"""The score of guessing, which some scores must be compared with."""
 
 from posenc_jax.config.stored import is_own
 from posenc_jax.data.tasks import Task
@@ -8,7 +8,7 @@ OF_GUESSES = ("accuracy", "macro_f1")
 
 
 def chance_of(task: Task) -> float | None:
-    """The score of guessing; None where it is needed, and a class of the user's does not say it."""
+    """The score of guessing; None where it is needed but a user's class does not give it."""
     if task.metric in OF_GUESSES and is_own(type(task)) and type(task).chance is Task.chance:
         return None
     return task.chance or (1 / task.num_classes if task.one_answer else 0.0)

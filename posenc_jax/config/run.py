@@ -209,7 +209,7 @@ class Run(Value):
 
 
 def automatic_names(run: Run) -> dict[str, str]:
-    """The names of a run that follow from its settings, emptied, so that they follow again when settings change."""
+    """The fields of a run's automatic names, empty, so that the names follow changed settings."""
     automatic = dataclasses.replace(run, label="", table="")
     return {name: "" for name in ("label", "table") if getattr(run, name) == getattr(automatic, name)}
 

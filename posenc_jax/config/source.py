@@ -1,4 +1,4 @@
-"""A config as a Python file that assigns it, as people write them."""
+"""Writes a config as the Python file that defines it."""
 
 import dataclasses
 import sys

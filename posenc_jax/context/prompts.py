@@ -225,7 +225,5 @@ TASKS: dict[str, Callable[[random.Random, int, int, int], Prompt]] = {
     "cwe": _common_words,
     "fwe": _frequent_words,
 }
-"""Functions by RULER's names, from draws, the size of the text, the number of the prompt and the wanted length to a
-prompt.
-"""
+"""Tasks by RULER's names: functions of draws, the size of the text, the prompt's number and the wanted length."""
 RULER = tuple(name for name in TASKS if name != "passkey")

@@ -149,10 +149,10 @@ class PositionalEncoding(Value):
 
     @property
     def by_pairs(self) -> bool:
-        """True if what it does to a query and a key depends on no other token, so that a mask alone says which tokens
-        are a query's past: then the beginnings of a beam share one cache. False where `map_positions` may read
-        neighbours, where weights or logits are changed together, for what the clauses ``blocks`` or ``cached_decoding``
-        of the contract do not hold, and for numbers of pairs, which are those of one sequence.
+        """True if its effect on a query and a key depends on no other token, so that a mask alone defines the past of a
+        query and the hypotheses of a beam can share one cache. False if `map_positions` may read neighbours, if it
+        changes weights or logits together, if it breaks the clauses ``blocks`` or ``cached_decoding`` of the contract,
+        and if it reads pairs, which belong to one sequence.
         """
         together = {"map_positions", "adjust_logits", "normalize"}
         return not (self.acts_on & together or self.needs_pairs) and not self.breaks & {"blocks", "cached_decoding"}
@@ -191,8 +191,8 @@ class PositionalEncoding(Value):
         return False
 
     def more_logit_arrays(self, num_heads: int) -> int:
-        """The number of arrays of the size of the logits ``[B, H, Q, K]`` that its hooks keep for the gradient, besides
-        one for each hook that takes the logits as an array: `posenc plan` adds them up.
+        """The number of arrays of the logits' size ``[B, H, Q, K]`` that its hooks keep for the gradient, besides one
+        for each hook that takes the logits; `posenc plan` adds them up.
         """
         return 0
 

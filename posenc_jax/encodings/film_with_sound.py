@@ -21,10 +21,10 @@ class FilmWithSound(PositionalEncoding):
         token m of its sound              (s + m,  s + m,  s + m)
 
     (Xu et al. 2025, Qwen2.5-Omni, section 2.2, TMRoPE, and ``get_rope_index`` of transformers.) A run of neighbouring
-    tokens of the types ``visual`` and ``sound`` is one film, whatever their order: Qwen2.5-Omni puts the frames of two
-    seconds before the sound of these. So a frame and the sound of its moment have about the same time. s is the
-    position of the first token of the film, p that of the text as the model counts it, moved by the films before it:
-    the text behind a film goes on at one more than its largest number. Sound without a film is numbered as text is.
+    tokens of the types ``visual`` and ``sound`` is one film, in any order: Qwen2.5-Omni puts the frames of two seconds
+    before their sound. So a frame and the sound of the same moment have about the same time. s is the position of the
+    first token of the film, p that of the text as the model counts it, moved by the films before it: the text behind a
+    film goes on at one more than its largest number. Sound without a film is numbered as text is.
 
     transformers goes on behind the last piece of sound, which is the same unless a frame has more rows or columns than
     the sound has tokens, and gives the two marks before a film the same position, and the two behind it: here marks are

@@ -17,15 +17,14 @@ class LeRoPE(Rotary):
 
         theta'_k = exp(alpha_k) base^(-2k/D),   alpha_k = 0 at the start
 
-    (Karypis et al. 2026, section 3.1.) Frequencies stay positive, and a step of the optimizer changes their logarithms
-    alike. The paper leaves alpha out of weight decay, as is done here for all parameters of encodings, and clips its
-    gradient apart from the others, which is not. `GRAPEM` has frequencies for each layer, and learns their scaled
-    logarithm.
+    (Karypis et al. 2026, section 3.1.) Frequencies stay positive, and an optimizer step changes all of their logarithms
+    at one scale. The paper excludes alpha from weight decay, as here all parameters of encodings are, and clips its
+    gradient separately, which is not done here. `GRAPEM` learns the scaled logarithms of frequencies for each layer.
 
     Fields: ``base`` at the start; ``layout`` as in `RoPE`. Parameters: ``log_scale`` (alpha) ``[D/2]``. Angles are
     plain products in at least float32.
 
-    Relied on, as neither code nor the paper's own text could be had: three descriptions of section 3.1, which agree.
+    Neither code nor the paper's text was available: this follows three descriptions of section 3.1, which agree.
     """
 
     base: float = 10000.0

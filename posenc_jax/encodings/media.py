@@ -17,7 +17,8 @@ from posenc_jax.encodings.value import above, at_least, limited
 class _WithImages(PositionalEncoding):
     """The common part: a run of neighbouring tokens of type ``visual`` is one image or film, all others are text.
 
-    Texts and packed sequences begin anew. A token's neighbours decide, so chunks with a cache look back into it.
+    Every text and packed sequence starts anew. Runs depend on neighbouring tokens, so chunks with a cache look back
+    into it.
     """
 
     visual: int
@@ -254,9 +255,9 @@ class V2PE(_WithImages):
         p_i = p_(i-1) + 1          text;   p_(i-1) rounded up behind an image
               p_(i-1) + increment  a token of an image
 
-    (Ge et al. 2024, V2PE, section 3.2; the rounding up is the authors' code, ``OpenGVLab/V2PE``.) Many images then fit
-    into the positions that a model was trained on, in one dimension. The authors draw the increment of every image in
-    training from 1, 1/2, ..., 1/256, with 256 tokens to an image, and choose one outside of it.
+    (Ge et al. 2024, V2PE, section 3.2; the rounding up is the authors' code, ``OpenGVLab/V2PE``.) So many images fit
+    into the positions that a model was trained on, along a single axis. The authors draw the increment of every image
+    in training from 1, 1/2, ..., 1/256, with 256 tokens to an image, and choose one outside of it.
 
     Fields: ``increment``; ``visual``: the type of tokens of images (`Sequence.token_types`). Positions become
     fractions, of which small powers of two are exact up to 2^16.
@@ -299,10 +300,10 @@ class CirclePositions(_WithImages):
 
         a = 2 pi (alpha n(r, c) + (1 - alpha) (r W + c) / (H W)),   n: atan2(r - (H-1)/2, c - (W-1)/2) from 0 to 1
 
-    (Wang et al. 2025, Circle-RoPE, section 4, and the authors' code.) Every token of the text is equally far from all
-    tokens of an image, which are told apart by their angles: half of an angle is that of the place as seen from the
-    middle, half the order of reading. Coordinates are time, row, column; p and s as in `Media`; the text behind an
-    image goes on at one more than its largest coordinate, a fraction.
+    (Wang et al. 2025, Circle-RoPE, section 4, and the authors' code.) Every text token is equally far from all tokens
+    of an image, which differ by their angles: half of an angle is the direction of the cell from the centre, half its
+    index in reading order. Coordinates are time, row, column; p and s as in `Media`; the text behind an image goes on
+    at one more than its largest coordinate, a fraction.
 
     Fields: ``width`` W and ``height`` H of an image in tokens; ``radius`` R, 10 in the authors' config; ``alpha``, 0.5
     there; ``visual``: the type of tokens of images. A run of tokens longer than an image begins the circle again. The

@@ -26,8 +26,8 @@ class MLARoPE(Rotary):
     frequencies of RoPE over r dimensions. Where r is a third of D, as in DeepSeek, most of a key can be read from a
     latent vector that knows no position.
 
-    That q^C, k^C and values come from latent vectors, and that k^R is one vector for all heads, are matters of the
-    model's projections: here k^R is as many vectors as there are key heads.
+    The model's projections decide whether q^C, k^C and values come from latent vectors and whether all heads share k^R:
+    here each key head has its own k^R.
 
     Fields: ``base``, ``layout`` and ``scaling`` as in `RoPE`; ``rotary_dim``: r, a number or a fraction of head_dim
     below 1. DeepSeek-V2 and V3: 64 of 192 dimensions, "interleaved", ``yarn(factor=40, original_length=4096, mscale=1,

@@ -28,9 +28,9 @@ class MrRoPE(RoPEScaling):
     (`ramp_ends`); so is the magnitude m. Where YaRN's divisors grow fastest at first, these grow evenly in their
     logarithm, or fastest at the end. Nothing is trained.
 
-    Relied on, as no code by the authors could be had: the equations as two descriptions of the paper have them, and a
-    re-implementation, which agree. Where ``low`` is not below ``high``, planes after ``high`` are divided by s and the
-    others kept, as in `index_ramp`.
+    The authors' code was not available: this follows two descriptions of the paper and a re-implementation, which
+    agree. Where ``low`` is not below ``high``, planes after ``high`` are divided by s and the others kept, as in
+    `index_ramp`.
 
     Fields: ``factor`` s; ``original_length`` L; ``form``.
     """

@@ -1,4 +1,4 @@
-"""The programs of a config on one group: compiled when they are first called, or ahead of that, and timed."""
+"""The programs of a config on one group, compiled at their first call or ahead of it, and timed."""
 
 import dataclasses
 import json
@@ -25,7 +25,7 @@ from posenc_jax.training.step import evaluate_length, train_call, validate
 
 @dataclasses.dataclass(frozen=True)
 class Uncompiled:
-    """A program before it is compiled: by what it is known, its title, and what compiles it."""
+    """A program that is not compiled yet: its key, its title, and the function that compiles it."""
 
     key: Any
     title: str
@@ -34,12 +34,12 @@ class Uncompiled:
 
 @dataclasses.dataclass(frozen=True)
 class KnownPrograms:
-    """Programs that runs share, and those that were made ahead of their run. Several threads may use it.
+    """The compiled programs that runs share, also those made ahead of their run; safe to use from several threads.
 
     Attributes:
-      programs: by their run but for its names, replicas and start, their name, and the size of the group.
+      programs: by the run without its names, replicas and start, by their own name, and by the size of the group.
       executables: of `Program`, for runs whose programs differ in tables; None where there are no others.
-      ahead: the seconds that a program took which was made ahead, until a group has written them down.
+      ahead: the seconds of compiling a program ahead, until a group records them.
     """
 
     programs: dict[Any, Future[Program]] = dataclasses.field(default_factory=dict)
@@ -64,7 +64,7 @@ class KnownPrograms:
 
 
 class UncompiledPrograms:
-    """The programs of a config on groups of a size, of which nothing is compiled yet."""
+    """The programs of a config on groups of one size, before they are compiled."""
 
     def __init__(self, config: Run, supply: Supply, size: int, known: KnownPrograms) -> None:
         self._config, self._supply, self._size, self._known = config, supply, size, known
@@ -127,8 +127,8 @@ class Programs:
     """The programs of a group.
 
     Args:
-      known: those before it; new ones are added.
-      reporter: hears when a program is compiled.
+      known: the programs compiled so far; new ones are added.
+      reporter: told when a program is compiled.
     """
 
     def __init__(
@@ -189,18 +189,18 @@ class Programs:
 
 
 def replicas_of(state: Any) -> Any:
-    """Parameters and seeds of a state: the part of it that is measured."""
+    """The parameters and seeds of a state, which measuring needs."""
     return {"params": state["params"], "seed": state["seed"]}
 
 
 def _nameless(run: Run) -> Run:
-    """The run without what no program depends on."""
+    """The run without the fields that no program depends on."""
     run = dataclasses.replace(run, label="a run", table="any", note="", init_from=None)
     return dataclasses.replace(run, seeds=(0,), learning_rates=(1.0,))
 
 
 def likeness(run: Run) -> str:
-    """A word that runs share whose programs may: their config but for fractions, which mostly make tables."""
+    """A string that runs have in common if they may share programs: the config without its fractions."""
     return json.dumps(_whole(identity(to_json(dataclasses.replace(run, init_from=None)))))
 
 

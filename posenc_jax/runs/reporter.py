@@ -8,7 +8,7 @@ from posenc_jax.files.shapes import Json
 
 
 class Reporter:
-    """Hears what happens. This one says nothing; that of `progress` shows what is done."""
+    """The interface that hears about progress. This one is silent; that of `progress` shows it."""
 
     def note(self, text: str) -> None:
         """Something that a user should read."""

@@ -1,4 +1,4 @@
-"""The work of encodings where contents or tokens decide: attention with one content everywhere, examples in place."""
+"""Measurements of encodings by contents or tokens: attention with equal contents, positions of an example."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The work of encodings, in the words of their docstrings."""
+"""Summaries of encodings, from their docstrings."""
 
 import inspect
 

@@ -27,9 +27,7 @@ class Evidence:
     record: str
 
     def __str__(self) -> str:
-        """The evidence in words: ``against RoPE, 8 seeds: worse on parity; no difference that 8 seeds can see on
-        copy``.
-        """
+        """The evidence in words, such as ``against RoPE, 8 seeds: worse on parity; better on copy``."""
         of: dict[str, list[str]] = {}
         for table, word in self.words.items():
             of.setdefault(word, []).append(table)
