@@ -78,7 +78,7 @@ config = Run(
     task=Melody(),
     model=Transformer(d_model=32, num_layers=2, num_heads=4),
     optimizer=Optimizer(schedule="linear", warmup_steps=50),
-    training=Training(steps=500, batch_size=32, microbatches=2, log_every=100),
+    training=Training(steps=1000, batch_size=16, log_every=200),
     evaluation=Evaluation(lengths=(12, 16, 20, 24, 28, 32, 40), num_examples=128),
     learning_rates=(4e-3,),
 )
