@@ -85,6 +85,7 @@ ORDER = {
             "question",
             "fields",
             "tables",
+            "matched",
             "own_questions",
             "published",
             "cells",

@@ -67,6 +67,12 @@ def main(arguments: list[str]) -> int:
     parser.add_argument(
         "--hours", type=_hours, metavar="H", help="as many seeds as train in this time, by a pilot, in place of --seeds"
     )
+    parser.add_argument(
+        "--matched",
+        action="store_true",
+        help="beside each baseline the same with as many parameters as the largest of ours, in wider feed-forward "
+        "layers",
+    )
     parser.add_argument("--directory", type=as_path, default=Path("runs") / "verdict", metavar="DIR")
     parser.add_argument("--json", action="store_true", help="print the card as JSON (its file card.json) and no text")
     parser.add_argument("--check", type=as_path, metavar="CARD.json", help="judge the scores in a card again")
@@ -103,6 +109,7 @@ def _finished(arguments: Any, directory: Path) -> int:
         "--hours": arguments.hours,
         "--quick": arguments.quick,
         "--full": arguments.full,
+        "--matched": arguments.matched,
     }
     if given := [name for name, value in trained.items() if value]:
         raise UsageError(f"--on {arguments.on} trains nothing, and {given[0]} is about training: leave it out")
@@ -159,6 +166,11 @@ def _verdict(arguments: Any) -> int:
         tables = {name: table.at_full_size for name, table in tables.items()}
     for own, its_slot in {**ours, **baselines}.items():
         _refuse_unfit(own, its_slot, tables)
+    if arguments.matched:
+        from posenc_jax.verdict.matched import with_wider
+
+        with refusing():
+            baselines, tables = with_wider(ours, baselines, tables)
     for text, (label, slot) in zip(words, named, strict=True):
         _check(text, label, slot)
     from posenc_jax.cli.progress import TerminalReporter

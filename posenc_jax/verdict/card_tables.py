@@ -272,7 +272,8 @@ def _at_equal_time(card: Card) -> TextTable:
         notes=(
             "Budgets are equal by steps. time a step: of ours, in the baseline's. at equal time: the word stands where "
             f"the arm that is ahead took no longer (up to {SAME_TIME} times), since fewer steps are taken to bring no "
-            "better score; else it cannot be told. extra parameters: how many more ours has than the baseline.",
+            "better score; else it cannot be told. extra parameters: how many more ours has than the baseline; "
+            "--matched adds a baseline that has as many.",
         ),
     )
 

@@ -47,6 +47,7 @@ class Table:
       full: the same at a size for an accelerator. quick: whether ``--quick`` asks it.
       published: whether it is of a published comparison, whose scores may be of the best checkpoint or temperature: it
         is scored by these ways too.
+      widened: the arms whose feed-forward layers have another hidden width than those of ``run``, with that width.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Table:
     full: Run
     quick: bool = False
     published: bool = True
+    widened: tuple[tuple[str, int], ...] = ()
 
     @property
     def at_full_size(self) -> Table:
@@ -106,11 +108,13 @@ class Table:
         """The run of an encoding, its fields `fitted` to the training; of a published table with its `steps_kept`."""
         task = self.run.task
         slot = fitted(slot, task.width(task.train_lengths[-1]), task.model_kind)
-        training = self.run.training
+        training, model = self.run.training, self.run.model
         if self.published:
             every = self.steps_kept[0]
             training = dataclasses.replace(training, checkpoint_every=every, keep_every=every)
-        return dataclasses.replace(self.run, posenc=slot, label=label, seeds=seeds, training=training)
+        if (width := dict(self.widened).get(label)) is not None:
+            model = dataclasses.replace(model, mlp_dim=width)
+        return dataclasses.replace(self.run, posenc=slot, label=label, seeds=seeds, training=training, model=model)
 
 
 def table(name: str, run: Run, full: Run, *, question: str, source: str, quick: bool = False) -> Table:
