@@ -1,4 +1,4 @@
-"""The tokens by which a decoder begins and ends an answer."""
+"""The tokens that begin and end an answer of a decoder."""
 
 import dataclasses
 
@@ -8,7 +8,8 @@ from posenc_jax.encodings.value import Value, at_least, limited
 
 @dataclasses.dataclass(frozen=True)
 class AnswerIds(Value):
-    """The tokens by which a decoder answers: by default those of our tokenizers, for a checkpoint those of its config.
+    """The special tokens of a decoder's answers: by default those of our tokenizers, for a checkpoint those of its
+    config.
 
     start: the token that the decoder starts from. eos: the end of sources and of answers. pad: what stands after an
     answer. never: tokens that no answer has; probabilities are then those of the others.
@@ -23,7 +24,7 @@ class AnswerIds(Value):
     part_of_run = "task.ids"
 
     def check_fields(self) -> None:
-        """Refuses an end that is never written."""
+        """Refuses an ``eos`` that is among the tokens that are never written."""
         if wrong := [token for token in self.never if token < 0 or token == self.eos]:
             raise ValueError(
                 f"task.ids.never = {self.never} has {wrong[0]}, and an answer ends with task.ids.eos = {self.eos}: "

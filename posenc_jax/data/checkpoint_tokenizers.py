@@ -1,4 +1,4 @@
-"""Tokenizers of checkpoints, whose ids are those of their models; and any tokenizer again from what a run keeps."""
+"""Tokenizers of checkpoints, with the ids of their models, and the reader of the tokenizers that runs keep."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class CheckpointTokenizer(JsonTokenizer):
 
     @property
     def mask(self) -> int | None:
-        """The token that stands where another is hidden; None without one."""
+        """The token that replaces hidden ones, or None."""
         found = (self._tokenizer.token_to_id(name) for name in ("[MASK]", "<mask>"))
         return next((token for token in found if token is not None), None)
 
@@ -70,8 +70,8 @@ class CheckpointTokenizer(JsonTokenizer):
 
 
 class MarianTokenizer(Tokenizer):
-    """Marian's: pieces of a model of SentencePiece for sources and of one for targets, numbered by one list. A text may
-    begin with the code of its target, as in ``>>fra<<``.
+    """The tokenizer of Marian: pieces of one SentencePiece model for sources and of another for targets, numbered by
+    one list. A text may begin with the code of its target, as in ``>>fra<<``.
 
     Args:
       source, target, vocabulary: contents of ``source.spm``, ``target.spm`` and ``vocab.json``.
@@ -117,7 +117,7 @@ class MarianTokenizer(Tokenizer):
 
     @property
     def target(self) -> Tokenizer:
-        """The same ids, of a text by the model of the targets."""
+        """This tokenizer for targets: the same ids, with the pieces of the targets' model."""
         other = copy.copy(self)
         other._source = self._target
         return other
@@ -146,7 +146,7 @@ def _pieces(name: str, model: bytes) -> Any:
 
 
 def tokenizer_from_bytes(data: bytes) -> Tokenizer:
-    """The tokenizer whose `Tokenizer.to_bytes` these are. ValueError or DataError: other bytes."""
+    """The tokenizer that `Tokenizer.to_bytes` wrote. ValueError or DataError: other bytes."""
     if data.startswith(TWO):
         begin = len(TWO) + 8
         end = begin + int.from_bytes(data[len(TWO) : begin], "big")

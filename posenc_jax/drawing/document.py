@@ -66,7 +66,7 @@ def html_figure(plot: Plot, heading: str = "") -> str:
 
 
 def folded(title: str, body: str, *, shown: bool = False) -> str:
-    """A part of a page below its title, which shows and hides it."""
+    """A section of a page that its title shows and hides."""
     return f"<details{' open' * shown}><summary>{escaped(title)}</summary>{body}</details>"
 
 

@@ -159,7 +159,7 @@ def _heat_map(plot: HeatMap) -> Drawn:
 
 
 def _own_scale(plot: HeatMap, values: Any, *, shown: bool) -> dict[str, Any]:
-    """The colours of a panel that has a scale of its own, with the bar of all if it is shown."""
+    """The colours of a panel with its own scale, and the shared colour bar if it is shown."""
     top = plot.top(values)
     ticks = {"tickvals": [plot.low, top], "ticktext": [f"{plot.low:g}", "max"]}
     bar = {"colorbar": _colorbar(plot.z_title) | {"x": 1.01} | ticks} if shown else {}

@@ -1,4 +1,4 @@
-"""Answers of a decoder as its checkpoint declares them: the tokens that begin and end them, and settings of search."""
+"""The tokens and search settings that a checkpoint declares for the answers of its decoder."""
 
 import re
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ def read_generation(directory: Path) -> Json:
 
 
 def languages(directory: Path) -> dict[str, str]:
-    """The ``source`` and ``target`` that Marian's ``tokenizer_config.json`` names; none where it names not both."""
+    """The ``source`` and ``target`` languages in Marian's ``tokenizer_config.json``; empty unless it names both."""
     said = _read(directory / "tokenizer_config.json")
     found = {side: str(said.get(f"{side}_lang", "")) for side in ("source", "target")}
     return found if all(re.fullmatch("[A-Za-z_]{2,20}", name) for name in found.values()) else {}

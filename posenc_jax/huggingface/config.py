@@ -56,7 +56,7 @@ def setting(config: Mapping[str, Any], name: str) -> Any:
 
 
 def integer(value: Any) -> Any:
-    """A number such as 128.0, as some programs write whole numbers, as 128; any other value as it is."""
+    """Whole numbers written as 128.0 become 128; other values stay."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
@@ -93,7 +93,7 @@ def number(config: Mapping[str, Any], name: str, where: str = "") -> float | Non
 
 
 def token_id(config: Mapping[str, Any], name: str) -> Any:
-    """The id of a special token, ``bos``: of several the first; None where it is missing or null, unchecked else."""
+    """The id of a token such as ``bos``, the first of several; None where it is missing or null; unchecked."""
     value = config.get(f"{name}_token_id")
     return integer(value[0] if isinstance(value, list) and value else value)
 

@@ -79,7 +79,7 @@ class Settings:
             raise DataError(f"{self.where}: {name} = {short(value)}, and {said} is read: name another checkpoint")
 
     def inner(self, name: str) -> Settings:
-        """The values of an object inside; of none where it is missing or null."""
+        """The settings of an inner object; empty where it is missing or null."""
         values = self.values.get(name) or {}
         if not isinstance(values, dict):
             raise DataError(f"{self.where}: {name} = {short(values)} must be an object: fetch the config again")
@@ -140,7 +140,7 @@ class Family:
         return any(re.fullmatch(pattern, name) for pattern in self.ignored)
 
     def without_head(self) -> Family:
-        """The family of the encoders alone, whose files leave out what stands in front of their names."""
+        """The family of bare encoders, whose files omit the prefix of the names."""
         names = tuple(
             dataclasses.replace(row, theirs=row.theirs.removeprefix(self.left_out))
             for row in self.names

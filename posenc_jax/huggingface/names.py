@@ -10,7 +10,7 @@ Shape = tuple[int, ...]
 
 @dataclasses.dataclass(frozen=True)
 class Change:
-    """The way from a tensor of theirs to the parts of ours that it is, and back.
+    """A change between one of their tensors and the parts of ours that it holds, in both directions.
 
     Attributes:
       split: the parts of a tensor, for their shapes and the number of heads. join: the tensor of the parts and the
@@ -55,7 +55,8 @@ ONE_ROW = Change(
 
 
 def copied(first: Change) -> Change:
-    """One tensor for several parts: ``first`` makes the first of it, and the others have its numbers in their shape.
+    """A change from one tensor to several equal parts: ``first`` makes the first part; the others have its numbers in
+    their shape.
 
     ValueError on the way back: they are not equal any more.
     """

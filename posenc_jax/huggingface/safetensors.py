@@ -91,7 +91,7 @@ def _read(path: Path, dtype: str, shape: tuple[int, ...], offset: int, name: str
 
 
 def check_dtype(path: Path, name: str, dtype: str) -> None:
-    """Refuses a tensor whose numbers are not read."""
+    """Refuses a tensor of a dtype that is not read."""
     if dtype not in _DTYPES:
         raise DataError(
             f"{path}: {name} is stored in {dtype}, and weights are read from {', '.join(_DTYPES)}: convert the "

@@ -1,4 +1,4 @@
-"""Parameters in the layout that transformers loads: the way back of `checkpoint`."""
+"""Writes parameters in the layout that transformers loads, the inverse of `checkpoint`."""
 
 import json
 import os

@@ -139,7 +139,7 @@ def _made(data: bytes, where: Path, config: Json, of_config: Path, vocab_size: i
 
 
 def _bos_and_eos(config: Json, around: Json, of_config: Path, vocab_size: int) -> tuple[int, int]:
-    """Those of the config, each serving for the other, else those ``around`` a text."""
+    """The ids of bos and eos in the config, one serving for both if need be, else those ``around`` a text."""
     ids = {name: token_id(config, name) for name in ("bos", "eos")}
     declared = any(value is not None for value in ids.values())
     if not declared:

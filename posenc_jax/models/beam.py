@@ -45,9 +45,8 @@ class _State(NamedTuple):
 
 
 def beam_search(rows: DecodingRows, cache: Cache, beam: Beam, *, max_new_tokens: int, eos: Any, pad: Any) -> Hypotheses:
-    """The outputs of ``rows`` and their ``cache``, one row a prompt, as `Beam` says; pads after eos.
-
-    A cache with `branches` stays as it is; another one is copied in every step, in the order of the beginnings.
+    """The outputs of `Beam` for ``rows`` and their ``cache``, one row per prompt, with pads after eos. A cache with
+    `branches` is never copied; another one is reordered in every step.
     """
     batch, size = rows.last.shape[0], beam.size
     last = jnp.repeat(rows.last, size)
@@ -117,8 +116,8 @@ def beam_search(rows: DecodingRows, cache: Cache, beam: Beam, *, max_new_tokens:
 
 
 def branches(model: DecoderOnly | EncoderDecoder, beam: Beam) -> int:
-    """The beginnings that one row of the cache holds side by side: all of them where encodings are `by_pairs` and the
-    beam is narrow, else one.
+    """The number of hypotheses that one row of the cache holds: all of them if encodings are `by_pairs` and the beam is
+    narrow, else one.
     """
     by_pairs = all(e.by_pairs for e in elements(model.slots.decoder))
     return beam.size if by_pairs and beam.size <= WIDEST else 1

@@ -23,7 +23,7 @@ _ARRAYS = ["layers", "tokens", "positions", "segment_ids", "token_types", "fille
 @functools.partial(jax.tree_util.register_dataclass, data_fields=_ARRAYS, meta_fields=["shared"])
 @dataclasses.dataclass(frozen=True)
 class Cache:
-    """The past of a decoder. Slot j of ``C`` holds the token that was put in as number j, in every row alike.
+    """The past of a decoder. Place j of ``C`` holds token number j, in every row.
 
     Attributes:
       layers: for each layer keys and values ``[B, Hkv, C, D]`` as projected, and terms ``[B, C, ...]``.
@@ -138,15 +138,15 @@ class Cache:
         return dataclasses.replace(self, positions=None, segment_ids=self.segment_ids[:1])
 
     def branched(self, size: int, shared: int) -> Cache:
-        """This cache, with ``shared`` places in use, for ``size`` continuations of each row, side by side: every chunk
-        of ``size`` tokens, ``[B, size]``, has the next token of each. What all see stays where it is, and no row is
-        ever copied: `go_on` only changes who sees what. For encodings that are `PositionalEncoding.by_pairs`.
+        """This cache, with ``shared`` places in use, for ``size`` continuations of each row side by side: every chunk
+        of tokens ``[B, size]`` has the next token of each. The shared past is never copied; `go_on` only changes which
+        places a continuation sees. For encodings that are `PositionalEncoding.by_pairs`.
         """
         sees = jnp.broadcast_to(np.arange(self.capacity) < shared, (len(self.tokens), size, self.capacity))
         return dataclasses.replace(self, sees=sees | self._next_of_each(size), shared=shared)
 
     def go_on(self, parents: Array) -> Cache:
-        """A `branched` cache whose continuation n goes on with what ``parents[:, n]`` was, ``[B, N]``."""
+        """A `branched` cache whose continuation n goes on from continuation ``parents[:, n]``, ``[B, N]``."""
         assert self.sees is not None
         sees = jnp.take_along_axis(self.sees, parents[:, :, None], axis=1, mode="clip")
         return dataclasses.replace(self, sees=sees | self._next_of_each(parents.shape[1]))

@@ -18,7 +18,7 @@ from posenc_jax.models.randomness import Streams
 
 @dataclasses.dataclass(frozen=True)
 class DecodingRows:
-    """R rows whose prompts are in a cache, all but the last token of each.
+    """R rows of decoding, whose prompts are in a cache but for their last tokens.
 
     Attributes:
       last: ``[R]``, that last token. count: ``[R]`` real tokens of the prompt, or None without padding.

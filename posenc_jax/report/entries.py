@@ -17,7 +17,7 @@ def heading(title: str) -> str:
 
 
 def field_words(field: str) -> str:
-    """A field of the config, or the learning rate, where people read it."""
+    """A field of the config, or the learning rate, in words."""
     return "learning rate" if field == RATE else field
 
 

@@ -1,4 +1,4 @@
-"""Ablations that change numbers of the model, the encoding, the task or the training: the scores against them."""
+"""Sweeps: ablations whose cells differ in numbers of the model, the encoding, the task or the training."""
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,7 +16,7 @@ _FIRST = ("model.d_model", "model.num_layers", "model.num_heads", "task.max_leng
 
 @dataclasses.dataclass(frozen=True)
 class SweptField:
-    """A field of the config that changes. along: fields that change with it, each value with one of it."""
+    """A field of the config that changes. along: fields that it determines, which change with it."""
 
     name: str
     along: tuple[str, ...]
@@ -56,7 +56,7 @@ class Sweep:
 
     @property
     def of_task(self) -> bool:
-        """True if the task itself changes: its validation scores are then of unlike difficulty, and choose nothing."""
+        """True if the task itself changes, so that validation scores cannot be compared."""
         return any(field.name.startswith("task.") for field in self.fields)
 
     @property
@@ -69,7 +69,7 @@ class Sweep:
         return tuple(sorted({p.values[field] for own in self.arms.values() for p in own if field in p.values}))
 
     def along(self, arm: str, *fields: str) -> dict[tuple[float, ...], SweepPoint]:
-        """Values of some fields -> the point of an arm that has them; of several the one that validation chooses."""
+        """Values of some fields -> the point of an arm with these values, chosen by validation among several."""
         groups: dict[tuple[float, ...], list[SweepPoint]] = {}
         for point in self.arms[arm]:
             if all(field in point.values for field in fields):
@@ -78,7 +78,7 @@ class Sweep:
         return {where: point for where, point in chosen if point is not None}
 
     def best(self, arm: str) -> SweepPoint | None:
-        """The point of an arm that validation chooses; None where that cannot."""
+        """The point of an arm that validation chooses; None where it cannot choose."""
         return None if self.of_task else self._chosen(self.arms[arm])
 
     def _chosen(self, points: Sequence[SweepPoint]) -> SweepPoint | None:
@@ -90,7 +90,7 @@ class Sweep:
 
 
 def sweeps_of(summary: Summary) -> tuple[Sweep, ...]:
-    """The sweeps of an ablation: one for the cells of each task, of all tables that have it alone; else of a table."""
+    """The sweeps of an ablation: one for each task, over the tables that have only this task; one for each other table."""
     runs = (summary.info.get("config") or {}).get("runs") or ()
     known = {(run.get("table"), run.get("label")): training_fields(run) for run in runs if isinstance(run, dict)}
     families: dict[Any, list[_Part]] = {}

@@ -34,7 +34,7 @@ def decoded_texts(
 
 
 def text_scores(config: Run, written: list[Json]) -> dict[str, Any]:
-    """Scores of decoded outputs, and how many there were."""
+    """The scores of decoded outputs, and their number."""
     task = config.task
     assert isinstance(task, TextTask)
     scores = task.text_scores([line["output"] for line in written], written) if written else {}
@@ -42,5 +42,5 @@ def text_scores(config: Run, written: list[Json]) -> dict[str, Any]:
 
 
 def write_texts(path: Path, rows: list[Json]) -> None:
-    """Rows of JSON that people read: in UTF-8, letters as they are."""
+    """Writes rows as lines of JSON in UTF-8, without escaped letters."""
     write_atomically(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))

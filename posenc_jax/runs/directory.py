@@ -321,7 +321,7 @@ def run_in(stored: Stored, *, own: Mapping[str, type] | None = None) -> Run:
 
 
 def load_stored(directory: Path) -> Run | Ablation:
-    """The config of a directory of either."""
+    """The config of the directory of a run or an ablation."""
     return stored_config(_alone(directory))
 
 

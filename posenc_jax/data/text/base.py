@@ -191,7 +191,7 @@ class TextTask(Task):
         return self, ""
 
     def spanning(self, tokenizer: Tokenizer, texts: Mapping[str, list[Row]], longest: int) -> TextTask:
-        """The task with lengths, of up to ``longest`` tokens, under which it has nearly all of the texts."""
+        """The task with the lengths, up to ``longest`` tokens, that nearly all texts fit into."""
         raise NotImplementedError
 
     def narrower(self) -> Iterator[TextTask]:
@@ -347,7 +347,9 @@ class PairTask(TextTask):
 
 
 def length_of_most(lengths: Iterable[float], share: float = 0.75) -> float:
-    """The length that this share of them does not pass: with two bounds of 0.75, half of the examples keep both."""
+    """The length that this share of the examples does not exceed: with two bounds of 0.75, half of the examples keep
+    both.
+    """
     return float(np.quantile(list(lengths), share, method="higher"))
 
 

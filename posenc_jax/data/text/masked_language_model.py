@@ -1,4 +1,4 @@
-"""Masked language modelling: tokens that are hidden, of windows of long documents."""
+"""Masked language modelling: hidden tokens in windows of long documents."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class MaskedLanguageModel(WindowTask):
         return Encoded(records, np.arange(count), np.full(count, size, np.int32))
 
     def train_batch(self, data: Any, fed: Any, key: Array, batch_size: int) -> Example:
-        """The windows that the plan chose for this step, hidden anew in every one."""
+        """The windows that the plan chose for this step, with tokens hidden anew in every step."""
         numbers = jnp.asarray(fed)[:, 0]
         keys = _keys(key, jnp.arange(numbers.shape[0]))
         return self._masked(self._windows(data["train"], numbers), numbers >= 0, keys, training=True)

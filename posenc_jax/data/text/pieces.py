@@ -25,7 +25,7 @@ def all_pieces(
 ) -> list[list[P]]:
     """The result of ``read(input, name, note=...)`` for each input by its name; a DataError names all that it refuses.
 
-    note: hears what was cut, if nothing is refused. remarks: what else is to be said where something is.
+    note: called with a message on what was cut, if nothing is refused. remarks: further sentences for a refusal.
     """
     found: list[list[P]] = []
     notes: list[str] = []

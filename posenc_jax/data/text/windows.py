@@ -58,7 +58,7 @@ class WindowTask(TextTask):
         return dataclasses.replace(self, max_length=length, row=length)
 
     def suited(self, tokenizer: Tokenizer, texts: Mapping[str, list[Row]], lacking: list[str]) -> tuple[TextTask, str]:
-        """The task with windows that are shorter than the text of each split."""
+        """The task with windows that fit into the text of each split."""
         tokens = {
             name: sum(1 + len(tokens) for tokens in tokenizer.encode_all([row["text"] for row in texts[name]]))
             for name in lacking
@@ -74,7 +74,7 @@ class WindowTask(TextTask):
         )
 
     def narrower(self) -> Iterator[WindowTask]:
-        """The task, then with windows of a half, a quarter, ... of their tokens, down to `SHORTEST`."""
+        """The task with its windows, then with a half, a quarter, ... of their tokens, down to `SHORTEST`."""
         length, least = self.max_length, min(self.max_length, SHORTEST)
         yield self
         while length > least:

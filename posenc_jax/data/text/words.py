@@ -1,5 +1,5 @@
-"""The words that a run was trained on, kept beside its tokenizer, and, where they are few, as of a small grammar, the
-pairs of words that stand beside each other; and what of another text is not among them.
+"""The words that a run was trained on, kept beside its tokenizer; where they are few, as for a small grammar, also the
+pairs of neighbouring words. `foreign` names the words and pairs of a text that are not among them.
 """
 
 import itertools
@@ -37,8 +37,8 @@ def pairs_of(text: str) -> list[str]:
 
 
 def trained_on(task: TextTask) -> dict[str, Any]:
-    """The words of what a model of the task reads in training, for `FILE`, and how many examples they are of: of many
-    the first. And its pairs, where they are few.
+    """The words that a model of the task reads in training (of many examples the first), the number of these examples,
+    and the pairs, where they are few; for `FILE`.
     """
     rows = list(itertools.islice(open_split(task, "train"), TOKENIZER_EXAMPLES))
     texts = [row[column] for row in rows for column in task.input_columns]
@@ -49,8 +49,8 @@ def trained_on(task: TextTask) -> dict[str, Any]:
 
 
 def few_pairs(texts: Sequence[str]) -> list[str] | None:
-    """The pairs of the texts, if a new one is a sign that a text is of another kind; None if they are too many, or
-    texts of the same kind often have new ones. Of fewer than 1,000 texts nobody could tell.
+    """The pairs of the texts, if a new pair shows that a text is of another kind; None if there are too many, if texts
+    of the same kind often have new ones, or if there are fewer than 1,000 texts.
     """
     known: set[str] = set()
     late, new = len(texts) // 10, 0
@@ -64,8 +64,8 @@ def few_pairs(texts: Sequence[str]) -> list[str] | None:
 
 
 def foreign(texts: Mapping[str, str], kept: Mapping[str, Any]) -> list[str]:
-    """Sentences about the words and pairs of the texts, given by what messages call them, that are not among those
-    ``kept`` by `trained_on`.
+    """Sentences about the words and pairs of the texts that are not among those ``kept`` by `trained_on`. texts: by the
+    names that messages use.
     """
     known, count = set(kept["words"]), len(words_of(texts.values()))
     unknown = [(name, word) for name, text in texts.items() for word in words_of([text]) if word not in known]
