@@ -90,7 +90,7 @@ class Sweep:
 
 
 def sweeps_of(summary: Summary) -> tuple[Sweep, ...]:
-    """The sweeps of an ablation: one for each task, over the tables that have only this task; one for each other table."""
+    """The sweeps of an ablation: one for each task, over the tables with this task alone; one for each other table."""
     runs = (summary.info.get("config") or {}).get("runs") or ()
     known = {(run.get("table"), run.get("label")): training_fields(run) for run in runs if isinstance(run, dict)}
     families: dict[Any, list[_Part]] = {}
