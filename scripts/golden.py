@@ -13,7 +13,7 @@ import numpy as np
 
 from posenc_jax.analysis.invariance import Reveal
 from posenc_jax.analysis.layer import Encodings, compiled
-from posenc_jax.analysis.made_up import attributes_for, attributes_of, pairs_of
+from posenc_jax.analysis.synthetic_attributes import attributes_for, attributes_of, pairs_of
 from posenc_jax.encodings import (
     Dims,
     Slot,

@@ -12,7 +12,7 @@ import numpy as np
 from jax.sharding import AxisType
 from jax.sharding import PartitionSpec as P
 
-from posenc_jax.analysis.made_up import attributes_for
+from posenc_jax.analysis.synthetic_attributes import attributes_for
 from posenc_jax.encodings import (
     Dims,
     RoPE,

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.analysis.made_up import attributes_for, numbers_for
+from posenc_jax.analysis.synthetic_attributes import attributes_for, numbers_for
 from posenc_jax.encodings import (
     Dims,
     Geometry,

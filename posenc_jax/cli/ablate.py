@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from posenc_jax.cli.errors import UsageError, refusing
-from posenc_jax.cli.on import ON, ablation_on_corpus, refuse_elsewhere, shown_and_kept
 from posenc_jax.cli.overrides import RunArguments, override_each, override_run
 from posenc_jax.cli.own_files import refuse_unusable
 from posenc_jax.cli.report import final_report
 from posenc_jax.cli.screen import shell_words, show
 from posenc_jax.cli.session import load_config, of_config, prepare_jax, stoppable, trust
+from posenc_jax.cli.sized_to_corpus import ON, ablation_on_corpus, refuse_elsewhere, shown_and_kept
 from posenc_jax.cli.spread import HELP, read_spread, run_group, runner
 from posenc_jax.config import Ablation, Run
 from posenc_jax.files.names import file_name

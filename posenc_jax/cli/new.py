@@ -36,8 +36,8 @@ def main(arguments: list[str]) -> int:
 
 
 def _config(name: str | None, corpus: str) -> None:
-    from posenc_jax.cli.on import about, on_corpus
     from posenc_jax.cli.session import prepare_jax
+    from posenc_jax.cli.sized_to_corpus import about, on_corpus
     from posenc_jax.config import source_of
 
     name = re.sub(r"\W", "_", corpus.removeprefix("own/")) if name is None else name

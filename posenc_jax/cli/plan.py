@@ -7,9 +7,9 @@ import shutil
 from typing import TYPE_CHECKING
 
 from posenc_jax.cli.errors import Parser, guarded
-from posenc_jax.cli.on import split_first
 from posenc_jax.cli.screen import show
 from posenc_jax.cli.session import load_config, prepare_jax
+from posenc_jax.cli.sized_to_corpus import split_first
 from posenc_jax.config import Ablation, Run
 from posenc_jax.drawing.plain import short
 from posenc_jax.drawing.quantities import count, duration

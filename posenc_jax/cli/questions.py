@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from posenc_jax.cli.errors import UsageError, refusing
-from posenc_jax.cli.on import on_corpus
 from posenc_jax.cli.own_files import read_task
 from posenc_jax.cli.session import load_config
+from posenc_jax.cli.sized_to_corpus import on_corpus
 from posenc_jax.config import Ablation, Run
 from posenc_jax.files.shipped import shipped_config
 

@@ -14,9 +14,9 @@ from types import ModuleType
 from typing import Any
 
 from posenc_jax.cli.errors import UsageError, first_line, guarded
-from posenc_jax.cli.on import ON, on_corpus, split_first
 from posenc_jax.cli.own_files import nearest_file, run_file
 from posenc_jax.cli.screen import show, tell
+from posenc_jax.cli.sized_to_corpus import ON, on_corpus, split_first
 from posenc_jax.drawing.plain import short
 from posenc_jax.encodings.value import Value
 from posenc_jax.files.shipped import shipped_config

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from posenc_jax.cli.on import refuse_elsewhere, shown_and_kept
 from posenc_jax.cli.overrides import named_anew, override_run
 from posenc_jax.cli.own_files import refuse_unusable
 from posenc_jax.cli.scores import score_table
 from posenc_jax.cli.screen import show
 from posenc_jax.cli.session import load_config, of_config, prepare_jax, stoppable, trust
+from posenc_jax.cli.sized_to_corpus import refuse_elsewhere, shown_and_kept
 from posenc_jax.cli.together import HELP, join, leaving, read_together
 from posenc_jax.config import Run
 

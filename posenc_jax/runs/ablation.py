@@ -14,8 +14,8 @@ from posenc_jax.files.user_paths import full
 from posenc_jax.refusals.own_exits import exits_as_errors, said_by
 from posenc_jax.results import AblationResult, read_result
 from posenc_jax.runs.ablation_record import StoredCell, read_homes, stored_cell, stored_cells, write_record
-from posenc_jax.runs.ahead import Ahead
 from posenc_jax.runs.cell import run
+from posenc_jax.runs.compile_ahead import Ahead
 from posenc_jax.runs.directory import Stored, read_stored
 from posenc_jax.runs.environment import environment
 from posenc_jax.runs.errors import DamagedFileError, FailedCellsError, RefusedError, StoppedError

@@ -5,7 +5,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from posenc_jax.analysis.made_up import attributes_for
+from posenc_jax.analysis.synthetic_attributes import attributes_for
 from posenc_jax.encodings import (
     Dims,
     Sequence,

@@ -12,7 +12,7 @@ from posenc_jax.runs.reporter import Reporter
 from posenc_jax.statistics import widened
 from posenc_jax.verdict.card import Card, judged
 from posenc_jax.verdict.cells import distinct
-from posenc_jax.verdict.looks import fastest_first, first_seeds, forecast, look, sees
+from posenc_jax.verdict.interim import fastest_first, first_seeds, forecast, look, sees
 from posenc_jax.verdict.measuring import Measured, histories, measure
 from posenc_jax.verdict.tables import MOST_RATES, Table
 

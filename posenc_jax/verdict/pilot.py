@@ -14,7 +14,7 @@ from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.plan import plan_of
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.runs.targets import target_here
-from posenc_jax.verdict.looks import fastest_first, first_seeds
+from posenc_jax.verdict.interim import fastest_first, first_seeds
 from posenc_jax.verdict.tables import Table
 
 MOST_SEEDS = 1000

@@ -13,7 +13,7 @@ import pytest
 from jax.extend.core import Literal, jaxprs_in_params
 from registry_slots import slots_of_registry
 
-from posenc_jax.analysis.made_up import attributes_for
+from posenc_jax.analysis.synthetic_attributes import attributes_for
 from posenc_jax.encodings import (
     Dims,
     Sequence,

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from posenc_jax.analysis.made_up import attributes_for
+from posenc_jax.analysis.synthetic_attributes import attributes_for
 from posenc_jax.encodings import (
     Dims,
     Geometry,

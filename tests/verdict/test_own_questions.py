@@ -7,8 +7,8 @@ import pytest
 
 from posenc_jax import Ablation, Evaluation, Run, Training, Transformer
 from posenc_jax.cli import main, questions
-from posenc_jax.cli.on import on_corpus
 from posenc_jax.cli.questions import asked_on
+from posenc_jax.cli.sized_to_corpus import on_corpus
 from posenc_jax.config import source_of
 from posenc_jax.data.tasks import Copying, EvenPairs
 from posenc_jax.encodings import ALiBi, RoPE

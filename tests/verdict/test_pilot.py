@@ -15,7 +15,7 @@ from posenc_jax.runs.reporter import Reporter
 from posenc_jax.runs.targets import target_here
 from posenc_jax.statistics import detectable
 from posenc_jax.verdict import pilot
-from posenc_jax.verdict.looks import sees
+from posenc_jax.verdict.interim import sees
 from posenc_jax.verdict.own_questions import own_table
 
 RUN = Run(

@@ -11,11 +11,11 @@ from posenc_jax.data.tasks import Copying
 from posenc_jax.encodings import parse
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.statistics import lead, widened
-from posenc_jax.verdict import deciding, looks
+from posenc_jax.verdict import deciding, interim
 from posenc_jax.verdict.card import record
 from posenc_jax.verdict.card_tables import text_card
 from posenc_jax.verdict.deciding import decide
-from posenc_jax.verdict.looks import fastest_first, first_seeds, look
+from posenc_jax.verdict.interim import fastest_first, first_seeds, look
 from posenc_jax.verdict.tables import tables
 
 TABLES = tables()
@@ -45,8 +45,8 @@ def asked(monkeypatch):
 
     monkeypatch.setattr(deciding, "measure", measure)
     monkeypatch.setattr(deciding, "histories", lambda *_: ({}, False))
-    monkeypatch.setattr(looks, "mode_of", lambda execution: "devices")
-    monkeypatch.setattr(looks, "devices_here", lambda: type("Devices", (), {"count": 2}))
+    monkeypatch.setattr(interim, "mode_of", lambda execution: "devices")
+    monkeypatch.setattr(interim, "devices_here", lambda: type("Devices", (), {"count": 2}))
     return found
 
 
@@ -57,11 +57,11 @@ def test_the_fastest_table_is_first():
 
 def test_a_few_seeds_are_looked_at_first_where_that_changes_no_bit(asked, monkeypatch):
     assert first_seeds(QUICK["copy"], SEEDS) == (0, 1)
-    monkeypatch.setattr(looks, "devices_here", lambda: type("Devices", (), {"count": 1}))
+    monkeypatch.setattr(interim, "devices_here", lambda: type("Devices", (), {"count": 1}))
     assert first_seeds(QUICK["copy"], SEEDS) == (0, 1)
-    monkeypatch.setattr(looks, "devices_here", lambda: type("Devices", (), {"count": 64}))
+    monkeypatch.setattr(interim, "devices_here", lambda: type("Devices", (), {"count": 64}))
     assert first_seeds(QUICK["copy"], SEEDS) == SEEDS
-    monkeypatch.setattr(looks, "mode_of", lambda execution: "vmap")
+    monkeypatch.setattr(interim, "mode_of", lambda execution: "vmap")
     assert first_seeds(QUICK["copy"], SEEDS) == SEEDS
 
 
