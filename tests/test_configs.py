@@ -22,7 +22,7 @@ def _is_config(path):
 FILES = [path for folder in ("configs", "experiments") for path in sorted((ROOT / folder).rglob("*.py"))]
 CONFIGS = [str(path.relative_to(ROOT)) for path in FILES if _is_config(path)]
 # Time and scores stand in a README that is written from their results: tests/verdict/test_committed_tables.py.
-TOLD_ELSEWHERE = ("experiments/tables/", "experiments/context/", "experiments/own_questions/")
+TOLD_ELSEWHERE = ("experiments/tables/", "experiments/context/", "experiments/own_questions/", "experiments/sizes/")
 
 # One process for all: it also shows that no backend starts.
 BUILD = """

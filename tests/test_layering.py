@@ -174,6 +174,7 @@ ORDER = {
         "many_tasks",
         "shares",
         "sign_flips",
+        "sizes",
         "__init__",
     ),
 }

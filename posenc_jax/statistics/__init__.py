@@ -39,3 +39,5 @@ from posenc_jax.statistics.sign_flips import TwoTests as TwoTests
 from posenc_jax.statistics.sign_flips import bca_intervals as bca_intervals
 from posenc_jax.statistics.sign_flips import sign_flip_p as sign_flip_p
 from posenc_jax.statistics.sign_flips import two_tests as two_tests
+from posenc_jax.statistics.sizes import Trend as Trend
+from posenc_jax.statistics.sizes import size_trends as size_trends

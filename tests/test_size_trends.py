@@ -1,0 +1,165 @@
+"""Does a lead grow with size? By another way, and how often the words are wrong."""
+
+import dataclasses
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from experiments.sizes import trend
+from experiments.sizes.grid import WIDTHS, ablation, full
+from posenc_jax.statistics import holm, size_trends
+from posenc_jax.training.memory import parameters_of
+from posenc_jax.verdict.cells import JudgedCell, Results, TaskFacts
+
+SIZES = (25_000, 100_000, 400_000)
+
+
+def drawn(generator, slope, spreads=(0.02, 0.05, 0.2), seeds=8, together=0.0):
+    """Leads of seeds at three sizes, whose spread grows with size; ``together``: the share that a seed has at all."""
+    shared = generator.normal(size=seeds)
+    return {
+        size: dict(enumerate(0.1 + slope * number + spread * (together * shared + generator.normal(size=seeds))))
+        for number, (size, spread) in enumerate(zip(SIZES, spreads, strict=True))
+    }
+
+
+def test_the_slope_of_every_seed_and_students_interval():
+    leads = drawn(np.random.default_rng(0), 0.1)
+    (found,) = size_trends({"copy": leads}).values()
+    x = [math.log2(size) / 2 for size in SIZES]
+    slopes = [stats.linregress(x, [leads[size][seed] for size in SIZES]).slope for seed in range(8)]
+    low, high = stats.ttest_1samp(slopes, 0).confidence_interval(0.95)
+    assert found.slope == pytest.approx(np.mean(slopes), abs=1e-12)
+    assert (found.low, found.high) == (pytest.approx(low, abs=1e-9), pytest.approx(high, abs=1e-9))
+    assert found.p == pytest.approx(stats.ttest_1samp(slopes, 0).pvalue, abs=1e-12)
+
+
+def test_words():
+    up = {size: {seed: 0.1 * number + 0.01 * seed * number for seed in range(4)} for number, size in enumerate(SIZES)}
+    down = {size: {seed: -lead for seed, lead in own.items()} for size, own in up.items()}
+    mixed = {size: {seed: (-1) ** seed * lead for seed, lead in own.items()} for size, own in up.items()}
+    found = size_trends({"up": up, "down": down, "mixed": mixed})
+    assert {name: own.word for name, own in found.items()} == {
+        "up": "grows",
+        "down": "shrinks",
+        "mixed": "cannot be told",
+    }
+    alone = {name: size_trends({name: own})[name].p for name, own in {"up": up, "down": down, "mixed": mixed}.items()}
+    assert {name: own.p for name, own in found.items()} == pytest.approx(holm(alone)), "corrected together"
+
+
+def test_what_has_no_interval_has_no_word():
+    same = {size: {0: 0.1 * number, 1: 0.1 * number} for number, size in enumerate(SIZES)}
+    one = {size: {0: 0.1 * number} for number, size in enumerate(SIZES)}
+    apart = {size: {number: 0.1} for number, size in enumerate(SIZES)}
+    for leads, seeds in ((same, 2), (one, 1), (apart, 0)):
+        (found,) = size_trends({"copy": leads}).values()
+        assert (found.seeds, found.low, found.p, found.word) == (seeds, None, None, "cannot be told")
+
+
+def test_a_seed_without_a_size_is_left_out():
+    leads = drawn(np.random.default_rng(1), 0.1)
+    without = {size: {seed: lead for seed, lead in own.items() if seed} for size, own in leads.items()}
+    leads[SIZES[1]].pop(0)
+    assert size_trends({"copy": leads}) == size_trends({"copy": without})
+
+
+def test_one_size_has_no_slope():
+    with pytest.raises(ValueError, match=r"^copy has 1 size, and a slope needs two at least$"):
+        size_trends({"copy": {25_000: {0: 0.1, 1: 0.2}}})
+
+
+@pytest.mark.parametrize("together", [0.0, 2.0])
+@pytest.mark.parametrize("seeds", [3, 8])
+def test_intervals_hold_the_slope_in_95_of_100_repeats(seeds, together):
+    """Whatever the spread at each size, and whether or not leads of a seed go together: it is exact, so three standard
+    errors of the simulation are allowed."""
+    generator, repeats = np.random.default_rng(7), 2000
+    inside = 0
+    for _ in range(repeats):
+        (found,) = size_trends({"copy": drawn(generator, 0.1, seeds=seeds, together=together)}).values()
+        inside += found.low <= 0.1 <= found.high
+    assert abs(inside / repeats - 0.95) <= 3 * math.sqrt(0.95 * 0.05 / repeats)
+
+
+def test_where_nothing_changes_a_word_is_found_in_5_of_100_families_at_most():
+    generator, repeats = np.random.default_rng(8), 1000
+    wrong = 0
+    for _ in range(repeats):
+        found = size_trends({name: drawn(generator, 0.0) for name in "abcd"})
+        wrong += any(own.word != "cannot be told" for own in found.values())
+    assert wrong / repeats <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / repeats)
+
+
+def test_a_large_change_is_found_in_its_direction():
+    generator, repeats = np.random.default_rng(9), 200
+    words = [
+        size_trends({"copy": drawn(generator, slope)})["copy"].word for slope in (0.2, -0.2) for _ in range(repeats)
+    ]
+    assert words.count("grows") >= 0.9 * repeats
+    assert words.count("shrinks") >= 0.9 * repeats
+    assert "grows" not in words[repeats:]
+    assert "shrinks" not in words[:repeats]
+
+
+def results(scores, metric="accuracy", chance=0.25):
+    """Results of an ablation over sizes; ``scores``: size -> label -> seed -> score of one longer length."""
+    cells = tuple(
+        JudgedCell(
+            **{"table": f"t {size}", "label": label, "spec": label, "config": "", "seeds": tuple(own)},
+            **{"learning_rates": {}, "tried": {}, "diverged": (), "seconds": None, "num_posenc_parameters": 0},
+            by_metric={metric: {8: own}},
+            num_parameters=4**number * 1000,
+        )
+        for number, (size, by_label) in enumerate(scores.items())
+        for label, own in by_label.items()
+    )
+    facts = TaskFacts(metric, chance, {8: "beyond"})
+    return Results({f"t {size}": facts for size in scores}, cells, (), {})
+
+
+def test_the_table_of_an_ablation():
+    seeds = range(4)
+    scores = {
+        size: {
+            "rope": dict.fromkeys(seeds, 0.5),
+            "alibi": {seed: 0.5 + 0.1 * number + 0.002 * seed * number for seed in seeds},
+        }
+        for number, size in enumerate(WIDTHS)
+    }
+    (row,) = trend.table_of(results(scores)).splitlines()[2:]
+    cells = [cell.strip() for cell in row.strip("|").split("|")]
+    assert cells[:5] == ["alibi", "t", "0.000", "+0.103", "+0.206"]
+    assert cells[5] == "+0.103 [0.099, 0.107]"
+    assert cells[-2:] == ["4", "grows"]
+    scores[next(iter(WIDTHS))] = {"rope": dict.fromkeys(seeds, 0.25), "alibi": dict.fromkeys(seeds, 0.25)}
+    (row,) = trend.table_of(results(scores)).splitlines()[2:]
+    assert row.endswith("| cannot be told (at chance or at the best at d32) |"), "a lead of 0 there says nothing"
+
+
+def test_a_lower_perplexity_is_a_lead_of_its_logarithm():
+    scores = {size: {"rope": {0: 20.0}, "alibi": {0: 10.0}} for size in WIDTHS}
+    found = trend.leads(results(scores, "perplexity", None), "t", "alibi")
+    assert found == {number: {0: pytest.approx(math.log(2))} for number in (1000, 4000, 16000)}
+
+
+def test_a_size_that_was_not_run_is_named():
+    scores = {size: {"rope": {0: 0.5}, "alibi": {0: 0.6}} for size in list(WIDTHS)[:2]}
+    with pytest.raises(ValueError, match="alibi or rope has no scores on t d128: run the ablation to its end"):
+        trend.table_of(results(scores))
+
+
+def test_sizes_differ_by_four_and_in_nothing_else():
+    for config in (ablation("a", ("copy", "even_pairs"), ("alibi", "rope")), full()):
+        by_size = {size: [run for run in config.runs if run.table.endswith(f" {size}")] for size in WIDTHS}
+        assert len({len(own) for own in by_size.values()}) == 1
+        for small, middle, large in zip(*by_size.values(), strict=True):
+            counts = [parameters_of(run) for run in (small, middle, large)]
+            if not small.table.startswith("python docs"):
+                assert all(3.5 < later / own < 4.1 for own, later in itertools.pairwise(counts)), small.table
+            plain = [dataclasses.replace(run, table="", model=small.model) for run in (small, middle, large)]
+            assert plain[0] == plain[1] == plain[2]
+            assert len({run.model.width_of_head for run in (small, middle, large)}) == 1
