@@ -10,6 +10,7 @@ import jax.numpy as jnp
 
 from posenc_jax.encodings.arrays import check_key
 from posenc_jax.encodings.base import Array, Key
+from posenc_jax.models.threefry import bernoulli
 
 _STACKS = ("encoder", "decoder", "cross")
 
@@ -66,5 +67,5 @@ class Dropout:
             return x
         ids = jnp.arange(x.shape[0]) if self.example_ids is None else self.example_ids
         keys = jax.vmap(functools.partial(jax.random.fold_in, jax.random.fold_in(self.key, site)))(ids)
-        keep = jax.vmap(lambda key: jax.random.bernoulli(key, 1.0 - self.rate, x.shape[1:]))(keys)
+        keep = jax.vmap(lambda key: bernoulli(key, 1.0 - self.rate, x.shape[1:]))(keys)
         return jnp.where(keep, x / (1.0 - self.rate), 0).astype(x.dtype)
