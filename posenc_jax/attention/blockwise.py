@@ -22,7 +22,7 @@ import numpy as np
 
 from posenc_jax.encodings.arrays import check_size
 from posenc_jax.encodings.attention import Prepared, dense, for_each_head, logits_of, masked
-from posenc_jax.encodings.base import Array, PositionalEncoding, at_least_float32
+from posenc_jax.encodings.base import Array, Geometry, PositionalEncoding, at_least_float32
 
 # Of each head: so many logits are held at once, of at least and at most so many queries.
 LOGITS, FEWEST, MOST = 2**20, 8, 512
@@ -34,12 +34,15 @@ _ARRAYS: dict[Side, tuple[str, ...]] = {"queries": ("q", "q_encoded"), "keys": (
 
 
 def block_size(queries: int, keys: int) -> int:
-    """The number of queries in a block.
+    """The number of queries in a block, against ``keys`` at a time: where those are few, no more than keys, since near
+    the diagonal of a causal call half of a block is in vain.
 
     >>> [block_size(length, length) for length in (100, 1024, 8192, 16384, 10**6)]
     [100, 512, 128, 64, 8]
+    >>> [block_size(4096, keys) for keys in (256, 1024)]
+    [256, 512]
     """
-    return min(queries, MOST, max(FEWEST, LOGITS // keys))
+    return min(queries, MOST, max(CPU_KEYS, keys), max(FEWEST, LOGITS // keys))
 
 
 def blockwise(call: Prepared, size: int | None = None, of_keys: int = CPU_KEYS) -> Array:
@@ -145,18 +148,29 @@ def _over_keys(call: Prepared, size: int, add: Callable[..., Any], so_far: Any) 
     def step(so_far: Any, of_block: Any) -> Any:
         part, is_new = of_block
         block = for_each_head(_with(call, "keys", part))
-        mask, is_new = block.geometry.mask, is_new[None, None, None]
-        mask = is_new if mask is None else mask & is_new
 
         def seen(so_far: Any) -> Any:
-            return add(so_far, masked(logits_of(block), mask), block.v)
+            return add(so_far, masked(logits_of(block), _mask(block.geometry, is_new)), block.v)
 
-        return jax.lax.cond(jnp.any(mask), seen, lambda so_far: so_far, so_far), None
+        return jax.lax.cond(_may_see(block.geometry, is_new), seen, lambda so_far: so_far, so_far), None
 
     firsts = np.arange(0, keys, size)[:, None]
     fresh = np.minimum(firsts, keys - size) + np.arange(size) >= firsts  # the last block overlaps the one before it
     parts = _split(_part(call, "keys"), keys, size)
     return jax.lax.scan(jax.checkpoint(step, prevent_cse=False), so_far, (parts, fresh))[0]
+
+
+def _mask(geometry: Geometry, is_new: Array) -> Array:
+    """The mask of a block whose keys are not all new."""
+    mask, is_new = geometry.mask, is_new[None, None, None]
+    return is_new if mask is None else mask & is_new
+
+
+def _may_see(geometry: Geometry, is_new: Array) -> Array:
+    """False only if no query of a block sees a key of it."""
+    if geometry.only_causal:
+        return jnp.min(geometry.k_places) <= jnp.max(geometry.q_places)
+    return jnp.any(_mask(geometry, is_new))
 
 
 @jax.custom_jvp

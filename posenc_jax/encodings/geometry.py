@@ -320,6 +320,12 @@ class Geometry:
             mask = seen if mask is None else mask & seen
         return None if mask is None else mask[:, None]
 
+    @property
+    def only_causal(self) -> bool:
+        """Whether places alone decide who sees whom: each query all keys up to its own place."""
+        free = (self.queries.sees, self.window, self.k_segments, self.structure)
+        return self.causal and all(other is None for other in free)
+
     def by_place(self) -> Geometry:
         """A geometry that has the same `relative` wherever `mask` is True, and, for packed rows, one matrix of it for
         all rows: places become positions there. Other geometries are returned unchanged.

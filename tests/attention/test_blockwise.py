@@ -119,6 +119,16 @@ def test_the_path_of_that_name_is_taken(monkeypatch):
     np.testing.assert_allclose(attend(*call, path="blockwise"), attend(*call), atol=1e-6)
 
 
+@pytest.mark.parametrize(("name", "compared"), [("causal", False), ("windowed", True), ("packed", True)])
+def test_all_pairs_of_a_block_are_compared_only_where_places_are_not_enough(name, compared):
+    """Whether some query of a block sees a key: in a causal call the last query and the first key say so."""
+    shape = SHAPES[name]
+    a = arguments((), shape)
+    call = prepare(a["q"], a["k"], a["v"], (), (), shape.geometry())
+    program = str(jax.make_jaxpr(lambda q: blockwise(call._replace(q=q, q_encoded=q), 4, of_keys=3))(call.q))
+    assert ("reduce_or" in program) is compared
+
+
 def memory(length, spec):
     """Bytes of temporaries of value and gradient, one head of dimension 8."""
     encodings = parse(spec)
