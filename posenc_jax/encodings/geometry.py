@@ -322,7 +322,7 @@ class Geometry:
 
     @property
     def only_causal(self) -> bool:
-        """Whether places alone decide who sees whom: each query all keys up to its own place."""
+        """True if places alone decide who sees whom: each query all keys up to its own place."""
         free = (self.queries.sees, self.window, self.k_segments, self.structure)
         return self.causal and all(other is None for other in free)
 

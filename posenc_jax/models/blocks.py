@@ -210,6 +210,13 @@ class Stack(nnx.Module):
         self.embedding_norm = norm_layer(config, rngs=rngs) if config.embedding_norm else None
         self.remat = config.remat
 
+    def with_masks(self, dropout: Dropout, x: jax.Array) -> Dropout:
+        """The dropout of a call on embedded ``x``, whose masks are drawn at once unless layers are computed again."""
+        of_layer = (0, 1, 2) if any(block.cross_attention is not None for block in self.blocks) else (0, 2)
+        firsts = (EMBEDDINGS + 1 + SITES_PER_LAYER * index for index in range(len(self.blocks)))
+        sites = [EMBEDDINGS, *(first + sublayer for first in firsts for sublayer in of_layer)]
+        return dropout.drawn(x, sites) if self.remat == "none" else dropout
+
     def memory(
         self,
         x: jax.Array,

@@ -99,9 +99,11 @@ class Model(nnx.Module):
             key=streams.positions_of(stack),
             train=train,
         )
-        norm = getattr(self, stack).embedding_norm
+        layers = getattr(self, stack)
         dropout = Dropout.of_call(self.config.dropout, streams, sequence.example_ids, train, stack)
-        return dropout(self.config.cast(jnp.asarray(x) if norm is None else norm(x)), EMBEDDINGS), dropout
+        x = self.config.cast(jnp.asarray(x) if layers.embedding_norm is None else layers.embedding_norm(x))
+        dropout = layers.with_masks(dropout, x)
+        return dropout(x, EMBEDDINGS), dropout
 
     def embedding_of(self, stack: str) -> Embedding:
         """The table of the tokens of a stack."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections.abc import Mapping, Sequence
 
 import jax
 import jax.numpy as jnp
 
 from posenc_jax.encodings.arrays import check_key
 from posenc_jax.encodings.base import Array, Key
-from posenc_jax.models.threefry import bernoulli
+from posenc_jax.models.threefry import bernoulli, is_served
 
 _STACKS = ("encoder", "decoder", "cross")
 
@@ -49,6 +50,7 @@ class Dropout:
     rate: float
     key: Key | None
     example_ids: Array | None = None
+    masks: Mapping[int, Array] = dataclasses.field(default_factory=dict)
 
     @classmethod
     def of_call(cls, rate: float, streams: Streams, example_ids: Array | None, train: bool, stack: str) -> Dropout:
@@ -61,11 +63,24 @@ class Dropout:
             )
         return cls(rate, stack_key(streams.dropout, stack), example_ids)
 
+    def drawn(self, x: jax.Array, sites: Sequence[int]) -> Dropout:
+        """The same dropout, with its masks of arrays of the shape of ``x`` at these sites where `threefry` draws them:
+        in a loop, since XLA would draw each once more wherever a backward pass reads it.
+        """
+        if self.key is None or not is_served(self.key, x.shape[1:]):
+            return self
+        masks = jax.lax.map(functools.partial(self._mask, x.shape), jnp.asarray(sites, jnp.uint32))
+        return dataclasses.replace(self, masks=dict(zip(sites, masks, strict=True)))
+
+    def _mask(self, shape: tuple[int, ...], site: int | Array) -> jax.Array:
+        """True where an array of this shape is kept."""
+        ids = jnp.arange(shape[0]) if self.example_ids is None else self.example_ids
+        keys = jax.vmap(functools.partial(jax.random.fold_in, jax.random.fold_in(self.key, site)))(ids)
+        return jax.vmap(lambda key: bernoulli(key, 1.0 - self.rate, shape[1:]))(keys)
+
     def __call__(self, x: jax.Array, site: int) -> jax.Array:
         """``x [B, ...]`` with dropout; ``site`` numbers the dropouts of the stack."""
         if self.key is None:
             return x
-        ids = jnp.arange(x.shape[0]) if self.example_ids is None else self.example_ids
-        keys = jax.vmap(functools.partial(jax.random.fold_in, jax.random.fold_in(self.key, site)))(ids)
-        keep = jax.vmap(lambda key: bernoulli(key, 1.0 - self.rate, x.shape[1:]))(keys)
+        keep = self.masks[site] if site in self.masks else self._mask(x.shape, site)
         return jnp.where(keep, x / (1.0 - self.rate), 0).astype(x.dtype)

@@ -20,16 +20,16 @@ def bernoulli(key: Key, p: float, shape: tuple[int, ...]) -> jax.Array:
     Here the rounds stand one after the other, so all operations on a number are one pass. Where keys, settings or
     devices are others, JAX's own is called.
     """
-    if not _served(key, shape):
+    if not is_served(key, shape):
         return jax.random.bernoulli(key, p, shape)
     # JAX compares the upper 23 bits, a float below 1, with p.
     threshold = math.ceil(float(np.float32(p)) * 2**23)
     mask: jax.Array = _bits(jax.random.key_data(key), shape) >> np.uint32(9) < np.uint32(threshold)
-    return jax.lax.optimization_barrier(mask)  # or a backward pass would draw it once more
+    return mask
 
 
-def _served(key: Key, shape: tuple[int, ...]) -> bool:
-    """True where JAX draws 32 bits for each entry by its number alone, and slowly."""
+def is_served(key: Key, shape: tuple[int, ...]) -> bool:
+    """True if a mask is drawn here: where JAX draws 32 bits for each entry by its number alone, and slowly."""
     drawn = str(jax.random.key_impl(key)) == "threefry2x32" and jax.config.jax_threefry_partitionable
     return backend() == "cpu" and drawn and not jax.config.jax_enable_x64 and 0 < math.prod(shape) < 2**32
 

@@ -85,3 +85,21 @@ def test_dropout_acts_after_embeddings_and_sublayers_in_training_only():
         assert np.all(np.abs(candidates - np.asarray(layer["output"])).min(axis=0) < 1e-4)
         before = layer["output"]
     assert np.mean(dropped[0] & dropped[1]) < 0.15  # 1/16 if layers draw masks of their own, else 1/4
+
+
+def test_masks_that_are_drawn_at_once_are_those_of_each_site():
+    x = jnp.ones((3, 5, 8))
+    dropout = Dropout.of_call(0.4, STREAMS, jnp.asarray([4, 0, 7]), True, "decoder")
+    drawn = dropout.drawn(x, (0, 1, 6))
+    assert list(drawn.masks) == [0, 1, 6]
+    for site in (0, 1, 6, 9):
+        np.testing.assert_array_equal(drawn(x, site), dropout(x, site))
+
+
+@pytest.mark.parametrize(("remat", "loops"), [("none", 1), ("layers", 0)])
+def test_a_model_draws_the_masks_of_a_stack_in_one_loop(remat, loops):
+    """But where layers are computed again, which would hold them all."""
+    model = small("encoder_only", num_layers=2, dropout=0.5, remat=remat)
+    tokens = random_tokens(2, 5)
+    program = str(jax.make_jaxpr(lambda key: model(tokens, streams=Streams(dropout=key), train=True))(STREAMS.dropout))
+    assert program.count("scan[") == loops
