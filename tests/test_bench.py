@@ -299,7 +299,7 @@ def test_tables():
 
 
 def test_long_rows():
-    times, memory = long.long(1, None, lengths=(16,), start=Here)
+    times, memory = long.long(1, None, lengths=(16,), start=Here, one_core=False)
     assert list(times.rows) == list(memory.rows) == ["forward, 16 tokens", "value and gradient, 16 tokens"]
     assert list(times.columns) == list(memory.columns) == ["dense", "blockwise"]
     assert all(number > 0 for table in (times, memory) for row in table.rows.values() for number in row)
