@@ -69,18 +69,18 @@ class Dropout:
         """
         if self.key is None or not is_served(self.key, x.shape[1:]):
             return self
-        masks = jax.lax.map(functools.partial(self._mask, x.shape), jnp.asarray(sites, jnp.uint32))
+        masks = jax.lax.map(functools.partial(self._mask, self.key, x.shape), jnp.asarray(sites, jnp.uint32))
         return dataclasses.replace(self, masks=dict(zip(sites, masks, strict=True)))
 
-    def _mask(self, shape: tuple[int, ...], site: int | Array) -> jax.Array:
+    def _mask(self, key: Key, shape: tuple[int, ...], site: int | Array) -> jax.Array:
         """True where an array of this shape is kept."""
         ids = jnp.arange(shape[0]) if self.example_ids is None else self.example_ids
-        keys = jax.vmap(functools.partial(jax.random.fold_in, jax.random.fold_in(self.key, site)))(ids)
+        keys = jax.vmap(functools.partial(jax.random.fold_in, jax.random.fold_in(key, site)))(ids)
         return jax.vmap(lambda key: bernoulli(key, 1.0 - self.rate, shape[1:]))(keys)
 
     def __call__(self, x: jax.Array, site: int) -> jax.Array:
         """``x [B, ...]`` with dropout; ``site`` numbers the dropouts of the stack."""
         if self.key is None:
             return x
-        keep = self.masks[site] if site in self.masks else self._mask(x.shape, site)
+        keep = self.masks[site] if site in self.masks else self._mask(self.key, x.shape, site)
         return jnp.where(keep, x / (1.0 - self.rate), 0).astype(x.dtype)

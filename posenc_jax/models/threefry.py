@@ -1,6 +1,7 @@
 """Masks of `jax.random.bernoulli`, to the bit, which XLA draws in one pass over a CPU's memory."""
 
 import math
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -30,8 +31,9 @@ def bernoulli(key: Key, p: float, shape: tuple[int, ...]) -> jax.Array:
 
 def is_served(key: Key, shape: tuple[int, ...]) -> bool:
     """True if a mask is drawn here: where JAX draws 32 bits for each entry by its number alone, and slowly."""
-    drawn = str(jax.random.key_impl(key)) == "threefry2x32" and jax.config.jax_threefry_partitionable
-    return backend() == "cpu" and drawn and not jax.config.jax_enable_x64 and 0 < math.prod(shape) < 2**32
+    settings: Any = jax.config
+    drawn = str(jax.random.key_impl(key)) == "threefry2x32" and settings.jax_threefry_partitionable
+    return backend() == "cpu" and drawn and not settings.jax_enable_x64 and 0 < math.prod(shape) < 2**32
 
 
 def _bits(key: Array, shape: tuple[int, ...]) -> jax.Array:
