@@ -20,7 +20,7 @@ ADD = """Makes a corpus of your own texts, a data set of TensorFlow Datasets lik
 the hash of the document (or as given), without a text in two splits, with hashes of all that was read. Files
 are never changed.
 
-    posenc data add plays --text hamlet.txt othello.txt --licence "public domain"
+    posenc data add plays --text hamlet.txt othello.txt --validation macbeth.txt --test lear.txt
     posenc data add chat --jsonl chat.jsonl --source question --target answer
     posenc data add papers --jsonl papers.jsonl --field title abstract method --label area
     posenc data add reviews --folder reviews/          reviews/good/1.txt, reviews/bad/7.txt, ...
@@ -28,7 +28,7 @@ are never changed.
 
 Records that cannot be used are counted and named; above --most-malformed of them nothing is made."""
 FORMS = {
-    "text": "plain texts, UTF-8",
+    "text": "plain texts, UTF-8; a file is a document",
     "jsonl": "a JSON object a line",
     "csv": "tables whose first line names the fields",
     "parquet": "Parquet files (needs pyarrow)",

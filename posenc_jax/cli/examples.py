@@ -84,7 +84,10 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "data": (
         ("posenc data list", "corpora, and which are ready"),
         ("posenc data prepare help/en-de", "make one ready"),
-        ("posenc data add plays --text hamlet.txt othello.txt", "texts of your own"),
+        (
+            "posenc data add plays --text hamlet.txt othello.txt --validation macbeth.txt --test lear.txt",
+            "texts of your own",
+        ),
     ),
     "translate": (('posenc translate RUN "Opens the dialog." --beam 4', "with beam search"),),
     "summarize": (("posenc summarize RUN article.txt", "a file"),),

@@ -227,7 +227,7 @@ class Media(_WithImages):
         frame, row, column = (jnp.where(index < 0, 0, cell) for cell in self._cells(index))
         if self.design == "indexed":
             cells = [jnp.where(index < 0, text, cell) for cell in (column, row, before)]
-            return jnp.stack([jnp.broadcast_to(text, index.shape), *cells], axis=-1)
+            return jnp.stack([jnp.broadcast_to(text, cells[0].shape), *cells], axis=-1)
         start = text - jnp.maximum(index, 0)
         if self.design == "symmetric":
             inside = index >= 0

@@ -65,7 +65,8 @@ def test_mappings_stand_before_every_encoding(wrapper):
         # CAPE's positions leave 0 .. L-1, where tables that end there say NaN, as is their stated policy.
         outside = wrapper == "cape" and not all(element.extrapolates for element in parse(row))
         assert np.isfinite(out).all() != outside, f"{wrapper}|{row}"
-        assert jnp.issubdtype(positions.dtype, WRAPPERS[wrapper]), f"{wrapper}|{row}"
+        if not jnp.issubdtype(positions.dtype, WRAPPERS[wrapper]):  # a row may make fractions of whole positions
+            assert jnp.issubdtype(run(parse(row))[1].dtype, np.floating), f"{wrapper}|{row}"
     assert len(refused) < len(ROWS) / 2
     for row, message in refused:
         fractions = WRAPPERS[wrapper] is np.floating and any(element.integer_positions for element in parse(row))

@@ -1,5 +1,6 @@
 """Positions of texts with images, token by token, as the authors' loops number them."""
 
+import dataclasses
 import math
 
 import jax
@@ -224,3 +225,22 @@ def test_what_cannot_be():
         parse("media(width=2, design='symmetric')")
     with pytest.raises(ValueError, match=r"Media.stride = 2.0 must be 1 with design=.symmetric., where a frame"):
         parse("media(width=2, height=1, design='symmetric', stride=2)")
+
+
+@pytest.mark.parametrize(
+    "element",
+    [
+        *(Media(3, 2, design) for design in ("mrope", "reset", "diagonal", "indexed", "symmetric")),
+        V2PE(0.25),
+        CirclePositions(3, 2),
+        FilmWithSound(3, 2),
+    ],
+    ids=str,
+)
+def test_one_row_of_types_serves_positions_of_several_rows(element):
+    moved = np.concatenate([POSITIONS, POSITIONS + 7])
+    sequence = Sequence(moved, np.array([20]), token_types=TYPES, segment_ids=SEGMENTS)
+    found = np.asarray(element.map_positions(sequence, key=None, train=False))
+    for row in (0, 1):
+        alone = dataclasses.replace(sequence, positions=moved[row : row + 1])
+        np.testing.assert_array_equal(found[row], np.asarray(element.map_positions(alone, key=None, train=False))[0])
