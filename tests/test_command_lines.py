@@ -120,7 +120,7 @@ def _home(tmp_path_factory):
         for command in ("ablate", "plan", "tune"):
             patch.setattr(f"posenc_jax.cli.{command}.load_config", with_few_cells)
         sized = load_config("configs/sentences.py", Run, "train")
-        for module in ("on", "session"):
+        for module in ("sized_to_corpus", "session"):
             patch.setattr(f"posenc_jax.cli.{module}.on_corpus", lambda name: sized)
         for module in ("own_files", "train", "ablate"):
             patch.setattr(f"posenc_jax.cli.{module}.refuse_unusable", stop)
