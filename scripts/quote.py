@@ -16,6 +16,7 @@ What scripts/bench measured is kept in scripts/benchmarks/measured.json (scripts
 
     <!-- bench: PART -->          (all tables of a part)
     <!-- bench: throughput, short -->     (its sizes side by side)
+    <!-- bench: sentences -->     (ten, of several parts)
     <!-- end of bench -->
 
 What the code of a page prints (`documenting.printed`) is written by running it: nothing is typed.
@@ -235,7 +236,10 @@ def filled(text: str) -> str:
 
     def measured(match: re.Match[str]) -> str:
         begin, part, short, _, end = match.groups()
-        kept = json.loads(MEASURED.read_text())["parts"][part]
+        parts = json.loads(MEASURED.read_text())["parts"]
+        if part == "sentences":
+            return f"{begin}{in_sentences(parts)}{end}"
+        kept = parts[part]
         return f"{begin}{side_by_side(kept, part) if short else bench_tables(kept, part)}{end}"
 
     def hours(match: re.Match[str]) -> str:
@@ -285,6 +289,13 @@ def hours_of_tables(root: Path) -> str:
     ]
     sentence = f"Of runs, compiling apart, {' and '.join(parts)}"
     return f"{sentence}; without results: {missing}." if missing else f"{sentence}."
+
+
+def in_sentences(parts: Json) -> str:
+    """What scripts/bench measured, a sentence a line of a list."""
+    from benchmarks.sentences import sentences
+
+    return "".join(f"{number}. {said}\n" for number, said in enumerate(sentences(parts), 1))
 
 
 def bench_tables(kept: Json, part: str) -> str:

@@ -145,6 +145,32 @@ def test_speed_quotes_no_number_that_was_not_kept():
     assert not re.findall(r"(?<!torch )\b\d+\.\d+\b", quote.BENCH.sub("", page))
 
 
+def test_speed_begins_with_ten_plain_sentences():
+    page = (ROOT / "scripts" / "docs" / "guides" / "speed.md").read_text()
+    said = re.findall(r"^(\d+)\. (.*)$", page.partition("<!-- end of bench -->")[0], re.MULTILINE)
+    assert [int(number) for number, _ in said] == list(range(1, 11))
+    for _, sentence in said:
+        assert re.fullmatch(r"[A-Z][^;]*[a-z0-9]\.", sentence)
+        assert len(sentence.split()) <= 40
+        assert not re.search(r"[a-z]\. [A-Z]", sentence), "two sentences"
+
+
+def test_sentences_on_speed_follow_the_numbers():
+    from benchmarks.sentences import sentences
+
+    parts = json.loads(quote.MEASURED.read_text())["parts"]
+    for table in parts["throughput"]["tables"]:
+        table["rows"]["posenc_jax devices"] = [100.0, 3.0]
+        table["rows"]["torch eager, 2 processes of one core"] = [200.0, 1.5]
+    assert sentences(parts)[0].endswith(": ours is 3.00 times as fast.")
+    assert sentences(parts)[4] == "Beside two torch processes of one core each ours is faster."
+    for table in parts["throughput"]["tables"][1:3]:
+        table["rows"]["torch eager, 2 processes of one core"] = [75.0, 4.0]
+    assert sentences(parts)[4].endswith(
+        " faster, except at d128, where torch takes 25 % less and at d256, where torch takes 25 % less."
+    )
+
+
 def test_what_is_said_of_the_aims_beside_torch_is_so():
     tables = json.loads(quote.MEASURED.read_text())["parts"]["throughput"]["tables"]
     rows = {table["title"].partition(", ")[2]: table["rows"] for table in tables}
@@ -172,6 +198,18 @@ def test_what_is_said_of_the_aim_beside_a_study_of_others_is_so():
     assert max(times_less for *_, times_less in rows) < 5
     left = [(whole * times_less / 5 - rest) / 10_000 for _, rest, whole, times_less in rows]
     assert f"a step may take {min(left):.3f} to {max(left):.3f} s" in section
+
+
+def test_what_is_said_of_the_aim_for_long_rows_is_so():
+    rows = json.loads(quote.MEASURED.read_text())["parts"]["long"]["tables"][0]["rows"]
+    over = {
+        work: [ours / torch for name, (_, ours, torch) in rows.items() if name.startswith(work)]
+        for work in ("forward", "value and gradient")
+    }
+    forwards, training = (f"{min(found):.2f} to {max(found):.2f}" for found in over.values())
+    page = (ROOT / "scripts" / "benchmarks" / "README.md").read_text()
+    assert f"Not met: {forwards} times its time forwards, {training} with gradients." in page
+    assert all(min(found) > 1 for found in over.values())
 
 
 @pytest.mark.parametrize("config", DOCSTRINGS)
