@@ -1,11 +1,13 @@
 """Numbers that both sides of a comparison are given; NumPy alone, since the other side has torch and no JAX."""
 
+from typing import Any
+
 import numpy as np
 
 SHORT_FACTORS, LONG_FACTORS = [1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7], [1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0]
 """Of LongRoPE, for 16 dimensions."""
 
-SCALINGS = {
+SCALINGS: dict[str, dict[str, Any]] = {
     "RoPE": {"rope_type": "default"},
     "Position Interpolation": {"rope_type": "linear", "factor": 8.0},
     "Dynamic NTK scaling": {"rope_type": "dynamic", "factor": 2.0},

@@ -55,7 +55,7 @@ def patches(count: int) -> Callable[[str], np.ndarray]:
     """Turned queries of the first places of a slot that begins with a grid."""
 
     def turned(spec: str) -> np.ndarray:
-        slot = parse(spec)
+        slot = elements(parse(spec))
         seen = map_slot(slot, Sequence.of_length(count))[-1].positions
         return np.asarray(slot[-1].encode_queries({}, normal(1, 2, count, 16), seen, np.array([count])))
 
@@ -66,7 +66,7 @@ def added(count: int, **params: np.ndarray) -> Callable[[str], np.ndarray]:
     """What a slot adds to embeddings that are zero."""
 
     def embedded(spec: str) -> np.ndarray:
-        slot = parse(spec)
+        slot = elements(parse(spec))
         sequence = map_slot(slot, Sequence.of_length(count))[-1]
         width = 16 if "weight" not in params else params["weight"].shape[1]
         return np.asarray(slot[-1].embed(params, np.zeros((1, count, width)), sequence))[0]
@@ -78,7 +78,7 @@ def of_attributes(numbers: np.ndarray, **params: np.ndarray) -> Callable[[str], 
     """What the last element of a slot adds to embeddings that are zero, for attributes ``[S, A]``."""
 
     def embedded(spec: str) -> np.ndarray:
-        slot = parse(spec)
+        slot = elements(parse(spec))
         sequence = map_slot(slot, Sequence.of_length(len(numbers), attributes=numbers[None]))[-1]
         return np.asarray(slot[-1].embed(params, np.zeros((1, len(numbers), 16)), sequence))[0]
 
@@ -89,7 +89,7 @@ def biases(count: int, heads: int = 2, **params: np.ndarray) -> Callable[[str], 
     """The bias of all pairs of places, or that of queries by their contents."""
 
     def bias(spec: str) -> np.ndarray:
-        slot = parse(spec)
+        slot = elements(parse(spec))
         sequence = map_slot(slot, Sequence.of_length(count))[-1]
         geometry = Geometry.between(sequence, sequence, num_heads=heads)
         if "content_bias" in slot[-1].acts_on:
@@ -143,7 +143,7 @@ def numbered(types: list[int], places: list[int] | None = None) -> Callable[[str
         sequence = Sequence(
             given[None].astype(np.int32), np.array([len(types)]), token_types=np.array([types], np.int32)
         )
-        return np.asarray(map_slot(parse(spec), sequence)[1].positions)[0]
+        return np.asarray(map_slot(elements(parse(spec)), sequence)[1].positions)[0]
 
     return positions
 
@@ -161,7 +161,7 @@ def four_corners(spec: str) -> np.ndarray:
 def images_with_text(spec: str) -> np.ndarray:
     """Turned queries of a text, an image of 2 x 3 and one of 3 x 2."""
     x = normal(1, 2, 15, 12, 2).reshape(1, 2, 15, 24)
-    _, rotary = parse(spec)
+    _, rotary = elements(parse(spec))
     positions, _ = media_positions([3, Film(2, 3), Film(3, 2)], "reset")
     return np.asarray(rotary.encode_queries({}, x, positions[None].astype(np.int32), np.array([15])))
 

@@ -6,12 +6,14 @@ writes an array for each comparison. PYTHON has torch and transformers; REPOSITO
 authors' repositories, each named OWNER+NAME: a comparison whose repository is not there is left out.
 """
 
+import functools
 import importlib.util
 import inspect
 import sys
 import types
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -30,7 +32,7 @@ def key(*names: str) -> Callable:
     def add(function: Callable) -> Callable:
         for name in names:
             takes = bool(inspect.signature(function).parameters)
-            THEIRS[name] = (lambda name=name: function(name)) if takes else function
+            THEIRS[name] = functools.partial(function, name) if takes else function
         return function
 
     return add
@@ -418,7 +420,8 @@ def main(arguments: list[str]) -> None:
             found[name] = function()
         except (FileNotFoundError, IndexError, ModuleNotFoundError) as error:
             print(f"{name} is left out: {error}", file=sys.stderr)
-    np.savez(arguments[0], **{name.replace("/", "|"): array for name, array in found.items()})
+    arrays: dict[str, Any] = {name.replace("/", "|"): array for name, array in found.items()}
+    np.savez(arguments[0], **arrays)
 
 
 if __name__ == "__main__":
