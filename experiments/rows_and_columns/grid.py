@@ -2,7 +2,8 @@
 
     posenc ablate experiments/rows_and_columns/grid.py
 
-What is expected: directions.md.
+Accuracy after 100 steps 0.969 (axial RoPE), 0.964 (RoPE-Mixed), 0.988 (LieRE-8), 0.952 (Spiral RoPE). What was
+expected: directions.md.
 """
 
 import dataclasses
