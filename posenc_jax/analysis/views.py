@@ -113,11 +113,44 @@ def content_logits(
     """
     encodings, own = _of_first_layer("content_logits", slot, dims, params)
     with _precision(dtype):
-        seen = _geometries(encodings, dims, length)
-        total = np.zeros((dims.num_heads, length, length), np.float64)
-        for row in (np.eye(dims.head_dim) * dims.head_dim**0.5).astype(jnp.dtype(dtype)):
-            total += _numpy(_logits(encodings, own, seen, dims, jnp.asarray(row), length)).astype(np.float64)
-    return (total / dims.head_dim**2).astype(np.float64 if dtype == "float64" else np.float32)
+        total = _content_logits(encodings, own, _of_length(encodings, dims, length), dims, length, dtype)
+    return total.astype(np.float64 if dtype == "float64" else np.float32)
+
+
+def _content_logits(
+    encodings: Encodings,
+    params: tuple[Params, ...],
+    seen: tuple[Geometry, ...],
+    dims: Dims,
+    length: int,
+    dtype: str,
+) -> np.ndarray:
+    """`content_logits` of tokens as they are seen, summed in float64."""
+    total = np.zeros((dims.num_heads, length, length), np.float64)
+    for row in (np.eye(dims.head_dim) * dims.head_dim**0.5).astype(jnp.dtype(dtype)):
+        total += _numpy(_logits(encodings, params, seen, dims, jnp.asarray(row), length)).astype(np.float64)
+    return total / dims.head_dim**2
+
+
+def pair_values(slot: Slot, dims: Dims, tokens: Sequence) -> tuple[str, np.ndarray]:
+    """What a slot does to pairs of ``tokens`` of one row, which bring what it reads, and the word for it: its biases
+    ``[H, S, S]``; where it has none the `content_logits` of its products, where it turns none the cosines ``[1, S, S]``
+    of the vectors that it adds to embeddings, from their mean. In float64, parameters as initialised from key 0.
+    """
+    encodings, params = for_layer(slot, 0), layer_params(slot, initial(slot, dims), 0)
+    length = tokens.positions.shape[1]
+    with _precision("float64"):
+        seen = _geometries(encodings, dims, tokens)
+        if (found := position_bias(encodings, params, seen)) is not None:
+            return "bias of the logit", _numpy(found)[0]
+        if any("encode_queries" in e.acts_on for e in encodings):
+            return "product of equal contents", _content_logits(encodings, params, seen, dims, length, "float64")
+        vectors = _numpy(embed(encodings, params, np.zeros((1, length, dims.d_model)), tokens, key=jax.random.key(0)))[
+            0
+        ]
+    vectors = vectors - vectors.mean(axis=0, keepdims=True)
+    norms = np.maximum(np.linalg.norm(vectors, axis=1), np.finfo(np.float64).tiny)
+    return "cosine of the vectors from their mean", (vectors @ vectors.T / norms[:, None] / norms)[None]
 
 
 def _logits(
@@ -161,7 +194,7 @@ def bias(
     """
     encodings, own = _of_first_layer("bias", slot, dims, params)
     with _precision(dtype):
-        found = position_bias(encodings, own, _geometries(encodings, dims, length, causal))
+        found = position_bias(encodings, own, _of_length(encodings, dims, length, causal))
         assert found is not None
         return np.array(np.broadcast_to(_numpy(found)[0], (dims.num_heads, length, length)))
 
@@ -312,12 +345,16 @@ def _tokens_decide(encodings: Encodings) -> bool:
     return False
 
 
-def _geometries(encodings: Encodings, dims: Dims, length: int, causal: bool = False) -> tuple[Geometry, ...]:
+def _of_length(encodings: Encodings, dims: Dims, length: int, causal: bool = False) -> tuple[Geometry, ...]:
     if length < 1:
         raise ValueError(f"length = {length} must be at least 1")
-    tokens, call = Sequence.of_length(length), {"num_heads": dims.num_heads, "contiguous": True}
+    return _geometries(encodings, dims, Sequence.of_length(length), causal)
+
+
+def _geometries(encodings: Encodings, dims: Dims, tokens: Sequence, causal: bool = False) -> tuple[Geometry, ...]:
     causal = causal or any(e.causal_only for e in encodings)
-    seen = geometries(encodings, tokens, tokens, causal=causal, key=jax.random.key(0), **call)  # type: ignore[arg-type]
+    call = {"num_heads": dims.num_heads, "contiguous": True, "causal": causal, "key": jax.random.key(0)}
+    seen = geometries(encodings, tokens, tokens, **call)  # type: ignore[arg-type]
     assert isinstance(seen, tuple)
     return seen
 

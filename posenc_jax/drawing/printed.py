@@ -64,7 +64,7 @@ def _heat_map(figure: Any, plot: HeatMap) -> None:
         names = plot.rows[i] if plot.rows else plot.y.names if outer_left else ()
         _image_ticks(axes.yaxis, names, values.shape[0], size, shown=outer_left)
         if plot.x.names and outer_bottom:
-            crowded = 0.06 * max(map(len, plot.x.names)) * len(plot.x.names) > 0.8 * _WIDTH / columns
+            crowded = 0.06 * (1 + max(map(len, plot.x.names))) * len(plot.x.names) > 0.8 * _WIDTH / columns
             axes.tick_params(axis="x", labelrotation=90 if crowded else 0)
         for (row, column), value in np.ndenumerate(values) if plot.written else ():
             if np.isnan(value):

@@ -6,6 +6,7 @@ import jax
 import numpy as np
 
 from posenc_jax.analysis.synthetic_attributes import attributes_for
+from posenc_jax.analysis.views import pair_values
 from posenc_jax.encodings import (
     Dims,
     Sequence,
@@ -19,12 +20,17 @@ from posenc_jax.encodings import (
     map_slot,
     token_terms,
 )
-from posenc_jax.show.measured import MeasuredAttention, ReadPositions
+from posenc_jax.show.examples import example_of
+from posenc_jax.show.measured import MeasuredAttention, PairsOfExample, ReadPositions
 
 MOST = 32  # tokens: more say no more of contents that are all alike
 # An addition and a document, for encodings that read tokens: 6 8 + 9 7 = 5 6 1, two separators, token types.
 TOKENS = (7, 9, 11, 10, 8, 12, 6, 7, 2, 1, 14, 3, 1, 5, 13, 2)
 TYPES = (1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 3, 3, 3, 3)
+ABOUT = (
+    "An addition and a text with separators, by their token ids, in three sections of token types, of which the first "
+    "is an image of four tokens to encodings of images."
+)
 
 
 def read_positions(slot: Slot) -> ReadPositions | None:
@@ -34,15 +40,29 @@ def read_positions(slot: Slot) -> ReadPositions | None:
     encodings = for_layer(slot, 0)
     if not any("map_positions" in e.acts_on for e in encodings):
         return None
-    made = attributes_for(encodings, np.array([TOKENS]))
-    sequence = Sequence.of_length(len(TOKENS), tokens=np.array([TOKENS]), token_types=np.array([TYPES]), **made)
+    example, ids = example_of(slot), np.array([TOKENS])
+    names, about = (tuple(map(str, TOKENS)), ABOUT) if example is None else (example.names, example.about)
+    fields = {"tokens": ids, "token_types": np.array([TYPES]), **attributes_for(encodings, ids)}
+    sequence = Sequence.of_length(len(names), **(fields if example is None else example.fields))
     seen = [np.asarray(s.positions, float)[0] for s in map_slot(encodings, sequence, key=jax.random.key(0))]
     readers, values = [], []
     for e, p in zip(encodings, seen, strict=True):
         if "map_positions" not in e.acts_on:
-            values += list(p.reshape(len(TOKENS), -1).T)
+            values += list(p.reshape(len(names), -1).T)
             readers += [e.name] if p.ndim == 1 else [f"{e.name}, axis {axis}" for axis in range(p.shape[1])]
-    return ReadPositions(TOKENS, tuple(readers), np.stack(values)) if readers else None
+    return ReadPositions(names, tuple(readers), np.stack(values), about) if readers else None
+
+
+def pairs_of_example(slot: Slot, dims: Dims) -> PairsOfExample | None:
+    """What the first layer's encodings do to pairs of tokens of the example of a slot: its biases, else the products of
+    equal contents, else the cosines of the vectors that it adds; None without an example.
+    """
+    example = example_of(slot)
+    if example is None:
+        return None
+    sequence = Sequence.of_length(len(example.names), **example.fields)
+    what, values = pair_values(slot, dims, sequence)
+    return PairsOfExample(example.names, values, what, example.about)
 
 
 def one_content(slot: Slot, dims: Dims) -> MeasuredAttention:

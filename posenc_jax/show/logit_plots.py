@@ -14,6 +14,7 @@ from posenc_jax.drawing.style import styles
 from posenc_jax.show.measured import Chosen, Encodings, MeasuredEncoding, Styles, by_offset
 
 MOST_WRITTEN = 8  # parts of a document whose numbers can be read in a cell
+MOST_HEADS = 2  # of pairs of an example's tokens
 
 
 def frequency_plots(encodings: Encodings, style: Styles, chosen: Chosen) -> list[Plot]:
@@ -207,15 +208,37 @@ def position_map(slug: str, name: str, one: MeasuredEncoding, chosen: Chosen) ->
         slug=f"{slug}-positions",
         view="positions",
         title=f"Positions that tokens have, {name}",
-        caption="Of one example: the token ids are below, an addition and a text with separators, in three sections of "
-        "token types, of which the first is an image of four tokens to encodings of images. Colour is the position "
-        "that each element reads.",
-        x=Axis("token id", names=tuple(map(str, found.tokens))),
+        caption=f"{found.about} Colour is the position that each element reads.",
+        x=Axis("token", names=found.tokens),
         y=Axis("read by", names=found.readers),
         z_title="position",
         panels=(("", found.values),),
         low=float(min(0.0, found.values.min())),
         high=float(max(1.0, found.values.max())),
+    )
+
+
+def pair_map(slug: str, name: str, one: MeasuredEncoding, chosen: Chosen) -> Plot:
+    """What pairs of an example's tokens get, of the first heads."""
+    found = one.pairs
+    assert found is not None
+    values = found.values[:MOST_HEADS]
+    titles = [f"head {head + 1}" if len(found.values) > 1 else "" for head in range(len(values))]
+    high = float(np.abs(values).max()) or 1.0
+    return HeatMap(
+        slug=f"{slug}-pairs",
+        view="pairs",
+        title=f"Pairs of tokens, {name}",
+        caption=f"{found.about} Colour is the {found.what} of two tokens; parameters as initialised, if there are any.",
+        x=Axis("token", names=found.tokens),
+        y=Axis("token", names=found.tokens),
+        z_title=found.what,
+        panels=tuple(zip(titles, values, strict=True)),
+        low=-high,
+        high=high,
+        diverging=True,
+        square=True,
+        columns=min(len(values), 2),
     )
 
 

@@ -9,8 +9,9 @@ import numpy as np
 from posenc_jax.analysis import views
 from posenc_jax.analysis.views import equal_content_weights
 from posenc_jax.encodings import Dims, Sequence, Slot, elements, embed, for_layer, layer_params
+from posenc_jax.encodings.numbers import OfNumbers
 from posenc_jax.encodings.slots import is_pattern
-from posenc_jax.show.contents import one_content, read_positions
+from posenc_jax.show.contents import one_content, pairs_of_example, read_positions
 from posenc_jax.show.lead import what_it_does
 from posenc_jax.show.measured import Flow, MeasuredAttention, MeasuredEncoding, Shifts
 
@@ -48,9 +49,11 @@ def measure(
         found["frequencies"] = views.frequencies(slot, dims)
     state = "as trained" if params is not None else "as initialised"
     state = f"; parameters {state}" if jax.tree.leaves(own) else ""
-    note = f"d_model {dims.d_model}, heads {dims.num_heads}, positions 0 to {length - 1}{state}."
-    causal = any(e.causal_only for e in for_layer(slot, 0))
-    return MeasuredEncoding(label, about=what_it_does(slot), causal=causal, note=note, **found)
+    encodings = for_layer(slot, 0)
+    unit = "number" if any(isinstance(e, OfNumbers) for e in encodings) else "position"
+    note = f"d_model {dims.d_model}, heads {dims.num_heads}, {unit}s 0 to {length - 1}{state}."
+    causal = any(e.causal_only for e in encodings)
+    return MeasuredEncoding(label, about=what_it_does(slot), causal=causal, unit=unit, note=note, **found)
 
 
 def with_flow(measured: MeasuredEncoding, slot: Slot, dims: Dims, words: tuple[str, ...]) -> MeasuredEncoding:
@@ -72,12 +75,14 @@ def with_flow(measured: MeasuredEncoding, slot: Slot, dims: Dims, words: tuple[s
 
 def with_contents(measured: MeasuredEncoding, slot: Slot, dims: Dims) -> MeasuredEncoding:
     """Measurements with what can be seen of an encoding without vectors, products and biases: the positions that it
-    gives where it maps them, else attention with one content everywhere.
+    gives where it maps them, and what it does to pairs of tokens where it has an example of its attributes; else
+    attention with one content everywhere.
     """
     if any(own is not None for own in (measured.vectors, measured.products, measured.bias)):
         return measured
-    if (positions := read_positions(slot)) is not None:
-        return dataclasses.replace(measured, positions=positions)
+    positions, pairs = read_positions(slot), pairs_of_example(slot, dims)
+    if positions is not None or pairs is not None:
+        return dataclasses.replace(measured, positions=positions, pairs=pairs)
     return dataclasses.replace(measured, contents=one_content(slot, dims))
 
 

@@ -30,11 +30,24 @@ class MeasuredAttention:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ReadPositions:
-    """Positions ``[E, S]`` of an example's ``tokens`` as the elements of a slot (``readers``) read them."""
+    """Positions ``[E, S]`` of an example's ``tokens`` as the elements of a slot (``readers``) read them; ``about``: of
+    which example.
+    """
 
-    tokens: tuple[int, ...]
+    tokens: tuple[str, ...]
     readers: tuple[str, ...]
     values: np.ndarray
+    about: str
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class PairsOfExample:
+    """``[H, S, S]`` numbers of pairs of an example's ``tokens``, ``what`` they are; ``about``: of which example."""
+
+    tokens: tuple[str, ...]
+    values: np.ndarray
+    what: str
+    about: str
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -64,12 +77,13 @@ class MeasuredEncoding:
     """One encoding, measured: None for what it does not have.
 
     Attributes:
-      label: its spec. about: what it does, in words. vectors: ``[P, M]`` float64, of positions ``0 .. P-1``.
+      label: its spec. about: what it does, in words. vectors: ``[P, M]`` float64, of positions ``0 .. P-1``, or what
+        ``unit`` calls them.
       products: ``[H, Q, K]``, of queries and keys of equal contents, over D. bias: ``[H, Q, K]``. frequencies: ``[F]``,
         radians per position.
       causal: whether keys are never after their queries. attention, pooling: weights. sections: of a document. flow: of
-        some words. contents: weights of one content everywhere, ``positions``: of an example, where contents or tokens
-        decide. note: what should be known of all this.
+        some words. contents: weights of one content everywhere, ``positions`` and ``pairs``: of an example, where
+        contents, tokens or attributes decide. note: what should be known of all this.
     """
 
     label: str
@@ -85,6 +99,8 @@ class MeasuredEncoding:
     flow: Flow | None = None
     contents: MeasuredAttention | None = None
     positions: ReadPositions | None = None
+    pairs: PairsOfExample | None = None
+    unit: str = "position"
     about: str = ""
     note: str = ""
 

@@ -41,9 +41,9 @@ def heat_map(slug: str, name: str, one: MeasuredEncoding, chosen: Chosen) -> Plo
         slug=f"{slug}-heatmap",
         view="heatmap",
         title=f"Vectors of {name}",
-        caption=f"What is added to an embedding at {rows} positions, in each of {columns} dimensions.",
+        caption=f"What is added to an embedding at {rows} {one.unit}s, in each of {columns} dimensions.",
         x=Axis("dimension"),
-        y=Axis("position"),
+        y=Axis(one.unit),
         z_title="value",
         panels=(("", vectors),),
         low=-high,
@@ -64,11 +64,11 @@ def line_plot(slug: str, name: str, one: MeasuredEncoding, chosen: Chosen) -> Pl
         slug=f"{slug}-lines",
         view="lines",
         title=f"Vectors of {name}",
-        caption=f"The vector{'s' * bool(others)} at position{'s' * bool(others)} {listed}, value by value.{apart}",
+        caption=f"The vector{'s' * bool(others)} at {one.unit}{'s' * bool(others)} {listed}, value by value.{apart}",
         x=Axis("dimension"),
         y=Axis("value"),
         lines=tuple(
-            PlotLine(name=wave, label=f"position {p}", panel=f"position {p}", x=x, y=vectors[p, x], style=own[wave])
+            PlotLine(name=wave, label=f"{one.unit} {p}", panel=f"{one.unit} {p}", x=x, y=vectors[p, x], style=own[wave])
             for p in chosen.positions
             for wave, x in columns.items()
         ),
@@ -83,7 +83,9 @@ def wave_plot(slug: str, name: str, one: MeasuredEncoding, chosen: Chosen) -> Pl
     """Single dimensions along the positions, the sine and the cosine of a frequency together."""
     vectors, parts = _vectors(one), sines_and_cosines(one)
     width, every = vectors.shape[1], np.arange(len(vectors))
-    groups: list[tuple[tuple[int, ...], str]] = [((d,), f"dimension {d}") for d in range(width)]
+    varying = np.flatnonzero(np.ptp(vectors, axis=0)).tolist()
+    drawn = range(width) if chosen.dimensions or not varying else varying
+    groups: list[tuple[tuple[int, ...], str]] = [((d,), f"dimension {d}") for d in drawn]
     if parts is not None and one.frequencies is not None:
         waves = [f"wavelength {math.tau / w:.4g}" if w > 0 else "no wave" for w in one.frequencies]
         groups = [((a, b), f"dimensions {a} and {b}, {wave}") for a, b, wave in zip(*parts, waves)]
@@ -99,9 +101,9 @@ def wave_plot(slug: str, name: str, one: MeasuredEncoding, chosen: Chosen) -> Pl
     return Lines(
         slug=f"{slug}-waves",
         view="waves",
-        title=f"Dimensions of {name}, along positions",
-        caption=f"{len(lines)} of {width} dimensions at all positions: what the columns of the heat map are.{apart}",
-        x=Axis("position"),
+        title=f"Dimensions of {name}, along {one.unit}s",
+        caption=f"{len(lines)} of {width} dimensions at all {one.unit}s: what the columns of the heat map are.{apart}",
+        x=Axis(one.unit),
         y=Axis("value"),
         lines=tuple(lines),
         markers=len(vectors) <= 64,
@@ -151,9 +153,9 @@ def distance_map(slug: str, name: str, one: MeasuredEncoding, chosen: Chosen) ->
         slug=f"{slug}-distances",
         view="distances",
         title=f"Distances in {name}",
-        caption="Euclidean distance of the vectors of every two positions.",
-        x=Axis("position"),
-        y=Axis("position"),
+        caption=f"Euclidean distance of the vectors of every two {one.unit}s.",
+        x=Axis(one.unit),
+        y=Axis(one.unit),
         z_title="distance",
         panels=(("", matrix),),
         low=0.0,
@@ -170,7 +172,7 @@ def pca_plot(slug: str, name: str, one: MeasuredEncoding, chosen: Chosen) -> Plo
         slug=f"{slug}-pca",
         view="pca",
         title=f"Principal components of {name}",
-        caption="The vectors on their first two principal components; the line joins successive positions.",
+        caption=f"The vectors on their first two principal components; the line joins successive {one.unit}s.",
         x=x,
         y=y,
         points=points,

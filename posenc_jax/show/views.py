@@ -11,6 +11,7 @@ from posenc_jax.show.logit_plots import (
     exponential_plots,
     frequency_plots,
     kernel_plots,
+    pair_map,
     position_map,
     section_map,
     wavelength_plots,
@@ -107,6 +108,12 @@ VIEWS = {
         "of an example's tokens, where they decide",
         lambda one: one.positions is not None,
         of_each(position_map),
+    ),
+    "pairs": View(
+        "pairs of an example's tokens",
+        "of an example's tokens, where attributes decide",
+        lambda one: one.pairs is not None,
+        of_each(pair_map),
     ),
     "pooling": View(
         "weights of pooling",

@@ -1,5 +1,5 @@
-"""Pictures of an encoding: its vectors, the kernel of its products, its biases, the positions that it gives,
-or, where contents decide, what it changes in attention.
+"""Pictures of an encoding: its vectors, the kernel of its products, its biases, the positions that it gives
+and what it does to pairs of an example's tokens, or, where contents decide, what it changes in attention.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def plots(name: str, spec: str) -> list[Plot]:
         found += plots_of([_first_heads(one)], "attention", Chosen()) if one.vectors is None and _maps(slot) else []
     if not found:
         one = with_contents(MeasuredEncoding(name), slot, dims)
-        found = [*plots_of([one], "positions", Chosen()), *plots_of([one], "contents", Chosen())]
+        found = [plot for view in ("positions", "pairs", "contents") for plot in plots_of([one], view, Chosen())]
     return found
 
 

@@ -20,6 +20,7 @@ from posenc_jax.show.measured import (
     Flow,
     MeasuredAttention,
     MeasuredEncoding,
+    PairsOfExample,
     ReadPositions,
     Sections,
     Shifts,
@@ -49,7 +50,8 @@ def example(label="sinusoidal", count=20, width=8):
         attention=MeasuredAttention("decoder", np.full((2, 2, 3, 3), 1 / 3), ("a", "b", "c"), ("a", "b", "c"), "maps"),
         pooling=MeasuredAttention("", np.full((1, 1, 1, 3), 1 / 3), ("a",), ("a", "b", "c"), "pooled"),
         contents=MeasuredAttention("with one content", np.full((1, 2, 8, 8), 1 / 8), about="one content"),
-        positions=ReadPositions((7, 9), ("learned", "rope"), np.array([[0.0, 1.0], [0.0, 0.0]])),
+        positions=ReadPositions(("7", "9"), ("learned", "rope"), np.array([[0.0, 1.0], [0.0, 0.0]]), "An example."),
+        pairs=PairsOfExample(("a", "b"), np.array([[[0.0, 1.0], [-1.0, 0.0]]]), "bias of the logit", "An example."),
         sections=Sections(("a", "b"), (np.array([[1.0, 0.5], [np.nan, 1.0]]),), ("a",), np.array([[1.0, np.nan]])),
     )
 
