@@ -51,16 +51,16 @@ def distinctness(layer: AttentionLayer, dims: Dims, init: Callable[[], tuple[Par
     if vectors is None:
         return None
     params = layer_params(layer.encodings, init(), 0)
-    run = compiled(vectors, static_argnums=2)
+    run, given = compiled(vectors[0]), vectors[1]
     found: dict[str, tuple[np.ndarray, np.ndarray]] = {}
     for dtype, start in WINDOWS:
-        q, k = run(_tokens(layer, start, 0), params, dtype)
+        q, k = run(_tokens(layer, start, 0), params, given.astype(dtype))
         name = dtype if start == 0 else f"{dtype} from {start}"
         found[name] = np.asarray(q, np.float32), np.asarray(k, np.float32)
     q, k = found["float32"]
     if np.array_equal(k, np.broadcast_to(k[:1], k.shape)):
         return None
-    if not np.array_equal(k, np.asarray(run(_tokens(layer, 0, 1), params, "float32")[1]), equal_nan=True):
+    if not np.array_equal(k, np.asarray(run(_tokens(layer, 0, 1), params, given)[1]), equal_nan=True):
         return None
     closest = {name: nearest_pair(k.reshape(POSITIONS, -1)) for name, (_, k) in found.items()}
     return Distinctness(
@@ -71,28 +71,29 @@ def distinctness(layer: AttentionLayer, dims: Dims, init: Callable[[], tuple[Par
     )
 
 
-def _vectors(encodings: Encodings, dims: Dims) -> Callable[..., Any] | None:
-    """``f(tokens, params, dtype) -> (of queries, of keys)``, each ``[P, F, V]``: F vectors per position."""
+def _vectors(encodings: Encodings, dims: Dims) -> tuple[Callable[..., Any], np.ndarray] | None:
+    """``f(tokens, params, x) -> (of queries, of keys)``, each ``[P, F, V]``: F vectors per position; and the float32 x
+    that they are made of. As an argument it is no constant, which XLA would compute with while it compiles.
+    """
     acts_on = frozenset().union(*(e.acts_on for e in encodings))
     if any(e.random for e in encodings):
         return None
     if "embed" in acts_on:
 
-        def rows(tokens: Sequence, params: tuple[Params, ...], dtype: str) -> tuple[Array, Array]:
-            x = embed(encodings, params, jnp.zeros((1, POSITIONS, dims.d_model), dtype), tokens)
+        def rows(tokens: Sequence, params: tuple[Params, ...], x: Array) -> tuple[Array, Array]:
+            x = embed(encodings, params, x, tokens)
             return x[0, :, None], x[0, :, None]
 
-        return rows
+        return rows, np.zeros((1, POSITIONS, dims.d_model), np.float32)
     if not acts_on & {"encode_queries", "encode_keys"}:
         return None
 
-    def encoded(tokens: Sequence, params: tuple[Params, ...], dtype: str) -> tuple[Array, Array]:
+    def encoded(tokens: Sequence, params: tuple[Params, ...], x: Array) -> tuple[Array, Array]:
         seen = geometries(encodings, tokens, tokens, num_heads=dims.num_heads)
-        identity = np.eye(dims.head_dim)[:, None, None]
         q: Array
         k: Array
         q, k = (
-            jnp.broadcast_to(identity, (dims.head_dim, heads, POSITIONS, dims.head_dim)).astype(dtype)
+            jnp.broadcast_to(x, (dims.head_dim, heads, POSITIONS, dims.head_dim))
             for heads in (dims.num_heads, dims.num_kv_heads)
         )
         assert isinstance(seen, tuple)
@@ -102,7 +103,7 @@ def _vectors(encodings: Encodings, dims: Dims) -> Callable[..., Any] | None:
         k = jnp.repeat(k, dims.num_heads // dims.num_kv_heads, axis=1)
         return tuple(jnp.moveaxis(a, 2, 0).reshape(POSITIONS, -1, a.shape[-1]) for a in (q, k))  # type: ignore[return-value]
 
-    return encoded
+    return encoded, np.eye(dims.head_dim, dtype=np.float32)[:, None, None]
 
 
 def _tokens(layer: AttentionLayer, start: int, seed: int) -> Sequence:

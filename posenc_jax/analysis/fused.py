@@ -20,15 +20,19 @@ def fused(layer: AttentionLayer) -> Findings:
     x = noise(1, TOKENS, DIMS.d_model)
     order, all_real = np.arange(FIRST, FIRST + TOKENS, dtype=np.int32)[None], np.ones((1, TOKENS), np.int32)
     tokens = layer.sequence(x, order, all_real, np.array([TOKENS], np.int32))
-    geometries = seen_by(layer.encodings, tokens, tokens, True, layer.key, contiguous=True)
-    plain = [g.contiguous and len(g.k_positions.shape) == 2 for g in geometries]  # the others are not asked for them
+
+    def seen() -> tuple[Geometry, ...]:
+        return seen_by(layer.encodings, tokens, tokens, True, layer.key, contiguous=True)
+
+    # Shapes first: where nothing is promised, positions need not be mapped, operation by operation.
+    plain = [g.contiguous and len(g.k_positions.shape) == 2 for g in jax.eval_shape(seen)]  # others are not asked
     in_table = [e.bias_of_distance and own for e, own in zip(layer.encodings, plain)]
     factored = [e.num_factors and (own or e.position_axes == "any") for e, own in zip(layer.encodings, plain)]
     if not any(in_table) and not any(factored):
         raise NotApplicable("no bias of the distance alone and no factors, at plain positions")
     terms = layer.terms(layer.encodings, layer.params, x, tokens)
     q, k = noise(2, 1, DIMS.num_heads, TOKENS, DIMS.head_dim)
-    for number, (e, params, geometry, own) in enumerate(zip(layer.encodings, layer.params, geometries, terms)):
+    for number, (e, params, geometry, own) in enumerate(zip(layer.encodings, layer.params, seen(), terms)):
         name = type(e).__name__
         if in_table[number]:
             apart = compiled(_distances_apart, static_argnums=0)(e, params, geometry)
