@@ -133,9 +133,10 @@ def _content_logits(
 
 
 def pair_values(slot: Slot, dims: Dims, tokens: Sequence) -> tuple[str, np.ndarray]:
-    """What a slot does to pairs of ``tokens`` of one row, which bring what it reads, and the word for it: its biases
-    ``[H, S, S]``; where it has none the `content_logits` of its products, where it turns none the cosines ``[1, S, S]``
-    of the vectors that it adds to embeddings, from their mean. In float64, parameters as initialised from key 0.
+    """The word and the numbers of what a slot does to pairs of ``tokens`` of one row, which bring what it reads: its
+    biases ``[H, S, S]``; where it has none the `content_logits` of its products; where it turns none the cosines
+    ``[1, S, S]`` of the vectors that it adds to embeddings, from their mean. In float64, parameters as initialised from
+    key 0.
     """
     encodings, params = for_layer(slot, 0), layer_params(slot, initial(slot, dims), 0)
     length = tokens.positions.shape[1]

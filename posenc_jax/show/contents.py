@@ -54,9 +54,7 @@ def read_positions(slot: Slot) -> ReadPositions | None:
 
 
 def pairs_of_example(slot: Slot, dims: Dims) -> PairsOfExample | None:
-    """What the first layer's encodings do to pairs of tokens of the example of a slot: its biases, else the products of
-    equal contents, else the cosines of the vectors that it adds; None without an example.
-    """
+    """The `pair_values` of the example of a slot; None without an example."""
     example = example_of(slot)
     if example is None:
         return None

@@ -12,7 +12,7 @@ from posenc_jax.encodings.graphs import edge_paths, laplacian_eigenvectors, rand
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Example:
+class DrawnExample:
     """Tokens with what they and their pairs bring.
 
     Attributes:
@@ -81,28 +81,28 @@ def _club() -> np.ndarray:
     return found
 
 
-def _of_club(**arrays: np.ndarray) -> Example:
-    return Example(_CLUB, tuple(map(str, _MEMBERS)), **arrays)
+def _of_club(**arrays: np.ndarray) -> DrawnExample:
+    return DrawnExample(_CLUB, tuple(map(str, _MEMBERS)), **arrays)
 
 
-def _degrees() -> Example:
+def _degrees() -> DrawnExample:
     degrees = _club().sum(axis=1).astype(np.int32)
     return _of_club(attributes=np.stack([degrees, degrees], axis=1))
 
 
-def _eigenvectors() -> Example:
+def _eigenvectors() -> DrawnExample:
     return _of_club(attributes=laplacian_eigenvectors(_club(), 8))
 
 
-def _returns() -> Example:
+def _returns() -> DrawnExample:
     return _of_club(attributes=np.einsum("iik->ik", random_walks(_club(), 9))[:, 1:])
 
 
-def _distances() -> Example:
+def _distances() -> DrawnExample:
     return _of_club(pairs=shortest_paths(_club(), unreachable=511))
 
 
-def _edges() -> Example:
+def _edges() -> DrawnExample:
     """Two features of a friendship: it is within a half of the club, or between the two."""
     stayed = np.array([member in _STAYED for member in _MEMBERS])
     within = (stayed[:, None] == stayed[None]).astype(float)
@@ -110,18 +110,18 @@ def _edges() -> Example:
     return _of_club(pairs=np.concatenate([shortest_paths(_club(), unreachable=511), paths], axis=-1))
 
 
-def _walks() -> Example:
+def _walks() -> DrawnExample:
     walks = random_walks(_club(), 8)
     return _of_club(attributes=np.einsum("iik->ik", walks), pairs=walks)
 
 
-def _tree() -> Example:
+def _tree() -> DrawnExample:
     names = ("=", "x", "*", "+", "a", "b", "-", "c", "2")
     paths = tree_paths([-1, 0, 0, 2, 3, 3, 2, 6, 6], depth=8)
-    return Example("The tree of x = (a + b) * (c - 2), read from the root, left before right.", names, paths)
+    return DrawnExample("The tree of x = (a + b) * (c - 2), read from the root, left before right.", names, paths)
 
 
-def _table() -> Example:
+def _table() -> DrawnExample:
     # Of each token its segment, column, row, answer, rank, inverse rank and relation, as in TaPas.
     question = [(name, (0,) * 7) for name in ("which", "city", "is", "largest", "?")]
     head = [("city", (1, 1, 0, 0, 0, 0, 0)), ("millions", (1, 2, 0, 0, 0, 0, 0))]
@@ -132,12 +132,12 @@ def _table() -> Example:
         for token in ((city, (1, 1, row, 0, 0, 0, 0)), (millions, (1, 2, row, 0, rank, 4 - rank, 0)))
     ]
     names, attributes = zip(*question, *head, *body, strict=True)
-    return Example(
+    return DrawnExample(
         "The question “which city is largest?” and a table of three cities, row by row.", names, np.array(attributes)
     )
 
 
-def _page() -> Example:
+def _page() -> DrawnExample:
     # Left, top, right and bottom of each word, in thousandths of the page.
     words = {
         "Invoice": (60, 40, 210, 70),
@@ -153,24 +153,24 @@ def _page() -> Example:
         "Total": (520, 200, 600, 225),
         "17.00": (670, 200, 750, 225),
     }
-    return Example(
+    return DrawnExample(
         "An invoice of four lines, word by word; boxes in thousandths of the page.",
         tuple(map(str.strip, words)),
         np.array(list(words.values()), np.int32),
     )
 
 
-def _signal(seconds: float, unit: str) -> Example:
-    """Of a mark as long as one dot, three dots between letters and one within them; a dash has three."""
+def _signal(seconds: float, unit: str) -> DrawnExample:
+    """Onsets of nine marks: a dash is as long as three dots, and so are the pauses between letters; within them one."""
     onsets = np.array([0, 2, 4, 8, 12, 16, 22, 24, 26])
-    return Example(
+    return DrawnExample(
         f"SOS in Morse code: when each of its nine marks begins, in {unit}.",
         tuple("···———···"),
         onsets[:, None] * seconds,
     )
 
 
-_EXAMPLES: dict[str, Callable[[], Example]] = {
+_EXAMPLES: dict[str, Callable[[], DrawnExample]] = {
     "Boxes on a page (LayoutLM)": _page,
     "Tables of seven attributes (TaPas)": _table,
     "Centrality encoding (Graphormer)": _degrees,
@@ -186,7 +186,7 @@ _EXAMPLES: dict[str, Callable[[], Example]] = {
 """By the row of the catalogue whose attributes they are."""
 
 
-def example_of(slot: Slot) -> Example | None:
+def example_of(slot: Slot) -> DrawnExample | None:
     """The example of the row of the catalogue that a slot is; None for rows without one, and for other slots."""
     for rows in CATALOGUE.values():
         for row in rows:

@@ -219,7 +219,7 @@ def position_map(slug: str, name: str, one: MeasuredEncoding, chosen: Chosen) ->
 
 
 def pair_map(slug: str, name: str, one: MeasuredEncoding, chosen: Chosen) -> Plot:
-    """What pairs of an example's tokens get, of the first heads."""
+    """The numbers of pairs of an example's tokens, of the first heads."""
     found = one.pairs
     assert found is not None
     values = found.values[:MOST_HEADS]
