@@ -175,14 +175,15 @@ def _verdict(arguments: Any) -> int:
         _check(text, label, slot)
     from posenc_jax.cli.progress import TerminalReporter
     from posenc_jax.verdict.deciding import decide
-    from posenc_jax.verdict.pilot import affordable
+    from posenc_jax.verdict.pilot import affordable, estimate
 
     with TerminalReporter() as reporter, stoppable() as stop:
-        directory, count = arguments.directory.absolute(), arguments.seeds or SEEDS
+        directory, count, arms = arguments.directory.absolute(), arguments.seeds or SEEDS, {**ours, **baselines}
         if arguments.hours is not None:
-            arms = {**ours, **baselines}
             count = affordable(arms, tables, arguments.hours, directory, reporter=reporter, stop=stop)
         seeds, clock = tuple(range(count)), time.perf_counter
+        if arguments.hours is None:
+            reporter.note(estimate(arms, tables, seeds))
         card = decide(ours, baselines, tables, directory, seeds=seeds, reporter=reporter, stop=stop, clock=clock)
     return _written(card, arguments)
 

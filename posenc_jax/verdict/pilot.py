@@ -65,6 +65,20 @@ def affordable(
     return seeds
 
 
+def estimate(encodings: Mapping[str, Slot], tables: Mapping[str, Table], seeds: tuple[int, ...]) -> str:
+    """A line on the time that so many seeds take, before any of them is trained, by the operations of all."""
+    target = target_here()
+    cells = [table.cell(own, its, seeds) for table in tables.values() for its, own in encodings.items()]
+    hours = [plan_of(cell, target).hours for cell in cells]
+    seconds = None if None in hours else 3600 * sum(filter(None, hours))
+    each = f"{len(encodings)} encodings on {len(tables)} table{'s' * (len(tables) != 1)}"
+    return (
+        f"{sum(len(cell.replicas) for cell in cells)} trainings, of {each}, estimate {duration(seconds)} on "
+        f"{target.count} x {target.chip.title}, compiling apart and without what is there already; more where the grid "
+        "of learning rates grows"
+    )
+
+
 def _above(hours: float) -> float:
     """Hours rounded up to two digits."""
     digits = 1 - math.floor(math.log10(hours))

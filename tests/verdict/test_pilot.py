@@ -1,6 +1,7 @@
 """The pilot says how many seeds the time affords, and refuses to promise more."""
 
 import statistics
+from types import SimpleNamespace
 
 import pytest
 from measured_cells import measured
@@ -53,6 +54,17 @@ def test_the_seeds_that_a_time_affords(tmp_path, hours, seeds):
     (line,) = heard.notes
     assert line.startswith("pilot: a step of rope on copies takes 5.0 ms, one seed of 2 encodings on 1 table 1")
     assert "paired seeds, compiling apart; more time goes where the grid of learning rates grows" in line
+
+
+def test_without_a_time_the_price_is_told(monkeypatch):
+    cells = [TABLES["copies"].cell(slot, label, (0, 1)) for label, slot in ARMS.items()]
+    monkeypatch.setattr(pilot, "plan_of", lambda cell, _: SimpleNamespace(hours=0.25 * len(cell.replicas)))
+    said = pilot.estimate(ARMS, TABLES, (0, 1))
+    assert sum(len(cell.replicas) for cell in cells) == 12, "three learning rates, two seeds, two encodings"
+    assert said.startswith("12 trainings, of 2 encodings on 1 table, estimate 3\u00a0h on ")
+    assert "without what is there already; more where the grid of learning rates grows" in said
+    monkeypatch.setattr(pilot, "plan_of", lambda *_: SimpleNamespace(hours=None))
+    assert "estimate - on" in pilot.estimate(ARMS, TABLES, (0, 1))
 
 
 @pytest.mark.usefixtures("slow")
