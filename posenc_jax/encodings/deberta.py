@@ -27,7 +27,8 @@ def log_bucket_rows(num_buckets: int, max_distance: int) -> np.ndarray:
     """``[2 max_distance + 1]`` int32: the row 0 .. 2 num_buckets - 1 of each distance -max_distance .. max_distance
     (query minus key) in DeBERTa v2 and v3; farther ones have the rows of the ends.
 
-    With m = num_buckets // 2, distances up to m have a row each, and farther ones share rows by the logarithm::
+    With m = num_buckets // 2, distances up to m have a row each, and farther ones share rows by the logarithm; no
+    distance reads row 0 of an odd number, as in transformers::
 
         row(d) = num_buckets + sign(d) (ceil(log(|d| / m) / log((max_distance - 1) / m) (m - 1)) + m)
 
@@ -39,12 +40,12 @@ def log_bucket_rows(num_buckets: int, max_distance: int) -> np.ndarray:
     [0, 127, 128, 129, 169, 255, 255, -255, -256]
 
     Raises:
-      ValueError: for an odd number of buckets or fewer than 4, or a ``max_distance`` that leaves no logarithm.
+      ValueError: for fewer than 4 buckets, or a ``max_distance`` that leaves no logarithm.
     """
-    if num_buckets < 4 or num_buckets % 2:
+    if num_buckets < 4:
         raise ValueError(
-            f"num_buckets = {num_buckets} must be even and at least 4, half of it for distances of their own: "
-            "DeBERTa v2 and v3 have 256"
+            f"num_buckets = {num_buckets} must be at least 4, half of it for distances of their own: DeBERTa v2 and v3 "
+            "have 256"
         )
     middle, last = num_buckets // 2, max_distance - 1
     if last <= middle:

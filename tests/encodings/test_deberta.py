@@ -102,10 +102,11 @@ def test_rows_of_version_2():
     np.testing.assert_array_equal(DeBERTa("v2").rows(jnp.asarray(distances)), rows)
     np.testing.assert_array_equal(DeBERTa("v2").rows(-distances)[:9], 512 - rows[:9])
     assert DeBERTa("v2").rows(-distances)[9:].tolist() == [0, 0]
-    for buckets, longest in ((256, 512), (128, 512), (16, 300), (6, 5), (4, 4)):
+    for buckets, longest in ((256, 512), (128, 512), (16, 300), (6, 5), (4, 4), (5, 9), (7, 30), (127, 512)):
         encoding = DeBERTa("v2", longest, buckets)
         want = [delta(encoding, d) for d in range(-longest, longest + 1)]
         assert log_bucket_rows(buckets, longest).tolist() == want
+        assert min(want) == buckets % 2
 
 
 def test_only_rows_that_occur_are_projected():

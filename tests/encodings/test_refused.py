@@ -20,7 +20,7 @@ SETTINGS = {
     "within_segment(separators=())": r"WithinSegment.separators = \(\) must be different token ids from 0 on",
     "dape(kernel_size=2)|alibi": r"kernel_size = 2 must be odd and at least 1.*use 1 for DAPE, 3 for DAPE V2",
     "dape(kernel_size=-1)|alibi": r"kernel_size = -1 must be odd",
-    "deberta('v2', num_buckets=7)": r"DeBERTa: num_buckets = 7 must be even and at least 4.*v3 have 256",
+    "deberta('v2', num_buckets=3)": r"DeBERTa: num_buckets = 3 must be at least 4.*v3 have 256",
     "sinusoidal(frequencies=low_side_lobes(256))": r"length = 256 is not one of 128, 512, .*minimax\(d_model, 256\)",
     "sinusoidal(frequencies=low_side_lobes(search='bases'))": "'bases' is not one of 'frequencies', 'base'",
     "sinusoidal(frequencies='vaswan')": r"'vaswan' is not one of 'vaswani', 'tensor2tensor'; did you mean 'vaswani'",
