@@ -53,7 +53,8 @@ CONVENTIONS = {
     "bias": "what depends on positions only and is added to the logits, with no mask; bias_causal: under a causal mask",
     "logits, weights, output": "of attention without a mask; _causal: under a causal mask, the order being that of the "
     "list; x is what a layer's data-dependent terms are projected from, q, k and v are given; weights are there "
-    "in place of logits where a method has another softmax, the output where it is not weights times v",
+    "in place of logits where a method has another softmax or hides keys itself, the output where it is not weights "
+    "times v",
     "positions_seen": "where positions are mapped or drawn: those that each element of the spec is given, after the "
     "elements before it; drawn ones are jax.random.key(0)'s, and a test takes them as given",
     "tokens, token_types": "read by methods whose positions follow from them",
@@ -128,6 +129,10 @@ def record(slot: Slot, dtype: Any = np.float64) -> Record:
         x = arrays()["x"]
         added = np.abs(np.asarray(found["embedded"], np.float64) - x - found["rows"]).max() < 1e-5
         del found["embedded" if added else "rows"]
+    for suffix in ("", "_causal"):
+        if (logits := found.get(f"logits{suffix}")) is not None:
+            hides = bool((logits == np.finfo(logits.dtype).min).any())
+            del found[f"logits{suffix}" if hides else f"weights{suffix}"]
     outputs = {name: _listed(name, value) for name, value in found.items()}
     mapped = any("map_positions" in e.acts_on for e in encodings)
     seen = [np.asarray(a)[0].tolist() for a in positions] if mapped else None
@@ -183,17 +188,17 @@ def _attention(
     seen: Geometry | tuple[Geometry, ...],
     terms: tuple[Terms, ...],
 ) -> dict[str, Array]:
-    """Logits, or weights where an encoding replaces the softmax; the output, where one adds to it or none acts."""
+    """Weights; logits, but where an encoding replaces the softmax; the output, where one adds to it or none acts."""
 
     def run(encodings: Encodings, params: Any, seen: Any, terms: Any) -> Any:
         q, k, v = heads
         return attend(q, k, v, encodings, params, seen, terms, return_weights=True)
 
-    found: dict[str, Array] = {}
+    output, weights = run(encodings, params, seen, terms)
+    found = {"weights": weights}
     own_softmax = any("normalize" in e.acts_on for e in encodings)
     if own_softmax or any("value_term" in e.acts_on for e in encodings) or not encodings:
-        output, weights = run(encodings, params, seen, terms)
-        found = {"output": output} | ({"weights": weights} if own_softmax else {})
+        found["output"] = output
     if not own_softmax:
         per_element = (*seen, seen[-1]) if isinstance(seen, tuple) else (seen,)
         found["logits"] = run((*encodings, Reveal()), (*params, {}), per_element, (*terms, None))[1]
