@@ -86,7 +86,7 @@ class FilmWithSound(PositionalEncoding):
         text = sequence.positions + moved
         start = text - inside
         frame, row = seen // (self.width * self.height), seen // self.width % self.height
-        shown = [start + jnp.floor(frame * self.stride).astype(start.dtype), start + row, start + seen % self.width]
+        shown = [start + self._time(frame).astype(start.dtype), start + row, start + seen % self.width]
         axes = [jnp.where(is_sound == 1, start + heard, jnp.where(inside < 0, text, axis)) for axis in shown]
         return jnp.stack(axes, axis=-1)
 
@@ -97,22 +97,26 @@ class FilmWithSound(PositionalEncoding):
         types = jnp.asarray(whole.token_types)
         segments = jnp.ones((1, 1), jnp.int32) if whole.segment_ids is None else jnp.asarray(whole.segment_ids)
         types, segments = jnp.broadcast_arrays(types, segments)
-        visual, sound = types == self.visual, types == self.sound
-        index = index_in_run(visual | sound, segments)
+        visual, sound = ((types == kind).astype(jnp.int32) for kind in (self.visual, self.sound))
+        member = (visual | sound) == 1
+        index = index_in_run(member, segments)
         inside = jnp.maximum(index - 1, 0)
         before = sum_before(visual, segments)
         places = jnp.broadcast_to(jnp.arange(types.shape[1], dtype=jnp.int32)[None], types.shape)
         seen = before - jnp.take_along_axis(before, places - inside, axis=1)
         heard = inside - seen
-        last = index_in_run(visual | sound, segments, from_end=True) == 1
+        last = index_in_run(member, segments, from_end=True) == 1
         moved = jnp.where(last, self._advance(seen + visual, heard + sound) - index, 0)
-        return jnp.stack([index - 1, seen, heard, sound.astype(jnp.int32), sum_before(moved, segments)], axis=-1)
+        return jnp.stack([index - 1, seen, heard, sound, sum_before(moved, segments)], axis=-1)
+
+    def _time(self, frames: Array) -> Array:
+        return jnp.floor(frames.astype(jnp.result_type(float)) * self.stride).astype(jnp.int32)
 
     def _advance(self, seen: Array, heard: Array) -> Array:
         """The number of positions by which a film of these tokens of frames and of sound moves the text behind it."""
         rows_seen = -(-seen // self.width)
         frames = -(-rows_seen // self.height)
-        time = jnp.floor((frames - 1) * self.stride).astype(jnp.int32) + 1
+        time = self._time(frames - 1) + 1
         rows = jnp.minimum(rows_seen, self.height)
         shown = jnp.maximum(jnp.maximum(time, rows), jnp.minimum(seen, self.width))
         return jnp.maximum(jnp.where(seen > 0, shown, 0), heard)

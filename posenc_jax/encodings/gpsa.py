@@ -78,4 +78,4 @@ def softmax(logits: Array, mask: Array | None) -> Array:
     """Over the keys that ``mask`` leaves; 0 in a row without any."""
     if mask is None:
         return jax.nn.softmax(logits, axis=-1)
-    return jax.nn.softmax(logits, axis=-1, where=mask) * mask
+    return jnp.where(mask, jax.nn.softmax(logits, axis=-1, where=mask), 0)

@@ -120,7 +120,7 @@ class IRPE(PositionalEncoding):
         starts, side = piecewise_starts(self.ratio), int(2 * self.ratio)
 
         def begun(sizes: Array, at: np.ndarray) -> Array:
-            return jnp.searchsorted(at, sizes, side="right", method="compare_all").astype(np.int32)
+            return jnp.searchsorted(at.astype(sizes.dtype), sizes, side="right", method="compare_all").astype(np.int32)
 
         if self.mapping == "euclidean":
             # A root is rounded to s or more where its square exceeds s^2 - s, all in integers; a cell beyond the last

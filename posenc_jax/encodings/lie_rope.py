@@ -34,7 +34,7 @@ def exponential(a: Array) -> Array:
     def square(x: jax.Array, step: jax.Array) -> tuple[jax.Array, None]:
         return jax.lax.cond(step < most, squared, lambda x, step: x, x, step), None
 
-    total, _ = jax.lax.scan(square, total, jnp.arange(SQUARINGS))
+    total, _ = jax.lax.scan(square, total, jnp.arange(SQUARINGS, dtype=jnp.int32))
     return jnp.where(count > SQUARINGS, jnp.nan, total)
 
 

@@ -46,8 +46,9 @@ class _WithImages(PositionalEncoding):
             member, segments = jnp.broadcast_arrays(member, segments)
             index = index_in_run(member, segments)
             last = index_in_run(member, segments, from_end=True) == 1
-            moved = jnp.where(last, self.advance(index) - index, 0)
-            return jnp.stack([index - 1, sum_before(moved, segments), sum_before(last, segments)], axis=-1)
+            advanced = self.advance(index)
+            moved = sum_before(jnp.where(last, advanced - index.astype(advanced.dtype), 0), segments)
+            return jnp.stack([a.astype(moved.dtype) for a in (index - 1, moved, sum_before(last, segments))], axis=-1)
 
         found = sequence.from_context(read)
         return found[..., 0].astype(jnp.int32), found[..., 1], found[..., 2].astype(jnp.int32)
@@ -285,8 +286,8 @@ class V2PE(_WithImages):
 
     def map_positions(self, sequence: Sequence, *, key: Key | None, train: bool) -> Array:
         index, moved, _ = self.runs(sequence)
-        text = sequence.positions + moved
-        inside = text - index - 1 + _floating(index + 1) * self.increment
+        text = _floating(sequence.positions) + _floating(moved)
+        inside = text - _floating(index) - 1 + _floating(index + 1) * self.increment
         return jnp.where(index < 0, text, inside)
 
 
@@ -358,7 +359,7 @@ class CirclePositions(_WithImages):
 
     def map_positions(self, sequence: Sequence, *, key: Key | None, train: bool) -> Array:
         index, moved, _ = self.runs(sequence)
-        text = _floating(sequence.positions + moved)
+        text = _floating(sequence.positions) + _floating(moved)
         points = jnp.asarray(self._points, text.dtype)[index % (self.width * self.height)]
-        inside = (text - index)[..., None] + points
+        inside = (text - _floating(index))[..., None] + points
         return jnp.where((index < 0)[..., None], text[..., None], inside)

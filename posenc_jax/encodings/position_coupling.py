@@ -202,8 +202,10 @@ class NumberIndex(_OfAdditions):
             segments, known, plus, equals, then = kinds(
                 whole, (*self.digits, *self.signs), (self.plus,), (self.equals,), (self.then,)
             )
-            partial = sum_before(then, segments) + then
-            summand = sum_before(plus, segments) + (plus if self.summands == "least_significant_first" else 0)
+            partial = sum_before(then, segments) + then.astype(jnp.int32)
+            summand = sum_before(plus, segments) + (
+                plus.astype(jnp.int32) if self.summands == "least_significant_first" else 0
+            )
             behind = (sum_before(equals, segments) > 0) | equals
             index = jnp.where(behind, partial, summand)
             return jnp.stack([jnp.where(known, index, -1), largest(partial, segments) + 1], axis=-1)

@@ -46,7 +46,8 @@ class SpatialALiBi(PositionalEncoding):
         slopes = jnp.asarray(geometry.own_heads(alibi_slopes(geometry.num_heads, self.largest_exponent)))
         dtype = at_least_float32(slopes)
         squared = jnp.square(relative_on_device(geometry).astype(dtype)).sum(axis=-1)
-        distance = jnp.sqrt(jnp.where(squared == 0, 1, squared)) * (squared != 0)  # a slope at 0 for gradients
+        root = jnp.sqrt(jnp.where(squared == 0, 1, squared))  # a slope at 0 for gradients
+        distance = jnp.where(squared == 0, 0, root)
         return -slopes.astype(dtype)[None, :, None, None] * distance[:, None]
 
 
