@@ -83,8 +83,8 @@ class ConvPosition(PositionalEncoding):
             grouped = near.reshape(batch, size, self.groups, -1)
             return total + jnp.einsum("bsgi,gio->bsgo", grouped, weight, precision="highest"), None
 
-        start = jnp.zeros((batch, size, self.groups, width // self.groups), dtype)
-        total, _ = jax.lax.scan(add, start, (jnp.arange(self.kernel), weights))
+        first, _ = add(jnp.zeros((), dtype), (jnp.int32(0), weights[0]))  # of the devices that its inputs are on
+        total, _ = jax.lax.scan(add, first, (jnp.arange(1, self.kernel, dtype=jnp.int32), weights[1:]))
         places = jax.nn.gelu(total.reshape(batch, size, width) + bias[None, None], approximate=False)
         return (x.astype(dtype) + places).astype(x.dtype)
 

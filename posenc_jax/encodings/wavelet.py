@@ -70,6 +70,7 @@ class Wavelet(PositionalEncoding):
             return total + queries[..., None] * wave[:, None], None
 
         queries = jnp.moveaxis(q.astype(dtype) * head_dim**-0.5, -1, 0)
-        start = jnp.zeros((*q.shape[:-1], distance.shape[-1]), dtype)
-        total, _ = jax.lax.scan(add, start, (queries, jnp.asarray(2.0**scale, dtype), jnp.asarray(shift, dtype)))
+        steps = queries, jnp.asarray(2.0**scale, dtype), jnp.asarray(shift, dtype)
+        first, _ = add(jnp.zeros((), dtype), tuple(a[0] for a in steps))  # of the devices that its inputs are on
+        total, _ = jax.lax.scan(add, first, tuple(a[1:] for a in steps))
         return total
