@@ -81,7 +81,7 @@ def test_configs_that_say_defaults_or_say_them_otherwise(tmp_path, name):
         ("deberta_v2", {"layer_norm_eps": 1e-12}, "layer_norm_eps = 1e-12, and 1e-07 is read"),
         ("deberta_v2", {"share_att_key": False}, "share_att_key = False, and True is read"),
         ("deberta_v2", {"pos_att_type": ["c2p"]}, r"pos_att_type = \['c2p'\], and \['c2p', 'p2c'\] is read"),
-        ("deberta_v2", {"position_buckets": 63}, "DeBERTa: num_buckets = 63 must be even"),
+        ("deberta_v2", {"position_buckets": 1}, "DeBERTa: num_buckets = 1 must be at least 4"),
         ("deberta_v2", {"max_relative_positions": True}, "max_relative_positions = True must be a whole number"),
         ("deberta_v2", {"max_relative_positions": 2**31 - 1}, "distances up to 2147483647 are more than the 1048576"),
         ("gemma2", {"final_logit_softcapping": -1.0}, "final_logit_softcapping = -1.0 must be a number above 0"),
