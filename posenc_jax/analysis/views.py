@@ -146,9 +146,8 @@ def pair_values(slot: Slot, dims: Dims, tokens: Sequence) -> tuple[str, np.ndarr
             return "bias of the logit", _numpy(found)[0]
         if any("encode_queries" in e.acts_on for e in encodings):
             return "product of equal contents", _content_logits(encodings, params, seen, dims, length, "float64")
-        vectors = _numpy(embed(encodings, params, np.zeros((1, length, dims.d_model)), tokens, key=jax.random.key(0)))[
-            0
-        ]
+        nothing = np.zeros((1, length, dims.d_model))
+        (vectors,) = _numpy(embed(encodings, params, nothing, tokens, key=jax.random.key(0)))
     vectors = vectors - vectors.mean(axis=0, keepdims=True)
     norms = np.maximum(np.linalg.norm(vectors, axis=1), np.finfo(np.float64).tiny)
     return "cosine of the vectors from their mean", (vectors @ vectors.T / norms[:, None] / norms)[None]

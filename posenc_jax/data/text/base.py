@@ -234,9 +234,7 @@ class TextTask(Task):
             )
 
     def check_division(self, count: int) -> None:
-        """Refuses a division other than 1 where a width decides the number of rows: the examples of a step must not
-        depend on the devices.
-        """
+        """Refuses a division other than 1 of fitted batches, whose examples must not depend on the devices."""
         if count > 1 and self.batching == "fitted":
             raise ValueError(
                 f"execution.data = {count} divides the rows of every batch, and task.batching = 'fitted' has batches "
