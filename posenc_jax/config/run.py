@@ -123,6 +123,12 @@ class Run(Value):
                 f"{spec(self.posenc)} reads positions of {wanted} axes, and those of task {self.task.name!r} have "
                 f"{has}: choose another encoding, or put grid(width=...) before it, which makes two of one"
             )
+        whole = [element for element in elements(self.posenc) if element.integer_positions]
+        if wanted is not None and self.task.real_positions and whole:
+            raise ValueError(
+                f"{spec((whole[0],))} reads whole positions, and those of task {self.task.name!r} are real numbers: "
+                "choose another encoding"
+            )
 
     def _check_token_types(self) -> None:
         mask = self.model.mask

@@ -28,7 +28,8 @@ class Example:
         sequences, each a segment with positions from 0; else None.
       token_types: ``[S]`` int32, 1 = header, 2 = body, 3 = footer, 0 = padding, or None.
       group: ``[]`` int32, which of the task's own kinds of example this is, for scores by kind, or None.
-      grid_positions: ``[S, A]`` int32, where tokens stand on several axes, which encodings that read so many are given;
+      grid_positions: ``[S, A]`` int32, or float32 of a task with `Task.real_positions`, where tokens stand on several
+        axes, which encodings that read so many are given;
         others get ``0 .. S-1``, the order of reading. Or None.
     """
 

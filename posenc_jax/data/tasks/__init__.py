@@ -36,6 +36,7 @@ from posenc_jax.data.tasks.needles import Needles as Needles
 from posenc_jax.data.tasks.needles import Passkey as Passkey
 from posenc_jax.data.tasks.needles import PhoneBook as PhoneBook
 from posenc_jax.data.tasks.arrow_grid import ArrowGrid as ArrowGrid
+from posenc_jax.data.tasks.nearest_point import NearestPoint as NearestPoint
 
 # isort: on
 from posenc_jax.data.example import Example as Example

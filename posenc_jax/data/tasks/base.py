@@ -38,8 +38,9 @@ class Task(Value):
     ``length_per`` says whether training draws one length per "step" or per "example"; ``chance`` is the score of
     guessing; ``has_token_types`` says whether examples have token types; ``one_answer`` says whether an example has one
     answer of a class, so that a model must pool; ``writes_text`` says whether outputs are decoded and scored as text;
-    ``length_unit`` is what lengths count ("source tokens"), where reports should say it. What depends on no field, as
-    ``model_kind`` often, can be a class fact where a property stands here.
+    ``length_unit`` is what lengths count ("source tokens"), where reports should say it; ``real_positions`` says
+    whether ``grid_positions`` are real numbers, not whole ones. What depends on no field, as ``model_kind`` often, can
+    be a class fact where a property stands here.
     """
 
     name: ClassVar[str]
@@ -52,6 +53,7 @@ class Task(Value):
     one_answer: ClassVar[bool] = False
     writes_text: ClassVar[bool] = False
     length_unit: ClassVar[str] = ""
+    real_positions: ClassVar[bool] = False
 
     @property
     def model_kind(self) -> ModelKind:
