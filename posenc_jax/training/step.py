@@ -112,9 +112,15 @@ def model_of(run: Run, params: Params) -> Any:
 
 def model_with(params: Params, kind: ModelKind, model: Transformer, slots: Slots, **sizes: Any) -> Any:
     """A model of `posenc_jax.models.build` with these parameters."""
-    made = lambda key: build(kind, model, slots, key=key, posenc_key=key, **sizes)  # noqa: E731
-    graph, state = nnx.split(nnx.eval_shape(lambda: made(jax.random.key(0))))
+    graph, state = _structure(kind, model, slots, **sizes)
     return nnx.merge(graph, filled(state, flat(params)))
+
+
+@functools.lru_cache(maxsize=256)
+def _structure(kind: ModelKind, model: Transformer, slots: Slots, **sizes: Any) -> tuple[Any, Any]:
+    """The graph of a model and the shapes of its state, built once: a run traces a dozen programs of one model."""
+    key = jax.random.key(0)
+    return nnx.split(nnx.eval_shape(lambda: build(kind, model, slots, key=key, posenc_key=key, **sizes)))
 
 
 @at_precision

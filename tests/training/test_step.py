@@ -16,7 +16,7 @@ from posenc_jax.config import Evaluation, Execution, Optimizer, Run, Training
 from posenc_jax.data.tasks import TASKS, Task
 from posenc_jax.data.text import Classification, LanguageModel
 from posenc_jax.encodings import Learned, Randomized
-from posenc_jax.models import Transformer
+from posenc_jax.models import Transformer, build
 from posenc_jax.runs.files import dumps
 from posenc_jax.training import step as step_module
 from posenc_jax.training.replicas import over_replicas, stack
@@ -227,6 +227,17 @@ def test_a_diverged_replica_never_comes_back(group):
     for part in ("params", "opt"):
         assert equal(replica(start[part], 0), replica(end[part], 0))
         assert not equal(replica(start[part], 1), replica(end[part], 1))
+
+
+def test_a_model_is_built_once_however_many_programs_are_traced(monkeypatch):
+    builds = []
+    monkeypatch.setattr(step_module, "build", lambda *args, **sizes: builds.append(args) or build(*args, **sizes))
+    run = Run(task=TASKS["copying"](), model=Transformer(d_model=24, num_layers=2, num_heads=2), posenc=(Learned(),))
+    params = jax.eval_shape(lambda: init_params(run, 0))
+    builds.clear()
+    for length in (4, 8):
+        jax.eval_shape(lambda p, n=length: step_module.model_of(run, p)(np.zeros((1, n), np.int32)), params)
+    assert len(builds) == 1
 
 
 def test_a_mean_of_nothing_is_no_score():
