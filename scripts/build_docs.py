@@ -142,12 +142,14 @@ def workers() -> int:
 def sphinx(folder: Path, *, executes: bool = True, builder: str = "html") -> int:
     """Runs Sphinx strictly; its exit code. Of a page whose code fails the cell, its output and the error are printed.
 
-    builder: of Sphinx; "dummy" reads and links all pages and writes none.
+    builder: of Sphinx; "dummy" reads and links all pages and writes none, in one process: several cost more to bring
+      together than they save.
     """
     from sphinx.cmd.build import main as build
 
     shutil.rmtree(folder / "html", ignore_errors=True)
-    options = ["-b", builder, "-q", "-W", "--keep-going", "-j", str(workers()), "-d", str(folder / "doctrees")]
+    processes = 1 if builder == "dummy" else workers()
+    options = ["-b", builder, "-q", "-W", "--keep-going", "-j", str(processes), "-d", str(folder / "doctrees")]
     if not executes:  # nobody knows the language of cells then, which is Python
         options += ["-D", "nb_execution_mode=off", "-D", "suppress_warnings=myst.header,myst-nb.lexer"]
     code = build([*options, str(folder / "source"), str(folder / "html")])

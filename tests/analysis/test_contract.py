@@ -43,47 +43,48 @@ def parts(text):
     return {cls for element in elements(parse(text)) for cls in within(element)}
 
 
-# Methods of one promise in one slot: one set of programs for all of them, where each alone would have its own.
-TOGETHER = [
+# Methods of one promise in one slot: one set of programs for all of them, where each alone would have its own. These
+# are quick, and have every hook and every kind of positions among them; all others are slow.
+QUICK = [
     "sinusoidal | learned | sinusoidal(frequencies=low_side_lobes(search='base'))"
     " | sinusoidal(frequencies=cosine_density) | time2vec",
-    "grid(width=8) | sinusoidal_axes | learned_fourier(axes=2) | axial_rope | mixed_rope | log_cpb"
-    " | irpe(mapping='euclidean', mode='bias') | layout_bias | spatial_alibi | window_bias | decomposed | gpsa"
-    " | learned_axes(sizes=(128, 8)) | cayley_string | circulant_string | comrope | spiral_rope",
     "grid(width=8) | image_positions(sizes=(8, 8), to='unit') | fourier_bands | random_fourier",
-    "grid(width=8) | image_positions(sizes=(8, 8), to='aspect') | golden_gate_rope | liere",
+    "grid(width=4, height=4)|mrope",
     "attributes(count=8) | tree_positions | random_signs | linear_positions(axes=8)",
     "pair_linear(count=6, first=1) | pair_table",
-    "wavelet(scales=4) | conv_position(kernel=8) | rope_pp",
-    "ms_poe | clex(original_length=4, max_factor=4, substeps=10)",  # of one layout: rotations of two do not commute
     "rope | rope(scaling=linear(factor=8)) | rope(scaling=ntk(factor=8)) | rope(scaling=p_rope(fraction=0.75))"
     " | rope(scaling=dynamic_ntk(factor=2, original_length=4)) | rope(base=5e5, scaling=llama3)"
     " | rope(scaling=ntk_by_parts(factor=8, original_length=512)) | rope(scaling=yarn(factor=8, original_length=512))"
     " | rope(scaling=longrope((1, 1, 1, 1), (1, 1.2, 1.5, 2), factor=8, original_length=512))"
     " | rope(scaling=resonance) | rope(scaling=hope(original_length=64))",
-    "rope(scaling=clipped(planes=3)) | rope(scaling=mrrope(factor=8, original_length=512))"
-    " | rope(scaling=riflex(repeats_at=60, length=100))"
-    " | mla_rope(scaling=yarn(factor=40, original_length=4096, mscale=1, mscale_all_dim=1))",
-    "fope(original_length=512) | fire | tupe",
     "alibi | t5 | kerple | sandwich | dynamic_bias | dape | temperature",
     "grape_m | lerope | shaw | music_transformer | huang | transformer_xl | xlnet | deberta",
     "log_scaling(training_length=64) | query_temperature(floor=8) | ssmax | scale_invariant | xpos | grape_a"
     " | stick_breaking",
     "fox | carope",
-    "cope | selective_rope",
     "interpolated(factor=4) | pope",
-    "pose(target_length=4096) | rope | shape | sinusoidal | cape | sinusoidal",
+    "randomized|rope",
+    "self_extend(group_size=2, window=4)",
+    "path",
     "abacus(digits=(1, 2, 3, 4, 5, 6, 7, 8, 9, 10)) | learned | within_segment(separators=(1, 2)) | sinusoidal"
     " | segment_index(separators=(1, 2)) | rope | within_section | sinusoidal | section_index | learned(4)",
 ]
-# The first row of each class that is not among them; the others are left to the slow tests, and so is FLOATER.
+TOGETHER = [
+    *QUICK,
+    "grid(width=8) | sinusoidal_axes | learned_fourier(axes=2) | axial_rope | mixed_rope | log_cpb"
+    " | irpe(mapping='euclidean', mode='bias') | layout_bias | spatial_alibi | window_bias | decomposed | gpsa"
+    " | learned_axes(sizes=(128, 8)) | cayley_string | circulant_string | comrope | spiral_rope",
+    "grid(width=8) | image_positions(sizes=(8, 8), to='aspect') | golden_gate_rope | liere",
+    "wavelet(scales=4) | conv_position(kernel=8) | rope_pp",
+    "ms_poe | clex(original_length=4, max_factor=4, substeps=10)",  # of one layout: rotations of two do not commute
+    "rope(scaling=clipped(planes=3)) | rope(scaling=mrrope(factor=8, original_length=512))"
+    " | rope(scaling=riflex(repeats_at=60, length=100))"
+    " | mla_rope(scaling=yarn(factor=40, original_length=4096, mscale=1, mscale_all_dim=1))",
+    "fope(original_length=512) | fire | tupe",
+    "cope | selective_rope",
+    "pose(target_length=4096) | rope | shape | sinusoidal | cape | sinusoidal",
+]
 FLOATER = "floater(substeps=1)"  # its solver takes as many steps from position to position
-ALONE = [FLOATER]
-covered = set().union(*map(parts, (*TOGETHER, FLOATER)))
-for row in ROWS:
-    if not parts(row) <= covered:
-        ALONE.append(row)
-        covered |= parts(row)
 MORE = [
     "sinusoidal",
     "learned",
@@ -108,12 +109,8 @@ MORE = [
 @pytest.mark.parametrize(
     "text",
     [
-        *TOGETHER,
-        *(text for text in ALONE if text != FLOATER),
-        *(
-            pytest.param(text, marks=pytest.mark.slow)
-            for text in (FLOATER, *(row for row in ROWS if row not in ALONE), *MORE)
-        ),
+        pytest.param(text, marks=() if text in QUICK else pytest.mark.slow)
+        for text in dict.fromkeys((*TOGETHER, FLOATER, *ROWS, *MORE))
     ],
 )
 def test_encodings_keep_the_contract(text):
@@ -162,7 +159,14 @@ def test_methods_of_one_slot_may_be_masked_alike():
 
 def test_the_registry_is_covered():
     """Scalings of RoPE too: a class without a row is tested by nothing. Its ``methods`` are its rows."""
-    assert set().union(*map(parts, ROWS)) == covered == set(REGISTERED)
+    assert set().union(*map(parts, ROWS)) == set(REGISTERED)
+
+
+def test_every_hook_is_checked_quickly():
+    def hooks(texts):
+        return set().union(*(e.acts_on for text in texts for e in parse(text)))
+
+    assert hooks(QUICK) == hooks(ROWS)
 
 
 @dataclasses.dataclass(frozen=True)
