@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -26,6 +27,27 @@ _MODELS: dict[str, type[Model]] = {
     "encoder_only": EncoderOnly,
     "encoder_decoder": EncoderDecoder,
 }
+
+
+class KeyStreams:
+    """Streams of keys by name, as `flax.nnx.Rngs` has them: key ``n`` of a stream is ``fold_in(key, n)``.
+
+    The counters are plain numbers. Those of Flax are arrays, and under a trace JAX writes the history of the trace for
+    each key that is drawn: the time to build a model grew with the square of its depth.
+    """
+
+    def __init__(self, **keys: Key):
+        self._keys, self._drawn = keys, dict.fromkeys(keys, 0)
+
+    def __getattr__(self, name: str) -> Callable[[], Key]:
+        if name not in self._keys:
+            raise AttributeError(f"no stream is called {name!r}")
+        return functools.partial(self._next, name)
+
+    def _next(self, name: str) -> Key:
+        number = self._drawn[name]
+        self._drawn[name] = number + 1
+        return jax.random.fold_in(self._keys[name], number)
 
 
 def init_posenc(key: Key, config: Transformer, slots: Slots, dims: Dims, kind: ModelKind) -> dict[str, tuple]:
@@ -74,7 +96,7 @@ def build(
         name: jax.random.fold_in(key, 2**30 + i)
         for i, name in enumerate(("token_types", "target_embedding", "transform"))
     }
-    rngs = nnx.Rngs(params=key, **own)
+    rngs: Any = KeyStreams(params=key, **own)
     model = _MODELS[kind](config, slots, vocab_size=vocab_size, num_classes=num_classes, posenc=posenc, rngs=rngs)
     if config.param_dtype == "bfloat16":
         nnx.update(model, jax.tree_util.tree_map_with_path(_rounded, nnx.state(model)))

@@ -11,6 +11,7 @@ from small_models import VOCAB, LayerBias, Relations, jitted, random_tokens, sma
 
 from posenc_jax.encodings import Learned, RoPE, Sinusoidal
 from posenc_jax.models import STACKS, Slots, Streams, Transformer, build
+from posenc_jax.models.building import KeyStreams
 
 STREAMS = Streams(dropout=jax.random.key(0))
 SLOTS = [
@@ -38,6 +39,15 @@ def test_parameters_outside_the_encodings_are_bit_equal_over_encodings(kind):
         others = {path: leaf for path, leaf in model.items() if not path.startswith("posenc/")}
         assert others.keys() == plain.keys()
         assert all(np.array_equal(others[path], plain[path]) for path in plain)
+
+
+def test_streams_of_keys_are_those_of_flax():
+    keys = {"params": jax.random.key(1), "transform": jax.random.key(2)}
+    own, theirs = KeyStreams(**keys), nnx.Rngs(**keys)
+    for name in ("params", "transform", "params", "params"):
+        assert getattr(own, name)() == getattr(theirs, name)()
+    with pytest.raises(AttributeError, match="'dropout'"):
+        own.dropout()
 
 
 def test_keys_reach_what_they_should():
