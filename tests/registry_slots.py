@@ -3,6 +3,7 @@ be trained.
 """
 
 import dataclasses
+import functools
 
 from posenc_jax.data.tasks.copying import Copying
 from posenc_jax.encodings import ENCODINGS, Slot, elements, parse
@@ -20,6 +21,7 @@ class AllowingTypes(Copying):
     has_token_types = True
 
 
+@functools.cache
 def slots_of_registry() -> dict[str, Slot]:
     """By the encoding's name; for models of head dimension 8 and five tokens or more. Sequences of them have the fields
     of `attributes_for`.
@@ -38,6 +40,7 @@ def reads_attributes(slot: Slot) -> bool:
     return any(element.needs_attributes or element.needs_pairs for element in elements(slot))
 
 
+@functools.cache
 def slots_of_tasks() -> dict[str, Slot]:
     """`slots_of_registry`, those that a task can serve."""
     return {name: slot for name, slot in slots_of_registry().items() if not reads_attributes(slot)}
