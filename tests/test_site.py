@@ -67,6 +67,22 @@ def test_a_row_that_lacks_something_is_named(facts, left_out, problem):
         rows(less)
 
 
+@pytest.mark.parametrize(
+    ("more", "problem"),
+    [
+        (
+            {"difers": "Much."},
+            "encodings/rope: 'difers' is none of math, use, traps, differs, symbols, citation: correct it in "
+            "facts.toml",
+        ),
+        ({"differs": ""}, "encodings/rope: 'differs' is empty: leave it out of facts.toml"),
+    ],
+)
+def test_a_key_that_no_page_reads_is_named(facts, more, problem):
+    with pytest.raises(ValueError, match=f"^{re.escape(problem)}$"):
+        rows(facts | {"RoPE": facts["RoPE"] | more})
+
+
 def test_facts_of_no_row_are_named(facts):
     with pytest.raises(ValueError, match=r"^RoPEE: facts\.toml has it, the catalogue not$"):
         rows(facts | {"RoPEE": facts["RoPE"]})
@@ -135,7 +151,7 @@ def test_a_page_says_what_is_kept_of_its_row(all_rows):
         "```{figure} pope-0.png",
         row.bibtex,
     ]
-    wanted += [row.facts[name] for name in ("use", "differs")] + row.facts["traps"]
+    wanted += [row.facts["use"], *row.facts["traps"]]
     wanted += [
         "no difference that 8 seeds can see on even_pairs",
         "paths: cuDNN, kernel, blocks",

@@ -22,9 +22,8 @@ class RandomFourier(PositionalEncoding):
     `ImagePositions`: 0 .. 1 in the paper, -1 .. 1 in Segment Anything (Kirillov et al. 2023), whose code has sines
     first (``sines_first``) and the column first in a position, which permutes B.
 
-    Fields: ``axes`` A; ``scale``, the standard deviation, which decides what is blurred: 10 in the paper's images, 1 in
-    Segment Anything. Parameters, which are not trained: ``matrix [d_model/2, A]``. Raises ValueError in `check` for an
-    odd d_model.
+    Fields: ``axes`` A; ``scale``, the standard deviation: 10 in the paper's images, 1 in Segment Anything. Parameters,
+    which are not trained: ``matrix [d_model/2, A]``. Raises ValueError in `check` for an odd d_model.
     """
 
     axes: int = 2
@@ -84,10 +83,11 @@ class FourierBands(PositionalEncoding):
 
         x_p + g(p) W,   g(p) = for each axis [sin(f_0 pi p_a), cos(f_0 pi p_a), ..., sin(f_(L-1) pi p_a), cos( ... )]
 
-    NeRF (Mildenhall et al. 2020, equation 4): f_l = 2^l, L = 10. Perceiver (Jaegle et al. 2021, section 3.2): f_l from
-    1 to n/2 in equal steps, n the resolution, and the coordinates themselves before the features of all axes; of these
-    all sines come first. Positions ``[#B, S, axes]`` in -1 .. 1, as from `ImagePositions` to "corners". Both
-    concatenate g with the other features before a linear layer, which is a sum of two projections; W is one of them.
+    NeRF (Mildenhall et al. 2020, equation 4): f_l = 2^l, L = 10; the authors' code leaves pi out and puts the
+    coordinates before the features. Perceiver (Jaegle et al. 2021, section 3.2): f_l from 1 to n/2 in equal steps, n
+    the resolution, and the coordinates themselves before the features of all axes; of these all sines come first.
+    Positions ``[#B, S, axes]`` in -1 .. 1, as from `ImagePositions` to "corners". Both concatenate g with the other
+    features before a linear layer, which is a sum of two projections; W is one of them.
 
     Fields: ``axes``; ``bands`` L; ``resolution`` n, or None for NeRF's octaves. Parameters: ``weight [features,
     d_model]``, Glorot uniform, 2 L axes features, with a resolution 2 L axes + axes.

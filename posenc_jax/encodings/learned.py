@@ -18,8 +18,8 @@ class Learned(PositionalEncoding):
 
         x_p + table[p],   table [max_len, d_model] ~ N(0, init_scale^2)
 
-    Fractional positions read a linear blend of the two rows around them. Implementations differ beyond the table, often
-    silently (JAX indexing repeats the last row), so ``beyond`` says what becomes of a position below 0 or past the end:
+    Fractional positions read a linear blend of the two rows around them. Implementations differ beyond the table, so
+    ``beyond`` says what becomes of a position below 0 or past the end:
 
     - "error": `check` refuses a model whose ``dims.max_len`` exceeds the table and NumPy positions raise. Traced
       positions cannot raise: they give NaN, which no loss hides.

@@ -24,9 +24,11 @@ class LearnedAxes(PositionalEncoding):
     (Kitaev et al. 2020), which reads a text as a grid, so that n_1 n_2 positions need n_1 + n_2 vectors.
 
     Positions ``[#B, S, A]``, slowest axis first, as from `Grid`; fractional ones read a linear blend. Fields:
-    ``sizes``, rows of each table; ``combine``; ``last_first``. Departures: positions outside read the last row; tables
-    start at N(0, 0.02^2) (DETR: uniform in 0 .. 1). Parameters: ``axis_0``, ``axis_1``, ... ``[n_a, width]``. Raises
-    ValueError in `check` where widths do not divide.
+    ``sizes``, rows of each table; ``combine``; ``last_first``. Departures: positions outside read the nearest row;
+    tables start at N(0, 0.02^2) (DETR: uniform in 0 .. 1); vectors are added to the input embeddings (DETR: to the
+    queries and keys of every layer); the axes of "concat" have equal widths (settings in Reformer's code). NaViT's
+    other forms, of fractions of the side, products and stacks, are not here. Parameters: ``axis_0``, ``axis_1``, ...
+    ``[n_a, width]``. Raises ValueError in `check` where widths do not divide.
     """
 
     sizes: tuple[int, ...] = (50, 50)

@@ -57,9 +57,8 @@ class FoNE(OfNumbers):
     matter of the model.
 
     Fields: ``number``, the id of the token that stands for numbers; ``before`` (b) and ``after`` (a), digits;
-    ``column``, which attribute is the value (`Sequence.attributes`): in float32 one of about 7 digits. Raises
-    ValueError in `check` where ``number`` is no token, or d_model less than two for each digit, and for a sequence
-    without tokens or attributes.
+    ``column``, which attribute is the value (`Sequence.attributes`). Raises ValueError in `check` where ``number`` is
+    no token, or d_model less than two for each digit, and for a sequence without tokens or attributes.
     """
 
     number: int

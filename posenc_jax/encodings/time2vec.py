@@ -24,8 +24,7 @@ class Time2Vec(PositionalEncoding):
     1e-4 and phases are uniform in a turn. Re-implementations draw both from a normal distribution, which makes
     whole-number positions alias from the start.
 
-    Parameters: ``frequencies`` (w) and ``phases`` (c), ``[d_model]`` each. The linear part is unbounded and drowns the
-    other entries in bfloat16: scale times first.
+    Parameters: ``frequencies`` (w) and ``phases`` (c), ``[d_model]`` each.
     """
 
     name = "time2vec"

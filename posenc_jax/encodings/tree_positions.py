@@ -18,10 +18,11 @@ class TreePositions(PositionalEncoding):
         x_t[(k degree + b) F + f] += sqrt(d (1 - p_f^2) / 2) p_f^k     if step k leaves branch b + 1,   0 otherwise
         p_f = tanh(rate_f)
 
-    (Shiv and Quirk 2019, sections 3.2 and 3.3, the stack-like encoding with parameters; as re-implementations of their
-    code have it.) Step 0 is the branch from the node to its parent, so going to a child shifts all entries by one step
-    and going up shifts them back: both are linear maps, as shifts are for sinusoids. The F rates are trained and start
-    apart; d = F depth degree dimensions are used, and the rest of d_model stays as it is.
+    (Shiv and Quirk 2019, sections 3.2 and 3.3, the stack-like encoding with parameters. The paper's own code could not
+    be had: the tanh, the start of the rates and the norm are those of re-implementations, which agree.) Step 0 is the
+    branch from the node to its parent, so going to a child shifts all entries by one step and going up shifts them
+    back: both are linear maps, as shifts are for sinusoids. The F rates are trained and start apart; d = F depth degree
+    dimensions are used, and the rest of d_model stays as it is.
 
     Positions ``[#B, S, depth]``: the branch of each step, 1 for the first child, 0 above the root, as `tree_paths`
     makes them, in ``attributes(count=depth)|tree_positions(depth=..., degree=...)``. Fractions are rounded, branches

@@ -46,7 +46,7 @@ def page(row: Row, pictures: Sequence[tuple[str, str, str]], linked: Linked) -> 
         *others,
         "## Definition\n\n" + _definition(row, linked),
         "## Options\n\n" + _options(row),
-        f"## Paper and code\n\n{row.facts['differs']}",
+        *([f"## Paper and code\n\n{row.facts['differs']}"] if "differs" in row.facts else []),
         "## Known traps\n\n" + "\n".join(f"- {trap}" for trap in row.facts["traps"]),
         "## Audit\n\n" + _audit(row),
         "## Golden values\n\n" + _golden(row),

@@ -16,7 +16,8 @@ FACTS = ROOT / "scripts" / "docs" / "encodings" / "facts.toml"
 AUDIT = ROOT / "scripts" / "catalogue_audit.json"
 GOLDEN = ROOT / "posenc_jax" / "golden" / "encodings-v1.json"
 VERDICTS = ROOT / "experiments" / "verdicts"
-NEEDED = ("math", "use", "differs", "traps")
+NEEDED = ("math", "use", "traps")
+OPTIONAL = ("differs", "symbols", "citation")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -128,6 +129,11 @@ def _by_hand(
     for name in NEEDED:
         if not facts.get(name):
             raise ValueError(f"{name!r} is missing: write it in scripts/docs/encodings/facts.toml")
+    for name, value in facts.items():
+        if name not in (*NEEDED, *OPTIONAL):
+            raise ValueError(f"{name!r} is none of {', '.join((*NEEDED, *OPTIONAL))}: correct it in facts.toml")
+        if not value:
+            raise ValueError(f"{name!r} is empty: leave it out of facts.toml")
     classes = _classes(method.spec)
     main = tuple(word for word, cls in classes.items() if _cites(cls, method.link))
     main = main or tuple(classes)[-1:]
