@@ -163,6 +163,13 @@ def test_a_page_says_what_is_kept_of_its_row(all_rows):
         assert f"{value:.9g}" in text
 
 
+def test_a_page_says_where_papers_and_libraries_differ_if_they_do(all_rows):
+    picture = [("a.png", "Similarity", "By offset.")]
+    texts = {name: encodings.page(all_rows[name], picture, api.linked_of) for name in ("PoPE", "Shaw")}
+    assert "## Paper and code" not in texts["PoPE"]
+    assert f"## Paper and code\n\n{all_rows['Shaw'].facts['differs']}\n\n## Known traps" in texts["Shaw"]
+
+
 def test_evidence_is_asked_for_where_there_is_none(all_rows):
     row = all_rows["YaRN"]
     text = encodings.page(row, [("yarn-0.png", "Similarity", "By offset.")], api.linked_of)

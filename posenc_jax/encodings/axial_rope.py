@@ -63,8 +63,8 @@ class AxialRoPE(Rotary):
     Qwen2-VL's, Pixtral's and DINOv3's. ``staggered``: axes share the frequencies of one RoPE, plane k of axis a turns
     by p_a base^(-(k axes + a) / (n axes)), as Pixtral's. ``unit`` "turns": frequencies are 2 pi times as large, for
     positions that are fractions of an image, as DINOv3's. ``layout`` "half_of_axis": planes join the halves of an
-    axis's own dimensions, as CroCo's. ``rest_first``: where the axes do not divide head_dim, the first has what the
-    others leave, which is most, as in Wan.
+    axis's own dimensions, k and k + D/4 for two axes, as CroCo's. ``rest_first``: where the axes do not divide
+    head_dim, the first has what the others leave, which is most, as in Wan.
 
     Raises ValueError in `check` if head_dim is no multiple of 2 axes, with ``rest_first`` if it is odd or less.
     """

@@ -23,8 +23,8 @@ class CLEX(Rotary):
 
     (Chen et al. 2023, in the form of the authors' code, clex_layer.py.) l is the real length, L that of training: texts
     up to L get plain RoPE. n are the frequencies of NTK-aware scaling by 2t - 1; with ``down`` = 0, as at the start,
-    they are the solution. The equation is solved from 1 to ``max_factor`` by the 3/8 rule (torchdiffeq's "rk4") in
-    ``substeps`` steps per factor.
+    they are the solution. The equation is solved from 1 to ``max_factor`` by the 3/8 rule in ``substeps`` steps per
+    factor.
 
     Departures. The authors train on texts of length L: each draws a factor t up to ``max_factor`` and takes L of the L
     t positions. Here the length alone decides the factor, so the equation learns from texts longer than L. Their code

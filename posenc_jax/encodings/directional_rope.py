@@ -86,7 +86,7 @@ class GoldenGateRoPE(Rotary):
     ``zero_fraction`` of the planes, rounded.) Neighbouring frequencies have distant directions, which differ between
     heads. Positions ``[#B, S, 2]``: row, column; those of the post span -1 .. 1 for a square image and keep the aspect
     ratio of others, as `ImagePositions` to "aspect". Heads of grouped queries turn as their key's. The post's code for
-    more axes has other directions.
+    more axes spreads directions by another sequence, in two dimensions too.
 
     Fields: ``lowest`` and ``highest`` frequencies, radians per unit of the positions: users begin at 0.2 to 0.5 and end
     at 10 to 40; ``zero_fraction``. Parameters, which are not trained: ``frequencies

@@ -23,8 +23,7 @@ class LMInfinite(TwoProducts):
 
     (Han et al. 2023, section 4, the Lambda-shaped mask and the limit of distances, and the authors' code,
     ``Glaciohound/LM-Infinite``.) So a model trained on L positions reads texts of any length with distances and numbers
-    of keys that it knows, without further training. The first tokens are attention sinks; StreamingLLM (Xiao et al.
-    2023) keeps them by renumbering.
+    of keys that it knows, without further training. The first tokens are attention sinks (Xiao et al. 2023).
 
     Fields: ``window`` w and ``first`` n, 4096 and 10 to 100 for Llama 2; ``limit`` L, None for w, as in the paper;
     ``rope`` the rotation. The paper's option to attend to the k best keys in between is not implemented. Which keys are

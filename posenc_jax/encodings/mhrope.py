@@ -24,8 +24,8 @@ class MHRoPE(PositionalEncoding):
     the frequencies.
 
     Fields: ``sections``: how many heads have each axis, in the order of heads; heads that are left over do not turn.
-    None is a quarter for time and half of the rest each: 2, 3 and 3 of 8, as the authors' code has for key heads.
-    ``rope``: the rotation, Qwen's.
+    None is a quarter for time and half of the rest each: 2, 3 and 3 of 8, which the authors' code deals out over key
+    heads. ``rope``: the rotation, Qwen's.
 
     Since axes differ between heads, it turns queries and keys in `score`, and fused kernels do not serve it.
 

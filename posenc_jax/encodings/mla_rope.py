@@ -22,8 +22,8 @@ class MLARoPE(Rotary):
         logits_ij = f (q^C_i . k^C_j + R(i) q^R_i . R(j) k^R_j) / sqrt(D),   f = (0.1 mscale_all_dim ln s + 1)^2
 
     (DeepSeek-V2, section 2.1.3, equations 14 to 18; f is in DeepSeek's code, ``softmax_scale``, and in transformers'
-    ``modeling_deepseek_v3.py``, not in the report.) q = [q^C; q^R], k = [k^C; k^R]; the r last dimensions turn, by the
-    frequencies of RoPE over r dimensions. Where r is a third of D, as in DeepSeek, most of a key can be read from a
+    ``modeling_deepseek_v3.py``, not in these equations.) q = [q^C; q^R], k = [k^C; k^R]; the r last dimensions turn, by
+    the frequencies of RoPE over r dimensions. Where r is a third of D, as in DeepSeek, most of a key can be read from a
     latent vector that knows no position.
 
     The model's projections decide whether q^C, k^C and values come from latent vectors and whether all heads share k^R:

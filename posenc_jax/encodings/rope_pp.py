@@ -23,9 +23,9 @@ class RoPEPlusPlus(PositionalEncoding):
     before.) a and b are query and key, the two coordinates of plane n as one complex number. Cosines of the distance
     become sines, which fall more slowly. Both kinds of heads read dimensions that do not turn in the same way.
 
-    The pair must share its queries: with queries of their own, odd heads would be RoPE with other weights. So the
-    model's queries of odd heads are ignored and their weights stay untrained. RoPE++_EC is this with num_heads doubled.
-    In the authors' code a pair also shares key and value: give the model at most half as many key heads as heads.
+    The pair shares its queries, so the model's queries of odd heads are ignored and their weights stay untrained; the
+    authors project half as many instead. RoPE++_EC is this with num_heads doubled. In the authors' code a pair also
+    shares key and value: give the model at most half as many key heads as heads.
 
     Fields: ``rope``: the rotation, any of `RoPE`'s.
 

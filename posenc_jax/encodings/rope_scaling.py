@@ -152,9 +152,8 @@ class DynamicNTK(RoPEScaling):
         base' = base (s l' / L - (s - 1))^(d / (d-2)),   l' = max(l, L),   l the real length, L the original
 
     Up to L it is plain RoPE, to the bit. The formula of Hugging Face, whose module also remembers the longest length
-    that it has seen and has one for a batch; here a sequence's own length decides. Implementations that take the
-    longest allowed length for l are static and also change short inputs. Frequencies of length > L are traced, in
-    at least float32: right to about 5e-7 of their size, with exact phases from there on. Refuses d = 2.
+    that it has seen and has one for a batch; here a sequence's own length decides. Frequencies of length > L are
+    traced, in at least float32: right to about 5e-7 of their size, with exact phases from there on. Refuses d = 2.
     """
 
     factor: float = 1.0

@@ -68,7 +68,6 @@ class HoPE(RoPEScaling):
 
     There is no code by the authors. The rule is stated here after two descriptions of the paper and an implementation
     by others (in praxis), which agree; such planes stay as they are, the paper's position-independent components.
-    (Other methods are called HoPE as well, such as the hyperbolic one, arXiv:2509.05218.)
 
     >>> HoPE(original_length=64).frequencies(10000.0, 8).tolist()
     [1.0, 0.1, 0.0, 0.0]
@@ -92,15 +91,17 @@ class HoPE(RoPEScaling):
 @dataclasses.dataclass(frozen=True)
 class ClippedRoPE(RoPEScaling):
     """Clipped RoPE: the lowest frequencies, of ``planes`` planes, are lowered by a cosine window down to 0 (Li et al.
-    2026, the method that they call CoPE)::
+    2026, who call it CoPE, the name of another method, `CoPE`)::
 
         theta'_k = theta_k (1 + cos(pi (k - F + n) / (n - 1))) / 2   for k >= F - n, else theta_k;   F = d / 2 planes
 
     As in the authors' code, ``hrlics/CoPE`` (``modeling_cope.py``), with n = 20 of the 64 planes of a head of 128. A
-    hard cut, n planes that do not turn, leaks into all distances, they argue; the code has it to compare with, as
-    ``use_hardclip``. (The paper's window is on amplitudes of the spectrum; what the code multiplies are frequencies.)
+    hard cut, n planes that do not turn (as `PRoPE` has them), leaks into all distances, they argue; the code has it to
+    compare with, as ``use_hardclip``. (The paper's window is on amplitudes of the spectrum; what the code multiplies
+    are frequencies.)
 
-    Fields: ``planes``: n, at most all. ``window``: "cosine", or "none" for the hard cut.
+    Fields: ``planes``: n, at most all, and at least 2, since the window begins at 1. ``window``: "cosine", or "none"
+    for the hard cut.
 
     >>> ClippedRoPE(planes=3).frequencies(10000.0, 8).tolist()
     [1.0, 0.1, 0.005, 0.0]

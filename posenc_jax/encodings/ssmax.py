@@ -21,8 +21,8 @@ class SSMax(CountsKeys):
     order by itself: put it beside an encoding, as in ``(SSMax(), RoPE())``. Biases of other elements are not scaled.
 
     Fields: ``count``: "position" is n = p + 1, what a causal query sees; "length" is n = the sequence's length for all
-    queries. ``offset``: the paper's second form, ``(s log(n_i) + b) z_ij``, which trains equally well and extrapolates
-    worse. ``start``: the initial s; the paper's 0.168 is 1 over the mean of log n for n = 1 .. 1024.
+    queries. ``offset``: the paper's second form, ``(s log(n_i) + b) z_ij``. ``start``: the initial s; the paper's 0.168
+    is 1 over the mean of log n for n = 1 .. 1024.
 
     Parameters: ``scale`` (s) ``[H]``, and with ``offset`` ``offset`` (b) ``[H]``, zeros.
 

@@ -35,9 +35,9 @@ class XPos(PositionalEncoding):
     (Sun et al. 2022, section 3 and algorithm 1; `decay_bases` for zeta.) Fields: ``base`` and ``layout`` as in `RoPE`;
     ``scale_base`` is b, 512; ``gamma`` 0.4; ``center`` is c, a position.
 
-    The product does not depend on c, its factors do: a key at p is multiplied by up to 3.5**((p - c)/512). The
-    authors' code puts c in the middle of what it is given, so that c moves as a sequence grows; here it is a constant,
-    and cached decoding is the full pass. 0 serves up to 32 thousand positions in float32 and bfloat16 (float16: 4500);
+    The product does not depend on c, its factors do: a key at p is multiplied by up to 3.5**((p - c)/512). The authors'
+    code and x-transformers put c in the middle of what they are given, so that c moves as a sequence grows; here it is
+    a constant, and cached decoding is the full pass. 0 serves up to 32 thousand positions in float32 and bfloat16;
     beyond, put it into the middle. Defined under a causal mask: a key after its query would be enlarged.
 
     Raises ValueError in `check` if head_dim is odd or the largest factor would overflow.
