@@ -83,6 +83,23 @@ def test_a_key_that_no_page_reads_is_named(facts, more, problem):
         rows(facts | {"RoPE": facts["RoPE"] | more})
 
 
+def test_no_seven_words_stand_in_facts_and_in_a_docstring(all_rows):
+    """A fact has one home, so that it cannot be true in one and false in the other."""
+
+    def runs(text: str) -> set[str]:
+        words = re.findall(r"[a-z0-9]+", text.lower())
+        return {" ".join(words[i : i + 7]) for i in range(len(words) - 6)}
+
+    found = {}
+    for row in all_rows.values():
+        texts = [row.facts["use"], row.facts.get("differs", ""), *row.facts["traps"]]
+        for text in texts:
+            others = [row.method.note, *(cls.__doc__ for cls in row.classes.values()), *texts]
+            both = {run for other in others if other != text for run in runs(text) & runs(other)}
+            found |= {row.page: both} if both else {}
+    assert found == {}
+
+
 def test_facts_of_no_row_are_named(facts):
     with pytest.raises(ValueError, match=r"^RoPEE: facts\.toml has it, the catalogue not$"):
         rows(facts | {"RoPEE": facts["RoPE"]})

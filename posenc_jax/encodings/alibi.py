@@ -68,8 +68,9 @@ class ALiBi(PositionalEncoding):
     before the query counts as 0.5 nearer. ``learned``: the slopes are trained, as their logarithms, so that they stay
     positive, from the values above; one set per stack. This is the learned ALiBi in the code of Kazemnejad et al.
     (2023, arXiv:2305.19466). ``slopes``: "nape" has ``1/h`` in the first half of the heads and 0 in the others, which
-    so see no positions (Vasylenko et al. 2025, NAPE). ``largest_exponent``: b in ``slope_h = 2**(-b h/H)``, 8 in the
-    paper; MPT's ``alibi_bias_max``. Parameters, if learned: ``log_slopes [H]``.
+    so see no positions (Vasylenko et al. 2025, NAPE, whose code also has powers of two there, and scales the logits of
+    the other heads by length, which is not done). ``largest_exponent``: b in ``slope_h = 2**(-b h/H)``, 8 in the paper;
+    MPT's ``alibi_bias_max``. Parameters, if learned: ``log_slopes [H]``.
 
     >>> ALiBi().bias({}, Geometry.of_length(3, num_heads=2))[0, 0].tolist()
     [[-0.0, -0.0625, -0.125], [-0.0625, -0.0, -0.0625], [-0.125, -0.0625, -0.0]]

@@ -19,11 +19,11 @@ class CoPE(PositionalEncoding):
         g_it = sigmoid(q_i . k_t / sqrt(D)),   p_ij = min(g_ij + ... + g_ii, num_positions - 1)
         logits_ij += q_i . e[p_ij] / sqrt(D)
 
-    (Golovneva et al. 2024, section 4; the authors' code, `ContextPosSelfAttn`. The clipped RoPE of arXiv:2602.05258
-    has the same name.) p is fractional: the products of q_i with the embeddings e of the whole positions around it are
-    blended linearly, so the products are ``[B, H, Q, num_positions]`` and no vector per pair exists. Only keys that the
-    query may attend to are counted: the gates of future, padded and other segments' keys are 0. Implementations that
-    mask padding only later count padded keys. Keys are counted in the order of their places; positions play no part.
+    (Golovneva et al. 2024, section 4; the authors' code, `ContextPosSelfAttn`; `ClippedRoPE` has the same name in its
+    paper.) p is fractional: the products of q_i with the embeddings e of the whole positions around it are blended
+    linearly, so the products are ``[B, H, Q, num_positions]`` and no vector per pair exists. Only keys that the query
+    may attend to are counted: the gates of future, padded and other segments' keys are 0. Keys are counted in the order
+    of their places; positions play no part.
 
     Gates read queries and keys as projected: a RoPE in the same slot does not turn them.
 

@@ -18,8 +18,9 @@ class DynamicBias(PositionalEncoding):
         logits_ij += f_h(d),   d = i - j   or   sign(i - j) ln(|i - j| + 1)
 
     `DynamicPositionBias` of x-transformers (github.com/lucidrains/x-transformers), whose author has it from the windows
-    of images in CrossFormer (Wang et al. 2021). f has ``depth`` hidden layers of width d_model // 4 with SiLU. One set
-    per stack. Added after the 1/sqrt(D) scaling. Departure: no layer norm (there an option, off by default).
+    of images in CrossFormer (Wang et al. 2021), which has two axes and layer norms. f has ``depth`` hidden layers of
+    width d_model // 4 with SiLU. One set per stack. Added after the 1/sqrt(D) scaling. Departure: no layer norm (in
+    x-transformers an option, off by default).
 
     Contiguous positions need f at the Q+K-1 distances that occur, others that are known before the program runs at each
     distance once. Traced ones (packed rows, random positions) need it for every pair: depth d_model // 4 numbers for

@@ -19,12 +19,12 @@ class FIRE(PositionalEncoding):
 
         logits_ij += f_h( ln(|c (i - j)| + 1) / (ln(|c max(i, |m L|)| + 1) + 1e-6) ),    f: 1 -> width -> ReLU -> H
 
-    (Li et al. 2023, section 3, and the listing in its appendix; i counts from 0.) At whatever length the input of f
-    stays in 0 .. 1 for the past, so f is never asked beyond what it has learned: progressive interpolation.
-    Below the threshold ``|m L|`` the distance is taken relative to the threshold instead. c, m and f are learned, and
-    the heads share c and m. It depends on the absolute position of the query, so it is not shift invariant; in
-    decoding too the query's own position counts, not its index in the call. Added after the 1/sqrt(D) scaling;
-    symmetric where there is no causal mask, where keys after the query may exceed 1.
+    (Li et al. 2023, section 3, and the listing in its appendix, the only code of the authors; i counts from 0.) At
+    whatever length the input of f stays in 0 .. 1 for the past, so f is never asked beyond what it has learned:
+    progressive interpolation. Below the threshold ``|m L|`` the distance is taken relative to the threshold instead. c,
+    m and f are learned, and the heads share c and m. It depends on the absolute position of the query, so it is not
+    shift invariant. Added after the 1/sqrt(D) scaling; symmetric where there is no causal mask, where keys after the
+    query may exceed 1.
 
     Fields: ``threshold`` L, 512 in the paper's listing (in the code of DAPE 256: it halves that number); ``width``.
     ``per_layer``: the layers have sets of their own, the paper's FIRE; False is its FIRE-S, one set for all.

@@ -26,8 +26,9 @@ class GPSA(PositionalEncoding):
     heads start at N(0, 0.02^2). All are learned, as are the gates, from g = 1.
 
     As in the authors' code (facebookresearch/convit): ``weight [H, 3]``, columns first, ``gate [H]``; its constant per
-    head, which cancels in the softmax, is left out. The paper orders r as (|d|^2, d_1, d_2). A causal mask, padding and
-    packing apply to both softmaxes. Other biases of the slot are part of the logits.
+    head, which cancels in the softmax, is left out, and its start of the values as the identity is the model's matter.
+    The paper orders r as (|d|^2, d_1, d_2). A causal mask, padding and packing apply to both softmaxes. Other biases of
+    the slot are part of the logits.
 
     Positions ``[#B, S, 2]``, as from `Grid`; the paper has it in the first ten of twelve layers. Field
     ``locality_strength``: a, 1 in the paper.

@@ -75,7 +75,8 @@ class Media(_WithImages):
     behind the last corner, and "indexed" does not move it. So an image takes fewer positions than it has tokens: what
     implementations keep for decoding as ``rope_deltas`` is the sum of these differences.
 
-    - "mrope": Qwen2-VL (Wang et al. 2024, section 2.1); with ``stride`` Qwen2.5-VL, whose time is absolute.
+    - "mrope": Qwen2-VL (Wang et al. 2024, section 2.1); with ``stride`` Qwen2.5-VL, whose time is absolute
+      (transformers rounds it down, here fractions stay).
     - "reset": rows and columns count from 0 in every image (Huang et al. 2025, section 4, the spatial reset).
     - "diagonal": images stand across the diagonal of the text (Wei et al. 2025, VideoRoPE, section 4, with a stride
       of 2).
@@ -256,9 +257,10 @@ class V2PE(_WithImages):
         p_i = p_(i-1) + 1          text;   p_(i-1) rounded up behind an image
               p_(i-1) + increment  a token of an image
 
-    (Ge et al. 2024, V2PE, section 3.2; the rounding up is the authors' code, ``OpenGVLab/V2PE``.) So many images fit
-    into the positions that a model was trained on, along a single axis. The authors draw the increment of every image
-    in training from 1, 1/2, ..., 1/256, with 256 tokens to an image, and choose one outside of it.
+    (Ge et al. 2024, V2PE, section 3.2; the rounding up is the authors' code, ``OpenGVLab/V2PE``, which divides a span
+    of positions by the 256 tokens of an image.) So many images fit into the positions that a model was trained on,
+    along a single axis. The authors draw the increment of every image in training from 1, 1/2, ..., 1/256, and choose
+    one outside of it.
 
     Fields: ``increment``; ``visual``: the type of tokens of images (`Sequence.token_types`). Positions become
     fractions, of which small powers of two are exact up to 2^16.
@@ -308,7 +310,8 @@ class CirclePositions(_WithImages):
 
     Fields: ``width`` W and ``height`` H of an image in tokens; ``radius`` R, 10 in the authors' config; ``alpha``, 0.5
     there; ``visual``: the type of tokens of images. A run of tokens longer than an image begins the circle again. The
-    authors' AGE gives some layers these positions and the others those of `Media`: a pattern of layers.
+    authors' code computes angles in float32. The authors' AGE gives some layers these positions and the others those of
+    `Media`: a pattern of layers.
 
     Raises ValueError for a sequence without token types.
     """

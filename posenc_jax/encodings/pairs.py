@@ -86,7 +86,8 @@ class PairLinear(_OfPairs):
       encoding of Graphormer (Ying et al. 2021, section 3.1.3, equation 7), see `edge_paths`.
     - With the probabilities of going from i to j in 0, 1, 2, ... steps of a random walk (RRWP, Ma et al. 2023, GRIT,
       section 3.1; see `random_walks`) it is the part of GRIT that adds to logits. GRIT's attention, which has these
-      features in the product of query and key too and changes them from layer to layer, is another model.
+      features in the product of query and key too and changes them from layer to layer, and its scaling of outputs by
+      degree are another model.
 
     Fields: ``count``, how many attributes are read; ``first``, the first of them, from 0. One weight for all layers.
     Parameters: ``weight [H, count]``, N(0, 0.02^2). Raises ValueError where there are no attributes of pairs.

@@ -152,8 +152,9 @@ class NumberIndex(_OfAdditions):
 
     for the elements after it in the slot (Cho et al. 2024b, the second level of position coupling; the authors' code,
     MultipleAdditionScratchPadDatasetWithCoupledPositions). The digits of partial sum m are found beside those of
-    summand m, as those of equal significance are by `PositionCoupling`. A sign belongs to the number behind it, but a
-    plus to the number before it where summands are written most significant digit first.
+    summand m, as those of equal significance are by `PositionCoupling`. Further levels, as for products, are not here.
+    A sign belongs to the number behind it, but a plus to the number before it where summands are written most
+    significant digit first.
 
     Fields as of `PositionCoupling`; ``then`` is the sign between partial sums. ``max_position``: for as many numbers as
     there are in training and evaluation. In training the number of partial sums decides the range of s, so a line is

@@ -18,8 +18,8 @@ class ScaleInvariant(PositionalEncoding):
         logits'_ij = a_t logits_ij + m_t,   a_t = sqrt(1 + 2 ln(t / tau + 1)),   m_t = -2 ln(t / tau + 1),   t = i - j
 
     (Anson, Wang and Aitchison 2025, section 3.2, equations 16a and 16b with alpha = beta = e^0.5, by which a_0 = 1 and
-    m_0 = 0.) For logits that are standard normal, as with norms of queries and keys, the mean of exp(logits') is then
-    proportional to 1 / (t / tau + 1).
+    m_0 = 0; no code by the authors was to be had.) For logits that are standard normal, as with norms of queries and
+    keys, the mean of exp(logits') is then proportional to 1 / (t / tau + 1).
 
     The paper uses it with p-RoPE, ``(RoPE(scaling=PRoPE()), ScaleInvariant())``, and finds it worse with RoPE. It acts
     on the sum of products and of the biases of all elements before it, so no fused kernel serves it. Defined under a

@@ -77,8 +77,8 @@ class T5Bias(PositionalEncoding):
         logits_ij += table[h, bucket(j - i)]
 
     (Raffel et al. 2020, section 2.1; `t5_buckets`). Bidirectional wherever there is no causal mask. One table per
-    stack, shared by its layers; T5 has none in cross-attention, so leave that slot empty. Departure: T5X adds a
-    float32 epsilon inside the logarithm, which moves no bucket at the default sizes.
+    stack, shared by its layers; T5 has none in cross-attention, so leave that slot empty. Departure: Mesh-TensorFlow
+    and T5X add a float32 epsilon inside the logarithm, which moves no bucket at the default sizes.
 
     Fields: ``num_buckets`` in all, half of them for each direction where there is no causal mask; ``max_distance``,
     from which on all distances share the last bucket. ``scaled`` False leaves q . k undivided, as T5 does, which has

@@ -37,10 +37,9 @@ class XLNet(PositionalEncoding):
         s_ij = same where the tokens' types agree, other where they differ
 
     (Yang et al. 2019, sections 2.4 and 2.5; the authors' code, `rel_attn_core`, where u, v and w are `r_w_bias`,
-    `r_r_bias` and `r_s_bias`; q_i . k_j comes from `attend`.) R encodes query minus key, see `TransformerXL`.
-    Types are `Sequence.token_types`, and only their equality counts. Where either side has none there is no such term,
-    as in the authors' code without segments; the same weights result from types that all agree, since the term is then
-    one constant per query.
+    `r_r_bias` and `r_s_bias`; q_i . k_j comes from `attend`.) R encodes query minus key, see `TransformerXL`. Types are
+    `Sequence.token_types`. Where either side has none there is no such term, as in the authors' code without segments;
+    the same weights result from types that all agree, since the term is then one constant per query.
 
     Field: ``clamp_len`` holds distances within -clamp_len .. clamp_len, None (the authors' -1) leaves them.
 
