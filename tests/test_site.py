@@ -180,6 +180,12 @@ def test_a_page_says_what_is_kept_of_its_row(all_rows):
         assert f"{value:.9g}" in text
 
 
+def test_a_page_has_the_docstring_of_the_class_that_has_the_row(all_rows):
+    """It says where our definition departs, also where the row's source is not the paper of the class."""
+    assert all_rows["Temperature tuning with RoPE (Ministral 3)"].main == ("query_temperature", "rope")
+    assert all_rows["M-RoPE at absolute time (Qwen2.5-VL)"].main == ("media", "mrope")
+
+
 def test_a_page_says_where_papers_and_libraries_differ_if_they_do(all_rows):
     picture = [("a.png", "Similarity", "By offset.")]
     texts = {name: encodings.page(all_rows[name], picture, api.linked_of) for name in ("PoPE", "Shaw")}

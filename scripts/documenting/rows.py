@@ -135,8 +135,8 @@ def _by_hand(
         if not value:
             raise ValueError(f"{name!r} is empty: leave it out of facts.toml")
     classes = _classes(method.spec)
-    main = tuple(word for word, cls in classes.items() if _cites(cls, method.link))
-    main = main or tuple(classes)[-1:]
+    cited = [word for word, cls in classes.items() if _cites(cls, method.link)] or list(classes)[-1:]
+    main = tuple(word for word, cls in classes.items() if word in cited or _has(cls, method))
     symbols = explained(facts["math"], facts.get("symbols", {}))
     return classes, main, facts, citation(method, [classes[word] for word in main], facts), symbols
 
@@ -163,6 +163,11 @@ def citation(method: Any, classes: list[type], facts: dict[str, Any]) -> str:
     if not given:
         raise ValueError(f"no citation of {method.link}: write one in its class, or in facts.toml")
     return bibtex(given[:1]).strip()
+
+
+def _has(cls: Any, method: Any) -> bool:
+    """True if the row is written in the class."""
+    return method.name in (own.name for own in cls.methods)
 
 
 def _cites(cls: Any, link: str) -> bool:
