@@ -3,7 +3,8 @@
     python scripts/intervals.py         # writes scripts/docs/intervals.json and intervals.md, in 15 minutes on a core
 
 Each repeat draws the true rate of every seed, then its score on `EXAMPLES` examples. Two numbers a method: of how many
-repeats in a hundred its interval holds the mean of the seeds' distribution, and the median width.
+repeats in a hundred its interval holds the mean of the seeds' distribution, and the median width. What cards of
+`posenc verdict` say of it goes to posenc_jax/verdict/coverage.json.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special, stats
 
-from posenc_jax.statistics import mean_interval, paired_difference
+from posenc_jax.statistics import mean_interval, paired_difference, wilson
+from posenc_jax.verdict.coverage import FILE, Kind
 
 EXAMPLES, SEEDS, REPEATS, CONFIDENCE = 100, (3, 4, 5, 8, 10), 1000, 0.95
 DOCS = Path(__file__).resolve().parent / "docs"
@@ -29,13 +31,14 @@ Rates = Callable[[np.random.Generator, tuple[int, int]], np.ndarray]
 
 
 class Arm(NamedTuple):
-    """Distribution of the true rate of a seed: its mean, draws of it, and the share of seeds at 1 if the others are
-    at 0.
+    """Distribution of the true rate of a seed: its mean, draws of it, the share of seeds at 1 if the others are at 0,
+    and whether there are two kinds of seeds.
     """
 
     mean: float
     draw: Rates
     ones: float | None = None
+    mixed: bool = False
 
 
 def same(rate: float) -> Arm:
@@ -55,6 +58,7 @@ def modes(low: float, high: float, share: float) -> Arm:
         low + share * (high - low),
         lambda rng, shape: np.where(rng.random(shape) < share, high, low),
         ones=share if (low, high) == (0, 1) else None,
+        mixed=True,
     )
 
 
@@ -92,6 +96,15 @@ PAIRS = {
     "0.5 apart, half 0, half 1 against all 0": (modes(0, 1, 0.5), same(0.0)),
     "0.75 apart, three quarters 1 against all 0": (modes(0, 1, 0.75), same(0.0)),
     "0.4 apart, 0.5, deviation 0.25 against 0.1, deviation 0.1": (spread(0.5, 0.25), spread(0.1, 0.1)),
+    "no difference, a fifth 0.95, the others 0.02": (modes(0.02, 0.95, 0.2), modes(0.02, 0.95, 0.2)),
+    "0.186 apart, a fifth 0.95, the others 0.02 against all 0.02": (modes(0.02, 0.95, 0.2), same(0.02)),
+    "0.12 apart, all 0.9 against a fifth 0.3, the others 0.9": (same(0.9), modes(0.3, 0.9, 0.8)),
+}
+# Differences of losses, or of logarithms of perplexities, in deviations of a usual seed: losses have no upper bound.
+LOSSES = {
+    "normal": Arm(0.0, lambda rng, shape: rng.normal(size=shape)),
+    "skewed: log-normal, of deviation 1": Arm(math.exp(0.5), lambda rng, shape: rng.lognormal(size=shape)),
+    "a tenth 5 deviations higher": Arm(0.5, lambda rng, shape: rng.normal(5.0 * (rng.random(shape) < 0.1))),
 }
 
 
@@ -254,6 +267,51 @@ def _compared(name: str, ours: Arm, theirs: Arm, seeds: int, repeats: int) -> di
     return rows
 
 
+def of_losses(repeats: int = REPEATS) -> dict[str, dict[str, list[float]]]:
+    """Seeds -> differences -> (coverage, width) of the interval in use, which is Student's."""
+    found: dict[str, dict[str, list[float]]] = {}
+    for seeds in SEEDS:
+        for name, arm in LOSSES.items():
+            draws = arm.draw(np.random.default_rng(zlib.crc32(f"{name} {seeds}".encode())), (repeats, seeds))
+            every = [mean_interval(row, CONFIDENCE) for row in draws]
+            bounds = np.array([one.low for one in every]), np.array([one.high for one in every])
+            found.setdefault(str(seeds), {})[name] = coverage(bounds, arm.mean)
+    return found
+
+
+def of_shares() -> dict[str, dict[str, float]]:
+    """Seeds -> arm with seeds at 0 or 1 -> coverage in percent of Wilson's interval of the share at 1: all counts, no
+    draws.
+    """
+    return {
+        str(seeds): {name: _of_share(arm.ones, seeds) for name, arm in ARMS.items() if arm.ones is not None}
+        for seeds in SEEDS
+    }
+
+
+def _of_share(ones: float, seeds: int) -> float:
+    bounds = [wilson(count, seeds, CONFIDENCE) for count in range(seeds + 1)]
+    holding = [count for count, (low, high) in enumerate(bounds) if low <= ones <= high]
+    return round(100 * float(stats.binom.pmf(holding, seeds, ones).sum()), 1)
+
+
+def of_cards(found: dict) -> dict[Kind, dict[str, list[float]]]:
+    """Kind of scores -> seeds -> the least and the most coverage of the interval that cards show for them."""
+    kinds: dict[Kind, dict[str, list[float]]] = {}
+    for seeds in found["paired"]:
+        by_kind: dict[Kind, list[float]] = {
+            "losses": [held for held, _ in found["losses"][seeds].values()],
+            "shares": [*found["shares"][seeds].values()],
+        }
+        for name, arms in PAIRS.items():
+            at_ends = any(arm.ones is not None for arm in arms)
+            kind: Kind = "ends" if at_ends else "mixed" if any(arm.mixed for arm in arms) else "inside"
+            by_kind.setdefault(kind, []).append(found["paired"][seeds][name]["score (used)"][0])
+        for kind, held in by_kind.items():
+            kinds.setdefault(kind, {})[seeds] = [min(held), max(held)]
+    return dict(sorted(kinds.items()))
+
+
 def _sign_flips(differences: np.ndarray) -> np.ndarray:
     """``[repeats]``: the two-sided p of the exact test that flips the signs of differences."""
     seeds = differences.shape[1]
@@ -308,6 +366,31 @@ def page(found: dict) -> str:
             held = [f"{rows[method][0]:.1f} ({rows[method][1]:.3f})" for method in (own, "Student", "BCa")]
             told = [f"{rows[method][-1]:.1f}" for method in rows]
             lines.append(f"| {name} | {' | '.join([*held, *told])} |")
+    lines += [
+        "",
+        "## Losses",
+        "",
+        "Differences of losses, or of logarithms of perplexities, have no bounds, and Student's interval; widths are "
+        "in deviations of a usual seed.",
+        "",
+        f"| differences | {' | '.join(f'{seeds} pairs' for seeds in found['losses'])} |",
+        "| --- |" + " --- |" * len(found["losses"]),
+    ]
+    for name in LOSSES:
+        entries = [f"{held:.1f} ({width:.2f})" for held, width in (own[name] for own in found["losses"].values())]
+        lines.append(f"| {name} | {' | '.join(entries)} |")
+    lines += [
+        "",
+        "## Shares of seeds",
+        "",
+        "Where an arm has seeds at 0 and at 1 a card of `posenc verdict` says which share of them solves the task, "
+        "with Wilson's interval: of 100 repeats those in which it holds the true share, summed over all counts.",
+        "",
+        f"| share of seeds at 1 | {' | '.join(f'{seeds} seeds' for seeds in found['shares'])} |",
+        "| --- |" + " --- |" * len(found["shares"]),
+    ]
+    for name in found["shares"][str(SEEDS[0])]:
+        lines.append(f"| {name} | {' | '.join(f'{own[name]:.1f}' for own in found['shares'].values())} |")
     return "\n".join(lines) + "\n"
 
 
@@ -349,16 +432,28 @@ def _failures(single: dict) -> list[str]:
 
 
 def main() -> None:
-    """Writes both files."""
+    """Writes the record, its page and what cards say of it."""
     argparse.ArgumentParser(description=__doc__.partition("\n\n")[0]).parse_args()
-    found = {"examples": EXAMPLES, "repeats": REPEATS, "single": single(), "paired": paired()}
-    text = json.dumps(found, indent=1)
-    (DOCS / "intervals.json").write_text(_flat(text) + "\n")
-    (DOCS / "intervals.md").write_text(page(found))
+    found = {
+        **{"examples": EXAMPLES, "repeats": REPEATS, "single": single(), "paired": paired()},
+        **{"losses": of_losses(), "shares": of_shares()},
+    }
+    for path, text in texts(found).items():
+        path.write_text(text)
 
 
-def _flat(text: str) -> str:
-    """A method's numbers on one line."""
+def texts(found: dict) -> dict[Path, str]:
+    """The files that a record makes."""
+    return {
+        DOCS / "intervals.json": _flat(found),
+        DOCS / "intervals.md": page(found),
+        FILE: _flat(of_cards(found)),
+    }
+
+
+def _flat(found: dict) -> str:
+    """JSON with a method's numbers on one line."""
+    text = json.dumps(found, indent=1) + "\n"
     return re.sub(r"\[\s+([^\]]*?)\s+\]", lambda match: "[" + re.sub(r"\s+", " ", match.group(1)) + "]", text)
 
 

@@ -11,9 +11,30 @@ ROOT = Path(__file__).parent.parent
 FOUND = json.loads((ROOT / "scripts" / "docs" / "intervals.json").read_text())
 
 
-def test_the_page_is_that_of_the_numbers():
-    page = (ROOT / "scripts" / "docs" / "intervals.md").read_text()
-    assert page == intervals.page(FOUND), "run scripts/intervals.py"
+def test_the_page_and_what_cards_say_are_of_the_numbers():
+    texts = intervals.texts(FOUND)
+    assert {path.name for path in texts} == {"intervals.json", "intervals.md", "coverage.json"}
+    assert all(path.read_text() == text for path, text in texts.items()), "run scripts/intervals.py"
+
+
+def test_losses_and_shares_can_be_had_again():
+    assert intervals.of_losses() == FOUND["losses"]
+    assert intervals.of_shares() == FOUND["shares"]
+
+
+def test_the_coverage_of_a_share_is_summed_over_counts():
+    """Of 4 seeds Wilson's interval of a half holds it for 1, 2 and 3 of them: 14 of 16."""
+    assert FOUND["shares"]["4"]["half of the seeds 0, half 1"] == 87.5
+
+
+def test_cards_are_told_the_least_and_the_most_of_their_kind():
+    used = {name: methods["score (used)"][0] for name, methods in FOUND["paired"]["8"].items()}
+    mixed = [held for name, held in used.items() if "a fifth" in name]
+    ends = [held for name, held in used.items() if "half 0, half 1" in name or "quarter" in name]
+    told = intervals.of_cards(FOUND)
+    assert told["mixed"]["8"] == [min(mixed), max(mixed)]
+    assert told["ends"]["8"] == [min(ends), max(ends)]
+    assert min(told["mixed"]["8"]) < min(told["inside"]["8"])
 
 
 def test_all_settings_are_there():

@@ -97,6 +97,7 @@ ORDER = {
         ),
         *(
             "card",
+            "coverage",
             "card_tables",
             "figure",
             "card_files",

@@ -14,6 +14,7 @@ from posenc_jax.results.averages import hint
 from posenc_jax.statistics import at_ends, lead, mean_interval
 from posenc_jax.verdict.card import Card
 from posenc_jax.verdict.cells import device
+from posenc_jax.verdict.coverage import coverage
 from posenc_jax.verdict.headline import effect
 from posenc_jax.verdict.judging import breaks_at
 from posenc_jax.verdict.measuring import Measured
@@ -66,7 +67,7 @@ def _found(card: Card) -> TextTable:
             "lengths of training. p: two-sided, corrected for all rows by Holm's method; better and worse from 0.05 "
             "down. detectable: the smallest true difference that such seeds find in 8 of 10 cases, with that "
             "correction and whatever the other rows show. Each interval is its own 95 %: one without 0 may stand "
-            'beside "no difference seen".',
+            f'beside "no difference seen". {coverage(card)}',
             "not measurable here: both are at chance, or both near the best score, or there are fewer than two pairs "
             "of seeds. did not learn the task: it is worse, and within the training lengths it came less than "
             f"{100 * LEARNED:.0f} % of the way from chance to the best score, so nothing is said of longer ones. "
