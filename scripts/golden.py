@@ -165,7 +165,7 @@ def _outputs(encodings: Encodings, params: tuple[Params, ...], dtype: Any) -> tu
             bias = position_bias(encodings, params, seen)
             assert bias is not None
             found[f"bias{suffix}"] = bias[0]
-        if acts_on & UNFUSABLE or not acts_on - {"map_positions"}:
+        if acts_on & {*UNFUSABLE, "encode_values"} or not acts_on - {"map_positions"}:
             terms = token_terms(encodings, params, x, tokens)
             attention = _attention(encodings, params, (q, k, v), seen, terms)
             found |= {name + suffix: value[0] for name, value in attention.items()}
@@ -188,7 +188,7 @@ def _attention(
     seen: Geometry | tuple[Geometry, ...],
     terms: tuple[Terms, ...],
 ) -> dict[str, Array]:
-    """Weights; logits, but where an encoding replaces the softmax; the output, where one adds to it or none acts."""
+    """Weights; logits, but where an encoding replaces the softmax; the output, where one acts on it or none acts."""
 
     def run(encodings: Encodings, params: Any, seen: Any, terms: Any) -> Any:
         q, k, v = heads
@@ -197,7 +197,7 @@ def _attention(
     output, weights = run(encodings, params, seen, terms)
     found = {"weights": weights}
     own_softmax = any("normalize" in e.acts_on for e in encodings)
-    if own_softmax or any("value_term" in e.acts_on for e in encodings) or not encodings:
+    if own_softmax or any(e.acts_on & {"value_term", "encode_values"} for e in encodings) or not encodings:
         found["output"] = output
     if not own_softmax:
         per_element = (*seen, seen[-1]) if isinstance(seen, tuple) else (seen,)

@@ -17,7 +17,7 @@ from posenc_jax.encodings import PositionalEncoding, Sequence, attend, embed, in
 PAGE = Path(__file__).parent.parent / "scripts" / "docs" / "guides" / "in-your-own-model.md"
 WEIGHTS = ("w_q", "w_k", "w_v", "w_out")
 GATE = "fox"  # reads the input of the layer
-REST = "learned|shaw|t5|rerope(window=3)|stick_breaking|dape|interpolated(factor=2)|rope"
+REST = "learned|shaw|t5|rerope(window=3)|stick_breaking|dape|interpolated(factor=2)|rope|rotated_values"
 
 
 @pytest.fixture(scope="module")

@@ -197,7 +197,7 @@ def dtype(layer: AttentionLayer) -> Findings:
         known = jax.eval_shape(functools.partial(hooks, layer, queries), params, x, layer.key)
         traced = jax.eval_shape(functools.partial(hooks, layer), queries, params, x, layer.key)
         for hook, result in (*known.items(), *traced.items()):
-            added_later = not hook.endswith(("embed", "encode_queries", "encode_keys"))
+            added_later = not hook.endswith("embed") and ".encode_" not in hook
             wanted = at_least_float32(result.dtype, least) if added_later else kind
             if result.dtype != wanted:
                 rule = f"for inputs of {jnp.dtype(kind)} {hook} returns {jnp.dtype(wanted)}"

@@ -80,7 +80,7 @@ class LayerProgram:
         q, k, v = (layer.heads(x, which) for which in range(3))
         terms = token_terms(encodings, params, x, tokens)
         own_softmax = any("normalize" in e.acts_on for e in encodings)
-        adds = any("value_term" in e.acts_on for e in encodings)
+        adds = any(e.acts_on & {"value_term", "encode_values"} for e in encodings)
 
         def run(
             encodings: Encodings, params: tuple[Params, ...], seen: tuple[Geometry, ...], terms: tuple[Terms, ...]

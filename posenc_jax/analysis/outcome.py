@@ -57,8 +57,8 @@ WAYS_OUT = {
     "value": "make it a frozen dataclass whose fields are numbers, strings, tuples or other values",
     "parameters": "make each array by jnp, as in jnp.zeros(dims.num_heads), of the key that init is given; keep whole "
     "numbers as fields; name in `frozen` only what init returns",
-    "dtype": "end embed, encode_queries and encode_keys with .astype(x.dtype), of their input; compute what is added "
-    "to logits or output in jnp.promote_types(x.dtype, jnp.float32), with parameters and positions of that type; "
+    "dtype": "end embed and the hooks encode_... with .astype(x.dtype), of their input; compute what is added to "
+    "logits or output in jnp.promote_types(x.dtype, jnp.float32), with parameters and positions of that type; "
     "return an array of the shape that the hook's docstring gives",
     "precision": "keep positions and angles in float32 at least; posenc_jax.encodings.sincos keeps a phase exact",
     "jit": "compute with jnp from what the hook is given; no Python branch or NumPy on arrays that may be traced",

@@ -23,9 +23,9 @@ _PAIRS = (2, DIMS.num_heads, CALL, CALL)
 SHAPES = {
     "embed": ("[B, S, M]", (2, CALL, DIMS.d_model)),
     "encode_queries": ("[B, H, S, D]", (2, DIMS.num_heads, CALL, DIMS.head_dim)),
-    "encode_keys": ("[B, Hkv, S, D]", (2, DIMS.num_kv_heads, CALL, DIMS.head_dim)),
+    **dict.fromkeys(("encode_keys", "encode_values"), ("[B, Hkv, S, D]", (2, DIMS.num_kv_heads, CALL, DIMS.head_dim))),
     **dict.fromkeys(("bias", "score", "content_bias", "adjust_logits", "normalize"), ("[B, H, Q, K]", _PAIRS)),
-    "value_term": ("[B, H, Q, D]", (2, DIMS.num_heads, CALL, DIMS.head_dim)),
+    **dict.fromkeys(("encode_outputs", "value_term"), ("[B, H, Q, D]", (2, DIMS.num_heads, CALL, DIMS.head_dim))),
 }
 """Hook -> the shape that it returns, and that in the layer; 1 may stand for a size."""
 
@@ -161,6 +161,8 @@ def hooks(layer: AttentionLayer, queries: Sequence, params: tuple[Params, ...], 
             "embed": (p, x, dataclasses.replace(queries, positions=g.q_positions)),
             "encode_queries": (p, q, g.q_positions, g.q_length),
             "encode_keys": (p, k, g.k_positions, g.k_length),
+            "encode_values": (p, k, g.k_positions, g.k_length),
+            "encode_outputs": (p, q, g.q_positions, g.q_length),
             "bias": (p, g),
             "score": (p, q, wide, g, t),
             "content_bias": (p, q, wide, g, t),

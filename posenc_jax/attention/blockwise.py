@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.encodings.arrays import check_size
-from posenc_jax.encodings.attention import Prepared, dense, for_each_head, logits_of, masked
+from posenc_jax.encodings.attention import Prepared, dense, for_each_head, logits_of, masked, outputs
 from posenc_jax.encodings.base import Array, Geometry, PositionalEncoding, at_least_float32
 
 # Of each head: so many logits are held at once, of at least and at most so many queries.
@@ -125,7 +125,7 @@ def _with_derivatives(call: Prepared, size: int, out: Array, c: Array) -> Array:
     """
     sums = _over_keys(call, size, functools.partial(_added, c=_as(c, jnp.zeros_like(c))), _nothing(call))
     numerator, denominator = map(_as, (out, jnp.ones_like(c)), sums)
-    return (numerator / denominator).astype(call.v.dtype)
+    return outputs(call, (numerator / denominator).astype(call.v.dtype))
 
 
 def _nothing(call: Prepared) -> tuple[Array, Array]:

@@ -15,7 +15,7 @@ from posenc_jax.attention.cudnn import cudnn
 from posenc_jax.attention.distance import by_distance
 from posenc_jax.attention.factors import columns, with_factors
 from posenc_jax.attention.kernel import ON_GPU, Backend
-from posenc_jax.encodings.attention import Prepared, dense, prepare
+from posenc_jax.encodings.attention import Prepared, dense, outputs, prepare
 from posenc_jax.encodings.base import Array, Geometry, Params, PositionalEncoding, Terms
 
 
@@ -59,7 +59,8 @@ def along(path: AttentionPath, call: Prepared, facts: Call) -> Array:
     factored = in_dimensions(encodings, facts) if is_kernel else in_factors(encodings, facts)
     longer = with_factors(call, factored) if factored else call
     if path == "cudnn":
-        return cudnn(longer)
+        return outputs(call, cudnn(longer))
     backends: dict[str, Backend] = {"tpu": "tpu", "gpu": ON_GPU, "cpu": "triton"}
     backend = backends[facts.backend]
-    return by_distance(longer, of_table, columns(call, of_columns), backend, interpret=facts.backend == "cpu")
+    out = by_distance(longer, of_table, columns(call, of_columns), backend, interpret=facts.backend == "cpu")
+    return outputs(call, out)

@@ -26,6 +26,8 @@ _HOOK_WORDS = {
     "embed": "input embeddings",
     "encode_queries": "queries",
     "encode_keys": "keys",
+    "encode_values": "values",
+    "encode_outputs": "outputs",
     "bias": "logits (by position)",
     "score": "the product of queries and keys",
     "content_bias": "logits (by content)",

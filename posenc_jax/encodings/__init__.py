@@ -45,6 +45,8 @@ from posenc_jax.encodings.lerope import LeRoPE as LeRoPE
 from posenc_jax.encodings.clex import CLEX as CLEX
 from posenc_jax.encodings.ms_poe import MsPoE as MsPoE
 from posenc_jax.encodings.rope_pp import RoPEPlusPlus as RoPEPlusPlus
+from posenc_jax.encodings.rotated_values import RotatedValues as RotatedValues
+from posenc_jax.encodings.blended_rope import BlendedRoPE as BlendedRoPE
 from posenc_jax.encodings.fope import FoPE as FoPE
 from posenc_jax.encodings.xpos import XPos as XPos
 from posenc_jax.encodings.rerope import ReRoPE as ReRoPE

@@ -162,7 +162,7 @@ def check_pairs(pairs: Any, keys: int, segment_ids: Any) -> None:
         )
 
 
-_VECTORS = {"q": "queries", "k": "keys", "v": "values"}
+_VECTORS = {"q": "queries", "k": "keys", "v": "values", "out": "outputs"}
 _LAYOUT = ("batch", "heads", "sequence", "head_dim")
 
 

@@ -21,8 +21,8 @@ class Prepared(NamedTuple):
     """One call of attention, checked, with queries and keys encoded: what every way to compute it starts from.
 
     Attributes:
-      q: ``[B, H, Q, D]``, k: ``[B, Hkv, K, D]``, as projected. v: ``[B, Hkv, K, Dv]``.
-      q_encoded, k_encoded: the same after `encode_queries` and `encode_keys` of all elements; some add dimensions.
+      q: ``[B, H, Q, D]``, k: ``[B, Hkv, K, D]``, as projected. v: ``[B, Hkv, K, Dv]``, after `encode_values`.
+      q_encoded, k_encoded: q and k after `encode_queries` and `encode_keys` of all elements; some add dimensions.
       encodings, params, terms, geometries: one of each for every element.
       geometry: that of the call, from which the mask follows.
       cap: the cap of the scaled products, see `capped`, or None.
@@ -66,11 +66,11 @@ def attend(
 ) -> Array | tuple[Array, Array]:
     """Scaled dot-product attention in which every encoding acts at its hooks::
 
-        logits_ij = q'_i . k'_j / sqrt(D) + sum of biases,   out_i = sum_j softmax_j(logits_ij) v_j + value terms
+        logits_ij = q'_i . k'_j / sqrt(D) + sum of biases,   out_i = (sum_j w_ij v'_j)' + value terms
 
-    with q', k' the encoded queries and keys. An encoding may replace the scaled product (`score`), the sum
-    (`adjust_logits`) or the softmax (`normalize`). Logits and softmax are computed in at least float32, as arrays over
-    all pairs.
+    with w the softmax of the logits over j, and a dash for what is encoded: queries, keys, values and outputs. An
+    encoding may replace the scaled product (`score`), the sum (`adjust_logits`) or the softmax (`normalize`). Logits
+    and softmax are computed in at least float32, as arrays over all pairs.
 
     Args:
       q: ``[B, H, Q, D]``. k, v: ``[B, Hkv, K, D]`` with Hkv dividing H (grouped-query heads).
@@ -129,6 +129,7 @@ def prepare(
             element, "encode_queries", q, element.encode_queries(p, q_encoded, g.q_positions, g.q_length)
         )
         k_encoded = _vectors(element, "encode_keys", k, element.encode_keys(p, k_encoded, g.k_positions, g.k_length))
+        v = _vectors(element, "encode_values", v, element.encode_values(p, v, g.k_positions, g.k_length))
     return Prepared(q, k, v, q_encoded, k_encoded, encodings, params, of_keys, per_element, first, cap)
 
 
@@ -149,13 +150,20 @@ def dense(
         check_return(encodings[normalizer], "normalize", weights, dict(zip(PAIRS, logits.shape, strict=True)))
     else:
         weights = jax.nn.softmax(masked(logits, call.geometry.mask), axis=-1)
-    out = jnp.einsum("bhqk,bhkd->bhqd", weights.astype(v.dtype), v)
+    out = outputs(call, jnp.einsum("bhqk,bhkd->bhqd", weights.astype(v.dtype), v))
     for element, p, g in zip(encodings, params, per_element, strict=True):
         term = element.value_term(p, weights, g)
         if term is not None:
             sizes = dict(zip(("batch", "heads", "queries", "head_dim"), out.shape, strict=True))
             out = out + check_return(element, "value_term", term, sizes).astype(out.dtype)
     return (out, weights) if return_weights else out
+
+
+def outputs(call: Prepared, out: Array) -> Array:
+    """The sums of weighted values ``[B, H, Q, D]`` after `encode_outputs` of all elements."""
+    for element, p, g in reversed(list(zip(call.encodings, call.params, call.geometries, strict=True))):
+        out = _vectors(element, "encode_outputs", out, element.encode_outputs(p, out, g.q_positions, g.q_length))
+    return out
 
 
 def for_each_head(call: Prepared) -> Prepared:
@@ -241,7 +249,7 @@ def _sum_of_biases(
 
 
 def _vectors(element: PositionalEncoding, hook: str, given: Array, encoded: Array) -> Array:
-    """Encoded queries or keys, refused unless they are real and one vector for each that was given; of any width."""
+    """Encoded vectors, refused unless they are real and one vector for each that was given; of any width."""
     sizes = dict(zip(("batch", "heads", "sequence"), given.shape, strict=False))
     return check_return(element, hook, encoded, sizes | {"head_dim": None}, exact=True)
 

@@ -119,12 +119,14 @@ class PositionalEncoding(Value):
         "embed",
         "encode_queries",
         "encode_keys",
+        "encode_values",
         "bias",
         "token_terms",
         "score",
         "content_bias",
         "adjust_logits",
         "normalize",
+        "encode_outputs",
         "value_term",
     )
     # A slot can hold at most one element with each of these.
@@ -243,6 +245,16 @@ class PositionalEncoding(Value):
         """``[B, Hkv, S, D]`` keys, each encoded by its own position ``[#B, S]`` and length (`Geometry.k_length`)."""
         return k
 
+    def encode_values(self, params: Params, v: Array, positions: Array, length: Array) -> Array:
+        """``[B, Hkv, S, D]`` values, each encoded like its key; they are cached as projected."""
+        return v
+
+    def encode_outputs(self, params: Params, out: Array, positions: Array, length: Array) -> Array:
+        """``[B, H, S, D]`` sums of weighted values, each encoded by the position and length of its query, before a
+        `value_term` is added. Folded from the last element of the slot to the first, as `encode_values` is undone.
+        """
+        return out
+
     def bias(self, params: Params, geometry: Geometry) -> Array | None:
         """``[#B, H, Q, K]`` added to the logits after the 1/sqrt(D) scaling: a function of positions only, in float32
         or wider, or in the dtype of the table that holds it.
@@ -320,6 +332,8 @@ _GIVEN: dict[str, Callable[..., None]] = {
     "embed": lambda params, x, sequence: _check_sequence(x, sequence),
     "encode_queries": lambda params, q, positions, length: check_vectors("q", q, positions),
     "encode_keys": lambda params, k, positions, length: check_vectors("k", k, positions),
+    "encode_values": lambda params, v, positions, length: check_vectors("v", v, positions),
+    "encode_outputs": lambda params, out, positions, length: check_vectors("out", out, positions),
     "token_terms": lambda params, x, sequence: _check_sequence(x, sequence),
 }
 

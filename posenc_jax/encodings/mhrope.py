@@ -5,16 +5,16 @@ import dataclasses
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, Terms, at_least_float32
+from posenc_jax.encodings.base import Array, Dims, Geometry, Params, Terms, at_least_float32
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.rerope import scaled_product
-from posenc_jax.encodings.rope import RoPE
+from posenc_jax.encodings.rope import RoPE, WithRoPE
 from posenc_jax.encodings.shared.phase import sincos_of_turns
 from posenc_jax.encodings.shared.rotation import turn
 
 
 @dataclasses.dataclass(frozen=True)
-class MHRoPE(PositionalEncoding):
+class MHRoPE(WithRoPE):
     """RoPE by time in some heads, by row in others and by column in the rest, each with all frequencies::
 
         logits_ij of head h = R(i_a) q_i . R(j_a) k_j / sqrt(D),   a = a(h) the axis of the head
@@ -49,11 +49,8 @@ class MHRoPE(PositionalEncoding):
             raise ValueError(f"MHRoPE.sections = {self.sections} must be numbers of heads: the paper has (2, 3, 3)")
 
     def check(self, dims: Dims) -> None:
-        self.rope.check(dims)
+        super().check(dims)
         self.axes(dims.num_heads)
-
-    def frequencies_for(self, dims: Dims, length: int | None = None) -> np.ndarray:
-        return self.rope.frequencies_for(dims, length)
 
     def axes(self, num_heads: int) -> np.ndarray:
         """``[H]``: the axis of each head, 3 for one that does not turn.

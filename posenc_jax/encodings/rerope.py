@@ -5,9 +5,9 @@ import dataclasses
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Dims, Geometry, Params, PositionalEncoding, Terms, at_least_float32
+from posenc_jax.encodings.base import Array, Geometry, Params, Terms, at_least_float32
 from posenc_jax.encodings.method import Method
-from posenc_jax.encodings.rope import RoPE
+from posenc_jax.encodings.rope import RoPE, WithRoPE
 from posenc_jax.encodings.shared.distances import relative_on_device
 from posenc_jax.encodings.value import at_least, limited
 
@@ -25,17 +25,10 @@ def selected_product(near: tuple[Array, Array], far: tuple[Array, Array], is_nea
     return jnp.where(is_near[:, None], scaled_product(*near), scaled_product(*far))
 
 
-class TwoProducts(PositionalEncoding):
+class TwoProducts(WithRoPE):
     """Base class of those that rotate queries and keys twice, and select one of two products for each pair."""
 
-    rope: RoPE
     causal_only = True
-
-    def check(self, dims: Dims) -> None:
-        self.rope.check(dims)
-
-    def frequencies_for(self, dims: Dims, length: int | None = None) -> np.ndarray:
-        return self.rope.frequencies_for(dims, length)
 
     def encoded(
         self, params: Params, q: Array, k: Array, geometry: Geometry, q_positions: Array, k_positions: Array

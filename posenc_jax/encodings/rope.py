@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Dims, Params, at_least_float32
+from posenc_jax.encodings.base import Array, Dims, Params, PositionalEncoding, at_least_float32
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.rope_scaling import RoPEScaling
 from posenc_jax.encodings.shared.phase import Turns, sincos_of_turns, turns, vaswani_frequencies
@@ -160,3 +160,15 @@ class RoPE(Rotary):
         if self.scaling is not None:
             sin, cos = self.magnitude * sin, self.magnitude * cos
         return turn(x, sin[:, None], cos[:, None], self.layout)
+
+
+class WithRoPE(PositionalEncoding):
+    """Base class of encodings whose field ``rope`` is the rotation that they are made of."""
+
+    rope: RoPE
+
+    def check(self, dims: Dims) -> None:
+        self.rope.check(dims)
+
+    def frequencies_for(self, dims: Dims, length: int | None = None) -> np.ndarray:
+        return self.rope.frequencies_for(dims, length)

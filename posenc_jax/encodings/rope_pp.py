@@ -3,16 +3,15 @@
 import dataclasses
 
 import jax.numpy as jnp
-import numpy as np
 
-from posenc_jax.encodings.base import Array, Dims, Params, PositionalEncoding, at_least_float32
+from posenc_jax.encodings.base import Array, Dims, Params, at_least_float32
 from posenc_jax.encodings.method import Method
-from posenc_jax.encodings.rope import RoPE
+from posenc_jax.encodings.rope import RoPE, WithRoPE
 from posenc_jax.encodings.shared.rotation import turn
 
 
 @dataclasses.dataclass(frozen=True)
-class RoPEPlusPlus(PositionalEncoding):
+class RoPEPlusPlus(WithRoPE):
     """RoPE in even heads; each odd head reads the queries of the head before it, turned back by a quarter turn, and so
     gets the imaginary part of the products whose real part is RoPE::
 
@@ -44,11 +43,8 @@ class RoPEPlusPlus(PositionalEncoding):
     shift_invariant = True
 
     def check(self, dims: Dims) -> None:
-        self.rope.check(dims)
+        super().check(dims)
         _check_pairs(dims.num_heads)
-
-    def frequencies_for(self, dims: Dims, length: int | None = None) -> np.ndarray:
-        return self.rope.frequencies_for(dims, length)
 
     def encode_queries(self, params: Params, q: Array, positions: Array, length: Array) -> Array:
         _check_pairs(q.shape[1])

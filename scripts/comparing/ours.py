@@ -51,6 +51,17 @@ def queries(positions: np.ndarray, dim: int = 16, heads: int = 2) -> Callable[[s
     return turned
 
 
+def values_and_outputs(spec: str) -> np.ndarray:
+    """Turned values, and outputs turned back, by the last element."""
+    element, given = elements(parse(spec))[-1], (normal(1, 2, len(POSITIONS), 16), POSITIONS[None].astype(np.int32))
+    return np.stack(
+        [
+            encode({}, *given, np.array([POSITIONS.max() + 1]))
+            for encode in (element.encode_values, element.encode_outputs)
+        ]
+    )
+
+
 def patches(count: int) -> Callable[[str], np.ndarray]:
     """Turned queries of the first places of a slot that begins with a grid."""
 
@@ -282,6 +293,19 @@ COMPARISONS: dict[str, Comparison] = {
         _addition,
         "both positions of a sum with its scratchpad",
         coupled(SCRATCHPAD),
+    ),
+    "RoPE with rotated values (RoVE)": transformers(
+        "rope|rotated_values",
+        "deepseek_v4/modeling_deepseek_v4.py",
+        "turned values, and outputs turned back",
+        values_and_outputs,
+    ),
+    "RoPE with a strength": Comparison(
+        "blended_rope",
+        "the authors' code",
+        "https://github.com/facebookresearch/audiocraft/blob/main/audiocraft/modules/rope.py",
+        "turned queries",
+        TEXT,
     ),
     "CLEX": Comparison(
         "clex(original_length=64, max_factor=4)",

@@ -318,6 +318,16 @@ def qwen2_5_omni() -> np.ndarray:
     return _numpy(found[0][:, 0].T)
 
 
+@key("RoPE with rotated values (RoVE)")
+def deepseek_v4() -> np.ndarray:
+    from transformers.models.deepseek_v4 import modeling_deepseek_v4 as theirs
+
+    x = _vectors(1, 2, len(POSITIONS), 16)
+    angles = torch.tensor(POSITIONS[..., None]) * 10000.0 ** (-torch.arange(8, dtype=torch.float64) / 8)
+    cos, sin = angles.cos()[None], angles.sin()[None]
+    return _numpy(torch.stack([theirs.apply_rotary_pos_emb(x, cos, s) for s in (sin, -sin)]))
+
+
 # The authors' repositories.
 
 
@@ -404,6 +414,15 @@ def clex() -> np.ndarray:
     cos, sin = (table[POSITIONS].double() for table in layer(x, 120))
     half = torch.cat((-x[..., 8:], x[..., :8]), dim=-1)
     return _numpy(x * cos + half * sin)
+
+
+@key("RoPE with a strength")
+def audiocraft() -> np.ndarray:
+    theirs = module_of("facebookresearch+audiocraft", "audiocraft/modules/rope.py")
+    rotary = theirs.RotaryEmbedding(16, scale=0.5, dtype=torch.float64)
+    every = torch.zeros(1, 2, POSITIONS.max() + 1, 16, dtype=torch.float64)
+    every[:, :, POSITIONS] = _vectors(1, 2, len(POSITIONS), 16)
+    return _numpy(rotary.rotate(every, time_dim=2)[:, :, POSITIONS])
 
 
 def _by_complex_numbers(turns: torch.Tensor, count: int) -> np.ndarray:

@@ -36,6 +36,8 @@ HOOKS = {
     "embed": lambda cast: lambda self, params, x, sequence: cast(x),
     "encode_queries": lambda cast: lambda self, params, q, positions, length: cast(q),
     "encode_keys": lambda cast: lambda self, params, k, positions, length: cast(k),
+    "encode_values": lambda cast: lambda self, params, v, positions, length: cast(v),
+    "encode_outputs": lambda cast: lambda self, params, out, positions, length: cast(out),
     "bias": lambda cast: lambda self, params, geometry: cast(1.0 * geometry.relative[:, None]),
     "score": lambda cast: lambda self, params, q, k, geometry, terms: cast(by_pairs(q, k)),
     "content_bias": lambda cast: lambda self, params, q, k, geometry, terms: cast(by_pairs(q, k)),

@@ -267,6 +267,8 @@ class Returning(PositionalEncoding):
 HOOKS = {
     "encode_queries": ((2, 4, 6, 8), "sequence"),
     "encode_keys": ((2, 4, 6, 8), "sequence"),
+    "encode_values": ((2, 4, 6, 8), "sequence"),
+    "encode_outputs": ((2, 4, 6, 8), "sequence"),
     "bias": ((2, 4, 6, 6), "queries"),
     "content_bias": ((2, 4, 6, 6), "queries"),
     "score": ((2, 4, 6, 6), "queries"),

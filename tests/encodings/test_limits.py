@@ -45,6 +45,7 @@ MLARoPE base > 0
 LeRoPE base > 0
 CLEX base > 0, original_length >= 1, max_factor >= 1 <= 1024, width >= 1 <= 64, substeps >= 1 <= 1000
 MsPoE least > 0, most >= 1, base > 0
+BlendedRoPE strength >= 0 <= 1
 FoPE base > 1, original_length >= 7, gain >= 0
 XPos base > 0, scale_base > 0, gamma > 0
 ReRoPE window >= 1, factor >= 1
