@@ -54,8 +54,8 @@ def main(arguments: list[str]) -> int:
 def _list(options: argparse.Namespace) -> int:
     arguments, asked_of = options.words, {name: getattr(options, name) for name in ("family", "use", "axes", "since")}
     if any(value is not None for value in asked_of.values()):
-        if arguments not in ([], ["encodings"]):
-            raise UsageError(f"{short(arguments[0])} beside options that choose encodings: leave one of them out")
+        if others := [word for word in arguments if word != "encodings"]:
+            raise UsageError(f"{short(others[0])} beside options that choose encodings: leave one of them out")
         show(_chosen(**asked_of))
         return 0
     return _listed(arguments)
@@ -68,12 +68,15 @@ def _chosen(*, family: Any, use: Any, axes: int | None, since: int | None) -> st
     for option, value, known in (("--family", family, CATALOGUE), ("--use", use, USES)):
         if value is not None and value not in known:
             hint = did_you_mean(str(value), known)
-            raise UsageError(f"{option} {short(value)} is none of {', '.join(known)}{hint and f': {hint}'}")
+            shown = short(value) or "''"
+            raise UsageError(f"{option} {shown} is none of {', '.join(known)}{hint and f': {hint}'}")
     found = selected(family=family, use=use, axes=axes, since=since)
     if not found:
         given = {"family": family, "use": use, "axes": axes, "since": since}
-        options = " ".join(f"--{name} {value}" for name, value in given.items() if value is not None)
-        raise UsageError(f"no encoding of the catalogue is all of {options}: leave one out; `posenc list` shows all")
+        options = [f"--{name} {value}" for name, value in given.items() if value is not None]
+        all_of, way_out = ("all of ", "leave one out") if len(options) > 1 else ("of ", "choose another value")
+        what = f"no encoding of the catalogue is {all_of}{' '.join(options)}"
+        raise UsageError(f"{what}: {way_out}; `posenc list` shows all")
     return "\n\n".join(f"{name}\n" + "\n".join(map(_row, rows)) for name, rows in found.items())
 
 

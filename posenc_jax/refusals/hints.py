@@ -6,5 +6,6 @@ from collections.abc import Iterable
 
 def did_you_mean(word: str, known: Iterable[str], otherwise: str = "") -> str:
     """``did you mean 'x'?`` of the nearest known word, or ``otherwise`` where none is near."""
-    near = difflib.get_close_matches(word, list(known), n=1)
+    words = list(known)
+    near = [w for w in words if w.lower() == word.lower()] or difflib.get_close_matches(word, words, n=1)
     return f"did you mean {near[0]!r}?" if near else otherwise

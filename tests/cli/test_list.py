@@ -61,7 +61,10 @@ def test_rows_by_use_axes_family_and_year(capsys):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--use", "w"], "--use w is none of W, s, p"),
+        (["--use", "w"], "--use w is none of W, s, p: did you mean 'W'"),
+        (["--use", ""], "--use '' is none of W, s, p"),
+        (["--axes", "9"], "no encoding of the catalogue is of --axes 9: choose another value; `posenc list` shows all"),
+        (["encodings", "rope", "--use", "W"], "posenc: rope beside options that choose encodings"),
         (["--family", "rotery"], "--family rotery is none of none, absolute, .*: did you mean 'rotary'"),
         (["--since", "soon"], "--since: soon is no whole number from 1900 to 9999"),
         (["--axes", "3", "--family", "relative"], "no encoding of the catalogue is all of --family relative --axes 3"),
