@@ -10,7 +10,7 @@ from posenc_jax.encodings import elements, spec
 from posenc_jax.encodings.base import Dims, PositionalEncoding
 from posenc_jax.encodings.log_scaling import LogScaling
 from posenc_jax.encodings.rerope import ReRoPE
-from posenc_jax.encodings.rope import RoPE
+from posenc_jax.encodings.rope import RoPE, WithRoPE
 from posenc_jax.encodings.rope_scaling import NTK, DynamicNTK, LongRoPE, PositionInterpolation, RoPEScaling
 from posenc_jax.encodings.rope_selection import PRoPE
 from posenc_jax.encodings.self_extend import SelfExtend
@@ -131,7 +131,7 @@ def changed(slot: Slot, word: str, length: int, trained: int, dims: Dims) -> Slo
       word: a name of `CHANGES`, as in ``yarn`` or ``yarn(2)``. trained: L. dims: sizes of the model.
 
     Raises:
-      ValueError: another name, or a slot without RoPE.
+      ValueError: another name, or a slot without RoPE, or with a further encoding made of one.
 
     >>> dims = Dims(d_model=576, num_heads=9, num_kv_heads=3, head_dim=64, num_layers=30, max_len=8192, vocab_size=9)
     >>> spec(changed((RoPE(base=1e5),), "yarn", 16384, 8192, dims))
@@ -147,8 +147,10 @@ def changed(slot: Slot, word: str, length: int, trained: int, dims: Dims) -> Slo
         return slot
     if name == "nope":
         return ()
-    if not any(isinstance(element, RoPE) for element in elements(slot)):
-        raise ValueError(f"{name} changes rotary positions, and the run has {spec(slot)}: give an encoding in full")
+    rotations = [type(element) for element in elements(slot) if isinstance(element, RoPE | WithRoPE)]
+    if not rotations or any(issubclass(kind, WithRoPE) for kind in rotations):
+        what = f"{name} changes rope and no other rotation, and the run has {spec(slot)}"
+        raise ValueError(f"{what}: give an encoding in full")
     case = ChangeCase(trained, max(1.0, length / trained) if factor is None else factor, dims)
 
     def of_group(group: ChangeGroup) -> ChangeGroup:

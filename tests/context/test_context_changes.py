@@ -86,7 +86,8 @@ def test_encodings_in_full_are_no_names():
     [
         ("yarn(0.5)", ROPE, "yarn(0.5): a factor must be at least 1"),
         ("rerope(2)", ROPE, "rerope(2): rerope has no factor"),
-        ("yarn", "alibi", "yarn changes rotary positions, and the run has alibi: give an encoding in full"),
+        ("yarn", "alibi", "yarn changes rope and no other rotation, and the run has alibi: give an encoding in full"),
+        ("yarn", "rope|rotated_values", "yarn changes rope and no other rotation, and the run has rope|rotated_values"),
         ("yearn", ROPE, "yearn is no change: choose of none, linear"),
     ],
 )
