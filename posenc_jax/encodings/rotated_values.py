@@ -21,11 +21,11 @@ class RotatedValues(WithRoPE):
     too: RoVE (García-Castellanos et al. 2026), Su's QKVO-RoPE. DeepSeek-V4 does so since its keys are its values:
     unless outputs are turned back, they hold absolute positions.
 
-    Fields: ``rope``: the rotation. ``back``: False leaves outputs as they are, ``sum_j w_ij R(j) v_j``, as did
-    x-transformers with ``rotary_embed_values`` (2023 to 2025); Su's QKV-RoPE.
+    Fields: ``rope``: the rotation. ``back``: False leaves outputs as they are, ``sum_j w_ij R(j) v_j``, as
+    in Su's QKV-RoPE.
 
     Departure: values are turned and never scaled: a magnitude of the rotation's scaling, which is meant for logits, is
-    left out. transformers' DeepSeek-V4 multiplies outputs by it twice.
+    left out.
 
     Raises ValueError in `check` as `RoPE`.
 
@@ -41,10 +41,7 @@ class RotatedValues(WithRoPE):
     name = "rotated_values"
     paper = "https://kexue.fm/archives/10862"
     citation = """@misc{su2025second, author = {Su, J.}, title = {{Road to Transformer Upgrades 19: The Second Kind of
-        Rotary Position Encoding}}, year = {2025}, howpublished = {https://kexue.fm/archives/10862}}
-        @misc{garcia2026rove, author = {Garc{\\'i}a-Castellanos, A. and Weiler, M. and Bekkers, E. J.},
-        title = {{RoVE: Rotary Value Embeddings Attention for Relative Position-dependent Value Pathways}},
-        year = {2026}, eprint = {2606.11275}}"""
+        Rotary Position Encoding}}, year = {2025}, url = {https://kexue.fm/archives/10862}}"""
     methods = (
         Method("rotary", "Rotated values (VO-RoPE)", "rotated_values", "Su 2025"),
         Method(

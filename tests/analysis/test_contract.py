@@ -56,7 +56,7 @@ QUICK = [
     " | rope(scaling=dynamic_ntk(factor=2, original_length=4)) | rope(base=5e5, scaling=llama3)"
     " | rope(scaling=ntk_by_parts(factor=8, original_length=512)) | rope(scaling=yarn(factor=8, original_length=512))"
     " | rope(scaling=longrope((1, 1, 1, 1), (1, 1.2, 1.5, 2), factor=8, original_length=512))"
-    " | rope(scaling=resonance) | rope(scaling=hope(original_length=64))",
+    " | rope(scaling=resonance) | rope(scaling=hope(original_length=64)) | rotated_values",
     "alibi | t5 | kerple | sandwich | dynamic_bias | dape | temperature",
     "grape_m | lerope | shaw | music_transformer | huang | transformer_xl | xlnet | deberta",
     "log_scaling(training_length=64) | query_temperature(floor=8) | ssmax | scale_invariant | xpos | grape_a"
