@@ -53,7 +53,7 @@ class FilmWithSound(PositionalEncoding):
             "TMRoPE (Qwen2.5-Omni)",
             "film_with_sound(width=2, height=1, stride=2)|mrope",
             "Xu et al. 2025",
-            note="stride: 25 positions a second there; frames are larger than one row",
+            note="stride: 25 positions a second there; a frame is one row of two tokens here",
             use="W",
         ),
     )

@@ -132,7 +132,7 @@ class Media(_WithImages):
             "media(width=2, height=1, design='diagonal', stride=2)|mrope(order='space_first')",
             "Wei et al. 2025",
             "arXiv:2502.05173",
-            "frames are larger than one row",
+            "a frame is one row of two tokens here, an image there",
             use="s",
         ),
         Method(
