@@ -33,7 +33,7 @@ class NearestPoint(Task):
 
     >>> task = NearestPoint(num_points=3, num_symbols=4)
     >>> task.describe(task.example(jax.random.key(0), 3, 3))
-    '3 at (0.03, 0.08), 1 at (2.02, 1.26), 2 at (0.77, 0.42) -> 2 2 3'
+    '3 at (0.03, 0.07), 1 at (2.01, 1.25), 2 at (0.77, 0.41) -> 2 2 3'
 
     Errors: ValueError for ``num_points`` below 2 or above ``num_symbols``, and for such lengths.
     """
