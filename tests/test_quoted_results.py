@@ -22,6 +22,7 @@ DOCSTRINGS = {
     "experiments/classification/why.py": "experiments/classification/why.json",
     "experiments/language_model/small.py": "experiments/language_model/results.json",
     "experiments/own_encoding/ablation.py": "experiments/own_encoding/results.json",
+    "experiments/points_in_the_plane/plane.py": "experiments/points_in_the_plane/results.json",
     "experiments/rows_and_columns/grid.py": "experiments/rows_and_columns/results.json",
     "experiments/summarization/small.py": "experiments/summarization/results.json",
     "experiments/translation/small.py": "experiments/translation/results.json",

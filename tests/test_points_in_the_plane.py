@@ -1,0 +1,80 @@
+"""What the page of points in the plane says of its results."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from posenc_jax.data.tasks import NearestPoint
+from posenc_jax.encodings import Grid, parse
+from posenc_jax.encodings.catalogue import CATALOGUE
+from posenc_jax.encodings.slots import elements, position_axes
+from posenc_jax.statistics.comparison import holm
+from posenc_jax.statistics.intervals import Interval, detectable, p_value
+
+FOLDER = Path(__file__).parent.parent / "experiments" / "points_in_the_plane"
+FOUND = json.loads((FOLDER / "results.json").read_text())
+PAGE = " ".join((FOLDER / "README.md").read_text().split())
+ABSOLUTE = ("2-D sinusoidal", "random Fourier")
+
+
+def rows(kind, length):
+    return {row["label"]: row for row in FOUND[kind] if (row["length"], row["score"]) == (length, "accuracy")}
+
+
+def corrected(length):
+    """Label -> p of no difference to axial RoPE, after Holm's correction over the table."""
+    found = {
+        label: p_value(Interval(row["mean"], row["low"], row["high"], row["deviation"], row["seeds"], 0), -1, 1)
+        for label, row in rows("differences", length).items()
+    }
+    return holm(found)
+
+
+def test_seeds_and_chance():
+    seeds = {label: row["seeds"] for label, row in rows("means", 16).items()}
+    assert seeds == dict.fromkeys(FOUND["tables"]["nearest point"]["cells"], 8) | {"LieRE-8": 4}
+    assert f"{NearestPoint().chance:.3f} at 16 points and {1 / 31:.3f} at 32" in PAGE
+    none = [rows("means", length)["none"]["mean"] for length in (16, 32)]
+    assert none[0] < 0.1
+    assert none[1] < 0.06
+    assert "at 16 points and at 32 {:.3f} and {:.3f}".format(*none) in PAGE
+
+
+@pytest.mark.parametrize(("label", "word"), [*((label, "worse") for label in ABSOLUTE), ("RoPE-Mixed", "better")])
+def test_expectations_two_and_three(label, word):
+    own = rows("differences", 16)[label]["mean"]
+    assert corrected(16)[label] < 0.001
+    assert (own > 0) == (word == "better")
+    assert f"{label} is {word} by {abs(own):.3f}" in PAGE
+
+
+def test_the_fourth_expectation_was_not_seen():
+    own = rows("differences", 16)["LieRE-8"]
+    assert f"of LieRE-8 to axial RoPE is {own['mean']:.3f} (p = {corrected(16)['LieRE-8']:.2f})" in PAGE
+    found = detectable(own["deviation"], own["seeds"], confidence=1 - 0.05 / 5)
+    assert f"80 times of 100, one of {found:.3f}, nearly twice that of RoPE-Mixed" in PAGE
+    assert 1.8 < found / rows("differences", 16)["RoPE-Mixed"]["mean"] < 2
+
+
+@pytest.mark.parametrize("label", ["axial RoPE", "RoPE-Mixed", "LieRE-8", *ABSOLUTE])
+def test_the_fifth_expectation(label):
+    lost = rows("means", 16)[label]["mean"] - rows("means", 32)[label]["mean"]
+    assert f"{label} {lost:.3f}" in PAGE
+    assert (lost <= 0.05) == (label == "axial RoPE")
+
+
+def test_the_verdict():
+    above = {
+        length: {label for label, row in rows("means", length).items() if row["mean"] > 0.8} for length in (16, 32)
+    }
+    assert above == {16: {"axial RoPE", "RoPE-Mixed", "LieRE-8"}, 32: {"axial RoPE"}}
+
+
+def test_encodings_that_are_refused():
+    slots = [parse(method.spec) for family in CATALOGUE.values() for method in family]
+    two_axes = [slot[1:] for slot in slots if slot[0:1] == (Grid(width=8),) and position_axes(slot[1:]) == 2]
+    whole = {element.name for slot in two_axes for element in elements(slot) if element.integer_positions}
+    said = PAGE.partition("Not in the table: ")[2].partition(" read offsets")[0]
+    assert set(re.findall("`(.*?)`", said)) == whole
