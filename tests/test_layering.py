@@ -81,8 +81,8 @@ AT_THE_TOP = {"posenc_jax/cli/overrides.py": {"tyro"}}
 ORDER = {
     "verdict": (
         *(
-            "rule",
             "question",
+            "rule",
             "fields",
             "tables",
             "matched",

@@ -1,5 +1,7 @@
 """The card: what a verdict found, as data."""
 
+from __future__ import annotations
+
 import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -13,7 +15,7 @@ from posenc_jax.verdict.other_scores import WAYS
 from posenc_jax.verdict.question import KeptQuestion
 from posenc_jax.verdict.rule import RULE, Finding, findings, sentence
 
-SCHEMA = 2
+SCHEMA = 3
 """The version of `record`. Within one, members are only added; files without it are earlier ones."""
 
 
@@ -29,19 +31,22 @@ class Card:
         whoever made them. seconds: of all runs behind it. elsewhere: what differs between these environments by which
         results differ by rounding.
       former: words of earlier rules, where it was measured under one: the rule's number, and baseline -> table -> word.
+      twice: the encodings that did not learn a table, beside all baselines there, trained once more with twice the
+        steps.
     """
 
     labels: tuple[str, ...]
     baselines: tuple[str, ...]
     tables: Mapping[str, KeptQuestion]
     measured: Mapping[str, Mapping[str, Measured]]
-    findings: tuple[Finding, ...]
-    otherwise: tuple[Finding, ...]
     seeds: tuple[int, ...]
     environments: tuple[Json, ...]
     seconds: float
+    findings: tuple[Finding, ...] = ()
+    otherwise: tuple[Finding, ...] = ()
     elsewhere: tuple[str, ...] = ()
     former: tuple[Json, ...] = ()
+    twice: Card | None = None
 
     @property
     def label(self) -> str:
@@ -77,17 +82,28 @@ class Card:
 
 
 def judged(card: Card, of: Callable[[KeptQuestion, Measured], Measured] = lambda _, measured: measured) -> Card:
-    """The card with the findings that its scores give; of: what replaces each cell before."""
+    """The card with the findings that its scores give, and those with twice the steps; of: what replaces each cell
+    before.
+    """
+    twice = None if card.twice is None else judged(card.twice, of)
+    later = {} if twice is None else {(own.label, own.table, own.baseline): own.word for own in twice.findings}
     measured = {
         label: {name: of(card.tables[name], own) for name, own in by_table.items()}
         for label, by_table in card.measured.items()
     }
     ours, theirs = ({label: measured[label] for label in labels} for labels in (card.labels, card.baselines))
     ways = [way for way in WAYS if any(cell.scored(way) for own in measured.values() for cell in own.values())]
+    found = (
+        dataclasses.replace(own, with_twice=later.get((own.label, own.table, own.baseline)))
+        if own.word == "did not learn"
+        else own
+        for own in findings(card.tables, ours, theirs)
+    )
     return dataclasses.replace(
         card,
+        twice=twice,
         measured=measured,
-        findings=findings(card.tables, ours, theirs),
+        findings=tuple(found),
         otherwise=tuple(found for way in ways for found in findings(card.tables, ours, theirs, way)),
     )
 
@@ -113,13 +129,13 @@ def record(card: Card) -> Json:
         "environments": list(card.environments),
         "elsewhere": list(card.elsewhere),
         "former": list(card.former),
+        "twice": None if card.twice is None else record(card.twice),
         "seconds": card.seconds,
     }
 
 
 def _finding(finding: Finding) -> Json:
-    fields = {field.name: getattr(finding, field.name) for field in dataclasses.fields(finding)}
-    return _members({**fields, "said": finding.said})
+    return {**_members(finding), "said": finding.said}
 
 
 def _members(value: Any) -> Any:
@@ -134,7 +150,6 @@ def _members(value: Any) -> Any:
 
 
 def _measured(measured: Measured) -> Json:
-    fields = {field.name: getattr(measured, field.name) for field in dataclasses.fields(measured)}
     elsewhere = ("by_metric", "environments")  # by length, and of all together, once
-    kept = {name: value for name, value in fields.items() if name not in elsewhere}
-    return _members(kept | {"by_length": measured.by_length})
+    kept = {name: value for name, value in _members(measured).items() if name not in elsewhere}
+    return kept | {"by_length": _members(measured.by_length)}

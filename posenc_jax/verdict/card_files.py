@@ -60,13 +60,12 @@ def card_of(kept: Json) -> Card:
             label: {name: measured(name, own) for name, own in by_table.items()}
             for label, by_table in kept["measured"].items()
         },
-        findings=(),
-        otherwise=(),
         seeds=tuple(kept["seeds"]),
         environments=tuple(kept["environments"]),
         seconds=kept["seconds"],
         elsewhere=tuple(kept.get("elsewhere", ())),
         former=tuple(kept.get("former", ())),
+        twice=card_of(kept["twice"]) if kept.get("twice") is not None else None,
     )
     return judged(card)
 

@@ -1,6 +1,7 @@
 """The card as text: tables for a terminal, a page and a paper."""
 
 import collections
+import dataclasses
 import statistics
 from collections.abc import Iterator
 
@@ -28,8 +29,10 @@ GROWN = 2
 
 def text_tables(card: Card) -> tuple[TextTable, ...]:
     """The tables of a card: findings, also by ranges of lengths, by another protocol and by other scores; costs."""
-    others = [_otherwise(card)] if card.otherwise else []
-    return _found(card), _ranges(card), _protocols(card), *others, _lengths(card), _at_equal_time(card), _cost(card)
+    again = () if card.twice is None else (_found(card.twice), _cost(card.twice))
+    twice = (dataclasses.replace(own, title=f"{own.title}, with twice the steps") for own in again)
+    first = _found(card), _ranges(card), _protocols(card), *([_otherwise(card)] if card.otherwise else [])
+    return *first, _lengths(card), _at_equal_time(card), _cost(card), *twice
 
 
 def text_card(card: Card, width: int) -> str:
@@ -53,7 +56,7 @@ def _found(card: Card) -> TextTable:
     for found in card.findings:
         p = "-" if found.p is None else p_value(found.p)
         detectable = _detectable(found, card.kinds[found.table])
-        within = _pair(found.within, card.kinds[found.table])
+        within = " / ".join("-" if mean is None else card.kinds[found.table].show(mean) for mean in found.within)
         entries.append((*_names(card, found), found.said, within, *_scores(card, found), p, detectable))
     names, sides = _columns(card)
     return TextTable(
@@ -70,7 +73,8 @@ def _found(card: Card) -> TextTable:
             f'beside "no difference seen". {coverage(card)}',
             "not measurable here: both are at chance, or both near the best score, or there are fewer than two pairs "
             "of seeds. did not learn the task: it is worse, and within the training lengths it came less than "
-            f"{100 * LEARNED:.0f} % of the way from chance to the best score, so nothing is said of longer ones. "
+            f"{100 * LEARNED:.0f} % of the way from chance to the best score, so nothing is said of longer ones; in "
+            "brackets what is seen where both are trained once more with twice the steps, corrected among these. "
             "cannot be told: neither an arm that is right everywhere nor one that guesses would have been found. "
             "length N alone: without this length less than half of the difference is left, and nothing is seen.",
             *_unseen(card),
@@ -78,10 +82,6 @@ def _found(card: Card) -> TextTable:
             *(f"{name}: {own.kind.title} on {own.question} ({own.source})." for name, own in card.tables.items()),
         ),
     )
-
-
-def _pair(means: tuple[float | None, float | None], kind: ScoreKind) -> str:
-    return " / ".join("-" if mean is None else kind.show(mean) for mean in means)
 
 
 def _pairing(card: Card) -> str:

@@ -71,6 +71,8 @@ def _differences(said: Json, found: Json) -> Iterator[str]:
     for kept, sentence in zip(said["verdict"], found["verdict"], strict=True):
         if kept != sentence:
             yield f"verdict: the scores give {sentence!r}, the card says {kept!r}"
+    if found["twice"] is not None:
+        yield from (f"with twice the steps: {line}" for line in _differences(said["twice"], found["twice"]))
 
 
 def _name(finding: Json) -> str:

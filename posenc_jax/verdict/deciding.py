@@ -1,5 +1,6 @@
 """A verdict: measures every encoding on every table, and compares."""
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from posenc_jax.verdict.card import Card, judged
 from posenc_jax.verdict.cells import distinct
 from posenc_jax.verdict.interim import fastest_first, first_seeds, forecast, look, sees
 from posenc_jax.verdict.measuring import Measured, histories, measure
+from posenc_jax.verdict.rule import listed
 from posenc_jax.verdict.tables import MOST_RATES, Table
 
 
@@ -27,8 +29,12 @@ def decide(
     reporter: Reporter,
     stop: Callable[[], int | None] = lambda: None,
     clock: Callable[[], float] = lambda: 0.0,
+    once: bool = False,
 ) -> Card:
     """Measures what is missing, in folders of ``directory`` that verdicts share, and compares.
+
+    Encodings that did not learn a table are trained there once more, beside all baselines, with twice the steps and
+    learning rates chosen anew, unless ``once``.
 
     The fastest table comes first, with a few seeds of all encodings; each table's difference is reported as soon as it
     is known. After a stop the same call goes on: no verdict runs a finished seed again.
@@ -65,7 +71,8 @@ def decide(
 
     if order:
         few = first_seeds(tables[order[0]], seeds)
-        if few != seeds and not _complete(encodings, tables[order[0]], directory, few):
+        there = (histories(tables[order[0]], slot, own, directory, few)[1] for own, slot in encodings.items())
+        if few != seeds and not all(there):
             found, rows = of_table(0, few, otherwise=False), len(tables) * len(baselines) * len(ours)
             first, theirs = ({own: found[own] for own in side} for side in (ours, baselines))
             for line in sees(tables[order[0]], first, theirs, len(seeds), rows):
@@ -85,8 +92,6 @@ def decide(
         baselines=tuple(baselines),
         tables={name: grids[name].asked for name in tables},
         measured=measured,
-        findings=(),
-        otherwise=(),
         seeds=seeds,
         elsewhere=tuple(dict.fromkeys(elsewhere)),
         environments=distinct(
@@ -94,18 +99,32 @@ def decide(
         ),
         seconds=sum(found.seconds for by_table in measured.values() for found in by_table.values()),
     )
-    return judged(card)
+    card = judged(card)
+    unlearned = [own for own in card.findings if own.word == "did not learn"]
+    if once or not unlearned:
+        return card
+    labels, names = (list(dict.fromkeys(own)) for own in zip(*((found.label, found.table) for found in unlearned)))
+    reporter.note(
+        f"{listed(labels)} did not learn {listed(names)}: once more with twice the steps, beside {listed([*baselines])}"
+    )
+    twice = decide(
+        {label: ours[label] for label in labels},
+        baselines,
+        {name: grids[name].at_twice_the_steps for name in names},
+        directory,
+        seeds=seeds,
+        reporter=reporter,
+        stop=stop,
+        clock=clock,
+        once=True,
+    )
+    return judged(dataclasses.replace(card, twice=twice))
 
 
 def _wider(table: Table, found: Mapping[str, Measured]) -> Table | None:
     """The table with a wider grid of learning rates, or None where no arm prefers an end of it or it may not grow."""
     rates = widened(table.run.learning_rates, [own.tried for own in found.values()], MOST_RATES)
     return None if rates == table.run.learning_rates else table.with_rates(rates)
-
-
-def _complete(encodings: Mapping[str, Slot], table: Table, directory: Path, seeds: tuple[int, ...]) -> bool:
-    """True if every encoding has been trained on a table with these seeds."""
-    return all(histories(table, slot, own, directory, seeds)[1] for own, slot in encodings.items())
 
 
 def _compared(

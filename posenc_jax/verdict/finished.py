@@ -57,8 +57,6 @@ def judge_ablation(
             baselines=theirs,
             tables=questions,
             measured=cells,
-            findings=(),
-            otherwise=(),
             seeds=_cell(tasks[0], ours[0]).asked,
             environments=distinct(environment for cell in every for environment in cell.environments),
             seconds=sum(cell.seconds or 0.0 for cell in every),

@@ -85,7 +85,7 @@ def _ranked(findings: Iterable[Finding], baseline: str, kinds: Mapping[str, Scor
     parts = []
     for word in WORDS:
         those = sorted((one for one in own if one.word == word), key=height, reverse=True)
-        names = (one.label if len(tables) == 1 else f"{one.label} on {one.table}" for one in those)
+        names = (one.label + f" on {one.table}" * (len(tables) > 1) + one.later for one in those)
         parts += [f"{word}: {_some(names)}"] * bool(those)
     return f"Against {baseline} on {listed(tables)}: {'; '.join(parts)}"
 
@@ -93,7 +93,7 @@ def _ranked(findings: Iterable[Finding], baseline: str, kinds: Mapping[str, Scor
 def _where(found: list[Finding], baseline: str) -> str:
     """The comparison in words: ``better than RoPE on 2 of 3 tables (copy and even_pairs), worse on none``."""
     of = {word: [_told(own) for own in found if own.word == word] for word in FOUND}
-    unlearned = [own.table for own in found if own.word == "did not learn"]
+    unlearned = [own.table + own.later for own in found if own.word == "did not learn"]
     end = f"; it did not learn {listed(unlearned)} at this budget" if unlearned else ""
     return _compared(found, baseline, of) + end
 
@@ -128,7 +128,7 @@ def _amounts(findings: tuple[Finding, ...], kinds: Mapping[str, ScoreKind], name
 
 
 def _sureness(findings: tuple[Finding, ...], seeds: int) -> str:
-    found = [own.p for own in findings if own.word in FOUND and own.p is not None]
+    found = [own.p for own in findings if own.word in (*FOUND, "did not learn") and own.p is not None]
     rows = f"corrected for {len(findings)} row{'s' * (len(findings) != 1)}"
     said = f"no p, {rows}, is as low as 0.05"
     if found:

@@ -47,9 +47,9 @@ def look(
     rest = [f"{asked - len(seeds)} more seeds"] * few + [f"{left} more table{'s' * (left != 1)}"] * (left > 0)
     then = f" ({' and '.join(rest)} to go)" if rest else ""
     for baseline, other in theirs.items():
-        found = comparison_of(ours.scores, other.scores, table.kind, table.chance)
-        means = f"{ours.label} {mean_text(ours, table.kind)}, {baseline} {mean_text(other, table.kind)}"
-        yield f"{of}: {table.kind.title} {means}; difference {difference(found, table.kind)}{then}"
+        found = comparison_of(ours.scores, other.scores, table.asked.kind, table.asked.chance)
+        means = f"{ours.label} {mean_text(ours, table.asked.kind)}, {baseline} {mean_text(other, table.asked.kind)}"
+        yield f"{of}: {table.asked.kind.title} {means}; difference {difference(found, table.asked.kind)}{then}"
 
 
 def sees(
@@ -61,7 +61,7 @@ def sees(
       ours, theirs: label -> what it scored. asked: how many seeds are to be compared. rows: how many are corrected
         together.
     """
-    kind, squares = table.kind, list[float]()
+    kind, squares = table.asked.kind, list[float]()
     for one, other in ((one, other) for one in ours.values() for other in theirs.values()):
         inner = [
             kind.inner(one.scores[s]) - kind.inner(other.scores[s]) for s in one.scores.keys() & other.scores.keys()
@@ -83,7 +83,7 @@ def forecast(table: Table, theirs: Mapping[str, Measured], asked: int, rows: int
       theirs: baseline -> what it scored. asked: how many seeds are compared. rows: how many are corrected together.
     """
     for baseline, other in theirs.items():
-        case = best_case(table.kind, table.chance, other.scores, (1.0,) * (rows - 1))
+        case = best_case(table.asked.kind, table.asked.chance, other.scores, (1.0,) * (rows - 1))
         if not other.scores or "better" in case.seen:
             continue
         enough = "no number would do" if case.would_do is None else f"{case.would_do} would do"

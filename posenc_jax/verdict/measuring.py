@@ -132,7 +132,7 @@ def _folder(directory: Path, table: Table, cell: Run) -> Path:
 
 
 def _measured(table: Table, cell: Run, results: list[Json]) -> Measured:
-    metric = table.metric
+    metric = table.asked.metric
     found = Measured.of(
         (_replica(cell, metric, replica) for result in results for replica in result["replicas"]),
         seeds=cell.seeds,

@@ -51,7 +51,7 @@ def other_scores(
     """
     path = home / "evaluations" / "verdict.json"
     question = {
-        "lengths": list(table.score_lengths),
+        "lengths": list(table.asked.score_lengths),
         "temperatures": list(TEMPERATURES),
         "checkpoints": CHECKPOINTS,
     }
@@ -80,7 +80,7 @@ def other_scores(
         seconds += clock() - begun
         make_directory(path.parent)
         write_json(path, {"question": question, "seeds": seeds, "seconds": seconds})
-    best = max if table.kind.better == "higher" else min
+    best = max if table.asked.kind.better == "higher" else min
     found: dict[Way, dict[int, float]] = {
         way: {
             seed: best([score, *(other for other in seeds[_key(seed, chosen)][way].values() if other is not None)])
@@ -114,7 +114,7 @@ def _measured(
     stop: Callable[[], int | None],
 ) -> Iterator[tuple[str, dict[int, float]]]:
     """(checkpoint or temperature, seed -> score)."""
-    lengths, replicas = table.score_lengths, set(chosen.items())
+    lengths, replicas = table.asked.score_lengths, set(chosen.items())
     groups = [(group, result_of(group)) for group in groups_with(home, replicas)]
 
     def rows(slot: Slot, steps: tuple[int, ...] | None) -> list[Json]:
@@ -140,9 +140,9 @@ def _at(temperature: float, slot: Slot) -> Slot:
 
 
 def _scores(table: Table, replicas: set[tuple[int, float]], rows: Iterable[Json]) -> dict[int, float]:
-    by_length: dict[int, dict[int, float]] = {length: {} for length in table.score_lengths}
+    by_length: dict[int, dict[int, float]] = {length: {} for length in table.asked.score_lengths}
     for row in rows:
-        score = row[table.metric]
+        score = row[table.asked.metric]
         if (row["seed"], row["learning_rate"]) in replicas and score is not None and math.isfinite(score):
             by_length[row["length"]][row["seed"]] = score
-    return seed_means(by_length, table.score_lengths, table.kind)
+    return seed_means(by_length, table.asked.score_lengths, table.asked.kind)

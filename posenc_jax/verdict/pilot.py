@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from posenc_jax.config import config_hash
+from posenc_jax.config import Run, config_hash
 from posenc_jax.drawing.quantities import duration
 from posenc_jax.encodings.slots import Slot
 from posenc_jax.results.timing import PhaseTiming, read_timing
@@ -30,9 +30,11 @@ def affordable(
     *,
     reporter: Reporter,
     stop: Callable[[], int | None] = lambda: None,
+    once: bool = False,
 ) -> int:
     """The number of seeds of all encodings on all tables that train and are evaluated in ``hours``, without compiling,
-    with the initial grids of learning rates.
+    with the initial grids of learning rates; unless ``once``, also if no table is learned and all are trained again
+    with twice the steps.
 
     A few steps of the last encoding on the fastest table are timed; the times of the others follow from their
     operations. The timing stays in ``directory``, so that the same question has the same answer.
@@ -44,7 +46,7 @@ def affordable(
     target = target_here()
     work = sum(
         plan_of(table.cell(own, its, (0,)), target).operations
-        for table in tables.values()
+        for table in (*tables.values(), *_again(tables, once=once))
         for its, own in encodings.items()
     )
     seconds = work * timed.seconds / timed.operations
@@ -52,11 +54,12 @@ def affordable(
     step = f"a step of {label} on {name} takes {1e3 * timed.seconds / timed.steps:.1f} ms"
     each = (
         f"one seed of {len(encodings)} encodings on {len(tables)} table{'s' * (len(tables) != 1)} {duration(seconds)}"
+        + ", with a second training where a table is not learned" * (not once)
     )
     if seeds < 2:
         raise RefusedError(
             f"--hours {hours:g} affords no two paired seeds ({step}, {each}): write --hours {_above(seconds / 1800):g} "
-            "or more, or ask about fewer encodings"
+            f"or more, or ask about fewer encodings{', or --once' * (not once)}"
         )
     reporter.note(
         f"pilot: {step}, {each}, so {hours:g} hour{'s' * (hours != 1)} afford {seeds} paired seeds, compiling apart; "
@@ -65,18 +68,34 @@ def affordable(
     return seeds
 
 
-def estimate(encodings: Mapping[str, Slot], tables: Mapping[str, Table], seeds: tuple[int, ...]) -> str:
-    """A line on the time that so many seeds take, before any of them is trained, by the operations of all."""
+def estimate(
+    encodings: Mapping[str, Slot], tables: Mapping[str, Table], seeds: tuple[int, ...], *, once: bool = False
+) -> str:
+    """A line on the time that so many seeds take, before any of them is trained, by the operations of all; unless
+    ``once``, also on the most that a second training takes, with twice the steps.
+    """
     target = target_here()
-    cells = [table.cell(own, its, seeds) for table in tables.values() for its, own in encodings.items()]
-    hours = [plan_of(cell, target).hours for cell in cells]
-    seconds = None if None in hours else 3600 * sum(filter(None, hours))
+    first, again = (
+        [table.cell(own, its, seeds) for table in some for its, own in encodings.items()]
+        for some in (tables.values(), _again(tables, once=once))
+    )
+
+    def time(cells: list[Run]) -> str:
+        hours = [plan_of(cell, target).hours for cell in cells]
+        return duration(None if None in hours else 3600 * sum(filter(None, hours)))
+
+    more = f", and up to {time(again)} where tables are not learned and trained again" if again else ""
     each = f"{len(encodings)} encodings on {len(tables)} table{'s' * (len(tables) != 1)}"
     return (
-        f"{sum(len(cell.replicas) for cell in cells)} trainings, of {each}, estimate {duration(seconds)} on "
+        f"{sum(len(cell.replicas) for cell in first)} trainings, of {each}, estimate {time(first)} on "
         f"{target.count} x {target.chip.title}, compiling apart and without what is there already; more where the grid "
-        "of learning rates grows"
+        f"of learning rates grows{more}"
     )
+
+
+def _again(tables: Mapping[str, Table], *, once: bool) -> list[Table]:
+    """The tables of a second training, if there may be one."""
+    return [] if once else [table.at_twice_the_steps for table in tables.values()]
 
 
 def _above(hours: float) -> float:

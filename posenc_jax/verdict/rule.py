@@ -30,6 +30,7 @@ from posenc_jax.statistics import (
     two_tests,
 )
 from posenc_jax.statistics import Word as Tested
+from posenc_jax.verdict.question import KeptQuestion
 
 RULE = 2
 """The version of this rule. Version 1 had only the words of the test."""
@@ -44,26 +45,6 @@ WORDS: tuple[Word, ...] = (
 ByLength = Mapping[int, Mapping[int, float]]
 Scored = Literal["final", "best checkpoint", "best temperature"]
 Place = Literal["within", "to twice", "beyond twice"]
-
-
-class Question(Protocol):
-    """A question that two arms are asked; a table is one."""
-
-    @property
-    def kind(self) -> ScoreKind:
-        """The kind of its score."""
-
-    @property
-    def chance(self) -> float | None:
-        """The score of guessing, if there is one."""
-
-    @property
-    def score_lengths(self) -> tuple[int, ...]:
-        """The lengths that a seed's score is the mean over."""
-
-    @property
-    def trained_lengths(self) -> tuple[int, ...]:
-        """The evaluated lengths that were trained."""
 
 
 class ArmScores(Protocol):
@@ -152,6 +133,8 @@ class Finding:
       ranges: the same by length; none for other ways to score.
       two_tests: the result of the protocol of arXiv:2511.19794 for this row alone.
       label: of the encoding.
+      with_twice: the word of both, trained once more with twice the steps, where ours did not learn the task; None
+        where that was not done.
     """
 
     table: str
@@ -169,12 +152,18 @@ class Finding:
     ranges: tuple[OfRange, ...] = ()
     two_tests: TwoTests | None = None
     label: str = ""
+    with_twice: Word | None = None
+
+    @property
+    def later(self) -> str:
+        """The word with twice the steps, in brackets; or ""."""
+        return f" (with twice the steps: {self.with_twice})" if self.with_twice is not None else ""
 
     @property
     def said(self) -> str:
         """The word with its qualification, as in tables."""
         if self.word == "did not learn":
-            return "did not learn the task at this budget"
+            return f"did not learn the task at this budget{self.later}"
         if self.word == "cannot be told":
             return untold(self.comparison.pairs, self.best_case)
         return self.word + (f" (length {self.carried_by.length} alone)" if self.carried_by is not None else "")
@@ -193,7 +182,7 @@ def in_prose(said: str, seeds: int) -> str:
 
 
 def findings(
-    questions: Mapping[str, Question],
+    questions: Mapping[str, KeptQuestion],
     ours: Mapping[str, Mapping[str, ArmScores]],
     theirs: Mapping[str, Mapping[str, ArmScores]],
     way: Scored = "final",
@@ -278,7 +267,7 @@ def solving(kind: ScoreKind, chance: float | None, scores: Iterable[float]) -> S
     return _share(come) if come and (_both_ends(come) or _at_one_end(come)) else None
 
 
-def learned(question: Question, in_range: Mapping[int, float]) -> bool | None:
+def learned(question: KeptQuestion, in_range: Mapping[int, float]) -> bool | None:
     """True if the mean within the training lengths covers `LEARNED` of the way; None where that is unknown."""
     come = way_come(question.kind, question.chance, question.kind.mean(in_range.values())) if in_range else None
     return None if come is None else come >= LEARNED
@@ -300,11 +289,11 @@ def listed(names: list[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def _compare(question: Question, ours: ArmScores, theirs: ArmScores, way: Scored) -> Comparison:
+def _compare(question: KeptQuestion, ours: ArmScores, theirs: ArmScores, way: Scored) -> Comparison:
     return comparison_of(ours.scored(way), theirs.scored(way), question.kind, question.chance)
 
 
-def _word(own: Judged, row: tuple[Question, ArmScores, ArmScores], case: BestCase | None) -> Word:
+def _word(own: Judged, row: tuple[KeptQuestion, ArmScores, ArmScores], case: BestCase | None) -> Word:
     if own.word == "worse" and learned(row[0], row[1].in_range) is False:
         return "did not learn"
     if own.word == "no difference seen" and case is not None and not case.seen:
@@ -312,7 +301,7 @@ def _word(own: Judged, row: tuple[Question, ArmScores, ArmScores], case: BestCas
     return own.word
 
 
-def _within(question: Question, arm: ArmScores) -> float | None:
+def _within(question: KeptQuestion, arm: ArmScores) -> float | None:
     return question.kind.mean(arm.in_range.values()) if arm.in_range else None
 
 
@@ -321,7 +310,7 @@ def _paired(ours: Mapping[int, float], theirs: Mapping[int, float], kind: ScoreK
     return [kind.inner(ours[seed]) for seed in seeds], [kind.inner(theirs[seed]) for seed in seeds]
 
 
-def _solved(question: Question, ours: ArmScores, theirs: ArmScores, way: Scored) -> tuple[Share, Share] | None:
+def _solved(question: KeptQuestion, ours: ArmScores, theirs: ArmScores, way: Scored) -> tuple[Share, Share] | None:
     kind, chance = question.kind, question.chance
     first, second = ([way_come(kind, chance, own) for own in arm.scored(way).values()] for arm in (ours, theirs))
     counts = _both_ends(first) or _both_ends(second) or (_at_one_end(first) and _at_one_end(second))
@@ -342,7 +331,7 @@ def _at_one_end(come: list[float | None]) -> bool:
     return len(known) == len(come) and (all(own > 1 - 1e-6 for own in known) or all(own < 1e-6 for own in known))
 
 
-def _carried(question: Question, ours: ArmScores, theirs: ArmScores) -> Carried | None:
+def _carried(question: KeptQuestion, ours: ArmScores, theirs: ArmScores) -> Carried | None:
     """The length that a difference belongs to, with its share, if there is one."""
     lengths = question.score_lengths
     each = {n: _of_lengths(question, ours, theirs, (n,)).difference for n in lengths}
@@ -355,13 +344,13 @@ def _carried(question: Question, ours: ArmScores, theirs: ArmScores) -> Carried 
     return Carried(length, share) if share > 0.5 and unseen else None
 
 
-def _of_lengths(question: Question, ours: ArmScores, theirs: ArmScores, lengths: tuple[int, ...]) -> Comparison:
+def _of_lengths(question: KeptQuestion, ours: ArmScores, theirs: ArmScores, lengths: tuple[int, ...]) -> Comparison:
     kind = question.kind
     first, second = (seed_means(arm.by_length, lengths, kind) for arm in (ours, theirs))
     return comparison_of(first, second, kind, question.chance)
 
 
-def _with_ranges(found: list[Finding], rows: list[tuple[Question, ArmScores, ArmScores]]) -> tuple[Finding, ...]:
+def _with_ranges(found: list[Finding], rows: list[tuple[KeptQuestion, ArmScores, ArmScores]]) -> tuple[Finding, ...]:
     places = [(number, place, own) for number, row in enumerate(rows) for place, own in _places(row[0]).items()]
     parts = []
     for number, place, lengths in places:
@@ -382,12 +371,12 @@ def _with_ranges(found: list[Finding], rows: list[tuple[Question, ArmScores, Arm
     return tuple(dataclasses.replace(own, ranges=tuple(ranges.get(number, ()))) for number, own in enumerate(found))
 
 
-def _mean(question: Question, arm: ArmScores, lengths: tuple[int, ...]) -> float:
+def _mean(question: KeptQuestion, arm: ArmScores, lengths: tuple[int, ...]) -> float:
     own = seed_means(arm.by_length, lengths, question.kind)
     return question.kind.mean(own.values()) if own else math.nan
 
 
-def _places(question: Question) -> dict[Place, tuple[int, ...]]:
+def _places(question: KeptQuestion) -> dict[Place, tuple[int, ...]]:
     """The ranges of lengths that a question has."""
     trained = question.trained_lengths
     longest = max(trained, default=0)

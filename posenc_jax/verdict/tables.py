@@ -15,7 +15,6 @@ from pathlib import Path
 from types import MappingProxyType
 
 from posenc_jax.config import Evaluation, Execution, Optimizer, Run, Training
-from posenc_jax.data.score_kinds import ScoreKind
 from posenc_jax.data.tasks import Task
 from posenc_jax.encodings.slots import Slot
 from posenc_jax.files.shipped import shipped
@@ -64,6 +63,12 @@ class Table:
         """The table whose ``run`` is the full one."""
         return dataclasses.replace(self, run=self.full)
 
+    @property
+    def at_twice_the_steps(self) -> Table:
+        """The table with twice as many steps of training, whose scores are of the last one alone."""
+        training = dataclasses.replace(self.run.training, steps=2 * self.run.training.steps)
+        return dataclasses.replace(self, run=dataclasses.replace(self.run, training=training), published=False)
+
     def with_rates(self, rates: tuple[float, ...]) -> Table:
         """The table with another grid of learning rates."""
         return dataclasses.replace(self, run=dataclasses.replace(self.run, learning_rates=rates))
@@ -72,31 +77,6 @@ class Table:
     def asked(self) -> KeptQuestion:
         """The question as a card keeps it."""
         return KeptQuestion.of_run(self.question, self.source, self.run)
-
-    @property
-    def metric(self) -> str:
-        """The name of its score."""
-        return self.asked.metric
-
-    @property
-    def kind(self) -> ScoreKind:
-        """The kind of its score."""
-        return self.asked.kind
-
-    @property
-    def chance(self) -> float | None:
-        """The score of guessing."""
-        return self.asked.chance
-
-    @property
-    def score_lengths(self) -> tuple[int, ...]:
-        """The lengths that a seed's score is the mean over."""
-        return self.asked.score_lengths
-
-    @property
-    def trained_lengths(self) -> tuple[int, ...]:
-        """The evaluated lengths that were trained."""
-        return self.asked.trained_lengths
 
     @property
     def steps_kept(self) -> tuple[int, ...]:

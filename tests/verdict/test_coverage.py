@@ -27,7 +27,7 @@ def card(metric, ours, theirs, table="copy"):
         for label, scores in (("mine", ours), ("rope", theirs))
     }
     seeds = tuple(range(len(ours)))
-    return judged(Card(("mine",), ("rope",), {table: asked}, arms, (), (), seeds, (), 0.0))
+    return judged(Card(("mine",), ("rope",), {table: asked}, arms, seeds, (), 0.0))
 
 
 def held(kind, seeds):

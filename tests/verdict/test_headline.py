@@ -10,7 +10,7 @@ from posenc_jax.verdict.headline import effect, headline
 from posenc_jax.verdict.rule import BestCase, Finding, in_prose
 from posenc_jax.verdict.tables import tables
 
-KINDS = {name: table.kind for name, table in tables().items()}
+KINDS = {name: table.asked.kind for name, table in tables().items()}
 NAMES = list(KINDS)
 
 
@@ -103,6 +103,7 @@ def test_what_few_seeds_cannot_tell_and_what_was_not_learned():
     assert said[0] == (
         "mine is neither better nor worse than rope on any of 2 tables; it did not learn even_pairs at this budget."
     )
+    assert "so much comes by chance with p 0.001, corrected for 2 rows" in said[2]
     assert said[4] == "What cannot be told: anything with 3 seeds on copy (13 would do)."
 
 

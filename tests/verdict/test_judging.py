@@ -10,7 +10,7 @@ from posenc_jax.verdict.judging import breaks_at
 from posenc_jax.verdict.rule import findings, sentence
 from posenc_jax.verdict.tables import tables as all_tables
 
-TABLES = all_tables()
+TABLES = {name: own.asked for name, own in all_tables().items()}
 
 COPY, EVEN = TABLES["copy"], TABLES["even_pairs"]
 NOISE = (0.00, 0.02, -0.01, 0.01, -0.02, 0.03, -0.03, 0.00)

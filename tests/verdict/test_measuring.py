@@ -86,7 +86,7 @@ def test_each_seed_has_the_learning_rate_of_its_own_validation(asked, tmp_path):
 
 def test_scores_are_means_over_unseen_lengths_of_the_seeds_asked_for(asked, tmp_path):
     found = measure(TABLE, parse("rope"), "rope", tmp_path, seeds=(0, 1, 5, 6), reporter=Reporter())
-    assert TABLE.score_lengths == (9, 10, 11, 12, 13, 14, 15, 16)
+    assert TABLE.asked.score_lengths == (9, 10, 11, 12, 13, 14, 15, 16)
     assert found.scores == {0: pytest.approx(0.125), 1: pytest.approx(0.226)}, "5 has no finite score, 6 diverged"
     assert found.in_range == {0: 0.0, 1: pytest.approx(0.101), 5: pytest.approx(0.501)}
     assert found.diverged == (6,)
@@ -109,19 +109,19 @@ def test_every_table_is_ready_to_run():
     for name, table in TABLES.items():
         full = table.at_full_size
         assert full.run == table.full != table.run
-        assert (full.metric, type(full.run.task)) == (table.metric, type(table.run.task))
+        assert (full.asked.metric, type(full.run.task)) == (table.asked.metric, type(table.run.task))
         for run in (table.run, full.run):
             assert run.table == table.name == name
             assert run.posenc == ()
             assert run.seeds == SEEDS
             assert len(run.learning_rates) > 1
-        assert table.score_lengths
-        assert bool(table.score_lengths == table.run.evaluation.lengths) == bool(
-            full.score_lengths == full.run.evaluation.lengths
+        assert table.asked.score_lengths
+        assert bool(table.asked.score_lengths == table.run.evaluation.lengths) == bool(
+            full.asked.score_lengths == full.run.evaluation.lengths
         ), "both sizes ask within the training lengths, or both beyond them"
         assert table.source
         assert table.question
-        json.dumps([table.metric, table.kind.title])
+        json.dumps([table.asked.metric, table.asked.kind.title])
     assert sum(table.quick for table in TABLES.values()) >= 2
 
 

@@ -54,10 +54,10 @@ def test_what_a_stopped_verdict_of_more_seeds_left_is_passed_over(tmp_path, monk
     claim(place, CONFIG)
     table = dataclasses.replace(TABLE, run=CONFIG)
     rows = [
-        {"step": step, "seed": seed, "learning_rate": 1e-2, "length": length, table.metric: 0.25}
+        {"step": step, "seed": seed, "learning_rate": 1e-2, "length": length, table.asked.metric: 0.25}
         for step in table.steps_kept
         for seed in CONFIG.seeds
-        for length in table.score_lengths
+        for length in table.asked.score_lengths
     ]
     monkeypatch.setattr(module, "Engine", lambda *_: None)
     monkeypatch.setattr(module, "measure", lambda *_: (rows, []))

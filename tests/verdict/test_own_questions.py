@@ -38,7 +38,7 @@ def test_a_task_alone_is_tested_up_to_twice_its_training_lengths():
     assert run.evaluation.lengths == (2, 4, 8, 10, 12, 16)
     assert run.model.pooling is None
     table = own_table("mine", run, "copies", "mine.py:Copies")
-    assert (table.trained_lengths, table.score_lengths) == ((2, 4, 8), (10, 12, 16))
+    assert (table.asked.trained_lengths, table.asked.score_lengths) == ((2, 4, 8), (10, 12, 16))
 
 
 def test_a_single_learning_rate_has_its_half_and_its_double_beside_it():

@@ -50,7 +50,7 @@ def slow(monkeypatch):
 @pytest.mark.parametrize(("hours", "seeds"), [(0.035, 2), (0.105, 6), (1.01, 60), (100, 1000)])
 def test_the_seeds_that_a_time_affords(tmp_path, hours, seeds):
     heard = Heard()
-    assert pilot.affordable(ARMS, TABLES, hours, tmp_path, reporter=heard) == seeds
+    assert pilot.affordable(ARMS, TABLES, hours, tmp_path, reporter=heard, once=True) == seeds
     (line,) = heard.notes
     assert line.startswith("pilot: a step of rope on copies takes 5.0 ms, one seed of 2 encodings on 1 table 1")
     assert "paired seeds, compiling apart; more time goes where the grid of learning rates grows" in line
@@ -59,10 +59,16 @@ def test_the_seeds_that_a_time_affords(tmp_path, hours, seeds):
 def test_without_a_time_the_price_is_told(monkeypatch):
     cells = [TABLES["copies"].cell(slot, label, (0, 1)) for label, slot in ARMS.items()]
     monkeypatch.setattr(pilot, "plan_of", lambda cell, _: SimpleNamespace(hours=0.25 * len(cell.replicas)))
-    said = pilot.estimate(ARMS, TABLES, (0, 1))
+    said = pilot.estimate(ARMS, TABLES, (0, 1), once=True)
     assert sum(len(cell.replicas) for cell in cells) == 12, "three learning rates, two seeds, two encodings"
     assert said.startswith("12 trainings, of 2 encodings on 1 table, estimate 3\u00a0h on ")
     assert "without what is there already; more where the grid of learning rates grows" in said
+    assert said.endswith("grid of learning rates grows")
+    steps = TABLES["copies"].run.training.steps
+    monkeypatch.setattr(pilot, "plan_of", lambda cell, _: SimpleNamespace(hours=cell.training.steps / steps))
+    said = pilot.estimate(ARMS, TABLES, (0, 1))
+    assert "estimate 2\u00a0h on " in said
+    assert said.endswith("grows, and up to 4\u00a0h where tables are not learned and trained again"), "twice the steps"
     monkeypatch.setattr(pilot, "plan_of", lambda *_: SimpleNamespace(hours=None))
     assert "estimate - on" in pilot.estimate(ARMS, TABLES, (0, 1))
 
@@ -72,8 +78,18 @@ def test_no_time_for_two_seeds_is_refused_with_the_hours_that_would_do(tmp_path)
     with pytest.raises(
         RefusedError, match=r"--hours 0\.02 affords no two paired seeds .*: write --hours 0\.034 or more, or"
     ):
-        pilot.affordable(ARMS, TABLES, 0.02, tmp_path, reporter=Heard())
-    assert pilot.affordable(ARMS, TABLES, 0.034, tmp_path, reporter=Heard()) == 2
+        pilot.affordable(ARMS, TABLES, 0.02, tmp_path, reporter=Heard(), once=True)
+    assert pilot.affordable(ARMS, TABLES, 0.034, tmp_path, reporter=Heard(), once=True) == 2
+
+
+@pytest.mark.usefixtures("slow")
+def test_the_time_holds_a_second_training_with_twice_the_steps(tmp_path):
+    """A seed takes three times as long, but for its evaluations."""
+    heard = Heard()
+    assert pilot.affordable(ARMS, TABLES, 1.0, tmp_path, reporter=heard) in (20, 21)
+    assert ", with a second training where a table is not learned, so 1 hour afford 2" in heard.notes[0]
+    with pytest.raises(RefusedError, match=r"write --hours 0\.\d+ or more, or ask about fewer encodings, or --once$"):
+        pilot.affordable(ARMS, TABLES, 0.05, tmp_path, reporter=heard)
 
 
 @pytest.mark.parametrize(

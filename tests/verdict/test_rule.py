@@ -23,7 +23,7 @@ def arm(table, means, noise=NOISE):
     """An arm with such means by length, one for all lengths that are not named."""
     every = {n: means.get(n, means[None]) for n in table.run.evaluation.lengths}
     by_length = {n: {s: min(1.0, mean + own) for s, own in enumerate(noise)} for n, mean in every.items()}
-    return of_lengths(table, measured({}, by_length=by_length))
+    return of_lengths(table.asked, measured({}, by_length=by_length))
 
 
 def found(ours, theirs, table=EVEN, rows=1):
@@ -31,18 +31,20 @@ def found(ours, theirs, table=EVEN, rows=1):
     flat = arm(table, {None: 0.7})
     others = dict.fromkeys(names[1:], flat)
     first, *_ = findings(
-        dict.fromkeys(names, table), {"mine": {table.name: ours} | others}, {"rope": {table.name: theirs} | others}
+        dict.fromkeys(names, table.asked),
+        {"mine": {table.name: ours} | others},
+        {"rope": {table.name: theirs} | others},
     )
     return first
 
 
-TRAINED = dict.fromkeys(EVEN.trained_lengths, 0.97)
+TRAINED = dict.fromkeys(EVEN.asked.trained_lengths, 0.97)
 
 
 def test_worse_is_said_only_of_what_learned_the_task():
     theirs = arm(EVEN, TRAINED | {None: 0.8}, NOISE[::-1])
     assert found(arm(EVEN, TRAINED | {None: 0.6}), theirs).word == "worse"
-    unlearned = dict.fromkeys(EVEN.trained_lengths, 0.9)  # 0.8 of the way from 0.5 to 1
+    unlearned = dict.fromkeys(EVEN.asked.trained_lengths, 0.9)  # 0.8 of the way from 0.5 to 1
     own = found(arm(EVEN, unlearned | {None: 0.6}), theirs)
     assert (own.word, own.learned) == ("did not learn", (False, True))
     assert own.within == (pytest.approx(0.9, abs=0.01), pytest.approx(0.97, abs=0.01))
@@ -100,9 +102,9 @@ def test_the_number_that_would_do_does():
 
 
 def test_of_errors_the_best_is_none():
-    case = best_case(FLIP.kind, FLIP.chance, {seed: 0.4 + own for seed, own in enumerate(NOISE)})
+    case = best_case(FLIP.asked.kind, FLIP.asked.chance, {seed: 0.4 + own for seed, own in enumerate(NOISE)})
     assert case.seen == ("better", "worse")
-    assert best_case(FLIP.kind, FLIP.chance, {0: 0.0, 1: 0.001, 2: 0.0}).seen == ("worse",)
+    assert best_case(FLIP.asked.kind, FLIP.asked.chance, {0: 0.0, 1: 0.001, 2: 0.0}).seen == ("worse",)
     assert found(arm(FLIP, {None: 0.3}), arm(FLIP, {None: 0.4}), FLIP).learned == (False, False)
 
 
@@ -118,7 +120,7 @@ def test_seeds_that_solve_it_or_not_are_counted():
     assert [share[:2] for share in found(never, always, COPY).solved] == [(0, 8), (8, 8)]
     near = arm(COPY, {None: 0.03}, (0.0, 0.01) * 4)
     assert found(near, never, COPY).solved is None, "their spread has an interval"
-    assert [solving(COPY.kind, 0.0, own) for own in ([0.0, 0.01], [1.0, 1.0], [0.05, 0.96, 1.0])] == [
+    assert [solving(COPY.asked.kind, 0.0, own) for own in ([0.0, 0.01], [1.0, 1.0], [0.05, 0.96, 1.0])] == [
         None,
         share_of(2, 2),
         share_of(2, 3),

@@ -1,0 +1,162 @@
+"""What an encoding did not learn is trained once more with twice the steps, and the card has both words."""
+
+import json
+
+import pytest
+from measured_cells import measured
+
+from posenc_jax.cli import main
+from posenc_jax.encodings import parse
+from posenc_jax.runs.reporter import Reporter
+from posenc_jax.verdict import deciding
+from posenc_jax.verdict.card import record
+from posenc_jax.verdict.card_files import card_of, write
+from posenc_jax.verdict.card_tables import markdown_card, text_tables
+from posenc_jax.verdict.deciding import decide
+from posenc_jax.verdict.measuring import of_lengths
+from posenc_jax.verdict.tables import tables
+
+TABLES = {name: tables()[name] for name in ("copy", "even_pairs")}
+STEPS = TABLES["even_pairs"].run.training.steps
+SEEDS = tuple(range(8))
+NOISE = (0.00, 0.02, -0.01, 0.01, -0.02, 0.03, -0.03, 0.00)
+LEARNED, UNLEARNED = (0.97, 0.8), (0.7, 0.6)  # within the training lengths, and beyond
+SAID = "did not learn the task at this budget"
+
+
+class Heard(Reporter):
+    def __init__(self):
+        self.notes = []
+
+    def note(self, text):
+        self.notes.append(text)
+
+
+@pytest.fixture
+def decided(monkeypatch, tmp_path):
+    """A verdict in which ours does not learn even_pairs, with what it scores there after twice the steps; all that is
+    trained, in order, and what is told.
+    """
+
+    def of(twice, **more):
+        trained, heard = [], Heard()
+
+        def measure(table, slot, label, directory, *, seeds, **_):
+            steps, lengths = table.run.training.steps, table.run.evaluation.lengths
+            trained.append((table.name, label, steps, table.published))
+            means = UNLEARNED if (table.name, label, steps) == ("even_pairs", "mine", STEPS) else LEARNED
+            means = twice if (label, steps) == ("mine", 2 * STEPS) else means
+            own = NOISE if label == "mine" else NOISE[::-1]
+            by_length = {
+                n: {s: min(1.0, means[n not in table.asked.trained_lengths] + own[s]) for s in seeds} for n in lengths
+            }
+            return of_lengths(table.asked, measured({}, label, table=table.name, by_length=by_length, seeds=seeds))
+
+        monkeypatch.setattr(deciding, "measure", measure)
+        monkeypatch.setattr(deciding, "histories", lambda *_: ({}, True))
+        card = decide(
+            {"mine": parse("alibi")}, {"rope": parse("rope")}, TABLES, tmp_path, seeds=SEEDS, reporter=heard, **more
+        )
+        return card, trained, heard.notes
+
+    return of
+
+
+@pytest.mark.parametrize(
+    ("twice", "word"),
+    [
+        ((0.97, 0.9), "better"),
+        ((0.97, 0.6), "worse"),
+        ((0.7, 0.6), "did not learn"),
+        (LEARNED, "no difference seen"),
+    ],
+)
+def test_the_arms_of_that_table_are_trained_once_more(decided, twice, word):
+    card, trained, notes = decided(twice)
+    again = [("even_pairs", label, 2 * STEPS, False) for label in ("rope", "mine")]
+    assert trained[-2:] == again, "without scores by checkpoint and temperature"
+    assert [own[2] for own in trained[:-2]].count(2 * STEPS) == 0
+    assert "mine did not learn even_pairs: once more with twice the steps, beside rope" in notes
+    (found,) = (own for own in card.findings if own.table == "even_pairs")
+    assert (found.word, found.with_twice) == ("did not learn", word)
+    assert found.said == f"{SAID} (with twice the steps: {word})"
+    assert f"{SAID} (with twice the steps: {word}) on even_pairs" in card.sentences[0]
+    assert f"; it did not learn even_pairs (with twice the steps: {word}) at this budget." in card.headline[0]
+    assert card.twice is not None
+    assert (card.twice.tables["even_pairs"].steps, card.tables["even_pairs"].steps) == (2 * STEPS, STEPS)
+    titles = [table.title for table in text_tables(card)]
+    assert titles[-2:] == ["mine against rope, with twice the steps", "Cost and settings, with twice the steps"]
+
+
+def test_once_trains_nothing_again(decided):
+    card, trained, _ = decided(LEARNED, once=True)
+    assert {own[2] for own in trained if own[0] == "even_pairs"} == {STEPS}
+    assert (card.twice, {own.with_twice for own in card.findings}) == (None, {None})
+    assert f"{SAID} on even_pairs" in card.sentences[0]
+    assert not any("with twice" in table.title for table in text_tables(card))
+
+
+@pytest.fixture
+def checked(decided, tmp_path, capsys):
+    """The lines of a check of such a card after a change, with its exit code."""
+
+    def of(change=lambda kept: None):
+        path = next(own for own in write(decided((0.97, 0.6))[0], tmp_path) if own.name == "card.json")
+        kept = json.loads(path.read_text())
+        kept.pop("checksum")
+        change(kept)
+        path.write_text(json.dumps(kept))
+        capsys.readouterr()
+        code = main(["verdict", "--check", str(path)])
+        return code, capsys.readouterr().err.replace(f"posenc: {path}: ", "").splitlines()[1:]
+
+    return of
+
+
+def test_a_check_recomputes_both_words(checked):
+    def word(kept):
+        next(own for own in kept["findings"] if own["table"] == "even_pairs")["with_twice"] = "better"
+
+    def score(kept):
+        kept["twice"]["measured"]["mine"]["even_pairs"]["by_length"]["12"]["3"] = 0.1
+
+    whole, altered, moved = checked(), checked(word), checked(score)
+    assert whole[1] == []
+    assert altered == (
+        1,
+        ["mine on even_pairs against rope, final: with_twice: the scores give worse, the card says better"],
+    )
+    assert moved[0] == 1
+    assert any(
+        line.startswith("with twice the steps: mine on even_pairs, seed 3: its scores by length give scores")
+        for line in moved[1]
+    )
+
+
+def test_a_card_is_read_back_with_both(decided):
+    card, *_ = decided((0.97, 0.9))
+    kept = json.loads(json.dumps(record(card)))
+    assert kept["schema"] == 3
+    assert [own["word"] for own in kept["twice"]["findings"]] == ["better"]
+    again = card_of(kept)
+    assert record(again) == record(card)
+    assert markdown_card(again) == markdown_card(card)
+
+
+def test_cards_of_the_schema_before_follow_from_their_scores(decided, tmp_path, capsys):
+    kept = record(decided(LEARNED, once=True)[0]) | {"schema": 2}
+    kept.pop("twice")
+    for own in kept["findings"]:
+        own.pop("with_twice")
+    path = tmp_path / "old.json"
+    path.write_text(json.dumps(kept))
+    main(["verdict", "--check", str(path)])
+    first, *others = capsys.readouterr().err.splitlines()
+    assert "checksum" in first
+    assert others == []
+
+
+def test_of_what_trains_nothing_it_is_refused(refusal, tmp_path):
+    assert "trains nothing, and --once is about training: leave it out" in refusal(
+        "verdict", "--on", str(tmp_path), "--once"
+    )
