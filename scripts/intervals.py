@@ -447,8 +447,13 @@ def texts(found: dict) -> dict[Path, str]:
     return {
         DOCS / "intervals.json": _flat(found),
         DOCS / "intervals.md": page(found),
-        FILE: _flat(of_cards(found)),
+        FILE: _a_row_a_line(of_cards(found)),
     }
+
+
+def _a_row_a_line(found: dict[Kind, dict[str, list[float]]]) -> str:
+    rows = ",\n".join(f"{json.dumps(kind)}: {json.dumps(by_seeds)}" for kind, by_seeds in found.items())
+    return f"{{\n{rows}\n}}\n"
 
 
 def _flat(found: dict) -> str:

@@ -124,7 +124,8 @@ def decide(
 def _wider(table: Table, found: Mapping[str, Measured]) -> Table | None:
     """The table with a wider grid of learning rates, or None where no arm prefers an end of it or it may not grow."""
     rates = widened(table.run.learning_rates, [own.tried for own in found.values()], MOST_RATES)
-    return None if rates == table.run.learning_rates else table.with_rates(rates)
+    run = dataclasses.replace(table.run, learning_rates=rates)
+    return None if run == table.run else dataclasses.replace(table, run=run)
 
 
 def _compared(

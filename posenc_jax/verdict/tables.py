@@ -69,10 +69,6 @@ class Table:
         training = dataclasses.replace(self.run.training, steps=2 * self.run.training.steps)
         return dataclasses.replace(self, run=dataclasses.replace(self.run, training=training), published=False)
 
-    def with_rates(self, rates: tuple[float, ...]) -> Table:
-        """The table with another grid of learning rates."""
-        return dataclasses.replace(self, run=dataclasses.replace(self.run, learning_rates=rates))
-
     @functools.cached_property
     def asked(self) -> KeptQuestion:
         """The question as a card keeps it."""
