@@ -34,7 +34,7 @@ def corrected(length):
 
 def test_seeds_and_chance():
     seeds = {label: row["seeds"] for label, row in rows("means", 16).items()}
-    assert seeds == dict.fromkeys(FOUND["tables"]["nearest point"]["cells"], 8) | {"LieRE-8": 4}
+    assert seeds == dict.fromkeys(FOUND["tables"]["nearest point"]["cells"], 8)
     assert f"{NearestPoint().chance:.3f} at 16 points and {1 / 31:.3f} at 32" in PAGE
     none = [rows("means", length)["none"]["mean"] for length in (16, 32)]
     assert none[0] < 0.1
@@ -54,8 +54,8 @@ def test_the_fourth_expectation_was_not_seen():
     own = rows("differences", 16)["LieRE-8"]
     assert f"of LieRE-8 to axial RoPE is {own['mean']:.3f} (p = {corrected(16)['LieRE-8']:.2f})" in PAGE
     found = detectable(own["deviation"], own["seeds"], confidence=1 - 0.05 / 5)
-    assert f"80 times of 100, one of {found:.3f}, nearly twice that of RoPE-Mixed" in PAGE
-    assert 1.8 < found / rows("differences", 16)["RoPE-Mixed"]["mean"] < 2
+    assert f"80 times of 100, one of {found:.3f}, less than that of RoPE-Mixed" in PAGE
+    assert found < rows("differences", 16)["RoPE-Mixed"]["mean"]
 
 
 @pytest.mark.parametrize("label", ["axial RoPE", "RoPE-Mixed", "LieRE-8", *ABSOLUTE])
