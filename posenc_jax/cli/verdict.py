@@ -36,7 +36,7 @@ p are corrected for all rows, of every encoding on every table.
 --on RUN judges a finished ablation, trains nothing and takes its arms by their names there: all of them beside its
 baseline, or the ENCODINGs that are named beside those of --against.
 An encoding that does not learn a table is trained there once more with twice the steps, beside the baselines, and the
-card has both words; the estimate and --hours allow for it; --once leaves it out.
+card has both words; not with --once, nor with --hours, whose time goes into seeds.
 The exit code is 0 whatever the verdict is, and 3 where it needs more seeds. --check trains nothing: it judges the
 scores in a card again, prints its words, and names what the card says otherwise, with exit code 1."""
 
@@ -187,9 +187,9 @@ def _verdict(arguments: Any) -> int:
 
     with TerminalReporter() as reporter, stoppable() as stop:
         directory, count, arms = arguments.directory.absolute(), arguments.seeds or SEEDS, {**ours, **baselines}
-        once = arguments.once
+        once = arguments.once or arguments.hours is not None
         if arguments.hours is not None:
-            count = affordable(arms, tables, arguments.hours, directory, reporter=reporter, stop=stop, once=once)
+            count = affordable(arms, tables, arguments.hours, directory, reporter=reporter, stop=stop)
         seeds, clock = tuple(range(count)), time.perf_counter
         if arguments.hours is None:
             reporter.note(estimate(arms, tables, seeds, once=once))

@@ -30,11 +30,9 @@ def affordable(
     *,
     reporter: Reporter,
     stop: Callable[[], int | None] = lambda: None,
-    once: bool = False,
 ) -> int:
     """The number of seeds of all encodings on all tables that train and are evaluated in ``hours``, without compiling,
-    with the initial grids of learning rates; unless ``once``, also if no table is learned and all are trained again
-    with twice the steps.
+    with the initial grids of learning rates, each table once.
 
     A few steps of the last encoding on the fastest table are timed; the times of the others follow from their
     operations. The timing stays in ``directory``, so that the same question has the same answer.
@@ -46,7 +44,7 @@ def affordable(
     target = target_here()
     work = sum(
         plan_of(table.cell(own, its, (0,)), target).operations
-        for table in (*tables.values(), *_again(tables, once=once))
+        for table in tables.values()
         for its, own in encodings.items()
     )
     seconds = work * timed.seconds / timed.operations
@@ -54,16 +52,16 @@ def affordable(
     step = f"a step of {label} on {name} takes {1e3 * timed.seconds / timed.steps:.1f} ms"
     each = (
         f"one seed of {len(encodings)} encodings on {len(tables)} table{'s' * (len(tables) != 1)} {duration(seconds)}"
-        + ", with a second training where a table is not learned" * (not once)
     )
     if seeds < 2:
         raise RefusedError(
             f"--hours {hours:g} affords no two paired seeds ({step}, {each}): write --hours {_above(seconds / 1800):g} "
-            f"or more, or ask about fewer encodings{', or --once' * (not once)}"
+            "or more, or ask about fewer encodings"
         )
     reporter.note(
         f"pilot: {step}, {each}, so {hours:g} hour{'s' * (hours != 1)} afford {seeds} paired seeds, compiling apart; "
-        "more time goes where the grid of learning rates grows"
+        "more time goes where the grid of learning rates grows, none into a second training: --seeds in place of "
+        "--hours trains what is not learned once more"
     )
     return seeds
 

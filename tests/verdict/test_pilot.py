@@ -50,10 +50,10 @@ def slow(monkeypatch):
 @pytest.mark.parametrize(("hours", "seeds"), [(0.035, 2), (0.105, 6), (1.01, 60), (100, 1000)])
 def test_the_seeds_that_a_time_affords(tmp_path, hours, seeds):
     heard = Heard()
-    assert pilot.affordable(ARMS, TABLES, hours, tmp_path, reporter=heard, once=True) == seeds
+    assert pilot.affordable(ARMS, TABLES, hours, tmp_path, reporter=heard) == seeds
     (line,) = heard.notes
     assert line.startswith("pilot: a step of rope on copies takes 5.0 ms, one seed of 2 encodings on 1 table 1")
-    assert "paired seeds, compiling apart; more time goes where the grid of learning rates grows" in line
+    assert "paired seeds, compiling apart; more time goes where the grid of learning rates grows, none into" in line
 
 
 def test_without_a_time_the_price_is_told(monkeypatch):
@@ -78,18 +78,8 @@ def test_no_time_for_two_seeds_is_refused_with_the_hours_that_would_do(tmp_path)
     with pytest.raises(
         RefusedError, match=r"--hours 0\.02 affords no two paired seeds .*: write --hours 0\.034 or more, or"
     ):
-        pilot.affordable(ARMS, TABLES, 0.02, tmp_path, reporter=Heard(), once=True)
-    assert pilot.affordable(ARMS, TABLES, 0.034, tmp_path, reporter=Heard(), once=True) == 2
-
-
-@pytest.mark.usefixtures("slow")
-def test_the_time_holds_a_second_training_with_twice_the_steps(tmp_path):
-    """A seed takes three times as long, but for its evaluations."""
-    heard = Heard()
-    assert pilot.affordable(ARMS, TABLES, 1.0, tmp_path, reporter=heard) in (20, 21)
-    assert ", with a second training where a table is not learned, so 1 hour afford 2" in heard.notes[0]
-    with pytest.raises(RefusedError, match=r"write --hours 0\.\d+ or more, or ask about fewer encodings, or --once$"):
-        pilot.affordable(ARMS, TABLES, 0.05, tmp_path, reporter=heard)
+        pilot.affordable(ARMS, TABLES, 0.02, tmp_path, reporter=Heard())
+    assert pilot.affordable(ARMS, TABLES, 0.034, tmp_path, reporter=Heard()) == 2
 
 
 @pytest.mark.parametrize(
