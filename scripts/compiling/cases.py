@@ -41,6 +41,7 @@ CASES: dict[str, tuple[Run, tuple[str, ...]]] = {
     "content_bias, value_term: shaw": (_decoder("shaw", seeds=(0,)), _TRAIN),
     "token_terms: fox": (_decoder("fox", seeds=(0,)), _TRAIN),
     "score: path": (_decoder("path", seeds=(0,)), _TRAIN),
+    "encode_values, encode_outputs: rope|rotated_values": (_decoder("rope|rotated_values", seeds=(0,)), _ALL),
     "adjust_logits: kerple|dape": (_decoder("kerple|dape", seeds=(0,)), _TRAIN),
     "normalize: stick_breaking": (_decoder("stick_breaking", seeds=(0,)), _TRAIN),
     # Kinds of models, and bfloat16.

@@ -29,7 +29,7 @@ SMALL = dict(
 # Each acts at hooks at which those before it do not.
 EACH_HOOK = (
     *("sinusoidal", "randomized|rope", "t5", "shaw", "fox", "path", "kerple|dape", "stick_breaking"),
-    "log_scaling(training_length=64)|rerope(window=4)",
+    *("log_scaling(training_length=64)|rerope(window=4)", "rope|rotated_values"),
 )
 KINDS = {
     "encoder": Run(task=TokenAt(length=4), model=MODEL, posenc=parse("learned"), **SMALL),

@@ -65,6 +65,7 @@ def test_every_value_class_of_the_package_is_registered_once():
         "FrequencyDesign",
         "StructureMask",
         "Rotary",
+        "WithRoPE",
         "TwoProducts",
         "PairTask",
     }
