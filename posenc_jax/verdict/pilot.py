@@ -73,9 +73,10 @@ def estimate(
     ``once``, also on the most that a second training takes, with twice the steps.
     """
     target = target_here()
+    longer = [] if once else [table.at_twice_the_steps for table in tables.values()]
     first, again = (
         [table.cell(own, its, seeds) for table in some for its, own in encodings.items()]
-        for some in (tables.values(), _again(tables, once=once))
+        for some in (tables.values(), longer)
     )
 
     def time(cells: list[Run]) -> str:
@@ -89,11 +90,6 @@ def estimate(
         f"{target.count} x {target.chip.title}, compiling apart and without what is there already; more where the grid "
         f"of learning rates grows{more}"
     )
-
-
-def _again(tables: Mapping[str, Table], *, once: bool) -> list[Table]:
-    """The tables of a second training, if there may be one."""
-    return [] if once else [table.at_twice_the_steps for table in tables.values()]
 
 
 def _above(hours: float) -> float:

@@ -4,6 +4,7 @@ import statistics
 from types import SimpleNamespace
 
 import pytest
+from heard import Heard
 from measured_cells import measured
 
 from posenc_jax import Evaluation, Run, Training, Transformer
@@ -12,7 +13,6 @@ from posenc_jax.encodings import parse
 from posenc_jax.results.timing import PhaseTiming
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.plan import plan_of
-from posenc_jax.runs.reporter import Reporter
 from posenc_jax.runs.targets import target_here
 from posenc_jax.statistics import detectable
 from posenc_jax.verdict import pilot
@@ -27,14 +27,6 @@ RUN = Run(
 )
 TABLES = {"copies": own_table("copies", RUN, "copies", "mine.py")}
 ARMS = {"alibi": parse("alibi"), "rope": parse("rope")}
-
-
-class Heard(Reporter):
-    def __init__(self):
-        self.notes = []
-
-    def note(self, text):
-        self.notes.append(text)
 
 
 @pytest.fixture

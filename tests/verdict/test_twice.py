@@ -3,11 +3,12 @@
 import json
 
 import pytest
+from heard import Heard
 from measured_cells import measured
 
 from posenc_jax.cli import main
 from posenc_jax.encodings import parse
-from posenc_jax.runs.reporter import Reporter
+from posenc_jax.runs.errors import RefusedError
 from posenc_jax.verdict import deciding
 from posenc_jax.verdict.card import record
 from posenc_jax.verdict.card_files import card_of, write
@@ -22,14 +23,6 @@ SEEDS = tuple(range(8))
 NOISE = (0.00, 0.02, -0.01, 0.01, -0.02, 0.03, -0.03, 0.00)
 LEARNED, UNLEARNED = (0.97, 0.8), (0.7, 0.6)  # within the training lengths, and beyond
 SAID = "did not learn the task at this budget"
-
-
-class Heard(Reporter):
-    def __init__(self):
-        self.notes = []
-
-    def note(self, text):
-        self.notes.append(text)
 
 
 @pytest.fixture
@@ -160,3 +153,18 @@ def test_of_what_trains_nothing_it_is_refused(refusal, tmp_path):
     assert "trains nothing, and --once is about training: leave it out" in refusal(
         "verdict", "--on", str(tmp_path), "--once"
     )
+
+
+@pytest.mark.parametrize(("options", "once"), [((), False), (("--once",), True), (("--hours", "1"), True)])
+def test_a_given_time_goes_into_seeds(options, once, tmp_path, monkeypatch):
+    asked = {}
+    monkeypatch.setattr("posenc_jax.verdict.pilot.affordable", lambda *_, **__: 2)
+
+    def decide(*_, **options):
+        asked.update(options)
+        raise RefusedError("enough is known")
+
+    monkeypatch.setattr(deciding, "decide", decide)
+    words = ["verdict", "alibi", "--tables", "even_pairs", "--directory", str(tmp_path), *options]
+    assert main(words) != 0
+    assert asked["once"] is once
