@@ -3,21 +3,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from initial import initial
+from planes import turned
 from rows_of_tokens import DIMS, K, Q, X, check, key_head, noise, params_of, sequence_of
 
 from posenc_jax.encodings.attention import attend
 from posenc_jax.encodings.base import Dims, Geometry
 from posenc_jax.encodings.carope import CARoPE
 from posenc_jax.encodings.rope import RoPE
-
-
-def turned(x, angles, layout):
-    out = np.zeros(len(x))
-    for plane, angle in enumerate(angles):
-        first, second = (2 * plane, 2 * plane + 1) if layout == "interleaved" else (plane, len(angles) + plane)
-        out[first] = x[first] * np.cos(angle) - x[second] * np.sin(angle)
-        out[second] = x[first] * np.sin(angle) + x[second] * np.cos(angle)
-    return out
 
 
 @pytest.mark.parametrize("layout", ["interleaved", "half"])

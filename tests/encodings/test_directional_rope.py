@@ -4,22 +4,12 @@ import jax
 import numpy as np
 import pytest
 from initial import initial
+from planes import turned
 
 from posenc_jax.encodings import Dims, GoldenGateRoPE, SpiralRoPE
 
 RANDOM = np.random.default_rng(0)
 CELLS = RANDOM.integers(0, 30, (1, 5, 2)).astype(np.int32)
-
-
-def turned(x, angles, half):
-    """A vector, plane by plane as complex numbers."""
-    planes = len(x) // 2
-    out = np.array(x)
-    for k in range(planes):
-        a, b = (k, planes + k) if half else (2 * k, 2 * k + 1)
-        number = complex(x[a], x[b]) * np.exp(1j * angles[k])
-        out[a], out[b] = number.real, number.imag
-    return out
 
 
 def encoded(encoding, params, x, positions):
@@ -47,7 +37,7 @@ def test_spiral_planes_read_projections(directions):
                 frequency
                 * (y * math.cos(turn) + x_ * math.sin(turn) if of_rows else x_ * math.cos(turn) - y * math.sin(turn))
             )
-        np.testing.assert_allclose(got[0, h, s], turned(x[0, h, s], angles, half=False), atol=1e-9)
+        np.testing.assert_allclose(got[0, h, s], turned(x[0, h, s], angles, "interleaved"), atol=1e-9)
 
 
 def test_spiral_directions_are_spread_over_half_a_circle():
@@ -72,7 +62,7 @@ def test_golden_gate_directions():
     for h, s in np.ndindex(2, 5):
         y, x_ = at[0, s]
         angles = [x_ * f[0] + y * f[1] for f in params["frequencies"][h]]
-        np.testing.assert_allclose(got[0, h, s], turned(x[0, h, s], angles, half=True), atol=1e-9)
+        np.testing.assert_allclose(got[0, h, s], turned(x[0, h, s], angles, "half"), atol=1e-9)
 
 
 def test_what_cannot_be():

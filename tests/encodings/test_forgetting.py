@@ -2,6 +2,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from initial import initial
+from planes import turned
 from rows_of_tokens import DIMS, K, Q, X, check, key_head, params_of, sequence_of
 
 from posenc_jax.encodings.alibi import ALiBi, alibi_slopes
@@ -44,18 +45,11 @@ def test_gates_can_be_scaled_like_products():
 def test_composed_with_rope_both_act():
     encoding, rope = FoX(), RoPE(base=50.0)
     params = params_of(encoding)
-
-    def turned(x, p):
-        out = np.zeros(4)
-        for plane in range(2):
-            angle = p * 50.0 ** (-2 * plane / 4)
-            a, b = x[2 * plane], x[2 * plane + 1]
-            sin, cos = np.sin(angle), np.cos(angle)
-            out[2 * plane : 2 * plane + 2] = a * cos - b * sin, a * sin + b * cos
-        return out
+    frequencies = 50.0 ** (-np.arange(2) / 2)
 
     def logit(b, h, i, j):
-        product = turned(Q[b, h, i], i) @ turned(K[b, key_head(h), j], j)
+        query = turned(Q[b, h, i], i * frequencies, "interleaved")
+        product = query @ turned(K[b, key_head(h), j], j * frequencies, "interleaved")
         return product / np.sqrt(DIMS.head_dim) + log_gates(params, b, h, i, j)
 
     check((encoding, rope), (params, {}), logit)

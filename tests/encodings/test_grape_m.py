@@ -8,29 +8,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from initial import initial
+from planes import exponential, turned
 
 from posenc_jax.encodings import GRAPEM, Dims, Geometry, GRAPEMContext, GRAPEMPlanes, RoPE, Sequence
 
 DIMS = Dims(d_model=32, num_heads=4, num_kv_heads=2, head_dim=8, num_layers=1, max_len=16)
-
-
-def turned(x, angles):
-    """One vector in the half layout, plane by plane as complex numbers."""
-    planes = len(x) // 2
-    numbers = (x[:planes] + 1j * x[planes:]) * np.exp(1j * np.asarray(angles))
-    return np.concatenate([numbers.real, numbers.imag])
-
-
-def exponential(matrix):
-    """exp(matrix) by squaring exp(matrix / 2^s), from its power series."""
-    squarings = 20
-    small, term, total = matrix / 2**squarings, np.eye(len(matrix)), np.eye(len(matrix))
-    for n in range(1, 10):
-        term = term @ small / n
-        total = total + term
-    for _ in range(squarings):
-        total = total @ total
-    return total
 
 
 def encoded(encoding, params, x, positions):
@@ -57,7 +39,7 @@ def test_frequencies_are_the_exponentials_of_the_scaled_parameters(random, share
             for i, h in enumerate(heads):
                 frequencies = np.exp(logs[0 if shared else h // 2] / 16)
                 for s in range(3):
-                    want = turned(x[0, h, s], positions[0, s] * frequencies)
+                    want = turned(x[0, h, s], positions[0, s] * frequencies, "half")
                     np.testing.assert_allclose(got[0, i, s], want, atol=tolerance)
 
 
@@ -141,8 +123,8 @@ def test_phases_are_sums_over_the_tokens_before(random):
             if segments[0, i] == segments[0, j] != 0 and slots[0, j] <= slots[0, i]:
                 for h in range(2):
                     angles = [at * np.exp(params["log_frequencies"]) for at in (phase(i), phase(j))]
-                    want = turned(q[0, h, i], angles[0]) @ turned(k[0, h, j], angles[1]) / math.sqrt(8)
-                    np.testing.assert_allclose(got[0, h, i, j], want, atol=1e-9)
+                    query, key = turned(q[0, h, i], angles[0], "half"), turned(k[0, h, j], angles[1], "half")
+                    np.testing.assert_allclose(got[0, h, i, j], query @ key / math.sqrt(8), atol=1e-9)
 
 
 def test_initial_steps():

@@ -3,6 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from initial import initial
+from planes import turned
 
 from posenc_jax.encodings import Dims, LeRoPE, RoPE, init_slot
 
@@ -20,12 +21,8 @@ def test_frequencies_are_scaled_by_the_exponentials(random, dtype):
             got = np.asarray(jax.jit(lambda x, e=encode: e(params, x, positions, None))(x.astype(dtype)))
             assert got.dtype == dtype
             for h, s in np.ndindex(2, 3):
-                for k in range(4):
-                    frequency = np.exp(alpha[k]) * 100.0 ** (-2 * k / 8)
-                    number = complex(x[0, h, s, k], x[0, h, s, 4 + k]) * np.exp(1j * positions[0, s] * frequency)
-                    want = [number.real, number.imag]
-                    tolerance = 1e-9 if dtype == np.float64 else 2e-5
-                    np.testing.assert_allclose(got[0, h, s, [k, 4 + k]], want, atol=tolerance)
+                want = turned(x[0, h, s], positions[0, s] * np.exp(alpha) * 100.0 ** (-np.arange(4) / 4), "half")
+                np.testing.assert_allclose(got[0, h, s], want, atol=1e-9 if dtype == np.float64 else 2e-5)
 
 
 def test_training_starts_at_rope_with_one_set_for_all_layers(random):

@@ -2,6 +2,7 @@ import jax
 import numpy as np
 import pytest
 from initial import initial
+from planes import exponential
 
 from posenc_jax.encodings import ComRoPE, Dims, LieRE
 
@@ -9,17 +10,6 @@ RANDOM = np.random.default_rng(0)
 AT = RANDOM.integers(0, 6, (1, 5, 2)).astype(np.int32)
 X = RANDOM.normal(size=(1, 4, 5, 6))
 DIMS = Dims(d_model=24, num_heads=4, num_kv_heads=2, head_dim=6, num_layers=1, max_len=16)
-
-
-def exponential(matrix):
-    """Its series, at a 2^10th of the matrix."""
-    small, term, total = matrix / 2.0**10, np.eye(len(matrix)), np.eye(len(matrix))
-    for n in range(1, 16):
-        term = term @ small / n
-        total = total + term
-    for _ in range(10):
-        total = total @ total
-    return total
 
 
 def check(encoding, params, generator_of):

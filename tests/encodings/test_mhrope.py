@@ -1,16 +1,9 @@
 import jax
 import numpy as np
 import pytest
+from planes import turned
 
 from posenc_jax.encodings import Dims, Geometry, MHRoPE, RoPE, Sequence, check_slot, parse
-
-
-def rotated(x, angles):
-    out, planes = np.array(x), len(x) // 2
-    for k in range(planes):
-        number = complex(x[k], x[planes + k]) * np.exp(1j * angles[k])
-        out[k], out[planes + k] = number.real, number.imag
-    return out
 
 
 @pytest.mark.parametrize(
@@ -26,7 +19,7 @@ def test_every_head_reads_one_axis(random, sections, axes):
     for b, h, i, j in np.ndindex(2, 4, 5, 5):
         at_i, at_j = (0 if axes[h] is None else positions[b, t, axes[h]] for t in (i, j))
         query, key = (
-            rotated(x, [at * 100 ** (-2 * n / 8) for n in range(4)])
+            turned(x, [at * 100 ** (-2 * n / 8) for n in range(4)], "half")
             for x, at in ((q[b, h, i], at_i), (k[b, h, j], at_j))
         )
         assert got[b, h, i, j] == pytest.approx(query @ key / 8**0.5, abs=1e-9)

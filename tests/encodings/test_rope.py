@@ -2,6 +2,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from planes import turned
 
 from posenc_jax.encodings import (
     Dims,
@@ -19,12 +20,7 @@ DIMS = Dims(d_model=16, num_heads=2, num_kv_heads=2, head_dim=8, num_layers=1, m
 
 def paper(x, position, base, r, layout):
     """R(position) x for one vector: each plane as a complex number times exp(i p base^(-2k/r))."""
-    out = list(x)
-    for k in range(r // 2):
-        a, b = (2 * k, 2 * k + 1) if layout == "interleaved" else (k, r // 2 + k)
-        turned = complex(x[a], x[b]) * np.exp(1j * position * base ** (-2 * k / r))
-        out[a], out[b] = turned.real, turned.imag
-    return out
+    return turned(x, [position * base ** (-2 * k / r) for k in range(r // 2)], layout)
 
 
 @pytest.mark.parametrize("layout", ["interleaved", "half"])

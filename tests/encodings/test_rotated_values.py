@@ -2,22 +2,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from planes import turned
 from sides import geometry_at
 
 from posenc_jax import attention
 from posenc_jax.attention.blockwise import blockwise
 from posenc_jax.encodings import Dims, Geometry, RoPE, RotatedValues, Shaw, YaRN, attend, parse
 from posenc_jax.encodings.attention import prepare
-
-
-def turned(x, angle, layout, planes):
-    """R(p) x for one vector: each plane as a complex number times ``exp(1j angle)``."""
-    out = x.copy()
-    for k in range(planes):
-        first, second = (2 * k, 2 * k + 1) if layout == "interleaved" else (k, planes + k)
-        z = complex(x[first], x[second]) * np.exp(1j * angle[k])
-        out[first], out[second] = z.real, z.imag
-    return out
 
 
 @pytest.mark.parametrize("back", [True, False])
@@ -37,7 +28,7 @@ def test_outputs_are_the_formulas(random, back, layout, r, with_rope):
     frequencies = [100.0 ** (-2 * n / r) for n in range(r // 2)]
 
     def rotated(x, position):
-        return turned(x, [position * f for f in frequencies], layout, r // 2)
+        return turned(x, [position * f for f in frequencies], layout)
 
     def logit(q, k, own, position):
         return (rotated(q, own) @ rotated(k, position) if with_rope else q @ k) / np.sqrt(6)

@@ -2,6 +2,7 @@ import jax
 import numpy as np
 import pytest
 from initial import initial
+from planes import turned
 from rows_of_tokens import DIMS, K, Q, X, check, key_head, noise, params_of, sequence_of
 
 from posenc_jax.encodings.attention import attend
@@ -36,11 +37,6 @@ def phases(encoding, params, b, h, i):
     return total * [encoding.base ** (-2 * plane / DIMS.head_dim) for plane in range(PLANES)]
 
 
-def turned(x, angles):
-    a, b = x[:PLANES], x[PLANES:]
-    return np.concatenate([a * np.cos(angles) - b * np.sin(angles), a * np.sin(angles) + b * np.cos(angles)])
-
-
 @pytest.mark.parametrize(
     "encoding",
     [
@@ -53,8 +49,8 @@ def test_logits_are_those_of_the_authors_code(encoding):
     params = params_of(encoding)
 
     def logit(b, h, i, j):
-        q = turned(Q[b, h, i], phases(encoding, params, b, h, i))
-        return q @ turned(K[b, key_head(h), j], phases(encoding, params, b, h, j)) / np.sqrt(DIMS.head_dim)
+        q = turned(Q[b, h, i], phases(encoding, params, b, h, i), "half")
+        return q @ turned(K[b, key_head(h), j], phases(encoding, params, b, h, j), "half") / np.sqrt(DIMS.head_dim)
 
     check((encoding,), (params,), logit)
 
