@@ -46,90 +46,61 @@ def _vectors(*shape: int) -> torch.Tensor:
     return torch.tensor(normal(*shape))
 
 
-def _turned(module: types.ModuleType, rotary: torch.nn.Module, dim: int, positions: np.ndarray) -> np.ndarray:
-    """Queries ``[1, 2, S, dim]`` turned by a model's own module and function."""
-    x = _vectors(1, 2, positions.shape[-1], dim)
-    cos, sin = rotary(x, torch.tensor(positions))
-    return _numpy(module.apply_rotary_pos_emb(x, x, cos, sin)[0])
+def modeling(name: str) -> types.ModuleType:
+    """The code of a model of transformers."""
+    return importlib.import_module(f"transformers.models.{name}.modeling_{name}")
 
 
-def _text_config(config: type, dim: int, **rope: object) -> object:
-    return config(
+# The model, its config, its rotary module, head_dim, and RoPE's settings.
+TURNED: dict[str, tuple[str, str, str, int, dict[str, Any]]] = {
+    "Partial RoPE": ("gpt_neox", "GPTNeoXConfig", "GPTNeoXRotaryEmbedding", 32, {"partial_rotary_factor": 0.25}),
+    "Partial RoPE of neighbours (GLM-4)": (
+        *("glm", "GlmConfig", "GlmRotaryEmbedding", 16),
+        {"partial_rotary_factor": 0.5},
+    ),
+    "M-RoPE": (
+        *("qwen2_vl", "Qwen2VLTextConfig", "Qwen2VLRotaryEmbedding", 16),
+        {"rope_theta": 1e6, "mrope_section": [2, 3, 3]},
+    ),
+    "M-RoPE, interleaved": (
+        *("qwen3_vl", "Qwen3VLTextConfig", "Qwen3VLTextRotaryEmbedding", 32),
+        {"rope_theta": 1e6, "mrope_section": [6, 5, 5]},
+    ),
+    "M-RoPE, rows and columns first (ERNIE 4.5 VL)": (
+        *("ernie4_5_vl_moe", "Ernie4_5_VLMoeTextConfig", "Ernie4_5_VLMoeTextRotaryEmbedding", 16),
+        {"rope_theta": 5e5, "mrope_section": [3, 3, 2]},
+    ),
+    "M-RoPE of a part (GLM-4.1V)": (
+        *("glm4v", "Glm4vTextConfig", "Glm4vTextRotaryEmbedding", 32),
+        {"partial_rotary_factor": 0.5, "mrope_section": [2, 3, 3]},
+    ),
+    **{name: ("llama", "LlamaConfig", "LlamaRotaryEmbedding", 16, rope) for name, rope in SCALINGS.items()},
+}
+
+
+@key(*TURNED)
+def turned(name: str) -> np.ndarray:
+    """Queries ``[1, 2, S, head_dim]`` of a text, or of a film."""
+    model, config, rotary, dim, given = TURNED[name]
+    theirs, rope = modeling(model), {"rope_type": "default", "rope_theta": 10000.0, **given}
+    described = getattr(theirs, config)(
         hidden_size=2 * dim,
         num_attention_heads=2,
         num_key_value_heads=2,
         head_dim=dim,
         max_position_embeddings=64 if rope["rope_type"] == "dynamic" else 8 * 512,
-        rope_parameters={"rope_theta": 10000.0, **rope},
+        rope_parameters=rope,
     )
-
-
-@key(*SCALINGS)
-def scaled(name: str) -> np.ndarray:
-    from transformers.models.llama import modeling_llama as llama
-
-    config = _text_config(llama.LlamaConfig, 16, **SCALINGS[name])
-    return _turned(llama, llama.LlamaRotaryEmbedding(config), 16, POSITIONS[None])
-
-
-@key("Partial RoPE")
-def neox() -> np.ndarray:
-    from transformers.models.gpt_neox import modeling_gpt_neox as neox
-
-    config = _text_config(neox.GPTNeoXConfig, 32, rope_type="default", partial_rotary_factor=0.25)
-    return _turned(neox, neox.GPTNeoXRotaryEmbedding(config), 32, POSITIONS[None])
-
-
-@key("Partial RoPE of neighbours (GLM-4)")
-def glm() -> np.ndarray:
-    from transformers.models.glm import modeling_glm as glm
-
-    config = _text_config(glm.GlmConfig, 16, rope_type="default", partial_rotary_factor=0.5)
-    return _turned(glm, glm.GlmRotaryEmbedding(config), 16, POSITIONS[None])
-
-
-@key("M-RoPE")
-def qwen2_vl() -> np.ndarray:
-    from transformers.models.qwen2_vl import modeling_qwen2_vl as qwen
-    from transformers.models.qwen2_vl.configuration_qwen2_vl import Qwen2VLTextConfig
-
-    config = _text_config(Qwen2VLTextConfig, 16, rope_type="default", rope_theta=1e6, mrope_section=[2, 3, 3])
-    return _turned(qwen, qwen.Qwen2VLRotaryEmbedding(config), 16, CELLS[:, None])
-
-
-@key("M-RoPE, interleaved")
-def qwen3_vl() -> np.ndarray:
-    from transformers.models.qwen3_vl import modeling_qwen3_vl as qwen
-    from transformers.models.qwen3_vl.configuration_qwen3_vl import Qwen3VLTextConfig
-
-    config = _text_config(Qwen3VLTextConfig, 32, rope_type="default", rope_theta=1e6, mrope_section=[6, 5, 5])
-    return _turned(qwen, qwen.Qwen3VLTextRotaryEmbedding(config), 32, CELLS[:, None])
-
-
-@key("M-RoPE, rows and columns first (ERNIE 4.5 VL)")
-def ernie() -> np.ndarray:
-    from transformers.models.ernie4_5_vl_moe import modeling_ernie4_5_vl_moe as ernie
-    from transformers.models.ernie4_5_vl_moe.configuration_ernie4_5_vl_moe import Ernie4_5_VLMoeTextConfig
-
-    config = _text_config(Ernie4_5_VLMoeTextConfig, 16, rope_type="default", rope_theta=5e5, mrope_section=[3, 3, 2])
-    return _turned(ernie, ernie.Ernie4_5_VLMoeTextRotaryEmbedding(config), 16, CELLS[:, None])
-
-
-@key("M-RoPE of a part (GLM-4.1V)")
-def glm4v() -> np.ndarray:
-    from transformers.models.glm4v import modeling_glm4v as glm
-    from transformers.models.glm4v.configuration_glm4v import Glm4vTextConfig
-
-    config = _text_config(Glm4vTextConfig, 32, rope_type="default", partial_rotary_factor=0.5, mrope_section=[2, 3, 3])
-    return _turned(glm, glm.Glm4vTextRotaryEmbedding(config), 32, CELLS[:, None])
+    positions = CELLS[:, None] if "mrope_section" in rope else POSITIONS[None]
+    x = _vectors(1, 2, positions.shape[-1], dim)
+    cos, sin = getattr(theirs, rotary)(described)(x, torch.tensor(positions))
+    return _numpy(theirs.apply_rotary_pos_emb(x, x, cos, sin)[0])
 
 
 @key("Axial 2-D RoPE (encoder of Qwen2-VL)")
 def qwen2_vl_encoder() -> np.ndarray:
-    from transformers.models.qwen2_vl import modeling_qwen2_vl as qwen
-    from transformers.models.qwen2_vl.configuration_qwen2_vl import Qwen2VLVisionConfig
-
-    rotary = qwen.Qwen2VLVisionRotaryEmbedding(Qwen2VLVisionConfig(embed_dim=32, num_heads=2))
+    qwen = modeling("qwen2_vl")
+    rotary = qwen.Qwen2VLVisionRotaryEmbedding(qwen.Qwen2VLVisionConfig(embed_dim=32, num_heads=2))
     x = _vectors(1, 2, CELLS.shape[1], 16)
     cos, sin = rotary(x, torch.tensor(CELLS[1:]).T)
     turned = qwen.apply_rotary_pos_emb_vision(x[0].transpose(0, 1), x[0].transpose(0, 1), cos, sin)[0]
@@ -138,8 +109,7 @@ def qwen2_vl_encoder() -> np.ndarray:
 
 @key("Axial 2-D RoPE (Pixtral)")
 def pixtral() -> np.ndarray:
-    from transformers.models.pixtral import modeling_pixtral as pixtral
-
+    pixtral = modeling("pixtral")
     config = pixtral.PixtralVisionConfig(hidden_size=32, num_attention_heads=2, rope_theta=10000.0)
     x = _vectors(1, 2, CELLS.shape[1], 16)
     cos, sin = pixtral.PixtralVisionRotaryEmbedding(config)(x, torch.tensor(CELLS[1:]).T)
@@ -148,8 +118,7 @@ def pixtral() -> np.ndarray:
 
 @key("Axial 2-D RoPE of disturbed images (DINOv3)")
 def dinov3() -> np.ndarray:
-    from transformers.models.dinov3_vit import modeling_dinov3_vit as dino
-
+    dino = modeling("dinov3_vit")
     config = dino.DINOv3ViTConfig(hidden_size=32, num_attention_heads=2, image_size=64, patch_size=16)
     cos, sin = dino.DINOv3ViTRopePositionEmbedding(config).eval()(torch.zeros(1, 3, 32, 48))
     x = _vectors(1, 2, 6, 16)
@@ -158,15 +127,12 @@ def dinov3() -> np.ndarray:
 
 @key("ALiBi", "ALiBi with another largest exponent")
 def mpt(name: str) -> np.ndarray:
-    from transformers.models.mpt.modeling_mpt import build_mpt_alibi_tensor
-
-    return _numpy(build_mpt_alibi_tensor(6, 12, 8 if name == "ALiBi" else 16))
+    return _numpy(modeling("mpt").build_mpt_alibi_tensor(6, 12, 8 if name == "ALiBi" else 16))
 
 
 @key("T5 bias")
 def t5() -> np.ndarray:
-    from transformers.models.t5 import modeling_t5 as t5
-
+    t5 = modeling("t5")
     layer = t5.T5Attention(t5.T5Config(d_model=8, d_kv=4, num_heads=2, is_decoder=False), True, layer_idx=0)
     layer.relative_attention_bias.weight.data = _vectors(2, 32).T
     return _numpy(layer.compute_bias(300, 300))
@@ -174,17 +140,14 @@ def t5() -> np.ndarray:
 
 @key("Window bias (Swin)")
 def swin() -> np.ndarray:
-    from transformers.models.swin.modeling_swin import SwinRelativePositionBias
-
-    layer = SwinRelativePositionBias(2, (3, 4))
+    layer = modeling("swin").SwinRelativePositionBias(2, (3, 4))
     layer.relative_position_bias_table.data = _vectors(35, 2)
     return _numpy(layer())
 
 
 @key("Log-spaced continuous bias (Swin V2)")
 def swin_v2() -> np.ndarray:
-    from transformers.models.swinv2 import modeling_swinv2 as swin
-
+    swin = modeling("swinv2")
     layer = swin.Swinv2SelfAttention(swin.Swinv2Config(), 8, 2, (3, 4)).double()
     first, _, last = layer.continuous_position_bias_mlp
     first.weight.data, first.bias.data, last.weight.data = _vectors(512, 2), _vectors(512), _vectors(2, 512) / 8
@@ -195,33 +158,25 @@ def swin_v2() -> np.ndarray:
 
 @key("Decomposed relative positions (MViTv2, ViTDet)")
 def vitdet() -> np.ndarray:
-    from transformers.models.vitdet.modeling_vitdet import add_decomposed_relative_positions
-
-    q, tables = _vectors(2, 12, 8), (_vectors(5, 8), _vectors(7, 8))
-    return _numpy(add_decomposed_relative_positions(torch.zeros(2, 12, 12).double(), q, *tables, (3, 4), (3, 4)))[None]
+    given = torch.zeros(2, 12, 12).double(), _vectors(2, 12, 8), _vectors(5, 8), _vectors(7, 8)
+    return _numpy(modeling("vitdet").add_decomposed_relative_positions(*given, (3, 4), (3, 4)))[None]
 
 
 @key("2-D sinusoidal (MAE)")
 def mae() -> np.ndarray:
-    from transformers.models.vit_mae.modeling_vit_mae import build_2d_sinusoidal_position_embedding
-
-    return _numpy(build_2d_sinusoidal_position_embedding(5, 3, 16, dtype=torch.float64))
+    return _numpy(modeling("vit_mae").build_2d_sinusoidal_position_embedding(5, 3, 16, dtype=torch.float64))
 
 
 @key("2-D sinusoidal of an image's size (DETR)")
 def detr() -> np.ndarray:
-    from transformers.models.detr.modeling_detr import DetrSinePositionEmbedding
-
-    layer = DetrSinePositionEmbedding(8, normalize=True)
+    layer = modeling("detr").DetrSinePositionEmbedding(8, normalize=True)
     found = layer.build_sine_position_embedding((1, 3, 4, 5), "cpu", torch.float64, 8, True, layer.scale)
     return _numpy(found)[0].reshape(16, 20).T
 
 
 @key("Random Fourier features (Segment Anything)")
 def sam() -> np.ndarray:
-    from transformers.models.sam.modeling_sam import SamPositionalEmbedding
-
-    layer = SamPositionalEmbedding(types.SimpleNamespace(scale=1.0, num_pos_feats=8)).double()
+    layer = modeling("sam").SamPositionalEmbedding(types.SimpleNamespace(scale=1.0, num_pos_feats=8)).double()
     layer.positional_embedding.data = _vectors(2, 8)
     rows, columns = np.indices((4, 5)) + 0.5
     return _numpy(layer(torch.tensor(np.stack([columns / 5, rows / 4], axis=-1)))).reshape(20, 16)
@@ -229,10 +184,9 @@ def sam() -> np.ndarray:
 
 @key("Fourier features in linear bands (Perceiver)")
 def perceiver() -> np.ndarray:
-    from transformers.models.perceiver.modeling_perceiver import build_linear_positions, generate_fourier_features
-
-    cells = build_linear_positions((4, 5)).double().reshape(1, 20, 2)
-    return _numpy(generate_fourier_features(cells, 6, (224, 224)))[0]
+    theirs = modeling("perceiver")
+    cells = theirs.build_linear_positions((4, 5)).double().reshape(1, 20, 2)
+    return _numpy(theirs.generate_fourier_features(cells, 6, (224, 224)))[0]
 
 
 def _silent(layer: torch.nn.Module, **tables: np.ndarray) -> torch.nn.Module:
@@ -246,8 +200,7 @@ def _silent(layer: torch.nn.Module, **tables: np.ndarray) -> torch.nn.Module:
 
 @key("Boxes on a page (LayoutLM)")
 def layoutlm() -> np.ndarray:
-    from transformers.models.layoutlm import modeling_layoutlm as layoutlm
-
+    layoutlm = modeling("layoutlm")
     config = layoutlm.LayoutLMConfig(vocab_size=9, hidden_size=16, max_2d_position_embeddings=16)
     names = (f"{part}_position_embeddings" for part in ("x", "y", "h", "w"))
     tables = {name: normal(16, 16, seed=i) for i, name in enumerate(names)}
@@ -257,8 +210,7 @@ def layoutlm() -> np.ndarray:
 
 @key("Tables of seven attributes (TaPas)")
 def tapas() -> np.ndarray:
-    from transformers.models.tapas import modeling_tapas as tapas
-
+    tapas = modeling("tapas")
     config = tapas.TapasConfig(vocab_size=9, hidden_size=16, type_vocab_sizes=list(TABLES))
     tables = {f"token_type_embeddings_{a}": normal(rows, 16, seed=a) for a, rows in enumerate(TABLES)}
     config.reset_position_index_per_cell = False
@@ -269,8 +221,7 @@ def tapas() -> np.ndarray:
 
 @key("Convolutional positions (wav2vec 2.0)")
 def wav2vec() -> np.ndarray:
-    from transformers.models.wav2vec2 import modeling_wav2vec2 as wav2vec
-
+    wav2vec = modeling("wav2vec2")
     config = wav2vec.Wav2Vec2Config(hidden_size=32, num_conv_pos_embeddings=8, num_conv_pos_embedding_groups=4)
     layer = wav2vec.Wav2Vec2PositionalConvEmbedding(config).double()
     weight = layer.conv.parametrizations.weight
@@ -281,23 +232,19 @@ def wav2vec() -> np.ndarray:
 
 @key("Sinusoidal, tensor2tensor's form")
 def m2m() -> np.ndarray:
-    from transformers.models.m2m_100.modeling_m2m_100 import M2M100SinusoidalPositionalEmbedding
-
-    return _numpy(M2M100SinusoidalPositionalEmbedding.get_embedding(120, 16))
+    return _numpy(modeling("m2m_100").M2M100SinusoidalPositionalEmbedding.get_embedding(120, 16))
 
 
 @key("M-RoPE at absolute time (Qwen2.5-VL)")
 def qwen2_5_vl() -> np.ndarray:
-    from transformers.models.qwen2_5_vl.modeling_qwen2_5_vl import Qwen2_5_VLModel as Model
-
-    cells = Model.get_vision_position_ids(None, 3, torch.tensor([3, 2, 3]), time_interval=4)
+    model = modeling("qwen2_5_vl").Qwen2_5_VLModel
+    cells = model.get_vision_position_ids(None, 3, torch.tensor([3, 2, 3]), time_interval=4)
     return _numpy(cells.T)
 
 
 @key("TMRoPE (Qwen2.5-Omni)")
 def qwen2_5_omni() -> np.ndarray:
-    from transformers.models.qwen2_5_omni import modeling_qwen2_5_omni as omni
-
+    omni = modeling("qwen2_5_omni")
     own = omni.Qwen2_5OmniPreTrainedModelForConditionalGeneration
     image, video, audio, vision_start, audio_start, text = range(1, 7)
     config = types.SimpleNamespace(
@@ -320,8 +267,7 @@ def qwen2_5_omni() -> np.ndarray:
 
 @key("RoPE with rotated values (RoVE)")
 def deepseek_v4() -> np.ndarray:
-    from transformers.models.deepseek_v4 import modeling_deepseek_v4 as theirs
-
+    theirs = modeling("deepseek_v4")
     x = _vectors(1, 2, len(POSITIONS), 16)
     angles = torch.tensor(POSITIONS[..., None]) * 10000.0 ** (-torch.arange(8, dtype=torch.float64) / 8)
     cos, sin = angles.cos()[None], angles.sin()[None]
