@@ -46,6 +46,7 @@ from pathlib import Path
 from typing import Any
 
 import protocols
+from benchmarks.quoted import all_tables, numbered, side_by_side
 from documenting import printed
 
 from posenc_jax.data.score_kinds import kind_of
@@ -238,9 +239,9 @@ def filled(text: str) -> str:
         begin, part, short, _, end = match.groups()
         parts = json.loads(MEASURED.read_text())["parts"]
         if part == "sentences":
-            return f"{begin}{in_sentences(parts)}{end}"
+            return f"{begin}{numbered(parts)}{end}"
         kept = parts[part]
-        return f"{begin}{side_by_side(kept, part) if short else bench_tables(kept, part)}{end}"
+        return f"{begin}{side_by_side(kept, part) if short else all_tables(kept, part)}{end}"
 
     def hours(match: re.Match[str]) -> str:
         return f"{match[1]}{hours_of_tables(ROOT / 'experiments' / 'tables')}\n{match[3]}"
@@ -289,41 +290,6 @@ def hours_of_tables(root: Path) -> str:
     ]
     sentence = f"Of runs, compiling apart, {' and '.join(parts)}"
     return f"{sentence}; without results: {missing}." if missing else f"{sentence}."
-
-
-def in_sentences(parts: Json) -> str:
-    """What scripts/bench measured, a sentence a line of a list."""
-    from benchmarks.sentences import sentences
-
-    return "".join(f"{number}. {said}\n" for number, said in enumerate(sentences(parts), 1))
-
-
-def bench_tables(kept: Json, part: str) -> str:
-    """All tables of a part of scripts/bench, with when and on what it was measured."""
-    from benchmarks.results import Table
-
-    lines = [line for one in kept["tables"] for line in Table(**one).lines()]
-    return "\n".join([f"\n{_measured_on(kept, part)}", *lines]).replace("\n## ", "\n### ") + "\n\n"
-
-
-def side_by_side(kept: Json, part: str) -> str:
-    """Tables of the same rows as one: a column each, milliseconds and in brackets the speed."""
-    tables = kept["tables"]
-    rows = [name for name in tables[0]["rows"] if all(name in one["rows"] for one in tables)]
-    titles = [one["title"].partition(", ")[2] for one in tables]
-    lines = [["", *titles], ["---"] * (len(titles) + 1)]
-    for name in rows:
-        cells = [one["rows"][name] for one in tables]
-        lines.append([name, *(f"{ms:.1f} ({speed:.2f})" if speed else f"{ms:.1f}" for ms, speed in cells)])
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines) + f"\n{_measured_on(kept, part)}\n"
-
-
-def _measured_on(kept: Json, part: str) -> str:
-    machine, environment = kept["machine"], kept["environment"]
-    return (
-        f"Measured on {kept['date']}, {machine['cores']} cores of {machine['processor']}, jax {environment['jax']}, "
-        f"Python {environment['python']}: `scripts/bench {part}`."
-    )
 
 
 def table(found: Json, name: str, columns: list[str]) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import quote
+from benchmarks import quoted
 from synthetic_ablation import write_ablation
 
 from posenc_jax.data.tasks import Copying
@@ -72,10 +73,10 @@ def test_tables_of_scripts_bench():
         "tables": [table("d8", {"a": [4.0, 1.0], "b": [2.0, 2.0]}), table("d16", {"a": [9.0, None]})],
     }
     line = "Measured on 2026-01-02, 2 cores of a chip, jax 1, Python 3: `scripts/bench speed`."
-    assert quote.side_by_side(kept, "speed") == (
+    assert quoted.side_by_side(kept, "speed") == (
         f"|  | d8 | d16 |\n| --- | --- | --- |\n| a | 4.0 (1.00) | 9.0 |\n\n{line}\n"
     )
-    text = quote.bench_tables(kept, "speed")
+    text = quoted.all_tables(kept, "speed")
     assert line in text
     assert "\n### Speed, d16\n\n| who | ms | speed |\n|---|---|---|\n| a | 9.0 | - |\n" in text
 
