@@ -32,6 +32,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from posenc_jax.drawing.markdown import refilled
 from posenc_jax.environments import compared
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -327,15 +328,6 @@ def table(found: dict[str, Any]) -> str:
     return "\n".join([*lines, "", last])
 
 
-def on_page(page: str, found: dict[str, Any]) -> str:
-    """The page with its table written anew."""
-    before, begin, rest = page.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    assert begin, f"the page has no {BEGIN}"
-    assert end, f"the page has no {END}"
-    return f"{before}{BEGIN}\n{table(found)}\n{END}{after}"
-
-
 def main() -> int:
     """Tries all, or a part of them, which is printed."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
@@ -363,7 +355,7 @@ def write(settings: dict[str, Any]) -> None:
     """The record and the table of the page."""
     versions = {name: importlib.metadata.version(name) for name in ("jax", "jaxlib", "numpy")}
     FOUND.write_text(as_text({**versions, "settings": settings}))
-    PAGE.write_text(on_page(PAGE.read_text(), settings))
+    PAGE.write_text(refilled(PAGE.read_text(), BEGIN, table(settings), END))
 
 
 def as_text(found: dict[str, Any]) -> str:

@@ -36,7 +36,7 @@ def test_settings_that_draw_other_numbers_are_among_those_that_do():
 
 def test_the_table_of_the_page_is_that_of_what_was_found():
     page = (ROOT / "scripts" / "docs" / "reliability.md").read_text()
-    assert page == settings.on_page(page, FOUND["settings"])
+    assert page == settings.refilled(page, settings.BEGIN, settings.table(FOUND["settings"]), settings.END)
 
 
 def test_errors_name_no_folder_of_the_machine():
