@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import tokenizers
+from trained_runs import Notes
 
 from posenc_jax.config import Ablation, Evaluation, Run, Training, from_json, to_json
 from posenc_jax.data.checkpoint_tokenizers import tokenizer_from_bytes
@@ -126,17 +127,13 @@ def test_a_run_keeps_it_and_refuses_another(here):
 
 
 def test_a_complete_run_refuses_another_too(here):
-    notes, training = [], Training(steps=1, batch_size=1, validate_every=0, checkpoint_every=0)
+    heard, training = Notes(), Training(steps=1, batch_size=1, validate_every=0, checkpoint_every=0)
     asked = dataclasses.replace(config(), training=training)
     grid = Ablation(name="grid", runs=(dataclasses.replace(asked, table="t", label="a"),))
 
-    class Listening(Reporter):
-        def note(self, text):
-            notes.append(text)
-
     def again():
-        run(asked, here / "run", reporter=Listening())
-        ablate(grid, here / "grid", reporter=Listening())
+        run(asked, here / "run", reporter=heard)
+        ablate(grid, here / "grid", reporter=heard)
 
     again()
     (here / "tokenizer.json").write_bytes(file_of((*WORDS[:-1], "bird")))
@@ -144,10 +141,10 @@ def test_a_complete_run_refuses_another_too(here):
         with pytest.raises(RefusedError, match=r"'tokenizer.json' is not the tokenizer that this run has .*: restore"):
             work()
     for restore in (lambda: (here / "tokenizer.json").write_bytes(file_of()), (here / "tokenizer.json").unlink):
-        notes.clear()
+        heard.notes.clear()
         restore()
         again()
-        assert [f"{here / name} is already complete: nothing to do" for name in ("run", "grid")] == notes
+        assert [f"{here / name} is already complete: nothing to do" for name in ("run", "grid")] == heard.notes
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import dataclasses
 import pytest
 import text_runs
 from tiny_checkpoints import whole
+from trained_runs import Notes
 
 from posenc_jax import Evaluation, Training, run
 from posenc_jax.data.text import Data, LanguageModel
@@ -13,17 +14,6 @@ from posenc_jax.runs.directory import load_config, results
 from posenc_jax.runs.evaluation import evaluate
 from posenc_jax.runs.importing import import_checkpoint
 from posenc_jax.runs.origins import trained_in
-from posenc_jax.runs.reporter import Reporter
-
-
-class Notes(Reporter):
-    """The notes that it heard."""
-
-    def __init__(self):
-        self.said = []
-
-    def note(self, text):
-        self.said.append(text)
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +30,7 @@ def test_it_is_measured_with_other_positions(imported):
         notes = Notes()
         _, rows = evaluate(imported, (16,), parse(text), reporter=notes)
         losses[text] = rows[0]["loss"]
-        assert not [line for line in notes.said if "not recorded" in line]
+        assert not [line for line in notes.notes if "not recorded" in line]
     assert len(set(losses.values())) == 2
 
 
@@ -63,6 +53,6 @@ def test_a_run_starts_from_it(imported, tmp_path):
     )
     notes = Notes()
     run(config, tmp_path / "run", reporter=notes)
-    assert not [line for line in notes.said if "not recorded" in line]
+    assert not [line for line in notes.notes if "not recorded" in line]
     (found,) = results(tmp_path / "run")
     assert found["bit_exact"] is True

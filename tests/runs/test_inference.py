@@ -13,6 +13,7 @@ import pytest
 import sealed_files
 from processes import python
 from text_runs import CONFIGS, LABELS, ROWS, TASKS, trained
+from trained_runs import Notes
 
 from posenc_jax.config import to_json
 from posenc_jax.data.corpora.corpus import DataError
@@ -42,14 +43,6 @@ def writing(request):
     """A run that writes text, and what makes it write."""
     directory = trained(request.param)
     return directory, {"translation": translate, "summarization": summarize}[request.param]
-
-
-class Notes(inference.Reporter):
-    def __init__(self):
-        self.notes = []
-
-    def note(self, text):
-        self.notes.append(text)
 
 
 @pytest.mark.parametrize("seed", [pytest.param(0, marks=pytest.mark.slow), 1])

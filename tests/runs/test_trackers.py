@@ -11,7 +11,7 @@ import time
 import types
 
 import pytest
-from trained_runs import CONFIG, contents
+from trained_runs import CONFIG, Notes, contents
 
 from posenc_jax.extras import MissingExtraError
 from posenc_jax.files.checksums import read_lines
@@ -30,16 +30,8 @@ SERIES = ["cmc a label/seed 0, rate 0.01", "cmc a label/seed 1, rate 0.01"]
 _OWN = ("timing.jsonl", "holder", "lock", "environment.json")
 
 
-class Heard(Reporter):
-    def __init__(self):
-        self.notes = []
-
-    def note(self, text):
-        self.notes.append(text)
-
-
 def tracked_run(place, *names):
-    heard = Heard()
+    heard = Notes()
     with Tracked(heard, place, names) as reporter:
         results = run(SMALL, place, reporter=reporter)
     return results, heard.notes

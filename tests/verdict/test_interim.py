@@ -5,11 +5,11 @@ import json
 
 import pytest
 from measured_cells import measured
+from trained_runs import Notes
 
 from posenc_jax import Evaluation, Training, Transformer
 from posenc_jax.data.tasks import Copying
 from posenc_jax.encodings import parse
-from posenc_jax.runs.reporter import Reporter
 from posenc_jax.statistics import lead, widened
 from posenc_jax.verdict import deciding, interim
 from posenc_jax.verdict.card import record
@@ -23,12 +23,10 @@ QUICK = {name: table for name, table in TABLES.items() if table.quick}
 SEEDS = tuple(range(8))
 
 
-class Heard(Reporter):
+class Heard(Notes):
     def __init__(self):
-        self.notes, self.cells = [], []
-
-    def note(self, text):
-        self.notes.append(text)
+        super().__init__()
+        self.cells = []
 
     def cell(self, text, number, total):
         self.cells.append((text, number, total))

@@ -4,8 +4,8 @@ import statistics
 from types import SimpleNamespace
 
 import pytest
-from heard import Heard
 from measured_cells import measured
+from trained_runs import Notes
 
 from posenc_jax import Evaluation, Run, Training, Transformer
 from posenc_jax.data.tasks import Copying
@@ -41,7 +41,7 @@ def slow(monkeypatch):
 @pytest.mark.usefixtures("slow")
 @pytest.mark.parametrize(("hours", "seeds"), [(0.035, 2), (0.105, 6), (1.01, 60), (100, 1000)])
 def test_the_seeds_that_a_time_affords(tmp_path, hours, seeds):
-    heard = Heard()
+    heard = Notes()
     assert pilot.affordable(ARMS, TABLES, hours, tmp_path, reporter=heard) == seeds
     (line,) = heard.notes
     assert line.startswith("pilot: a step of rope on copies takes 5.0 ms, one seed of 2 encodings on 1 table 1")
@@ -70,8 +70,8 @@ def test_no_time_for_two_seeds_is_refused_with_the_hours_that_would_do(tmp_path)
     with pytest.raises(
         RefusedError, match=r"--hours 0\.02 affords no two paired seeds .*: write --hours 0\.034 or more, or"
     ):
-        pilot.affordable(ARMS, TABLES, 0.02, tmp_path, reporter=Heard())
-    assert pilot.affordable(ARMS, TABLES, 0.034, tmp_path, reporter=Heard()) == 2
+        pilot.affordable(ARMS, TABLES, 0.02, tmp_path, reporter=Notes())
+    assert pilot.affordable(ARMS, TABLES, 0.034, tmp_path, reporter=Notes()) == 2
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_steps_are_timed_once(tmp_path):
     """The same question has the same answer: the second call reads what the first has measured."""
     said = []
     for _ in range(2):
-        heard = Heard()
+        heard = Notes()
         assert pilot.affordable(ARMS, TABLES, 1.0, tmp_path, reporter=heard) >= 2
         said.append((heard.notes[-1], [path.read_bytes() for path in sorted(tmp_path.rglob("timing.jsonl"))]))
     assert said[0][1]

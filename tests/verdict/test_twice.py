@@ -3,8 +3,8 @@
 import json
 
 import pytest
-from heard import Heard
 from measured_cells import measured
+from trained_runs import Notes
 
 from posenc_jax.cli import main
 from posenc_jax.encodings import parse
@@ -32,7 +32,7 @@ def decided(monkeypatch, tmp_path):
     """
 
     def of(twice, **more):
-        trained, heard = [], Heard()
+        trained, heard = [], Notes()
 
         def measure(table, slot, label, directory, *, seeds, **_):
             steps, lengths = table.run.training.steps, table.run.evaluation.lengths
