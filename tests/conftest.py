@@ -123,3 +123,15 @@ def refusal(capsys):
         return err
 
     return said
+
+
+@pytest.fixture
+def printed(capsys):
+    """A function that runs a command line, which succeeds, and gives what it prints."""
+    from posenc_jax.cli import main
+
+    def said(*arguments: str) -> str:
+        assert main(list(arguments)) == 0
+        return capsys.readouterr().out
+
+    return said

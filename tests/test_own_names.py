@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from posenc_jax import Ablation, Evaluation, Run, tasks
-from posenc_jax.cli import main
 from posenc_jax.config.own_names import check_names, wrong_word
 from posenc_jax.data.metric import Metric
 from posenc_jax.encodings import PositionalEncoding, RoPE, RoPEScaling, parse
@@ -122,14 +121,13 @@ class {}(PositionalEncoding):
 
 
 @pytest.mark.parametrize("command", ["audit", "show", "verdict"])
-def test_commands_that_compare_own_classes_refuse_two_of_one_name(tmp_path, monkeypatch, capsys, command):
+def test_commands_that_compare_own_classes_refuse_two_of_one_name(tmp_path, monkeypatch, refusal, command):
     monkeypatch.chdir(tmp_path)
     for number, cls in enumerate(("First", "Second")):
         Path(f"names_{command}_{number}.py").write_text(SOURCE.format(cls, number + 1.0))
     asked = [f"names_{command}_{n}.py:{c}(2)" for n, c in enumerate(("First", "Second"))]
     more = ["--against"] if command == "verdict" else []
-    assert main([command, asked[0], *more, *asked[1:]]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
+    line = refusal(command, asked[0], *more, *asked[1:])
     assert f"names_{command}_0.py:First and names_{command}_1.py:Second both have name = 'mine'" in line
     assert not [path for path in tmp_path.iterdir() if path.suffix != ".py" and path.name != "__pycache__"]
 

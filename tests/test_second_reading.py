@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from experiments.periodicity import along, claims, inside, power, share, share_figures
-from posenc_jax.cli import main
 from posenc_jax.statistics import holm, p_value
 
 
@@ -386,9 +385,8 @@ def test_the_wider_heads_and_the_names_are_told_as_they_were_tested():
 
 
 @pytest.mark.slow
-def test_the_price_of_the_full_grid_is_that_of_the_plan(capsys):
-    assert main(["plan", str(share.HERE / "full.py"), "--target", "h100"]) == 0
-    total = capsys.readouterr().out.partition("\nall\n")[2]
+def test_the_price_of_the_full_grid_is_that_of_the_plan(printed):
+    total = printed("plan", str(share.HERE / "full.py"), "--target", "h100").partition("\nall\n")[2]
     readme = flat(share.READING)
     fields = dict(line.strip().split(": ", 1) for line in total.splitlines() if ": " in line)
     for shown in (f"{fields['replicas']} replicas", fields["in all"], fields["memory"], fields["time"]):

@@ -44,14 +44,13 @@ def test_a_home_of_nobody_and_what_is_no_text_are_refused():
 
 
 @pytest.mark.skipif(os.name != "posix" or sys.platform == "darwin", reason="folders have names in UTF-8 here")
-def test_a_folder_whose_name_is_no_text_is_refused(tmp_path, monkeypatch, capsys):
+def test_a_folder_whose_name_is_no_text_is_refused(tmp_path, monkeypatch, refusal):
     (tmp_path / "odd\udcff").mkdir()
     monkeypatch.chdir(tmp_path / "odd\udcff")
     with pytest.raises(PathError, match=r"^new lies in .*, and no file could keep it: go to another folder$"):
         run(CONFIG, "new")
     assert full("/new") == Path("/new")
-    assert main(["audit", "nope", "--json", "x.json"]) == 2
-    assert "x.json lies in " in capsys.readouterr().err
+    assert "x.json lies in " in refusal("audit", "nope", "--json", "x.json")
     assert os.listdir() == []
 
 
@@ -82,21 +81,17 @@ def test_only_one_function_expands_a_home():
     ],
     ids=" ".join,
 )
-def test_every_path_of_a_command_line(tmp_path, monkeypatch, capsys, arguments):
+def test_every_path_of_a_command_line(tmp_path, monkeypatch, refusal, arguments):
     monkeypatch.chdir(tmp_path)
     Path("run.py").write_text("from trained_runs import CONFIG as config\n")
-    assert main(arguments) == 2
-    err = capsys.readouterr().err
-    assert err.count("\n") == 1
-    assert "there is no home directory of '~nobodyhere': write the path in full" in err
+    assert "there is no home directory of '~nobodyhere': write the path in full" in refusal(*arguments)
     assert os.listdir() == ["run.py"]
 
 
 @pytest.mark.parametrize("variable", VARIABLES)
-def test_every_variable(monkeypatch, capsys, variable):
+def test_every_variable(monkeypatch, capsys, refusal, variable):
     monkeypatch.setenv(variable, NOBODY)
-    assert main(["--version"]) == 2
-    assert capsys.readouterr().err == f"posenc: {variable} = {NOBODY}: {NO_HOME}\n"
+    assert refusal("--version") == f"posenc: {variable} = {NOBODY}: {NO_HOME}\n"
     monkeypatch.setenv(variable, "a\udcff")
     assert main(["--version"]) == 2
     assert capsys.readouterr().err.startswith(f"posenc: {variable} = a\\udcff has bytes that are no text in UTF-8")

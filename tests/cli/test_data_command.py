@@ -32,9 +32,8 @@ def test_the_help_imports_nothing_heavy():
         assert word in found.stdout
 
 
-def test_the_list_has_every_corpus_with_what_it_needs(capsys, data):
-    assert main(["data", "list"]) == 0
-    text = capsys.readouterr().out
+def test_the_list_has_every_corpus_with_what_it_needs(printed, data):
+    text = printed("data", "list")
     assert str(data) in text
     assert text.count("not prepared") == len(CORPORA)
     for corpus in CORPORA.values():
@@ -44,7 +43,7 @@ def test_the_list_has_every_corpus_with_what_it_needs(capsys, data):
         assert f"licence: {corpus.licence}\n" in text
 
 
-def test_prepare_from_a_folder_then_list_damage_and_rebuild(capsys, tmp_path, data):
+def test_prepare_from_a_folder_then_list_damage_and_rebuild(capsys, printed, refusal, tmp_path, data):
     folder = str(write_help(tmp_path / "unpacked"))
     command = ["data", "prepare", "help/en-de", "help/modules", "--from-dir", folder]
     assert main([*command, "--strict"]) == 2
@@ -62,12 +61,10 @@ def test_prepare_from_a_folder_then_list_damage_and_rebuild(capsys, tmp_path, da
     assert "is prepared in" in capsys.readouterr().err
     damaged = next(data.glob("help/en-de/**/*test.array_record*"))
     damaged.write_bytes(b"")
-    assert main(["data", "list"]) == 0
-    listed = capsys.readouterr().out
+    listed = printed("data", "list")
     assert f"damaged: {damaged}" in listed
     assert f"rows in {data / 'help/modules'}" in listed
-    assert main(["data", "prepare", "help/en-de"]) == 2
-    assert f"posenc: {damaged} is damaged" in capsys.readouterr().err
+    assert f"posenc: {damaged} is damaged" in refusal("data", "prepare", "help/en-de")
     assert main([*command, "--rebuild"]) == 0
 
 

@@ -16,9 +16,8 @@ from posenc_jax.cli.session import deterministic
 from posenc_jax.cli.texts import LARGEST_SEED
 
 
-def test_version(capsys):
-    assert main(["--version"]) == 0
-    assert capsys.readouterr().out == f"posenc_jax {posenc_jax.__version__}\n"
+def test_version(printed):
+    assert printed("--version") == f"posenc_jax {posenc_jax.__version__}\n"
 
 
 @pytest.mark.parametrize(
@@ -45,10 +44,9 @@ def test_an_output_that_nobody_reads_ends_quietly(arguments):
         ("evaluate", ["--lengths", "--posenc", "--data", "--shuffle-words"]),
     ],
 )
-def test_options_without_a_path(capsys, monkeypatch, command, options):
+def test_options_without_a_path(printed, monkeypatch, command, options):
     monkeypatch.setenv("COLUMNS", "100")
-    assert main([command, "--help"]) == 0
-    out = capsys.readouterr().out
+    out = printed(command, "--help")
     for option in options:
         assert option in out
     assert "--task." not in out.partition("╭")[2]
@@ -133,8 +131,7 @@ def test_devices_are_set_before_a_config_is_read(command, monkeypatch):
         (["data", "add", "x", "--jsonl", "a", "--validation", "v", "v"], "--validation: v"),
     ],
 )
-def test_a_value_is_given_once(tmp_path, monkeypatch, capsys, command, name):
+def test_a_value_is_given_once(tmp_path, monkeypatch, refusal, command, name):
     monkeypatch.chdir(tmp_path)
-    assert main(command) == 2
-    assert capsys.readouterr().err == f"posenc: {name} is given twice: name each once\n"
+    assert refusal(*command) == f"posenc: {name} is given twice: name each once\n"
     assert list(tmp_path.iterdir()) == []

@@ -9,19 +9,17 @@ from posenc_jax.cli import main
 from posenc_jax.show.explorer import ExplorerState
 
 
-def test_it_writes_the_page_that_was_asked_for_and_prints_its_path(tmp_path, capsys):
+def test_it_writes_the_page_that_was_asked_for_and_prints_its_path(tmp_path, printed):
     path = tmp_path / "rope.html"
     arguments = ["rope", "--d-model", "64", "--base", "500", "--pair", "3", "9", "--frequencies", "resonance"]
-    assert main(["explore", *arguments, "--output", str(path)]) == 0
-    assert capsys.readouterr().out == f"{path}\n"
+    assert printed("explore", *arguments, "--output", str(path)) == f"{path}\n"
     start = json.loads(re.search(r'id="data">(.*?)</script>', path.read_text(encoding="utf-8")).group(1))["start"]
     assert ExplorerState(**start) == ExplorerState("rope", d=64, base=500.0, frequencies="resonance", a=3, b=9)
 
 
-def test_it_writes_explorer_html_here(tmp_path, capsys, monkeypatch):
+def test_it_writes_explorer_html_here(tmp_path, printed, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert main(["explore"]) == 0
-    assert capsys.readouterr().out == "explorer.html\n"
+    assert printed("explore") == "explorer.html\n"
     assert [path.name for path in tmp_path.iterdir()] == ["explorer.html"]
 
 

@@ -20,9 +20,8 @@ from posenc_jax.runs import health
 ROOT = Path(__file__).parents[2]
 
 
-def test_without_arguments_six_things(capsys):
-    assert main([]) == 0
-    shown = capsys.readouterr().out
+def test_without_arguments_six_things(printed):
+    shown = printed()
     things = re.findall(r"^  posenc (\w+)", shown, re.MULTILINE)
     assert len(things) == 6
     assert set(things) <= set(COMMANDS)
@@ -30,9 +29,8 @@ def test_without_arguments_six_things(capsys):
     assert max(map(len, shown.splitlines())) <= 100
 
 
-def test_help_is_grouped(capsys):
-    assert main(["--help"]) == 0
-    shown = capsys.readouterr().out
+def test_help_is_grouped(printed):
+    shown = printed("--help")
     for title, group in GROUPS.items():
         part = shown.partition(f"\n{title}:\n")[2].partition("\n\n")[0]
         assert [line.split()[0] for line in part.splitlines()] == list(group)
@@ -71,9 +69,8 @@ def test_a_command_imports_what_it_needs(words, tmp_path):
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_help_ends_with_examples(command, capsys):
-    assert main([command, "--help"]) == 0
-    shown = capsys.readouterr().out
+def test_every_help_ends_with_examples(command, printed):
+    shown = printed(command, "--help")
     _, _, end = shown.partition("\nexamples:\n")
     lines = [line.strip() for line in end.splitlines() if line.startswith("  posenc ")]
     assert lines == [line for line, _ in EXAMPLES[command]]
@@ -185,14 +182,12 @@ def test_options_are_those_of_the_help():
     assert {"seeds", "directory"} <= set(options_of("demo"))
 
 
-def test_an_unknown_shell(capsys):
-    assert main(["completion", "csh"]) == 2
-    assert "invalid choice: 'csh' (choose from 'bash', 'zsh', 'fish')" in capsys.readouterr().err
+def test_an_unknown_shell(refusal):
+    assert "invalid choice: 'csh' (choose from 'bash', 'zsh', 'fish')" in refusal("completion", "csh")
 
 
-def test_the_doctor_looks_at_everything(capsys):
-    assert main(["doctor"]) == 0
-    shown = capsys.readouterr().out
+def test_the_doctor_looks_at_everything(capsys, printed):
+    shown = printed("doctor")
     for word in (
         "Versions",
         "Devices",
@@ -266,18 +261,16 @@ def test_a_finding_says_what_and_the_way_out(change, what, way_out):
     assert way_out in found.way_out
 
 
-def test_a_config_of_the_package_is_found_in_any_folder(tmp_path, monkeypatch, capsys):
+def test_a_config_of_the_package_is_found_in_any_folder(tmp_path, monkeypatch, capsys, refusal):
     monkeypatch.chdir(tmp_path)
     assert main(["train", "configs/demo.py"]) == 2  # it is found, and is an ablation
     assert (
         "configs/demo.py holds an Ablation, and posenc train needs a Run: use `posenc ablate" in capsys.readouterr().err
     )
-    assert main(["train", "configs/no.py"]) == 2
-    assert "there is no config file configs/no.py" in capsys.readouterr().err
+    assert "there is no config file configs/no.py" in refusal("train", "configs/no.py")
     (tmp_path / "configs").mkdir()
     (tmp_path / "configs" / "demo.py").write_text("config = 3\n")
-    assert main(["ablate", "configs/demo.py"]) == 2
-    assert "configs/demo.py holds an int" in capsys.readouterr().err
+    assert "configs/demo.py holds an int" in refusal("ablate", "configs/demo.py")
     for name in ("configs", "configs.demo"):  # those of the folder, which other tests must not find
         sys.modules.pop(name, None)
 

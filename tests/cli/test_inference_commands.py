@@ -203,20 +203,18 @@ def test_standard_input_that_never_ends_is_refused_in_one_line(capsys, monkeypat
 
 
 @pytest.mark.parametrize("command", ["classify", "summarize"])
-def test_a_nul_byte_is_refused_in_one_line(capsys, tmp_path, command):
+def test_a_nul_byte_is_refused_in_one_line(refusal, tmp_path, command):
     file = tmp_path / "nul.md"
     file.write_bytes(b"# A\nb\0c\n")
-    assert main([command, "nowhere", str(file)]) == 2
     said = f"posenc: {file} has a NUL byte at offset 5, and text has none: save it as UTF-8 text\n"
-    assert capsys.readouterr().err == said
+    assert refusal(command, "nowhere", str(file)) == said
 
 
-def test_a_nul_in_json_is_refused_in_one_line(capsys, tmp_path):
+def test_a_nul_in_json_is_refused_in_one_line(refusal, tmp_path):
     file = tmp_path / "nul.json"
     file.write_text('{"header": "a", "body": "b\\u0000c"}')
-    assert main(["classify", "nowhere", str(file)]) == 2
     said = f"posenc: {file} has a NUL character (\\u0000) in 'body', and text has none: leave it out of the file\n"
-    assert capsys.readouterr().err == said
+    assert refusal("classify", "nowhere", str(file)) == said
 
 
 @pytest.mark.parametrize(
@@ -227,10 +225,9 @@ def test_a_nul_in_json_is_refused_in_one_line(capsys, tmp_path):
         (b"\xef\xbb\xbfsun\nb\xff\n", "standard input is no UTF-8 text: byte 0xff at offset 8 (invalid start byte)"),
     ],
 )
-def test_standard_input_refused(capsys, monkeypatch, data, message):
+def test_standard_input_refused(refusal, monkeypatch, data, message):
     given(monkeypatch, data)
-    assert main(["translate", "nowhere"]) == 2
-    assert message in capsys.readouterr().err
+    assert message in refusal("translate", "nowhere")
 
 
 def test_lines_of_standard_input_are_refused_by_their_numbers(refusal, monkeypatch):
@@ -253,16 +250,15 @@ def test_as_a_process():
 
 
 @pytest.mark.parametrize("command", ["translate", "summarize", "classify"])
-def test_help(capsys, command):
-    assert main([command, "--help"]) == 0
-    out = capsys.readouterr().out
+def test_help(printed, command):
+    out = printed(command, "--help")
     assert "--too-long" in out
     assert ("window" in out) == (command != "summarize")
     assert ("--beam" in out) == (command != "classify")
     assert ('{"header": ..., "body": ..., "footer": ...}' in out) == (command == "classify")
 
 
-def test_a_document_with_spans_is_given_as_it_is(capsys, tmp_path, monkeypatch):
+def test_a_document_with_spans_is_given_as_it_is(printed, tmp_path, monkeypatch):
     """Though it is called *.json, as a document in sections is."""
     file = tmp_path / "spans.json"
     file.write_text(json.dumps({"text": "sun ice", "spans": [[0, 7, "section", "weather"]]}))
@@ -270,8 +266,7 @@ def test_a_document_with_spans_is_given_as_it_is(capsys, tmp_path, monkeypatch):
     task = Classification(structure="spans")
     monkeypatch.setattr(classify_command, "load", lambda options, reporter: Namespace(config=Namespace(task=task)))
     monkeypatch.setattr(inference, "classify", lambda loaded, documents, **_: asked.extend(documents) or [{"hot": 1.0}])
-    assert main(["classify", "run", str(file)]) == 0
-    assert capsys.readouterr().out == "hot  1.0000\n"
+    assert printed("classify", "run", str(file)) == "hot  1.0000\n"
     assert asked == [file.read_text()]
 
 

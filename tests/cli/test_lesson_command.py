@@ -17,65 +17,48 @@ def _wide(monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")  # a narrow screen folds rows
 
 
-def refused(capsys, *arguments):
-    """The one line that the command refuses with."""
-    assert main(list(arguments)) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.count("\n") == 1
-    return err
-
-
-def test_the_list_has_every_step_with_its_claim(capsys):
-    assert main(["lesson"]) == 0
-    out = capsys.readouterr().out
+def test_the_list_has_every_step_with_its_claim(printed):
+    out = printed("lesson")
     assert max(map(len, out.splitlines())) <= 100
     found = re.findall(r"^ ?(\d+)  (\w+) .*(confirmed|refuted|holds under a condition) +(\d+) s$", out, re.MULTILINE)
     assert found == [(str(n), own.name, own.verdict, str(own.seconds)) for n, own in enumerate(LESSONS, 1)]
 
 
-def test_a_step_by_number_and_by_name(capsys):
-    assert main(["lesson", str(numbered("formula")[0])]) == 0
-    by_number = capsys.readouterr().out
-    assert main(["lesson", "formula"]) == 0
-    assert capsys.readouterr().out == by_number
+def test_a_step_by_number_and_by_name(printed):
+    by_number = printed("lesson", str(numbered("formula")[0]))
+    assert printed("lesson", "formula") == by_number
     assert by_number.startswith(f"{numbered('formula')[0]}. The formula, and its table at d_model 4\n")
     assert "2         0.9093  -0.4161" in by_number
     assert "Claim. PE(pos, 2i) = sin(pos / 10000^(2i/d_model))" in by_number
     assert "0.1411, -0.9900, 0.0300, 0.9996" not in by_number
-    assert main(["lesson", "formula", "--answer"]) == 0
-    assert "0.1411, -0.9900, 0.0300, 0.9996" in capsys.readouterr().out
+    assert "0.1411, -0.9900, 0.0300, 0.9996" in printed("lesson", "formula", "--answer")
 
 
-def test_code_can_be_copied_from_a_narrow_screen(capsys, monkeypatch):
+def test_code_can_be_copied_from_a_narrow_screen(printed, monkeypatch):
     monkeypatch.setenv("COLUMNS", "60")
     own = numbered("properties")[1]
     assert max(map(len, own.code.splitlines())) > 60
-    assert main(["lesson", "properties"]) == 0
-    assert own.code.strip() in capsys.readouterr().out
+    assert own.code.strip() in printed("lesson", "properties")
 
 
-def test_parameters_of_an_encoding_are_said_to_be_drawn(capsys):
+def test_parameters_of_an_encoding_are_said_to_be_drawn(printed):
     said = "The parameters of the encoding are as drawn"
-    assert main(["vectors", "learned"]) == 0
-    assert said in capsys.readouterr().out
-    assert main(["vectors", "sinusoidal"]) == 0
-    assert said not in capsys.readouterr().out
+    assert said in printed("vectors", "learned")
+    assert said not in printed("vectors", "sinusoidal")
 
 
-def test_bad_steps_and_options(capsys, tmp_path):
-    assert refused(capsys, "lesson", "formulae") == (
-        "posenc: lesson: there is no lesson 'formulae': did you mean 'formula'?\n"
-    )
-    assert f"there are 1 to {len(LESSONS)}, by number or by name" in refused(capsys, "lesson", "99")
-    assert "name it, as in `posenc lesson 1`" in refused(capsys, "lesson", "--answer")
+def test_bad_steps_and_options(refusal, tmp_path):
+    said = refusal("lesson", "formulae")
+    assert said == "posenc: lesson: there is no lesson 'formulae': did you mean 'formula'?\n"
+    assert f"there are 1 to {len(LESSONS)}, by number or by name" in refusal("lesson", "99")
+    assert "name it, as in `posenc lesson 1`" in refusal("lesson", "--answer")
     number = next(n for n, own in enumerate(LESSONS, 1) if not own.pictures)
-    said = refused(capsys, "lesson", str(number), "--output", str(tmp_path / "x"))
+    said = refusal("lesson", str(number), "--output", str(tmp_path / "x"))
     assert said.startswith(f"posenc: --output: lesson {number} has no picture, those that have one are ")
     (tmp_path / "file").touch()
-    said = refused(capsys, "lesson", "heatmap", "--output", str(tmp_path / "file" / "pictures"))
+    said = refusal("lesson", "heatmap", "--output", str(tmp_path / "file" / "pictures"))
     assert f"{tmp_path / 'file'} is no directory: name another directory" in said
-    said = refused(capsys, "lesson", "heatmap", "--output", "/proc/pictures")  # where root has permission, and no file
+    said = refusal("lesson", "heatmap", "--output", "/proc/pictures")  # where root has permission, and no file
     assert said.startswith("posenc: --output /proc/pictures: no file can be made in /proc (")
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
@@ -131,9 +114,8 @@ def test_tables_fit_the_terminal(monkeypatch):
     assert max(map(len, told.splitlines())) <= 60
 
 
-def test_vectors_of_positions_and_their_cosines(capsys):
-    assert main(["vectors", "sinusoidal", "--positions", "5", "6", "68"]) == 0
-    out = capsys.readouterr().out
+def test_vectors_of_positions_and_their_cosines(printed):
+    out = printed("vectors", "sinusoidal", "--positions", "5", "6", "68")
     rows = [line.split() for line in out.splitlines()]
     assert ["5", "-0.9589", "0.2837", "0.4794", "0.8776", "0.0500", "0.9988", "0.0050", "1.0000"] in rows
     assert ["5", "1.0000", "0.8838", "0.9479"] in rows
@@ -155,16 +137,15 @@ def test_vectors_of_two_words_before_and_after(capsys):
     assert ": it falls" in out
 
 
-def test_vectors_that_cannot_be(capsys):
-    assert "vectors added to the embeddings" in refused(capsys, "vectors", "rope")
-    assert "7" in refused(capsys, "vectors", "sinusoidal", "--d-model", "7")
-    assert "give both" in refused(capsys, "vectors", "sinusoidal", "--text", "a b")
-    said = refused(capsys, "vectors", "sinusoidal", "--text", "a b", "--words", "a", "c")
+def test_vectors_that_cannot_be(refusal):
+    assert "vectors added to the embeddings" in refusal("vectors", "rope")
+    assert "7" in refusal("vectors", "sinusoidal", "--d-model", "7")
+    assert "give both" in refusal("vectors", "sinusoidal", "--text", "a b")
+    said = refusal("vectors", "sinusoidal", "--text", "a b", "--words", "a", "c")
     assert said == "posenc: --words: c does not stand in the text: a b\n"
-    assert "does not stand in the text a second time" in refused(
-        capsys, "vectors", "sinusoidal", "--text", "a b", "--words", "a", "a"
-    )
-    assert "no whole number from 0" in refused(capsys, "vectors", "sinusoidal", "--positions", "-1")
+    said = refusal("vectors", "sinusoidal", "--text", "a b", "--words", "a", "a")
+    assert "does not stand in the text a second time" in said
+    assert "no whole number from 0" in refusal("vectors", "sinusoidal", "--positions", "-1")
 
 
 def test_a_cosine_that_goes_away_from_that_of_the_positions_is_not_said_to_go_towards_it():

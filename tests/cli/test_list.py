@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from posenc_jax.cli import COMMANDS, main
+from posenc_jax.cli import COMMANDS
 from posenc_jax.data.tasks import TASKS
 from posenc_jax.data.text import TEXT_TASKS
 from posenc_jax.drawing.bibtex import prose
@@ -16,10 +16,9 @@ METHODS = [method for family in CATALOGUE.values() for method in family]
 
 
 @pytest.mark.parametrize("width", [80, 120])
-def test_the_whole_catalogue_by_family_and_all_tasks(capsys, monkeypatch, width):
+def test_the_whole_catalogue_by_family_and_all_tasks(printed, monkeypatch, width):
     monkeypatch.setenv("COLUMNS", str(width))
-    assert main(["list"]) == 0
-    text = capsys.readouterr().out
+    text = printed("list")
     encodings, _, tasks = text.partition("\nTasks.\n")
     lines = text.splitlines()
     assert max(map(len, lines)) <= width
@@ -38,23 +37,22 @@ def test_the_whole_catalogue_by_family_and_all_tasks(capsys, monkeypatch, width)
     ]
 
 
-def listed(capsys, *options):
+def listed(printed, *options):
     """The names of the rows that a choice lists, by the rows' strings."""
-    assert main(["list", *options]) == 0
-    text = "".join(capsys.readouterr().out.split())
+    text = "".join(printed("list", *options).split())
     return [m.name for m in METHODS if "".join(f"{m.name} ({m.paper}) {m.spec}".split()) in text]
 
 
-def test_rows_by_use_axes_family_and_year(capsys):
-    of_films = listed(capsys, "--axes", "3")
+def test_rows_by_use_axes_family_and_year(printed):
+    of_films = listed(printed, "--axes", "3")
     assert of_films == [m.name for m in METHODS if num_axes(m) == 3]
     assert {"3-D sinusoidal", "M-RoPE", "VideoRoPE"} <= {*of_films}
-    assert listed(capsys, "--axes", "4") == ["XD-RoPE (HunyuanOCR)", "VRoPE"]
-    assert listed(capsys, "encodings", "--family", "none") == ["NoPE", "DroPE"]
-    wide = listed(capsys, "--use", "W")
+    assert listed(printed, "--axes", "4") == ["XD-RoPE (HunyuanOCR)", "VRoPE"]
+    assert listed(printed, "encodings", "--family", "none") == ["NoPE", "DroPE"]
+    wide = listed(printed, "--use", "W")
     assert wide == [m.name for m in METHODS if m.use == "W"]
     assert {"RoPE", "T5 bias", "YaRN"} <= {*wide}
-    since = listed(capsys, "--use", "p", "--family", "positions", "--since", "2024")
+    since = listed(printed, "--use", "p", "--family", "positions", "--since", "2024")
     assert since == ["Abacus", "Position coupling", "Position coupling of two levels", "BiPE-RoPE", "BiPE-ALiBi"]
 
 
@@ -71,12 +69,8 @@ def test_rows_by_use_axes_family_and_year(capsys):
         (["rope", "--use", "W"], "rope beside options that choose encodings: leave one of them out"),
     ],
 )
-def test_a_choice_of_no_rows_is_one_line(capsys, words, message):
-    assert main(["list", *words]) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert re.search(message, captured.err)
-    assert captured.err.count("\n") == 1
+def test_a_choice_of_no_rows_is_one_line(refusal, words, message):
+    assert re.search(message, refusal("list", *words))
 
 
 def test_names_of_the_catalogue_are_unique():
@@ -84,10 +78,9 @@ def test_names_of_the_catalogue_are_unique():
     assert len(names) == len(set(names))
 
 
-def test_an_encoding_in_full(capsys, monkeypatch):
+def test_an_encoding_in_full(printed, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
-    assert main(["list", "rope"]) == 0
-    text = capsys.readouterr().out
+    text = printed("list", "rope")
     together = " ".join(text.split())
     assert text.startswith("rope(base=10000.0, layout='interleaved', rotary_dim=None, scaling=None)\n")
     assert ENCODINGS["rope"].__doc__.split("::")[0].strip() in together
@@ -99,9 +92,8 @@ def test_an_encoding_in_full(capsys, monkeypatch):
     assert "  Partial RoPE: rope(rotary_dim=0.25, layout='half')\n" in text
 
 
-def test_a_value_in_full(capsys):
-    assert main(["list", "yarn"]) == 0
-    text = capsys.readouterr().out
+def test_a_value_in_full(printed):
+    text = printed("list", "yarn")
     assert text.startswith("yarn(factor=1.0, ")
     assert "  ramp_space: 'index' or 'rotations'\n" in text
     assert "arXiv:2309.00071" in text
@@ -109,11 +101,10 @@ def test_a_value_in_full(capsys):
 
 
 @pytest.mark.parametrize("name", ["SHAPE", "partial rope", "3-D sinusoidal", "DroPE"])
-def test_a_row_of_the_catalogue_in_full(capsys, monkeypatch, name):
+def test_a_row_of_the_catalogue_in_full(printed, monkeypatch, name):
     monkeypatch.setenv("COLUMNS", "120")
     (method,) = (m for m in METHODS if m.name.lower() == name.lower())
-    assert main(["list", name]) == 0
-    text = " ".join(capsys.readouterr().out.split())
+    text = " ".join(printed("list", name).split())
     head = f"{method.name} string: {method.spec} paper: {method.paper}, {method.link}"
     assert text.startswith(head + (f" note: {method.note}" if method.note else ""))
     for element in parse(method.spec):
@@ -121,28 +112,24 @@ def test_a_row_of_the_catalogue_in_full(capsys, monkeypatch, name):
         assert prose(element.citation) in text
 
 
-def test_what_a_verdict_said_of_it(capsys, monkeypatch):
+def test_what_a_verdict_said_of_it(printed, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     for name in ("pope", "PoPE"):
-        assert main(["list", name]) == 0
-        out = " ".join(capsys.readouterr().out.split())
+        out = " ".join(printed("list", name).split())
         said = re.search(r"verdict: against RoPE, 8 seeds: (.*) \(experiments/verdicts/pope-against-rope.json\)", out)
         assert "no difference that 8 seeds can see on even_pairs" in said[1]
 
 
-def test_every_row_and_every_word_has_details(capsys):
+def test_every_row_and_every_word_has_details(printed):
     for name in [*ENCODINGS, *(method.name for method in METHODS)]:
-        assert main(["list", name]) == 0
-        assert len(capsys.readouterr().out) > 40
+        assert len(printed("list", name)) > 40
 
 
-def test_one_kind(capsys):
-    assert main(["list", "tasks"]) == 0
-    text = capsys.readouterr().out
+def test_one_kind(printed):
+    text = printed("list", "tasks")
     assert "even_pairs" in text
     assert "sinusoidal" not in text
-    assert main(["list", "encodings"]) == 0
-    text = capsys.readouterr().out
+    text = printed("list", "encodings")
     assert "even_pairs" not in text
     assert "sinusoidal" in text
 
@@ -157,12 +144,10 @@ def test_one_kind(capsys):
         (["rope", "extra"], "'extra'", ""),
     ],
 )
-def test_unknown_names(capsys, words, wrong, near):
-    assert main(["list", *words]) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert captured.err.startswith(f"posenc: there is no encoding or task {wrong}")
-    assert f"did you mean {near}?" in captured.err or not near
+def test_unknown_names(refusal, words, wrong, near):
+    said = refusal("list", *words)
+    assert said.startswith(f"posenc: there is no encoding or task {wrong}")
+    assert f"did you mean {near}?" in said or not near
 
 
 OWN = '''import dataclasses
@@ -190,11 +175,10 @@ class Nothing:
 '''
 
 
-def test_a_class_in_a_file(capsys, monkeypatch, tmp_path):
+def test_a_class_in_a_file(printed, refusal, monkeypatch, tmp_path):
     (tmp_path / "listed_here.py").write_text(OWN)
     monkeypatch.chdir(tmp_path)
-    assert main(["list", "listed_here.py:Listed"]) == 0
-    text = capsys.readouterr().out
+    text = printed("list", "listed_here.py:Listed")
     assert text.startswith("listed(width=2.0)\n\nNearer is larger.\n")
     assert "Fields and their types:\n  width: float\n" in text
     assert "Acts on logits (by position)" in text
@@ -204,23 +188,18 @@ def test_a_class_in_a_file(capsys, monkeypatch, tmp_path):
         "listed_here.py:Nothing": "listed_here.py:Nothing is no class of settings: an encoding, task, metric or mask",
         "gone.py:A": "gone.py:A: there is no file gone.py",
     }.items():
-        assert main(["list", words]) == 2
-        assert message in capsys.readouterr().err
+        assert message in refusal("list", words)
     sys.modules.pop("listed_here", None)
 
 
-def test_masks(capsys):
-    assert main(["list", "own_section"]) == 0
-    assert capsys.readouterr().out.startswith("own_section(parents=True, headings=True)\n")
+def test_masks(printed):
+    assert printed("list", "own_section").startswith("own_section(parents=True, headings=True)\n")
 
 
-def test_help(capsys):
-    assert main(["--help"]) == 0
-    text = capsys.readouterr().out
+def test_help(printed):
+    text = printed("--help")
     assert all(f"  {name} " in text for name in COMMANDS)
     assert max(map(len, text.splitlines())) <= 100
     for name in COMMANDS:
-        assert main([name, "--help"]) == 0
-        assert capsys.readouterr().out.startswith(f"usage: posenc {name} ")
-    assert main(["list", "rope", "--help"]) == 0
-    assert capsys.readouterr().out.startswith("usage: posenc list ")
+        assert printed(name, "--help").startswith(f"usage: posenc {name} ")
+    assert printed("list", "rope", "--help").startswith("usage: posenc list ")

@@ -23,10 +23,9 @@ def rows_of(text):
     return list(csv.DictReader(io.StringIO(text)))
 
 
-def test_every_score_has_a_line(tmp_path, capsys):
+def test_every_score_has_a_line(tmp_path, printed):
     directory = write_sweep(tmp_path / "a", widths_and_rates())
-    assert main(["report", str(directory), "--csv", "-"]) == 0
-    rows = rows_of(capsys.readouterr().out)
+    rows = rows_of(printed("report", str(directory), "--csv", "-"))
     fields = ["table", "cell", "encoding", "model.d_model", "seed", "learning_rate", "chosen", "range", "length"]
     assert list(rows[0]) == [*fields, "metric", "value"]
     written = sealed_files.read_rows(directory / "results.jsonl")
@@ -78,13 +77,11 @@ def damage(directory):
         (lambda d: None, "a/results.jsonl", "is a file of the ablation, and would be replaced"),
     ],
 )
-def test_what_cannot_be_written_is_one_line(tmp_path, capsys, monkeypatch, spoil, file, said):
+def test_what_cannot_be_written_is_one_line(tmp_path, refusal, monkeypatch, spoil, file, said):
     directory = write_ablation(tmp_path / "a")
     spoil(directory)
     monkeypatch.chdir(tmp_path)
-    assert main(["report", str(directory), "--csv", file]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert said in line
+    assert said in refusal("report", str(directory), "--csv", file)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a"]
 
 

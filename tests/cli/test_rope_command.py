@@ -14,9 +14,8 @@ MODELS = (
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_released_models(capsys, name):
-    assert main(["rope", name]) == 0
-    out = capsys.readouterr().out
+def test_released_models(printed, name):
+    out = printed("rope", name)
     specs = [line.partition(": ")[2] for line in out.splitlines() if line.startswith("layers ") and ": " in line]
     assert specs
     assert all(spec(parse(own)) == own for own in specs)
@@ -24,27 +23,24 @@ def test_released_models(capsys, name):
     assert "https://github.com/" in out
 
 
-def test_two_groups_of_layers(capsys, monkeypatch):
+def test_two_groups_of_layers(printed, monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")  # a narrow screen folds rows
-    assert main(["rope", "gemma-3-1B"]) == 0
-    out = capsys.readouterr().out
+    out = printed("rope", "gemma-3-1B")
     assert "layers 5, 11, 17, 23: rope(base=1000000.0, layout='half')" in out
     assert "0-4, 6-10, 12-16, 18-22, 24-25  sliding     512" in out
 
 
-def test_layers_that_differ_in_their_windows_alone_have_one_table(capsys):
-    assert main(["rope", "Gemma-2-9b"]) == 0
-    out = capsys.readouterr().out
+def test_layers_that_differ_in_their_windows_alone_have_one_table(printed):
+    out = printed("rope", "Gemma-2-9b")
     assert "\nlayers 0-41: rope(layout='half')\n" in out
     assert out.count("layers 0-41: ") == out.count("rope(") == out.count("Inverse frequencies, layers 0-41\n") == 1
 
 
-def test_a_file_and_what_is_odd(capsys, tmp_path):
+def test_a_file_and_what_is_odd(printed, tmp_path):
     config = {"model_type": "llama", "num_hidden_layers": 2, "head_dim": 8, "max_position_embeddings": 64}
     config |= {"rope_theta": 1e4, "rope_scaling": {"type": "dynamic", "factor": 2.0, "beta_fast": 9}}
     (tmp_path / "config.json").write_text(json.dumps(config))
-    assert main(["rope", str(tmp_path)]) == 0
-    out = capsys.readouterr().out
+    out = printed("rope", str(tmp_path))
     assert "above length 64" in out
     assert "Inverse frequencies, layers 0-1 at 128" in out
     assert "- beta_fast = 9 is ignored by rope_type 'dynamic'" in out
@@ -74,8 +70,7 @@ def test_refused(capsys, tmp_path, monkeypatch, line, message):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_model_that_does_not_rotate_has_no_picture(capsys, tmp_path):
+def test_a_model_that_does_not_rotate_has_no_picture(refusal, tmp_path):
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "gpt2", "n_layer": 2, "n_positions": 64}))
-    assert main(["rope", str(tmp_path), "--output", str(tmp_path / "x.png")]) == 2
-    assert "no layer rotates" in capsys.readouterr().err
+    assert "no layer rotates" in refusal("rope", str(tmp_path), "--output", str(tmp_path / "x.png"))
     assert not (tmp_path / "x.png").exists()

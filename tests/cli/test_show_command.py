@@ -145,7 +145,7 @@ def test_nothing_is_left_half_written(home, capsys):
 
 
 @pytest.mark.slow
-def test_a_run_as_trained_and_its_attention(home, capsys):
+def test_a_run_as_trained_and_its_attention(home, capsys, refusal):
     run = copy_of_the_run(home / "run")
     assert main(["show", "--run", str(run), "--length", "9", "--figures", "png", "--output", "pictures"]) == 0
     text = capsys.readouterr().out
@@ -155,12 +155,10 @@ def test_a_run_as_trained_and_its_attention(home, capsys):
     assert main([*arguments, "decoder"]) == 0
     assert (home / "one.png").is_file()
     capsys.readouterr()
-    assert main([*arguments, "encoder"]) == 2
-    assert "posenc: --stack encoder: of the run there is decoder\n" in capsys.readouterr().err
-    assert main(["show", "--run", str(run), "--length", "200", "--output", "more"]) == 2
-    assert "is outside the learned table of" in capsys.readouterr().err
-    assert main(["show", "--run", str(run), "--text", "Hello.", "--output", "more"]) == 2
-    err = capsys.readouterr().err
+    assert "posenc: --stack encoder: of the run there is decoder\n" in refusal(*arguments, "encoder")
+    said = refusal("show", "--run", str(run), "--length", "200", "--output", "more")
+    assert "is outside the learned table of" in said
+    err = refusal("show", "--run", str(run), "--text", "Hello.", "--output", "more")
     assert err.startswith("posenc: --text: ")
     assert "which has inputs of its own: leave the text out" in err
     assert not (home / "more").exists()

@@ -84,11 +84,10 @@ def test_beside_a_config_installed_packages_come_first_and_own_files_are_found(t
 
 
 @pytest.mark.parametrize("name", ["jax.py", "json.py", "optax.py"])
-def test_a_config_called_like_an_installed_module_is_refused(tmp_path, monkeypatch, capsys, name):
+def test_a_config_called_like_an_installed_module_is_refused(tmp_path, monkeypatch, refusal, name):
     monkeypatch.chdir(tmp_path)
     (tmp_path / name).write_text(CONFIG)
-    assert main(["train", name]) == 2
-    assert f"{name} is called like an installed module, which it would hide: rename it" in (capsys.readouterr().err)
+    assert f"{name} is called like an installed module, which it would hide: rename it" in refusal("train", name)
 
 
 @pytest.fixture(scope="module")
@@ -124,10 +123,9 @@ COMMANDS = [
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
-def test_a_class_of_a_run_is_run_only_when_the_run_is_trusted(run, capsys, monkeypatch, command):
+def test_a_class_of_a_run_is_run_only_when_the_run_is_trusted(run, capsys, refusal, monkeypatch, command):
     arguments = [str(run) if word == "RUN" else word for word in command]
-    assert main(arguments) == 2
-    err = capsys.readouterr().err
+    err = refusal(*arguments)
     assert f"{run} needs own_run.py:Plain, which it brought along, and no file of a run is run unasked" in err
     assert f"say --trust {run}" in err
     assert "own_run" not in sys.modules

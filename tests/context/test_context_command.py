@@ -157,9 +157,8 @@ def test_the_work_is_that_of_the_blocks_of_keys_that_are_read(run, attention):
     assert both == cope == rope + stack.depth * stack.layers[0].operations * 512 * (512 + 1024 + 1536)
 
 
-def test_a_checkpoint_of_others_is_no_run(run, capsys):
-    assert main(["context", str(run.parent / "hf")]) == 2
-    assert "`posenc import` makes a run of a checkpoint of others" in capsys.readouterr().err
+def test_a_checkpoint_of_others_is_no_run(run, refusal):
+    assert "`posenc import` makes a run of a checkpoint of others" in refusal("context", str(run.parent / "hf"))
 
 
 def test_no_more_of_a_text_is_read_than_its_tokens_need(run, tmp_path):
@@ -191,21 +190,17 @@ def test_no_more_of_a_text_is_read_than_its_tokens_need(run, tmp_path):
         ("--text RUN/group-000/weights.safetensors", "is no UTF-8 text"),
     ],
 )
-def test_what_is_refused(run, capsys, words, said):
+def test_what_is_refused(run, refusal, words, said):
     words = words.replace("TEXT", str(run.parent / "text.txt")).replace("RUN", str(run)).split()
-    assert main(["context", str(run), *words, "--output", str(run.parent / "none")]) == 2
-    err = capsys.readouterr().err
-    assert said in err
-    assert err.count("\n") == 1
+    assert said in refusal("context", str(run), *words, "--output", str(run.parent / "none"))
     assert not (run.parent / "none").exists()
 
 
-def test_an_output_that_cannot_be_written_is_refused_before_a_chunk_is_timed(run, capsys, monkeypatch):
+def test_an_output_that_cannot_be_written_is_refused_before_a_chunk_is_timed(run, refusal, monkeypatch):
     monkeypatch.setattr(Reader, "losses", lambda *_: pytest.fail("a chunk was read"))
     file = run.parent / "text.txt"
     words = ["--text", str(file), "--lengths", "64", "--measure", "perplexity", "--output", str(file / "answers")]
-    assert main(["context", str(run), *words]) == 2
-    assert f"--output: cannot write in {file / 'answers'} ({file} is a file)" in capsys.readouterr().err
+    assert f"--output: cannot write in {file / 'answers'} ({file} is a file)" in refusal("context", str(run), *words)
 
 
 def test_what_needs_more_memory_than_there_is_is_refused(run, capsys, monkeypatch):

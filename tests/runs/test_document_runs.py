@@ -113,7 +113,7 @@ def test_ten_sections_have_ten_types_and_tell_the_class(columns):
     assert max(found, key=found.get) == label
 
 
-def test_the_command_reads_ten_sections_from_json_and_markdown(columns, tmp_path, capsys, monkeypatch):
+def test_the_command_reads_ten_sections_from_json_and_markdown(columns, tmp_path, capsys, printed, monkeypatch):
     directory, _ = columns
     monkeypatch.chdir(tmp_path)
     sections, label = document(333)
@@ -121,8 +121,7 @@ def test_the_command_reads_ten_sections_from_json_and_markdown(columns, tmp_path
     (tmp_path / "a.md").write_text(markdown(333)[0] + "# Another\n\nnot read\n")
     shown = []
     for name in ("a.json", "a.md"):
-        assert main(["classify", str(directory), name]) == 0
-        shown.append(capsys.readouterr().out)
+        shown.append(printed("classify", str(directory), name))
     assert shown[0] == shown[1]
     assert shown[0].startswith(label)
     (tmp_path / "b.md").write_text("# Other\n\nsun\n")

@@ -8,7 +8,6 @@ import pytest
 from make_huggingface_reference import CASES, tensor
 from tiny_checkpoints import checkpoint_of, whole
 
-from posenc_jax.cli import main
 from posenc_jax.data.errors import DataError
 from posenc_jax.huggingface.checkpoint import load
 from posenc_jax.huggingface.safetensors import read_header
@@ -20,7 +19,7 @@ from posenc_jax.runs.state import replica_params
 from posenc_jax.runs.weights import export_weights, load_weights
 
 
-def test_a_run_of_a_checkpoint_serves_other_commands(tmp_path, capsys):
+def test_a_run_of_a_checkpoint_serves_other_commands(tmp_path, refusal):
     source, run = whole(tmp_path / "hf"), tmp_path / "run"
     config = import_checkpoint(source, run)
     assert config.task.data.tokenizer == "checkpoint"
@@ -36,8 +35,7 @@ def test_a_run_of_a_checkpoint_serves_other_commands(tmp_path, capsys):
     origin = json.loads((run / "origin.json").read_text())
     assert origin["family"] == "llama"
     assert set(origin["files"]) == {"config.json", "model.safetensors"}
-    assert main(["import", str(source), "-o", str(run)]) == 2
-    assert "exists: choose another directory" in capsys.readouterr().err
+    assert "exists: choose another directory" in refusal("import", str(source), "-o", str(run))
 
 
 def test_changed_weights_are_noticed(tmp_path):

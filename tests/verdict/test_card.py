@@ -9,7 +9,6 @@ from browser import CHROMIUM, Browser
 from measured_cells import measured
 from tex_pages import check_margins, needs_latex
 
-from posenc_jax.cli import main
 from posenc_jax.cli.verdict import _named
 from posenc_jax.drawing.hypertext import escaped
 from posenc_jax.runs.environment import environment
@@ -219,7 +218,7 @@ def test_refused_in_one_line(refusal, tmp_path, monkeypatch, arguments, message)
     assert not list(tmp_path.iterdir())
 
 
-def test_a_broken_encoding_gets_no_verdict(capsys, tmp_path, monkeypatch):
+def test_a_broken_encoding_gets_no_verdict(refusal, tmp_path, monkeypatch):
     """Before anything is trained."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "leak.py").write_text(
@@ -232,8 +231,7 @@ def test_a_broken_encoding_gets_no_verdict(capsys, tmp_path, monkeypatch):
         "leak.py:Leak": "`posenc audit leak.py:Leak`",
         "rope / leak.py:Leak": "`posenc audit` of its layer leak alone",
     }.items():
-        assert main(["verdict", asked, "--tables", "copy", "--directory", "runs"]) == 2
-        err = capsys.readouterr().err
+        err = refusal("verdict", asked, "--tables", "copy", "--directory", "runs")
         assert re.fullmatch(
             r"posenc: (rope/)?leak gets no verdict, as it breaks its contract "
             rf"\(jit: failed by \S+ \(causal\) and 4 other clauses\): {audit} shows all, and the way out of each\n",

@@ -12,13 +12,11 @@ from posenc_jax.runs import ablation
 from posenc_jax.runs.files import write_json
 
 
-def test_a_table_from_nothing_to_its_page(table, capsys, monkeypatch):
+def test_a_table_from_nothing_to_its_page(table, capsys, printed, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
-    assert main(["tables"]) == 0
-    listed = capsys.readouterr().out
+    listed = printed("tables")
     assert "small A small table no results - -" in " ".join(listed.split())
-    assert main(["tables", "small"]) == 0
-    said = capsys.readouterr().out
+    said = printed("tables", "small")
     assert "complete: " in said
     assert "nope better than rope" in said
 
@@ -40,11 +38,10 @@ def test_a_table_from_nothing_to_its_page(table, capsys, monkeypatch):
     assert main(["tables", "small"]) == 0
     assert "already complete" in capsys.readouterr().err
     assert [(table / name).read_bytes() for name in ("results.json", "README.md")] == before
-    assert main(["tables"]) == 0
-    assert "done" in capsys.readouterr().out
+    assert "done" in printed("tables")
 
 
-def test_hours_of_each_and_of_all(table, capsys, monkeypatch):
+def test_hours_of_each_and_of_all(table, capsys, printed, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     assert main(["tables", "small"]) == 0
     data = unseal((table / "results.json").read_bytes())
@@ -55,8 +52,7 @@ def test_hours_of_each_and_of_all(table, capsys, monkeypatch):
         shutil.copytree(table, table.parent / name)
     (table.parent / "third" / "results.json").unlink()
     capsys.readouterr()
-    assert main(["tables"]) == 0
-    out = capsys.readouterr().out
+    out = printed("tables")
     hours = {line.split()[0]: line.split()[-1] for line in out.splitlines() if "A small table" in line}
     assert hours == {"small": "1.25", "other": "1.25", "third": "-"}
     assert "on the machine that made them; 2.50 in all." in out
@@ -82,15 +78,14 @@ def test_what_is_stopped_elsewhere_takes_nothing_from_complete_results(table, ca
     assert read_commands(table.parents[2] / "elsewhere")[0] == ("posenc tables small --directory elsewhere",)
 
 
-def test_each_seed_has_the_learning_rate_of_its_own_validation(table, capsys, monkeypatch):
+def test_each_seed_has_the_learning_rate_of_its_own_validation(table, capsys, printed, monkeypatch):
     """Other rates are other settings, until they are run."""
     monkeypatch.setenv("COLUMNS", "200")
     assert main(["tables", "small"]) == 0
     reduced = table / "reduced.py"
     reduced.write_text(reduced.read_text().replace("seeds=(0, 1),", "seeds=(0, 1), learning_rates=(1e-3, 0.5),"))
     capsys.readouterr()
-    assert main(["tables"]) == 0
-    assert "of other settings: rsc nope, rsc rope" in " ".join(capsys.readouterr().out.split())
+    assert "of other settings: rsc nope, rsc rope" in " ".join(printed("tables").split())
     assert main(["tables", "small"]) == 0
     for cell in unseal((table / "results.json").read_bytes())["cells"]:
         tried = cell["tried"]
@@ -112,7 +107,7 @@ def test_groups_of_other_machines_are_named(table, capsys):
     assert "64 x Another chip; jax" in (table / "README.md").read_text()
 
 
-def test_stopped_and_resumed(table, capsys, monkeypatch):
+def test_stopped_and_resumed(table, capsys, printed, monkeypatch):
     """What is finished is written, and the next call runs the rest only."""
     real, ran = ablation.run, []
 
@@ -128,8 +123,7 @@ def test_stopped_and_resumed(table, capsys, monkeypatch):
     data = json.loads((table / "results.json").read_text())
     assert [own["label"] for own in data["cells"]] == ["nope"]
     capsys.readouterr()
-    assert main(["tables"]) == 0
-    assert "partial, 2 of 4 runs" in " ".join(capsys.readouterr().out.split())
+    assert "partial, 2 of 4 runs" in " ".join(printed("tables").split())
     assert main(["tables", "small"]) == 0
     assert ran == ["nope", "rope", "rope"]
     assert len(json.loads((table / "results.json").read_text())["cells"]) == 2
@@ -143,34 +137,25 @@ def test_stopped_and_resumed(table, capsys, monkeypatch):
         (["small", "--directory", ""], "'' is no path"),
     ],
 )
-def test_refused_in_one_line(table, capsys, arguments, message):
-    assert main(["tables", *arguments]) == 2
-    _, err = capsys.readouterr()
-    assert err.startswith("posenc: ")
-    assert err.count("\n") == 1
-    assert message in err
+def test_refused_in_one_line(table, refusal, arguments, message):
+    assert message in refusal("tables", *arguments)
     assert not (table.parents[2] / "runs").exists()
 
 
-def test_directions_and_pages_are_checked_before_anything_is_trained(table, capsys):
+def test_directions_and_pages_are_checked_before_anything_is_trained(table, refusal):
     readme = (table / "README.md").read_text()
     (table / "README.md").write_text("# A small table\n")
-    assert main(["tables", "small"]) == 2
-    assert "README.md: the page lacks the marks for it: write the two lines" in capsys.readouterr().err
+    assert "README.md: the page lacks the marks for it: write the two lines" in refusal("tables", "small")
     (table / "README.md").write_text(readme)
     text = (table / "directions.toml").read_text()
     (table / "directions.toml").write_text(text.replace('better = "nope"', 'better = "alibi"'))
-    assert main(["tables", "small"]) == 2
-    assert (
-        "small: a direction names 'alibi' in table 'rsc', and its ablation has no such cell" in capsys.readouterr().err
-    )
+    said = refusal("tables", "small")
+    assert "small: a direction names 'alibi' in table 'rsc', and its ablation has no such cell" in said
     (table / "directions.toml").write_text(text.replace('better = "nope"', 'better = "nope"\nwhere = 3'))
-    assert main(["tables", "small"]) == 2
-    assert "a direction is about length 3 of table 'rsc', which is measured at 2, 4 only" in capsys.readouterr().err
+    assert "a direction is about length 3 of table 'rsc', which is measured at 2, 4 only" in refusal("tables", "small")
     assert not (table.parents[2] / "runs").exists()
 
 
-def test_there_is_no_table_elsewhere(capsys, tmp_path, monkeypatch):
+def test_there_is_no_table_elsewhere(refusal, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert main(["tables"]) == 2
-    assert "there are no tables in experiments/tables: run this command in the folder of" in capsys.readouterr().err
+    assert "there are no tables in experiments/tables: run this command in the folder of" in refusal("tables")

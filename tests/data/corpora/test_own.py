@@ -34,7 +34,7 @@ ADDS = {
 
 
 @pytest.mark.parametrize("name", ADDS)
-def test_every_task_on_text_reads_what_was_added(here, capsys, name):
+def test_every_task_on_text_reads_what_was_added(here, capsys, printed, name):
     before = hashes(here)
     arguments, task = ADDS[name]
     assert main(["data", "add", name, *arguments]) == 0
@@ -57,8 +57,7 @@ def test_every_task_on_text_reads_what_was_added(here, capsys, name):
     loaded = load(task.__class__(**{**vars(task), "data": data}))
     assert loaded.identity["train"]["examples"] > 0
     assert loaded.identity["sha256"] == found["sha256"]
-    assert main(["data", "list"]) == 0
-    assert f"  own/{name} ({found['kind']}: {', '.join(found['columns'])})" in capsys.readouterr().out
+    assert f"  own/{name} ({found['kind']}: {', '.join(found['columns'])})" in printed("data", "list")
 
 
 @pytest.mark.slow

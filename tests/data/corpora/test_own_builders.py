@@ -81,11 +81,10 @@ class Mine(tfds.core.GeneratorBasedBuilder):
 """
 
 
-def test_a_builder_by_its_import_path(here, capsys):
+def test_a_builder_by_its_import_path(here, capsys, printed):
     (here / "my_builder_here.py").write_text(BUILDER)
     arguments = ["--builder", "my_builder_here.py:Mine", "--field", "body"]
-    assert main(["data", "add", "built", *arguments, "--label", "kind"]) == 0
-    assert "posenc train --on own/built" in capsys.readouterr().out
+    assert "posenc train --on own/built" in printed("data", "add", "built", *arguments, "--label", "kind")
     assert {row["body"] for row in load_split("own/built", "test")} == {f"text {i} of 9" for i in range(9)}
     assert main(["data", "add", "again", *arguments[:-1], "text"]) == 2
     assert "Mine has no text or class 'text': it has body, kind" in said(capsys)
