@@ -185,6 +185,18 @@ REFUSED = [
         lambda: base(posenc=parse("attributes|rope")),
         ["Attributes(first=0, count=None) reads attributes of tokens", "'copying' has none", "attributes= and pairs="],
     ),
+    *(
+        (lambda slot=slot: base(posenc=parse(slot)), ["reads " + words, "is given " + given, "pass others, or put"])
+        for slot, words, given in (
+            ("grid(width=8)|mrope", "positions of 3 axes", "positions of 2 axes"),
+            ("grid(width=8)|rope", "plain positions", "positions of 2 axes"),
+            ("rope/axial_rope", "positions of 2 axes", "plain positions"),
+        )
+    ),
+    (
+        lambda: base(posenc=parse("grid(width=8)|image_positions(sizes=(8, 8))|irpe")),
+        ["IRPE(", "reads whole positions, but it is given fractions", "choose another encoding"],
+    ),
     (lambda: base(posenc=parse("pair_table")), ["reads attributes of pairs of tokens, and task", "leave it out"]),
     (
         lambda: Ablation("mixed", tuple(measured(max_length=n, label=str(n)) for n in (3, 6))),

@@ -4,6 +4,7 @@ way out, before anything is compiled.
 
 import collections
 import dataclasses
+import functools
 import re
 from typing import Any
 
@@ -11,9 +12,9 @@ from posenc_jax.config.own_names import check_names
 from posenc_jax.config.settings import Evaluation, Execution, Optimizer, Training
 from posenc_jax.config.stored import config_hash
 from posenc_jax.data.tasks.base import Task
-from posenc_jax.encodings import spec
+from posenc_jax.encodings import REGISTERED, spec
 from posenc_jax.encodings.base import Dims
-from posenc_jax.encodings.slots import Slot, elements, position_axes
+from posenc_jax.encodings.slots import Slot, check_mapped, elements, position_axes
 from posenc_jax.encodings.value import Value
 from posenc_jax.files.names import file_name
 from posenc_jax.models.checks import check_model
@@ -96,6 +97,9 @@ class Run(Value):
         self._check_axes()
         self._check_token_types()
         self._check_attributes()
+        of_task = self.task.position_axes if position_axes(self.posenc) is not None else None
+        slots = (self.posenc, self.posenc_encoder or (), self.posenc_cross)
+        _check_mapped(slots, of_task, self.task.real_positions)
         if self.model.tie_embeddings and not self.task.one_vocabulary:
             raise ValueError(
                 f"model.tie_embeddings = True gives source and target one table, and task {self.task.name!r} has two "
@@ -212,6 +216,16 @@ class Run(Value):
         this config, so another one here is another one there.
         """
         return f"{CELL}{self.directory_name}"
+
+
+@functools.lru_cache(maxsize=256)  # cells of an ablation share slots
+def _check_mapped(slots: tuple[Slot, ...], axes: int | None, real: bool) -> None:
+    """`check_mapped` of slots. Encodings of the user's are left out: what they do with positions is asked when they are
+    called.
+    """
+    for slot in slots:
+        if {type(element) for element in elements(slot)} <= {*REGISTERED}:
+            check_mapped(slot, axes, real)
 
 
 def automatic_names(run: Run) -> dict[str, str]:

@@ -256,6 +256,31 @@ def check_axes(element: PositionalEncoding, positions: Array) -> None:
         )
 
 
+def check_mapped(slot: Slot, axes: int | None, real: bool) -> None:
+    """Refuses (ValueError) elements that are given positions of other axes than they read, or fractions where they read
+    whole positions, by what those before them make of positions of so many ``axes`` (None: plain ones), ``real``
+    numbers or whole ones. Only shapes and types count: nothing is computed.
+    """
+    shape, kind = ((1, 1), np.int32) if axes is None else ((1, 1, axes), np.float32 if real else np.int32)
+    ids = np.zeros((1, 1), np.int32)
+    sequence = Sequence(np.zeros(shape, kind), np.ones((1,), np.int32), tokens=ids, token_types=ids)
+    for group in dict.fromkeys(_groups(slot)):
+        if axes is None and not any(_moves(element) for element in group):
+            continue
+        seen = jax.eval_shape(lambda own, group=group: map_slot(group, own, key=jax.random.key(0)), sequence)
+        for element, own in zip(group, seen, strict=True):
+            if element.integer_positions and not np.issubdtype(own.positions.dtype, np.integer):
+                raise ValueError(
+                    f"{element!r} reads whole positions, but it is given fractions: choose another encoding, or leave "
+                    "out what makes them"
+                )
+
+
+def _moves(element: PositionalEncoding) -> bool:
+    """True if an element maps positions, or reads positions of several axes."""
+    return "map_positions" in element.acts_on or isinstance(element.position_axes, int)
+
+
 def token_terms(
     encodings: tuple[PositionalEncoding, ...], params: tuple[Params, ...], x: Array, sequence: Sequence
 ) -> tuple[Terms, ...]:
