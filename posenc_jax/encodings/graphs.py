@@ -2,7 +2,8 @@
 
 A graph of N nodes is its adjacency ``[N, N]``, whose number i, j is the weight of the edge from i to j, 0 without one.
 All functions take ``size``, the number of tokens that a row is padded to: nodes are the first N tokens, and the numbers
-of all others are 0. Segment ids say which tokens are nodes.
+of all others are 0. Segment ids say which tokens are nodes. Refused (ValueError) are weights below 0, and less than one
+step, path or vector.
 """
 
 import itertools
@@ -10,6 +11,8 @@ from collections import deque
 from collections.abc import Sequence
 
 import numpy as np
+
+from posenc_jax.encodings.arrays import check_size
 
 
 def laplacian_eigenvectors(adjacency: np.ndarray, count: int, size: int | None = None) -> np.ndarray:
@@ -26,9 +29,11 @@ def laplacian_eigenvectors(adjacency: np.ndarray, count: int, size: int | None =
     [[0.707, 0.5, 0.0], [0.0, 0.707, 0.0], [0.707, 0.5, 0.0], [0.0, 0.0, 0.0]]
     """
     adjacency, size = _graph(adjacency, size)
+    check_size("count", count)
     if (adjacency != adjacency.T).any():
         raise ValueError("adjacency is not symmetric, and a Laplacian here is that of a graph without directions")
-    scale = 1 / np.sqrt(np.maximum(adjacency.sum(axis=1), 1))
+    degrees = adjacency.sum(axis=1)
+    scale = 1 / np.sqrt(np.where(degrees, degrees, 1))
     laplacian = np.eye(len(adjacency)) - scale[:, None] * adjacency * scale[None]
     vectors = np.linalg.eigh(laplacian)[1][:, 1 : count + 1]
     found = np.zeros((size, count))
@@ -51,6 +56,7 @@ def random_walks(adjacency: np.ndarray, steps: int, size: int | None = None) -> 
     [1.0, 0.0, 0.5, 0.25]
     """
     adjacency, size = _graph(adjacency, size)
+    check_size("steps", steps, because=": the first is no step")
     step = adjacency / np.where(total := adjacency.sum(axis=1, keepdims=True), total, 1)
     powers = [np.eye(len(adjacency))]
     for _ in range(steps - 1):
@@ -70,6 +76,7 @@ def shortest_paths(adjacency: np.ndarray, unreachable: int, size: int | None = N
     [0, 1, 2, 9]
     """
     adjacency, size = _graph(adjacency, size)
+    check_size("unreachable", unreachable, because=": longer paths than it count as one less")
     lengths = np.full(adjacency.shape, unreachable, np.int32)
     for start in range(len(adjacency)):
         for end, path in _paths(adjacency, start).items():
@@ -90,6 +97,7 @@ def edge_paths(adjacency: np.ndarray, features: np.ndarray, most: int, size: int
       ValueError: for a graph that does not fit ``size``, or features of another one.
     """
     adjacency, size = _graph(adjacency, size)
+    check_size("most", most)
     if features.shape[:2] != adjacency.shape or features.ndim != 3:
         raise ValueError(
             f"features has the shape {list(features.shape)}, and of {len(adjacency)} nodes edges have features "
@@ -119,9 +127,11 @@ def tree_paths(parents: Sequence[int], depth: int, size: int | None = None) -> n
     [[0, 0], [1, 0], [2, 0], [1, 2]]
     """
     size = _fitting(len(parents), size, "parents")
+    check_size("depth", depth)
     found = np.zeros((size, depth), np.int32)
     children = [0] * len(parents)
     for node, parent in enumerate(parents):
+        check_size(f"parents[{node}]", parent, -1)
         if not -1 <= parent < node:
             raise ValueError(f"parents[{node}] = {parent} must come before {node}, or be -1 for the root")
         if parent >= 0:
@@ -134,16 +144,24 @@ def _graph(adjacency: np.ndarray, size: int | None) -> tuple[np.ndarray, int]:
     adjacency = np.asarray(adjacency, np.float64)
     if adjacency.ndim != 2 or adjacency.shape[0] != adjacency.shape[1]:
         raise ValueError(f"adjacency has the shape {list(adjacency.shape)}, and that of N nodes is [N, N]: one graph")
+    if not (adjacency >= 0).all() or np.isinf(adjacency).any():
+        i, j = np.argwhere(~(adjacency >= 0) | np.isinf(adjacency))[0]
+        raise ValueError(
+            f"adjacency[{i}, {j}] = {adjacency[i, j]} is no weight of an edge: give numbers above 0, and 0 without one"
+        )
     return adjacency, _fitting(len(adjacency), size, "adjacency")
 
 
 def _fitting(nodes: int, size: int | None, name: str) -> int:
-    if size is not None and nodes > size:
+    if size is None:
+        return nodes
+    check_size("size", size)
+    if nodes > size:
         raise ValueError(
             f"{name} has {nodes} nodes, and size = {size} tokens is what rows are padded to: make it {nodes}, or leave "
             "this graph out"
         )
-    return nodes if size is None else size
+    return size
 
 
 def _padded(pairs: np.ndarray, size: int) -> np.ndarray:

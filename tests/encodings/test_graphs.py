@@ -32,6 +32,13 @@ def test_eigenvectors_of_a_path():
     np.testing.assert_array_equal(got[:, 4:], 0)
 
 
+def test_only_ratios_of_weights_count():
+    """D is of the weights too, also where their sum is below 1."""
+    for made in (laplacian_eigenvectors, random_walks):
+        want, got = (made(weight * PATH, 4) for weight in (1, 1 / 8))
+        np.testing.assert_allclose(np.abs(got), np.abs(want), atol=1e-9)
+
+
 def test_returns_to_a_node_of_a_cycle():
     """In 2 m < 7 steps by as many steps in each direction: binomial(2 m, m) / 4^m, and never in an odd number."""
     diagonal = np.einsum("iik->ik", random_walks(CYCLE, 7, size=9))
@@ -98,6 +105,18 @@ def test_what_does_not_fit_is_refused():
         ),
         (lambda: tree_paths([-1, 2, 0], 3), "parents[1] = 2 must come before 1, or be -1 for the root"),
         (lambda: tree_paths([-1, 0, 0], 3, size=2), "parents has 3 nodes, and size = 2 tokens"),
+        (lambda: tree_paths([-1, 0.0], 3), "parents[1] = 0.0 must be a whole number from -1 on"),
+        (lambda: tree_paths([-1, 0], 0), "depth = 0 must be a whole number from 1 on"),
+        (lambda: laplacian_eigenvectors(PATH, -1), "count = -1 must be a whole number from 1 on"),
+        (lambda: random_walks(PATH, 0), "steps = 0 must be a whole number from 1 on: the first is no step"),
+        (lambda: shortest_paths(PATH, 0), "unreachable = 0 must be a whole number from 1 on"),
+        (lambda: edge_paths(PATH, np.zeros((5, 5, 2)), 0), "most = 0 must be a whole number from 1 on"),
+        (lambda: random_walks(PATH, 2, size=8.0), "size = 8.0 must be a whole number from 1 on"),
+        (
+            lambda: random_walks(-PATH, 2),
+            "adjacency[0, 1] = -1.0 is no weight of an edge: give numbers above 0",
+        ),
+        (lambda: shortest_paths(np.full((2, 2), np.nan), 9), "adjacency[0, 0] = nan is no weight of an edge"),
     ):
         with pytest.raises(ValueError, match=re.escape(message)):
             call()
