@@ -84,7 +84,8 @@ class ImagePositions(PositionalEncoding):
     def mapped_max_len(self, max_len: int) -> int:
         """One more than the largest position, rounded up."""
         scale, offset = self.affine()
-        return max(1, math.ceil(((max_len - 1) * scale + offset).max() * self.jitter * self.rescale + self.shift) + 1)
+        moved = ((max_len - 1) * scale + offset).max() + self.shift
+        return max(1, math.ceil(moved * self.jitter * self.rescale) + 1)
 
     def map_positions(self, sequence: Sequence, *, key: Key | None, train: bool) -> Array:
         """``[#B, S, A]`` fractions; known positions stay known where nothing is drawn."""

@@ -71,9 +71,10 @@ class Media(_WithImages):
                                          u = s + f (H + W - 1),   r' = H - 1 - r,   c' = W - 1 - c
 
     p is the position as the model counts it, moved by the images before it; s that of an image's first token. The text
-    behind an image goes on at one more than its largest number, where "diagonal" counts time alone, "symmetric" goes on
-    behind the last corner, and "indexed" does not move it. So an image takes fewer positions than it has tokens: what
-    implementations keep for decoding as ``rope_deltas`` is the sum of these differences.
+    behind an image goes on at one more than its largest number; "reset" counts rows and columns from s on for that,
+    "diagonal" time alone, "symmetric" goes on behind the last corner, and "indexed" does not move it. So an image takes
+    fewer positions than it has tokens: what implementations keep for decoding as ``rope_deltas`` is the sum of these
+    differences.
 
     - "mrope": Qwen2-VL (Wang et al. 2024, section 2.1); with ``stride`` Qwen2.5-VL, whose time is absolute
       (transformers rounds it down, here fractions stay).

@@ -41,6 +41,7 @@ def media_positions(
     """
     if design not in ("mrope", "reset", "diagonal", "indexed", "symmetric"):
         raise ValueError(f"design = {design!r} is none of 'mrope', 'reset', 'diagonal', 'indexed', 'symmetric'")
+    columns = 4 if design in ("indexed", "symmetric") else 3
     found: list[np.ndarray] = []
     start: float = 0
     images = 0
@@ -49,13 +50,13 @@ def media_positions(
             if part < 0:
                 raise ValueError(f"parts has {part} tokens of text: give a number from 0 on, or a Film for an image")
             numbers = start + np.arange(part)
-            found.append(np.repeat(numbers[:, None], 4 if design in ("indexed", "symmetric") else 3, axis=1))
+            found.append(np.repeat(numbers[:, None], columns, axis=1))
             start += part
             continue
         numbers, start = _film(part, start, images, design)
         found.append(numbers)
         images += 1
-    positions = np.concatenate(found) if found else np.zeros((0, 3), int)
+    positions = np.concatenate(found) if found else np.zeros((0, columns), int)
     return positions, start - len(positions)
 
 

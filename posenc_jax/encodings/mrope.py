@@ -98,7 +98,7 @@ class MRoPE(Rotary):
                 f"MRoPE.sections = {self.sections} are {self.position_axes} axes, and order={self.order!r} alternates "
                 "time, height and width: give three sections, or use order='blocks'"
             )
-        if self.sections is not None and min(self.sections) < 0:
+        if self.sections is not None and min(self.sections, default=-1) < 0:
             raise ValueError(f"MRoPE.sections = {self.sections} must be numbers of planes: Qwen2-VL has (16, 24, 24)")
         object.__setattr__(self, "rotary_dim", self._one.rotary_dim)  # checked, and 64.0 and 64 are one value
 

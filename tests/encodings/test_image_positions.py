@@ -53,6 +53,13 @@ def test_training_shifts_and_scales_all_cells_alike():
     np.testing.assert_allclose(together, (plain + moved) * by_axis * scaled[0, 0, 0], rtol=1e-5)
 
 
+def test_training_stays_below_the_length_that_it_says():
+    """Shifted first and scaled then, as the paper has it."""
+    encoding = ImagePositions((4, 6), shift=2, jitter=3, rescale=2)
+    largest = max(mapped(encoding, key=jax.random.key(seed), train=True).max() for seed in range(300))
+    assert 9 < largest < encoding.mapped_max_len(6) == 24  # of cell 5 of 4: (1.75 + 2) 6, rounded up, and one
+
+
 def test_evaluation_draws_nothing():
     np.testing.assert_array_equal(mapped(ImagePositions((4, 6), rescale=2)), mapped(ImagePositions((4, 6))))
     assert ImagePositions((4, 6), rescale=2).random

@@ -44,3 +44,4 @@ def test_what_cannot_be():
     with pytest.raises(ValueError, match="design = 'mrop' is none of"):
         media_positions([1], "mrop")
     assert media_positions([])[0].shape == (0, 3)
+    assert media_positions([], "indexed")[0].shape == (0, 4)
