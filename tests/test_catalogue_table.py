@@ -61,6 +61,13 @@ def test_what_the_code_says(lines):
             assert fused == ["cuDNN", "kernel"], REGENERATE
 
 
+def test_years_are_those_of_the_numbers_of_arxiv():
+    """By which `posenc list --since` chooses; journals and conferences come later."""
+    for _, method in rows():
+        if method.link.startswith("arXiv:"):
+            assert f"20{method.link[6:8]}" in method.paper, method.name
+
+
 def test_what_pages_say_of_use_is_what_the_rows_say():
     facts = tomllib.loads((ROOT / "scripts" / "docs" / "encodings" / "facts.toml").read_text())
     research = {name for name, own in facts.items() if own["use"].startswith("Research")}

@@ -108,6 +108,7 @@ from posenc_jax.encodings.cope import CoPE as CoPE
 from posenc_jax.encodings.path import PaTH as PaTH
 from posenc_jax.encodings.carope import CARoPE as CARoPE
 from posenc_jax.encodings.selective_rope import SelectiveRoPE as SelectiveRoPE
+from posenc_jax.encodings.repo import RePo as RePo
 from posenc_jax.encodings.stick_breaking import StickBreaking as StickBreaking
 from posenc_jax.encodings.randomized import Randomized as Randomized
 from posenc_jax.encodings.shape import SHAPE as SHAPE

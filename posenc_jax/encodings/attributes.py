@@ -68,6 +68,14 @@ class Attributes(PositionalEncoding):
             use="s",
         ),
         Method(
+            "rotary",
+            "Directional RoPE (DRoPE)",
+            "attributes|rope(base=1)",
+            "Zhao et al. 2025",
+            "arXiv:2503.15029",
+            "the first attribute of a token is its heading in radians; the paper joins it with RoPE of places",
+        ),
+        Method(
             "absolute",
             "Tables of seven attributes (TaPas)",
             "learned|attributes(count=7)|learned_axes(sizes=(3, 256, 256, 2, 256, 256, 10))",

@@ -1,4 +1,4 @@
-"""Fourier position embedding: RoPE whose planes mix several frequencies (Hua et al. 2025)."""
+"""Fourier position embedding: RoPE whose planes mix several frequencies (Hua et al. 2024)."""
 
 import dataclasses
 import math
@@ -23,7 +23,7 @@ class FoPE(Rotary):
 
         (a, b) -> (a cos_hk(p) - b sin_hk(p),  a sin_hk(p) + b cos_hk(p))
 
-    (Hua et al. 2025, section 3; details as in the authors' code, olmo/model.py). theta_j are the F frequencies
+    (Hua et al. 2024, section 3; details as in the authors' code, olmo/model.py). theta_j are the F frequencies
     base^(-2j/D) of at least 2 pi / L, those that complete a turn within the training length L; all others are dropped.
     Only the first G = min(F, D // 4) of the D // 2 planes (k, D/2 + k) get a series. S and C ``[H, F, G]`` start as
     "identity plus noise": a one in row ``k ceil(F / G)`` of column k, where there is such a row, plus normal noise of
@@ -57,7 +57,7 @@ class FoPE(Rotary):
         and Fan, Y. and Zhu, X. and Qi, B. and Ding, N. and Zhou, B.}, title = {{Fourier Position Embedding:
         Enhancing Attention's Periodic Extension for Length Generalization}}, booktitle = {ICML}, year = {2025},
         eprint = {2412.17739}}"""
-    methods = (Method("rotary", "FoPE", "fope(original_length=512)", "Hua et al. 2025"),)
+    methods = (Method("rotary", "FoPE", "fope(original_length=512)", "Hua et al. 2024"),)
     per_layer = True
     head_axes = (("sin", 0), ("cos", 0))
     by_key_head = True

@@ -54,7 +54,7 @@ class WithinSection(_BySections):
             "positions",
             "Structured document positions",
             "sinusoidal|within_section|sinusoidal|section_index|learned",
-            "Herzig et al. 2020; Devlin et al. 2019",
+            "Herzig et al. 2020; Devlin et al. 2018",
             note="reads token types; of the papers are positions that start anew in every cell and a vector per "
             "segment, their sum with the position in the document is our own",
             use="s",
@@ -80,7 +80,7 @@ class SectionIndex(_BySections):
 
     The type, not a count in order of appearance: the body is section 2 in a document without a header too, and a
     learned vector means the same section in every document. ``(SectionIndex(), Learned(4))`` are the segment embeddings
-    of Devlin et al. 2019, section 3.2 (BERT), as part of a slot; a model's own are ``Transformer.token_types``.
+    of Devlin et al. 2018, section 3.2 (BERT), as part of a slot; a model's own are ``Transformer.token_types``.
 
     Field: ``token_types``, how many there are: types ``0 .. token_types - 1`` occur, 0 being padding, and a table
     after it has that many rows. It is not checked against types: beyond its table `Learned` gives NaN.
@@ -104,7 +104,7 @@ class SectionIndex(_BySections):
             "positions",
             "BERT's positions and segments",
             "learned|section_index|learned(4)",
-            "Devlin et al. 2019",
+            "Devlin et al. 2018",
             note="reads token types: 4 here (padding, header, body, footer), 2 in the paper",
             use="W",
         ),

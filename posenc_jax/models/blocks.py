@@ -77,7 +77,7 @@ class MLP(nnx.Module):
 
 class Transform(nnx.Module):
     """``norm(f(x W + b))`` before the output layer, f the function of the feed-forward layers, W of the width of the
-    model (Devlin et al. 2019, in the code of BERT's masked language model).
+    model (Devlin et al. 2018, in the code of BERT's masked language model).
     """
 
     def __init__(self, config: Transformer, *, rngs: nnx.Rngs):

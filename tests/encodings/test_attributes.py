@@ -35,6 +35,25 @@ def test_rope_turns_by_time_stamps(random):
     np.testing.assert_allclose(weights[0, 0], want, atol=1e-9)
 
 
+def test_every_plane_turns_by_the_heading(random):
+    """DRoPE: logits depend on the difference of headings, and a whole turn is none."""
+    headings, (q, k) = random.uniform(-3, 3, (1, 4, 1)), random.normal(size=(2, 1, 1, 4, 8))
+    slot = parse("attributes|rope(base=1)")
+    logits = np.zeros((4, 4))
+    for i, j in np.ndindex(4, 4):
+        turn = np.exp(1j * (headings[0, j, 0] - headings[0, i, 0]))
+        for plane in range(0, 8, 2):
+            a, b = (complex(*x[0, 0, at, plane : plane + 2]) for x, at in ((q, i), (k, j)))
+            logits[i, j] += (a.conjugate() * turn * b).real / math.sqrt(8)
+    want = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    with jax.enable_x64(True):
+        for turns in (0, 1):
+            sequence = events(headings + 2 * math.pi * turns * np.eye(4)[None, :, :1])
+            seen = geometries(slot, sequence, sequence, num_heads=1)
+            _, weights = attend(q, k, k, slot, ({}, {}), seen, return_weights=True)
+            np.testing.assert_allclose(weights[0, 0], want, atol=1e-9)
+
+
 def test_the_periods_of_poyo(random):
     """2 pi / (t_min (t_max / t_min)^(2k/r)) a second, from 0.1 ms to 4 s, in the first half of a head."""
     times, q = np.array([[[0.0], [0.00123], [0.4]]]), random.normal(size=(1, 1, 3, 8))

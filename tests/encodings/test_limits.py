@@ -98,6 +98,7 @@ CoPE num_positions >= 2
 PaTH rank >= 1, kernel_size >= 1
 CARoPE base > 1
 SelectiveRoPE rank >= 1, kernel_size >= 1, base > 0
+RePo base > 0, width >= 1 <= 65536
 Randomized max_position >= 1
 SHAPE max_shift >= 1
 CAPE max_global_shift >= 0, max_local_shift >= 0, max_global_scaling >= 1

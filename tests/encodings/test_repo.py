@@ -1,0 +1,45 @@
+import numpy as np
+import pytest
+from initial import initial, shapes_of
+from rows_of_tokens import DIMS, K, Q, X, check, key_head, params_of
+
+from posenc_jax.encodings import Dims, RePo
+
+PLANES = DIMS.head_dim // 2
+
+
+def turned(x, angles, layout):
+    out = np.zeros(len(x))
+    for plane, angle in enumerate(angles):
+        first, second = (2 * plane, 2 * plane + 1) if layout == "interleaved" else (plane, PLANES + plane)
+        out[first] = x[first] * np.cos(angle) - x[second] * np.sin(angle)
+        out[second] = x[first] * np.sin(angle) + x[second] * np.cos(angle)
+    return out
+
+
+@pytest.mark.parametrize("encoding", [RePo(width=3, base=20.0), RePo(layout="interleaved")])
+def test_logits_are_those_of_the_authors_code(encoding):
+    params = params_of(encoding)
+
+    def angles(b, h, t):
+        gate, content = X[b, t] @ params["gate"], X[b, t] @ params["content"]
+        position = (gate / (1 + np.exp(-gate)) * content) @ params["position"][:, h]
+        return [position * encoding.base ** (-2 * plane / DIMS.head_dim) for plane in range(PLANES)]
+
+    def logit(b, h, i, j):
+        q = turned(Q[b, h, i], angles(b, h, i), encoding.layout)
+        return q @ turned(K[b, key_head(h), j], angles(b, h, j), encoding.layout) / np.sqrt(DIMS.head_dim)
+
+    check((encoding,), (params,), logit)
+
+
+def test_initialisation():
+    dims = Dims(64, 4, 2, 16, 1, 16)
+    assert {name: p.shape for name, p in shapes_of(RePo(), dims).items()} == {
+        "gate": (64, 8),
+        "content": (64, 8),
+        "position": (8, 4),
+    }
+    assert 0.018 < float(initial(RePo(width=64), dims)["gate"].std()) < 0.022
+    with pytest.raises(ValueError, match="turns planes of two dimensions, so head_dim = 5 must be even"):
+        RePo().check(Dims(20, 4, 2, 5, 1, 16))
