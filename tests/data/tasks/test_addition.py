@@ -5,7 +5,7 @@ import re
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from task_examples import assert_padding_changes_nothing, assert_uniform, rows
+from task_examples import assert_uniform, rows
 
 from posenc_jax.data.tasks import Addition
 from posenc_jax.encodings import Sequence, parse
@@ -45,10 +45,6 @@ def test_sums_are_right_and_numbers_as_they_are_said_to_be(task):
     assert abs(np.mean(np.array(own_lengths) == 2) - expected) < 5 * np.sqrt(0.25 / len(own_lengths))
     if task is TWO:
         assert_uniform(longest, (0, 1))
-
-
-def test_padding_changes_nothing():
-    assert_padding_changes_nothing(MANY, LENGTHS[MANY], 800, 13)
 
 
 def test_digits_of_equal_significance_share_a_position():

@@ -3,7 +3,7 @@
 import jax
 import numpy as np
 import pytest
-from task_examples import assert_padding_changes_nothing, assert_share, assert_uniform, drawn, rows
+from task_examples import assert_share, assert_uniform, drawn, rows
 
 from posenc_jax.data.tasks import FlipFlop
 
@@ -49,10 +49,6 @@ def test_instructions_have_their_shares_and_bits_are_fair():
     train = jax.jit(jax.vmap(lambda key: TASK.example(key, 32, 32, "train")))(jax.random.split(jax.random.key(0), 512))
     assert not np.asarray(train.group).any()
     assert_share(np.asarray(train.inputs)[:, 2:-1:2] == 4, 0.8)
-
-
-def test_padding_changes_nothing():
-    assert_padding_changes_nothing(TASK, LENGTHS, 600, 41)
 
 
 def test_errors_are_those_of_loops():

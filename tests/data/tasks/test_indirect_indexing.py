@@ -3,7 +3,7 @@
 import collections
 
 import pytest
-from task_examples import assert_padding_changes_nothing, assert_uniform, rows
+from task_examples import assert_uniform, rows
 
 from posenc_jax.data.tasks import IndirectIndexing
 
@@ -31,10 +31,6 @@ def test_the_answer_is_the_letter_so_far_from_the_source():
         assert_uniform(letters, range(10))
         for d in (-3, 0, 2):
             assert_uniform([s for shift, s, _ in questions if shift == d], range(max(0, -d), n - max(0, d)))
-
-
-def test_padding_changes_nothing():
-    assert_padding_changes_nothing(TASK, LENGTHS, 800, 16)
 
 
 def test_settings_and_what_is_refused():

@@ -7,7 +7,7 @@ import math
 import jax
 import numpy as np
 import pytest
-from task_examples import assert_padding_changes_nothing, assert_uniform, drawn, rows
+from task_examples import assert_uniform, drawn, rows
 
 from posenc_jax.config import Run
 from posenc_jax.data.tasks import NearestPoint
@@ -51,10 +51,6 @@ def test_every_point_answers_with_the_symbol_of_the_nearest_other_one():
     assert TASK.chance == 1 / 4
     for axis in zip(*places):
         assert_uniform(axis, range(4))
-
-
-def test_padding_changes_nothing():
-    assert_padding_changes_nothing(TASK, SIZES, 400, 9)
 
 
 @functools.cache

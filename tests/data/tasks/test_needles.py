@@ -4,7 +4,7 @@ import collections
 
 import numpy as np
 import pytest
-from task_examples import assert_padding_changes_nothing, assert_share, assert_uniform, rows
+from task_examples import assert_share, assert_uniform, rows
 
 from posenc_jax.data.tasks import Needles, Passkey, PhoneBook
 
@@ -91,15 +91,6 @@ def test_the_number_beside_the_name():
     assert_uniform(asked_entries, range(6))
     assert_uniform(names, range(12))
     assert_uniform(digits, range(10))
-
-
-@pytest.mark.parametrize(
-    ("task", "lengths", "padded"),
-    [(MANY, (12, 13, 24), 31), pytest.param(BOOK, (1, 2, 6), 16, marks=pytest.mark.slow)],
-    ids=["needles", "phone_book"],
-)
-def test_padding_changes_nothing(task, lengths, padded):
-    assert_padding_changes_nothing(task, lengths, 600, padded)
 
 
 def test_settings_and_what_is_refused():

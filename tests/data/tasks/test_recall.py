@@ -5,7 +5,7 @@ import itertools
 
 import numpy as np
 import pytest
-from task_examples import assert_padding_changes_nothing, assert_share, assert_uniform, rows
+from task_examples import assert_share, assert_uniform, rows
 
 from posenc_jax.data.tasks import AssociativeRecall, RepeatedRecall
 
@@ -55,12 +55,6 @@ def test_the_value_so_many_assignments_back():
         values.append(tokens[1])
     assert_share(turns, 1 / 3)
     assert_uniform(values, range(10, 20))
-
-
-@pytest.mark.parametrize("task", [ONCE, AGAIN], ids=lambda task: task.name)
-def test_padding_changes_nothing(task):
-    lengths = (8, 12, 16) if task is ONCE else (14, 16, 24)
-    assert_padding_changes_nothing(task, lengths, 800, 29)
 
 
 def test_settings_and_what_is_refused():
