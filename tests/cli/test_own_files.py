@@ -18,6 +18,7 @@ from posenc_jax.cli.errors import UsageError
 from posenc_jax.cli.overrides import override_run
 from posenc_jax.cli.own_files import own_class, read_metrics, read_slot, read_task
 from posenc_jax.cli.scores import score_table
+from posenc_jax.config import source_of
 from posenc_jax.encodings import Randomized, RoPE, parse, spec
 from posenc_jax.models.config import Transformer
 
@@ -210,37 +211,24 @@ def test_a_task_alone_is_read_too(mine):
     assert read_task("even_pairs(max_length=3)") == tasks.EvenPairs(max_length=3)
 
 
-CONFIG = """
-from posenc_jax import Evaluation, Run, Training, tasks
-from posenc_jax.models.config import Transformer
-
-config = Run(
-    task=tasks.EvenPairs(max_length=6),
-    model=Transformer(d_model=16, num_layers=1, num_heads=2),
-    training=Training(steps=2, batch_size=4, steps_per_call=2, log_every=2),
-    evaluation=Evaluation(lengths=(4,), num_examples=8),
-    seeds=(0,),
-)
-"""
-
-
 @pytest.mark.slow  # in small: tests/cli/test_new_command.py and test_own_code.py
 def test_a_run_trains_with_them_and_finds_them_again_in_its_copy(mine, tmp_path_factory):
-    (mine / "config_here.py").write_text(CONFIG)
+    (mine / "config_here.py").write_text(source_of(RUN, "A run."))
     named = [
         "--posenc",
         "randomized(max_position=64)|my_own.py:Mine(base=5)",
         "--task",
         "my_own.py:Pairs(max_length=6)",
     ]
-    done = posenc("train", "config_here.py", *named, "--metrics", "my_own.py:Right", "--directory", "run", cwd=mine)
+    train = ["train", "config_here.py", *named, "--metrics", "my_own.py:Right", "--directory", "run"]
+    done = posenc(*train, cwd=mine)
     assert done.returncode == 0, done.stderr
     (result,) = (mine / "run").rglob("result.json")
     (row,) = json.loads(result.read_text())["replicas"][0]["evaluation"]
     assert row["right"] == pytest.approx(row["accuracy"])
     stored = json.loads((mine / "run" / "config.json").read_text())
     assert set(stored["code"]) == {"my_own.py:Mine", "my_own.py:Pairs", "my_own.py:Right"}
-    again = posenc("train", "config_here.py", *named, "--metrics", "my_own.py:Right", "--directory", "run", cwd=mine)
+    again = posenc(*train, cwd=mine)
     assert "already complete" in again.stderr
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     asked = ["evaluate", str(mine / "run"), "--lengths", "5"]
@@ -249,7 +237,7 @@ def test_a_run_trains_with_them_and_finds_them_again_in_its_copy(mine, tmp_path_
     found = posenc(*asked, "--trust", str(mine / "run"), cwd=elsewhere)
     assert found.returncode == 0, found.stderr
     (mine / "my_own.py").write_text(SOURCE.replace("-jnp.abs", "jnp.abs"))
-    other = posenc("train", "config_here.py", *named, "--metrics", "my_own.py:Right", "--directory", "run", cwd=mine)
+    other = posenc(*train, cwd=mine)
     assert other.returncode == 2
     assert "my_own.py:Mine has changed" in other.stderr
 
