@@ -100,6 +100,21 @@ def whole(low: int, high: int) -> Callable[[str], int]:
     return read
 
 
+def above_0(rule: str, most: float = sys.float_info.max) -> Callable[[str], float]:
+    """The ``type`` of an option that is a number above 0, at most ``most``; of another word the ``rule`` is said."""
+
+    def read(word: str) -> float:
+        try:
+            value = float(word)
+        except ValueError:
+            value = 0.0
+        if not 0 < value <= most:
+            raise argparse.ArgumentTypeError(f"{short(word)} {rule}")
+        return value
+
+    return read
+
+
 def as_path(text: str) -> Path:
     """The path that a user names, ~ expanded; UsageError for the empty one, which would be the current folder."""
     if not text.strip():

@@ -6,12 +6,11 @@ import argparse
 import shutil
 from typing import TYPE_CHECKING
 
-from posenc_jax.cli.errors import Parser, guarded
+from posenc_jax.cli.errors import Parser, above_0, guarded
 from posenc_jax.cli.screen import show
 from posenc_jax.cli.session import load_config, prepare_jax
 from posenc_jax.cli.sized_to_corpus import split_first
 from posenc_jax.config import Ablation, Run
-from posenc_jax.drawing.plain import short
 from posenc_jax.drawing.quantities import count, duration
 from posenc_jax.drawing.text_table import TextTable, text
 
@@ -72,19 +71,10 @@ def _plan(config_file: str, words: list[str]) -> int:
 def _options(words: list[str]) -> tuple[argparse.Namespace, list[str]]:
     parser = Parser(prog="posenc plan", add_help=False, allow_abbrev=False)
     parser.add_argument("--target")
-    parser.add_argument("--utilisation", type=_utilisation)
+    rule = "must be a part of the peak, above 0 and up to 1, such as 0.3"
+    parser.add_argument("--utilisation", type=above_0(rule, most=1))
     parser.add_argument("--compile", action="store_true")
     return parser.parse_known_args(words)
-
-
-def _utilisation(asked: str) -> float:
-    try:
-        value = float(asked)
-    except ValueError:
-        value = 0.0
-    if not 0 < value <= 1:
-        raise argparse.ArgumentTypeError(f"{short(asked)} must be a part of the peak, above 0 and up to 1, such as 0.3")
-    return value
 
 
 def _of_run(plan: Plan) -> TextTable:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import math
 import sys
 from typing import TYPE_CHECKING
 
-from posenc_jax.cli.errors import Parser, guarded
+from posenc_jax.cli.errors import Parser, above_0, guarded
 from posenc_jax.cli.screen import show
 from posenc_jax.cli.session import load_config, prepare_jax
 from posenc_jax.config import Ablation, Run
-from posenc_jax.drawing.plain import short
 
 if TYPE_CHECKING:
     from posenc_jax.runs.tuning import Timed
@@ -88,18 +86,9 @@ def _tune_one(run: Run, seconds: float) -> None:
 
 def _options(words: list[str]) -> tuple[argparse.Namespace, list[str]]:
     parser = Parser(prog="posenc tune", add_help=False, allow_abbrev=False)
-    parser.add_argument("--seconds", type=_seconds, default=10.0)
+    rule = "must be a number of seconds, above 0 and up to 3600"
+    parser.add_argument("--seconds", type=above_0(rule, most=3600), default=10.0)
     return parser.parse_known_args(words)
-
-
-def _seconds(asked: str) -> float:
-    try:
-        seconds = float(asked)
-    except ValueError:
-        seconds = math.nan
-    if not 0 < seconds <= 3600:
-        raise argparse.ArgumentTypeError(f"{short(asked)} must be a number of seconds, above 0 and up to 3600")
-    return seconds
 
 
 _HEAD = ("microbatches", "length_strata", "steps_per_call", "compile", "a step", "speed")

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import json
-import math
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from posenc_jax.cli.errors import Parser, UsageError, as_path, guarded, refusing, whole
+from posenc_jax.cli.errors import Parser, UsageError, above_0, as_path, guarded, refusing, whole
 from posenc_jax.cli.own_files import catalogue_row, named, refuse_unusable
 from posenc_jax.cli.screen import shell_words, show, tell
 from posenc_jax.cli.session import prepare_jax, stoppable
@@ -67,7 +65,10 @@ def main(arguments: list[str]) -> int:
         help="seeds 0 to N-1 are compared (default 8)",
     )
     parser.add_argument(
-        "--hours", type=_hours, metavar="H", help="as many seeds as train in this time, by a pilot, in place of --seeds"
+        "--hours",
+        type=above_0("is no number of hours above 0: write one, as in 0.5"),
+        metavar="H",
+        help="as many seeds as train in this time, by a pilot, in place of --seeds",
     )
     parser.add_argument(
         "--matched",
@@ -84,16 +85,6 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--json", action="store_true", help="print the card as JSON (its file card.json) and no text")
     parser.add_argument("--check", type=as_path, metavar="CARD.json", help="judge the scores in a card again")
     return guarded(lambda: _asked(parser.parse_intermixed_args(arguments)))
-
-
-def _hours(word: str) -> float:
-    try:
-        hours = float(word)
-    except ValueError:
-        hours = math.nan
-    if not 0 < hours < math.inf:
-        raise argparse.ArgumentTypeError(f"{word} is no number of hours above 0: write one, as in 0.5")
-    return hours
 
 
 def _asked(arguments: Any) -> int:
