@@ -6,12 +6,11 @@ import dataclasses
 import functools
 from collections.abc import Mapping
 
-import numpy as np
-from benchmarks.jax_training import prepared
 from benchmarks.results import Table
 
 from configs.demo import rsc
-from device_parts.part import FASTEST, Case, Part, Row, Setting, compiling, milliseconds, price, spread, table
+from device_parts.part import FASTEST, Case, Part, Row, Setting, compiling, price, spread, table
+from device_parts.steps import milliseconds_of_steps
 from posenc_jax import Execution, Run, parse
 
 COUNTS = (1, 8, 64, 2, 4, 16, 32)
@@ -34,14 +33,7 @@ def run_of(count: int, miniature: bool = False) -> Run:
 
 def measured(run: Run, rounds: int) -> Row:
     """Milliseconds of a step of all replicas."""
-    program, state = prepared(run)
-
-    def call() -> None:
-        nonlocal state
-        state, metrics = program(state, None)
-        np.asarray(metrics["loss"])
-
-    middle, least, most = spread([ms / run.training.steps_per_call for ms in milliseconds(call, rounds)])
+    middle, least, most = spread(milliseconds_of_steps(run, rounds))
     whole = run.training.steps * middle / 1e3 / len(run.seeds)
     return {"ms": middle, "least": least, "most": most, "steps_per_second": 1e3 / middle, "seconds_of_one": whole}
 

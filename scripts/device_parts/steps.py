@@ -53,13 +53,8 @@ def run_of(posenc: str, length: int, miniature: bool = False) -> Run:
     )
 
 
-def measured(run: Run, rounds: int) -> Row:
-    """Milliseconds of a step, and MFU where the peak is known."""
-    from posenc_jax.runs.plan import plan_of
-    from posenc_jax.runs.targets import target_here
-
-    fits(run)
-    plan = plan_of(run, target_here())
+def milliseconds_of_steps(run: Run, rounds: int) -> list[float]:
+    """The time of a training step of all replicas in each round."""
     program, state = prepared(run)
 
     def call() -> None:
@@ -67,8 +62,17 @@ def measured(run: Run, rounds: int) -> Row:
         state, metrics = program(state, None)
         np.asarray(metrics["loss"])
 
-    times = [ms / run.training.steps_per_call for ms in milliseconds(call, rounds)]
-    middle, least, most = spread(times)
+    return [ms / run.training.steps_per_call for ms in milliseconds(call, rounds)]
+
+
+def measured(run: Run, rounds: int) -> Row:
+    """Milliseconds of a step, and MFU where the peak is known."""
+    from posenc_jax.runs.plan import plan_of
+    from posenc_jax.runs.targets import target_here
+
+    fits(run)
+    plan = plan_of(run, target_here())
+    middle, least, most = spread(milliseconds_of_steps(run, rounds))
     speed = plan.step.operations / middle * 1e3
     return {
         "ms": middle,
