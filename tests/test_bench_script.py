@@ -138,43 +138,17 @@ def test_a_process_that_fails_is_named():
 
 def test_every_part_is_known_to_the_script(script, monkeypatch):
     """All parts stand behind a name, with their full sizes and one process each for what is measured in turns."""
+    of_modules = {"throughput": "throughput encodings gradients", "compilation": "compilation programs"}
+    of_modules["profiling"] = "profile"
+    of_modules |= {name: name for name in ("tables", "precision", "decoding", "study", "loop", "padding", "finished")}
+    of_modules |= {name: name for name in ("importing", "long", "commands")}
+    parts = [(module, name) for module, names in of_modules.items() for name in names.split()]
     reached = []
-    for module, name in (
-        ("throughput", "throughput"),
-        ("throughput", "encodings"),
-        ("throughput", "gradients"),
-        ("compilation", "compilation"),
-        ("compilation", "programs"),
-        ("tables", "tables"),
-        ("precision", "precision"),
-        ("profiling", "profile"),
-        ("decoding", "decoding"),
-        ("study", "study"),
-        ("loop", "loop"),
-        ("padding", "padding"),
-        ("finished", "finished"),
-        ("importing", "importing"),
-        ("long", "long"),
-        ("commands", "commands"),
-    ):
-        module = importlib.import_module(f"benchmarks.{module}")
+    for of_module, name in parts:
+        module = importlib.import_module(f"benchmarks.{of_module}")
         monkeypatch.setattr(
             module, name, lambda *_, name=name: reached.append(name) or iter([results.Table(name, "", {}, {})])
         )
     script.main([])
     script.main(["padding"])
-    others = [
-        "gradients",
-        "profile",
-        "decoding",
-        "study",
-        "loop",
-        "padding",
-        "finished",
-        "importing",
-        "long",
-        "commands",
-    ]
-    assert sorted(reached) == sorted(
-        ["throughput", "encodings", "compilation", "programs", "tables", "precision", *others]
-    )
+    assert sorted(reached) == sorted(name for _, name in parts)
