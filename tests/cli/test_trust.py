@@ -15,17 +15,8 @@ from posenc_jax.cli import main
 
 ROOT = Path(__file__).parents[2]
 NAMES = (
-    "typing",
-    "signal",
-    "difflib",
-    "numpy",
-    "jax",
-    "flax",
-    "orbax",
-    "filelock",
-    "safetensors",
-    "tensorflow",
-    "tyro",
+    *("typing", "signal", "difflib", "numpy", "jax", "flax", "orbax"),
+    *("filelock", "safetensors", "tensorflow", "tyro"),
 )
 CONFIG = """
 import dataclasses
