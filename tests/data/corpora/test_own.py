@@ -181,9 +181,8 @@ def test_a_larger_share_can_be_stated():
         (["x"], "one of the arguments --text --jsonl --csv --parquet --folder --saved --builder is required"),
     ],
 )
-def test_what_is_refused_leaves_nothing(here, capsys, arguments, message):
-    assert main(["data", "add", *arguments]) == 2
-    (line,) = said(capsys).splitlines()
+def test_what_is_refused_leaves_nothing(here, refusal, arguments, message):
+    line = refusal("data", "add", *arguments)
     assert message in line
     assert not list((here / "data").rglob("*x*"))
 

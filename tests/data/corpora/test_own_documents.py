@@ -37,12 +37,11 @@ NOTES = {
 
 
 @pytest.mark.parametrize("form", NOTES)
-def test_a_document_that_does_not_nest_is_malformed_where_its_structure_is_said(notes, capsys, form):
+def test_a_document_that_does_not_nest_is_malformed_where_its_structure_is_said(notes, capsys, refusal, form):
     arguments, place, why = NOTES[form]
     command = ["data", "add", "notes", *arguments, "--structure", "markdown"]
     within = "line 4 of its text: " * (form == "jsonl")
-    assert main(command) == 2
-    assert f"{'lines' if form == 'folder' else 'records'} cannot be used ({place} ({within}{why}))" in said(capsys)
+    assert f"{'lines' if form == 'folder' else 'records'} cannot be used ({place} ({within}{why}))" in refusal(*command)
     assert main([*command, "--most-malformed", "0.1"]) == 0
     out, err = capsys.readouterr()
     assert f"{'1 document of 5 lines' if form == 'folder' else '1 record'} is left out: {place} (" in err
@@ -104,9 +103,9 @@ def test_documents_of_another_structure_are_refused_before_training(notes, capsy
         check_task(dataclasses.replace(task, structure=structure))
 
 
-def test_structure_is_for_documents_with_classes(here, capsys):
-    assert main(["data", "add", "x", "--text", "play.txt", "--structure", "html"]) == 2
-    assert "--structure html is for documents with classes: give them as --folder" in said(capsys)
+def test_structure_is_for_documents_with_classes(here, refusal):
+    said = refusal("data", "add", "x", "--text", "play.txt", "--structure", "html")
+    assert "--structure html is for documents with classes: give them as --folder" in said
 
 
 def test_lines_of_a_folder_are_counted_from_the_file(tmp_path):
