@@ -136,7 +136,7 @@ def compile_one(target_name: str, case: str) -> int:
         else:
             estimate = memory_in_group(run, layout.size, found.devices)
             formula = estimate.state + estimate.step if name == "train" else None
-            operations = work_of(run, name) * layout.size
+            operations = work_of(run, name, target) * layout.size
             laid = {"mode": layout.mode, "rows": layout.rows, "on_each": layout.on_each, "split": split}
             row = {
                 **key,
@@ -185,13 +185,15 @@ def state_of(program: Any, target: Any) -> dict[str, Any]:
     return {"lowered": digest, "versions": versions(target.chip.platform)}
 
 
-def work_of(run: Any, program: str) -> int:
+def work_of(run: Any, program: str, target: Any) -> int:
     """Operations of its matrix products, of one replica."""
     from posenc_jax.training.operations import of_length, of_step
 
     if program == "train":
         return of_step(run).operations
-    return of_length(run, run.evaluation.lengths[-1], 1).operations if program == "evaluate" else 0
+    return (
+        of_length(run, run.evaluation.lengths[-1], 1, target.devices.backend).operations if program == "evaluate" else 0
+    )
 
 
 def kept(record: Path) -> list[dict[str, Any]]:

@@ -172,7 +172,7 @@ class Evaluation(Value):
 
     lengths: in the task's own measure, ascending, up to 1048576. num_examples: test examples of each length (a finite
       test set gives at most what it has), up to 10000000. draws: how many draws of random positions share them.
-    memory_budget_mb: what the activations of a chunk may take.
+    memory_budget_mb: what the activations of a chunk may take, in MiB; on a CPU at most 16 are used, which is faster.
     decoded_examples: test examples of each length whose output is also decoded and scored as text (tasks on text), up
       to 10000000.
     decoding: how: greedily, by beam search, or by sampling.

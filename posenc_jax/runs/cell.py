@@ -298,14 +298,15 @@ class Engine:
         self, group: Group, replicas: Any, lengths: tuple[int, ...], programs: Programs, again: str = ""
     ) -> Evaluated:
         config = self.config
-        _, at_once = in_one_memory(config.execution, group.size, devices_here())
+        devices = devices_here()
+        _, at_once = in_one_memory(config.execution, group.size, devices)
         self._phase(group, "evaluate", len(lengths), unit="lengths")
         sums: dict[int, dict[str, np.ndarray]] = {}
         with programs.timings.phase(f"evaluate{again}") as meter:
-            for bucket in buckets(config, lengths, at_once):
+            for bucket in buckets(config, lengths, at_once, devices.backend):
                 for length in bucket.lengths:
                     sums[length] = programs.evaluate(bucket, length, replicas)
-                    meter.add(of_length(config, length, at_once) * len(group.replicas))
+                    meter.add(of_length(config, length, at_once, devices.backend) * len(group.replicas))
                     self._done(group, length)
         found = [
             (length, [results_of(config, scores, i) for i in range(len(group.replicas))])

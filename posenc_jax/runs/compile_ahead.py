@@ -51,7 +51,8 @@ class Ahead:
         parts, replicas = UncompiledPrograms(config, Supply(config, None), size, known), replicas_of(state)
         _, at_once = in_one_memory(config.execution, size, devices)
         coming = [parts.train(state, None), parts.validate(replicas)]
-        coming += [parts.evaluate(own, replicas) for own in buckets(config, config.evaluation.lengths, at_once)]
+        found = buckets(config, config.evaluation.lengths, at_once, devices.backend)
+        coming += [parts.evaluate(own, replicas) for own in found]
         for part in coming:
             if self._left:
                 return

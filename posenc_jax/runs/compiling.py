@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 from jax.sharding import AbstractDevice, AbstractMesh, Mesh, use_abstract_mesh
 
+from posenc_jax.attention.choice import backend
 from posenc_jax.config import Run
 from posenc_jax.data.text.base import TextTask
 from posenc_jax.encodings.base import Params
@@ -57,7 +58,7 @@ def functions(run: Run, mesh: Mesh | None = None) -> dict[str, Callable[[Any], A
         raise RefusedError(f"{run.table} {run.label}: programs of a task on text are compiled with its corpus only")
 
     def evaluate(state: Any) -> Any:
-        (bucket,) = buckets(run, run.evaluation.lengths[-1:])
+        (bucket,) = buckets(run, run.evaluation.lengths[-1:], backend=backend())
         return evaluate_length(run, bucket, state["params"], state["seed"], jnp.int32(bucket.max_length), None, mesh)
 
     found: dict[str, Callable[[Any], Any]] = {"train": lambda state: train_call(run, mesh, state)}

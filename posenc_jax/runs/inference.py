@@ -35,7 +35,7 @@ from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.runs.state import best_replica, load_group_state, surviving_seeds
 from posenc_jax.runs.supply import foreign_words, read_tokenizer
-from posenc_jax.training.batches import buckets
+from posenc_jax.training.batches import examples_within
 from posenc_jax.training.generation import CHUNK, new_tokens
 
 T = TypeVar("T")
@@ -277,13 +277,13 @@ def batches(
     for number, tokens in enumerate(inputs):
         own = next(length for length in lengths if length >= len(tokens))
         members.setdefault(own, []).append(number)
+    # On CPU rows beyond 8 save no time, and one text should not wait for 31 copies of it.
+    most = 8 if jax.default_backend() == "cpu" else CHUNK
     many = len(inputs) > CHUNK
     if many:
         reporter.phase(title, len(inputs), unit="texts")
     for length, numbers in sorted(members.items()):
-        (bucket,) = buckets(config, (length,))
-        # On CPU rows beyond 8 save no time, and one text should not wait for 31 copies of it.
-        size = min(8 if jax.default_backend() == "cpu" else CHUNK, bucket.chunk)
+        size = min(most, examples_within(config, task.padded_length(length), config.evaluation.memory_budget_mb))
         used = min(devices, -(-len(numbers) // size))
         for start in range(0, len(numbers), size * used):
             batch = numbers[start : start + size * used]

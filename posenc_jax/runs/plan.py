@@ -95,14 +95,15 @@ class Plan:
     def work(self) -> dict[str, Work]:
         """Phase -> its work for one replica in the whole run."""
         run, training = self.run, self.run.training
-        _, at_once = in_one_memory(run.execution, self.layout.size, self.target.devices)
+        devices, lengths = self.target.devices, run.evaluation.lengths
+        _, at_once = in_one_memory(run.execution, self.layout.size, devices)
         # The last step is always validated.
         validations = -(-training.steps // training.validate_every) if training.validate_every else 1
         return {
             "train": self.step * training.steps,
             "validate": of_validation(run) * validations,
-            "evaluate": sum((of_length(run, length, at_once) for length in run.evaluation.lengths), Work()),
-            "decode": sum((of_decoding(run, length) for length in run.evaluation.lengths), Work()),
+            "evaluate": sum((of_length(run, length, at_once, devices.backend) for length in lengths), Work()),
+            "decode": sum((of_decoding(run, length) for length in lengths), Work()),
         }
 
     @property

@@ -1,4 +1,4 @@
-"""Sizes of the batches that are computed together, in rows and tokens, from a run's config alone."""
+"""Sizes of the batches that are computed together, in rows and tokens, from a run's config and the platform."""
 
 import dataclasses
 
@@ -6,6 +6,11 @@ from posenc_jax.config import Run
 from posenc_jax.data.text.base import TextTask
 from posenc_jax.models.building import costs
 from posenc_jax.models.costs import ModelCosts
+
+CACHED_MB = 16
+"""The most that the activations of a chunk take on a CPU: larger ones leave its caches, and their memory is mapped anew
+in every chunk.
+"""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,17 +88,27 @@ class Bucket:
         return -(-self.share // self.chunk) * self.chunk
 
 
-def buckets(run: Run, lengths: tuple[int, ...], replicas_at_once: int = 1) -> tuple[Bucket, ...]:
+def buckets(run: Run, lengths: tuple[int, ...], replicas_at_once: int = 1, backend: str = "cpu") -> tuple[Bucket, ...]:
     """Evaluated lengths by their `Task.padded_length`, so that programs grow with the logarithm.
 
     The padded length of a length, and the number of its examples computed together, do not depend on other lengths.
+
+    backend: "cpu", "gpu" or "tpu"; a CPU computes at most `CACHED_MB` of activations together.
     """
     groups: dict[int, list[int]] = {}
     for length in lengths:
         groups.setdefault(run.task.padded_length(length), []).append(length)
     share = -(-run.evaluation.num_examples // run.evaluation.draws)
+    budget = run.evaluation.memory_budget_mb
+    budget = min(budget, CACHED_MB) if backend == "cpu" else budget
     return tuple(
-        Bucket(tuple(members), padded, min(_chunk(run, padded, replicas_at_once), share), run.evaluation.draws, share)
+        Bucket(
+            tuple(members),
+            padded,
+            min(examples_within(run, padded, budget / replicas_at_once), share),
+            run.evaluation.draws,
+            share,
+        )
         for padded, members in groups.items()
     )
 
@@ -106,10 +121,9 @@ def of_few_lengths(run: Run) -> Run:
     return dataclasses.replace(run, evaluation=dataclasses.replace(run.evaluation, lengths=tuple(longest.values())))
 
 
-def _chunk(run: Run, max_length: int, replicas_at_once: int) -> int:
-    """The number of examples, a power of two, whose activations fit the memory budget."""
+def examples_within(run: Run, max_length: int, megabytes: float) -> int:
+    """The number of examples, a power of two and 1 at least, whose activations fit so many MiB."""
     found, one = costs_of(run), batch_of_length(run, 1, max_length)
     kept = one.targets * found.output.kept
     kept += sum(layer.kept(*one.sides(name)) for name, stack in found.stacks.items() for layer in stack.layers)
-    fitting = run.evaluation.memory_budget_mb * 2**20 // (4 * replicas_at_once * kept)
-    return 1 << (max(fitting, 1).bit_length() - 1)
+    return 1 << (max(int(megabytes * 2**20) // (4 * kept), 1).bit_length() - 1)

@@ -144,7 +144,7 @@ def memory_of(run: Run, held: int, at_once: int, *, data: int = 1, model: int = 
         logits=_BYTES * at_once * batch.targets * costs_of(run).output.kept,
         positions=_BYTES * at_once * _drawn(run, rows),
         evaluation=_BYTES * at_once * _evaluation(run, at_once, backend),
-        scores=_BYTES * at_once * _scores(run, at_once),
+        scores=_BYTES * at_once * _scores(run, at_once, backend),
         decoding=_BYTES * at_once * _decoding(run),
         snapshot=0 if backend == "cpu" else held_parameters + moments,
         checkpoint=of_state * held * own,
@@ -237,7 +237,7 @@ def _drawn(run: Run, rows: int) -> int:
 
 def _evaluation(run: Run, at_once: int, backend: str) -> int:
     found, most = costs_of(run), 0
-    for bucket in buckets(run, run.evaluation.lengths, at_once):
+    for bucket in buckets(run, run.evaluation.lengths, at_once, backend):
         batch = batch_of_length(run, bucket.chunk, bucket.max_length)
         most = max(most, batch.targets * found.output.held, _drawn(run, bucket.chunk))
         for name, chosen in choices(run, batch, backend).items():
@@ -260,10 +260,10 @@ def _beside(found: ModelCosts, batch: Batch, name: str) -> int:
     return 0
 
 
-def _scores(run: Run, at_once: int) -> int:
+def _scores(run: Run, at_once: int, backend: str) -> int:
     """Numbers that are summed over each chunk, besides the scores of every task, and kept until the last chunk."""
     most = 0
-    for bucket in buckets(run, run.evaluation.lengths, at_once):
+    for bucket in buckets(run, run.evaluation.lengths, at_once, backend):
         chunks = bucket.draws * (bucket.examples_per_draw // bucket.chunk)
         sums = own_sums(run, bucket.chunk, bucket.max_length)
         most = max(most, chunks * sum(math.prod(leaf.shape) for leaf in jax.tree.leaves(sums)))

@@ -50,9 +50,9 @@ def of_validation(run: Run) -> Work:
     return Work(forward(run, batch), batch.tokens) * run.training.validation_batches
 
 
-def of_length(run: Run, length: int, at_once: int) -> Work:
-    """The evaluation of one replica at one length, when ``at_once`` are computed at the same time."""
-    (bucket,) = buckets(run, (length,), at_once)
+def of_length(run: Run, length: int, at_once: int, backend: str = "cpu") -> Work:
+    """The evaluation of one replica at one length, when ``at_once`` are computed at the same time on a backend."""
+    (bucket,) = buckets(run, (length,), at_once, backend)
     batch = batch_of_length(run, bucket.draws * bucket.examples_per_draw, bucket.max_length)
     return Work(forward(run, batch), batch.tokens)
 

@@ -27,7 +27,7 @@ from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.evaluation import changed_config, evaluate, states_of
 from posenc_jax.runs.state import load_group_state, state_at
 from posenc_jax.training import step as step_module
-from posenc_jax.training.batches import Bucket, buckets
+from posenc_jax.training.batches import CACHED_MB, Bucket, buckets
 from posenc_jax.training.layout import Devices
 from posenc_jax.training.step import evaluate_length, forward, init_params, model_of
 from posenc_jax.training.streams import stream
@@ -189,7 +189,7 @@ def test_a_finite_test_set_is_scored_once(task, length, existing):
 def test_buckets_hold_every_length_once_and_fit_the_budget():
     lengths = (1, 2, 5, 20, 40, 41, 80, 160, 400)
     config = dataclasses.replace(COPIER, posenc=(), evaluation=Evaluation(lengths, num_examples=4096, draws=2))
-    found = buckets(config, lengths)
+    found = buckets(config, lengths, backend="gpu")
     assert sorted(n for bucket in found for n in bucket.lengths) == sorted(lengths)
     for bucket in found:
         assert {bucket.max_length} == {config.task.padded_length(n) for n in bucket.lengths}
@@ -199,10 +199,16 @@ def test_buckets_hold_every_length_once_and_fit_the_budget():
     widest = config.task.padded_length(400)
     assert chunks[widest] < chunks[config.task.padded_length(160)] < chunks[config.task.padded_length(80)]
     tight = dataclasses.replace(config, evaluation=dataclasses.replace(config.evaluation, memory_budget_mb=128))
-    assert {b.max_length: b.chunk for b in buckets(tight, lengths)}[widest] == chunks[widest] // 4
-    assert {b.max_length: b.chunk for b in buckets(config, lengths, 2)}[widest] == chunks[widest] // 2
+
+    def widest_chunk(config, *options):
+        return {bucket.max_length: bucket.chunk for bucket in buckets(config, lengths, *options)}[widest]
+
+    assert widest_chunk(tight, 1, "gpu") == chunks[widest] // 4
+    assert widest_chunk(config, 2, "gpu") == chunks[widest] // 2
+    wide = dataclasses.replace(config, evaluation=dataclasses.replace(config.evaluation, memory_budget_mb=CACHED_MB))
+    assert buckets(config, lengths) == buckets(tight, lengths) == buckets(wide, lengths, 1, "gpu"), "on a CPU"
     few = dataclasses.replace(config, evaluation=Evaluation(lengths, num_examples=12, draws=4))
-    assert {bucket.chunk for bucket in buckets(few, lengths)} == {3}
+    assert {bucket.chunk for bucket in buckets(few, lengths, 1, "gpu")} == {3}
     assert buckets(config, ()) == ()
 
 

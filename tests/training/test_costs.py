@@ -19,6 +19,7 @@ from posenc_jax.data.tasks.base import Example, Task
 from posenc_jax.encodings import parse
 from posenc_jax.models.config import STACKS, Transformer
 from posenc_jax.models.costs import count
+from posenc_jax.training import batches
 from posenc_jax.training.batches import batch_of_length, buckets
 from posenc_jax.training.memory import memory_of, parameters_of
 from posenc_jax.training.operations import of_length, of_step
@@ -155,11 +156,12 @@ def test_operations_are_the_products_of_the_program(seed):
 
 
 @pytest.mark.parametrize("seed", some(3, 40))
-def test_an_evaluation_is_as_xla_compiles_it(seed):
+def test_an_evaluation_is_as_xla_compiles_it(seed, monkeypatch):
     """All that is no product (norms, softmax, masks, random examples) is up to a fifth of small models. Of the logits
     that a layer holds, as one array or before and after their cap, XLA:CPU may hold a part only.
     """
     run = sampled(seed)
+    monkeypatch.setattr(batches, "CACHED_MB", run.evaluation.memory_budget_mb)
     (bucket,) = buckets(run, run.evaluation.lengths)
     assert bucket.chunk == 32, "the loop over chunks, which XLA counts once, is run once"
     params = jax.eval_shape(lambda: init_params(run, 0))
