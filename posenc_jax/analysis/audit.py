@@ -1,6 +1,7 @@
 """The audit: what an encoding does, measured, in one record that can be kept, compared and put into a table."""
 
 import functools
+import itertools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +11,7 @@ import jax
 from posenc_jax.analysis import cost, distinctness, invariance
 from posenc_jax.analysis.contract import CLAUSES, contract_clauses
 from posenc_jax.analysis.layer import DIMS, AttentionLayer, Encodings
-from posenc_jax.analysis.outcome import OWN_CODE, ClauseOutcome
+from posenc_jax.analysis.outcome import OWN_CODE, ClauseOutcome, Clauses
 from posenc_jax.encodings import (
     Dims,
     PositionalEncoding,
@@ -59,24 +60,34 @@ def rows() -> list[tuple[str, Method]]:
 
 
 def measured(slot: Slot) -> Encodings:
-    """The encodings of a slot that an audit runs: of a pattern the first layer that has any; `RoPE` after encodings
-    that only map positions.
+    """The encodings of a slot whose numbers an audit shows: of a pattern those of the first layer that has any.
 
     Raises:
-      ValueError: one of them cannot serve a model of `DIMS`.
+      ValueError: those of a layer cannot serve a model of `DIMS`.
     """
-    layers = [for_layer(slot, layer) for layer in range(len(slot) if is_pattern(slot) else 1)]
-    encodings: Encodings = next(filter(None, layers), ())
+    return next(iter(measured_layers(slot)), ())
+
+
+def measured_layers(slot: Slot) -> tuple[Encodings, ...]:
+    """The encodings of all layers that have any, each once; `RoPE` after encodings that only map
+    positions.
+    """
+    layers = dict.fromkeys(for_layer(slot, layer) for layer in range(len(slot) if is_pattern(slot) else 1))
+    return tuple(_runnable(layer) for layer in layers if layer)
+
+
+def _runnable(encodings: Encodings) -> Encodings:
     for element in encodings:
         check_hooks(element)
-    if encodings and all(e.acts_on <= {"map_positions"} for e in encodings):
+    if all(e.acts_on <= {"map_positions"} for e in encodings):
         encodings = (*encodings, RoPE())
     check_slot(encodings, DIMS)
     return encodings
 
 
 def audit(slot: Slot, *, baseline: cost.CompiledCall | None = None, clock: Callable[[], float] | None = None) -> Json:
-    """The measurements of one slot; None is what cannot be said of it, or what raised, which "problems" tells.
+    """The measurements of one slot; None is what cannot be said of it, or what raised, which "problems" tells. Of a
+    pattern all layers keep the contract, or it fails; what else is measured is of the first layer that has encodings.
 
     Args:
       slot: as `parse` gives it. baseline: `plain_attention`, made once for many audits.
@@ -85,9 +96,10 @@ def audit(slot: Slot, *, baseline: cost.CompiledCall | None = None, clock: Calla
     Raises:
       ValueError: the encodings cannot serve a model of `DIMS`.
     """
-    encodings = measured(slot)
-    if not encodings:
+    layers = measured_layers(slot)
+    if not layers:
         return _empty()
+    encodings = layers[0]
     problems: list[str] = []
 
     def attempt(what: str, measure: Callable[[], Any]) -> Any:
@@ -100,7 +112,7 @@ def audit(slot: Slot, *, baseline: cost.CompiledCall | None = None, clock: Calla
             problems.append(f"{what}: {type(problem).__name__}: {problem}".splitlines()[0])
             return None
 
-    clauses = contract_clauses(encodings)
+    clauses = _worst([contract_clauses(layer) for layer in layers])
     by_name = {clause.name: clause for clause in clauses}
     with jax.enable_x64(True):  # as the contract does, so that nothing is compiled for it
         layer = AttentionLayer(encodings)
@@ -130,13 +142,23 @@ def audit(slot: Slot, *, baseline: cost.CompiledCall | None = None, clock: Calla
         **{name: by_name[name].error for name in PARITY},
         "temporaries": call and call.temporaries - baseline.temporaries,
         "clauses": {clause.name: {"status": clause.status, "detail": _detail(clause)} for clause in clauses},
-        "verdict": verdict(clauses, encodings),
+        "verdict": verdict(clauses, tuple(itertools.chain.from_iterable(layers))),
         "problems": problems,
     }
     if clock is not None and call is not None:
         ratio, seconds = cost.time_ratio(call, baseline, clock)
         record["timing"] = {"ratio": ratio, "seconds": seconds}
     return _plain(record)
+
+
+def _worst(of_layers: list[Clauses]) -> Clauses:
+    """The outcome of each clause in the layer where it is worst: failed, then passed by the largest error."""
+    order = ("skipped", "passed", "failed")
+    found: dict[str, ClauseOutcome] = {}
+    for clause in itertools.chain.from_iterable(of_layers):
+        other = found.setdefault(clause.name, clause)
+        found[clause.name] = max(other, clause, key=lambda one: (order.index(one.status), one.error or 0.0))
+    return Clauses(found.values())
 
 
 def plain_attention(dims: Dims = MODEL) -> cost.CompiledCall:

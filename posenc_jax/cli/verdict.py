@@ -259,7 +259,6 @@ def _check(text: str, label: str, slot: Slot) -> None:
     """Refuses, in one line, an encoding that breaks its contract; ``text`` is how it was asked for."""
     from posenc_jax.analysis import contract_clauses
     from posenc_jax.drawing.plain import short
-    from posenc_jax.encodings import spec
     from posenc_jax.encodings.slots import for_layer, is_pattern
 
     layers = dict.fromkeys(for_layer(slot, number) for number in range(len(slot) if is_pattern(slot) else 1))
@@ -268,10 +267,7 @@ def _check(text: str, label: str, slot: Slot) -> None:
         if failed:
             first, others = short(" ".join(str(failed[0]).split())), len(failed) - 1
             more = f" and {others} other {'clause' if others == 1 else 'clauses'}" if others else ""
-            # An audit of a pattern is that of one of its layers.
-            audit = f"`{shell_words(('posenc', 'audit', text))}`"
-            audit = f"`posenc audit` of its layer {spec(layer)} alone" if is_pattern(slot) else audit
             raise UsageError(
-                f"{label} gets no verdict, as it breaks its contract ({first}{more}): {audit} shows all, and the way "
-                "out of each"
+                f"{label} gets no verdict, as it breaks its contract ({first}{more}): "
+                f"`{shell_words(('posenc', 'audit', text))}` shows all, and the way out of each"
             )

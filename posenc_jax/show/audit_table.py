@@ -105,7 +105,8 @@ def columns() -> dict[str, tuple[str, Callable[[Json], str]]]:
         "spec": ("", lambda r: r["spec"]),
         "contract": (
             "the clauses that say something about the encoding, all kept, or those that failed; what a method cannot "
-            "keep by its nature is declared and must fail.",
+            "keep by its nature is declared and must fail. Of a pattern all layers count; every other number is of the "
+            "first that has an encoding.",
             lambda r: r["verdict"],
         ),
         "shift, float32": (

@@ -316,6 +316,8 @@ def test_nope_has_nothing_to_keep():
 def test_what_is_measured_of_a_slot():
     assert audit.measured(parse("randomized")) == parse("randomized|rope")
     assert audit.measured(parse("nope/rope/alibi")) == parse("rope")
+    assert audit.measured_layers(parse("nope/rope/alibi/rope")) == (parse("rope"), parse("alibi"))
+    assert audit.measured(()) == ()
     with pytest.raises(ValueError, match="raise max_len to 1024"):
         audit.measured(parse("learned(64)"))
 
@@ -324,4 +326,12 @@ def test_what_classes_say_is_of_all_layers_of_a_pattern():
     record = audit.audit(parse("rope/query_temperature"))
     assert record["acts_on"] == ["encode_queries", "encode_keys"]
     assert not record["shift_invariant"]
-    assert record["clauses"]["shift"]["status"] == "passed"  # measured of the first
+    assert record["clauses"]["shift"]["status"] == "passed"  # of RoPE; the temperature is not said to keep it
+
+
+def test_all_layers_of_a_pattern_keep_the_contract():
+    record = audit.audit((parse("rope"), (FutureLeak(),), parse("fire")))
+    assert "causality" in record["verdict"]
+    assert record["clauses"]["causality"]["status"] == "failed"
+    assert record["causality"] > 1e-3
+    assert record["problems"] == []

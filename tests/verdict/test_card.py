@@ -229,7 +229,7 @@ def test_a_broken_encoding_gets_no_verdict(refusal, tmp_path, monkeypatch):
     )
     for asked, audit in {
         "leak.py:Leak": "`posenc audit leak.py:Leak`",
-        "rope / leak.py:Leak": "`posenc audit` of its layer leak alone",
+        "rope / leak.py:Leak": "`posenc audit 'rope / leak.py:Leak'`",
     }.items():
         err = refusal("verdict", asked, "--tables", "copy", "--directory", "runs")
         assert re.fullmatch(
