@@ -8,8 +8,10 @@ from pathlib import Path
 import jax
 import pytest
 import session
+from browser import Browser
 from jax._src.interpreters import mlir
 from slow_parts import PARTS, slow_part
+from synthetic_ablation import write_ablation
 
 import posenc_jax.cli.session
 from posenc_jax.runs.environment import threads
@@ -135,3 +137,16 @@ def printed(capsys):
         return capsys.readouterr().out
 
     return said
+
+
+@pytest.fixture
+def ablation(tmp_path):
+    """The directory of a small ablation, see `synthetic_ablation.write_ablation`."""
+    return write_ablation(tmp_path / "ablation")
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    running = Browser(tmp_path_factory.mktemp("profile"))
+    yield running
+    running.close()

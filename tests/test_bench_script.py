@@ -1,25 +1,19 @@
 """The script of benchmarks: what it prints, keeps and compares."""
 
-import importlib.util
+import importlib
 import json
-from importlib.machinery import SourceFileLoader
 from pathlib import Path
 
 import pytest
-from benchmarks import (
-    processes,
-    results,
-)
+from benchmarks import processes, results
+from script_modules import loaded
 
 SCRIPTS = Path(__file__).parent.parent / "scripts"
 
 
 @pytest.fixture
 def script():
-    loader = SourceFileLoader("bench", str(SCRIPTS / "bench"))
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("bench", loader))
-    loader.exec_module(module)
-    return module
+    return loaded(SCRIPTS / "bench")
 
 
 def test_the_script_prints_keeps_and_compares(script, capsys, tmp_path):

@@ -6,8 +6,6 @@ import argparse
 import contextlib
 import functools
 import importlib
-import importlib.machinery
-import importlib.util
 import io
 import pkgutil
 import re
@@ -15,6 +13,7 @@ from pathlib import Path
 
 import command_lines
 import pytest
+from script_modules import loaded
 
 import posenc_jax.cli
 import posenc_jax.runs
@@ -195,12 +194,10 @@ def script_says(words):
     file = next((path for path in (ROOT / f"{name}.py", ROOT / name) if path.is_file()), None)
     if not rest or file is None or not file.read_text().startswith('"""'):
         return ""
-    loader = importlib.machinery.SourceFileLoader(f"script_{file.stem}", str(file))
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
     said = io.StringIO()
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stderr(said):
         patch.syspath_prepend(str(ROOT / "scripts"))
-        loader.exec_module(module)
+        module = loaded(file)
         with contextlib.suppress(UsageError):
             patch.setattr(argparse.ArgumentParser, "error", lambda _, message: said.write(message) and stop())
             module.main(list(rest))

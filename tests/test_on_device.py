@@ -2,7 +2,6 @@
 
 import dataclasses
 import importlib.metadata
-import importlib.util
 import json
 import math
 import re
@@ -10,7 +9,6 @@ import shlex
 import signal
 import subprocess
 import sys
-from importlib.machinery import SourceFileLoader
 from pathlib import Path
 
 import pytest
@@ -20,6 +18,7 @@ from device_parts.part import Case, LeftOutError, Part, Setting, table
 from device_parts.steps import run_of
 from device_parts.wholes import ACCELERATOR, MINUTES, TABLES, fitting, minutes
 from packaging.requirements import Requirement
+from script_modules import loaded
 from torch_live import torch_python
 
 SCRIPTS = Path(__file__).parent.parent / "scripts"
@@ -30,10 +29,7 @@ ALIKE = ("demo", "deterministic", "long_steps", *TABLES, "accelerator")
 
 @pytest.fixture
 def script():
-    loader = SourceFileLoader("on_device", str(SCRIPTS / "on_device"))
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("on_device", loader))
-    loader.exec_module(module)
-    return module
+    return loaded(SCRIPTS / "on_device")
 
 
 def served(part, out):

@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from browser import CHROMIUM, Browser
+from browser import CHROMIUM
 
 ROOT = Path(__file__).parent.parent
 HTML = ROOT / "build" / "docs" / "html"
@@ -44,13 +44,6 @@ def site():
     done = subprocess.run([ROOT / "scripts" / "build_docs"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return HTML
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    running = Browser(tmp_path_factory.mktemp("profile"))
-    yield running
-    running.close()
 
 
 class Links(HTMLParser):

@@ -1,9 +1,9 @@
 """Outputs and gradients of PyTorch's Transformers from the same parameters, in float64."""
 
-import importlib.util
 from pathlib import Path
 
 import jax
+import make_torch_reference as torch_reference
 import numpy as np
 import pytest
 from flax import nnx
@@ -14,10 +14,6 @@ from posenc_jax.models.torch_weights import from_torch
 
 ROOT = Path(__file__).parents[2]
 DATA = Path(__file__).parent / "data"
-
-spec = importlib.util.spec_from_file_location("make_torch_reference", ROOT / "scripts" / "make_torch_reference.py")
-torch_reference = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(torch_reference)
 
 
 def parameters(arrays, kind, config, model="encoder_decoder"):

@@ -11,7 +11,7 @@ from pathlib import Path
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from browser import CHROMIUM, Browser
+from browser import CHROMIUM
 
 from posenc_jax.analysis.kernels import lobes
 from posenc_jax.encodings import ALiBi, Geometry, Resonance, T5Bias, tensor2tensor_frequencies, vaswani_frequencies
@@ -26,13 +26,6 @@ def address(tmp_path_factory):
     path = tmp_path_factory.mktemp("explorer") / "explorer.html"
     path.write_text(page(), encoding="utf-8")
     return path.as_uri()
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    running = Browser(tmp_path_factory.mktemp("profile"))
-    yield running
-    running.close()
 
 
 def shown(browser, fragment):
