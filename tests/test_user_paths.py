@@ -71,6 +71,8 @@ def test_only_one_function_expands_a_home():
         ["evaluate", NOBODY, "--lengths", "2"],
         ["evaluate", "run", "--trust", NOBODY],
         ["report", NOBODY],
+        ["verdict", "alibi", "--directory", NOBODY],
+        ["explore", "--output", NOBODY],
         ["merge", NOBODY, "b", "-o", "c"],
         ["merge", "a", "b", "-o", NOBODY],
         ["classify", NOBODY, "file"],
@@ -84,7 +86,7 @@ def test_only_one_function_expands_a_home():
 def test_every_path_of_a_command_line(tmp_path, monkeypatch, refusal, arguments):
     monkeypatch.chdir(tmp_path)
     Path("run.py").write_text("from trained_runs import CONFIG as config\n")
-    assert "there is no home directory of '~nobodyhere': write the path in full" in refusal(*arguments)
+    assert NO_HOME in refusal(*arguments)
     assert os.listdir() == ["run.py"]
 
 

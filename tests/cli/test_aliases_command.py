@@ -106,8 +106,7 @@ def test_help_fits_in_100_columns(printed, monkeypatch, command):
         (["sinusoidal", "--pair", "5"], ["--pair", "`posenc aliases --help`"]),
         (["learned(64)"], ["a learned table shorter than an evaluated length", "raise max_len to 512"]),
         (["learned", "--length", "5000"], ["length = 5000 must be at most 2048"]),
-        (["nope"], ["nope: no two positions can be compared", "no encoding at all"]),
-        (["nope"], ["posenc: nope: no two positions can be compared"]),
+        (["nope"], ["posenc: nope: no two positions can be compared", "no encoding at all"]),
         ([""], ["posenc: '' names no encoding: write nope for none"]),
         (["nope/rope"], ["nothing to show: its first layer, which is shown, has no encoding"]),
         (

@@ -132,8 +132,6 @@ REFUSED = {
         ["evaluate", "taken", "--lengths", "9", "3"],
         ["lengths 9, 3 are out of order", "ascending"],
     ),
-    "nobody's home": (["report", "~nosuchuser/x"], ["~nosuchuser/x: there is no home", "write the path in full"]),
-    "nobody's directory": ([*TRAIN, "--directory", "~nosuchuser/x"], ["there is no home", "write the path in full"]),
     "report on nothing": (["report", "nowhere"], ["nowhere", "ablation.json"]),
     "more steps than are counted": (
         [*TRAIN, "--training.steps", "1" + 18 * "0"],

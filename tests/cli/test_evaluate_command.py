@@ -2,14 +2,10 @@
 
 from trained_runs import copy_of_the_run
 
-from posenc_jax.cli import main
 
-
-def test_a_table_for_each_checkpoint(tmp_path, capsys, printed):
+def test_a_table_for_each_checkpoint(tmp_path, printed):
     run = copy_of_the_run(tmp_path / "run")
     out = printed("evaluate", str(run), "--lengths", "2", "--steps", "10", "20")
     first, second = out.partition("after step 20:")[::2]
     assert first.startswith("after step 10:\n")
     assert first.count("seed") == second.count("seed") > 0
-    assert main(["evaluate", str(run), "--steps", "15"]) == 2
-    assert "has no checkpoint of step 15, but of 10, 20: choose among them" in capsys.readouterr().err

@@ -46,7 +46,6 @@ def folder(tmp_path_factory):
     (folder / "less_deep.json").write_text(f'{{"header": {LESS_DEEP}}}')
     (folder / "file").write_text("x")
     (folder / "directory").mkdir()
-    (folder / "exits.py").write_text("import sys\nsys.exit(0)\n")
     return folder
 
 
@@ -88,10 +87,6 @@ LINES = {
         ["audit", "rope", "--json", "a.txt", "--markdown", "a.txt"],
         "--json and --markdown are both a",
     ),
-    "no home for verdicts": (
-        ["verdict", "alibi", "--directory", "~nosuchuser/x"],
-        "no home directory of '~nosuchuser'",
-    ),
     "no folder for verdicts": (["verdict", "alibi", "--directory", ""], "'' is no path"),
     "a new nope": (["new", "encoding", "nope"], "nope"),
     "two words": (["list", "rope", "alibi"], "no encoding or task 'alibi'; one word at a time"),
@@ -99,7 +94,6 @@ LINES = {
     "deep document": (["classify", "run", "deep.json"], "deep.json is no document: it is nested deeper than 50"),
     "less deep document": (["classify", "run", "less_deep.json"], "nested deeper than 50 levels"),
     "page into a directory": (["explore", "--output", "directory"], "directory"),
-    "a config that ends Python": (["train", "exits.py"], "exits.py, line 2"),
     "bytes in a name": (
         ["train", "a\udcff.py"],
         "a\\udcff.py has bytes that are no text in UTF-8",

@@ -14,7 +14,6 @@ from flax import nnx
 from safetensors.numpy import load_file, save_file
 from trained_runs import CONFIG, copy_of_the_run
 
-from posenc_jax.cli import main
 from posenc_jax.config import Run, to_json
 from posenc_jax.data.tasks.copying import Copying
 from posenc_jax.encodings import Learned, RoPE, Sinusoidal, T5Bias, parse
@@ -188,20 +187,18 @@ def test_damaged_and_foreign_files(tmp_path):
     assert f"there is no file {path}" in refused()
 
 
-OTHER = "is damaged (what it says of its model: its checksum is not that of its content): export it again"
+BITS = "is damaged (its tensors are not those that were written): export it again"
+MEANING = "is damaged (what it says of its model: its checksum is not that of its content): export it again"
 
 
 @pytest.mark.parametrize(
     ("what", "said"),
     [
-        ("a value", "is damaged (its tensors are not those that were written): export it again"),
-        ("a name", "is damaged (its tensors are not those that were written): export it again"),
-        (
-            "metadata",
-            "is damaged (what it says of its model: its checksum is not that of its content): export it again",
-        ),
-        ("digest", "is damaged (what it says of its model: its checksum is not that of its content): export it again"),
-        ("of another file", "is damaged (its tensors are not those that were written): export it again"),
+        ("a value", BITS),
+        ("a name", BITS),
+        ("metadata", MEANING),
+        ("digest", MEANING),
+        ("of another file", BITS),
     ],
 )
 def test_a_changed_bit_is_damage(tmp_path, refusal, what, said):
@@ -309,15 +306,12 @@ def test_what_cannot_be_exported(source, tmp_path):
     assert not (tmp_path / "new.safetensors").exists()
 
 
-def test_export_on_the_command_line(source, tmp_path, capsys):
+def test_export_on_the_command_line(source, tmp_path, printed, refusal):
     path = tmp_path / "a.safetensors"
-    assert main(["weights", "export", str(source), str(path), "--seed", "1"]) == 0
-    assert capsys.readouterr().out == f"seed 1, learning rate 0.01\nwritten: {path}\n"
+    command = ("weights", "export", str(source), str(path))
+    assert printed(*command, "--seed", "1") == f"seed 1, learning rate 0.01\nwritten: {path}\n"
     assert load_weights(path)[1]["seed"] == 1
-    assert main(["weights", "export", str(source), str(path)]) == 2
-    assert capsys.readouterr().err == f"posenc: {path} exists: choose another file, or remove it\n"
-    assert main(["weights", "export", str(source), str(tmp_path / "b.safetensors"), "--torch"]) == 2
-    assert "torch.nn.Transformer has positions in its input embeddings only" in capsys.readouterr().err
+    assert refusal(*command) == f"posenc: {path} exists: choose another file, or remove it\n"
 
 
 def test_every_seed_starts_from_a_file(source, tmp_path):

@@ -103,7 +103,6 @@ config = Ablation("two", (run, other))
         (["alibi", "--full"], "--full is a size of published tables: leave it out, or name a config of that size"),
         (["axial_rope"], "axial_rope cannot be measured on rsc (axial_rope reads positions of 2 axes, and those of"),
         (["rope(scaling=yarn(factor=2, original_length=4))", "axial_rope"], "task 'copying' have 1): leave it out"),
-        (["alibi", "--seeds", "1"], "--seeds: 1 is no whole number from 2 to 1000: choose one"),
     ],
 )
 def test_refused_in_one_line(home, refusal, arguments, message):
