@@ -29,7 +29,7 @@ def latex_table(table: TextTable, label: str, least: Sequence[str] = ()) -> str:
     """
     left_out = []
     for column in least:
-        if _width(table) > WIDE and column in table.columns:
+        if column in table.columns and _widths_of(table, range(len(table.columns))) > WIDE:
             table = without(table, column)
             left_out.append(column)
     blocks = _blocks(table)
@@ -87,10 +87,6 @@ def _blocks(table: TextTable) -> list[list[int]]:
             blocks.append([0])
         blocks[-1].append(column)
     return blocks
-
-
-def _width(table: TextTable) -> float:
-    return _widths_of(table, range(len(table.columns)))
 
 
 def _widths_of(table: TextTable, columns: Sequence[int]) -> float:

@@ -47,11 +47,8 @@ def test_a_wider_baseline_has_as_many_parameters_as_the_largest(specs):
         a_width = sum(2 * plain.model.d_model + 1 for _ in range(plain.model.num_layers))  # its row, column and bias
         assert most <= parameters_of(wide) < most + a_width, name
         assert parameters_of(plain) < most
-        assert dataclasses.replace(wide, label="rope", model=plain.model) == plain == TABLES[name].cell(*_rope())
-
-
-def _rope():
-    return ROPE["rope"], "rope", (0,)
+        assert dataclasses.replace(wide, label="rope", model=plain.model) == plain
+        assert plain == TABLES[name].cell(ROPE["rope"], "rope", (0,))
 
 
 def test_every_baseline_has_a_wider_one():
