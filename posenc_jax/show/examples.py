@@ -1,4 +1,4 @@
-"""Small real things that encodings of attributes are drawn with: a graph, a tree, a table, a page, a signal."""
+"""Small real things that encodings of attributes are drawn with: a graph, a tree, a table, a page, a signal, cars."""
 
 import dataclasses
 from collections.abc import Callable
@@ -170,6 +170,12 @@ def _signal(seconds: float, unit: str) -> DrawnExample:
     )
 
 
+def _headings() -> DrawnExample:
+    names = ("north", "northeast", "east", "southeast", "south", "southwest", "west", "northwest")
+    headings = np.arange(8)[:, None] * np.pi / 4
+    return DrawnExample("Cars on a roundabout: where each of eight is heading, in radians.", names, headings)
+
+
 _EXAMPLES: dict[str, Callable[[], DrawnExample]] = {
     "Boxes on a page (LayoutLM)": _page,
     "Tables of seven attributes (TaPas)": _table,
@@ -179,6 +185,7 @@ _EXAMPLES: dict[str, Callable[[], DrawnExample]] = {
     "Tree positions": _tree,
     "RoPE at time stamps (RoTHP)": lambda: _signal(1.0, "dots"),
     "RoPE at time stamps (POYO)": lambda: _signal(0.06, "seconds at 20 words a minute"),
+    "Directional RoPE (DRoPE)": _headings,
     "Spatial encoding (Graphormer)": _distances,
     "Edge encoding (Graphormer)": _edges,
     "Random-walk probabilities (RRWP)": _walks,
