@@ -69,8 +69,10 @@ def measured(slot: Slot) -> Encodings:
 
 
 def measured_layers(slot: Slot) -> tuple[Encodings, ...]:
-    """The encodings of all layers that have any, each once; `RoPE` after encodings that only map
-    positions.
+    """The encodings of all layers that have any, each once; `RoPE` after encodings that only map positions.
+
+    Raises:
+      ValueError: those of a layer cannot serve a model of `DIMS`.
     """
     layers = dict.fromkeys(for_layer(slot, layer) for layer in range(len(slot) if is_pattern(slot) else 1))
     return tuple(_runnable(layer) for layer in layers if layer)

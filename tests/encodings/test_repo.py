@@ -1,20 +1,12 @@
 import numpy as np
 import pytest
 from initial import initial, shapes_of
+from planes import turned
 from rows_of_tokens import DIMS, K, Q, X, check, key_head, params_of
 
 from posenc_jax.encodings import Dims, RePo
 
 PLANES = DIMS.head_dim // 2
-
-
-def turned(x, angles, layout):
-    out = np.zeros(len(x))
-    for plane, angle in enumerate(angles):
-        first, second = (2 * plane, 2 * plane + 1) if layout == "interleaved" else (plane, PLANES + plane)
-        out[first] = x[first] * np.cos(angle) - x[second] * np.sin(angle)
-        out[second] = x[first] * np.sin(angle) + x[second] * np.cos(angle)
-    return out
 
 
 @pytest.mark.parametrize("encoding", [RePo(width=3, base=20.0), RePo(layout="interleaved")])
