@@ -19,13 +19,12 @@ from posenc_jax.encodings import (
     Slot,
     check_slot,
     elements,
-    for_layer,
     init_slot,
     is_pattern,
     layer_params,
 )
 from posenc_jax.encodings.catalogue import CATALOGUE, Method
-from posenc_jax.encodings.slots import check_hooks
+from posenc_jax.encodings.slots import check_hooks, different_layers
 from posenc_jax.files.shapes import Json
 from posenc_jax.refusals.own_exits import exits_as_errors
 
@@ -74,8 +73,7 @@ def measured_layers(slot: Slot) -> tuple[Encodings, ...]:
     Raises:
       ValueError: those of a layer cannot serve a model of `DIMS`.
     """
-    layers = dict.fromkeys(for_layer(slot, layer) for layer in range(len(slot) if is_pattern(slot) else 1))
-    return tuple(_runnable(layer) for layer in layers if layer)
+    return tuple(map(_runnable, different_layers(slot)))
 
 
 def _runnable(encodings: Encodings) -> Encodings:

@@ -259,10 +259,9 @@ def _check(text: str, label: str, slot: Slot) -> None:
     """Refuses, in one line, an encoding that breaks its contract; ``text`` is how it was asked for."""
     from posenc_jax.analysis import contract_clauses
     from posenc_jax.drawing.plain import short
-    from posenc_jax.encodings.slots import for_layer, is_pattern
+    from posenc_jax.encodings.slots import different_layers
 
-    layers = dict.fromkeys(for_layer(slot, number) for number in range(len(slot) if is_pattern(slot) else 1))
-    for layer in filter(None, layers):  # NoPE promises nothing
+    for layer in different_layers(slot):  # NoPE promises nothing
         failed = [clause for clause in contract_clauses(layer) if clause.status == "failed"]
         if failed:
             first, others = short(" ".join(str(failed[0]).split())), len(failed) - 1

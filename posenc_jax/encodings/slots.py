@@ -68,6 +68,11 @@ def for_layer(slot: Slot, layer: int) -> tuple[PositionalEncoding, ...]:
     return groups[layer % len(groups)]
 
 
+def different_layers(slot: Slot) -> tuple[tuple[PositionalEncoding, ...], ...]:
+    """The encodings of the layers that have any, each once, in order of appearance."""
+    return tuple(dict.fromkeys(filter(None, _groups(slot))))
+
+
 def elements(slot: Slot) -> tuple[PositionalEncoding, ...]:
     """The different encodings of a slot, in order of appearance."""
     return tuple(dict.fromkeys(element for group in _groups(slot) for element in group))
@@ -264,7 +269,7 @@ def check_mapped(slot: Slot, axes: int | None, real: bool) -> None:
     shape, kind = ((1, 1), np.int32) if axes is None else ((1, 1, axes), np.float32 if real else np.int32)
     ids = np.zeros((1, 1), np.int32)
     sequence = Sequence(np.zeros(shape, kind), np.ones((1,), np.int32), tokens=ids, token_types=ids)
-    for group in dict.fromkeys(_groups(slot)):
+    for group in different_layers(slot):
         if axes is None and not any(_moves(element) for element in group):
             continue
         try:
