@@ -37,7 +37,10 @@ EVEN_PAIRS = {"sinusoidal": "near chance", "randomized sinusoidal": "clearly abo
 def two_tables(rsc: Run, even_pairs: Run, *, t5: T5Bias, t5_note: str, max_position: int, **named: str) -> Ablation:
     """Both published tables from the first row of each: `rsc` with NoPE, `even_pairs` with sinusoidal positions.
 
-    t5: T5's bias and what to say of it. max_position: of the randomized positions. named: name, title and size_note.
+    Args:
+      t5: T5's bias and what to say of it.
+      max_position: of the randomized positions.
+      named: name, title and size_note.
     """
     randomized = (Randomized(max_position=max_position), Sinusoidal())
     return Ablation(

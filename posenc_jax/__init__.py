@@ -4,18 +4,26 @@ Names are imported when they are first used, so that ``import posenc_jax`` costs
 
 One word, one thing:
 
-encoding: a frozen dataclass with hooks, `encodings.PositionalEncoding`; its parameters are a pytree of the model's.
-slot: what a model holds where encodings stand: a tuple of them, or a tuple of such tuples that repeats over the layers.
-  stack: the part of a model that a slot belongs to: encoder, decoder, or cross-attention.
-position: what an encoding reads of a token. place: the index of a token in a row or in a cache; causality follows
-  from places. segment: one of the sequences packed into a row. token type: header, body or footer of a document.
-task: where examples come from. length: an example's size in its task's own measure. width: tokens of a padded row.
-run: a config (`Run`) with everything that it computes. replica: one training, of one seed at one learning rate.
-  group: replicas that one program trains together. cell: one run of an ablation. table: the cells that are compared
-  with each other, by default those of one task (`Run.table`).
-record: what an ablation writes for its report, ``ablation.json`` and ``results.jsonl``. report: the pages about it.
-within, beyond, mixed: a length whose examples are all, none, or only partly as long as those of training.
-own code: classes of the user's in a config, with their files and those of the user's that these import.
+- encoding: a frozen dataclass with hooks, `encodings.PositionalEncoding`; its parameters are a pytree of the model's.
+- slot: what a model holds where encodings stand: a tuple of them, or a tuple of such tuples that repeats over the
+  layers.
+- stack: the part of a model that a slot belongs to: encoder, decoder, or cross-attention.
+- position: what an encoding reads of a token.
+- place: the index of a token in a row or in a cache; causality follows from places.
+- segment: one of the sequences packed into a row.
+- token type: header, body or footer of a document.
+- task: where examples come from.
+- length: an example's size in its task's own measure.
+- width: tokens of a padded row.
+- run: a config (`Run`) with everything that it computes.
+- replica: one training, of one seed at one learning rate.
+- group: replicas that one program trains together.
+- cell: one run of an ablation.
+- table: the cells that are compared with each other, by default those of one task (`Run.table`).
+- record: what an ablation writes for its report, ``ablation.json`` and ``results.jsonl``.
+- report: the pages about it.
+- within, beyond, mixed: a length whose examples are all, none, or only partly as long as those of training.
+- own code: classes of the user's in a config, with their files and those of the user's that these import.
 """
 
 from posenc_jax import lazy

@@ -43,7 +43,8 @@ class Compared:
     """The difference of two environments.
 
     Attributes:
-      draws: ``name: old -> new`` of what gives other random numbers. rounding: of what gives other last digits.
+      draws: ``name: old -> new`` of what gives other random numbers.
+      rounding: of what gives other last digits.
       unknown: names that one of them does not have recorded.
     """
 

@@ -142,8 +142,9 @@ def workers() -> int:
 def sphinx(folder: Path, *, executes: bool = True, builder: str = "html") -> int:
     """Runs Sphinx strictly; its exit code. Of a page whose code fails the cell, its output and the error are printed.
 
-    builder: of Sphinx; "dummy" reads and links all pages and writes none, in one process: several cost more to bring
-      together than they save.
+    Args:
+      builder: of Sphinx; "dummy" reads and links all pages and writes none, in one process: several cost more to bring
+        together than they save.
     """
     from sphinx.cmd.build import main as build
 
@@ -152,6 +153,8 @@ def sphinx(folder: Path, *, executes: bool = True, builder: str = "html") -> int
     options = ["-b", builder, "-q", "-W", "--keep-going", "-j", str(processes), "-d", str(folder / "doctrees")]
     if not executes:  # nobody knows the language of cells then, which is Python
         options += ["-D", "nb_execution_mode=off", "-D", "suppress_warnings=myst.header,myst-nb.lexer"]
+    if builder == "dummy":  # quotes are the reader's
+        options += ["-D", "smartquotes=0"]
     code = build([*options, str(folder / "source"), str(folder / "html")])
     for file in sorted((folder / "html" / "reports").rglob("*.err.log")):
         page = file.relative_to(folder / "html" / "reports").as_posix().removesuffix(".err.log")

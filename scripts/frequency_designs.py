@@ -38,7 +38,8 @@ class Resolution(NamedTuple):
     """Resolution of near positions by Vaswani's frequencies.
 
     Attributes:
-      neighbours: K(1). main_lobe: the first offset at which K rises.
+      neighbours: K(1).
+      main_lobe: the first offset at which K rises.
     """
 
     neighbours: float

@@ -21,7 +21,8 @@ class Bug(NamedTuple):
     """A bug.
 
     Attributes:
-      case: the model in which it is planted. plant: does so, in the files of a checkpoint or by a `pytest.MonkeyPatch`.
+      case: the model in which it is planted.
+      plant: does so, in the files of a checkpoint or by a `pytest.MonkeyPatch`.
       check: the measure of `huggingface_parity.MEASURES` that must see it.
     """
 

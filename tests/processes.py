@@ -70,7 +70,8 @@ def signal_when(
 def python(code: str, *, devices: int = 2, timeout: float = 280, as_users: bool = False) -> dict:
     """The JSON object that a Python program prints as its last line, run with so many host devices.
 
-    as_users: compiled as well as users' programs are, not as quickly as the tests'.
+    Args:
+      as_users: compiled as well as users' programs are, not as quickly as the tests'.
     """
     found = subprocess.run(
         [sys.executable, "-c", code],

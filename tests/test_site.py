@@ -212,7 +212,8 @@ DOC = """Adds two numbers of `Sum`::
 (Somebody, section 1), ``[H]`` and <x> * y_.
 
 Args:
-  a: the first. b: the second,
+  a: the first.
+  b: the second,
     and more.
 
 Raises:
@@ -235,11 +236,6 @@ def test_a_docstring_as_markdown():
         "- one two\n- three\n\n```pycon\n>>> 1 + 1\n2\n```"
     )
     assert summary(DOC) == "Adds two numbers of `Sum`."
-
-
-def test_names_with_their_words_are_a_list():
-    assert markdown("base: of all. low, high: bounds.") == "- `base`: of all.\n- `low, high`: bounds."
-    assert markdown("Shared: by all heads. It stays.") == "Shared: by all heads. It stays."
 
 
 def test_numbers_and_signs_begin_no_list():

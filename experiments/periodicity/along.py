@@ -58,7 +58,9 @@ Look = Callable[[Run, Any, int], dict[str, Any]]
 class Arm:
     """One encoding on one task at one width, and the encoding whose kernel its side lobes are looked for with.
 
-    every: steps between scores. kernel_of: by default its own; of a control, that of another.
+    Attributes:
+      every: steps between scores.
+      kernel_of: by default its own; of a control, that of another.
     """
 
     name: str

@@ -52,7 +52,8 @@ class Moved:
     """One cell: the change against the start at `HOME`, for every start.
 
     Attributes:
-      width: slots of the moved inputs. offsets: ``[S]``, start - `HOME`.
+      width: slots of the moved inputs.
+      offsets: ``[S]``, start - `HOME`.
       change: `Change` with leaves ``[seeds, S, B, ...]``.
       distance: ``[S]``, the squared distance of the position vectors at the two places over the sum of their squared
         norms (both summed over the tokens), so ``1 - cos`` for vectors of one norm; mean over the seeds. None: the

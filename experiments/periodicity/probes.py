@@ -25,7 +25,8 @@ class Separation:
 
     Attributes:
       accuracy: share of held-out activations put to their own position; an exact tie counts half.
-      low, high: the 95 % `wilson` interval of it. trials: the number of held-out activations.
+      low, high: the 95 % `wilson` interval of it.
+      trials: the number of held-out activations.
       margin: d', the distance of the two means along the probe in standard deviations (of the mean variance). The best
         accuracy that two normal clouds d' apart allow is ``Phi(d'/2)``: 0.69 at 1, 0.84 at 2, 0.98 at 4.
     """
@@ -68,8 +69,9 @@ class Change:
     """Differences between two forward passes, for each of B examples (a mean over its real tokens).
 
     Attributes:
-      kl: ``[B]`` nats, ``KL(first || second)`` of the predictions. argmax: ``[B]``, the share of tokens whose most
-        probable prediction is another one. largest: ``[B]``, the largest change of a log-probability.
+      kl: ``[B]`` nats, ``KL(first || second)`` of the predictions.
+      argmax: ``[B]``, the share of tokens whose most probable prediction is another one.
+      largest: ``[B]``, the largest change of a log-probability.
       attention: stack -> ``[B, L, H]``, the total variation ``sum |w - w'| / 2`` of the weights of a query, in 0 .. 1.
     """
 

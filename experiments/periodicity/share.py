@@ -46,7 +46,8 @@ Json = dict[str, Any]
 def collected(directory: Path, before: Json) -> Json:
     """The kept part of the arms: each seed's measures at each accuracy, and its accuracy and share along training.
 
-    before: what was kept until now; of it arms stay that have no file in the directory and are still what they were.
+    Args:
+      before: what was kept until now; of it arms stay that have no file in the directory and are still what they were.
     """
     arms: Json = {}
     for arm in ARMS:

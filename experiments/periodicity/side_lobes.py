@@ -23,7 +23,8 @@ class SideLobes:
       main_slope: the same within the main lobe; NaN where it has fewer than three offsets besides 0.
       share: ``slope / main_slope``: 1 where side lobes count as much as the main lobe, 0 where they count nothing.
       lift: ``slope`` times what R (see `side_lobes`) is at the peak side lobe: what the lobes add there, in units of
-        the curve. peak: that offset, the one beyond the main lobe where the kernel is largest.
+        the curve.
+      peak: that offset, the one beyond the main lobe where the kernel is largest.
       error: the standard error of ``slope`` if the residuals of offsets were independent. Those of one model are not:
         intervals are those over seeds.
     """
@@ -55,8 +56,8 @@ def side_lobes(curve: Array, kernel: Array, asked: Array) -> SideLobes:
 
     Args:
       curve: ``[n]`` at distances 0 .. n-1; NaN where nothing was asked. The first is not read.
-      kernel: ``[n]``, finite; of a control, that of the encoding it is compared with. asked: ``[n]``, questions
-        behind each value.
+      kernel: ``[n]``, finite; of a control, that of the encoding it is compared with.
+      asked: ``[n]``, questions behind each value.
 
     Raises:
       ValueError: rows of different lengths; a kernel without a side lobe; fewer than six offsets beyond the main lobe

@@ -32,7 +32,8 @@ def questions(names: tuple[str, ...]) -> dict[str, Run]:
 def ablation(name: str, names: tuple[str, ...], encodings: tuple[str, ...] = SHORT_LIST, **changed: object) -> Ablation:
     """Every encoding on every question at every size; fields are set from the training lengths, as in verdicts.
 
-    changed: fields of all runs.
+    Args:
+      changed: fields of all runs.
     """
     runs = []
     for table, run in questions(names).items():

@@ -21,7 +21,8 @@ LEAD = ScoreKind("lead")
 def leads(results: Results, table: str, label: str) -> dict[int, dict[int, float]]:
     """Number of the baseline's parameters -> seed -> how far an encoding is ahead of it, beyond the training lengths.
 
-    ValueError: a cell has not been run.
+    Raises:
+      ValueError: a cell has not been run.
     """
     found = {}
     for size in WIDTHS:

@@ -90,7 +90,8 @@ def audit(slot: Slot, *, baseline: cost.CompiledCall | None = None, clock: Calla
     pattern all layers keep the contract, or it fails; what else is measured is of the first layer that has encodings.
 
     Args:
-      slot: as `parse` gives it. baseline: `plain_attention`, made once for many audits.
+      slot: as `parse` gives it.
+      baseline: `plain_attention`, made once for many audits.
       clock: seconds, as `time.perf_counter`; None leaves the time out.
 
     Raises:

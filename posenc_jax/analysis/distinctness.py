@@ -28,7 +28,8 @@ class Distinctness:
     """Measurements by window ("float32", "bfloat16", "float32 from 1000000").
 
     Attributes:
-      distance: the smallest distance of two positions, NaN where a vector is. pair: which two.
+      distance: the smallest distance of two positions, NaN where a vector is.
+      pair: which two.
       norm_drift: how far the norm of a vector is from its mean over positions, relative to it, at most.
       alias: of all offsets outside the main lobe the one with the highest cosine similarity, and that; None where the
         similarity only falls.

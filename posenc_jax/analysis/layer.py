@@ -47,10 +47,13 @@ class AttentionLayer:
     """The layer and its parameters.
 
     Attributes:
-      initial: the encodings' parameters as initialised. params: perturbed, in float64, since tables that start at zero
-        would hide everything.
-      masks: values of ``causal`` that make sense. key: for random positions.
-      program: `call`, compiled. terms: `token_terms`, compiled. traces: how often `call` was traced.
+      initial: the encodings' parameters as initialised.
+      params: perturbed, in float64, since tables that start at zero would hide everything.
+      masks: values of ``causal`` that make sense.
+      key: for random positions.
+      program: `call`, compiled.
+      terms: `token_terms`, compiled.
+      traces: how often `call` was traced.
     """
 
     def __init__(self, encodings: Encodings):

@@ -79,7 +79,8 @@ def position_vectors(
     that stand for the numbers ``positions``.
 
     Args:
-      params: of the slot, as `init_slot` gives them; default: as initialised from key 0. dtype: of the embedding.
+      params: of the slot, as `init_slot` gives them; default: as initialised from key 0.
+      dtype: of the embedding.
 
     Raises:
       ValueError: the slot adds no vectors (it says what it has), or it has none at a position.

@@ -37,16 +37,23 @@ class Call:
     """The facts that the choice depends on besides the encodings: one call of attention, described by shapes alone.
 
     Attributes:
-      queries, keys: Q and K. head_dim: D, as projected. dtype: of queries and keys. values_dtype: of values, or None:
-        the same. backend: "cpu", "gpu" or "tpu". capability: of a GPU, as `capability`. x64: whether JAX's 64-bit types
-        are enabled.
-      causal, window: as in `Geometry`. segments: whether there are segment ids. right_padded: whether they say no more
-        than how long each row is. structured: whether there is a
-        mask from structure. capped: whether scaled products are capped.
-      contiguous: positions are plain, those of all rows, and grow by one on both sides, before any mapping. packed: as
-        in `Geometry`.
+      queries, keys: Q and K.
+      head_dim: D, as projected.
+      dtype: of queries and keys.
+      values_dtype: of values, or None: the same.
+      backend: "cpu", "gpu" or "tpu".
+      capability: of a GPU, as `capability`.
+      x64: whether JAX's 64-bit types are enabled.
+      causal, window: as in `Geometry`.
+      segments: whether there are segment ids.
+      right_padded: whether they say no more than how long each row is.
+      structured: whether there is a mask from structure.
+      capped: whether scaled products are capped.
+      contiguous: positions are plain, those of all rows, and grow by one on both sides, before any mapping.
+      packed: as in `Geometry`.
       ordered: the places of both sides are known when the program is built, are those of all rows, and grow by one.
-      first: the place of query 0 minus that of key 0. return_weights: the weights are wanted.
+      first: the place of query 0 minus that of key 0.
+      return_weights: the weights are wanted.
     """
 
     batch: int

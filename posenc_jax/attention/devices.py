@@ -36,8 +36,9 @@ def devices_along(axis: str) -> int:
 def on_each(call: Callable[..., Array], q: Array, k: Array, v: Array, *others: Any) -> Array:
     """``call(q, k, v, *others)`` on every device for its rows and heads, ``[B, H, ...]``.
 
-    others: trees of arrays ``[B or 1, H or 1, ...]``, or None. Replicas that are batched by ``vmap`` with
-    ``spmd_axis_name`` lie on the devices of their own axis.
+    Args:
+      others: trees of arrays ``[B or 1, H or 1, ...]``, or None. Replicas that are batched by ``vmap`` with
+        ``spmd_axis_name`` lie on the devices of their own axis.
     """
     mesh = mesh_in_use()
     if mesh is None:

@@ -41,7 +41,8 @@ def dot_product_attention(
     their ``attention_fn``: `attend` with `layer_inputs`, tokens before heads.
 
     Args:
-      q: ``[B, S, H, D]`` or ``[S, H, D]``. k, v: the same, with Hkv heads.
+      q: ``[B, S, H, D]`` or ``[S, H, D]``.
+      k, v: the same, with Hkv heads.
       slot, params, call: as of `layer_inputs`: ``layer``, ``embedded``, ``key``, ``window``, ...
       x: ``[B, S, M]`` or ``[S, M]``, what q, k and v are projected from; None if no encoding of the slot reads it.
       sequence, mask: what is known of the tokens, in one of both: Flax's modules hand ``mask`` on.

@@ -59,7 +59,9 @@ class Setting:
     """The static arguments that the program is compiled for.
 
     Attributes:
-      tile: queries and keys of a block. queries, keys: blocks of each side. last_key: real keys.
+      tile: queries and keys of a block.
+      queries, keys: blocks of each side.
+      last_key: real keys.
       first: the place of query 0 minus that of key 0.
       nearest, farthest: of the places of a key and a query that sees it, the difference lies between these two; None:
         no limit.

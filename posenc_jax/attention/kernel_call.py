@@ -47,7 +47,8 @@ def _call(
 ) -> Any:
     """``program`` over the grid; ``out`` has for each array its spec and its shape.
 
-    over_tokens: names of the arrays on the right of its products over tokens.
+    Args:
+      over_tokens: names of the arrays on the right of its products over tokens.
     """
     if setting.backend == "mosaic":
         from posenc_jax.attention import mosaic
@@ -199,7 +200,8 @@ def bias_tiles(table: Array, size: int, head_by_head: bool = False) -> Array:
     """``[H, N, size, size]``, the tile of every block diagonal, from ``[H, (N + 1) size - 1]``: in tile n, row r and
     column c there is the number at ``n size + c - r + size - 1``.
 
-    head_by_head: what lies between, more than the tiles themselves, is there of one head at a time.
+    Args:
+      head_by_head: what lies between, more than the tiles themselves, is there of one head at a time.
 
     >>> bias_tiles(jnp.arange(7.0)[None], 2)[0, 1].tolist()
     [[3.0, 4.0], [2.0, 3.0]]
@@ -231,7 +233,8 @@ def attention_by_distance(
     Args:
       table: ``[H, Q + K - 1]`` in float32, or None: the bias of query i and key j is number ``j - i + Q - 1``.
       columns: pairs ``[B, H, Q]`` and ``[B, H, K]`` in float32 whose products are added to the logits.
-      first: the place of query 0 minus that of key 0; both sides go on by one. causal, window: as in `Geometry`.
+      first: the place of query 0 minus that of key 0; both sides go on by one.
+      causal, window: as in `Geometry`.
       segments: ids ``[#B, Q]`` and ``[#B, K]``; a query sees those of its own, and nobody sees 0.
       interpret: run by JAX's operations on any backend, slowly: for tests. True, or Pallas' parameters of that.
 

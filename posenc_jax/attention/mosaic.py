@@ -53,8 +53,10 @@ class InMemory:
     """A part of an array, ``[..., S, D]``, that a program works on.
 
     Attributes:
-      ref: where it lies. turned: the same part of a copy ``[..., D, S]``, if there is one.
-      between: shared memory for one tile. waits: read by a product, and not before.
+      ref: where it lies.
+      turned: the same part of a copy ``[..., D, S]``, if there is one.
+      between: shared memory for one tile.
+      waits: read by a product, and not before.
     """
 
     ref: Any
@@ -153,7 +155,8 @@ def call(
 ) -> dict[str, Array]:
     """``program(place, parts, parts of out)`` over the grid; ``out`` has for each array its spec and its shape.
 
-    over_tokens: the arrays that products over tokens take on the right.
+    Args:
+      over_tokens: the arrays that products over tokens take on the right.
     """
     copies = {name: jnp.swapaxes(arrays[name], -1, -2) for name in over_tokens}
 

@@ -113,7 +113,8 @@ def document_for(
 ) -> dict[str, str]:
     """The sections of a file, by the names that a run reads; UsageError for other ones.
 
-    given: what a JSON file holds.
+    Args:
+      given: what a JSON file holds.
     """
     from posenc_jax.data.documents import SUFFIXES, document_parts
 

@@ -203,8 +203,12 @@ def _narrowed(doc: str) -> str:
     """A docstring in lines of the terminal's width: prose and items of lists wrap, formulas and examples stay."""
     parts = []
     for paragraph in doc.split("\n\n"):
+        head, _, entries = paragraph.partition("\n")
         if paragraph.startswith((" ", ">>>")):
             parts.append(paragraph)
+        elif head in ("Attributes:", "Raises:"):
+            lines = re.split(r"\n(?=  \S)", entries)
+            parts.append("\n".join([head, *(_wrap(" ".join(line.split()), "  ", "    ") for line in lines)]))
         else:
             items = re.split(r"\n(?=- )", paragraph)
             parts.append("\n".join(_wrap(" ".join(i.split()), "", "  " if i.startswith("- ") else "") for i in items))

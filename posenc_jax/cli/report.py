@@ -71,8 +71,9 @@ def final_report(directory: Path, commands: Iterable[str], complete: str) -> boo
     the one that is there is of these very results; True if nothing went wrong with it. What does must not hide what
     became of the cells, so it is only told.
 
-    commands: the command lines behind the results, as the report tells them. complete: which results are there all the
-    same.
+    Args:
+      commands: the command lines behind the results, as the report tells them.
+      complete: which results are there all the same.
     """
     if not (directory / "results.jsonl").read_bytes():
         return True

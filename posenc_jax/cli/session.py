@@ -60,7 +60,8 @@ def of_config(
     """The exit code of a command whose first argument is a config file or ``--on CORPUS``, and whose others are
     overrides and ``options``.
 
-    about: what its help says first and last.
+    Args:
+      about: what its help says first and last.
     """
     if not arguments:
         show(

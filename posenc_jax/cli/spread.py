@@ -36,7 +36,9 @@ class Spread:
     """Options of the command line for the distribution.
 
     Attributes:
-      local: processes at once. slurm: what each task asks for (of `Allocation`), or None. group: the only one to run.
+      local: processes at once.
+      slurm: what each task asks for (of `Allocation`), or None.
+      group: the only one to run.
       overrides: what else it says.
     """
 

@@ -37,7 +37,8 @@ def from_json(data: Any, own: Mapping[str, type] | None = None) -> Any:
       own: the user's classes that ``data`` may name, by `type_name`.
 
     Raises:
-      UnknownTypeError: it names another class. ValueError: a field is unknown, is missing or has an impossible value.
+      UnknownTypeError: it names another class.
+      ValueError: a field is unknown, is missing or has an impossible value.
     """
     if isinstance(data, list):
         return tuple(from_json(member, own) for member in data)

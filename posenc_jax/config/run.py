@@ -31,18 +31,19 @@ CELL = "cell:"
 class Run(Value):
     """One cell: a task, a model, its encodings, and all its replicas (``seeds`` x ``learning_rates``).
 
-    task, model, optimizer, training, evaluation, execution: as their classes say.
-    posenc: encodings of every self-attention, as in "randomized(max_position=2048)|rope(base=5e5)".
-      posenc_encoder: others for the encoder of an encoder-decoder (None: the same). posenc_cross: those of
-      cross-attention.
-    seeds: one replica each, at each learning rate; up to 65536 replicas. The default, 8, is what a claimed difference
-      takes (`posenc_jax.statistics.CLAIM_SEEDS`). learning_rates: peaks of the schedule, numbers
-      of float32; the best one is chosen by validation in range.
-    init_from: directory of a finished run; its parameters (of the same seed) are the start instead of random ones, the
-      encoding's own where they fit. Or a file of `posenc weights export`, whose parameters are the start of every seed.
-      Or `as_start` of an earlier cell of the same ablation.
-    label, table: the name of the cell and of the table that it stands in (defaults: the encodings and the task).
-    note: what a reader of the table should know about this cell.
+    Attributes:
+      task, model, optimizer, training, evaluation, execution: as their classes say.
+      posenc: encodings of every self-attention, as in "randomized(max_position=2048)|rope(base=5e5)".
+      posenc_encoder: others for the encoder of an encoder-decoder (None: the same).
+      posenc_cross: those of cross-attention.
+      seeds: one replica each, at each learning rate; up to 65536 replicas. The default, 8, is what a claimed difference
+        takes (`posenc_jax.statistics.CLAIM_SEEDS`).
+      learning_rates: peaks of the schedule, numbers of float32; the best one is chosen by validation in range.
+      init_from: directory of a finished run; its parameters (of the same seed) are the start instead of random ones,
+        the encoding's own where they fit. Or a file of `posenc weights export`, whose parameters are the start of every
+        seed. Or `as_start` of an earlier cell of the same ablation.
+      label, table: the name of the cell and of the table that it stands in (defaults: the encodings and the task).
+      note: what a reader of the table should know about this cell.
     """
 
     task: Task
@@ -251,8 +252,9 @@ class Published(Value):
 class Ablation(Value):
     """A comparison: cells whose replicas are paired by seed.
 
-    baseline: label of the cell that the others are compared with, in every table that has it. size_note: how our model
-      and training differ from the published ones.
+    Attributes:
+      baseline: label of the cell that the others are compared with, in every table that has it.
+      size_note: how our model and training differ from the published ones.
     """
 
     name: str

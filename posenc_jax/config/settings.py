@@ -20,14 +20,17 @@ def in_float32(value: float) -> float:
 class Optimizer(Value):
     """AdamW with global-norm clipping and a schedule whose peak is 1; a replica's learning rate multiplies it.
 
-    schedule: what follows the warm-up: "constant", "linear" and "cosine" down to ``final_fraction`` at the last step,
-      "inverse_sqrt" as 1/sqrt(step), which is also called "noam" (Vaswani et al. 2017, section 5.3; their peak is
-      ``(d_model warmup_steps)^-0.5``, 7.0e-4 for the base model). warmup_steps: steps of the linear rise to 1.
+    Attributes:
+      schedule: what follows the warm-up: "constant", "linear" and "cosine" down to ``final_fraction`` at the last step,
+        "inverse_sqrt" as 1/sqrt(step), which is also called "noam" (Vaswani et al. 2017, section 5.3; their peak is
+        ``(d_model warmup_steps)^-0.5``, 7.0e-4 for the base model).
+      warmup_steps: steps of the linear rise to 1.
       final_fraction: where "linear" and "cosine" end.
-    weight_decay: decoupled, of matrices only: biases, slopes, norms and positional tables get none.
-    b1, b2, eps: Adam's. clip_norm: the largest global norm of a gradient (None: no clipping).
-    mu_dtype: what Adam's mean of gradients is stored in; the mean of squares, which changes by less than bfloat16 can
-      tell, stays in float32.
+      weight_decay: decoupled, of matrices only: biases, slopes, norms and positional tables get none.
+      b1, b2, eps: Adam's.
+      clip_norm: the largest global norm of a gradient (None: no clipping).
+      mu_dtype: what Adam's mean of gradients is stored in; the mean of squares, which changes by less than bfloat16 can
+        tell, stays in float32.
     """
 
     schedule: Literal["constant", "linear", "cosine", "inverse_sqrt", "noam"] = "cosine"
@@ -69,27 +72,32 @@ class Optimizer(Value):
 class Training(Value):
     """Length of training, batches, and how often something is written.
 
-    label_smoothing: the part of every target that is spread over all classes, from 0 to below 1 (Vaswani et al. 2017,
-      section 5.4: 0.1). Only the gradient is of the smoothed loss: losses that are written and measured are plain.
-
     All cadences count steps. Every number is at most 2147483647; what else bounds a batch is memory.
 
-    steps: updates in all. batch_size: examples of an update. microbatches: equal parts of a batch whose gradients are
-      added (on CPU this keeps temporaries in cache, on accelerators it saves memory).
-    length_strata: equal parts of a batch whose lengths come from equal shares of the training lengths, short ones
-      together, so that each is padded to its own longest only (generated tasks). Every length is drawn as often as
-      without, and weighs as much; the program has a part for each, so it takes longer to compile.
-    curriculum_every: steps between two longer lengths (generated tasks): the first so many steps draw the shortest
-      training length only, the next ones also the second, and so on until all are drawn alike (0: all from the start).
-      Validation draws from all.
-    steps_per_call: how many steps one call of the compiled program scans over at most, up to 1000000; it takes the
-      largest number that divides all cadences (`steps_at_once`).
-    log_every: steps between rows of metrics, each the mean over the steps of a call. checkpoint_every: steps between
-      checkpoints (0: only at the end). keep_every: steps between checkpoints that stay, beside the newest two, for
-      ``posenc evaluate RUN --steps`` (0: none). validate_every: steps between validations in range (0: only at the
-      end). validation_batches: batches of a validation, up to 1000000.
-    averaged_checkpoints: what is measured, and what a finished run is used with, is the mean of the parameters over the
-      last so many checkpoints, that of the last step among them (1: that alone); Vaswani et al. 2017, section 6.1.
+    Attributes:
+      label_smoothing: the part of every target that is spread over all classes, from 0 to below 1 (Vaswani et al. 2017,
+        section 5.4: 0.1). Only the gradient is of the smoothed loss: losses that are written and measured are plain.
+      steps: updates in all.
+      batch_size: examples of an update.
+      microbatches: equal parts of a batch whose gradients are added (on CPU this keeps temporaries in cache, on
+        accelerators it saves memory).
+      length_strata: equal parts of a batch whose lengths come from equal shares of the training lengths, short ones
+        together, so that each is padded to its own longest only (generated tasks). Every length is drawn as often as
+        without, and weighs as much; the program has a part for each, so it takes longer to compile.
+      curriculum_every: steps between two longer lengths (generated tasks): the first so many steps draw the shortest
+        training length only, the next ones also the second, and so on until all are drawn alike (0: all from the
+        start). Validation draws from all.
+      steps_per_call: how many steps one call of the compiled program scans over at most, up to 1000000; it takes the
+        largest number that divides all cadences (`steps_at_once`).
+      log_every: steps between rows of metrics, each the mean over the steps of a call.
+      checkpoint_every: steps between checkpoints (0: only at the end).
+      keep_every: steps between checkpoints that stay, beside the newest two, for ``posenc evaluate RUN --steps`` (0:
+        none).
+      validate_every: steps between validations in range (0: only at the end).
+      validation_batches: batches of a validation, up to 1000000.
+      averaged_checkpoints: what is measured, and what a finished run is used with, is the mean of the parameters over
+        the last so many checkpoints, that of the last step among them (1: that alone); Vaswani et al. 2017, section
+        6.1.
     """
 
     steps: int = 1000
@@ -170,13 +178,15 @@ class Training(Value):
 class Evaluation(Value):
     """Measurements after training: every length on its own, in chunks that fit the memory budget.
 
-    lengths: in the task's own measure, ascending, up to 1048576. num_examples: test examples of each length (a finite
-      test set gives at most what it has), up to 10000000. draws: how many draws of random positions share them.
-    memory_budget_mb: what the activations of a chunk may take, in MiB; on a CPU at most 16 are used, which is faster.
-    decoded_examples: test examples of each length whose output is also decoded and scored as text (tasks on text), up
-      to 10000000.
-    decoding: how: greedily, by beam search, or by sampling.
-    metrics: scores of your own beside those of the task, as in "mine.py:TopK(k=5)|mine.py:Brier".
+    Attributes:
+      lengths: in the task's own measure, ascending, up to 1048576.
+      num_examples: test examples of each length (a finite test set gives at most what it has), up to 10000000.
+      draws: how many draws of random positions share them.
+      memory_budget_mb: what the activations of a chunk may take, in MiB; on a CPU at most 16 are used, which is faster.
+      decoded_examples: test examples of each length whose output is also decoded and scored as text (tasks on text), up
+        to 10000000.
+      decoding: how: greedily, by beam search, or by sampling.
+      metrics: scores of your own beside those of the task, as in "mine.py:TopK(k=5)|mine.py:Brier".
     """
 
     lengths: tuple[int, ...] = ()
@@ -218,11 +228,12 @@ class Execution(Value):
     """Placement of replicas on devices: no part of a result's identity, but recorded with it, since bits are the same
     only within one such setting.
 
-    mode: "devices" (one replica per device at a time: bits depend on neither neighbours nor number), "vmap" (all
-      replicas of a group in one batch on each accelerator), "map" (one device, one replica after the other), "auto":
-      "devices" on CPU, "vmap" elsewhere.
-    group_size: replicas of one program at most; None: one for each device in "devices", one in "map", all in "vmap".
-    data, model: devices that share a batch, and a layer's matrices ("vmap", which "auto" then is, only).
+    Attributes:
+      mode: "devices" (one replica per device at a time: bits depend on neither neighbours nor number), "vmap" (all
+        replicas of a group in one batch on each accelerator), "map" (one device, one replica after the other), "auto":
+        "devices" on CPU, "vmap" elsewhere.
+      group_size: replicas of one program at most; None: one for each device in "devices", one in "map", all in "vmap".
+      data, model: devices that share a batch, and a layer's matrices ("vmap", which "auto" then is, only).
 
     All up to 65536.
     """

@@ -47,7 +47,8 @@ def values_in(value: Any) -> Iterator[Value]:
 def to_json(value: Any, *, defaults: bool = True) -> Any:
     """A config as JSON values; a value carries its class as ``"type"`` (see `type_name`).
 
-    defaults: whether fields at their default are written too.
+    Args:
+      defaults: whether fields at their default are written too.
     """
     if isinstance(value, Value):
         fields = {

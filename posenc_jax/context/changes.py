@@ -25,7 +25,8 @@ class ChangeCase(NamedTuple):
     """Sizes that a change is made for.
 
     Attributes:
-      trained: L, the length that the model was made for. factor: s, how many times longer it shall read.
+      trained: L, the length that the model was made for.
+      factor: s, how many times longer it shall read.
       dims: sizes of the model.
     """
 
@@ -128,7 +129,9 @@ def changed(slot: Slot, word: str, length: int, trained: int, dims: Dims) -> Slo
     A scaling that a RoPE has already is replaced by that of the change.
 
     Args:
-      word: a name of `CHANGES`, as in ``yarn`` or ``yarn(2)``. trained: L. dims: sizes of the model.
+      word: a name of `CHANGES`, as in ``yarn`` or ``yarn(2)``.
+      trained: L.
+      dims: sizes of the model.
 
     Raises:
       ValueError: another name, or a slot without RoPE, or with a further encoding made of one.

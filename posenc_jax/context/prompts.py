@@ -44,7 +44,9 @@ class Prompt(NamedTuple):
     """A question with its text.
 
     Attributes:
-      text: what the model goes on from. answers: what it should write. new_tokens: the most that it may write.
+      text: what the model goes on from.
+      answers: what it should write.
+      new_tokens: the most that it may write.
       depth: where the passkey lies in the text, None for other tasks.
     """
 
@@ -70,7 +72,8 @@ def score(written: str, answers: tuple[str, ...]) -> float:
 def make(task: str, index: int, length: int, count: Callable[[str], int]) -> Prompt:
     """Prompt ``index`` of a task, as long as fits into ``length`` tokens together with the tokens to be written.
 
-    count: the number of tokens of a text.
+    Args:
+      count: the number of tokens of a text.
 
     Raises:
       PromptError: the shortest does not fit.

@@ -49,9 +49,13 @@ class StudyCell:
     """One reading of one text or prompt.
 
     Attributes:
-      measure: one of `MEASURES`. change: its name; "" for "far", which the run itself answers. slot, length: those of
-        the reader. example: the number of the text or prompt. name: that of a text. tokens: the input. prompt: that of
-        a task.
+      measure: one of `MEASURES`.
+      change: its name; "" for "far", which the run itself answers.
+      slot, length: those of the reader.
+      example: the number of the text or prompt.
+      name: that of a text.
+      tokens: the input.
+      prompt: that of a task.
     """
 
     measure: str

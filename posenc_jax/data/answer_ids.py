@@ -11,8 +11,11 @@ class AnswerIds(Value):
     """The special tokens of a decoder's answers: by default those of our tokenizers, for a checkpoint those of its
     config.
 
-    start: the token that the decoder starts from. eos: the end of sources and of answers. pad: what stands after an
-    answer. never: tokens that no answer has; probabilities are then those of the others.
+    Attributes:
+      start: the token that the decoder starts from.
+      eos: the end of sources and of answers.
+      pad: what stands after an answer.
+      never: tokens that no answer has; probabilities are then those of the others.
     """
 
     start: int = BOS

@@ -34,10 +34,12 @@ class CheckpointTokenizer(JsonTokenizer):
     A text may encode to its special tokens, as its templates for chats rely on; `decode` leaves them out.
 
     Args:
-      data: the ``tokenizer.json``. vocab_size: the rows of the model's table, which may be more than there are tokens.
+      data: the ``tokenizer.json``.
+      vocab_size: the rows of the model's table, which may be more than there are tokens.
       bos, eos: ids of the file.
 
-    DataError: bytes that are no such file, or ids that the vocabulary does not have.
+    Raises:
+      DataError: bytes that are no such file, or ids that the vocabulary does not have.
     """
 
     _first = 0
@@ -75,9 +77,11 @@ class MarianTokenizer(Tokenizer):
 
     Args:
       source, target, vocabulary: contents of ``source.spm``, ``target.spm`` and ``vocab.json``.
-      vocab_size: the rows of the model's table. bos, eos: ids of the list.
+      vocab_size: the rows of the model's table.
+      bos, eos: ids of the list.
 
-    DataError: contents that are no such files, or ids that the vocabulary does not have.
+    Raises:
+      DataError: contents that are no such files, or ids that the vocabulary does not have.
     """
 
     def __init__(self, source: bytes, target: bytes, vocabulary: bytes, *, vocab_size: int, bos: int, eos: int):

@@ -43,7 +43,8 @@ def check_scores(task: Task, metrics: Sequence[Metric], sums: Mapping[str, Any])
     Refuses a metric whose score is no number, results that are no dict (both WrongReturnError) and a generated task
     whose headline score no result has (ValueError); lets through what a metric or a task raises.
 
-    sums: their own, by name, as shapes and dtypes.
+    Args:
+      sums: their own, by name, as shapes and dtypes.
     """
     ones: dict[str, Any] = {name: np.ones(sum.shape, sum.dtype)[()] for name, sum in sums.items()}
     found = task.results(with_metrics(metrics, dict.fromkeys(_SCORES, np.float32(1)) | ones))

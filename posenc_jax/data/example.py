@@ -22,15 +22,14 @@ class Example:
       length: ``[]`` int32, number of real tokens of ``inputs``; the rest is padding on the right. In a packed row
         ``[S]``, for every token the length of its own sequence, 0 for padding.
       segment_ids: ``[S]`` int32, 1 = real, 0 = padding.
-      decoder_inputs: ``[T]`` int32 starting with BOS, or None. decoder_length: ``[]`` int32, its real tokens
-        (``[T]`` in a packed row), or None.
+      decoder_inputs: ``[T]`` int32 starting with BOS, or None.
+      decoder_length: ``[]`` int32, its real tokens (``[T]`` in a packed row), or None.
       decoder_segment_ids, positions, decoder_positions: ``[T]``, ``[S]``, ``[T]`` where a row is packed with several
         sequences, each a segment with positions from 0; else None.
       token_types: ``[S]`` int32, 1 = header, 2 = body, 3 = footer, 0 = padding, or None.
       group: ``[]`` int32, which of the task's own kinds of example this is, for scores by kind, or None.
       grid_positions: ``[S, A]`` int32, or float32 of a task with `Task.real_positions`, where tokens stand on several
-        axes, which encodings that read so many are given;
-        others get ``0 .. S-1``, the order of reading. Or None.
+        axes, which encodings that read so many are given; others get ``0 .. S-1``, the order of reading. Or None.
     """
 
     inputs: Array

@@ -42,7 +42,8 @@ def packed(lengths: np.ndarray, capacities: int | Sequence[int], max_examples: i
       max_examples: examples in a row, at most.
       order: ``[n]``, the ids in the order in which they are put into rows.
 
-    ValueError: a length below 1 or above its capacity; capacities that are not one a side; max_examples below 1.
+    Raises:
+      ValueError: a length below 1 or above its capacity; capacities that are not one a side; max_examples below 1.
     """
     lengths, capacities = _by_side(lengths), _tuple(capacities)
     if len(capacities) != lengths.shape[1]:
@@ -152,10 +153,12 @@ class Packing(_Rows):
 
     Attributes:
       lengths, capacities, max_examples: as in `packed`.
-      batch_size: rows in a batch. seed: of the replica.
+      batch_size: rows in a batch.
+      seed: of the replica.
       rows: ``[R, max_examples]``, `packed` in ``order(n, seed, 0)``.
 
-    ValueError: of `packed`; fewer rows than ``batch_size``.
+    Raises:
+      ValueError: of `packed`; fewer rows than ``batch_size``.
     """
 
     lengths: np.ndarray
@@ -184,7 +187,8 @@ def least_rows(plan: Packing) -> int:
 class Plain(_Rows):
     """One example a row, in an order of its own in every epoch.
 
-    ValueError: fewer examples than ``batch_size``.
+    Raises:
+      ValueError: fewer examples than ``batch_size``.
     """
 
     n: int
@@ -205,7 +209,8 @@ def fitted_widths(lengths: np.ndarray, row: int, batch_size: int, parts: int = 1
         ``parts`` equal parts. Widths that leave room in each of these rows are not considered: they could be wider at
         no cost.
 
-    ValueError: an example is longer than ``row``; no example.
+    Raises:
+      ValueError: an example is longer than ``row``; no example.
     """
     lengths = _by_side(lengths)
     if not len(lengths):
@@ -253,8 +258,9 @@ class Buckets:
     does not fill a call of the widest bucket with examples is left out of that epoch, others each time. If that bucket
     has not a single call, one of the next narrower is run at its width, so that the longest examples are seen.
 
-    ValueError: a length below 1 or above the widest width; widths or batch_size below 1; ``parts`` does not divide
-    ``batch_size``.
+    Raises:
+      ValueError: a length below 1 or above the widest width; widths or batch_size below 1; ``parts`` does not divide
+        ``batch_size``.
     """
 
     lengths: np.ndarray
@@ -287,7 +293,8 @@ class Buckets:
     def calls_per_epoch(self, count: int) -> dict[int, int]:
         """{width: calls of ``count`` steps} in an epoch.
 
-        ValueError: too few examples for a single call.
+        Raises:
+          ValueError: too few examples for a single call.
         """
         held = np.bincount(self.bucket_of, minlength=len(self.widths))
         needed = [count * self.rows(width) for width in self.widths]
@@ -315,7 +322,8 @@ class Buckets:
     def batches(self, step: int, count: int) -> tuple[int, np.ndarray]:
         """The width of steps ``step .. step+count-1``, and their ids, ``[count, rows(width), 1]`` int32.
 
-        ValueError: ``step`` is not a multiple of ``count``.
+        Raises:
+          ValueError: ``step`` is not a multiple of ``count``.
         """
         _check_steps(step, count)
         if step % count:

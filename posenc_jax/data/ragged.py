@@ -35,7 +35,8 @@ class Ragged:
     def of(cls, sequences: Iterable[Sequence[int] | np.ndarray]) -> Ragged:
         """The sequences in their order, empty ones too.
 
-        ValueError: more tokens than int32 can number.
+        Raises:
+          ValueError: more tokens than int32 can number.
         """
         sequences = list(sequences)
         ends = np.cumsum(np.fromiter(map(len, sequences), np.int64, len(sequences)))

@@ -24,8 +24,9 @@ class Records:
         next token is a target.
       targets: ``BOS .. EOS`` of an encoder-decoder's decoder, else None.
       given: ``[n]`` for sequences: how many of their first tokens are given and no target, else None.
-      types: token types of ``inputs.tokens``, else None. labels: ``[n]`` classes, else None. outline: ``[N, 4]`` where
-        the ``inputs.tokens`` stand in their documents (`structure.Coordinates`), else None.
+      types: token types of ``inputs.tokens``, else None.
+      labels: ``[n]`` classes, else None.
+      outline: ``[N, 4]`` where the ``inputs.tokens`` stand in their documents (`structure.Coordinates`), else None.
     """
 
     inputs: Ragged
@@ -78,8 +79,9 @@ def compose_rows(records: Records, ids: Array, width: int, decoder_width: int = 
     """A batch with row ``b`` made of the examples ``ids[b]``, one after the other, each a segment of its own.
 
     Args:
-      records: the examples. ids: ``[B, G]`` numbers of examples, -1 = none. width, decoder_width: tokens of a row; the
-        examples of a row must fit, which is the plan's business.
+      records: the examples.
+      ids: ``[B, G]`` numbers of examples, -1 = none.
+      width, decoder_width: tokens of a row; the examples of a row must fit, which is the plan's business.
 
     Returns:
       Targets and weights of ``[B, W]``, or ``[B, 1]`` with labels. For ``G = 1`` positions are None (they are

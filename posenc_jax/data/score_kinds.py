@@ -11,8 +11,10 @@ class ScoreKind:
     """One kind of score.
 
     Attributes:
-      title: its name in words. unit: what its numbers are, where the name does not tell.
-      highest: the largest possible value (None: no limit); the smallest is 0. better: "higher" or "lower".
+      title: its name in words.
+      unit: what its numbers are, where the name does not tell.
+      highest: the largest possible value (None: no limit); the smallest is 0.
+      better: "higher" or "lower".
       decimals: digits after the point; None: three significant ones.
       logarithmic: its means are geometric, its differences are ratios and its axes logarithmic, because it is the
         exponential of a mean loss.
@@ -101,7 +103,8 @@ _OF_TARGETS = {"accuracy": "token accuracy", "perplexity": "perplexity of the ta
 def kind_of(name: str, writes_text: bool = False) -> ScoreKind:
     """The kind of a score; an unknown one is a fraction.
 
-    writes_text: the task scores decoded outputs, and single tokens with the true past given beside them.
+    Args:
+      writes_text: the task scores decoded outputs, and single tokens with the true past given beside them.
     """
     kind = KINDS.get(name) or ScoreKind(name.replace("_", " "), whole_axis=True)
     return dataclasses.replace(kind, title=_OF_TARGETS[name]) if writes_text and name in _OF_TARGETS else kind

@@ -84,9 +84,9 @@ def scores(logits: Array, example: Example) -> dict[str, Array]:
         are seen, whatever they hold.
 
     Returns:
-      Scalars: ``loss_sum`` (weighted cross-entropy in nats) and ``correct_sum`` (weighted right tokens), to be divided
-      by ``weight_sum``; ``exact_sum`` (examples with every weighted token right), to be divided by ``example_count``
-      (examples with any weight).
+      The scalars ``loss_sum`` (weighted cross-entropy in nats) and ``correct_sum`` (weighted right tokens), to be
+      divided by ``weight_sum``; ``exact_sum`` (examples with every weighted token right), to be divided by
+      ``example_count`` (examples with any weight).
     """
     dtype = at_least_float32(logits.dtype)
     weights = example.weights.astype(dtype)

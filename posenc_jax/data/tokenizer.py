@@ -68,7 +68,8 @@ class Tokenizer(abc.ABC):
     def decode(self, ids: Iterable[int]) -> str:
         """The text of the ids before the first `EOS`, special ones left out; broken UTF-8 gives U+FFFD.
 
-        ValueError: an id that the vocabulary does not have, wherever it stands.
+        Raises:
+          ValueError: an id that the vocabulary does not have, wherever it stands.
         """
         ids = [int(token) for token in ids]
         for token in ids:
@@ -133,7 +134,8 @@ class SentencePieceTokenizer(Tokenizer):
     A space is put before every text and taken away by `decode`: a word has the same piece at the beginning as
     elsewhere. SentencePiece cannot tell U+2581 from a space; here it is encoded as its three bytes.
 
-    ValueError: bytes that are no model, or a model with other special ids or without byte fallback.
+    Raises:
+      ValueError: bytes that are no model, or a model with other special ids or without byte fallback.
 
     Reference: Kudo and Richardson, "SentencePiece" (EMNLP 2018); BPE: Sennrich et al. (ACL 2016), section 3.2.
     """
@@ -202,7 +204,9 @@ def train_sentencepiece(lines: Iterable[str], vocab_size: int) -> SentencePieceT
     Nothing is normalised. ``vocab_size`` counts 5 special ids, 256 bytes, and pieces (also of spaces only:
     indentation). Characters that make up the rarest 0.05 % of the text are encoded as bytes.
 
-    ValueError: no lines. VocabularyError: a vocabulary that is too large or too small for them.
+    Raises:
+      ValueError: no lines.
+      VocabularyError: a vocabulary that is too large or too small for them.
     """
     with needed("text", PIECES):
         import sentencepiece
@@ -261,7 +265,9 @@ class JsonTokenizer(Tokenizer):
     If the tokenizer changes case or spaces, or leaves out unknown characters, ``decode(encode(text))`` is another text.
     It adds no special tokens, cuts nothing and pads nothing.
 
-    DataError: bytes that are no such file. MissingExtraError: there is no package tokenizers.
+    Raises:
+      DataError: bytes that are no such file.
+      MissingExtraError: there is no package tokenizers.
     """
 
     _first = NUM_SPECIAL  # what id 0 of the file is here

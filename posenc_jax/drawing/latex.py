@@ -25,7 +25,8 @@ def latex_table(table: TextTable, label: str, least: Sequence[str] = ()) -> str:
     does not fit into a page loses the columns ``least``, the first of them first, and a note says so; if it is
     still too wide, its further columns go on below.
 
-    label: what ``\ref`` finds it by.
+    Args:
+      label: what ``\ref`` finds it by.
     """
     left_out = []
     for column in least:

@@ -76,11 +76,14 @@ class PlotLine:
     """One line.
 
     Attributes:
-      name: its entry in the legend, which lines of one name share. label: its name where it is pointed at.
+      name: its entry in the legend, which lines of one name share.
+      label: its name where it is pointed at.
       panel: the title of the axes that it is drawn on, where a plot has several, one below the other.
-      low, high: its interval, NaN where there is none. seeds: seed -> x -> y, which are drawn thin.
-      notes: of every point, where it is pointed at. wide: whether another line lies upon it. drawn: as a line, with
-        markers where the plot has some, or as one of these alone.
+      low, high: its interval, NaN where there is none.
+      seeds: seed -> x -> y, which are drawn thin.
+      notes: of every point, where it is pointed at.
+      wide: whether another line lies upon it.
+      drawn: as a line, with markers where the plot has some, or as one of these alone.
     """
 
     name: str
@@ -104,8 +107,10 @@ class Lines(Plot):
 
     Attributes:
       bars: intervals are bars, else bands.
-      shade: from where to where x is shaded, and a word for it. levels: values of y with a name.
-      y_format: of d3. x_words: x in words, where it is pointed at; "" where notes say it.
+      shade: from where to where x is shaded, and a word for it.
+      levels: values of y with a name.
+      y_format: of d3.
+      x_words: x in words, where it is pointed at; "" where notes say it.
     """
 
     lines: tuple[PlotLine, ...]

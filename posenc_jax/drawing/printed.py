@@ -261,7 +261,9 @@ _SIDES = ((1, 1), (-1, 1), (1, -1), (-1, -1), (1, 0), (-1, 0), (0, 1), (0, -1))
 def label_sides(plot: Points, inches: Any, size: float) -> dict[int, tuple[int, int]]:
     """The side of its mark, (right, up), at which the label of each position covers the fewest marks and labels.
 
-    inches: width and height of the figure, of which the axes take about four fifths. size: of the letters, in points.
+    Args:
+      inches: width and height of the figure, of which the axes take about four fifths.
+      size: of the letters, in points.
     """
     low, high = plot.points.min(axis=0), plot.points.max(axis=0)
     scale = 0.8 * 72 * np.asarray(inches) / (np.where(high > low, high - low, 1.0) * (1 + 2 * _MARGIN))

@@ -118,7 +118,8 @@ def check_tokens(arrays: Mapping[str, Any], rows: int | None = None, prefix: str
     """Refuses (ValueError) arrays that do not describe the same tokens.
 
     Args:
-      arrays: by the names of the fields of `Sequence`; None is left out. prefix: stands before them in messages.
+      arrays: by the names of the fields of `Sequence`; None is left out.
+      prefix: stands before them in messages.
       rows: how many q has; None: as many as the arrays say.
     """
     said = {} if rows is None else {"rows": ("q", rows)}

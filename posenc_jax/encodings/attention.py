@@ -21,7 +21,8 @@ class Prepared(NamedTuple):
     """One call of attention, checked, with queries and keys encoded: what every way to compute it starts from.
 
     Attributes:
-      q: ``[B, H, Q, D]``, k: ``[B, Hkv, K, D]``, as projected. v: ``[B, Hkv, K, Dv]``, after `encode_values`.
+      q: ``[B, H, Q, D]``, k: ``[B, Hkv, K, D]``, as projected.
+      v: ``[B, Hkv, K, Dv]``, after `encode_values`.
       q_encoded, k_encoded: q and k after `encode_queries` and `encode_keys` of all elements; some add dimensions.
       encodings, params, terms, geometries: one of each for every element.
       geometry: that of the call, from which the mask follows.
@@ -73,8 +74,10 @@ def attend(
     and softmax are computed in at least float32, as arrays over all pairs.
 
     Args:
-      q: ``[B, H, Q, D]``. k, v: ``[B, Hkv, K, D]`` with Hkv dividing H (grouped-query heads).
-      encodings: the tuple of one layer's slot; ``()`` is NoPE. params: one entry per encoding.
+      q: ``[B, H, Q, D]``.
+      k, v: ``[B, Hkv, K, D]`` with Hkv dividing H (grouped-query heads).
+      encodings: the tuple of one layer's slot; ``()`` is NoPE.
+      params: one entry per encoding.
       geometry: one `Geometry` for all, or one per encoding (from `slots.geometries`, when positions are mapped).
       terms: per encoding, its `token_terms` of all keys, ``[B, K, ...]``, or None.
       return_weights: also return the attention weights ``[B, H, Q, K]``.

@@ -31,15 +31,14 @@ class FoPE(Rotary):
     drawn for each layer and not trained. Since sines and cosines are no longer those of one angle, logits are not a
     function of position differences.
 
-    Fields:
-
-    - ``base``: 10000 in the paper.
-    - ``original_length``: L, the length in training; 512 and 1024 in the paper.
-    - ``gain``: 0.3, 0.4 and 0.6 for the authors' models of 60M, 180M and 1.2B parameters.
-    - ``learnable``: train S and C (off in the authors' configurations).
-    - ``padding``: what becomes of the planes without a series. "ones" as in the authors' code, which fills both sine
-      and cosine with 1, so that (a, b) -> (a - b, a + b) and their part of the logits doubles; "identity" leaves them
-      as they are, as the zero frequency of the paper says.
+    Attributes:
+      base: 10000 in the paper.
+      original_length: L, the length in training; 512 and 1024 in the paper.
+      gain: 0.3, 0.4 and 0.6 for the authors' models of 60M, 180M and 1.2B parameters.
+      learnable: train S and C (off in the authors' configurations).
+      padding: what becomes of the planes without a series. "ones" as in the authors' code, which fills both sine and
+        cosine with 1, so that (a, b) -> (a - b, a + b) and their part of the logits doubles; "identity" leaves them as
+        they are, as the zero frequency of the paper says.
 
     With grouped keys there is one matrix per key head, and queries take that of their group (the authors' code has no
     grouped keys). Raises ValueError in `check` for an odd head_dim or one below 4.

@@ -35,11 +35,12 @@ class LowSideLobes(FrequencyDesign):
     """Frequencies whose peak side-lobe level over ``length`` offsets is the lowest that a search found.
 
     The level is the largest K(k) for M <= k < length, M being the offset at which the main lobe of Vaswani's
-    frequencies (base 10000, as many dimensions) ends. Fields:
+    frequencies (base 10000, as many dimensions) ends.
 
-    - ``length``: 128 or 512. Beyond it nothing is promised.
-    - ``search``: "frequencies" are all chosen freely, with K(1) as with Vaswani's, to 1e-4 and no higher. "base" is
-      one number, the whole base b of ``b^(-2k/d)``; K(1) is then lower: a smaller base has more high frequencies.
+    Attributes:
+      length: 128 or 512. Beyond it nothing is promised.
+      search: "frequencies" are all chosen freely, with K(1) as with Vaswani's, to 1e-4 and no higher. "base" is one
+        number, the whole base b of ``b^(-2k/d)``; K(1) is then lower: a smaller base has more high frequencies.
 
     For 8, 16, 32, 64, 128, 256 or 512 dimensions; ValueError in `frequencies` for others, and for a base beside it.
 

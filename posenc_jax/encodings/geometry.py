@@ -168,10 +168,11 @@ class Geometry:
     Attributes:
       queries, keys: both sides as mapped for this element, without tokens, with places, and with the real length of
         what is attended to: for every query that of the sequence on the key side in its segment. ``q_positions``,
-        ``k_positions``, ``q_places``, ``k_places``, ``q_length``, ``k_length``, ``q_segments``, ``k_segments``
-        (0 = padding, or None), ``q_types`` and ``k_types`` are their arrays. ``pairs`` ``[#B, Q, K, P]`` are those of
-        the queries, where a sequence attends to itself, or None.
-      causal: a query sees only places up to its own. num_heads: query heads H, of the whole model.
+        ``k_positions``, ``q_places``, ``k_places``, ``q_length``, ``k_length``, ``q_segments``, ``k_segments`` (0 =
+        padding, or None), ``q_types`` and ``k_types`` are their arrays. ``pairs`` ``[#B, Q, K, P]`` are those of the
+        queries, where a sequence attends to itself, or None.
+      causal: a query sees only places up to its own.
+      num_heads: query heads H, of the whole model.
       contiguous: both sides' positions grow by one per place, so that the bias is a Toeplitz matrix.
       window: a query sees only keys less than so many places away (1: itself); None: at any distance.
       structure: what else decides, by token types and outlines, or None.

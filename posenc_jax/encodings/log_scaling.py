@@ -43,14 +43,13 @@ class LogScaling(CountsKeys):
     authors' setting of ReRoPE. Entropy of the weights then depends little on n (Su 2021, kexue.fm/archives/8823); with
     logits of bounded size a softmax over n keys must flatten as n grows (Chiang and Cholak 2022, section 5.3).
 
-    Fields:
-
-    - ``training_length``: L, at which the factor is 1.
-    - ``count``: "position" is n = p + 1, as in Su's code for causal models (bojone/rerope). "length" is n = the
-      sequence's length, for all queries alike, as in both papers, which have no causal mask.
-    - ``clip``: only enlarge (True, Su's code). False also shrinks queries below L, as both papers do:
-      ``LogScaling(512, count="length", clip=False)`` is Su's log_512(n), ``training_length=math.e`` the plain log(n) of
-      Chiang and Cholak.
+    Attributes:
+      training_length: L, at which the factor is 1.
+      count: "position" is n = p + 1, as in Su's code for causal models (bojone/rerope). "length" is n = the sequence's
+        length, for all queries alike, as in both papers, which have no causal mask.
+      clip: only enlarge (True, Su's code). False also shrinks queries below L, as both papers do: ``LogScaling(512,
+        count="length", clip=False)`` is Su's log_512(n), ``training_length=math.e`` the plain log(n) of Chiang and
+        Cholak.
 
     Positions count from 0; before 0 a query counts one key. They are those that elements before this one leave: put it
     first. What others add to the logits (`bias`, `content_bias`) is not scaled.

@@ -24,10 +24,12 @@ class Method:
     of a slot.
 
     Attributes:
-      family: one of `FAMILIES`. name: the method's name in the literature. spec: what `parse` reads, with the paper's
-        settings where they are fields, sized so that it serves any model.
-      paper: authors and year. link: arXiv number or another address of the definition, for a design of this project its
-        file; "" for the `paper` of the class that has the row.
+      family: one of `FAMILIES`.
+      name: the method's name in the literature.
+      spec: what `parse` reads, with the paper's settings where they are fields, sized so that it serves any model.
+      paper: authors and year.
+      link: arXiv number or another address of the definition, for a design of this project its file; "" for the `paper`
+        of the class that has the row.
       note: what a reader must know beside it, or "".
       use: how widely it is used, one of `USES`.
 

@@ -63,7 +63,9 @@ def parse_values(
     """Values of one kind, in the language of `parse`: calls joined by ``|``.
 
     Args:
-      what: the kind, for messages ("task"). known: its classes by word. base: what a class of a file must be.
+      what: the kind, for messages ("task").
+      known: its classes by word.
+      base: what a class of a file must be.
 
     Raises:
       ValueError: as `parse`.

@@ -20,11 +20,12 @@ class QueryTemperature(PositionalEncoding):
     be trained at that length without it; beyond, it sharpens attention over more keys.
 
     It does not encode order by itself. Llama 4 has it in its layers without RoPE, ``rope/rope/rope/query_temperature``;
-    Ministral 3 and Mistral Large 3 in all layers, beside RoPE. Fields:
+    Ministral 3 and Mistral Large 3 in all layers, beside RoPE.
 
-    - ``scale``: a, 0.1 in both (``attn_scale``; ``llama_4_scaling_beta``).
-    - ``floor``: F, 8192 in Llama 4 (``floor_scale``); ``original_max_position_embeddings`` of the others.
-    - ``offset``: o, 1 in Llama 4, whose first step comes one position earlier, and 0 in the others.
+    Attributes:
+      scale: a, 0.1 in both (``attn_scale``; ``llama_4_scaling_beta``).
+      floor: F, 8192 in Llama 4 (``floor_scale``); ``original_max_position_embeddings`` of the others.
+      offset: o, 1 in Llama 4, whose first step comes one position earlier, and 0 in the others.
 
     Positions count from 0; queries before 0 are not scaled. Put it first in its slot, since elements before it may map
     positions. Biases of other elements are not scaled.

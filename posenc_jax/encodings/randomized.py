@@ -60,13 +60,12 @@ class Randomized(PositionalEncoding):
     decoding agree with a full pass, queries with keys. Positions outside 0 .. length-1 (padding) are clamped to
     that range. Positions must be integers.
 
-    Fields:
-
-    - ``max_position``: the paper's L, 2048 in its experiments.
-    - ``per``: one draw for a whole "batch", as in the paper's code (rows of different lengths take the first so many
-      candidates of it), or one for each "example", by ``example_ids`` or else by row; then the sequence must tell its
-      batch size, by ``tokens`` at least.
-    - ``redraw``: one draw per "forward" pass, as in the paper, or one per "layer".
+    Attributes:
+      max_position: the paper's L, 2048 in its experiments.
+      per: one draw for a whole "batch", as in the paper's code (rows of different lengths take the first so many
+        candidates of it), or one for each "example", by ``example_ids`` or else by row; then the sequence must tell its
+        batch size, by ``tokens`` at least.
+      redraw: one draw per "forward" pass, as in the paper, or one per "layer".
 
     Raises ValueError in `check` for a model longer than max_position.
 

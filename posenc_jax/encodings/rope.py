@@ -51,19 +51,20 @@ class RoPE(Rotary):
 
         q'_i = R(i) q_i,  k'_j = R(j) k_j,  q'_i . k'_j = q_i . R(j - i) k_j,  R(p) turning plane k by p base^(-2k/r)
 
-    (Su et al. 2021, section 3.2, equations 14 to 16). Fields:
+    (Su et al. 2021, section 3.2, equations 14 to 16).
 
-    - ``base``: 10000 in the paper.
-    - ``layout``: which dimensions make a plane, see `rotate`. "interleaved" is the paper's (also GPT-J's and Meta
-      Llama's), "half" that of GPT-NeoX and Hugging Face. Models of the two are equal up to `half_permutation` of their
-      weights; a model read in the wrong layout gives plausible nonsense.
-    - ``rotary_dim``: the r first dimensions of each head are rotated, the others are not: a number of dimensions, or a
-      fraction of head_dim below 1 (rounded down); None is all. The frequencies are spread over r, as in GPT-NeoX and
-      Hugging Face.
-    - ``scaling``: other frequencies, and a magnitude for cosine and sine, as in
-      ``rope(scaling=yarn(factor=8, original_length=4096))``: the classes of `posenc_jax.encodings.SCALINGS` (modules
-      `rope_scaling`, `yarn`, `rope_selection` and, of this project, `frequency_designs`). Those that depend on the
-      length take the real length of the whole sequence; keys are encoded at use, so a cache knows no old base.
+    Attributes:
+      base: 10000 in the paper.
+      layout: which dimensions make a plane, see `rotate`. "interleaved" is the paper's (also GPT-J's and Meta Llama's),
+        "half" that of GPT-NeoX and Hugging Face. Models of the two are equal up to `half_permutation` of their weights;
+        a model read in the wrong layout gives plausible nonsense.
+      rotary_dim: the r first dimensions of each head are rotated, the others are not: a number of dimensions, or a
+        fraction of head_dim below 1 (rounded down); None is all. The frequencies are spread over r, as in GPT-NeoX and
+        Hugging Face.
+      scaling: other frequencies, and a magnitude for cosine and sine, as in ``rope(scaling=yarn(factor=8,
+        original_length=4096))``: the classes of `posenc_jax.encodings.SCALINGS` (modules `rope_scaling`, `yarn`,
+        `rope_selection` and, of this project, `frequency_designs`). Those that depend on the length take the real
+        length of the whole sequence; keys are encoded at use, so a cache knows no old base.
 
     Raises ValueError in `check` if r is odd or exceeds head_dim, or if the scaling cannot serve r dimensions.
 

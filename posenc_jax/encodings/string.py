@@ -20,14 +20,15 @@ class String(TwoProducts):
                                                      d = i - j - S + W   elsewhere
 
     (An et al. 2024, section 4.1, equation 4.) Nothing is trained. It costs a second product of queries and keys, with
-    the queries rotated by i - S + W. Google DeepMind's STRING is another method, `CayleyString`. Fields:
+    the queries rotated by i - S + W. Google DeepMind's STRING is another method, `CayleyString`.
 
-    - ``training_length``: L. ``shift``: S, or None for int(0.33 L) as in the authors' code (the paper: L/3, and from
-      L/7 to L/2).
-    - ``window``: W, 128: what keeps neighbours nearest.
-    - ``attention_factor``: m, by which the authors' code multiplies sines and cosines, 0.1 ln 2 + 1, to recover the
-      sharpness that the shift costs; the paper's equations have none: 1.
-    - ``rope``: the rotation.
+    Attributes:
+      training_length: L. ``shift``: S, or None for int(0.33 L) as in the authors' code (the paper: L/3, and from L/7 to
+        L/2).
+      window: W, 128: what keeps neighbours nearest.
+      attention_factor: m, by which the authors' code multiplies sines and cosines, 0.1 ln 2 + 1, to recover the
+        sharpness that the shift costs; the paper's equations have none: 1.
+      rope: the rotation.
 
     Departure: the authors' code for a prompt counts pairs at distance S twice, in both products; its decoding and the
     paper do not. Defined under a causal mask.

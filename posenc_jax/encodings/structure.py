@@ -89,7 +89,8 @@ class MaskError(WrongReturnError):
 def seen_by_structure(mask: StructureMask, query: Coordinates, key: Coordinates) -> Array:
     """``[#B, Q, K]``: what a mask says of queries and keys whose arrays are ``[#B, Q, ...]`` and ``[#B, K, ...]``.
 
-    MaskError: the mask has no method for it, or says something else than True or False of each pair.
+    Raises:
+      MaskError: the mask has no method for it, or says something else than True or False of each pair.
     """
 
     def along(side: Coordinates, axis: int) -> Coordinates:

@@ -44,13 +44,14 @@ class WindowBias(PositionalEncoding):
 
     (Liu et al. 2021, "Swin Transformer", section 3.2 and equation 4; rows in the order of the authors' code.) Each
     layer has its own table. Added after the 1/sqrt(D) scaling. Positions ``[#B, S, axes]``, slowest axis first, as from
-    `Grid`; windows themselves are the model's matter. Fields:
+    `Grid`; windows themselves are the model's matter.
 
-    - ``window``: its sides, ``(7, 7)`` in the paper, ``(8, 7, 7)`` for films; a single one reads plain positions.
-    - ``mirrored``: offsets of both signs share a row, ``|d|``, as LeViT's attention bias (Graham et al. 2021, section
-      4): r(d) = sum of |d_a| prod w_b. Their code counts rows in the order in which offsets occur, which is this one.
-    - ``resized``: the sides of other windows that a trained table serves: it is interpolated by cubic convolution from
-      2 w - 1 to 2 w' - 1 rows on each axis, as the authors' code does when it loads a model for larger windows.
+    Attributes:
+      window: its sides, ``(7, 7)`` in the paper, ``(8, 7, 7)`` for films; a single one reads plain positions.
+      mirrored: offsets of both signs share a row, ``|d|``, as LeViT's attention bias (Graham et al. 2021, section 4):
+        r(d) = sum of |d_a| prod w_b. Their code counts rows in the order in which offsets occur, which is this one.
+      resized: the sides of other windows that a trained table serves: it is interpolated by cubic convolution from 2 w
+        - 1 to 2 w' - 1 rows on each axis, as the authors' code does when it loads a model for larger windows.
 
     Departure: offsets beyond the window, which no pair of one window has, read the nearest row. Positions must be
     integers. Parameters: ``table [rows, H]``, N(0, 0.02^2), which the authors cut off at 2, 100 deviations (LeViT: 0).

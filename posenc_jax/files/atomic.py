@@ -153,7 +153,8 @@ def append(path: Path, text: str, *, wait: bool = True) -> None:
     the system has them); follows no link.
 
     Raises:
-      LinkError: there is a link, a pipe or a device. DiskFullError: there is no room; a part may have been written.
+      LinkError: there is a link, a pipe or a device.
+      DiskFullError: there is no room; a part may have been written.
     """
     data, new = text.encode(), not path.exists()
     try:
@@ -255,8 +256,9 @@ def held(
 ) -> Iterator[None]:
     """Makes a directory and holds it for this process; the lock dies with the process, whatever kills it.
 
-    wait: hears who holds it, and then it is waited for; without, somebody else's hold is a `HeldError`.
-    meanwhile: called every second of waiting; what it raises ends the waiting.
+    Args:
+      wait: hears who holds it, and then it is waited for; without, somebody else's hold is a `HeldError`.
+      meanwhile: called every second of waiting; what it raises ends the waiting.
     """
     from filelock import FileLock, Timeout
 

@@ -26,7 +26,9 @@ class Line:
     """One line of a file of rows.
 
     Attributes:
-      number: from 1. row: what it says, without its checksum, or None where it is damaged. problem: why it is, or "".
+      number: from 1.
+      row: what it says, without its checksum, or None where it is damaged.
+      problem: why it is, or "".
     """
 
     number: int

@@ -48,7 +48,8 @@ _TOO_DEEP = f"it is nested deeper than {MOST_LEVELS} levels"
 def problem(value: Any, shape: Shape, name: str = "it", *, strict: bool = False) -> str:
     """The first difference of a value from a shape in words: ``seeds[2] is a text, not a whole number``; or "".
 
-    strict: whether names that a shape with names does not have are a difference too.
+    Args:
+      strict: whether names that a shape with names does not have are a difference too.
     """
     if isinstance(shape, list):
         if not isinstance(value, list):

@@ -42,7 +42,8 @@ def check(name: str, outputs: Mapping[str, Any], *, tolerance: float = 1e-9) -> 
     """Compares arrays with the golden values of a row.
 
     Args:
-      name: of the row. outputs: some of its arrays, by their names there, as anything that NumPy takes.
+      name: of the row.
+      outputs: some of its arrays, by their names there, as anything that NumPy takes.
       tolerance: the largest allowed difference, times the largest value of the array where that is above 1.
 
     Raises:

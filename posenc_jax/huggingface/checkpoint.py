@@ -55,12 +55,15 @@ class Checkpoint:
     """A checkpoint whose files were found to fit together; no tensor of it is in memory.
 
     Attributes:
-      path: the file or the directory. config: as its ``config.json`` has it, or would have it. generation: likewise
-        its ``generation_config.json``; empty without one.
-      family: its family. model, slots, vocab_size, max_len: the arguments of `posenc_jax.models.build`.
+      path: the file or the directory.
+      config: as its ``config.json`` has it, or would have it.
+      generation: likewise its ``generation_config.json``; empty without one.
+      family: its family.
+      model, slots, vocab_size, max_len: the arguments of `posenc_jax.models.build`.
       tokenizer: its tokenizer, ids as the model has them; None where the files have none.
       answers: for an encoder-decoder, its tokens to answer by, as both configs say; None for other kinds.
-      rows: the table of this model, by the names of the files. tensors: what the files have.
+      rows: the table of this model, by the names of the files.
+      tensors: what the files have.
     """
 
     path: Path

@@ -59,7 +59,8 @@ class Layer:
 
     Attributes:
       kind: its type of attention, a word of ``layer_types``.
-      encodings: as in a slot; () where nothing tells positions. head_dim: the width for which they are.
+      encodings: as in a slot; () where nothing tells positions.
+      head_dim: the width for which they are.
       window: the keys that a query sees, itself among them; in layers of "chunked_attention" the size of a chunk. None:
         all.
     """
@@ -101,7 +102,9 @@ class Declared:
     """The positions that a config declares, layer by layer.
 
     Attributes:
-      model_type: as there. max_length: ``max_position_embeddings``, or None. layers: one by one.
+      model_type: as there.
+      max_length: ``max_position_embeddings``, or None.
+      layers: one by one.
       odd: what is ignored, missing, or read in another way than it looks; a sentence each.
     """
 

@@ -16,16 +16,18 @@ class Dialect:
     """Defaults of a type of model.
 
     Attributes:
-      base: of RoPE. local_base: of its sliding layers, where these have another one. base_key, local_key: their names
-        in configs without ``rope_parameters``.
-      partial: the fraction of head_dim that is rotated. head_dim: where a config has none; full_head_dim: of layers
-        with full attention, where that differs.
+      base: of RoPE.
+      local_base: of its sliding layers, where these have another one.
+      base_key, local_key: their names in configs without ``rope_parameters``.
+      partial: the fraction of head_dim that is rotated.
+      head_dim: where a config has none; full_head_dim: of layers with full attention, where that differs.
       every: each so-many-th layer has full attention, the others a window (0: no such pattern); full_first: the first
         of them instead of the last.
-      window: the default width of the window. windows: without a pattern, "all" layers have the window of the config,
-        or, if ``use_sliding_window`` is true, those from ``max_window_layers`` on ("flag") or those that do not rotate
-        ("flag_no_rope"); "none": the class has no windows, whatever a config says. typed: whether it reads
-        ``layer_types``.
+      window: the default width of the window.
+      windows: without a pattern, "all" layers have the window of the config, or, if ``use_sliding_window`` is true,
+        those from ``max_window_layers`` on ("flag") or those that do not rotate ("flag_no_rope"); "none": the class has
+        no windows, whatever a config says.
+      typed: whether it reads ``layer_types``.
       scaled: the types of layers that an old ``rope_scaling`` applies to; () for all.
       local_rotation: layers with full attention do not rotate, where there are windows.
       linear_every: each so-many-th layer has full attention, the others a linear one without positions.

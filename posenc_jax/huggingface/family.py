@@ -100,17 +100,21 @@ class Family:
     """A family of models.
 
     Attributes:
-      name: ``model_type`` of the config. architecture: the class of transformers that is written on export. title: the
-        name that people know it by.
+      name: ``model_type`` of the config.
+      architecture: the class of transformers that is written on export.
+      title: the name that people know it by.
       settings: the fields of `Transformer` for a config; encodings and windows are those of `declared.from_hf`.
-      names: the table. tied: tensors that some files have beside the one that each repeats, as an output layer.
-      left_out: what some files leave out in front of all names, or have there in addition. spellings: what stands in
-        names of other files, and in those of the table in its place.
+      names: the table.
+      tied: tensors that some files have beside the one that each repeats, as an output layer.
+      left_out: what some files leave out in front of all names, or have there in addition.
+      spellings: what stands in names of other files, and in those of the table in its place.
       ignored: patterns of the names of tensors that hold no parameters of the model: masks, tables made of the config,
         heads for other tasks.
-      base: the class of transformers that is the encoder without its head; "": not read. has_head: false for that.
+      base: the class of transformers that is the encoder without its head; "": not read.
+      has_head: false for that.
       written: settings that are written on export in place of those of the config.
-      max_length: the longest text where a config says none. ids: likewise of ``decoder_start``, ``eos`` and ``pad``.
+      max_length: the longest text where a config says none.
+      ids: likewise of ``decoder_start``, ``eos`` and ``pad``.
       slots: the encodings of each stack by those of the config, in a model of two stacks.
     """
 

@@ -13,8 +13,9 @@ class Change:
     """A change between one of their tensors and the parts of ours that it holds, in both directions.
 
     Attributes:
-      split: the parts of a tensor, for their shapes and the number of heads. join: the tensor of the parts and the
-        number of heads, the inverse. shape: of the tensor, for the shapes of the parts.
+      split: the parts of a tensor, for their shapes and the number of heads.
+      join: the tensor of the parts and the number of heads, the inverse.
+      shape: of the tensor, for the shapes of the parts.
     """
 
     split: Callable[[np.ndarray, Sequence[Shape], int], list[np.ndarray]]

@@ -51,8 +51,11 @@ class Rotation:
     """One set of parameters, beside what else it needs of a config.
 
     Attributes:
-      given: the parameters, ``rope_parameters`` of a layer. kind: their type. base, partial: as they count.
-      head_dim: the width that is rotated or of which a part is. max_length: ``max_position_embeddings``, or None.
+      given: the parameters, ``rope_parameters`` of a layer.
+      kind: their type.
+      base, partial: as they count.
+      head_dim: the width that is rotated or of which a part is.
+      max_length: ``max_position_embeddings``, or None.
       original: the ``original_max_position_embeddings`` beside the parameters, which count more than one among them.
       odd: what is found odd is added here.
     """

@@ -34,8 +34,10 @@ def save(
     checkpoint's tokenizer.
 
     Args:
-      directory: a new one. config, generation: as were read. model: of that config. params: all arrays, by their
-        names in a tree that was made flat.
+      directory: a new one.
+      config, generation: as were read.
+      model: of that config.
+      params: all arrays, by their names in a tree that was made flat.
 
     Raises:
       DataError: the directory exists, cannot be written, or has no room, or parts that are one tensor there differ.

@@ -14,10 +14,15 @@ class Lesson:
     """One step of the path; its number is its place in `posenc_jax.lessons.LESSONS`.
 
     Attributes:
-      name: what it is asked for by. title: of its page. where: in which texts its claim stands.
-      claim: in one sentence of ours. verdict: on the claim. because: the finding in one sentence.
+      name: what it is asked for by.
+      title: of its page.
+      where: in which texts its claim stands.
+      claim: in one sentence of ours.
+      verdict: on the claim.
+      because: the finding in one sentence.
       body: what shows it, as Markdown, computed when it is called; links as in `pages`.
-      question: the exercise. answer: to it, as Markdown, computed when it is called.
+      question: the exercise.
+      answer: to it, as Markdown, computed when it is called.
       seconds: what all of it takes, about.
       code: some lines of Python that show the claim; they are run, and what they print is shown.
       commands: lines for a shell that show more.

@@ -155,7 +155,8 @@ class Block(nnx.Module):
 
         Args:
           layer, cross_layer: encodings of self-attention and cross-attention.
-          memory: keys and values of the cross-attention. remember: puts new keys and values behind those of a cache.
+          memory: keys and values of the cross-attention.
+          remember: puts new keys and values behind those of a cache.
           site: the first of this layer's dropout sites.
         """
         captured: Captured = {}

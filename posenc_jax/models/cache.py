@@ -27,12 +27,14 @@ class Cache:
 
     Attributes:
       layers: for each layer keys and values ``[B, Hkv, C, D]`` as projected, and terms ``[B, C, ...]``.
-      tokens: ``[B, C]``. positions: ``[B, C]`` or ``[B, C, A]``, not mapped; None: place j stands at position j, in an
-        `unpadded` cache. segment_ids: ``[#B, C]``, 0 where empty or padding: nobody attends there. token_types:
-        ``[B, C]`` or None.
+      tokens: ``[B, C]``.
+      positions: ``[B, C]`` or ``[B, C, A]``, not mapped; None: place j stands at position j, in an `unpadded` cache.
+      segment_ids: ``[#B, C]``, 0 where empty or padding: nobody attends there.
+      token_types: ``[B, C]`` or None.
       filled: ``[]``, the number of places in use. Tokens beyond ``C`` give NaN.
       sees: ``[B, N, C]`` bool where each row holds N continuations of one past, see `branched`: the places that each
-        sees; or None. shared: the number of places of that past.
+        sees; or None.
+      shared: the number of places of that past.
     """
 
     layers: tuple[KeysValues, ...]
@@ -165,7 +167,7 @@ class Cache:
         return dataclasses.replace(self, **arrays)
 
     def _write(self, old: Array, new: Array, axis: int) -> Array:
-        """ValueError: ``new`` is of another batch or model, or longer than the cache."""
+        """An array with new places; ValueError where ``new`` is of another batch or model, or longer than the cache."""
         sizes = [size for number, size in enumerate(old.shape) if number != axis]
         if [size for number, size in enumerate(new.shape) if number != axis] != sizes or new.shape[
             axis

@@ -49,8 +49,9 @@ class Transformer(Value):
     """Sizes and form of a Transformer, the same for all kinds of model.
 
     Attributes:
-      d_model: width M of the residual stream, up to 1048576. num_layers: layers of each stack, up to 1024: each is
-        compiled. num_heads: query heads H, up to 65536.
+      d_model: width M of the residual stream, up to 1048576.
+      num_layers: layers of each stack, up to 1024: each is compiled.
+      num_heads: query heads H, up to 65536.
       mask: encoder-only: which tokens of a document see which, by their types or their outline, as ``own_section`` or a
         class of your own (`posenc_jax.encodings.structure`); None: all see all.
       num_encoder_layers, num_decoder_layers: encoder-decoder: layers of the one stack (None: num_layers).
@@ -62,7 +63,8 @@ class Transformer(Value):
       parallel: the feed-forward layer reads what attention reads, and both are added: after one norm for both (GPT-J)
         or one for each (GPT-NeoX); None: it reads the sum. With "pre", and not in an encoder-decoder.
       norm_type: "layer", "rms" (no mean, no bias) or "rms_offset", whose factors are ``1 + w`` (Gemma).
-      norm_epsilon: epsilon of all norms. norm_bias: whether LayerNorms have biases.
+      norm_epsilon: epsilon of all norms.
+      norm_bias: whether LayerNorms have biases.
       query_key_norm: norms of queries and keys before they are encoded, of each head (Qwen 3, Gemma 3) or of a whole
         projection (OLMo 2).
       windows: a query sees only keys less than so many places away (1: itself; 0: all), one number for each layer in
@@ -83,12 +85,14 @@ class Transformer(Value):
         starts smaller by that factor (T5, Raffel et al. 2020): the same model at first, whose queries learn faster with
         Adam.
       attention_scale: the factor of the products of queries and keys in place of 1/sqrt(D), and queries start as with
-        ``divide_logits = False``, which is a scale of 1. attention_cap: c of ``c tanh(products / c)``, the cap of
-        scaled products before biases and masks (Gemma 2); None: none.
-      logit_scale: a factor of the logits of the output layer (T5: ``d_model**-0.5``). logit_cap: their cap, after that.
+        ``divide_logits = False``, which is a scale of 1.
+      attention_cap: c of ``c tanh(products / c)``, the cap of scaled products before biases and masks (Gemma 2); None:
+        none.
+      logit_scale: a factor of the logits of the output layer (T5: ``d_model**-0.5``).
+      logit_cap: their cap, after that.
       attention_bias, mlp_bias: whether the projections of attention and of the feed-forward layer have biases.
-        attention_output_bias: attention's output projection (None: as ``attention_bias``; Qwen 2: not). output_bias:
-        the output layer (None: unless it is tied).
+      attention_output_bias: attention's output projection (None: as ``attention_bias``; Qwen 2: not).
+      output_bias: the output layer (None: unless it is tied).
       output_transform: the output layer reads ``norm(f(x W + b))``, f and whether there is a bias as in the
         feed-forward layers (BERT's head of a masked language model), `posenc_jax.models.blocks.Transform`.
       token_types: encoder-only and decoder-only: token types ``0 .. token_types-1`` have an embedding each, added to

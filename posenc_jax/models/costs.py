@@ -15,9 +15,10 @@ class Token:
     """The cost of one token.
 
     Attributes:
-      weights: of the matrices that it is multiplied by, two operations each. outputs: of these products.
-      kept: of its activations, numbers that a training step keeps for the gradient. held: numbers that a forward pass
-        holds at one time.
+      weights: of the matrices that it is multiplied by, two operations each.
+      outputs: of these products.
+      kept: of its activations, numbers that a training step keeps for the gradient.
+      held: numbers that a forward pass holds at one time.
     """
 
     weights: int = 0
@@ -42,8 +43,10 @@ class LayerCost:
     attended to, and of each pair of them.
 
     Attributes:
-      operations: of each pair. logits: of each pair, one for each head. arrays: of logits, that a training step keeps.
-        arrays_held: of logits, that a forward pass holds at one time.
+      operations: of each pair.
+      logits: of each pair, one for each head.
+      arrays: of logits, that a training step keeps.
+      arrays_held: of logits, that a forward pass holds at one time.
     """
 
     queries: Token
@@ -95,8 +98,10 @@ class ModelCosts:
     """The cost of a model without encodings.
 
     Attributes:
-      parameters: how many it has. stacks: by the names of `STACKS`, and "pooling", whose queries are the rows.
-      embedding: of each token. output: of each target.
+      parameters: how many it has.
+      stacks: by the names of `STACKS`, and "pooling", whose queries are the rows.
+      embedding: of each token.
+      output: of each target.
     """
 
     parameters: int

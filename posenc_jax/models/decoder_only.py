@@ -35,7 +35,8 @@ class DecoderOnly(Model):
         NaN elsewhere; those of padding are not read.
 
         Args:
-          streams: keys for dropout and drawn positions. train: whether dropout acts.
+          streams: keys for dropout and drawn positions.
+          train: whether dropout acts.
           capture: return ``(logits, {"decoder": activations})``; their names are in `Stack`.
           facts: see `TokenFacts`.
 

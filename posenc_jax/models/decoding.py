@@ -75,7 +75,8 @@ def decode(
       length: ``[#B]`` as encodings see it; default: real tokens of the prompt plus ``max_new_tokens``.
       example_ids: ``[B]`` numbers of the rows in the whole data; drawn positions and tokens depend on them.
       eos: ends a row when generated (a prompt may hold it); None: all outputs have T tokens.
-      pad: what stands after it. never: tokens that no output has, whose logits are minus infinity.
+      pad: what stands after it.
+      never: tokens that no output has, whose logits are minus infinity.
       streams: the positions key, for encodings that draw positions.
       key: for `Sampling`; folded with example, sample and step, so a row's draws do not depend on its batch.
 

@@ -21,10 +21,12 @@ class DecodingRows:
     """R rows of decoding, whose prompts are in a cache but for their last tokens.
 
     Attributes:
-      last: ``[R]``, that last token. count: ``[R]`` real tokens of the prompt, or None without padding.
+      last: ``[R]``, that last token.
+      count: ``[R]`` real tokens of the prompt, or None without padding.
       token_types: ``[R]``, the type of that last token, which all new tokens have; or None.
       length: ``[#R]``, as encodings see it.
-      example_ids: ``[R]``. memory: the source of each row, for an encoder-decoder.
+      example_ids: ``[R]``.
+      memory: the source of each row, for an encoder-decoder.
       never: tokens that are not written.
     """
 

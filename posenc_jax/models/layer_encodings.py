@@ -21,7 +21,8 @@ class NextFacts(TypedDict, total=False):
 
     Attributes:
       positions: ``[#B, S]`` or ``[#B, S, A]``; default ``0 .. S-1``.
-      segment_ids: ``[#B, S]``; tokens see only their own segment, 0 is padding. token_types: ``[#B, S]``.
+      segment_ids: ``[#B, S]``; tokens see only their own segment, 0 is padding.
+      token_types: ``[#B, S]``.
       length: ``[#B]`` real length, or ``[#B, S]``, that of every token's segment; default: its number of tokens.
       example_ids: ``[B]`` numbers of the rows in the whole batch; dropout and drawn positions depend on them.
     """
@@ -39,8 +40,8 @@ class TokenFacts(NextFacts, total=False):
     Attributes:
       outline: ``[#B, S, 4]``, for a mask from structure.
       right_padded, packed: promises that let more fused ways to attend serve and spare biases a matrix for every row.
-      attributes: ``[#B, S, A]`` numbers of each token. pairs: ``[#B, S, S, P]`` numbers of each pair of tokens, which
-        need ``segment_ids``. See `Sequence`.
+      attributes: ``[#B, S, A]`` numbers of each token.
+      pairs: ``[#B, S, S, P]`` numbers of each pair of tokens, which need ``segment_ids``. See `Sequence`.
     """
 
     outline: Array | None

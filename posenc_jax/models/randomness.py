@@ -28,7 +28,8 @@ class Streams:
     """PRNG keys of one call; a model keeps none.
 
     Attributes:
-      dropout: needed in training with dropout. positions: needed by encodings that draw positions.
+      dropout: needed in training with dropout.
+      positions: needed by encodings that draw positions.
     """
 
     dropout: Key | None = None

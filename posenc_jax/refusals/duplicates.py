@@ -7,7 +7,8 @@ from typing import Any
 def refuse_twice(name: str, values: Iterable[Any], key: Callable[[Any], Any] = lambda value: value) -> None:
     """ValueError where one of the values of ``name`` is there again: it would count double, or be dropped unsaid.
 
-    key: what must differ.
+    Args:
+      key: what must differ.
 
     >>> refuse_twice("steps", (4, 8, 4))
     Traceback (most recent call last):

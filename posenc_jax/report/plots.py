@@ -171,7 +171,8 @@ def learning(task: TaskSummary, style: dict[str, Style]) -> Lines:
 def of_sweep(sweep: Sweep, labels: tuple[str, ...]) -> list[Plot]:
     """The plots of a sweep: for each field the score against it, for each pair of fields a heat map.
 
-    labels: of the whole report, by whose colours arms are drawn that are called like them.
+    Args:
+      labels: of the whole report, by whose colours arms are drawn that are called like them.
     """
     style = styles(labels if sweep.arms.keys() <= set(labels) else tuple(sweep.arms))
     pairs = itertools.combinations(sweep.fields, 2)

@@ -50,7 +50,8 @@ def comparison_of(
 ) -> Comparison:
     """The comparison by `posenc_jax.statistics.paired_comparison`, by seed; of logarithms for a logarithmic kind.
 
-    chance: the score of guessing, at which there is no room for a difference; None: the worst score that there is.
+    Args:
+      chance: the score of guessing, at which there is no room for a difference; None: the worst score that there is.
     """
     seeds = sorted(set(scores) | set(baseline))
     ours, theirs = (
@@ -91,7 +92,8 @@ def best_and_tied(
     to it: paired by seed, p above 0.05, not corrected for the number of arms. An arm without two pairs is tied if its
     mean is the same. Empty for a single arm.
 
-    draws: label -> seed -> which random numbers it drew; without, all drew the same.
+    Args:
+      draws: label -> seed -> which random numbers it drew; without, all drew the same.
     """
     means = {label: kind.mean(seeds.values()) for label, seeds in scores.items() if seeds}
     if len(means) < 2:

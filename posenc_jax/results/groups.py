@@ -27,7 +27,9 @@ def own_groups(
 ) -> tuple[list[Path], list[str]]:
     """The groups of a cell, each replica once, and a line for every other that lies there.
 
-    config_hash: of the cell; None where the caller has compared them. names: of the groups that are asked for.
+    Args:
+      config_hash: of the cell; None where the caller has compared them.
+      names: of the groups that are asked for.
     """
     found: list[Path] = []
     problems: list[str] = []

@@ -17,11 +17,13 @@ class Provenance:
     """Provenance of a whole ablation; cells are named ``task / label``, with seeds if only some of them are meant.
 
     Attributes:
-      codes: a code in words -> what it computed. own: an own file or class -> digest -> what it computed.
+      codes: a code in words -> what it computed.
+      own: an own file or class -> digest -> what it computed.
       not_exact: the cells with results that would not come out the same to the bit when computed anew.
       changed: the cells whose own code had changed since they were trained, which was accepted.
       elsewhere: what was computed in another environment than the first, and how that differs.
-      known: whether every cell with results says if it is bit-exact. placed: whether it is recorded where each ran.
+      known: whether every cell with results says if it is bit-exact.
+      placed: whether it is recorded where each ran.
     """
 
     codes: dict[str, tuple[str, ...]]

@@ -115,7 +115,8 @@ class Record:
       settings: task -> (mode, group size, device, threads) -> label -> the seeds of such rows.
       skipped: one line for everything that was not used, by name; of groups and their files too.
       draws: of each environment of ``ablation.json`` which random numbers it draws (`draw_classes`).
-      timings: cell -> what it took, where that was written down. losses: cell -> those of its training, likewise.
+      timings: cell -> what it took, where that was written down.
+      losses: cell -> those of its training, likewise.
       commands: those that computed it, as far as they were written down.
     """
 

@@ -82,9 +82,13 @@ class CellSummary:
       difference: to the baseline, paired by seed (a ratio for a logarithmic metric); None for the baseline itself and
         where there is no baseline.
       draws: seed -> which random numbers it drew: equal where these are.
-      every_score: of its rows, over training and unseen lengths. positions: perplexity by position.
-      timing: what it took beside what was planned, or None. losses: seed -> step -> loss while training.
-      asked: all seeds that the ablation asks for. diverged: seed -> step. unfinished: seeds without a usable run.
+      every_score: of its rows, over training and unseen lengths.
+      positions: perplexity by position.
+      timing: what it took beside what was planned, or None.
+      losses: seed -> step -> loss while training.
+      asked: all seeds that the ablation asks for.
+      diverged: seed -> step.
+      unfinished: seeds without a usable run.
     """
 
     task_label: str
@@ -130,12 +134,15 @@ class TaskSummary:
     """All cells of one task, in the order of the ablation; ``notes`` must stand beside every table of it.
 
     Attributes:
-      slug: its name in files and anchors. kind, validation_kind: of its metric, and of what learning rates are chosen
-        by.
-      ranges: of all lengths. unseen_lengths, in_range_lengths, mixed_lengths: those that all cells have, by range.
-        score_lengths: those that scores average.
-      length_unit: what lengths count, for tasks on text. length_names: of the lengths that stand for several.
-      signatures: score -> how it is computed. position_length: the window of `CellSummary.positions`, or None.
+      slug: its name in files and anchors.
+      kind, validation_kind: of its metric, and of what learning rates are chosen by.
+      ranges: of all lengths.
+      unseen_lengths, in_range_lengths, mixed_lengths: those that all cells have, by range.
+      score_lengths: those that scores average.
+      length_unit: what lengths count, for tasks on text.
+      length_names: of the lengths that stand for several.
+      signatures: score -> how it is computed.
+      position_length: the window of `CellSummary.positions`, or None.
     """
 
     task_label: str

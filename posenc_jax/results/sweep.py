@@ -36,7 +36,8 @@ class Sweep:
     """Cells that differ in numbers.
 
     Attributes:
-      tasks: of the cells, of one kind of score. fields: those that change independently.
+      tasks: of the cells, of one kind of score.
+      fields: those that change independently.
       arms: a name -> its points; an arm has encodings of the same names, and is otherwise alike but for ``fields``.
     """
 

@@ -43,23 +43,23 @@ def ablate(
     `posenc_jax.report.build` makes tables, figures and a page of them.
 
     Args:
-      config: the comparison. directory: where its cells live, one folder each. The same command on the same directory
-        resumes.
+      config: the comparison.
+      directory: where its cells live, one folder each. The same command on the same directory resumes.
       accept_changed_code: whether to go on where an own encoding, task or metric has changed since; the record then
         says which code computed what.
       reporter: hears progress (default: a live display in a notebook and on a terminal, else lines on stderr;
-        `posenc_jax.Reporter()` is silent). stop: asked at every call boundary; a signal number ends the ablation with
-        its state saved.
+        `posenc_jax.Reporter()` is silent).
+      stop: asked at every call boundary; a signal number ends the ablation with its state saved.
 
     Returns:
       The results: rows, means and paired differences; `posenc_jax.report.build` draws a report of the same directory.
 
     Raises:
       RefusedError: the directory holds an ablation in which a cell of the same name has another config (with the
-        differences), or results of other code of the user's; or a text does not fill the batches. DataError: a text
-        is not there.
-      FailedCellsError: some cells failed; the others are complete and in the results. StoppedError: ``stop`` asked for
-        it.
+        differences), or results of other code of the user's; or a text does not fill the batches.
+      DataError: a text is not there.
+      FailedCellsError: some cells failed; the others are complete and in the results.
+      StoppedError: ``stop`` asked for it.
     """
     with shown(reporter) as heard:
         run_cells(config, directory, accept_changed_code=accept_changed_code, reporter=heard, stop=stop)
@@ -132,7 +132,9 @@ def read_cells(
 ) -> list[StoredCell]:
     """Reads the stored part of each cell once, after checking that the incomplete cells may be run.
 
-    stored: the directory. on: the devices that they will run on, where these are not the ones of this process.
+    Args:
+      stored: the directory.
+      on: the devices that they will run on, where these are not the ones of this process.
 
     Raises:
       RefusedError: as `ablate`; nothing has been written then.

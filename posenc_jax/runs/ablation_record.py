@@ -31,10 +31,12 @@ class StoredCell:
     """The stored part of a cell of an ablation.
 
     Attributes:
-      varying: its fields in which the cells differ. groups: those that are finished, with their results; ran: in
-        which environments each did.
-      environments: those of the groups, by the digest that a result names. complete: whether every replica is finished.
-      record: its part of ``ablation.json``. rows: its lines of ``results.jsonl``.
+      varying: its fields in which the cells differ.
+      groups: those that are finished, with their results; ran: in which environments each did.
+      environments: those of the groups, by the digest that a result names.
+      complete: whether every replica is finished.
+      record: its part of ``ablation.json``.
+      rows: its lines of ``results.jsonl``.
     """
 
     config: Run

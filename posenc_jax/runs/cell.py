@@ -67,10 +67,12 @@ def run(
     """Trains and measures every replica of a cell that has no result yet.
 
     Args:
-      config: the run. directory: its own directory (made if missing).
+      config: the run.
+      directory: its own directory (made if missing).
       accept_changed_code: whether to go on where an own encoding, task or metric has changed since.
-      reporter: hears progress (default: as for `posenc_jax.ablate`). stop: asked at every call boundary; a signal
-        number ends the run with its state saved. known: compiled programs of runs before, for those that share some.
+      reporter: hears progress (default: as for `posenc_jax.ablate`).
+      stop: asked at every call boundary; a signal number ends the run with its state saved.
+      known: compiled programs of runs before, for those that share some.
 
     Returns:
       The `result.json` of every group that has a replica of this config, in order.
@@ -78,7 +80,8 @@ def run(
     Raises:
       RefusedError: the directory holds another config (with a field-by-field diff) or results of other code of the
         user's, or another process works in it.
-      CheckpointError: no checkpoint of a group is usable. StoppedError: ``stop`` asked for it.
+      CheckpointError: no checkpoint of a group is usable.
+      StoppedError: ``stop`` asked for it.
     """
     directory = full(directory).absolute()
     refuse_other_configs(config)

@@ -153,8 +153,8 @@ class Checkpoints:
           only: the one step that will do.
 
         Raises:
-          CheckpointError: all steps are damaged, or the newest good one belongs to another model. RefusedError: a step
-            cannot be read here.
+          CheckpointError: all steps are damaged, or the newest good one belongs to another model.
+          RefusedError: a step cannot be read here.
         """
         problems = []
         for step in agreed(lambda: [n for n in self.steps()[::-1] if only in (None, n)]):
@@ -232,8 +232,8 @@ class Checkpoints:
         """The record of a step: the kind and the checksum of every leaf, its number, the digest of its rows.
 
         Raises:
-          DamagedCheckpointError: it is not what was written, or of another step than its name. RefusedError: it cannot
-            be read.
+          DamagedCheckpointError: it is not what was written, or of another step than its name.
+          RefusedError: it cannot be read.
         """
         from orbax.checkpoint import v1 as ocp
 

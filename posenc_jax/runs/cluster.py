@@ -35,8 +35,10 @@ class Allocation:
     """Resources of each SLURM task.
 
     Attributes:
-      partition: its name; None: the default one. gpus, cpus: of one task; None: what SLURM gives.
-      minutes: after which it is saved and requeued. parallel: tasks at once at most.
+      partition: its name; None: the default one.
+      gpus, cpus: of one task; None: what SLURM gives.
+      minutes: after which it is saved and requeued.
+      parallel: tasks at once at most.
     """
 
     partition: str | None = None
@@ -104,14 +106,17 @@ def run_on_slurm(
     waited for, not submitted again.
 
     Args:
-      commands: the arguments for `python -m posenc_jax` of each task. directory: the ablation's.
-      ended, note: hear of each task that has ended, and of jobs. stop: a signal number ends the waiting, not the tasks.
+      commands: the arguments for `python -m posenc_jax` of each task.
+      directory: the ablation's.
+      ended, note: hear of each task that has ended, and of jobs.
+      stop: a signal number ends the waiting, not the tasks.
 
     Returns:
       For each task without a result, why.
 
     Raises:
-      RefusedError: SLURM does not answer, or does not take the job. StoppedError: ``stop`` asked for it.
+      RefusedError: SLURM does not answer, or does not take the job.
+      StoppedError: ``stop`` asked for it.
     """
     logs, record = directory / "logs", directory / "slurm" / "jobs.jsonl"
     make_directory(record.parent)

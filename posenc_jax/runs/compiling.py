@@ -38,8 +38,9 @@ class Compiled:
     """XLA's facts about one program on one device.
 
     Attributes:
-      seconds: of compiling. arguments, temporaries, peak: bytes of one device. custom_calls: kernel -> how often it is
-        called.
+      seconds: of compiling.
+      arguments, temporaries, peak: bytes of one device.
+      custom_calls: kernel -> how often it is called.
     """
 
     seconds: float
@@ -52,7 +53,8 @@ class Compiled:
 def functions(run: Run, mesh: Mesh | None = None) -> dict[str, Callable[[Any], Any]]:
     """The programs "train", "evaluate" and (of decoders) "decode" of one replica, as functions of its state.
 
-    mesh: that of an execution whose batches or matrices are split.
+    Args:
+      mesh: that of an execution whose batches or matrices are split.
     """
     if isinstance(run.task, TextTask):
         raise RefusedError(f"{run.table} {run.label}: programs of a task on text are compiled with its corpus only")

@@ -61,7 +61,8 @@ class Stored:
     """The config files in the directory of a run, a group or an ablation, each read and checked once.
 
     Attributes:
-      config: the content of its ``config.json``; None where it has none. groups: the same of the groups of a run.
+      config: the content of its ``config.json``; None where it has none.
+      groups: the same of the groups of a run.
     """
 
     directory: Path
@@ -116,7 +117,8 @@ def results(
     """The finished groups' results, in order; only those with a replica of ``config`` if given, and then
     RefusedError where a group is of another config.
 
-    on_damage: hears of a result that is damaged, which then counts as none; without, the error is raised.
+    Args:
+      on_damage: hears of a result that is damaged, which then counts as none; without, the error is raised.
     """
     return [result for _, result in results_by_group(read_stored(directory), config, on_damage)]
 

@@ -81,7 +81,8 @@ def evaluate(
 
     Raises:
       RefusedError: the run is not finished, has no checkpoint of a step, the new slot needs parameters that were not
-        trained, or code has changed. ValueError: a length or slot that the run cannot serve.
+        trained, or code has changed.
+      ValueError: a length or slot that the run cannot serve.
     """
     reporter = reporter or Reporter()
     directory = full(directory).absolute()
@@ -154,7 +155,9 @@ def measure(
     """The rows of `evaluate`, and what was decoded.
 
     Args:
-      config: what the states were trained with. engine: of what they are measured with. states: see `states_of`.
+      config: what the states were trained with.
+      engine: of what they are measured with.
+      states: see `states_of`.
     """
     rows: list[Json] = []
     decoded: list[Json] = []

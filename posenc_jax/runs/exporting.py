@@ -40,7 +40,8 @@ def export_checkpoint(
     generation_config.json to a new directory; gives the family.
 
     Args:
-      run: an imported one, or one that was trained on from such. seed: default the first that did not diverge.
+      run: an imported one, or one that was trained on from such.
+      seed: default the first that did not diverge.
 
     Raises:
       RefusedError: the run did not begin as a checkpoint, or its model or encodings are others now; the directory

@@ -32,7 +32,8 @@ def locked(
 ) -> Iterator[None]:
     """Makes a run's, a group's or an ablation's directory and holds it for this process; RefusedError when it cannot.
 
-    wait, meanwhile: as in `held`: without ``wait``, one that is in use is refused.
+    Args:
+      wait, meanwhile: as in `held`: without ``wait``, one that is in use is refused.
     """
     try:
         with held(directory, wait=wait, meanwhile=meanwhile):

@@ -32,7 +32,8 @@ class Begun:
     """A cell's directory as it is found.
 
     Attributes:
-      results: of the finished groups, also of replicas that the config does not ask for. damaged: results that are.
+      results: of the finished groups, also of replicas that the config does not ask for.
+      damaged: results that are.
       missing: the replicas that have none.
     """
 

@@ -29,10 +29,15 @@ class HealthFinding:
 class Machine:
     """The facts that findings depend on.
 
-    variables: of the environment. devices: their kinds. cores: that this process may use. load: how many processes
-    compute or wait, over the last minute (None: nobody says). room: bytes left on the disk of this folder.
-    gpus: files by which the system shows GPUs. cache: of compiled programs (None: there is none); programs: in it;
-    cache_is_writable: whether new ones can be kept.
+    Attributes:
+      variables: of the environment.
+      devices: their kinds.
+      cores: that this process may use.
+      load: how many processes compute or wait, over the last minute (None: nobody says).
+      room: bytes left on the disk of this folder.
+      gpus: files by which the system shows GPUs.
+      cache: of compiled programs (None: there is none); programs: in it; cache_is_writable: whether new ones can be
+        kept.
     """
 
     variables: Mapping[str, str]

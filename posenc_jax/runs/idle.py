@@ -12,9 +12,11 @@ class Idle:
     """Accelerators that have nothing to do in some cells.
 
     Attributes:
-      devices: how many of the target's. cells: how many. replicas: of a cell. fields: settings that keep them so, and
-        better: others that give them work; both empty where none does. hours, then: of these cells as they are and with
-        those settings; None where nobody knows.
+      devices: how many of the target's.
+      cells: how many.
+      replicas: of a cell.
+      fields: settings that keep them so, and better: others that give them work; both empty where none does.
+      hours, then: of these cells as they are and with those settings; None where nobody knows.
     """
 
     devices: int

@@ -52,8 +52,8 @@ def import_checkpoint(
       The config of the run.
 
     Raises:
-      DataError: the checkpoint cannot be read, or is no model with an output layer and a tokenizer. RefusedError: the
-        directory exists or cannot be written, or there is no room for it. Nothing is left behind then.
+      DataError: the checkpoint cannot be read, or is no model with an output layer and a tokenizer.
+      RefusedError: the directory exists or cannot be written, or there is no room for it. Nothing is left behind then.
     """
     directory = full(directory).absolute()
     if reason := not_new(directory):

@@ -65,7 +65,8 @@ class TextOutput:
     """The output of a model for one text.
 
     Attributes:
-      text: the output. log_prob: its log-probability given the text, end included (of windows the sum).
+      text: the output.
+      log_prob: its log-probability given the text, end included (of windows the sum).
       finished: False when it was cut off at the largest number of tokens.
     """
 
@@ -126,8 +127,8 @@ def translate(
       reporter: hears what was cut, and progress.
 
     Raises:
-      RefusedError: the run is of another task, or never wrote as much as ``max_new_tokens``. DataError: texts are empty
-        or too long: all of them are named, and none is translated.
+      RefusedError: the run is of another task, or never wrote as much as ``max_new_tokens``.
+      DataError: texts are empty or too long: all of them are named, and none is translated.
     """
     task = _task(loaded, Translation)
     ids = task.ids
@@ -185,12 +186,14 @@ def classify(
       loaded: a run of task "classification". Sections that it does not read are ignored, missing ones are empty.
       too_long: "truncate" takes the end of the body first, then of the header, as in training. "window" cuts the body
         into pieces, between sentences where possible, and gives the mean of the pieces' probabilities; each is read
-        with header and footer, which take at most half of the room. Of sections with other names the longest lose
-        their ends, or the one with the most text is cut into pieces; documents whose structure is read have no windows.
-      random_seed: of the positions of encodings that draw them. reporter: hears what was cut, and progress.
+        with header and footer, which take at most half of the room. Of sections with other names the longest lose their
+        ends, or the one with the most text is cut into pieces; documents whose structure is read have no windows.
+      random_seed: of the positions of encodings that draw them.
+      reporter: hears what was cut, and progress.
 
     Raises:
-      RefusedError: the run is of another task. DataError: a document is empty or too long, or has other sections.
+      RefusedError: the run is of another task.
+      DataError: a document is empty or too long, or has other sections.
     """
     task = _task(loaded, Classification)
     reporter = reporter or Reporter()

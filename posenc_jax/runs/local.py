@@ -21,7 +21,8 @@ class Shares:
     """This machine in equal parts.
 
     Attributes:
-      devices: those of one part. variables: for each part, what its processes have in their environment to get them.
+      devices: those of one part.
+      variables: for each part, what its processes have in their environment to get them.
     """
 
     devices: Devices
@@ -64,8 +65,10 @@ def run_here(
     """Runs commands, one at a time in each part of the machine, their output in ``logs``.
 
     Args:
-      commands: the arguments for `python -m posenc_jax` of each task. parts: see `Shares`.
-      ended: hears of each task that has ended. stop: a signal number ends all of them, with their state saved.
+      commands: the arguments for `python -m posenc_jax` of each task.
+      parts: see `Shares`.
+      ended: hears of each task that has ended.
+      stop: a signal number ends all of them, with their state saved.
 
     Returns:
       For each task that failed, why.

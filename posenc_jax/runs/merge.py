@@ -51,9 +51,10 @@ def merge(
     left out, and ``note`` hears of them.
 
     Args:
-      sources: directories of ablations, at least two. directory: the new one, missing or empty.
-      note: hears what is left out, and what is marked as not bit-exact since it was made elsewhere than the rest of
-        its cell.
+      sources: directories of ablations, at least two.
+      directory: the new one, missing or empty.
+      note: hears what is left out, and what is marked as not bit-exact since it was made elsewhere than the rest of its
+        cell.
 
     Returns:
       The ablation that the new directory holds.

@@ -37,7 +37,8 @@ def record_environment(
 ) -> bool:
     """Writes what a group began on, or goes on from now, into its ``environment.json``.
 
-    start: where its first parameters are from, and in which environments they were trained.
+    Args:
+      start: where its first parameters are from, and in which environments they were trained.
 
     Returns:
       False when that has changed since it began to something that gives other bits, when another group of the run
@@ -122,7 +123,8 @@ def keep_start(config: Run, directory: Path, found: Iterable[Json]) -> None:
     """Keeps the digests of the parameters that the run in a directory starts from, for seeds that have no result yet;
     what is kept already stays.
 
-    found: the results that are there.
+    Args:
+      found: the results that are there.
 
     Raises:
       RefusedError: as `refuse_other_start`.

@@ -272,7 +272,8 @@ class _Finder(importlib.abc.MetaPathFinder):
     once, `importlib.util.LazyLoader` when `inspect` looks at them; and with the copy on `sys.path`, files of this
     folder, or of installed names, or bytecode would be taken for it.
 
-    here: whether the packages have what lies in this folder too.
+    Attributes:
+      here: whether the packages have what lies in this folder too.
     """
 
     files: Files

@@ -67,8 +67,9 @@ def refuse_other(
 ) -> None:
     """Refuses a directory that holds another config, or results of other code of the user's.
 
-    claimed: whether others have claimed it, so that their code counts before anything is computed.
-    cells: those of an ablation, as far as they are read.
+    Args:
+      claimed: whether others have claimed it, so that their code counts before anything is computed.
+      cells: those of an ablation, as far as they are read.
     """
     directory = stored.directory
     if lines := differences_from(stored, config):

@@ -135,7 +135,8 @@ def plan_of(
 ) -> Plan:
     """The plan of a run on a target.
 
-    compiled: gives the bytes that its compiled program of training takes there.
+    Args:
+      compiled: gives the bytes that its compiled program of training takes there.
 
     Raises:
       RefusedError: ``execution.data`` and ``execution.model`` do not fit the devices of the target, or

@@ -41,8 +41,10 @@ def check_run(config: Run, on: Devices | None = None, directory: Path | None = N
     task leaves its vocabulary or has no such headline score, whose model does not pool where it must, or whose mask is
     none (`MaskError`).
 
-    on: the devices that it will run on, where these are not the ones of this process, and their memory if it is known.
-    directory: its own; None before its turn in an ablation, when a cell that it starts from may not have run.
+    Args:
+      on: the devices that it will run on, where these are not the ones of this process, and their memory if it is
+        known.
+      directory: its own; None before its turn in an ablation, when a cell that it starts from may not have run.
     """
     check_settings()
     if config.task.one_answer and config.model.pooling is None:
@@ -84,8 +86,8 @@ def shortage(
 
     Args:
       host: bytes of the machine's memory beside that of accelerators; None where nobody tells.
-      trained: whether the run is only measured. correction: what the formula of computing is multiplied by, where a
-        compiled program says what it takes.
+      trained: whether the run is only measured.
+      correction: what the formula of computing is multiplied by, where a compiled program says what it takes.
     """
     config = of_few_lengths(config)  # memory is asked for many times
 

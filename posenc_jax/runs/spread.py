@@ -112,7 +112,8 @@ def run_task(
 ) -> None:
     """Runs one group of an ablation that `ablate_in_tasks` has begun; nothing where it has its result already.
 
-    name: ``CELL/group-000``, below the ablation's directory.
+    Args:
+      name: ``CELL/group-000``, below the ablation's directory.
 
     Raises:
       RefusedError: the directory holds another ablation, or no such group. CheckpointError, StoppedError: as

@@ -156,7 +156,9 @@ def refuse_rebuilt_corpus(directory: Path, now: Json) -> None:
 def refuse_other_corpora(cells: Mapping[Run, Path], to_run: Collection[Run] = ()) -> None:
     """Refuses cells of one table that read one corpus at two states of it, whose seeds would be paired all the same.
 
-    cells: with their directories. to_run: those that will read the corpus as it is now, if they have not begun.
+    Args:
+      cells: with their directories.
+      to_run: those that will read the corpus as it is now, if they have not begun.
     """
     now: dict[str, Json] = {}
     seen: dict[tuple[str, str], tuple[str, Json]] = {}

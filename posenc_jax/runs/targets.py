@@ -26,9 +26,14 @@ class Chip:
     """One kind of device.
 
     Attributes:
-      name: as in ``targets.toml``, or "here". title: in full. platform: "cpu", "cuda" or "tpu".
-      memory: bytes of one, None where nobody tells. peak: dtype -> operations a second, empty where nobody knows.
-      hosts: shapes (of TPUs) -> machines. per_host: devices of a machine (others). compiler: what XLA is told of it.
+      name: as in ``targets.toml``, or "here".
+      title: in full.
+      platform: "cpu", "cuda" or "tpu".
+      memory: bytes of one, None where nobody tells.
+      peak: dtype -> operations a second, empty where nobody knows.
+      hosts: shapes (of TPUs) -> machines.
+      per_host: devices of a machine (others).
+      compiler: what XLA is told of it.
     """
 
     name: str

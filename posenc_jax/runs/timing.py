@@ -33,10 +33,14 @@ class Meter:
     def row(self, phase: str, replicas: int, devices: int, peak: float | None) -> dict[str, Any]:
         """The row of a phase.
 
-        peak: operations a second of one device. ``mfu``: the part of the peak of all ``devices`` that was reached in
-        products of the model (Chowdhery et al. 2022), None where nobody knows the peak. ``host_share`` (of training):
-        the part of the time in which the host did something else than wait for a program. Programs run meanwhile, so
-        what is lost outside of them is less.
+        Args:
+          peak: operations a second of one device.
+
+        Returns:
+          Among others ``mfu``, the part of the peak of all ``devices`` that was reached in products of the model
+          (Chowdhery et al. 2022), None where nobody knows the peak; and for training ``host_share``, the part of the
+          time in which the host did something else than wait for a program. Programs run meanwhile, so what is lost
+          outside of them is less.
         """
         operations = self.work.operations / self.seconds
         limit = None if peak is None else peak * devices

@@ -124,7 +124,8 @@ def save_weights(
 
     Args:
       metadata: of `run_metadata` or `model_metadata`, and whatever else JSON can hold. With ``layout`` "torch" the file
-        has torch's names. own: the classes of the user's own encodings in the model, if it has any.
+        has torch's names.
+      own: the classes of the user's own encodings in the model, if it has any.
 
     Raises:
       ValueError: the parameters are not those of the model in ``metadata``, dtypes among them, or do not fit
@@ -193,9 +194,9 @@ def export_weights(
     """Writes the final parameters of one seed of a finished run to a new file and gives the metadata in it.
 
     Args:
-      run_directory: of a run, of a cell of an ablation, or of one group. seed: default the run's first; of several
-        learning rates the best by validation is taken. torch: with torch's names, for models whose encodings add to
-        the input embeddings, without parameters.
+      run_directory: of a run, of a cell of an ablation, or of one group.
+      seed: default the run's first; of several learning rates the best by validation is taken.
+      torch: with torch's names, for models whose encodings add to the input embeddings, without parameters.
 
     Raises:
       RefusedError: the run is not finished, the file exists or cannot be written, or the model does not fit torch.

@@ -16,7 +16,9 @@ class DrawnExample:
     """Tokens with what they and their pairs bring.
 
     Attributes:
-      about: what it is, for captions. names: of the S tokens. attributes: ``[S, A]``, pairs: ``[S, S, A]``, or None.
+      about: what it is, for captions.
+      names: of the S tokens.
+      attributes: ``[S, A]``, pairs: ``[S, S, A]``, or None.
     """
 
     about: str

@@ -33,7 +33,8 @@ def check_packages(
 ) -> None:
     """MissingExtraError, before anything is computed, for a package that what is asked for needs.
 
-    figure: how the message calls what is drawn; figures: with figures beside the page of a directory.
+    Args:
+      figure: how the message calls what is drawn; figures: with figures beside the page of a directory.
     """
     alone = output.suffix in FILES[1:]
     needs = {"plotly": not alone, "matplotlib": alone or figures, "sklearn": "tsne" in views}

@@ -77,13 +77,19 @@ class MeasuredEncoding:
     """One encoding, measured: None for what it does not have.
 
     Attributes:
-      label: its spec. about: what it does, in words. vectors: ``[P, M]`` float64, of positions ``0 .. P-1``, or what
-        ``unit`` calls them.
-      products: ``[H, Q, K]``, of queries and keys of equal contents, over D. bias: ``[H, Q, K]``. frequencies: ``[F]``,
-        radians per position.
-      causal: whether keys are never after their queries. attention, pooling: weights. sections: of a document. flow: of
-        some words. contents: weights of one content everywhere, ``positions`` and ``pairs``: of an example, where
-        contents, tokens or attributes decide. note: what should be known of all this.
+      label: its spec.
+      about: what it does, in words.
+      vectors: ``[P, M]`` float64, of positions ``0 .. P-1``, or what ``unit`` calls them.
+      products: ``[H, Q, K]``, of queries and keys of equal contents, over D.
+      bias: ``[H, Q, K]``.
+      frequencies: ``[F]``, radians per position.
+      causal: whether keys are never after their queries.
+      attention, pooling: weights.
+      sections: of a document.
+      flow: of some words.
+      contents: weights of one content everywhere, ``positions`` and ``pairs``: of an example, where contents, tokens or
+        attributes decide.
+      note: what should be known of all this.
     """
 
     label: str

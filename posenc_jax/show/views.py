@@ -38,9 +38,10 @@ class View:
     """One view.
 
     Attributes:
-      words: what it is, in messages and headings. about: more of it, where the words do not say all.
-      there: whether an encoding has it. plots: of the encodings that have it, in the style of each: one for all, or one
-        for each.
+      words: what it is, in messages and headings.
+      about: more of it, where the words do not say all.
+      there: whether an encoding has it.
+      plots: of the encodings that have it, in the style of each: one for all, or one for each.
     """
 
     words: str

@@ -37,9 +37,12 @@ class Comparison(NamedTuple):
     """Two arms, paired by seed, in the unit of the score.
 
     Attributes:
-      difference: mean of ``ours - theirs``. low, high: its 95 % interval. p: as in `PairedDifference`.
+      difference: mean of ``ours - theirs``.
+      low, high: its 95 % interval.
+      p: as in `PairedDifference`.
       detectable: the smallest true difference that so many pairs with this spread find in 80 of 100 repeats.
-      pairs: how many. at_bound: both arms are at the floor, or both at the ceiling (`paired_comparison`).
+      pairs: how many.
+      at_bound: both arms are at the floor, or both at the ceiling (`paired_comparison`).
 
     Fields that cannot be computed are None: all of them without a pair, all but the difference with one, ``detectable``
     if all differences are equal, which shows no spread.
@@ -116,7 +119,8 @@ def paired_comparison(
     >>> f"{found.difference:.2f} [{found.low:.2f}, {found.high:.2f}], p = {found.p:.4f}"
     '0.33 [0.24, 0.40], p = 0.0012'
 
-    ValueError: arms of different lengths; scores out of bounds.
+    Raises:
+      ValueError: arms of different lengths; scores out of bounds.
     """
     if len(ours) != len(theirs):
         raise ValueError(f"{len(ours)} scores against {len(theirs)}: pass one of each arm for a pair, None if missing")
@@ -143,7 +147,9 @@ def word(
     p is at most alpha; else "no difference seen", which is not that there is none: ``comparison.detectable`` says how
     large one could have been found.
 
-    p: that of the family (`holm`) in place of the comparison's own. better: which scores are.
+    Args:
+      p: that of the family (`holm`) in place of the comparison's own.
+      better: which scores are.
     """
     p = comparison.p if p is None else p
     if comparison.at_bound or comparison.difference is None or p is None:

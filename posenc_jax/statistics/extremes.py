@@ -15,7 +15,8 @@ def extreme_p(theirs: Sequence[float], target: float, lower: float, upper: float
     `posenc_jax.statistics.paired_difference`: no arm whose seeds are independent of theirs can be expected to have a
     smaller one.
 
-    seeds: how many, where there are others than scores; they have the mean and the spread of the given ones.
+    Args:
+      seeds: how many, where there are others than scores; they have the mean and the spread of the given ones.
 
     >>> f"{extreme_p([0.90, 0.94, 0.96, 0.92], 1.0, 0.0, 1.0):.4f}"
     '0.0124'

@@ -15,7 +15,8 @@ class Interval:
       low, high: the two-sided interval, in the unit of the values; None when ``n < 2``, and when all values are equal
         and have no bounds on both sides.
       deviation: the sample standard deviation ``s`` (n - 1); None when ``n < 2``.
-      n: number of values that are there. missing: number of values that are not.
+      n: number of values that are there.
+      missing: number of values that are not.
     """
 
     mean: float | None
@@ -57,7 +58,8 @@ def mean_interval(
     >>> f"{found.mean:.4f} [{found.low:.4f}, {found.high:.4f}]"
     '0.9875 [0.9181, 0.9982]'
 
-    ValueError: a value that is infinite or (by more than rounding) out of bounds; bounds in the wrong order.
+    Raises:
+      ValueError: a value that is infinite or (by more than rounding) out of bounds; bounds in the wrong order.
 
     Reference: Wilson, E. B. (1927), JASA 22, 209-212. With the variance that clusters show: Dean, N., Pagano, M.
     (2015), Journal of Survey Statistics and Methodology 3(4), 484-503.
@@ -119,7 +121,8 @@ def detectable(deviation: float, seeds: int, power: float = 0.8, confidence: flo
     >>> round(detectable(1.0, 12), 3)
     0.889
 
-    ValueError: fewer than two seeds; a power that is no probability above ``1 - confidence``.
+    Raises:
+      ValueError: fewer than two seeds; a power that is no probability above ``1 - confidence``.
     """
     if seeds < 2:
         raise ValueError(f"{seeds} seeds have no deviation: at least 2")

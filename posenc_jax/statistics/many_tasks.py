@@ -49,7 +49,8 @@ def probability_of_improvement(ours: Scores, theirs: Scores) -> float:
 
     It says how often, not by how much; scores of different tasks need no common scale. 0.5: neither is above.
 
-    ValueError: the two have not the same tasks.
+    Raises:
+      ValueError: the two have not the same tasks.
 
     >>> probability_of_improvement({"copy": [0.5, 1.0]}, {"copy": [0.0, 0.5]})
     0.875

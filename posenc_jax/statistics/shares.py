@@ -30,7 +30,8 @@ def wilson(successes: float, trials: int, confidence: float = 0.95) -> tuple[flo
     >>> [round(x, 4) for x in wilson(50, 100)]
     [0.4038, 0.5962]
 
-    ValueError: no trials, or more successes than trials.
+    Raises:
+      ValueError: no trials, or more successes than trials.
 
     Reference: Wilson, E. B. (1927), JASA 22, 209-212.
     """

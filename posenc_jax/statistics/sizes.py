@@ -17,8 +17,9 @@ class Trend(NamedTuple):
 
     Attributes:
       slope: mean over seeds of the change in the lead with each `FACTOR` times as many parameters; None without a seed.
-      low, high: its 95 % interval over seeds. p: two-sided, that the mean slope is 0, corrected by Holm's method for
-        all that are read together. All three are None for fewer than two seeds, and where all have the same slope.
+      low, high: its 95 % interval over seeds.
+      p: two-sided, that the mean slope is 0, corrected by Holm's method for all that are read together. All three are
+        None for fewer than two seeds, and where all have the same slope.
       seeds: how many have a difference at every size.
       word: "grows" or "shrinks" where p is at most 0.05, else "cannot be told".
     """
@@ -50,7 +51,8 @@ def size_trends(family: Mapping[str, Mapping[int, Mapping[int, float]]]) -> dict
     >>> f"{found.slope:+.3f} [{found.low:.3f}, {found.high:.3f}], {found.seeds} seeds: {found.word}"
     '+0.133 [0.062, 0.205], 3 seeds: grows'
 
-    ValueError: fewer than two sizes, which have no slope.
+    Raises:
+      ValueError: fewer than two sizes, which have no slope.
     """
     intervals, p_values = {}, {}
     for name, by_size in family.items():

@@ -73,7 +73,8 @@ def costs_of(run: Run) -> ModelCosts:
 class Bucket:
     """Evaluated lengths that share one program: padded to ``max_length``, ``chunk`` examples at a time.
 
-    share: examples of one draw of random positions; examples_per_draw: the same, rounded up to whole chunks.
+    Attributes:
+      share: examples of one draw of random positions; examples_per_draw: the same, rounded up to whole chunks.
     """
 
     lengths: tuple[int, ...]
@@ -93,7 +94,8 @@ def buckets(run: Run, lengths: tuple[int, ...], replicas_at_once: int = 1, backe
 
     The padded length of a length, and the number of its examples computed together, do not depend on other lengths.
 
-    backend: "cpu", "gpu" or "tpu"; a CPU computes at most `CACHED_MB` of activations together.
+    Args:
+      backend: "cpu", "gpu" or "tpu"; a CPU computes at most `CACHED_MB` of activations together.
     """
     groups: dict[int, list[int]] = {}
     for length in lengths:

@@ -66,8 +66,9 @@ def decoded(
     """Outputs for the inputs of each example: an encoder-decoder's source, or a decoder's tokens before its first
     target.
 
-    room: the largest number of new tokens as encodings see it, at least ``max_new_tokens`` (None: that): so an output
-    that is cut off earlier begins as the whole one does.
+    Args:
+      room: the largest number of new tokens as encodings see it, at least ``max_new_tokens`` (None: that): so an output
+        that is cut off earlier begins as the whole one does.
     """
     room = max_new_tokens if room is None else room
     model = model_of(run, params)

@@ -12,9 +12,10 @@ class Devices:
     """The devices that compute a run.
 
     Attributes:
-      count: devices of one kind. backend: "cpu" (cores of one machine, which share its memory), "gpu" or "tpu".
-      memory: bytes of each, or of all cores together; None where nobody tells. processes: that share them, of which
-        each has equally many.
+      count: devices of one kind.
+      backend: "cpu" (cores of one machine, which share its memory), "gpu" or "tpu".
+      memory: bytes of each, or of all cores together; None where nobody tells.
+      processes: that share them, of which each has equally many.
     """
 
     count: int
@@ -36,8 +37,11 @@ class GroupLayout:
     """The groups of a run.
 
     Attributes:
-      mode: as it is executed, never "auto". size: replicas of a group, spares included. groups: how many there are, one
-        after the other. replicas: those that are wanted. rows: rows of ``data x model`` devices that a group lies on.
+      mode: as it is executed, never "auto".
+      size: replicas of a group, spares included.
+      groups: how many there are, one after the other.
+      replicas: those that are wanted.
+      rows: rows of ``data x model`` devices that a group lies on.
     """
 
     mode: Mode

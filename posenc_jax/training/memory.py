@@ -67,9 +67,11 @@ class MemoryUse:
     """Bytes that a run takes, by what takes them.
 
     Attributes:
-      parameters, optimizer: of all replicas that are held, all the time. gradients, batch, activations, attention,
-        logits, positions: of a training step. evaluation: of a chunk. scores: the sums of all chunks of a length.
-        decoding: of a batch of outputs.
+      parameters, optimizer: of all replicas that are held, all the time.
+      gradients, batch, activations, attention, logits, positions: of a training step.
+      evaluation: of a chunk.
+      scores: the sums of all chunks of a length.
+      decoding: of a batch of outputs.
       snapshot: the copy of the state on an accelerator from which a checkpoint is fetched while training goes on.
       checkpoint: the copy of the state that is being saved, always in the host's memory.
     """
@@ -119,7 +121,8 @@ def memory_of(run: Run, held: int, at_once: int, *, data: int = 1, model: int = 
     """The estimated use of one memory by a run.
 
     Args:
-      held: replicas of a group in it. at_once: those of them that are computed at the same time.
+      held: replicas of a group in it.
+      at_once: those of them that are computed at the same time.
       data, model: devices with a memory of their own that share a batch, and a layer's matrices.
       backend: "cpu", "gpu" or "tpu", by which it is chosen how attention is computed.
     """

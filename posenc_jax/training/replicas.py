@@ -143,7 +143,8 @@ def _tables(constants: Sequence[Any]) -> tuple[list[np.ndarray], Callable[[Seque
 class Program:
     """A function of one replica, compiled once for all groups of a cell.
 
-    executables: of programs before it, which one that differs in its tables alone takes over; its own is added.
+    Args:
+      executables: of programs before it, which one that differs in its tables alone takes over; its own is added.
     """
 
     def __init__(

@@ -24,12 +24,16 @@ class Card:
     """A verdict.
 
     Attributes:
-      labels: the encodings that are judged. baselines: those that each is compared with.
-      tables: name -> question, in order. measured: label -> table -> scores.
-      findings: of every baseline and table, after the last step of training. otherwise: of other ways to score.
-      seeds: those compared. environments: versions, processor or device and commit of the runs, each once,
-        whoever made them. seconds: of all runs behind it. elsewhere: what differs between these environments by which
-        results differ by rounding.
+      labels: the encodings that are judged.
+      baselines: those that each is compared with.
+      tables: name -> question, in order.
+      measured: label -> table -> scores.
+      findings: of every baseline and table, after the last step of training.
+      otherwise: of other ways to score.
+      seeds: those compared.
+      environments: versions, processor or device and commit of the runs, each once, whoever made them.
+      seconds: of all runs behind it.
+      elsewhere: what differs between these environments by which results differ by rounding.
       former: words of earlier rules, where it was measured under one: the rule's number, and baseline -> table -> word.
       twice: the encodings that did not learn a table, beside all baselines there, trained once more with twice the
         steps.

@@ -28,8 +28,9 @@ class JudgedCell:
     """One encoding on one table, every seed at the learning rate of its own validation.
 
     Attributes:
-      spec: the encoding. config: digest of its config, seeds and learning rates apart. seeds: those asked for; one
-        without scores diverged or has not finished.
+      spec: the encoding.
+      config: digest of its config, seeds and learning rates apart.
+      seeds: those asked for; one without scores diverged or has not finished.
       learning_rates: seed -> the one chosen for it (`posenc_jax.statistics.select_by_seed`), of those seeds that some
         rate trained.
       tried: learning rate -> seed -> validation score, None where it diverged; without the seeds whose score was not
@@ -159,7 +160,8 @@ class Results:
 def collect(directory: Path, selections: Iterable[Selection]) -> Results:
     """The results in an ablation's directory, of every table's own metric and of those that ``selections`` name.
 
-    ValueError: there are none, or they are damaged.
+    Raises:
+      ValueError: there are none, or they are damaged.
     """
     record = read_record(directory)
     summary = summarise(record)

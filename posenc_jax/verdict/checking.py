@@ -21,7 +21,8 @@ def check(path: Path) -> tuple[Card, tuple[str, ...]]:
 
     Compared are the checksum, the mean score of every seed, every number and word of every finding, and the sentences.
 
-    RefusedError: the file holds no card, or one of a later version.
+    Raises:
+      RefusedError: the file holds no card, or one of a later version.
     """
     content = read_regular(path)
     try:

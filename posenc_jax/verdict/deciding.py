@@ -134,7 +134,8 @@ def _compared(
     """Differences from the first environment, in words, of the environments of existing groups, and of this process if
     groups are missing; only rounding may differ.
 
-    RefusedError: they draw other random numbers, so that no seeds would be pairs.
+    Raises:
+      RefusedError: they draw other random numbers, so that no seeds would be pairs.
     """
     found: dict[str, Json] = {}
     missing = False

@@ -16,7 +16,9 @@ class Evidence:
     """One row of the catalogue against one baseline.
 
     Attributes:
-      label, baseline: names of the two. words: table -> what was seen. seeds: how many were compared.
+      label, baseline: names of the two.
+      words: table -> what was seen.
+      seeds: how many were compared.
       record: the card, a file of the repository.
     """
 

@@ -25,8 +25,9 @@ def judge_ablation(
     """The card of an ablation's arms, by the names that they have there.
 
     Args:
-      labels: the arms that are judged; all others if there are none. baselines: the ablation's own if there are none,
-        or its arm called rope. tables: those that are asked, all if there are none.
+      labels: the arms that are judged; all others if there are none.
+      baselines: the ablation's own if there are none, or its arm called rope.
+      tables: those that are asked, all if there are none.
 
     Raises:
       RefusedError: an arm is missing on a table, or not finished; seeds are no pairs, or fewer than two; the results

@@ -23,7 +23,9 @@ def headline(
     """The five lines, each a sentence or two.
 
     Args:
-      labels: of the encodings that are judged. measured: label -> table -> scores. kinds: table -> what its score is.
+      labels: of the encodings that are judged.
+      measured: label -> table -> scores.
+      kinds: table -> what its score is.
       seeds: how many were compared.
     """
     pairs: dict[tuple[str, str], list[Finding]] = {}

@@ -40,7 +40,9 @@ def look(
     """A line for each baseline: both means, their difference and the work that is left.
 
     Args:
-      theirs: baseline -> what it scored. seeds: those measured, of ``asked``. left: other tables to be measured.
+      theirs: baseline -> what it scored.
+      seeds: those measured, of ``asked``.
+      left: other tables to be measured.
     """
     few = len(seeds) < asked
     of = f"first look at {table.name}, {len(seeds)} of {asked} seeds" if few else f"{table.name}, {asked} seeds"
@@ -58,8 +60,9 @@ def sees(
     """A line on the difference that ``asked`` seeds can detect, if their spread is that of the first ones.
 
     Args:
-      ours, theirs: label -> what it scored. asked: how many seeds are to be compared. rows: how many are corrected
-        together.
+      ours, theirs: label -> what it scored.
+      asked: how many seeds are to be compared.
+      rows: how many are corrected together.
     """
     kind, squares = table.asked.kind, list[float]()
     for one, other in ((one, other) for one in ours.values() for other in theirs.values()):
@@ -80,7 +83,9 @@ def forecast(table: Table, theirs: Mapping[str, Measured], asked: int, rows: int
     """A line for each baseline that ``asked`` seeds could not tell from a better arm.
 
     Args:
-      theirs: baseline -> what it scored. asked: how many seeds are compared. rows: how many are corrected together.
+      theirs: baseline -> what it scored.
+      asked: how many seeds are compared.
+      rows: how many are corrected together.
     """
     for baseline, other in theirs.items():
         case = best_case(table.asked.kind, table.asked.chance, other.scores, (1.0,) * (rows - 1))

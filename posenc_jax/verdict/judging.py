@@ -44,11 +44,12 @@ class CheckedDirection:
     """A direction and what was seen of it.
 
     Attributes:
-      outcome: what became of it, by the word of ``judged``. judged: the two arms, paired by seed, among all directions
-        of the table; of logarithms where ``kind`` is logarithmic. Both None: not run.
+      outcome: what became of it, by the word of ``judged``.
+      judged: the two arms, paired by seed, among all directions of the table; of logarithms where ``kind`` is
+        logarithmic. Both None: not run.
       best_case: where no difference is seen, what the better arm could have shown: where not even one that is right
-        everywhere would have been found, it cannot be told. solved: the seeds of both that solve it, where both are all
-        or nothing.
+        everywhere would have been found, it cannot be told.
+      solved: the seeds of both that solve it, where both are all or nothing.
     """
 
     direction: Direction

@@ -18,7 +18,8 @@ def with_wider(
     many parameters as that of any of ``ours``; it differs from the baseline in nothing else, and not at all where none
     has more.
 
-    RefusedError: nowhere has any of ``ours`` more parameters than a baseline.
+    Raises:
+      RefusedError: nowhere has any of ``ours`` more parameters than a baseline.
     """
     arms, found = dict[str, Slot](), dict(tables)
     for baseline, slot in baselines.items():

@@ -36,8 +36,10 @@ class Measured(JudgedCell):
     """A cell of a verdict.
 
     Attributes:
-      by_metric: of the table's own metric. scores: seed -> mean over the table's ``score_lengths``. in_range: the same
-        over the lengths of training. A seed that diverged, or whose score is not finite, is in neither.
+      by_metric: of the table's own metric.
+      scores: seed -> mean over the table's ``score_lengths``.
+      in_range: the same over the lengths of training. A seed that diverged, or whose score is not finite, is in
+        neither.
       otherwise: way -> seed -> score of the same models by another way to score (`posenc_jax.verdict.other_scores`).
       milliseconds_per_step: of training one model, compiling apart; None where its groups do not say.
       seconds: compiling, training, evaluating, and scoring otherwise; untimed: why the times of its runs are not known,
@@ -94,8 +96,9 @@ def measure(
     Every seed is trained at every learning rate of the table's grid and has the one whose validation score within the
     training lengths is best for itself (`posenc_jax.statistics.select_by_seed`); the lengths beyond have no part in it.
 
-    clock: in seconds, for what is timed here; without one it takes no time. otherwise: whether it is scored by other
-    ways too.
+    Args:
+      clock: in seconds, for what is timed here; without one it takes no time.
+      otherwise: whether it is scored by other ways too.
     """
     cell = table.cell(slot, label, seeds)
     home = _folder(directory, table, cell) / cell.directory_name

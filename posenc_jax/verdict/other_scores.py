@@ -44,10 +44,12 @@ def other_scores(
     """Way -> seed -> the best score of the seed, the final one among them; and the seconds that measuring took.
 
     Args:
-      cell: the run of the compared seeds at all learning rates. home: its directory, finished; what is measured is
-        kept there, and only seeds that are new, have another learning rate by now, were trained anew, or were measured
-        on other random numbers than are drawn now are measured again.
-      chosen: seed -> its learning rate. final: seed -> score of the last step. clock: in seconds.
+      cell: the run of the compared seeds at all learning rates.
+      home: its directory, finished; what is measured is kept there, and only seeds that are new, have another learning
+        rate by now, were trained anew, or were measured on other random numbers than are drawn now are measured again.
+      chosen: seed -> its learning rate.
+      final: seed -> score of the last step.
+      clock: in seconds.
     """
     path = home / "evaluations" / "verdict.json"
     question = {

@@ -39,7 +39,8 @@ def own_table(name: str, run: Run, question: str, source: str) -> Table:
     """The question of a run, with the seeds of verdicts. A single learning rate gets its half and its double as
     neighbours, so that the best of them may lie inside the grid.
 
-    RefusedError: see `own_tables`.
+    Raises:
+      RefusedError: see `own_tables`.
     """
     task = run.task
     if chance_of(task) is None:

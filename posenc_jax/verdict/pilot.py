@@ -37,7 +37,8 @@ def affordable(
     A few steps of the last encoding on the fastest table are timed; the times of the others follow from their
     operations. The timing stays in ``directory``, so that the same question has the same answer.
 
-    RefusedError: the time does not suffice for two seeds.
+    Raises:
+      RefusedError: the time does not suffice for two seeds.
     """
     (label, slot), name = list(encodings.items())[-1], fastest_first(tables)[0]
     timed = _timed(tables[name], label, slot, directory / "pilot", reporter, stop)

@@ -32,8 +32,10 @@ class Column:
     """One column of a published table.
 
     Attributes:
-      name: its heading. selection: our scores that stand beside it.
-      theirs: what their numbers are. scale: what makes them our unit.
+      name: its heading.
+      selection: our scores that stand beside it.
+      theirs: what their numbers are.
+      scale: what makes them our unit.
       values: label -> their number as it is printed; None: the source at hand does not give it.
     """
 

@@ -73,8 +73,8 @@ def run_table(
     folder. The same call resumes.
 
     Raises:
-      FailedCellsError: some cells failed. StoppedError: ``stop`` asked for it. What is finished is written even so,
-        unless the folder has results of more.
+      FailedCellsError: some cells failed.
+      StoppedError: ``stop`` asked for it. What is finished is written even so, unless the folder has results of more.
     """
     check(folder, config)
     try:

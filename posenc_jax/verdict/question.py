@@ -15,12 +15,16 @@ class KeptQuestion:
     """One question.
 
     Attributes:
-      question: in words. source: where the comparison was published, or who asks.
-      metric: the name of the score. chance: the score of guessing.
-      trained_lengths: the evaluated lengths that were trained. score_lengths: the lengths that a seed's score is the
-        mean over: the untrained ones, or all if all were trained.
-      writes_text: whether outputs are decoded and scored as text. length_unit: what lengths count, where that is said.
-      length_names: the names of lengths that stand for several. steps: of training; 0 where that is not known.
+      question: in words.
+      source: where the comparison was published, or who asks.
+      metric: the name of the score.
+      chance: the score of guessing.
+      trained_lengths: the evaluated lengths that were trained.
+      score_lengths: the lengths that a seed's score is the mean over: the untrained ones, or all if all were trained.
+      writes_text: whether outputs are decoded and scored as text.
+      length_unit: what lengths count, where that is said.
+      length_names: the names of lengths that stand for several.
+      steps: of training; 0 where that is not known.
       finished: whether an ablation asked it, whose learning rates and fields are kept as they were.
     """
 

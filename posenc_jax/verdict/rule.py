@@ -97,8 +97,8 @@ class OfRange:
     """One range of lengths.
 
     Attributes:
-      place: whether these are training lengths, those up to twice the longest of them, or longer ones. lengths: those
-        compared.
+      place: whether these are training lengths, those up to twice the longest of them, or longer ones.
+      lengths: those compared.
       blind: those at which both arms are at chance, or both near the best; they are not compared.
       means: ours and theirs over ``lengths``, over all of the range where every one is blind.
       comparison, p, word: as of `Finding`; corrected for all ranges of all rows.
@@ -122,7 +122,8 @@ class Finding:
         for the correction.
       p: of the comparison, corrected by Holm's method for all findings of the same way, measurable or not; None where
         it is not measurable or not tested.
-      word: see the module. way: how both were scored; "final", after the last step, decides.
+      word: see the module.
+      way: how both were scored; "final", after the last step, decides.
       within: the means of both within the training lengths; None where none was measured.
       learned: whether each arm learned the task; None where scores have no best, or none was measured.
       best_case: None where nothing is tested.
@@ -189,7 +190,8 @@ def findings(
 ) -> tuple[Finding, ...]:
     """The findings of every encoding against every baseline, on every question that both answered, corrected together.
 
-    ours, theirs: label -> question -> what it scored.
+    Args:
+      ours, theirs: label -> question -> what it scored.
     """
     pairs = [
         (label, name, own)
@@ -232,7 +234,8 @@ def best_case(
 ) -> BestCase:
     """The strongest result that so many seeds can show against an arm with such scores.
 
-    others: p of the rows that are corrected together with this one; 1 for each that is not known yet.
+    Args:
+      others: p of the rows that are corrected together with this one; 1 for each that is not known yet.
     """
     scores = [kind.inner(score) for score in theirs.values()]
     lower, upper = kind.bounds

@@ -40,10 +40,12 @@ class Table:
     """One question.
 
     Attributes:
-      question: what the scores answer. source: where the comparison was published.
-      run: everything but the encoding, which is NoPE here; its ``learning_rates`` are the grid that each seed
-        chooses from.
-      full: the same at a size for an accelerator. quick: whether ``--quick`` asks it.
+      question: what the scores answer.
+      source: where the comparison was published.
+      run: everything but the encoding, which is NoPE here; its ``learning_rates`` are the grid that each seed chooses
+        from.
+      full: the same at a size for an accelerator.
+      quick: whether ``--quick`` asks it.
       published: whether it is of a published comparison, whose scores may be of the best checkpoint or temperature: it
         is scored by these ways too.
       widened: the arms whose feed-forward layers have another hidden width than those of ``run``, with that width.
@@ -127,7 +129,8 @@ def full_size(
 def tables() -> Mapping[str, Table]:
     """All of them by name, in the order of a card: those in ``verdict`` of the comparisons' ``reduced.py``.
 
-    RefusedError: the package came without these files.
+    Raises:
+      RefusedError: the package came without these files.
     """
     found: dict[str, Table] = {}
     for folder in COMPARISONS:

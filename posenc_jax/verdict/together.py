@@ -43,8 +43,9 @@ class Aggregate:
     """One encoding on several tables.
 
     Attributes:
-      mean: the interquartile mean of all runs. improvement: the probability that a run is above one of the baseline on
-        a table drawn at random; None of the baseline itself.
+      mean: the interquartile mean of all runs.
+      improvement: the probability that a run is above one of the baseline on a table drawn at random; None of the
+        baseline itself.
       profile, low, high: of each threshold the share of runs above it, and its interval.
     """
 
@@ -59,7 +60,8 @@ class Aggregate:
 def runs(card: Card, label: str) -> dict[str, list[float]]:
     """Table -> the scores of all seeds of an arm, on the scale of all tables.
 
-    ValueError: scores of a table have no best, so that they have no place on that scale.
+    Raises:
+      ValueError: scores of a table have no best, so that they have no place on that scale.
     """
     found: dict[str, list[float]] = {}
     for name, table in card.tables.items():
@@ -75,7 +77,8 @@ def aggregates(cards: Sequence[Card]) -> tuple[Aggregate, ...]:
     """Aggregates of every card's encoding beside its first baseline and of the baseline of the first card, the highest
     mean first; the cards ask the same tables.
 
-    ValueError: they do not, or have other baselines.
+    Raises:
+      ValueError: they do not, or have other baselines.
     """
     first = cards[0]
     for card in cards:

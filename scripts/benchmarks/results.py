@@ -17,9 +17,12 @@ from benchmarks.processes import cores
 class Table:
     """Rows of numbers.
 
-    title: its heading, "" where it goes on under the one before. about: what is said above it. first: what a row is.
-    columns: the format of each column's numbers, by its title. rows: by name, a number (None: there is none) for each
-    column.
+    Attributes:
+      title: its heading, "" where it goes on under the one before.
+      about: what is said above it.
+      first: what a row is.
+      columns: the format of each column's numbers, by its title.
+      rows: by name, a number (None: there is none) for each column.
     """
 
     title: str
@@ -49,7 +52,8 @@ _OF_A_PART = ("date", "machine", "environment", "tables")
 def save(path: Path, parts: dict[str, list[Table]]) -> None:
     """Keeps each part with its date, machine and versions; other parts of the file stay as they are.
 
-    ValueError: the file is there, and `save` did not write it.
+    Raises:
+      ValueError: the file is there, and `save` did not write it.
     """
     from posenc_jax.files.atomic import write_atomically
     from posenc_jax.runs.environment import environment

@@ -44,7 +44,8 @@ def study(
 ) -> Iterator[Table]:
     """The cells of the study, each from a run of ``steps``: ``total`` of them at its pace, and what is left of the run.
 
-    small: fields of the parts of a run that are others than the peer's.
+    Args:
+      small: fields of the parts of a run that are others than the peer's.
     """
     rows: dict[str, tuple[float | None, ...]] = {}
 
@@ -125,7 +126,9 @@ def seconds(
 ) -> Iterator[tuple[float, float]]:
     """Processor seconds of a step and of all the rest of a cell, on one core where cores can be chosen.
 
-    then: with JAX's own gradients of linear layers and GELU, and evaluated at one length only: its step is what counts.
+    Args:
+      then: with JAX's own gradients of linear layers and GELU, and evaluated at one length only: its step is what
+        counts.
     """
     if hasattr(os, "sched_setaffinity") and not small:
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:1])

@@ -28,8 +28,10 @@ class Comparison:
     """One row of the table.
 
     Attributes:
-      spec: what is compared, the row's own unless it says otherwise. source, link: the public code. what: which numbers
-        are compared. ours: makes them.
+      spec: what is compared, the row's own unless it says otherwise.
+      source, link: the public code.
+      what: which numbers are compared.
+      ours: makes them.
     """
 
     spec: str

@@ -25,8 +25,10 @@ class LeftOutError(Exception):
 class Setting(NamedTuple):
     """Sizes and places.
 
-    miniature: sizes for a CPU, which only show that the code runs. folder: where runs are kept that a later call goes
-    on with. stop: a signal number as soon as the part is to end.
+    Attributes:
+      miniature: sizes for a CPU, which only show that the code runs.
+      folder: where runs are kept that a later call goes on with.
+      stop: a signal number as soon as the part is to end.
     """
 
     miniature: bool
@@ -35,7 +37,12 @@ class Setting(NamedTuple):
 
 
 class Case(NamedTuple):
-    """measure: gives the row. seconds: its price on one H100, compiling included."""
+    """A row of a table.
+
+    Attributes:
+      measure: gives the row.
+      seconds: its price on one H100, compiling included.
+    """
 
     measure: Callable[[], Row]
     seconds: float
@@ -45,8 +52,12 @@ class Case(NamedTuple):
 class Part:
     """One question to a device.
 
-    title: of its table. about: what is said above it. cases: by name, the most valuable first. table: of the rows that
-    were measured. variables: of the environment of its process.
+    Attributes:
+      title: of its table.
+      about: what is said above it.
+      cases: by name, the most valuable first.
+      table: of the rows that were measured.
+      variables: of the environment of its process.
     """
 
     name: str

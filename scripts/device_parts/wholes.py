@@ -35,7 +35,8 @@ def fitting(config: Ablation, limit: float = MINUTES) -> Ablation:
     """As many of its first seeds as are planned to take so many minutes; where not even one is, that one at its first
     learning rate, in as many cells as fit, the baseline among them.
 
-    ValueError: two cells do not fit.
+    Raises:
+      ValueError: two cells do not fit.
     """
 
     def first(seeds: int, rates: int | None = None, cells: int | None = None) -> Ablation:

@@ -12,8 +12,8 @@ from posenc_jax.show.lead import first_paragraph
 # A name in single backticks as Markdown: a link, or code.
 Linked = Callable[[str], str]
 
-_SECTION = re.compile(r"^(Args|Attributes|Fields|Raises|Returns|Yields):$")
-_ENTRY = re.compile(r"(?:^|(?<=\. ))((?:\*{0,2}[a-z_]\w*(?:, )?)+|[A-Z]\w*Error): ")
+_SECTION = re.compile(r"^(Args|Attributes|Raises|Returns|Yields):$")
+_ENTRY = re.compile(r"(\*{0,2}\w+(?:, \*{0,2}\w+)*): ")
 _CODE = re.compile(r"(``.+?``|`[^`]+`)", re.DOTALL)
 _FENCE = "```"
 
@@ -34,8 +34,6 @@ def markdown(doc: str, linked: Linked = as_code) -> str:
             parts.append(f"{_FENCE}text\n{textwrap.dedent(block)}\n{_FENCE}")
         elif _SECTION.match(first):
             parts.append(f"**{first[:-1]}**\n\n{_entries(rest, linked)}")
-        elif names := _listed(block):
-            parts.append("\n".join(f"- {_entry(name, linked)}" for name in names))
         else:
             parts.append("\n".join(_item(item, linked) for item in re.split(r"\n(?=- )", block)))
     return "\n\n".join(parts)
@@ -87,28 +85,17 @@ def _blocks(doc: str) -> list[str]:
         elif lead.endswith("::") and rest.startswith(" "):
             blocks += [lead, rest]
         else:
-            blocks += _led(paragraph)
+            blocks += _split(paragraph)
     return [block for block in blocks if block]
 
 
-def _led(paragraph: str) -> list[str]:
-    """A paragraph, with a formula that follows its last line at once, or a section, as blocks of their own."""
+def _split(paragraph: str) -> list[str]:
+    """A paragraph, with a formula that follows its last line at once as a block of its own."""
     lines = paragraph.split("\n")
     for number, line in enumerate(lines):
         if line.endswith("::") and lines[number + 1 :] and lines[number + 1].startswith(" "):
-            return ["\n".join(lines[: number + 1]), *_led("\n".join(lines[number + 1 :]))]
-        if number and _SECTION.match(line):
-            return ["\n".join(lines[:number]), *_led("\n".join(lines[number:]))]
+            return ["\n".join(lines[: number + 1]), *_split("\n".join(lines[number + 1 :]))]
     return [paragraph]
-
-
-def _listed(block: str) -> list[str]:
-    """The entries "name, name: words" that a paragraph consists of, if it has more than one; else nothing."""
-    text = " ".join(block.split())
-    starts = [match.start() for match in _ENTRY.finditer(text)]
-    if len(starts) < 2 or starts[0]:
-        return []
-    return [text[start:end].strip() for start, end in zip(starts, [*starts[1:], len(text)])]
 
 
 def _entry(text: str, linked: Linked) -> str:
@@ -123,12 +110,8 @@ def _item(text: str, linked: Linked) -> str:
 
 
 def _entries(body: str, linked: Linked) -> str:
-    """Entries below ``Args:`` as a list; a paragraph that names nothing belongs to the entry before it."""
-    found = []
-    for paragraph in textwrap.dedent(body).split("\n\n"):
-        text = " ".join(paragraph.split())
-        if _ENTRY.match(text):
-            found += [f"- {_entry(entry, linked)}" for entry in _listed(paragraph) or [text]]
-        else:
-            found.append(f"  {prose(text, linked)}" if found else prose(text, linked))
-    return "\n".join(found)
+    """The entries of a section as a list, each with the lines that are indented below it; or its paragraphs."""
+    text = textwrap.dedent(body).strip()
+    if not _ENTRY.match(text):
+        return "\n\n".join(prose(" ".join(paragraph.split()), linked) for paragraph in text.split("\n\n"))
+    return "\n".join(f"- {_entry(' '.join(entry.split()), linked)}" for entry in re.split(r"\n+(?=\S)", text))

@@ -24,6 +24,7 @@ _TOCTREE = re.compile(r"^(```\{toctree\})\n(.*?)^```$", re.MULTILINE | re.DOTALL
 _HEADING = re.compile(r"^ *#+ +(.*?) *#*$", re.MULTILINE)
 
 
+@functools.cache
 def written() -> dict[str, Path]:
     """The pages of the site that are in the repository: their name on the site, and their file."""
     docs = {str(path.relative_to(DOCS)): path for path in sorted(DOCS.rglob("*.md"))}

@@ -25,9 +25,14 @@ class Row:
     """One page.
 
     Attributes:
-      method: the row of the catalogue. classes: what its spec is made of, by word. main: those that the row is about.
-      facts: the row's table of `FACTS`. bibtex: one entry. symbols: those of its formula, in LaTeX, and their meanings.
-      audit, golden: the kept records. verdicts: those in which the spec was measured, by file.
+      method: the row of the catalogue.
+      classes: what its spec is made of, by word.
+      main: those that the row is about.
+      facts: the row's table of `FACTS`.
+      bibtex: one entry.
+      symbols: those of its formula, in LaTeX, and their meanings.
+      audit, golden: the kept records.
+      verdicts: those in which the spec was measured, by file.
     """
 
     method: Any

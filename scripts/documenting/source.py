@@ -27,8 +27,11 @@ class Module:
     """One public module.
 
     Attributes:
-      name: dotted. doc: its docstring. definitions: public functions and classes, in order. values: public constants
-        and aliases of types. imported: name here -> dotted name of what it is.
+      name: dotted.
+      doc: its docstring.
+      definitions: public functions and classes, in order.
+      values: public constants and aliases of types.
+      imported: name here -> dotted name of what it is.
     """
 
     name: str

@@ -11,9 +11,11 @@ from posenc_jax.data.corpora.corpus import DataError, Kind, Row
 class Fields:
     """The fields of a row that are read, by their names in the file.
 
-    text: the text itself, of a class where ``label`` is given too. sections: instead the sections of a document
-    with a class, which keep their names as columns. source, target: the two sides of a pair, which keep
-    their names as columns. document: what says which rows belong together, so that no document is in two splits.
+    Attributes:
+      text: the text itself, of a class where ``label`` is given too.
+      sections: instead the sections of a document with a class, which keep their names as columns.
+      source, target: the two sides of a pair, which keep their names as columns.
+      document: what says which rows belong together, so that no document is in two splits.
     """
 
     text: str | None = None

@@ -33,10 +33,13 @@ class Taken:
     """Counts of the records of a corpus: kept and left out.
 
     Attributes:
-      rows: by split. repeated: how many stood there twice and were left out. leaking: how many were left out of a split
-        because a held-out row has their text. malformed: (location, why), one for each record. unused: splits of other
-        names. lost: in words, how many records the malformed ``are``, of plain texts with their lines. origins: text ->
-        location, of texts with a class.
+      rows: by split.
+      repeated: how many stood there twice and were left out.
+      leaking: how many were left out of a split because a held-out row has their text.
+      malformed: (location, why), one for each record.
+      unused: splits of other names.
+      lost: in words, how many records the malformed ``are``, of plain texts with their lines.
+      origins: text -> location, of texts with a class.
     """
 
     rows: Rows
@@ -245,7 +248,8 @@ def nested(
 ) -> dict[str, Iterator[ReadRecord]]:
     """The records by split; malformed too is one whose ``field`` does not nest as a document of that structure.
 
-    of_many_lines: as for `take`; the location is then that of the line within the file.
+    Args:
+      of_many_lines: as for `take`; the location is then that of the line within the file.
     """
 
     def checked(location: str, record: dict[str, str] | Malformed) -> ReadRecord:

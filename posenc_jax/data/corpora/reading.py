@@ -25,7 +25,8 @@ _LINE_ENDS = ", or save the table as CSV in UTF-8, with lines that end in LF or 
 class Malformed:
     """A record that cannot be used: the reason, and how many lines of its file it has.
 
-    odd_quotes: of a line, whether it has an odd number of them, so that a field of a table begins or ends in it.
+    Attributes:
+      odd_quotes: of a line, whether it has an odd number of them, so that a field of a table begins or ends in it.
     """
 
     why: str

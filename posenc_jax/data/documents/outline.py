@@ -24,7 +24,8 @@ class NotNested(DataError):
     """The structure of a document does not nest.
 
     Attributes:
-      why: what is wrong. line: of the text, None where spans say what its parts are.
+      why: what is wrong.
+      line: of the text, None where spans say what its parts are.
     """
 
     def __init__(self, what: str, why: str, line: int | None = None, joint: str = ": ") -> None:
@@ -34,7 +35,8 @@ class NotNested(DataError):
     def at(self, where: str, *, of_many_lines: bool) -> tuple[str, str]:
         """The location and the fault, for a text that begins at ``where`` (``FILE:LINE``).
 
-        of_many_lines: whether the lines of the text are those of the file, and not within one line or row of it.
+        Args:
+          of_many_lines: whether the lines of the text are those of the file, and not within one line or row of it.
         """
         if self.line is None:
             return where, self.why

@@ -23,9 +23,11 @@ class Addition(RangedTask):
     A number's first digit is not 0 unless it is its only one. The sum has as many digits as the largest sum of so many
     summands of n digits, n + 1 for up to ten; its units come first.
 
-    min_length, max_length: digits n of training sums; 1 to 30 for position coupling, 1 to 20 for Abacus. num_summands:
-      how many numbers, 2 to 100. summands: which of their digits comes first, the most significant one as people write
-      them (position coupling), or the least significant one (Abacus).
+    Attributes:
+      min_length, max_length: digits n of training sums; 1 to 30 for position coupling, 1 to 20 for Abacus.
+      num_summands: how many numbers, 2 to 100.
+      summands: which of their digits comes first, the most significant one as people write them (position coupling), or
+        the least significant one (Abacus).
 
     Published is exact match of the whole sum. Guessing the digits has ``0.1 ** (n + 1)``.
 

@@ -38,7 +38,9 @@ class Agreement(RangedTask):
     what stands right behind "although" must be found, near or far. "length" is n, the distance, so scores by length
     are scores by distance.
 
-    min_length, max_length: words n of a training sentence. before: the most words in front of "although".
+    Attributes:
+      min_length, max_length: words n of a training sentence.
+      before: the most words in front of "although".
 
     ``exact_match`` is the share of sentences with both answers right; guessing has 1/4 (the
     pronouns are drawn equally often) times 1/2.

@@ -27,8 +27,9 @@ class ArrowGrid(Task):
     or turned by quarters, so its base is the cell below, beside or above it, and one of the arrows stands there. The
     answer, up, right, down or left, is given at the Y. All cells are drawn uniformly, and so are rotation and arrows.
 
-    size: rows and columns n of a training grid, 9 in the source; larger ones are its length generalization. num_arrows,
-    num_letters: 8 and 6 in the source; the letters, up to 26, but for the Y are never turned.
+    Attributes:
+      size: rows and columns n of a training grid, 9 in the source; larger ones are its length generalization.
+      num_arrows, num_letters: 8 and 6 in the source; the letters, up to 26, but for the Y are never turned.
 
     A model whose encoding reads positions of two axes is given (row, column), another one the order of reading. So
     ``grid(width=9)|...`` is right for grids of nine columns only, and two axes for all.

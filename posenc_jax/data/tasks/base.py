@@ -335,8 +335,9 @@ class RangedTask(Task):
     """Base class: trained on lengths ``min_length .. max_length``, one for each example; a decoder-only model, unless a
     subclass has another ``model_kind``.
 
-    min_length, max_length: lengths that training draws, uniformly, up to 1048576; fields of the subclasses, which say
-    what a length counts.
+    Attributes:
+      min_length, max_length: lengths that training draws, uniformly, up to 1048576; fields of the subclasses, which say
+        what a length counts.
 
     Errors: ValueError for lengths out of order, too short or too long, in training and in evaluation.
     """

@@ -20,8 +20,10 @@ def symbol_sums(logits: Array, symbols: Array, asked: Array, weights: Array) -> 
     """`SUMS` ``[n, n]`` of questions whose answer is the symbol at a position.
 
     Args:
-      logits: ``[B, Q, C]`` of Q questions an example. symbols: ``[B, n]``, what stands at each position.
-      asked: ``[B, Q]``, the position asked for. weights: ``[B, Q, n]``, 1 where a position is looked at.
+      logits: ``[B, Q, C]`` of Q questions an example.
+      symbols: ``[B, n]``, what stands at each position.
+      asked: ``[B, Q]``, the position asked for.
+      weights: ``[B, Q, n]``, 1 where a position is looked at.
 
     A position ``j != p`` with the symbol of ``p`` is not counted: there a wrong position would give the right answer.
     """

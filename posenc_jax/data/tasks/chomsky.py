@@ -25,7 +25,8 @@ class StringTask(Task):
     first one (the authors' loss, unlike their accuracy, also counts the zeros behind it). Subclasses define `problem`
     and class facts.
 
-    max_length: the longest length that training draws, up to 1048576.
+    Attributes:
+      max_length: the longest length that training draws, up to 1048576.
 
     Errors: ValueError for ``max_length`` below 1 or above 1048576.
 

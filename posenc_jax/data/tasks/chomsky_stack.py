@@ -133,7 +133,8 @@ class ModularArithmeticBrackets(StringTask):
     Expressions of n = 1 to 4 symbols are ``d``, ``-d``, ``(d)``, ``(-d)``, longer ones ``(L o R)`` with a random
     operator and L of 1 to n - 4 symbols, as `expression` draws them.
 
-    mult: whether there is multiplication, as in the authors' list of tasks; their class leaves it out unless told.
+    Attributes:
+      mult: whether there is multiplication, as in the authors' list of tasks; their class leaves it out unless told.
 
     Tokens: 0-4 are digits, 5 ``+``, 6 ``-``, 7 ``*``, 8 and 9 the brackets; the authors have an eleventh, unused.
 

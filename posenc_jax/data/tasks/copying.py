@@ -40,8 +40,10 @@ class Copying(RangedTask):
     mcrv     x_1 ... x_n                 x_n ... x_1 NEXT x_1 ... x_n
     ======== =========================== ================================
 
-    kind: which of the eight tasks. min_length, max_length: lengths that training draws, uniformly, up to 1048576.
-    num_symbols: number of symbols, up to 1048576 (of rdc 46341).
+    Attributes:
+      kind: which of the eight tasks.
+      min_length, max_length: lengths that training draws, uniformly, up to 1048576.
+      num_symbols: number of symbols, up to 1048576 (of rdc 46341).
 
     Tokens: PAD 0, BOS 1, SEP 2, EOS 3, NEXT 4, WITH 5, IN 6, then the symbols; all kinds share the one vocabulary.
     Test examples of rsc, rsc2x and rdc are enumerated (every symbol, every ordered pair), the others drawn afresh.

@@ -26,9 +26,12 @@ class Counting(RangedTask):
     exceed ``max_value`` is not drawn. The first ``set`` is drawn so that there is one. The printed variable is any that
     has been set.
 
-    min_length, max_length: statements n of a training program, 3 to 512 in the source. num_variables: 1, 3 or 5 in the
-      source, up to 26. max_value: the largest value, 10 in the source. set_weight, pass_weight, increment_weight: how
-      often each statement is drawn, 1, 50 and 7 in the source, up to 1048576.
+    Attributes:
+      min_length, max_length: statements n of a training program, 3 to 512 in the source.
+      num_variables: 1, 3 or 5 in the source, up to 26.
+      max_value: the largest value, 10 in the source.
+      set_weight, pass_weight, increment_weight: how often each statement is drawn, 1, 50 and 7 in the source, up to
+        1048576.
 
     Published is the error of the answer, ``1 - exact_match`` (here EOS behind it must be right too). ``chance`` is that
     of the values 0 .. max_value, all alike; always 10, the best guess, is right in 0.18 of programs as in training.

@@ -25,7 +25,8 @@ class Earlier(PositionTask):
     An encoder reads the n tokens and answers at a, which gives nothing away (see `PositionOf`). Both groups are
     trained. A result has ``near_accuracy`` and ``far_accuracy``; guessing has 1/2. Curves by offset are not reported.
 
-    near, far: the largest distance of the first group, the smallest of the second.
+    Attributes:
+      near, far: the largest distance of the first group, the smallest of the second.
 
     Tokens: the symbols ``0 .. num_symbols-1``, then a and b.
 

@@ -25,8 +25,10 @@ class FlipFlop(Task):
     ``ignore``, else ``w`` or ``r`` with equal ones. Bits after ``w`` and ``i`` are random, the bit after ``r`` is that
     after the last ``w``: it is predicted at every ``r``, and nothing else is.
 
-    length: tokens of a sequence, T, even; the one length of training. ignore: probability of ``i`` in training, 0.8 in
-      the source. sparse_ignore, dense_ignore: those of the other two sets of test examples, 0.98 and 0.1.
+    Attributes:
+      length: tokens of a sequence, T, even; the one length of training.
+      ignore: probability of ``i`` in training, 0.8 in the source.
+      sparse_ignore, dense_ignore: those of the other two sets of test examples, 0.98 and 0.1.
 
     Every third test example is of one set. A result has the published score, the share of wrong bits, by set:
     ``read_error`` (as in training), ``sparse_read_error`` (few reads, far from their writes: the headline) and

@@ -19,8 +19,10 @@ class IndirectIndexing(RangedTask):
     ``max_shift``. To find the source is a question of what, to go d steps one of where. d is drawn uniformly, then s
     uniformly among the indices from which ``s + d`` is one of the string.
 
-    min_length, max_length: letters n of a training string, 20 to 40 in the source. max_shift: the largest shift, 15 in
-      the source. num_letters: letters that there are, up to 1048576; the source calls them many.
+    Attributes:
+      min_length, max_length: letters n of a training string, 20 to 40 in the source.
+      max_shift: the largest shift, 15 in the source.
+      num_letters: letters that there are, up to 1048576; the source calls them many.
 
     Published is the accuracy of the one letter; here exact match, which asks for EOS behind it too: a model that ever
     learns anything learns that. Guessing a letter of the string has 1/n; ``chance`` is that of the longest training

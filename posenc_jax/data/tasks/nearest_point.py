@@ -22,8 +22,9 @@ class NearestPoint(Task):
     the next cell of a grid is, and a little more at the border. Each has a symbol of its own, any of ``num_symbols``,
     and they are listed in the order in which they were drawn, which says nothing.
 
-    num_points: the points n of a training example; more of them, in a larger square, are its length generalization.
-    num_symbols: how many symbols there are, from which those of an example are drawn; no example has more points.
+    Attributes:
+      num_points: the points n of a training example; more of them, in a larger square, are its length generalization.
+      num_symbols: how many symbols there are, from which those of an example are drawn; no example has more points.
 
     A model whose encoding reads positions of two axes is given (y, x), which are real numbers: an encoding of whole
     positions is refused. Another one is given the order of the list.

@@ -24,10 +24,13 @@ class Needles(RangedTask):
     values of the first one, in the order of the haystack, then those of the next. Many keys make it RULER's multi-key
     task, many values its multi-value task, and many queries its multi-query task.
 
-    min_length, max_length: tokens n of a training haystack. num_keys, num_values, num_queries, value_digits: as above;
-      RULER has 4 keys, 4 values or 4 queries, and seven digits. num_key_names: keys are drawn from so many, no two
-      alike. num_fillers: different tokens of the haystack, all up to 1048576. haystack: "random" draws them, "repeated"
-      has them in turn, as one sentence again and again.
+    Attributes:
+      min_length, max_length: tokens n of a training haystack.
+      num_keys, num_values, num_queries, value_digits: as above; RULER has 4 keys, 4 values or 4 queries, and seven
+        digits.
+      num_key_names: keys are drawn from so many, no two alike.
+      num_fillers: different tokens of the haystack, all up to 1048576.
+      haystack: "random" draws them, "repeated" has them in turn, as one sentence again and again.
 
     Published is the share of values found (RULER); here exact match of all of them, beside the accuracy of their
     digits. A digit is guessed right in a tenth of cases, the answer in ``0.1 ** digits``.
@@ -144,9 +147,12 @@ class Passkey(Needles):
     stand for the words of the repeated sentences. Exact match is the score; a digit is guessed right in a tenth of
     cases.
 
-    min_length, max_length: tokens of a training haystack. value_digits: digits of the number, 5 in the source.
-    num_fillers: tokens of what is repeated. haystack: "repeated", or "random" for other tokens everywhere. num_keys,
-      num_values, num_queries, num_key_names: 1, as everything else would be `Needles`.
+    Attributes:
+      min_length, max_length: tokens of a training haystack.
+      value_digits: digits of the number, 5 in the source.
+      num_fillers: tokens of what is repeated.
+      haystack: "repeated", or "random" for other tokens everywhere.
+      num_keys, num_values, num_queries, num_key_names: 1, as everything else would be `Needles`.
 
     >>> task = Passkey(min_length=9, max_length=12, num_fillers=4)
     >>> task.describe(task.example(jax.random.key(0), 12, 12))
@@ -185,8 +191,10 @@ class PhoneBook(RangedTask):
     A name is a first and a last name, drawn so that no two of the n are alike; numbers are random digits. The name that
     is asked for is any of them. Entries follow one another without a comma.
 
-    min_length, max_length: entries n of a training book. num_first_names, num_last_names: how many there are.
-    number_digits: digits of a number.
+    Attributes:
+      min_length, max_length: entries n of a training book.
+      num_first_names, num_last_names: how many there are.
+      number_digits: digits of a number.
 
     Exact match of the number and EOS. A digit is guessed right in a tenth of cases, a number of the book in ``1 / n``.
 

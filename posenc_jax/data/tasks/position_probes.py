@@ -19,8 +19,9 @@ from posenc_jax.model_kind import ModelKind
 class PositionTask(Task):
     """Base class: ``length`` random symbols at positions ``0 .. length-1``, always as many, and questions about them.
 
-    length: the only length n, in training and in tests: a position that was never trained would be no confusion.
-    num_symbols: how many symbols there are; each stands at each position with equal probability. Both up to 1048576.
+    Attributes:
+      length: the only length n, in training and in tests: a position that was never trained would be no confusion.
+      num_symbols: how many symbols there are; each stands at each position with equal probability. Both up to 1048576.
 
     A result also has the curves of `posenc_jax.data.tasks.by_offset.curves`: what the model gives to the wrong
     position p + offset when asked about p.
@@ -72,7 +73,8 @@ class TokenAt(PositionTask):
     has x_p for its target. Positions are drawn uniformly and independently. The model can find x_p only by a position:
     its own table says what ``?p`` means, the encoding says where that is.
 
-    queries: questions of an example, up to 1048576; several train faster than one.
+    Attributes:
+      queries: questions of an example, up to 1048576; several train faster than one.
 
     Tokens: the symbols ``0 .. num_symbols-1``, then ``?0 .. ?(n-1)``.
 
@@ -237,7 +239,8 @@ class TokenBack(PositionTask):
     A decoder-only model; positions below ``back`` have no target. Position i is asked about p = i - back, and only
     positions up to i, which it sees, are counted in the curves by offset.
 
-    back: the fixed distance k.
+    Attributes:
+      back: the fixed distance k.
 
     Tokens: the symbols ``0 .. num_symbols-1``.
 

@@ -16,7 +16,9 @@ from posenc_jax.encodings.value import at_least, limited
 class RecallTask(RangedTask):
     """Base class: the smaller half of the tokens are keys, the other values; targets are values.
 
-    vocabulary: number of tokens, even. num_pairs: keys of an example. Token 0 is never a key.
+    Attributes:
+      vocabulary: number of tokens, even.
+      num_pairs: keys of an example. Token 0 is never a key.
     """
 
     min_length: int = 64
@@ -74,9 +76,11 @@ class AssociativeRecall(RecallTask):
     ``(n - 2 m) / 2`` questions, one at every second index. Each of the m keys is asked for once, at indices drawn
     without repetition, index j = 1, 2, ... with weight ``j ** (power - 1)``. All other tokens there are random ones.
 
-    min_length, max_length: tokens n of a sequence, even, at least 4 ``num_pairs``; 64 to 512 in the source. vocabulary:
-      number of tokens, 8192 in the source. num_pairs: m, 4 to 64 in the source. power: its power law, 0.01 in the
-      source, 1 for uniform indices.
+    Attributes:
+      min_length, max_length: tokens n of a sequence, even, at least 4 ``num_pairs``; 64 to 512 in the source.
+      vocabulary: number of tokens, 8192 in the source.
+      num_pairs: m, 4 to 64 in the source.
+      power: its power law, 0.01 in the source, 1 for uniform indices.
 
     Published is the accuracy over questions. To name any value of the sequence has 1/m.
 
@@ -135,8 +139,11 @@ class RepeatedRecall(RecallTask):
     random one. From the (N+1)th pair with a key on, the value of its pair N pairs with this key before is predicted at
     the key, where the new value is not yet known: N = 1 is the latest one.
 
-    min_length, max_length: tokens n of a sequence, even; 768 in the source. vocabulary: number of tokens. num_pairs:
-      keys of an example, 32 in the source. back: N, 1 to 4 in the source.
+    Attributes:
+      min_length, max_length: tokens n of a sequence, even; 768 in the source.
+      vocabulary: number of tokens.
+      num_pairs: keys of an example, 32 in the source.
+      back: N, 1 to 4 in the source.
 
     Published is the accuracy over questions. ``chance`` is that of any of all values; naming one of the key's own
     earlier values is right more often, the fewer there are.

@@ -129,8 +129,10 @@ class Scan(Task):
         Nothing is held out: the test examples of a length in range are its training examples.
       * "simple": 80 % against 20 % of each length, by hash. The authors' random split is a file, not this one.
 
-    split: what is trained on, see above. cutoff: the longest length trained on by "length_cutoff". model: which kind of
-    model translates.
+    Attributes:
+      split: what is trained on, see above.
+      cutoff: the longest length trained on by "length_cutoff".
+      model: which kind of model translates.
 
     Models: decoder-only reads ``BOS command SEP actions``; an encoder reads ``BOS command EOS`` and its decoder
     ``BOS actions``. Both predict ``actions EOS``. One vocabulary: PAD 0, BOS 1, SEP 2, EOS 3, 13 words, 6 actions.

@@ -54,7 +54,9 @@ class WordOrder(RangedTask):
     in capitals, so that nothing but the order of words is to be learned. Who does what to whom is said by the order
     alone: the same people are subjects and objects.
 
-    order: that of the target, "svo", "sov", "vso" or "osv". min_length, max_length: clauses of a training sentence.
+    Attributes:
+      order: that of the target, "svo", "sov", "vso" or "osv".
+      min_length, max_length: clauses of a training sentence.
 
     Every second test example is of one kind. The first has clauses that training never has (every fifth combination of
     subject, verb and object), made of words in roles that it has: ``exact_match_of_clauses``, the headline. The second

@@ -49,8 +49,9 @@ class WordProblem(RangedTask):
     what a Transformer of fixed depth is believed to solve at every length; for "z60", with as many elements as "a5",
     counting is enough.
 
-    group: "s2" (parity, two elements), "s3" (6), "s5" (120), "a5" (60) or "z60" (60). min_length, max_length: elements
-      n of a training sequence.
+    Attributes:
+      group: "s2" (parity, two elements), "s3" (6), "s5" (120), "a5" (60) or "z60" (60).
+      min_length, max_length: elements n of a training sequence.
 
     Published is the accuracy over all elements of a sequence. Guessing has one over the number of elements.
 

@@ -34,18 +34,20 @@ _GOLDEN = 0.6180339887
 class Data(Value):
     """A corpus and its tokenizer.
 
-    name: a local corpus ("help/en-de", see `posenc data list`) or a data set of tensorflow-datasets
-      ("wmt14_translate/de-en").
-    tokenizer: "bpe" (sentencepiece, trained on the training split), "bytes", a file of the package tokenizers, as
-      "my/tokenizer.json", or "checkpoint": that of the imported run that the run starts from (init_from), for language
-      modelling. vocab_size: pieces of "bpe" or of the file, our 5 special ones included, or rows of the checkpoint's
-      table; up to 1048576.
-    max_examples: the first so many training examples only (None: all).
-    shuffle_words: whether the words of an input stand in a random order, "never", in the "test" split, or "always" (in
-      training too); the order of an example is always the same.
-    in_memory: False reads training examples when their turn comes, for a corpus larger than memory: one pass measures
-      them, the tokenizer is trained on the first 200,000 and the other splits have at most 10,000. Where all that
-      changes nothing, the batches are the same.
+    Attributes:
+      name: a local corpus ("help/en-de", see `posenc data list`) or a data set of tensorflow-datasets
+        ("wmt14_translate/de-en").
+      tokenizer: "bpe" (sentencepiece, trained on the training split), "bytes", a file of the package tokenizers, as
+        "my/tokenizer.json", or "checkpoint": that of the imported run that the run starts from (init_from), for
+        language modelling.
+      vocab_size: pieces of "bpe" or of the file, our 5 special ones included, or rows of the checkpoint's table; up to
+        1048576.
+      max_examples: the first so many training examples only (None: all).
+      shuffle_words: whether the words of an input stand in a random order, "never", in the "test" split, or "always"
+        (in training too); the order of an example is always the same.
+      in_memory: False reads training examples when their turn comes, for a corpus larger than memory: one pass measures
+        them, the tokenizer is trained on the first 200,000 and the other splits have at most 10,000. Where all that
+        changes nothing, the batches are the same.
     """
 
     name: str = "help/en-de"
@@ -85,8 +87,11 @@ class Encoded:
     """A split as tokens.
 
     Attributes:
-      records: the examples that are used. kept: ``[n]`` their numbers in the split. measure: ``[n]`` their lengths in
-        the task's own measure. left_out: how many were too long. truncated: how many were cut.
+      records: the examples that are used.
+      kept: ``[n]`` their numbers in the split.
+      measure: ``[n]`` their lengths in the task's own measure.
+      left_out: how many were too long.
+      truncated: how many were cut.
     """
 
     records: Records
@@ -101,8 +106,9 @@ class TextData:
     """A corpus ready for training.
 
     Attributes:
-      tokenizer: what made the tokens. arrays: what programs are given: the records of each split, the numbers of the
-        validation batches, the lengths of the test examples.
+      tokenizer: what made the tokens.
+      arrays: what programs are given: the records of each split, the numbers of the validation batches, the lengths of
+        the test examples.
       test_rows: the test examples as text, in the order of their records.
       identity: what decides the arrays (names, hashes, counts), for the record of a run.
       sizes: ``[n]`` or ``[n, 2]`` tokens that the training examples take (none without the training split).
@@ -121,12 +127,14 @@ class TextData:
 class TextTask(Task):
     """Base class of the tasks on text.
 
-    data: the corpus and its tokens. max_length: the longest training example, in tokens of its input. row: tokens of a
-    row of a training batch. Both up to 1048576.
-    batching: "packed" fills a row with several examples, each a segment of its own; "buckets" gives each row one
-    example and each batch one width, ``row`` or a half or a quarter of it, with as many more rows; "fitted" does so
-    with up to ten widths that leave the least padding for this corpus (each takes a program) and as many rows as
-    make equal microbatches, on one device a replica; "plain" has one example in each row.
+    Attributes:
+      data: the corpus and its tokens.
+      max_length: the longest training example, in tokens of its input.
+      row: tokens of a row of a training batch. Both up to 1048576.
+      batching: "packed" fills a row with several examples, each a segment of its own; "buckets" gives each row one
+        example and each batch one width, ``row`` or a half or a quarter of it, with as many more rows; "fitted" does so
+        with up to ten widths that leave the least padding for this corpus (each takes a program) and as many rows as
+        make equal microbatches, on one device a replica; "plain" has one example in each row.
 
     An evaluated length ``n`` stands for the test examples longer than ``n // 2`` and up to ``n``, so that 16, 32 and
     64 share none.

@@ -45,13 +45,14 @@ MOST_SECTIONS = 2**16 - 2
 class Classification(TextTask):
     """Name the class of a document: its sections, one after the other, told apart by token types.
 
-    labels: the classes, in the order of their numbers. sections: which parts of a document are shown, up to 65534:
-    columns of the corpus, of any names. Their token types are 1 = header, 2 = body, 3 = footer; of other names their
-    places in this list, from 1 on.
-    structure: "sections" reads those columns. "markdown", "html" and "spans" (`posenc_jax.data.documents`) read a whole
-    document from the column body, and where each sentence stands, as (section, subsection, paragraph, sentence): for
-    encodings that read four axes of positions, and for ``model.mask``. Its outermost headings are the names of
-    sections; one that ``sections`` does not name is of one more type, the last.
+    Attributes:
+      labels: the classes, in the order of their numbers.
+      sections: which parts of a document are shown, up to 65534: columns of the corpus, of any names. Their token types
+        are 1 = header, 2 = body, 3 = footer; of other names their places in this list, from 1 on.
+      structure: "sections" reads those columns. "markdown", "html" and "spans" (`posenc_jax.data.documents`) read a
+        whole document from the column body, and where each sentence stands, as (section, subsection, paragraph,
+        sentence): for encodings that read four axes of positions, and for ``model.mask``. Its outermost headings are
+        the names of sections; one that ``sections`` does not name is of one more type, the last.
 
     Length is the number of tokens. In training a longer document loses the end of its body, then of its header, of
     other sections the end of the longest, and of a whole document its end, and is counted; a test document is never

@@ -61,8 +61,8 @@ def load(
     """The splits of a task's corpus, tokenized; with the given tokenizer, or one trained on the training split.
 
     Raises:
-      DataError: the corpus is not there or is damaged. UnfitError: it does not give the vocabulary, or a split has no
-        example that can be used.
+      DataError: the corpus is not there or is damaged.
+      UnfitError: it does not give the vocabulary, or a split has no example that can be used.
     """
     check_source(task, splits[0])
     opened = {name: open_split(task, name) for name in splits}

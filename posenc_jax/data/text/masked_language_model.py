@@ -25,10 +25,11 @@ class MaskedLanguageModel(WindowTask):
     """Predict tokens that are masked, in windows ``BOS text EOS`` of ``max_length`` tokens, cut from the documents,
     each of which ends with EOS.
 
-    mask: the token that replaces hidden ones: that of a checkpoint's tokenizer, or by default the unknown token, which
-    our tokenizers give to no text. share: the share of tokens to predict. In training four fifths of these are masked,
-    a tenth become random tokens and a tenth stay; in validation and testing all are masked, the same ones for all seeds
-    and encodings.
+    Attributes:
+      mask: the token that replaces hidden ones: that of a checkpoint's tokenizer, or by default the unknown token,
+        which our tokenizers give to no text.
+      share: the share of tokens to predict. In training four fifths of these are masked, a tenth become random tokens
+        and a tenth stay; in validation and testing all are masked, the same ones for all seeds and encodings.
 
     An evaluated length is the length of the test windows. Perplexity is that of the masked tokens, not of whole texts.
     Token types are all 0.

@@ -62,8 +62,9 @@ class Examples:
     """Training examples that are single rows of text, as ``task.encode`` makes them.
 
     Attributes:
-      kept: ``[n]`` rows that training uses; the others are left out. sizes: ``[n]`` or ``[n, 2]`` tokens that each
-        example takes. truncated: ``[]`` how many are cut.
+      kept: ``[n]`` rows that training uses; the others are left out.
+      sizes: ``[n]`` or ``[n, 2]`` tokens that each example takes.
+      truncated: ``[]`` how many are cut.
     """
 
     task: Any

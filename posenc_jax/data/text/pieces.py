@@ -25,7 +25,9 @@ def all_pieces(
 ) -> list[list[P]]:
     """The result of ``read(input, name, note=...)`` for each input by its name; a DataError names all that it refuses.
 
-    note: called with a message on what was cut, if nothing is refused. remarks: further sentences for a refusal.
+    Args:
+      note: called with a message on what was cut, if nothing is refused.
+      remarks: further sentences for a refusal.
     """
     found: list[list[P]] = []
     notes: list[str] = []
@@ -52,7 +54,10 @@ def text_pieces(
 ) -> list[list[int]]:
     """The tokens of a text, as one piece or several of at most ``limit`` tokens; DataError when that cannot be.
 
-    what: how messages call the text. note: hears what was cut. parts: whether windows make sense for its task.
+    Args:
+      what: how messages call the text.
+      note: hears what was cut.
+      parts: whether windows make sense for its task.
     """
     tokens = tokenizer.encode(_checked(text, what))
     if not text.strip():

@@ -36,8 +36,9 @@ class Sizes:
     """A task and its batches that a corpus can fill.
 
     Attributes:
-      wrong: why the corpus does not give what was asked -> what that was. changed: all that differs from what was
-        asked, field -> (asked, here). Fields as a run names them: "data.vocab_size", "training.batch_size".
+      wrong: why the corpus does not give what was asked -> what that was.
+      changed: all that differs from what was asked, field -> (asked, here). Fields as a run names them:
+        "data.vocab_size", "training.batch_size".
     """
 
     task: TextTask
@@ -75,7 +76,8 @@ def sized(
     example. Then calls become shorter and batches smaller; rather than fewer than `ENOUGH` rows, rows are shorter.
 
     Args:
-      texts: the rows of each split. tokenizer: what they are to be read with (None: what the task asks for).
+      texts: the rows of each split.
+      tokenizer: what they are to be read with (None: what the task asks for).
 
     Raises:
       DataError: the text is too little for any sizes; it says how much is needed.

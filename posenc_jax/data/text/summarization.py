@@ -19,8 +19,10 @@ from posenc_jax.encodings.value import limited
 class Summarization(PairTask):
     """Summarise a document: one sequence ``BOS document SEP summary EOS``, loss on the summary and its EOS.
 
-    source, target: columns of the corpus. max_summary: the longest summary in tokens, 1 to 1048576; pairs with a longer
-    one are left out, in training and in testing alike.
+    Attributes:
+      source, target: columns of the corpus.
+      max_summary: the longest summary in tokens, 1 to 1048576; pairs with a longer one are left out, in training and in
+        testing alike.
 
     Length is the number of the document's tokens. In training a longer document is cut to its first ``max_length``
     tokens, and counted; a test document is never cut, it belongs to its own length.

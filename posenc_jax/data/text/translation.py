@@ -32,12 +32,16 @@ _WITHOUT_WORDS = ("ja", "ko")
 class Translation(PairTask):
     """Translate a sentence: the encoder reads ``source EOS``, the decoder ``BOS target`` and predicts ``target EOS``.
 
-    source, target: columns of the corpus, language codes. target_ratio: room for the target, in tokens for each token
-    of the source, up to 1000; pairs with a longer target are left out, in training and in testing alike.
-    target_vocab_size: None: source and target share the vocabulary that ``data`` says. A number: targets have one of
-    their own, of so many pieces, made of them alone, and that of ``data`` is made of the sources; the model needs
-    ``tie_embeddings=False``. target_tokenizer: its kind, as ``data.tokenizer``.
-    ids: with ``data.tokenizer = "checkpoint"`` the tokens by which that one answers, as the config of its run has them.
+    Attributes:
+      source, target: columns of the corpus, language codes.
+      target_ratio: room for the target, in tokens for each token of the source, up to 1000; pairs with a longer target
+        are left out, in training and in testing alike.
+      target_vocab_size: None: source and target share the vocabulary that ``data`` says. A number: targets have one of
+        their own, of so many pieces, made of them alone, and that of ``data`` is made of the sources; the model needs
+        ``tie_embeddings=False``.
+      target_tokenizer: its kind, as ``data.tokenizer``.
+      ids: with ``data.tokenizer = "checkpoint"`` the tokens by which that one answers, as the config of its run has
+        them.
 
     Length is the number of the source's tokens without EOS. Longer pairs are left out of training and counted.
     """

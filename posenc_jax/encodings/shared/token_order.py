@@ -21,7 +21,8 @@ class TokenOrder:
 
     Attributes:
       indices: ``[#B, K]``: which key is the first, the second, ...; None when they stand in order, which is known on
-        the host for whole sequences without padding. inverse: ``[#B, K]``, the index of each key in order, or None.
+        the host for whole sequences without padding.
+      inverse: ``[#B, K]``, the index of each key in order, or None.
       segments: ``[#B, K]`` segment ids in order (0 is padding), or None: all one segment.
     """
 
