@@ -27,7 +27,7 @@ def model_of(name: str, folder: Path, dtype=np.float64):
 
 def test_the_guide_names_what_is_read():
     page = (Path(__file__).parents[2] / "scripts/docs/guides/weights-and-surgery.md").read_text()
-    assert f"Read are {titles()} in Hugging Face's layout" in page
+    assert f"- Hugging Face's layout (`config.json`, safetensors, tokenizer) of {titles()};" in page
 
 
 def test_every_family_has_a_case_and_every_case_a_reference():
