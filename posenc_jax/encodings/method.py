@@ -33,7 +33,8 @@ class Method:
       note: what a reader must know beside it, or "".
       use: how widely it is used, one of `USES`.
 
-    Raises ValueError for another family or use, and where a name, spec or paper is empty.
+    Raises:
+      ValueError: for another family or use, and where a name, spec or paper is empty.
     """
 
     family: MethodFamily

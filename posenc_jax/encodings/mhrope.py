@@ -23,13 +23,16 @@ class MHRoPE(WithRoPE):
     same number three times, and then this is RoPE. `MRoPE` deals out planes instead, so that each axis has a part of
     the frequencies.
 
-    Fields: ``sections``: how many heads have each axis, in the order of heads; heads that are left over do not turn.
-    None is a quarter for time and half of the rest each: 2, 3 and 3 of 8, which the authors' code deals out over key
-    heads. ``rope``: the rotation, Qwen's.
+    Attributes:
+      sections: how many heads have time, row and column, in the order of heads; heads that are left over do not turn.
+        None gives a quarter of the heads to time and half of the rest to each of the others: 2, 3 and 3 of 8, which the
+        authors' code deals out over key heads.
+      rope: the rotation, by default Qwen's.
 
     Since axes differ between heads, it turns queries and keys in `score`, and fused kernels do not serve it.
 
-    Raises ValueError in `check` for more sections than heads; and as `RoPE`.
+    Raises:
+      ValueError: in `check`, if the sections add up to more heads than there are; and as `RoPE`.
     """
 
     sections: tuple[int, int, int] | None = None

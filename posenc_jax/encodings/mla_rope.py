@@ -29,11 +29,16 @@ class MLARoPE(Rotary):
     The model's projections decide whether q^C, k^C and values come from latent vectors and whether all heads share k^R:
     here each key head has its own k^R.
 
-    Fields: ``base``, ``layout`` and ``scaling`` as in `RoPE`; ``rotary_dim``: r, a number or a fraction of head_dim
-    below 1. DeepSeek-V2 and V3: 64 of 192 dimensions, "interleaved", ``yarn(factor=40, original_length=4096, mscale=1,
-    mscale_all_dim=1)`` (V2: 0.707 both), by which cosine and sine keep their magnitude and f is 1.874.
+    Attributes:
+      base, layout: as in `RoPE`.
+      rotary_dim: r, a number of dimensions, or a fraction of head_dim below 1.
+      scaling: as in `RoPE`.
 
-    Raises ValueError in `check` as `RoPE`.
+    DeepSeek-V2 and V3 have 64 of 192 dimensions, "interleaved", and ``yarn(factor=40, original_length=4096, mscale=1,
+    mscale_all_dim=1)`` (V2: 0.707 both), by which cosine and sine keep their magnitude; f is 1.874 in V3.
+
+    Raises:
+      ValueError: in `check`, as `RoPE`.
     """
 
     base: float = 10000.0

@@ -23,21 +23,24 @@ class MRoPE(Rotary):
     (Wang et al. 2024, Qwen2-VL, section 2.1.) Positions ``[#B, S, 3]``: time, row, column, as from `Grid` with a height
     for films; a text token has the same number three times, and then this is RoPE with the same base and layout.
 
-    Fields:
+    Attributes:
+      sections: the number of planes per axis. None is the models' choice: (16, 24, 24) and, interleaved, (24, 20, 20)
+        at head_dim 128. These are a quarter for time and half of the rest for each other axis and, interleaved, 5/16
+        for height and for width and the rest for time, rounded. With "blocks" there may be any number of sections, one
+        for each axis of the positions.
+      order: "blocks" puts the axes one after the other, as ``mrope_section`` of Qwen2-VL and Qwen2.5-VL, so that time
+        has the fastest planes; "interleaved" alternates them, t h w t h w ..., and gives time the rest, as Qwen3-VL;
+        "space_first" alternates rows and columns, h w h w ..., and leaves the slowest planes to time, as ERNIE 4.5 VL
+        and VideoRoPE (Wei et al. 2025, section 4); a tuple is the axes of a cycle of planes, which repeats, as VRoPE's
+        (0, 1, 2, 3).
+      base, layout: as in `RoPE`, by default 1e6 and "half", as in Qwen2-VL.
+      rotary_dim, scaling: as in `RoPE`. GLM-4V and Qwen3.5 turn a part of each head, and Qwen2.5-VL reads longer texts
+        by YaRN.
+      still_time: planes of time do not turn, so that no distance changes their part of the product (Li et al. 2025,
+        HoPE).
 
-    - ``order``: "blocks" puts the axes one after the other, as ``mrope_section`` of Qwen2-VL and Qwen2.5-VL, so
-      that time has the fastest planes; "interleaved" alternates them, t h w t h w ..., and gives time the rest, as
-      Qwen3-VL; "space_first" alternates rows and columns, h w h w ..., and leaves the slowest planes to time, as
-      ERNIE 4.5 VL and VideoRoPE (Wei et al. 2025, section 4); a tuple is the axes of a cycle of planes, which repeats,
-      as (0, 1, 2, 3) of VRoPE.
-    - ``sections``: the number of planes per axis; None is the models' choice: (16, 24, 24) and, interleaved,
-      (24, 20, 20) at head_dim 128: a quarter for time and half of the rest each, or 5/16 for height and for width and
-      the rest for time, rounded. With "blocks" there may be any number of them, one for each axis of the positions.
-    - ``still_time``: planes of time do not turn, and are what distance does not change (Li et al. 2025, HoPE).
-    - ``base`` 1e6 and ``layout`` "half" as in Qwen2-VL. ``rotary_dim`` and ``scaling`` as in `RoPE`: GLM-4V and
-      Qwen3.5 turn a part of each head, and Qwen2.5-VL reads longer texts by YaRN.
-
-    Raises ValueError in `check` if the sections are not the planes that turn, or do not alternate; and as `RoPE`.
+    Raises:
+      ValueError: in `check`, if the sections do not add up to the planes that turn, or cannot alternate; and as `RoPE`.
     """
 
     sections: tuple[int, ...] | None = None

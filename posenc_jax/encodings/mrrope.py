@@ -32,7 +32,10 @@ class MrRoPE(RoPEScaling):
     agree. Where ``low`` is not below ``high``, planes after ``high`` are divided by s and the others kept, as in
     `index_ramp`.
 
-    Fields: ``factor`` s; ``original_length`` L; ``form``.
+    Attributes:
+      factor: s, how many times longer than in training the sequences may be.
+      original_length: L, the length that the model was first trained on.
+      form: the radices, "progressive" or "uniform".
     """
 
     factor: float = 1.0

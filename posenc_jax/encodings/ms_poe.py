@@ -26,10 +26,14 @@ class MsPoE(Rotary):
     With grouped keys the authors divide queries by ratios of their own, which are not those of their key, so that
     products are no longer functions of distances; here a group has the ratio of its key.
 
-    Fields: ``least`` and ``most``, 1.2 and 1.8 there; ``base``, ``layout`` as in `RoPE`. Angles are plain products in
-    at least float32.
+    Attributes:
+      least, most: the ends of the range of ratios, 1.2 and 1.8 in the authors' code.
+      base, layout: as in `RoPE`.
 
-    Raises ValueError in `check` for an odd head_dim.
+    Angles are plain products in at least float32.
+
+    Raises:
+      ValueError: in `check`, if head_dim is odd.
     """
 
     least: float = 1.2

@@ -56,14 +56,19 @@ class MusicTransformer(PositionalEncoding):
     packing, a cache), pick from the same products. Without a causal mask a skew moves twice as much, and that form
     picks too.
 
-    Fields: ``max_distance`` rows in each direction, distance 0 among them (`max_relative_position`), None for the
-    model's ``dims.max_len``; ``values`` also adds ``sum_j w_ij F_(j-i)`` to the output (`add_relative_to_values`);
-    ``shared`` has one table for all heads (`heads_share_relative_embedding`). Parameters: ``keys``, and ``values`` if
-    asked for, ``[H, 2 max_distance - 1, D]`` (``[2 max_distance - 1, D]`` if shared), row ``d + max_distance - 1`` for
-    key minus query d, normal with std D^-0.5 as in the authors' code. A causal model trains the first ``max_distance``
-    rows, which are the authors' table. Departure: with grouped-query heads each of the H query heads has its table.
-    Positions must be integers. Known positions cost products with the rows that occur, traced ones (packing, a cache)
-    with the whole table: there a ``max_distance`` below max_len saves time.
+    Attributes:
+      max_distance: the number of rows in each direction, distance 0 among them (`max_relative_position`); None for the
+        model's ``dims.max_len``.
+      values: also adds ``sum_j w_ij F_(j-i)`` to the output (`add_relative_to_values`).
+      shared: one table for all heads (`heads_share_relative_embedding`).
+
+    Parameters: ``keys``, and ``values`` if asked for, ``[H, 2 max_distance - 1, D]`` (``[2 max_distance - 1, D]`` if
+    shared), row ``d + max_distance - 1`` for key minus query d, normal with std D^-0.5 as in the authors' code. A
+    causal model trains the first ``max_distance`` rows, which are the authors' table.
+
+    Departure: with grouped-query heads each of the H query heads has its table. Positions must be integers. Known
+    positions cost products with the rows that occur, traced ones (packing, a cache) with the whole table: there a
+    ``max_distance`` below max_len saves time.
 
     >>> params = {"keys": np.array([[1.0], [2.0], [3.0]], np.float32)}
     >>> q, geometry = np.ones((1, 1, 3, 1), np.float32), Geometry.of_length(3, num_heads=1)

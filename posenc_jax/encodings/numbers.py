@@ -56,9 +56,15 @@ class FoNE(OfNumbers):
     default periods of 2 and 5 times powers of ten, two pairs a digit. What the output layer reads of numbers is a
     matter of the model.
 
-    Fields: ``number``, the id of the token that stands for numbers; ``before`` (b) and ``after`` (a), digits;
-    ``column``, which attribute is the value (`Sequence.attributes`). Raises ValueError in `check` where ``number`` is
-    no token, or d_model less than two for each digit, and for a sequence without tokens or attributes.
+    Attributes:
+      number: the id of the token that stands for numbers.
+      before: b, how many digits there are before the point.
+      after: a, how many digits there are behind the point.
+      column: which attribute is the value, from 0 (`Sequence.attributes`).
+
+    Raises:
+      ValueError: in `check`, if ``number`` is no token, or if d_model is less than two for each digit; and for a
+        sequence without tokens or attributes.
     """
 
     number: int
@@ -118,9 +124,12 @@ class XVal(OfNumbers):
     ``xval(number=3)|learned``. Numbers are brought into -5 .. 5 in the paper's data; LayerNorm takes the size of larger
     ones away. The number that is read off the output, by a head of its own, is a matter of the model.
 
-    Fields: ``number``, the id of the token that stands for numbers; ``column``, which attribute is the value
-    (`Sequence.attributes`). Raises ValueError in `check` where ``number`` is no token, and for a sequence without
-    tokens or attributes.
+    Attributes:
+      number: the id of the token that stands for numbers.
+      column: which attribute is the value, from 0 (`Sequence.attributes`).
+
+    Raises:
+      ValueError: in `check`, if ``number`` is no token; and for a sequence without tokens or attributes.
     """
 
     number: int

@@ -11,7 +11,11 @@ from posenc_jax.encodings.value import at_least, limited, of_field
 
 
 def read_pairs(encoding: PositionalEncoding, geometry: Geometry) -> Array:
-    """`Geometry.pairs`; ValueError where there are fewer than the encoding reads."""
+    """`Geometry.pairs`.
+
+    Raises:
+      ValueError: if there are fewer attributes than the encoding reads.
+    """
     found = 0 if geometry.pairs is None else geometry.pairs.shape[-1]
     if found < encoding.needs_pairs:
         raise ValueError(
@@ -39,9 +43,14 @@ class PairTable(_OfPairs):
     the table, as there. Graphormer reserves a number for unconnected nodes and another for its virtual node: the data
     may use any numbers below ``rows`` for them.
 
-    Fields: ``rows`` of the table; ``column``, which attribute of a pair is r, from 0. Fractions are rounded; numbers
-    outside read the nearest row. Parameters: ``table [H, rows]``, N(0, 0.02^2). Raises ValueError where there are no
-    attributes of pairs.
+    Attributes:
+      rows: how many rows the table has, 512 in Graphormer. Numbers outside read the nearest row.
+      column: which attribute of a pair is r, from 0. Fractions are rounded.
+
+    Parameters: ``table [H, rows]``, N(0, 0.02^2).
+
+    Raises:
+      ValueError: if there are no attributes of pairs, or fewer than it reads.
     """
 
     rows: int = 512
@@ -89,8 +98,14 @@ class PairLinear(_OfPairs):
       features in the product of query and key too and changes them from layer to layer, and its scaling of outputs by
       degree are another model.
 
-    Fields: ``count``, how many attributes are read; ``first``, the first of them, from 0. One weight for all layers.
-    Parameters: ``weight [H, count]``, N(0, 0.02^2). Raises ValueError where there are no attributes of pairs.
+    Attributes:
+      count: how many attributes are read.
+      first: the first of them, from 0.
+
+    Parameters: ``weight [H, count]``, N(0, 0.02^2), one for all layers.
+
+    Raises:
+      ValueError: if there are no attributes of pairs, or fewer than it reads.
     """
 
     count: int

@@ -33,11 +33,15 @@ class PaTH(PositionalEncoding):
     and overwrite. No positions are needed or looked at: tokens follow each other by places, within a segment. See
     `path_scores` for how it is computed. PaTH-FoX is ``(FoX(), PaTH())``.
 
-    Fields: ``rank`` 32 and ``kernel_size`` 3 as in the authors' code. ``rank`` None is one matrix of full rank, which
-    they have for grouped queries. Parameters: ``down`` ``[d_model, rank]``, ``up`` ``[rank, Hkv, D]``, ``kernel``
-    ``[kernel_size, Hkv, D]`` (row s for the token s back), ``beta_weight`` (u) ``[d_model, Hkv]``, all N(0, 0.02^2),
-    and ``beta_bias`` ``[Hkv]``, 0, as in the authors' code. In models of d_model below about 100, w starts so small
-    that the 1e-6 keeps its norm below 1.
+    Attributes:
+      rank: that of W2 W1, 32 as in the authors' code. None is one matrix of full rank, which they have for grouped
+        queries.
+      kernel_size: how many tokens the convolution reads, the token itself among them, 3 as in the authors' code.
+
+    Parameters: ``down`` ``[d_model, rank]``, ``up`` ``[rank, Hkv, D]`` (at full rank only ``up``, ``[d_model, Hkv,
+    D]``), ``kernel`` ``[kernel_size, Hkv, D]`` (row s for the token s back), ``beta_weight`` (u) ``[d_model, Hkv]``,
+    all N(0, 0.02^2), and ``beta_bias`` ``[Hkv]``, 0, as in the authors' code. In models of d_model below about 100, w
+    starts so small that the 1e-6 keeps its norm below 1.
 
     Departure: the whole path is computed in at least float32.
     """

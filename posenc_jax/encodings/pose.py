@@ -26,7 +26,8 @@ class PoSE(PositionalEncoding):
     The range of c is that of the authors' code (the paper only says that it varies). The paper also skips text between
     the chunks, which is a matter of the data. Sequences packed into one row share one draw, each with its own n.
 
-    Field ``target_length``: the paper's L_t. An example that is not shorter has no gap.
+    Attributes:
+      target_length: the paper's L_t. An example that is not shorter has no gap.
 
     >>> key, sequence = jax.random.key(0), Sequence.of_length(4, example_ids=jnp.arange(2))
     >>> PoSE(100).map_positions(sequence, key=key, train=True).shape

@@ -81,9 +81,13 @@ class PositionCoupling(_OfAdditions):
     ``12+3+45=000>210>510>060``, each of them coupled: the first of two levels of Cho et al. 2024b (arXiv:2410.15787),
     `NumberIndex` the second.
 
-    Fields: ``digits`` the token ids of the digits (also of zeros that pad a number); ``plus``, ``equals`` those of the
-    two signs; ``max_position`` the largest position in training, 132 in the authors' configuration for summands of up
-    to 40 digits in training and 100 in evaluation; ``summands`` their direction, that of the sum being fixed.
+    Attributes:
+      digits: the token ids of the digits (also of zeros that pad a number).
+      plus, equals: the token ids of the two signs.
+      max_position: the largest position in training, 132 in the authors' configuration for summands of up to 40 digits
+        in training and 100 in evaluation.
+      summands: the direction in which summands are written, that of the sum being fixed.
+      then: the token id of the sign between partial sums; None without a scratchpad.
 
     A table after it needs rows for a whole line of digits, see `mapped_max_len`.
 
@@ -156,9 +160,14 @@ class NumberIndex(_OfAdditions):
     A sign belongs to the number behind it, but a plus to the number before it where summands are written most
     significant digit first.
 
-    Fields as of `PositionCoupling`; ``then`` is the sign between partial sums. ``max_position``: for as many numbers as
-    there are in training and evaluation. In training the number of partial sums decides the range of s, so a line is
-    numbered as a whole; in evaluation only earlier tokens matter.
+    Attributes:
+      digits, plus, equals: as in `PositionCoupling`.
+      then: the token id of the sign between partial sums.
+      max_position: the largest position in training, for as many numbers as there are in training and evaluation.
+      summands: as in `PositionCoupling`.
+
+    In training the number of partial sums decides the range of s, so a line is numbered as a whole; in evaluation only
+    earlier tokens matter.
 
     >>> tokens = jnp.array([[1, 2, 10, 3, 11, 0, 0, 12, 2, 1, 12, 5, 1]])  # 12+3=00>21>51
     >>> index = NumberIndex(digits=tuple(range(10)), plus=10, equals=11, then=12)

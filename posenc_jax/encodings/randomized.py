@@ -67,7 +67,8 @@ class Randomized(PositionalEncoding):
         batch size, by ``tokens`` at least.
       redraw: one draw per "forward" pass, as in the paper, or one per "layer".
 
-    Raises ValueError in `check` for a model longer than max_position.
+    Raises:
+      ValueError: in `check`, for a model longer than max_position.
 
     >>> key, sequence = jax.random.key(0), Sequence.of_length(4)
     >>> positions = Randomized(100).map_positions(sequence, key=key, train=True)

@@ -30,11 +30,15 @@ class RePo(PositionalEncoding):
     Departures: their code can begin training with a mixture of z and of usual positions, which is not here. They have
     as many key heads as query heads; here each query head has positions of its own, for its key too.
 
-    Fields: ``base`` and ``layout`` of the rotation, OLMo 2's; ``width`` of W_g and W_c, None for an eighth of d_model,
-    as in the authors' code. Parameters: ``gate`` (W_g) and ``content`` (W_c) ``[d_model, width]``, ``position`` (W_z)
-    ``[width, H]``, all N(0, 0.02^2), so that all positions start near 0. Angles are plain products in at least float32.
+    Attributes:
+      base, layout: those of the rotation, by default OLMo 2's.
+      width: that of W_g and W_c; None for an eighth of d_model, as in the authors' code.
 
-    Raises ValueError in `check` for an odd head_dim.
+    Parameters: ``gate`` (W_g) and ``content`` (W_c) ``[d_model, width]``, ``position`` (W_z) ``[width, H]``, all N(0,
+    0.02^2), so that all positions start near 0. Angles are plain products in at least float32.
+
+    Raises:
+      ValueError: in `check`, if head_dim is odd.
     """
 
     base: float = 500000.0

@@ -53,10 +53,14 @@ class ReRoPE(TwoProducts):
     or by (p + w (factor - 1)) / factor and p / factor; each pair of tokens selects one of the two.
 
     The code also scales queries by max(1, log(p + 1) / log(training length)), which is an element of its own:
-    ``(LogScaling(4096), ReRoPE())``. Fields: ``window`` is w, 512 in the code; ``factor`` None is ReRoPE, 16 is the
-    Leaky ReRoPE of the code (of one that is no power of two quotients are rounded: with 3 phases are off by 2e-2 at
-    positions around 1e6); ``rope`` the rotation. Defined under a causal mask; the code, and this, take w for a key
-    that lies w or more after its query too.
+    ``(LogScaling(4096), ReRoPE())``. Defined under a causal mask; the code, and this, take w for a key that lies w or
+    more after its query too.
+
+    Attributes:
+      window: w, 512 in the code.
+      factor: None is ReRoPE, 16 is the Leaky ReRoPE of the code. Quotients by one that is no power of two are rounded:
+        with 3, phases are off by 2e-2 at positions around 1e6.
+      rope: the rotation.
     """
 
     window: int = 512

@@ -23,8 +23,10 @@ class RIFLEx(RoPEScaling):
     seen to repeat. (The code rounds periods to frames first, which matters only near a tie.) For the RoPE over the time
     of a video model, whose rows and columns keep their frequencies. Nothing is trained.
 
-    Fields: ``repeats_at`` N; ``length`` L, the frames to be generated; both counted in the latent frames that have
-    positions. L is fixed for a film: it does not follow the length of the sequence.
+    Attributes:
+      repeats_at: N, counted in the latent frames that have positions.
+      length: L, the frames to be generated, counted in latent frames too. It is fixed for a film: it does not follow
+        the length of the sequence.
 
     >>> RIFLEx(repeats_at=60, length=100).frequencies(10000.0, 8).round(4).tolist()
     [1.0, 0.0565, 0.01, 0.001]

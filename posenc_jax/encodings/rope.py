@@ -66,7 +66,8 @@ class RoPE(Rotary):
         `rope_selection` and, of this project, `frequency_designs`). Those that depend on the length take the real
         length of the whole sequence; keys are encoded at use, so a cache knows no old base.
 
-    Raises ValueError in `check` if r is odd or exceeds head_dim, or if the scaling cannot serve r dimensions.
+    Raises:
+      ValueError: in `check`, if r is odd or exceeds head_dim, or if the scaling cannot serve r dimensions.
 
     >>> q = np.array([[[[1.0, 0.0]]]], np.float32)
     >>> RoPE().encode_queries({}, q, np.array([[1]]), np.array([1])).round(4).tolist()[0][0]

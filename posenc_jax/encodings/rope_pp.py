@@ -26,9 +26,11 @@ class RoPEPlusPlus(WithRoPE):
     authors project half as many instead. RoPE++_EC is this with num_heads doubled. In the authors' code a pair also
     shares key and value: give the model at most half as many key heads as heads.
 
-    Fields: ``rope``: the rotation, any of `RoPE`'s.
+    Attributes:
+      rope: the rotation, any of `RoPE`'s.
 
-    Raises ValueError for an odd number of heads, in `check` and where a device has one.
+    Raises:
+      ValueError: for an odd number of heads, in `check` and where a device has one; and in `check` as `RoPE`.
     """
 
     rope: RoPE = RoPE()  # noqa: RUF009  (frozen)

@@ -43,8 +43,10 @@ class RoPEScaling(Value):
     def frequencies(self, base: float, dim: int, length: int | None = None) -> np.ndarray:
         """``[dim/2]`` radians per position of each plane, float64, of RoPE with ``base`` over ``dim`` dimensions.
 
-        ``length``: the real length of the sequence, for those that depend on it (None: a short one). ValueError for
-        dimensions that this scaling cannot serve.
+        ``length``: the real length of the sequence, for those that depend on it (None: a short one).
+
+        Raises:
+          ValueError: for dimensions that this scaling cannot serve.
         """
         raise NotImplementedError
 
@@ -95,6 +97,9 @@ class PositionInterpolation(RoPEScaling):
 
         theta' = theta / s
 
+    Attributes:
+      factor: s, how many times longer than in training the sequences may be.
+
     >>> PositionInterpolation(2).frequencies(10000.0, 8).tolist()
     [0.5, 0.05, 0.005, 0.0005]
     """
@@ -121,7 +126,13 @@ class NTK(RoPEScaling):
 
         base' = base s^(d / (d-2)),   that is theta'_k = theta_k s^(-2k / (d-2))
 
-    with d the rotated dimensions. As in the authors' code for YaRN, which calls s alpha. Refuses d = 2.
+    with d the rotated dimensions. As in the authors' code for YaRN, which calls s alpha.
+
+    Attributes:
+      factor: s, how many times longer than in training the sequences may be.
+
+    Raises:
+      ValueError: in `frequencies`, if d is 2.
     """
 
     factor: float = 1.0
@@ -135,7 +146,11 @@ class NTK(RoPEScaling):
     limits = limited(factor=FACTOR)
 
     def frequencies(self, base: float, dim: int, length: int | None = None) -> np.ndarray:
-        """``[dim/2]``; ValueError for ``dim`` 2."""
+        """``[dim/2]``.
+
+        Raises:
+          ValueError: if ``dim`` is 2.
+        """
         check_four_dimensions(self, dim)
         return vaswani_frequencies(dim, base) * self.factor ** _ntk_exponents(dim)
 
@@ -153,7 +168,14 @@ class DynamicNTK(RoPEScaling):
 
     Up to L it is plain RoPE, to the bit. The formula of Hugging Face, whose module also remembers the longest length
     that it has seen and has one for a batch; here a sequence's own length decides. Frequencies of length > L are
-    traced, in at least float32: right to about 5e-7 of their size, with exact phases from there on. Refuses d = 2.
+    traced, in at least float32: right to about 5e-7 of their size, with exact phases from there on.
+
+    Attributes:
+      factor: s; the larger it is, the faster the base grows.
+      original_length: L, the length that the model was first trained on.
+
+    Raises:
+      ValueError: in `frequencies` and `turns`, if d is 2.
     """
 
     factor: float = 1.0
@@ -177,7 +199,11 @@ class DynamicNTK(RoPEScaling):
     limits = limited(factor=FACTOR, original_length=ORIGINAL_LENGTH)
 
     def frequencies(self, base: float, dim: int, length: int | None = None) -> np.ndarray:
-        """``[dim/2]`` at ``length``; ValueError for ``dim`` 2."""
+        """``[dim/2]`` at ``length``.
+
+        Raises:
+          ValueError: if ``dim`` is 2.
+        """
         check_four_dimensions(self, dim)
         beyond = max((length or 0) - self.original_length, 0)
         return vaswani_frequencies(dim, base) * self._growth(beyond) ** _ntk_exponents(dim)
@@ -204,8 +230,11 @@ class LongRoPE(RoPEScaling):
     The magnitude m holds for short sequences too; 1 for s = 1. Which set applies is decided by the real length of each
     sequence, once for the whole of it, cached keys included.
 
-    Fields: ``short_factors``, ``long_factors``: lambda, one per plane, d/2 each. ``original_length``: L. ``factor``: s,
-    the extended length over L. ``attention_factor``: m, in place of the formula.
+    Attributes:
+      short_factors, long_factors: lambda, one per plane, d/2 each.
+      factor: s, the extended length over L.
+      original_length: L.
+      attention_factor: m, in place of the formula.
     """
 
     short_factors: tuple[float, ...] = ()
@@ -249,7 +278,11 @@ class LongRoPE(RoPEScaling):
         return None if self.short_factors == self.long_factors else self.original_length
 
     def frequencies(self, base: float, dim: int, length: int | None = None) -> np.ndarray:
-        """``[dim/2]`` at ``length``; ValueError for another number of factors."""
+        """``[dim/2]`` at ``length``.
+
+        Raises:
+          ValueError: for another number of factors than planes.
+        """
         for field in ("short_factors", "long_factors"):
             count = len(getattr(self, field))
             if count != dim // 2:
@@ -272,6 +305,11 @@ class Llama3(RoPEScaling):
 
     The defaults are those of Llama 3.1 (with base 500000); Llama 3.2 has factor 32. Llama 4 Scout has low = high = 1:
     nothing is between.
+
+    Attributes:
+      factor: s, how many times longer than in training the sequences may be.
+      low_freq_factor, high_freq_factor: low and high, in rotations over the original length.
+      original_length: L, the length that the model was first trained on.
     """
 
     factor: float = 8.0

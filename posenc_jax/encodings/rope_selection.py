@@ -22,7 +22,10 @@ class PRoPE(RoPEScaling):
         theta'_k = base^(-2k/d) for k < floor(p d / 2), else 0
 
     The frequencies are those of all d dimensions, unlike in partial RoPE, which spreads all of them over fewer
-    dimensions. ``fraction`` is p: 1 is RoPE, 0 is NoPE, and the paper finds 0.75 best.
+    dimensions.
+
+    Attributes:
+      fraction: p: 1 is RoPE, 0 is NoPE, and the paper finds 0.75 best.
 
     >>> PRoPE(0.5).frequencies(10000.0, 8).tolist()
     [1.0, 0.1, 0.0, 0.0]
@@ -69,6 +72,9 @@ class HoPE(RoPEScaling):
     There is no code by the authors. The rule is stated here after two descriptions of the paper and an implementation
     by others (in praxis), which agree; such planes stay as they are, the paper's position-independent components.
 
+    Attributes:
+      original_length: L, the training length.
+
     >>> HoPE(original_length=64).frequencies(10000.0, 8).tolist()
     [1.0, 0.1, 0.0, 0.0]
     """
@@ -100,8 +106,9 @@ class ClippedRoPE(RoPEScaling):
     compare with, as ``use_hardclip``. (The paper's window is on amplitudes of the spectrum; what the code multiplies
     are frequencies.)
 
-    Fields: ``planes``: n, at most all, and at least 2, since the window begins at 1. ``window``: "cosine", or "none"
-    for the hard cut.
+    Attributes:
+      planes: n, at least 2, since the window begins at 1; a number above that of all planes means all.
+      window: "cosine", or "none" for the hard cut.
 
     >>> ClippedRoPE(planes=3).frequencies(10000.0, 8).tolist()
     [1.0, 0.1, 0.005, 0.0]
@@ -149,9 +156,12 @@ class Resonance(RoPEScaling):
 
         theta'_k = 2 pi / round(2 pi / theta_k)
 
-    Field ``inner``: another scaling that comes first, as in the paper's Resonance YaRN; its magnitude is kept, and
-    planes that do not turn stay so. (The authors' code for Resonance YaRN on small models has beta_fast = 2.) Refuses
-    `DynamicNTK`, whose frequencies have no fixed wavelengths.
+    Attributes:
+      inner: another scaling that comes first, as in the paper's Resonance YaRN; its magnitude is kept, and planes that
+        do not turn stay so. (The authors' code for Resonance YaRN on small models has beta_fast = 2.)
+
+    Raises:
+      ValueError: if ``inner`` is `DynamicNTK`, whose frequencies have no fixed wavelengths.
 
     >>> (2 * np.pi / Resonance().frequencies(10000.0, 8)).round(9).tolist()
     [6.0, 63.0, 628.0, 6283.0]

@@ -21,13 +21,15 @@ class RotatedValues(WithRoPE):
     too: RoVE (García-Castellanos et al. 2026), Su's QKVO-RoPE. DeepSeek-V4 does so since its keys are its values:
     unless outputs are turned back, they hold absolute positions.
 
-    Fields: ``rope``: the rotation. ``back``: False leaves outputs as they are, ``sum_j w_ij R(j) v_j``, as
-    in Su's QKV-RoPE.
+    Attributes:
+      rope: the rotation.
+      back: False leaves outputs as they are, ``sum_j w_ij R(j) v_j``, as in Su's QKV-RoPE.
 
     Departure: values are turned and never scaled: a magnitude of the rotation's scaling, which is meant for logits, is
     left out.
 
-    Raises ValueError in `check` as `RoPE`.
+    Raises:
+      ValueError: in `check`, as `RoPE`.
 
     >>> import numpy as np
     >>> out = RotatedValues().encode_outputs({}, np.ones((1, 1, 1, 2), np.float32), np.array([[1]]), np.array([2]))

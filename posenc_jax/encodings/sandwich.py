@@ -28,7 +28,9 @@ class Sandwich(PositionalEncoding):
     For traced ones it is the inner product of two vectors of sines and cosines, one for each token, so that no array
     over pairs and frequencies exists. Phases are exact at integer positions.
 
-    Fields: ``width`` D, 128 for all models in the paper; NeMo has the model's head_dim. ``base`` of the frequencies.
+    Attributes:
+      width: D, 128 for all models in the paper; NeMo has the model's head_dim.
+      base: that of the frequencies.
 
     >>> bias = Sandwich().bias({}, Geometry.of_length(101, num_heads=8))
     >>> [f"{bias[0, 0, 0, distance]:.4f}" for distance in (1, 10, 100)]

@@ -25,7 +25,8 @@ class ScaleInvariant(PositionalEncoding):
     on the sum of products and of the biases of all elements before it, so no fused kernel serves it. Defined under a
     causal mask.
 
-    Fields: ``length_scale``: tau, the range of distances about which nothing is changed, 10 in the paper.
+    Attributes:
+      length_scale: tau, 10 in the paper. At distances well below it logits hardly change.
 
     >>> import numpy as np
     >>> logits, geometry = np.ones((1, 1, 3, 3)), Geometry.of_length(3, num_heads=1, causal=True)

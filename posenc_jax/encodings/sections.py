@@ -37,7 +37,8 @@ class WithinSection(_BySections):
     cell it is (Herzig et al. 2020, ``reset_position_index_per_cell`` of the authors' models); a sum of sinusoids of the
     positions at every level of a document (He et al. 2024, HDT, arXiv:2407.08330).
 
-    Raises ValueError for a sequence without token types.
+    Raises:
+      ValueError: for a sequence without token types.
 
     >>> sequence = Sequence.of_length(6, token_types=np.array([[1, 1, 2, 2, 2, 3]]))
     >>> WithinSection().map_positions(sequence, key=None, train=False).tolist()
@@ -82,10 +83,12 @@ class SectionIndex(_BySections):
     learned vector means the same section in every document. ``(SectionIndex(), Learned(4))`` are the segment embeddings
     of Devlin et al. 2018, section 3.2 (BERT), as part of a slot; a model's own are ``Transformer.token_types``.
 
-    Field: ``token_types``, how many there are: types ``0 .. token_types - 1`` occur, 0 being padding, and a table
-    after it has that many rows. It is not checked against types: beyond its table `Learned` gives NaN.
+    Attributes:
+      token_types: how many there are: types ``0 .. token_types - 1`` occur, 0 being padding, and a table after it has
+        that many rows. Types are not checked against it: beyond its table `Learned` gives NaN.
 
-    Raises ValueError for a sequence without token types.
+    Raises:
+      ValueError: for a sequence without token types.
 
     >>> sequence = Sequence.of_length(5, token_types=np.array([[2, 2, 2, 3, 0]]))
     >>> SectionIndex().map_positions(sequence, key=None, train=False).tolist()

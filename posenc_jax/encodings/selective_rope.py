@@ -31,16 +31,23 @@ class SelectiveRoPE(PositionalEncoding):
     the ``kernel_size - 1`` before it, each channel by itself. Where RoPE has a = 1, tokens here may turn forwards,
     backwards or not at all. Tokens follow each other by places: positions are not looked at.
 
-    Fields: ``rank`` of the projection W2 W1, ``kernel_size``, ``base``. Three additions that the authors study, all off
-    in their configs: ``silu`` after the convolution; ``offset``, then ``a + exp(b)`` with b per head and plane starting
-    at 0, RoPE plus what is selected; ``gate``, then ``a sigmoid(g . normalize(x) + c)`` with one gate per head.
+    Attributes:
+      rank: that of the projection W2 W1, 32 in the authors' configs.
+      kernel_size: how many tokens the convolution reads, the token itself among them, 4 in their configs.
+      base: that of the frequencies, 500000 in their configs.
+      silu: applies silu after the convolution.
+      offset: puts ``a + exp(b)`` in place of a, with b per head and plane starting at 0: RoPE plus what is selected.
+      gate: puts ``a sigmoid(g . normalize(x) + c)`` in place of a, with one gate per head.
+
+    The authors study the last three as additions, all off in their configs.
 
     Parameters: ``down`` ``[d_model, rank]``, ``up`` ``[rank, H, D/2]``, ``kernel`` ``[kernel_size, H, D/2]`` (row s for
-    the token s back), with ``gate`` ``gate_weight`` ``[d_model, H]``, all N(0, 0.02^2) as in the authors' code, which
-    starts close to no rotation at all; and ``offset`` (b) ``[H, D/2]`` and ``gate_bias`` (c) ``[H]``, zeros. With
-    grouped queries each query head has its angles; the authors' code has as many key heads as query heads.
+    the token s back), with ``gate`` also ``gate_weight`` (g) ``[d_model, H]``, all N(0, 0.02^2) as in the authors'
+    code, which starts close to no rotation at all; and ``offset`` (b) ``[H, D/2]`` and ``gate_bias`` (c) ``[H]``,
+    zeros. With grouped queries each query head has its angles; the authors' code has as many key heads as query heads.
 
-    Raises ValueError in `check` if head_dim is odd or d_model does not divide into H parts.
+    Raises:
+      ValueError: in `check`, if head_dim is odd or d_model does not divide into H parts.
     """
 
     rank: int = 32

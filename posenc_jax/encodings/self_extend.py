@@ -19,15 +19,19 @@ class SelfExtend(TwoProducts):
         i' = i,                       j' = j           where i - j < w
         i' = i div g + w - w div g,   j' = j div g     elsewhere
 
-    (Jin et al. 2024, section 3 and the pseudo-code of appendix A.) A model trained on L positions then serves
-    (L - w) g + w; nothing is trained. It costs a second product of queries and keys. Fields: ``group_size`` g and
-    ``window`` w, 8 and 1024 in the authors' code; ``rope`` the rotation. ``shift``: "floor" is w div g, as in the paper
-    and where the code decodes; "exact" is w / g, as where the code reads a prompt: another shift only if g does not
-    divide w.
+    (Jin et al. 2024, section 3 and the pseudo-code of appendix A.) Nothing is trained; a model trained on L positions
+    then serves (L - w) g + w. It costs a second product of queries and keys.
 
     The scale of queries that the code offers (``scale_base``) is an element of its own: ``(LogScaling(4096),
     SelfExtend())``. Where a group begins depends on the absolute position, so moving a sequence changes it. Defined
     under a causal mask.
+
+    Attributes:
+      group_size: g, 8 in the authors' code.
+      window: w, 1024 in the authors' code.
+      shift: "floor" subtracts w div g, as in the paper and where the code decodes; "exact" subtracts w / g, as where
+        the code reads a prompt: another shift only if g does not divide w.
+      rope: the rotation.
     """
 
     group_size: int = 8

@@ -25,10 +25,17 @@ class CayleyString(Rotary):
 
     RoPE(p) turns plane k of head h by p_x f_x(h, k) + p_y f_y(h, k). Positions ``[#B, S, 2]``: row y, column x, as from
     `Grid`. The paper's code is not public and the paper does not give initial values: here frequencies start as those
-    of `MixedRoPE` with ``base``, and S from N(0, 0.02^2). Parameters: ``frequencies [2, Hkv, D/2]``; ``skew [D, D]``,
-    of which what is above the diagonal is read, shared by the heads of a layer, as re-implementations have it.
+    of `MixedRoPE` with ``base``, and S from N(0, 0.02^2).
 
-    Raises ValueError in `check` if head_dim is no multiple of 4.
+    Attributes:
+      base: that of the frequencies at the start.
+      layout: as in `RoPE`.
+
+    Parameters: ``frequencies [2, Hkv, D/2]``; ``skew [D, D]``, of which what is above the diagonal is read, shared by
+    the heads of a layer, as re-implementations have it.
+
+    Raises:
+      ValueError: in `check`, if head_dim is no multiple of 4.
     """
 
     base: float = 100.0
@@ -86,9 +93,14 @@ class CirculantString(Rotary):
     them diagonal, so that mode m of a head turns by 2 sum of p_a Im(F c_a)_m and a token costs O(D log D). Mode 0, and
     mode D/2 of an even D, stay as they are. Positions ``[#B, S, axes]``, as from `Grid`.
 
-    Field ``axes``. Parameters, for each layer and key head: ``coefficients [Hkv, axes, D]``, c, the first column of C.
-    The paper's own code is not public; here they start at N(0, 1/D), so that modes turn by about 1.4 radians from one
-    cell to the next.
+    Attributes:
+      axes: how many axes the positions have, 2 for images, 3 for films.
+
+    Parameters, for each layer and key head: ``coefficients [Hkv, axes, D]``, c, the first column of C. The paper's own
+    code is not public; here they start at N(0, 1/D), so that modes turn by about 1.4 radians from one cell to the next.
+
+    Raises:
+      ValueError: in `check`, if head_dim is odd or below 4.
     """
 
     axes: int = 2

@@ -22,9 +22,10 @@ class SHAPE(PositionalEncoding):
     and learns from differences. Encoder and decoder draw each their own offset; sequences packed into one row share
     one.
 
-    Fields: ``max_shift`` the paper's K, 500 in most of its experiments. ``evaluation``: the offset outside training.
-    The authors' code adds "max_shift" there, K itself, which its training offsets 0 .. K-1 stop one short of; "none"
-    leaves positions as they are.
+    Attributes:
+      max_shift: the paper's K, 500 in most of its experiments.
+      evaluation: the offset outside training. "max_shift" is K itself, as in the authors' code, whose training offsets
+        0 .. K-1 stop one short of it; "none" leaves positions as they are.
 
     A learned table after it needs ``max_shift`` more rows, which `mapped_max_len` tells it.
 

@@ -60,12 +60,15 @@ class Shaw(PositionalEncoding):
 
     (Shaw et al. 2018, equations 3 to 5, in the form of section 3.3: q a^K' and the sum of weights per distance are
     ``[B, H, Q, 2k+1]``, and no vector per pair exists.) The tables are shared by the heads and differ between layers,
-    as in the paper. Departure: with grouped-query heads all H query heads read the same tables as well.
+    as in the paper. Positions must be integers. Departure: with grouped-query heads all H query heads read the same
+    tables as well.
 
-    Fields: ``max_distance`` is k (16 in the paper's base model); ``values`` False leaves out the second term, which the
-    paper's ablation found to matter little for translation. Parameters: ``keys`` and ``values`` ``[2k+1, D]``, row
-    ``d + k`` for key minus query d; the paper gives no initialisation, here Glorot-uniform, the default of the authors'
-    tensor2tensor variables. Positions must be integers.
+    Attributes:
+      max_distance: k, 16 in the paper's base model.
+      values: False leaves out the second term, which the paper's ablation found to matter little for translation.
+
+    Parameters: ``keys`` and ``values`` ``[2k+1, D]``, row ``d + k`` for key minus query d; the paper gives no
+    initialisation, here Glorot-uniform, the default of the authors' tensor2tensor variables.
 
     >>> params = {"keys": np.array([[1.0], [2.0], [3.0]], np.float32)}
     >>> q, geometry = np.ones((1, 1, 3, 1), np.float32), Geometry.of_length(3, num_heads=1)

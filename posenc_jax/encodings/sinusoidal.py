@@ -96,11 +96,16 @@ class Sinusoidal(PositionalEncoding):
     paper multiplies token embeddings by sqrt(d_model) before this sum, which is left to the model. tensor2tensor's own
     form is ``frequencies="tensor2tensor", layout="half", odd="zero"``.
 
-    Fields: ``base`` the inverse of the frequency that pair d/2 would have, one more than there are: with 10000 the
-    longest wavelength is 9646.6 x 2 pi at d_model 512; ``frequencies``, ``layout``, ``odd`` as in `sinusoidal`;
-    ``scale`` a factor on the vectors. Beside the two families ``frequencies`` takes numbers, one per pair of
-    dimensions, and designs of this project with low side lobes (module `frequency_designs`). Raises ValueError in
-    `check` for an odd d_model without a named policy, and for one that the frequencies do not fit.
+    Attributes:
+      base: the inverse of the frequency that pair d/2 would have, one more than there are: with 10000 the longest
+        wavelength is 9646.6 x 2 pi at d_model 512.
+      frequencies: as in `sinusoidal`. Beside the two families it takes numbers, one per pair of dimensions, and designs
+        of this project with low side lobes (module `frequency_designs`).
+      layout, odd: as in `sinusoidal`.
+      scale: a factor on the vectors.
+
+    Raises:
+      ValueError: in `check`, for an odd d_model without a named policy, and for one that the frequencies do not fit.
 
     >>> print(Sinusoidal().embed({}, np.zeros((1, 2, 4), np.float32), Sequence.of_length(2)).round(4))
     [[[0.     1.     0.     1.    ]

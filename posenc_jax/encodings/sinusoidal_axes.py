@@ -48,10 +48,16 @@ class SinusoidalAxes(PositionalEncoding):
 
     Reads positions ``[#B, S, A]``, from the model or from `Grid`. Fractional positions are fine.
 
-    Fields: ``axes`` the number A; ``base``, ``frequencies`` and ``layout`` as in `sinusoidal`; ``last_first``: the
-    vector of the last axis, the column, comes first. Big Vision's Simple ViT and MAE have the "half" layout and
-    columns first; the names of MAE's code say rows, which its grid exchanges. Raises ValueError in `check` for a
-    d_model so small that the last axis would be cut off.
+    Attributes:
+      axes: the number A.
+      base, frequencies, layout: as in `sinusoidal`.
+      last_first: the vectors of the axes stand in reverse order: that of the last axis, the column, comes first.
+
+    Big Vision's Simple ViT and MAE have the "half" layout and columns first; the names of MAE's code say rows, which
+    its grid exchanges.
+
+    Raises:
+      ValueError: in `check`, if d_model is so small that the last axis would be cut off.
 
     >>> x = np.zeros((1, 1, 6), np.float32)
     >>> print(SinusoidalAxes().embed({}, x, Sequence(np.array([[[1, 2]]]), np.array([1]))).round(4))

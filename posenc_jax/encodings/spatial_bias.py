@@ -24,7 +24,9 @@ class SpatialALiBi(PositionalEncoding):
     (Fuller et al. 2023, CROMA, "2D-ALiBi", as in the authors' code, ``get_2dalibi``; their X-ALiBi is the same between
     encoders of two sensors.) It cannot tell directions apart. Positions ``[#B, S, axes]`` in cells, as from `Grid`.
 
-    Fields: ``axes``; ``largest_exponent`` as in `ALiBi`.
+    Attributes:
+      axes: how many axes the positions have, 2 for images.
+      largest_exponent: as in `ALiBi`.
     """
 
     axes: int = 2
@@ -63,8 +65,12 @@ class LayoutBias(PositionalEncoding):
     models add a third table for distances in reading order, which is `T5Bias` before `Grid` or beside this. Tables are
     shared by the layers.
 
-    Fields: ``axes``; ``num_buckets``, half of them for each direction; ``max_distance``, from which on all distances
-    share the last bucket. Parameters: ``axis_0``, ``axis_1``, ... ``[H, num_buckets]``, N(0, 0.02^2).
+    Attributes:
+      axes: how many axes the positions have, 2 for x and y.
+      num_buckets: the buckets of an axis, half of them for each direction.
+      max_distance: the distance from which on all share the last bucket.
+
+    Parameters: ``axis_0``, ``axis_1``, ... ``[H, num_buckets]``, N(0, 0.02^2).
     """
 
     axes: int = 2

@@ -20,9 +20,10 @@ class SSMax(CountsKeys):
     (Nakanishi 2025, Scalable-Softmax, sections 2 and 3.) Each head of each layer has its own s. It does not encode
     order by itself: put it beside an encoding, as in ``(SSMax(), RoPE())``. Biases of other elements are not scaled.
 
-    Fields: ``count``: "position" is n = p + 1, what a causal query sees; "length" is n = the sequence's length for all
-    queries. ``offset``: the paper's second form, ``(s log(n_i) + b) z_ij``. ``start``: the initial s; the paper's 0.168
-    is 1 over the mean of log n for n = 1 .. 1024.
+    Attributes:
+      count: "position" is n = p + 1, what a causal query sees; "length" is n = the sequence's length for all queries.
+      offset: the paper's second form, ``(s log(n_i) + b) z_ij``.
+      start: the initial s; the paper's 0.168 is 1 over the mean of log n for n = 1 .. 1024.
 
     Parameters: ``scale`` (s) ``[H]``, and with ``offset`` ``offset`` (b) ``[H]``, zeros.
 

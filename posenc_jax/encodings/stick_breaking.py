@@ -23,9 +23,11 @@ class StickBreaking(PositionalEncoding):
     the first token of a sequence has no key and an output of 0, and so have padding rows. Works on any logits, so it
     composes with encodings that make them (``(RoPE(), StickBreaking())``).
 
-    Fields: ``diagonal`` True lets a query's own token be its first key (j <= i; the authors' ``attend_current``, off by
-    default). ``remainder``: what the keys have left of the stick goes to nobody ("nobody", the paper's equation), or to
-    the query's own token ("own", the default of the authors' models), which makes weights sum to 1.
+    Attributes:
+      diagonal: True lets a query's own token be its first key (j <= i; the authors' ``attend_current``, off by
+        default).
+      remainder: what the keys have left of the stick goes to nobody ("nobody", the paper's equation), or to the query's
+        own token ("own", the default of the authors' models), which makes weights sum to 1.
     """
 
     diagonal: bool = False

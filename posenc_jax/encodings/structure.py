@@ -58,8 +58,10 @@ class StructureMask(Value):
 class OwnSection(StructureMask):
     """A token sees its own section and subsection, and as asked for what stands above them, and all headings.
 
-    Fields: ``parents``: the texts that stand directly under the headings above its own, up to the beginning of the
-    document. ``headings``: every heading of the document.
+    Attributes:
+      parents: a token sees the texts that stand directly under the headings above its own, up to the beginning of the
+        document.
+      headings: a token sees every heading of the document.
     """
 
     parents: bool = True
@@ -110,7 +112,8 @@ def seen_by_structure(mask: StructureMask, query: Coordinates, key: Coordinates)
 def check_mask(mask: StructureMask, *, types: bool, outline: bool) -> None:
     """Asks a mask about arrays of shapes alone; ``types`` and ``outline``: which of them the tokens have.
 
-    Errors: as `seen_by_structure`, and whatever the mask raises.
+    Raises:
+      MaskError: as `seen_by_structure`; and whatever the mask raises.
     """
     shape = (2, 8)
     side = Coordinates(

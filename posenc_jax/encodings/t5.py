@@ -48,11 +48,11 @@ def t5_buckets(relative: Array, num_buckets: int = 32, max_distance: int = 128, 
     first bucket of the second half (16 of 32) would be distance 0 and is never used, as in every T5. A fractional
     distance counts as the whole distance below it.
 
-    >>> t5_buckets(np.array([-128, -8, -1, 0, 1, 8, 128]), bidirectional=True).tolist()
-    [15, 8, 1, 0, 17, 24, 31]
-
     Raises:
       ValueError: see `bucket_starts`.
+
+    >>> t5_buckets(np.array([-128, -8, -1, 0, 1, 8, 128]), bidirectional=True).tolist()
+    [15, 8, 1, 0, 17, 24, 31]
     """
     side = num_buckets // 2 if bidirectional else num_buckets
     starts = bucket_starts(side, max_distance)
@@ -80,11 +80,13 @@ class T5Bias(PositionalEncoding):
     stack, shared by its layers; T5 has none in cross-attention, so leave that slot empty. Departure: Mesh-TensorFlow
     and T5X add a float32 epsilon inside the logarithm, which moves no bucket at the default sizes.
 
-    Fields: ``num_buckets`` in all, half of them for each direction where there is no causal mask; ``max_distance``,
-    from which on all distances share the last bucket. ``scaled`` False leaves q . k undivided, as T5 does, which has
-    the 1/sqrt(D) in the initial values of its query projection instead; the models here have not, so they scale by
-    default. (With ``Transformer.divide_logits`` False they have; then ``scaled`` stays True.) ``per_layer``: each layer
-    has a table of its own (UMT5).
+    Attributes:
+      num_buckets: how many there are in all, half of them for each direction where there is no causal mask.
+      max_distance: the distance from which on all share the last bucket.
+      scaled: False leaves q . k undivided, as T5 does, which has the 1/sqrt(D) in the initial values of its query
+        projection instead; the models here have not, so they scale by default. (With ``Transformer.divide_logits``
+        False they have; then ``scaled`` stays True.)
+      per_layer: each layer has a table of its own (UMT5).
 
     Parameters: ``table [H, num_buckets]``, uniform within sqrt(6 / (H + num_buckets)) as in T5X (Hugging Face: normal
     with std d_model^-0.5).

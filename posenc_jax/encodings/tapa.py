@@ -20,13 +20,19 @@ class TAPA(PositionalEncoding):
         q = (q_A, q_P), k = (k_A, k_P),   D_A = theta D,   D_P = (1 - theta) D
 
     (Wang et al. 2025, equations 11 and 12 of the first two versions.) There is no authors' code. No parameters; two
-    products of half the size cost what one costs. Fields: ``theta`` 0.5 and ``alpha`` 0.1 in the paper; ``phase``:
-    "quadratic" as above, or "linear", the paper's ablation (equation 16), phi = (sum of q_P + sum of k_P) / sqrt(D_P).
+    products of half the size cost what one costs.
+
+    Attributes:
+      theta: the part of a head that sets the size, 0.5 in the paper.
+      alpha: the power of the distance, 0.1 in the paper.
+      phase: "quadratic" as above, or "linear", the paper's ablation (equation 16), phi = (sum of q_P + sum of k_P) /
+        sqrt(D_P).
 
     The distance has no sign: without a causal mask left and right are alike. Phases in radians grow with the product
     q_P . k_P, so bfloat16 queries and keys give logits of bfloat16's accuracy only while that product is small.
 
-    Raises ValueError in `check` if theta D is no whole number.
+    Raises:
+      ValueError: in `check`, if theta D is no whole number.
     """
 
     theta: float = 0.5

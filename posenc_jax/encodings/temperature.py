@@ -21,7 +21,8 @@ class Temperature(PositionalEncoding):
 
     Where the slot has another normalisation than the softmax, that sees the divided logits. No fused attention.
 
-    Fields: ``value``: tau, above 0.
+    Attributes:
+      value: tau, above 0: from 1e-6 to 1e6, where 1 changes nothing.
 
     >>> logits, bias = np.full((1, 1, 1, 2), 3.0), np.ones((1, 1, 1, 2))
     >>> Temperature(2).adjust_logits({}, logits, bias, None).ravel().tolist()

@@ -46,8 +46,11 @@ class TransformerXL(PositionalEncoding):
     ``untie_r``. There is no clamping of distances. The paper's memory of earlier segments is a matter of the cache, not
     of the encoding. `attend` works on blocks of any shape, so the authors' shift has no counterpart.
 
-    Field: ``base`` of the frequencies. Parameters, all N(0, 0.02^2) as in the authors' code: ``u`` and ``v`` ``[H, D]``
-    and ``projection`` (W_R) ``[H, D, d_model]``.
+    Attributes:
+      base: that of the frequencies of R.
+
+    Parameters, all N(0, 0.02^2) as in the authors' code: ``u`` and ``v`` ``[H, D]`` and ``projection`` (W_R) ``[H, D,
+    d_model]``.
 
     One head, D = 1, d_model = 2, queries 1 and W_R = [0, 1]: the cosine of query minus key.
 

@@ -28,8 +28,14 @@ class TreePositions(PositionalEncoding):
     makes them, in ``attributes(count=depth)|tree_positions(depth=..., degree=...)``. Fractions are rounded, branches
     beyond ``degree`` get nothing.
 
-    Fields: ``depth``, steps that are kept; ``degree``, the most children of a node. Parameters: ``rates [F]``, uniform
-    from 0.7 to 0.999. Raises ValueError in `check` where d_model is less than ``depth * degree``.
+    Attributes:
+      depth: how many steps are kept.
+      degree: the most children of a node.
+
+    Parameters: ``rates [F]``, uniform from 0.7 to 0.999.
+
+    Raises:
+      ValueError: in `check`, if d_model is less than ``depth * degree``.
     """
 
     depth: int = 8

@@ -28,13 +28,17 @@ class TUPE(PositionalEncoding):
 
     The class token, at position 0 of every sequence, is special: the position terms of its row are one learned number
     per head, those of all other queries towards it another. As in the authors' code these are the correlations of two
-    rows of the table with themselves, and in TUPE-R two further buckets. ``untie_cls`` False treats position 0 like any
-    other (the paper's ablation).
+    rows of the table with themselves, and in TUPE-R two further buckets.
 
-    Fields: ``relative``; ``untie_cls``; ``num_buckets`` and ``max_distance`` of the buckets; ``max_len`` positions
-    0 .. max_len - 1 have rows, None for the model's ``dims.max_len``; ``beyond`` says what becomes of others. "error":
-    `check` refuses a model with more, known positions raise and traced ones give NaN. "clamp": they read the nearest
-    row. Fractional positions blend the rows around them. Tokens of segment 0 (padding) are clamped instead of NaN.
+    Attributes:
+      relative: True is TUPE-R, False TUPE-A.
+      untie_cls: False treats position 0 like any other (the paper's ablation).
+      num_buckets, max_distance: those of the buckets, as in `T5Bias`.
+      max_len: positions 0 .. max_len - 1 have rows; None for the model's ``dims.max_len``.
+      beyond: what becomes of other positions. "error": `check` refuses a model with more, known positions raise and
+        traced ones give NaN. "clamp": they read the nearest row.
+
+    Fractional positions blend the rows around them. Tokens of segment 0 (padding) are clamped instead of NaN.
 
     Parameters: ``table`` ``[max_len + 1, d_model]``: row 0 gives the class token's number, row p + 1 is position p, and
     row 1, of position 0, gives the number of the others towards it; ``norm_scale`` and ``norm_offset`` ``[d_model]``;

@@ -21,13 +21,15 @@ class Wavelet(PositionalEncoding):
 
     (Oka et al. 2025, section 5, equations 10 to 14: Ricker wavelets of one height.) All pairs of a scale a and a shift
     b occur, scales in the outer loop, as in equation 13; their order is a permutation of dimensions. t is the distance
-    from the query back to the key, so later keys are at negative distances. Nothing is trained and distances are not
-    clipped: a wavelet is nearly 0 beyond 6 a, so the widest reaches some 6 2^(s-1) tokens back. Choose s for the
-    lengths to be read.
+    from the query back to the key, so later keys are at negative distances. Positions may be fractions. Nothing is
+    trained and distances are not clipped: a wavelet is nearly 0 beyond 6 a, so the widest reaches some 6 2^(s-1) tokens
+    back. Choose s for the lengths to be read.
 
-    Fields: ``scales`` s, 8 in the paper for heads of 128 dimensions. Positions may be fractions.
+    Attributes:
+      scales: s, 8 in the paper for heads of 128 dimensions.
 
-    Raises ValueError in `check` if the scales do not divide head_dim.
+    Raises:
+      ValueError: in `check`, if the scales do not divide head_dim.
     """
 
     scales: int = 8

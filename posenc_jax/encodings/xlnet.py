@@ -41,7 +41,8 @@ class XLNet(PositionalEncoding):
     `Sequence.token_types`. Where either side has none there is no such term, as in the authors' code without segments;
     the same weights result from types that all agree, since the term is then one constant per query.
 
-    Field: ``clamp_len`` holds distances within -clamp_len .. clamp_len, None (the authors' -1) leaves them.
+    Attributes:
+      clamp_len: holds distances within -clamp_len .. clamp_len; None (the authors' -1) leaves them.
 
     Departures: biases belong to a layer (the authors' ``untie_r``, which their released models have). ``bi_data``,
     which gives the second half of a batch the distances of the reversed text, is a matter of the data: reverse the

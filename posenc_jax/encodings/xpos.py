@@ -32,15 +32,21 @@ class XPos(PositionalEncoding):
         q'_i = R(i) q_i zeta^((i - c)/b),   k'_j = R(j) k_j zeta^-((j - c)/b)
         q'_i . k'_j = sum over planes k of zeta_k^((i - j)/b) (R(i) q_i)_k . (R(j) k_j)_k
 
-    (Sun et al. 2022, section 3 and algorithm 1; `decay_bases` for zeta.) Fields: ``base`` and ``layout`` as in `RoPE`;
-    ``scale_base`` is b, 512; ``gamma`` 0.4; ``center`` is c, a position.
+    (Sun et al. 2022, section 3 and algorithm 1; `decay_bases` for zeta.)
 
     The product does not depend on c, its factors do: a key at p is multiplied by up to 3.5**((p - c)/512). The authors'
     code and x-transformers put c in the middle of what they are given, so that c moves as a sequence grows; here it is
     a constant, and cached decoding is the full pass. 0 serves up to 32 thousand positions in float32 and bfloat16;
     beyond, put it into the middle. Defined under a causal mask: a key after its query would be enlarged.
 
-    Raises ValueError in `check` if head_dim is odd or the largest factor would overflow.
+    Attributes:
+      base, layout: as in `RoPE`.
+      scale_base: b, 512 in the paper.
+      gamma: see `decay_bases`, 0.4 in the paper.
+      center: c, a position.
+
+    Raises:
+      ValueError: in `check`, if head_dim is odd or the largest factor would overflow.
     """
 
     base: float = 10000.0

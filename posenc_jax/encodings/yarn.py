@@ -82,9 +82,16 @@ class NTKByParts(RoPEScaling):
 
     - "code" (the authors' earlier code, which the paper does not have): from low to high frequencies theta / s, the
       frequencies of `NTK`, and theta, with ramps in the index of the plane over 0.75 to 1.25 and 2 to 16 rotations.
-      Refuses d = 2.
 
     The logits are not scaled; that is what `YaRN` adds.
+
+    Attributes:
+      factor: s, how many times longer than in training the sequences may be.
+      original_length: L, the length that the model was first trained on.
+      form: one of the two, "paper" or "code".
+
+    Raises:
+      ValueError: in `frequencies` of the form "code", if d is 2.
     """
 
     factor: float = 1.0
@@ -130,12 +137,16 @@ class YaRN(RoPEScaling):
     ``beta_fast``, so that ``low`` is above d - 1, all are kept. The authors' code and Hugging Face do the opposite
     there, since their ramp from ``low`` to ``high`` falls.
 
-    Fields: ``factor`` s; ``original_length`` L, the length before the extension. ``beta_fast``, ``beta_slow``: the
-    rotations 32 and 1. ``ramp_space``: "index" as in the authors' code and Hugging Face, or "rotations" as in the
-    paper, where g is linear in r between 1 and 32; frequencies differ by more than half. ``truncate=False``: without
-    floor and ceil (gpt-oss). ``attention_factor``: m, in place of the formula. ``mscale`` and ``mscale_all_dim``:
-    m = (0.1 mscale ln s + 1) / (0.1 mscale_all_dim ln s + 1), so that equal ones give 1, as in DeepSeek-V3 (which then
-    scales all logits by (0.1 mscale ln s + 1)^2).
+    Attributes:
+      factor: s.
+      original_length: L, the length before the extension.
+      beta_fast, beta_slow: the rotations 32 and 1 of the formula.
+      ramp_space: "index" as in the authors' code and Hugging Face, or "rotations" as in the paper, where g is linear in
+        r between 1 and 32; frequencies differ by more than half.
+      truncate: False leaves floor and ceil out (gpt-oss).
+      attention_factor: m, in place of the formula.
+      mscale, mscale_all_dim: in place of the formula m = (0.1 mscale ln s + 1) / (0.1 mscale_all_dim ln s + 1), so that
+        equal ones give 1, as in DeepSeek-V3 (which then scales all logits by (0.1 mscale_all_dim ln s + 1)^2).
 
     >>> round(YaRN(factor=16, original_length=4096).magnitude, 6)
     1.277259

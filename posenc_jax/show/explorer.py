@@ -63,9 +63,17 @@ DESIGNS = _designs()
 class ExplorerState:
     """The state of the page; its fields are those of its address.
 
-    ``d``: dimensions of the vectors, or of a head for RoPE; ``base`` and ``frequencies``: of sinusoidal and RoPE;
-    ``length``: positions 0 .. length-1; ``a`` and ``b``: the pair; ``head`` (from 1) of ALiBi and T5; ``seed`` of the
-    learned table. Raises ValueError where a value lies outside `LIMITS` or is not known.
+    Attributes:
+      encoding: one of `ENCODINGS`.
+      d: dimensions of the vectors, or of a head for RoPE.
+      base, frequencies: those of sinusoidal and RoPE.
+      length: positions are 0 .. length-1.
+      a, b: the pair of positions.
+      head: that of ALiBi and T5, from 1.
+      seed: that of the learned table.
+
+    Raises:
+      ValueError: where a value lies outside `LIMITS` or is not known, d is odd, or a position is not below the length.
     """
 
     encoding: str = "rope"

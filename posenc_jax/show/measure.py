@@ -27,7 +27,8 @@ def measure(
     layers differ it is the first one, which the label says. ``shifts``: with the maps of shifts, which take a quarter
     of a minute at d_model 512.
 
-    Raises ValueError where it cannot serve the sizes.
+    Raises:
+      ValueError: where it cannot serve the sizes.
     """
     found: dict[str, Any] = {}
     has = views.available(slot, dims)
