@@ -28,8 +28,10 @@ class Abacus(PositionalEncoding):
     The number of rows that a table needs is bounded by `mapped_max_len`, and `Learned` refuses a shorter one; in the
     authors' code nothing guards its 1024 rows.
 
-    Fields: ``digits`` the token ids of the ten digits; ``max_offset`` the largest u, 99 in the authors' code (max_k);
-    ``per``: one u for a "batch", as in the authors' code, or for each "example".
+    Attributes:
+      digits: the token ids of the ten digits.
+      max_offset: the largest u, 99 in the authors' code (max_k).
+      per: one u for a "batch", as in the authors' code, or for each "example".
 
     >>> sequence = Sequence.of_length(6, tokens=jnp.array([[11, 3, 5, 12, 3, 10]]))
     >>> Abacus(digits=tuple(range(1, 11))).map_positions(sequence, key=None, train=False).tolist()

@@ -64,13 +64,19 @@ class ALiBi(PositionalEncoding):
     a function of both positions and so also holds unmasked, packed and padded.
 
     Under a causal mask this is the paper's bias. Without one it is symmetric, and alone cannot tell left from right.
-    Fields: ``past_offset`` 0.5 breaks the symmetry as Ruoss et al. (2023, arXiv:2305.16843) do in their code: every key
-    before the query counts as 0.5 nearer. ``learned``: the slopes are trained, as their logarithms, so that they stay
-    positive, from the values above; one set per stack. This is the learned ALiBi in the code of Kazemnejad et al.
-    (2023, arXiv:2305.19466). ``slopes``: "nape" has ``1/h`` in the first half of the heads and 0 in the others, which
-    so see no positions (Vasylenko et al. 2025, NAPE, whose code also has powers of two there, and scales the logits of
-    the other heads by length, which is not done). ``largest_exponent``: b in ``slope_h = 2**(-b h/H)``, 8 in the paper;
-    MPT's ``alibi_bias_max``. Parameters, if learned: ``log_slopes [H]``.
+
+    Attributes:
+      past_offset: by how much nearer every key before the query counts, from 0, the paper's bias, to 1. 0.5 breaks the
+        symmetry as Ruoss et al. (2023, arXiv:2305.16843) do in their code.
+      learned: the slopes are trained, starting from the values above; one set per stack. Their logarithms are the
+        parameters, so that they stay positive. This is the learned ALiBi in the code of Kazemnejad et al. (2023,
+        arXiv:2305.19466).
+      largest_exponent: b in ``slope_h = 2**(-b h/H)``, 8 in the paper; MPT's ``alibi_bias_max``.
+      slopes: "alibi" has the paper's. "nape" has ``1/h`` in the first half of the heads and 0 in the others, which so
+        see no positions (Vasylenko et al. 2025, NAPE, whose code also has powers of two there, and scales the logits of
+        the other heads by length, which is not done).
+
+    Parameters, if learned: ``log_slopes [H]``.
 
     >>> ALiBi().bias({}, Geometry.of_length(3, num_heads=2))[0, 0].tolist()
     [[-0.0, -0.0625, -0.125], [-0.0625, -0.0, -0.0625], [-0.125, -0.0625, -0.0]]

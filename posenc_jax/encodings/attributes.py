@@ -31,9 +31,14 @@ class Attributes(PositionalEncoding):
     `LinearPositions` the eigenvectors of a graph. Put elements that read plain positions before it. A model that reads
     one time per token can also take these times as its ``positions``.
 
-    Fields: ``first``, the first attribute, from 0; ``count``, how many, None for one of which positions have no axis.
-    Positions ``[#B, S]`` or ``[#B, S, count]``, integers or floats as the attributes are. Raises ValueError for a
-    sequence with fewer attributes.
+    Positions are ``[#B, S]`` or ``[#B, S, count]``, integers or floats as the attributes are.
+
+    Attributes:
+      first: the first attribute, from 0.
+      count: the number of attributes, or None for one of which positions have no axis.
+
+    Raises:
+      ValueError: for a sequence with fewer attributes.
 
     >>> import numpy as np
     >>> events = Sequence.of_length(3, attributes=np.array([[[0.0, 7], [1.5, 8], [9.25, 7]]]))

@@ -66,7 +66,8 @@ class AxialRoPE(Rotary):
     axis's own dimensions, k and k + D/4 for two axes, as CroCo's. ``rest_first``: where the axes do not divide
     head_dim, the first has what the others leave, which is most, as in Wan.
 
-    Raises ValueError in `check` if head_dim is no multiple of 2 axes, with ``rest_first`` if it is odd or less.
+    Raises:
+      ValueError: in `check`, if head_dim is no multiple of 2 axes; with rest_first, if it is odd or less than 2 axes.
     """
 
     axes: int = 2
@@ -189,7 +190,8 @@ class MixedRoPE(Rotary):
     heads the queries of a group share the frequencies of their key. Frequencies are learned, so angles are plain
     products in at least float32.
 
-    Raises ValueError in `check` if head_dim is no multiple of 4.
+    Raises:
+      ValueError: in `check`, if head_dim is no multiple of 4.
     """
 
     base: float = 10.0

@@ -43,7 +43,9 @@ class WithinSegment(_BySeparators):
     Definition as in `get_bilevel_ids` of the authors' code: a segment ends with a separator, there "." and the end of a
     line, which is its last token; larger positions than ``max_length - 1`` become that one.
 
-    Fields: ``separators`` token ids; ``max_length`` the number of positions, 1024 in the authors' code, or None.
+    Attributes:
+      separators: the ids of the tokens that end a segment.
+      max_length: the number of positions, 1024 in the authors' code, or None for no limit.
 
     >>> sequence = Sequence.of_length(6, tokens=jnp.array([[3, 4, 1, 5, 1, 6]]))
     >>> WithinSegment(separators=(1, 2)).map_positions(sequence, key=None, train=False).tolist()
@@ -77,6 +79,9 @@ class SegmentIndex(_BySeparators):
     The upper level of bilevel encoding (He et al. 2024, section 3), read by a relative encoding; see `WithinSegment`.
     In BiPE-ALiBi the authors' code multiplies the slopes by 96, for which ``Interpolated(1 / 96)`` may stand between
     this and `ALiBi`.
+
+    Attributes:
+      separators: the ids of the tokens that end a segment.
 
     >>> sequence = Sequence.of_length(6, tokens=jnp.array([[3, 4, 1, 5, 1, 6]]))
     >>> SegmentIndex(separators=(1, 2)).map_positions(sequence, key=None, train=False).tolist()

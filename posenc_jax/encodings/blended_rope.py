@@ -17,9 +17,13 @@ class BlendedRoPE(WithRoPE, Rotary):
 
     (audiocraft, ``modules/rope.py``: ``scale``, the ``positional_scale`` of its models.) No paper describes it. Between
     0 and 1 it is no rotation: a plane shrinks where it is turned far, and products hold a part that depends on absolute
-    positions. Fields: ``strength``: s, 1 for RoPE and 0 for none. ``rope``: the rotation, in audiocraft "interleaved".
+    positions.
 
     audiocraft blends xPos too, which is not here.
+
+    Attributes:
+      strength: s, 1 for RoPE and 0 for no rotation.
+      rope: the rotation, in audiocraft "interleaved".
     """
 
     strength: float = 0.5

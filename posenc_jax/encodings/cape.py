@@ -22,19 +22,24 @@ class CAPE(PositionalEncoding):
                                            s ~ U(-ln max_global_scaling, ln max_global_scaling)    one for each sequence
 
     in training, and p_i in evaluation (Likhomanenko et al. 2021). The paper's encoding of text and speech is
-    ``(CAPE(), Sinusoidal())``: the sinusoidal vectors of these fractional positions. ``zero_mean`` subtracts the mean
-    position first, in evaluation too, (length - 1) / 2 for positions 0 .. length-1; so a longer sequence has positions
-    of a smaller mean magnitude.
+    ``(CAPE(), Sinusoidal())``: the sinusoidal vectors of these fractional positions.
 
     A token's jitter is a function of the key and of its integer position, whatever the padding and the cuts of a cache.
-    Local shifts up to 0.5 keep the order of tokens. The paper's common shift of source and target, and its stretch of
-    the target to the length of the source, are not done: every stack draws its own. Sequences packed into one row share
-    the two global draws.
+    The paper's common shift of source and target, and its stretch of the target to the length of the source, are not
+    done: every stack draws its own. Sequences packed into one row share the two global draws.
 
-    Fields: the defaults are the text preset of the re-implementation gcambara/cape, whose formula this is; there
-    ``zero_mean`` is called normalize. Its padding test keeps the first padded token in the mean; here the mean is that
-    of ``length`` positions. For seconds in place of frames put `Interpolated` behind. Positions can be negative: a
-    learned table after it must name a policy (``Learned(beyond="clamp")``).
+    The formula is that of the re-implementation gcambara/cape, and the defaults of the fields are its preset for text.
+    Its padding test keeps the first padded token in the mean; here the mean is that of ``length`` positions. For
+    seconds in place of frames put `Interpolated` behind. Positions can be negative: a learned table after it must name
+    a policy (``Learned(beyond="clamp")``).
+
+    Attributes:
+      max_global_shift: the largest size of D.
+      max_local_shift: the largest size of e_i; up to 0.5 the order of tokens is kept.
+      max_global_scaling: the largest factor exp(s); the smallest is its inverse.
+      zero_mean: the mean position, (length - 1) / 2 for positions 0 .. length-1, is subtracted first, in evaluation
+        too; so the positions of a longer sequence have a smaller mean magnitude than without it. Called normalize in
+        gcambara/cape.
 
     >>> CAPE(zero_mean=True).map_positions(Sequence.of_length(4), key=None, train=False).tolist()
     [[-1.5, -0.5, 0.5, 1.5]]

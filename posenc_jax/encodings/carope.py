@@ -29,10 +29,14 @@ class CARoPE(PositionalEncoding):
     Departure: the paper starts from RoPE and does not say how; W alone, which is all it has, cannot be a constant. Here
     W starts at 0 and a bias b at the value of theta. Only a decoder's self-attention has it, as in the paper.
 
-    Fields: ``base`` of the RoPE that it starts from; ``layout`` of the planes, see `RoPE`. Parameters: ``weight``
-    ``[d_model, H]``, ``bias`` ``[H]``.
+    Attributes:
+      base: that of the RoPE that it starts from.
+      layout: which dimensions make a plane, see `RoPE`.
 
-    Raises ValueError in `check` if head_dim is odd, or 2: a single plane has no frequency to set.
+    Parameters: ``weight`` ``[d_model, H]``, ``bias`` ``[H]``.
+
+    Raises:
+      ValueError: in `check`, if head_dim is odd, or 2: a single plane has no frequency to set.
     """
 
     base: float = 10000.0

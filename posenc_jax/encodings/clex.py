@@ -24,19 +24,26 @@ class CLEX(Rotary):
     (Chen et al. 2023, in the form of the authors' code, clex_layer.py.) l is the real length, L that of training: texts
     up to L get plain RoPE. n are the frequencies of NTK-aware scaling by 2t - 1; with ``down`` = 0, as at the start,
     they are the solution. The equation is solved from 1 to ``max_factor`` by the 3/8 rule in ``substeps`` steps per
-    factor.
+    factor, anew for queries and keys. Angles are plain products in at least float32.
 
     Departures. The authors train on texts of length L: each draws a factor t up to ``max_factor`` and takes L of the L
     t positions. Here the length alone decides the factor, so the equation learns from texts longer than L. Their code
     solves it with a base of 10,000 for every model, this one with ``base``. The bound of one turn per position is ours:
     it keeps angles defined for parameters far from the start.
 
-    Fields: ``base``, ``layout`` as in `RoPE`; ``original_length`` L; ``max_factor``, 16 there; ``width``, of the hidden
-    layer as a multiple of D, 1 there; ``act``; ``substeps``, 100 there. Parameters: ``up [D/2, width D]``,
-    ``down [width D, D/2]``. Angles are plain products in at least float32, and the equation is solved anew for queries
-    and keys.
+    Attributes:
+      base: as in `RoPE`.
+      layout: as in `RoPE`.
+      original_length: L.
+      max_factor: the largest t, 16 in the authors' code.
+      width: the width of the hidden layer as a multiple of D, 1 in the authors' code.
+      act: the activation of the hidden layer.
+      substeps: the steps of the solver per factor, 100 in the authors' code.
 
-    Raises ValueError in `check` for an odd head_dim or one below 4.
+    Parameters: ``up [D/2, width D]``, ``down [width D, D/2]``.
+
+    Raises:
+      ValueError: in `check`, for an odd head_dim or one below 4.
     """
 
     base: float = 10000.0

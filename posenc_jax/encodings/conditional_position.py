@@ -27,8 +27,10 @@ class ConditionalPosition(PositionalEncoding):
     each other; here it acts on the input embeddings. It reads cells that come later, so it serves encoders, and a cache
     must be filled in one call: `breaks` names ``causality`` and ``cached_decoding``.
 
-    Fields: ``kernel``, an odd number, 3 there. Parameters: ``weight [kernel^2, d_model]``, row by row, N(0, 2 /
-    kernel^2), ``bias [d_model]``, 0.
+    Attributes:
+      kernel: the cells on each side of the square that is read, an odd number; 3 in CPVT and Twins.
+
+    Parameters: ``weight [kernel^2, d_model]``, row by row, N(0, 2 / kernel^2), ``bias [d_model]``, 0.
     """
 
     kernel: int = 3

@@ -26,10 +26,14 @@ class ConvPosition(PositionalEncoding):
     Half of the neighbours come later, so it serves encoders, and a cache must be filled in one call: `breaks` names
     ``causality`` and ``cached_decoding``. It costs K products of S tokens, one after the other.
 
-    Fields: ``kernel`` K, 128 there; ``groups``, 16 there. Parameters: ``v [K, groups, d_model / groups,
-    d_model / groups]`` (from, to), ``g [K]``, ``bias [d_model]``.
+    Attributes:
+      kernel: K, 128 in wav2vec 2.0.
+      groups: the number of groups of channels, 16 in wav2vec 2.0.
 
-    Raises ValueError in `check` if groups do not divide d_model.
+    Parameters: ``v [K, groups, d_model / groups, d_model / groups]`` (from, to), ``g [K]``, ``bias [d_model]``.
+
+    Raises:
+      ValueError: in `check`, if groups do not divide d_model.
     """
 
     kernel: int = 128

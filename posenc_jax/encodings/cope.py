@@ -27,11 +27,14 @@ class CoPE(PositionalEncoding):
 
     Gates read queries and keys as projected: a RoPE in the same slot does not turn them.
 
-    Fields: ``num_positions`` rows of e (the authors' code takes the context's length plus one unless told otherwise).
-    ``scaled_gates`` False takes q_i . k_t undivided, as the paper writes the gate; ``scaled_positions`` False adds
-    q_i . e undivided, as x-transformers, after the listing in the paper's appendix, and the authors' option
-    ``cope-nodiv`` do. The defaults are those of the authors' code. Its further options, gates from values or from
-    another projection, are not here.
+    The defaults of ``scaled_gates`` and ``scaled_positions`` are those of the authors' code. Its further options, gates
+    from values or from another projection, are not here.
+
+    Attributes:
+      num_positions: rows of e (the authors' code takes the context's length plus one unless told otherwise).
+      scaled_gates: False takes q_i . k_t undivided, as the paper writes the gate.
+      scaled_positions: False adds q_i . e undivided, as do x-transformers, after the listing in the paper's appendix,
+        and the authors' option ``cope-nodiv``.
 
     Parameters: ``table`` (e) ``[num_positions, D]``, shared by the heads, zeros at first as in the authors' code.
 

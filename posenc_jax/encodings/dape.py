@@ -39,9 +39,14 @@ class DAPE(PositionalEncoding):
 
     It needs all logits as an array, and ``width`` numbers for each pair besides: no fused attention.
 
-    Fields: ``width``; ``kernel_size``; ``with_bias`` False: f reads A alone, for slots without a bias, as after RoPE in
-    the authors' code (``rope|dape(with_bias=False)``). Parameters, a set per layer, uniform within 1 / sqrt(inputs) as
-    in torch: ``weight_0 [k, 2H, width]``, ``bias_0``, ``weight_1 [k, width, H]``, ``bias_1``.
+    Attributes:
+      width: the hidden units of f, 32 in the paper.
+      kernel_size: k, an odd number: 1 for DAPE, 3 for DAPE V2.
+      with_bias: False lets f read A alone, for slots without a bias, as after RoPE in the authors' code
+        (``rope|dape(with_bias=False)``).
+
+    Parameters, a set per layer, uniform within 1 / sqrt(inputs) as in torch: ``weight_0 [k, 2H, width]`` (H in place of
+    2H where ``with_bias`` is False), ``bias_0``, ``weight_1 [k, width, H]``, ``bias_1``.
 
     Two heads, one pair; f adds to the first head what bias of the second exceeds 0.
 

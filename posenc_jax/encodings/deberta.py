@@ -77,23 +77,28 @@ class DeBERTa(PositionalEncoding):
     sqrt(3) through the queries, as `encode_queries` does, or by sqrt(2) with one term.) delta is a row of the table P
     and counts query minus key, the opposite of `Geometry.relative`.
 
-    Fields: ``version`` "v1" clips distances to ``max_distance`` (`clipped_row`) and projects keys without an offset;
-    "v2" (also v3, and Hugging Face's deberta-v2) has ``num_buckets`` logarithmic rows in each direction
-    (`log_bucket_rows`), a layer normalisation of P, and an offset in both projections. ``terms``: "both", "c2p" (the
-    second term above alone) or "p2c" (the third). ``p2c_distance``: "code" reads Q^r at delta(i, j) as the authors'
-    code and Hugging Face do, "paper" at delta(j, i) as equation 4 has it.
-
     Departures: P (and its normalisation) belongs to a layer like the projections, while the authors share it between
     layers, and released models of v2 and v3 share W_Q and W_K with the content too (``share_att_key``); an encoding
     does not see the model's projections, so that such checkpoints are read with copies of all these, which compute the
     same and which training would set apart; no dropout of P. Position to position, which the paper leaves out too, and
     the absolute positions of its mask decoder, a matter of the model, are not here.
 
+    Positions must be integers. Known positions cost products with the rows that occur, traced ones (packing, a cache)
+    with the whole table.
+
+    Attributes:
+      version: "v1" clips distances to ``max_distance`` (`clipped_row`) and projects keys without an offset; "v2" (also
+        v3, and Hugging Face's deberta-v2) has ``num_buckets`` logarithmic rows in each direction (`log_bucket_rows`), a
+        layer normalisation of P, and an offset in both projections.
+      max_distance: distances are clipped to it in both versions; 512 in the paper.
+      num_buckets: the rows in each direction of "v2", 256 in v2 and v3.
+      terms: "both", "c2p" (the second term above alone) or "p2c" (the third).
+      p2c_distance: "code" reads Q^r at delta(i, j) as the authors' code and Hugging Face do, "paper" at delta(j, i) as
+        equation 4 has it.
+
     Parameters: ``table`` (P) ``[2 max_distance or 2 num_buckets, d_model]``; ``key_projection`` and
     ``query_projection`` ``[H, D, d_model]`` with ``key_offset`` (v2) and ``query_offset`` ``[H, D]``; for v2
     ``norm_scale`` and ``norm_offset`` ``[d_model]``. Normal with std 0.02, offsets 0, as in the authors' code.
-    Positions must be integers. Known positions cost products with the rows that occur, traced ones (packing, a cache)
-    with the whole table.
     """
 
     version: Literal["v1", "v2"] = "v1"

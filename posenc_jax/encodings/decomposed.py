@@ -24,12 +24,17 @@ class Decomposed(PositionalEncoding):
     costs one product of the queries with 2 n - 1 vectors; no array of vectors per pair exists.
 
     Positions ``[#B, S, axes]``, as from `Grid`. Queries and keys of different grids, as MViT's pooled keys, have
-    positions in units of the finer one: key j of every second cell stands at 2 j. Fields: ``sizes``, cells on each
-    axis, three for films; ``scaled``, s = 1/sqrt(D).
+    positions in units of the finer one: key j of every second cell stands at 2 j.
 
     Departure: offsets beyond the sizes read the last vector; ViTDet's code interpolates the table linearly for other
-    sizes. Positions must be integers. Parameters: ``axis_0``, ``axis_1``, ... ``[2 n - 1, D]``, row d + n - 1, from
-    N(0, 0.02^2) as in MViTv2 (ViTDet: 0; BoTNet: N(0, 1/D)).
+    sizes. Positions must be integers.
+
+    Attributes:
+      sizes: n, the cells on each axis; three numbers for films.
+      scaled: s = 1/sqrt(D); False is s = 1.
+
+    Parameters: ``axis_0``, ``axis_1``, ... ``[2 n - 1, D]``, row d + n - 1, from N(0, 0.02^2) as in MViTv2 (ViTDet: 0;
+    BoTNet: N(0, 1/D)).
     """
 
     sizes: tuple[int, ...] = (14, 14)

@@ -28,8 +28,14 @@ class SpiralRoPE(Rotary):
     projection up to a constant per plane, except in the image's corners, where it repeats the border. Angles are exact
     at integer positions.
 
-    Fields: ``directions`` K, even, 4 in the authors' runs; ``base``; ``scale``, 1.5 there. Raises ValueError in `check`
-    if head_dim is no multiple of 2 K.
+    Attributes:
+      directions: K, even, 4 in the authors' runs.
+      base: that of the frequencies, 10000 in the authors' code.
+      scale: the factor of all frequencies, 1.5 in the authors' runs.
+      layout: which dimensions make a plane, see `RoPE`.
+
+    Raises:
+      ValueError: in `check`, if head_dim is no multiple of 2 K.
     """
 
     directions: int = 4
@@ -88,9 +94,13 @@ class GoldenGateRoPE(Rotary):
     ratio of others, as `ImagePositions` to "aspect". Heads of grouped queries turn as their key's. The post's code for
     more axes spreads directions by another sequence, in two dimensions too.
 
-    Fields: ``lowest`` and ``highest`` frequencies, radians per unit of the positions: users begin at 0.2 to 0.5 and end
-    at 10 to 40; ``zero_fraction``. Parameters, which are not trained: ``frequencies
-    [Hkv, D/2, 2]`` along x and y.
+    Attributes:
+      lowest, highest: the first and the last frequency above 0, in radians per unit of the positions: users begin at
+        0.2 to 0.5 and end at 10 to 40.
+      zero_fraction: the part of the planes that do not turn.
+      layout: which dimensions make a plane, see `RoPE`.
+
+    Parameters, which are not trained: ``frequencies [Hkv, D/2, 2]`` along x and y.
     """
 
     lowest: float = 0.2

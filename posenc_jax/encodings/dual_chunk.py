@@ -23,12 +23,17 @@ class DualChunk(TwoProducts):
 
     (An et al. 2024, section 3.2 and the authors' code, ``HKUNLP/ChunkLlama``, whose largest position is c, as vLLM's;
     the paper's is c - 1.) The w keys that stand nearest before a chunk are at their true distances. Nothing is trained;
-    no distance is longer than c. It costs two additional products of queries and keys. Fields: ``chunk``: c, 3/4 of the
-    length in training in the code. ``window``: w, 1/16 of it there. ``rope``: the rotation.
+    no distance is longer than c. It costs two additional products of queries and keys.
 
     Where a chunk begins depends on the absolute position, so moving a sequence changes it. Defined under a causal mask.
 
-    Raises ValueError for a window that is not smaller than the chunk.
+    Attributes:
+      chunk: c, 3/4 of the length in training in the code.
+      window: w, 1/16 of that length in the code.
+      rope: the rotation.
+
+    Raises:
+      ValueError: for a window that is not smaller than the chunk.
     """
 
     chunk: int = 3072

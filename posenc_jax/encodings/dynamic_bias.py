@@ -26,8 +26,11 @@ class DynamicBias(PositionalEncoding):
     distance once. Traced ones (packed rows, random positions) need it for every pair: depth d_model // 4 numbers for
     each, which are made anew in the backward pass where they would be many.
 
-    Fields: ``depth``, up to 64; ``log_distance``, off as in x-transformers, where it went less far beyond the length of
-    training.
+    Attributes:
+      depth: the hidden layers of f, up to 64; 2 in x-transformers.
+      log_distance: f reads the logarithm of the distance; off by default as in x-transformers, where it went less far
+        beyond the length of training.
+
     Parameters, uniform within 1 / sqrt(inputs) as in torch: ``weight_0 [1, d_model // 4]``, ``bias_0``, ..., of which
     the last lead to H.
 

@@ -30,11 +30,17 @@ class FilmWithSound(PositionalEncoding):
     the sound has tokens, and gives the two marks before a film the same position, and the two behind it: here marks are
     text, numbered by the positions that the model is given.
 
-    Fields: ``width`` tokens in a row, ``height`` rows of a frame. ``stride`` w: positions from frame to frame, 25 times
-    the seconds between them in Qwen2.5-Omni, whose sound has 25 tokens a second. ``visual``, ``sound``: types of tokens
-    (`Sequence.token_types`). Positions ``[#B, S]`` become ``[B, S, 3]``, integers if the given ones are.
+    Positions ``[#B, S]`` become ``[B, S, 3]``, integers if the given ones are.
 
-    Raises ValueError for a sequence without token types, and for one type of frames and sound.
+    Attributes:
+      width: tokens in a row.
+      height: rows of a frame.
+      stride: w, positions from frame to frame: 25 times the seconds between them in Qwen2.5-Omni, whose sound has 25
+        tokens a second.
+      visual, sound: the types of the tokens of frames and of sound (`Sequence.token_types`).
+
+    Raises:
+      ValueError: for a sequence without token types, and where frames and sound are of one type.
     """
 
     width: int

@@ -26,8 +26,11 @@ class FIRE(PositionalEncoding):
     shift invariant. Added after the 1/sqrt(D) scaling; symmetric where there is no causal mask, where keys after the
     query may exceed 1.
 
-    Fields: ``threshold`` L, 512 in the paper's listing (in the code of DAPE 256: it halves that number); ``width``.
-    ``per_layer``: the layers have sets of their own, the paper's FIRE; False is its FIRE-S, one set for all.
+    Attributes:
+      threshold: L, 512 in the paper's listing (in the code of DAPE 256: it halves that number).
+      width: the hidden units of f, 32 in the paper.
+      per_layer: the layers have sets of their own, the paper's FIRE; False is its FIRE-S, one set for all.
+
     Parameters: ``c`` (0.1 at the start) and ``multiplier`` (m, 1) ``[1]``, ``weight_0``, ``bias_0``, ``weight_1`` and
     ``bias_1`` of f, uniform within 1 / sqrt(inputs) as in torch.
 

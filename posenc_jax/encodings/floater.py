@@ -47,8 +47,13 @@ class FLOATER(PositionalEncoding):
     Fractional positions blend their neighbours' vectors; negative ones (padding on the left) count as 0, and positions
     from ``max_len`` on give NaN.
 
-    Fields: ``step`` time between positions, 0.01 in the authors' code; ``substeps`` 5 there, 1000 at most; ``max_len``
-    positions at most. Raises ValueError in `check` for a longer model.
+    Attributes:
+      step: the time between positions, 0.01 in the authors' code.
+      substeps: the steps of the solver per position, 5 in the authors' code, 1000 at most.
+      max_len: the largest number of positions.
+
+    Raises:
+      ValueError: in `check`, for a model longer than max_len.
     """
 
     step: float = 0.01

@@ -41,7 +41,10 @@ class FoPE(Rotary):
         they are, as the zero frequency of the paper says.
 
     With grouped keys there is one matrix per key head, and queries take that of their group (the authors' code has no
-    grouped keys). Raises ValueError in `check` for an odd head_dim or one below 4.
+    grouped keys).
+
+    Raises:
+      ValueError: in `check`, for an odd head_dim or one below 4.
     """
 
     base: float = 10000.0

@@ -22,11 +22,15 @@ class FoX(PositionalEncoding):
     that are all equal are ALiBi. Alone it is the paper's FoX (LLaMA); ``(FoX(), RoPE(500000.0))`` its variant with
     RoPE; ``(FoX(), PaTH())`` is PaTH-FoX (Yang et al. 2025, section 2.2).
 
-    Fields: ``bias_init`` of b: 0 in the authors' code (gates of 1/2, a half-life of one token, that training opens);
-    5 in x-transformers (gates of 0.993). ``scaled`` divides c by sqrt(D), as the authors of PaTH do in their code, not
-    in their equation, for PaTH-FoX. Parameters: ``weight`` ``[d_model, H]``, N(0, 0.02^2) as in the authors' code, and
-    ``bias`` ``[H]``, one of each per query head. Departure: gates are computed in at least float32 as a whole, where
-    the authors' project in the model's type.
+    Departure: gates are computed in at least float32 as a whole, where the authors' code projects in the model's type.
+
+    Attributes:
+      bias_init: b at the start: 0 in the authors' code (gates of 1/2, a half-life of one token, that training opens); 5
+        in x-transformers (gates of 0.993).
+      scaled: divides c by sqrt(D), as the authors of PaTH do in their code, not in their equation, for PaTH-FoX.
+
+    Parameters: ``weight`` ``[d_model, H]``, N(0, 0.02^2) as in the authors' code, and ``bias`` ``[H]``, one of each per
+    query head.
     """
 
     bias_init: float = 0.0

@@ -22,8 +22,15 @@ class RandomFourier(PositionalEncoding):
     `ImagePositions`: 0 .. 1 in the paper, -1 .. 1 in Segment Anything (Kirillov et al. 2023), whose code has sines
     first (``sines_first``) and the column first in a position, which permutes B.
 
-    Fields: ``axes`` A; ``scale``, the standard deviation: 10 in the paper's images, 1 in Segment Anything. Parameters,
-    which are not trained: ``matrix [d_model/2, A]``. Raises ValueError in `check` for an odd d_model.
+    Attributes:
+      axes: A, the number of a position's coordinates.
+      scale: the standard deviation: 10 in the paper's images, 1 in Segment Anything.
+      sines_first: the sines come before the cosines.
+
+    Parameters, which are not trained: ``matrix [d_model/2, A]``.
+
+    Raises:
+      ValueError: in `check`, for an odd d_model.
     """
 
     axes: int = 2
@@ -89,8 +96,13 @@ class FourierBands(PositionalEncoding):
     Positions ``[#B, S, axes]`` in -1 .. 1, as from `ImagePositions` to "corners". Both concatenate g with the other
     features before a linear layer, which is a sum of two projections; W is one of them.
 
-    Fields: ``axes``; ``bands`` L; ``resolution`` n, or None for NeRF's octaves. Parameters: ``weight [features,
-    d_model]``, Glorot uniform, 2 L axes features, with a resolution 2 L axes + axes.
+    Attributes:
+      axes: the number of a position's coordinates.
+      bands: L, 10 in NeRF.
+      resolution: n, or None for NeRF's octaves.
+
+    Parameters: ``weight [features, d_model]``, Glorot uniform; features are 2 L axes, with a resolution 2 L axes +
+    axes.
     """
 
     axes: int = 2

@@ -25,12 +25,14 @@ class GRAPEA(PositionalEncoding):
     ``-querygated``, whose softplus and fixed slopes the paper's equations do not show.) Of distances before the query
     only; defined under a causal mask.
 
-    Field ``gate``: "both", or one of the two terms, "key" or "query". Parameters per layer: ``omega [H]`` is w, which
-    starts at softplus(w) = 1; ``query`` and ``key`` ``[H, D]`` are v and u, of random direction; their length is
-    divided out.
-
     In the paper's algebra the bias is a unipotent action; constant gates are ALiBi, and gates that are summed along the
     sequence the Forgetting Transformer (`FoX`).
+
+    Attributes:
+      gate: "both" terms of the sum, or only that of the "key" or of the "query".
+
+    Parameters per layer: ``omega [H]`` is w, which starts at softplus(w) = 1; ``query`` and ``key`` ``[H, D]`` are v
+    and u, of random direction; their length is divided out.
     """
 
     gate: Literal["both", "key", "query"] = "both"

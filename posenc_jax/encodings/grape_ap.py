@@ -26,11 +26,14 @@ class GRAPEAP(PositionalEncoding):
     l, slope_h ALiBi's (Zhang et al. 2025, section 5; the authors' code ``llama-mha-grape-ap-v1``). With terms that do
     not depend on i it is the Forgetting Transformer (`FoX`). Defined under a causal mask.
 
-    Fields: ``size`` is P, 8 in the authors' experiments; ``normalized``: "keys" as in the code, where p_i is not
-    normalised, or "both" as in the paper. Parameter: ``weight [d_model, H, P]`` of each layer,
-    N(0, (0.5/sqrt(d_model))^2) as in the code. Dimensions c and P/2 + c are a plane, turned by the negative position,
-    as in the code. The angle is the position itself, so a moved sequence gives other biases. The terms are summed in
-    the order of places.
+    Dimensions c and P/2 + c are a plane, turned by the negative position, as in the code. The angle is the position
+    itself, so a moved sequence gives other biases. The terms are summed in the order of places.
+
+    Attributes:
+      size: P, 8 in the authors' experiments.
+      normalized: "keys" as in the code, where p_i is not normalised, or "both" as in the paper.
+
+    Parameter: ``weight [d_model, H, P]`` of each layer, N(0, (0.5/sqrt(d_model))^2) as in the code.
     """
 
     size: int = 8

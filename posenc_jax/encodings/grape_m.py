@@ -22,13 +22,17 @@ class GRAPEM(Rotary):
     an orthogonal basis of planes, which the paper allows to be learned too, would only be another basis for W_q and
     W_k. General generators: `GRAPEMPlanes`; steps that depend on the tokens: `GRAPEMContext`.
 
-    Fields: ``base`` of the frequencies at the start; ``shared`` by all heads, as in the code's experiments, or one set
-    per key head; ``scale``: the parameter is ``log_frequencies = scale log(theta)``, so that a step of the optimizer
-    changes log(theta) 16 times less (``grape_log_freq_scale``); ``layout`` as in `RoPE`. Each layer has frequencies of
-    its own. Angles are plain products in at least float32.
+    Each layer has frequencies of its own. Angles are plain products in at least float32.
 
     Departures: the code turns by the negative angle, which is the layout with the two dimensions of each plane
     exchanged, and applies its RMSNorm of queries and keys after the rotation, which is the model's matter here.
+
+    Attributes:
+      base: that of the frequencies at the start.
+      shared: all heads share one set of frequencies, as in the code's experiments; False is one set per key head.
+      scale: the parameter is ``log_frequencies = scale log(theta)``, so that a step of the optimizer changes log(theta)
+        ``scale`` times less; 16 in the code (``grape_log_freq_scale``).
+      layout: as in `RoPE`.
     """
 
     base: float = 10000.0

@@ -28,10 +28,14 @@ class GRAPEMContext(PositionalEncoding):
     for the departures of `GRAPEM`.) x_t is the block's input. It looks at no positions: Phi runs over the tokens of
     the sequence in the order of their places.
 
-    Fields: ``base`` and ``layout`` as in `GRAPEM`; ``scale`` 16 (``grape_ctx_omega_scale``). Parameters per layer:
-    ``log_frequencies [D/2]``, here not scaled; ``weight [d_model]``, N(0, (0.5/sqrt(d_model))^2), as the code's
-    initialisation of the whole model leaves it; ``bias``, log(exp(0.001) - 1), the code's, in which omega = 0.001 is
-    meant for a softplus: with the sigmoid omega starts near 0.39.
+    Attributes:
+      base: as in `GRAPEM`.
+      scale: the divisor in omega, 16 in the code (``grape_ctx_omega_scale``).
+      layout: as in `GRAPEM`.
+
+    Parameters per layer: ``log_frequencies [D/2]``, here not scaled; ``weight [d_model]``, N(0, (0.5/sqrt(d_model))^2),
+    as the code's initialisation of the whole model leaves it; ``bias``, log(exp(0.001) - 1), the code's, in which an
+    omega of 0.001 is meant for a softplus: with the sigmoid omega starts near 0.39.
     """
 
     base: float = 10000.0

@@ -23,12 +23,18 @@ class GRAPEMPlanes(Rotary):
     (Zhang et al. 2025, section 2 and, for several planes, the appendix on non-commuting GRAPE and its algorithm.) One
     plane is the closed form exp(n L) = 1 + sin(n s)/s L + (1 - cos(n s))/s^2 L^2 of section 2.3; any number goes
     through the r = 2 m dimensions that the vectors span, where L is diagonal in complex coordinates, so that a token
-    costs O(D m). Parameters per layer and key head: ``a``, ``b`` ``[Hkv, m, D]`` and ``log_frequencies [Hkv, m]``.
+    costs O(D m).
 
-    Field ``planes``: m, at most D/2; None is D/2. The paper gives no initialisation for several planes and there is no
-    authors' code: here all a_j and b_j are orthonormal (its gauge for one plane), in random directions, and omega_j the
-    frequencies of RoPE, ``base^(-2j/D)``. As the paper says, what such rotations can express is their angles: the basis
-    could as well be in W_q and W_k.
+    The paper gives no initialisation for several planes and there is no authors' code: here all a_j and b_j are
+    orthonormal (its gauge for one plane), in random directions, and omega_1 .. omega_m the first frequencies of RoPE,
+    ``base^(-2k/D)`` from k = 0 on. As the paper says, what such rotations can express is their angles: the basis could
+    as well be in W_q and W_k.
+
+    Attributes:
+      planes: m, at most D/2; None is D/2.
+      base: that of the frequencies at the start.
+
+    Parameters per layer and key head: ``a``, ``b`` ``[Hkv, m, D]`` and ``log_frequencies [Hkv, m]``.
     """
 
     planes: int | None = None

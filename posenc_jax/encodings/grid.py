@@ -21,8 +21,11 @@ class Grid(PositionalEncoding):
     (Dosovitskiy et al. 2020, section 3.1 and appendix D.4). The first axis has no bound: a sequence of any length is a
     taller image, or a longer film. Division rounds down: the cell before 0 is (-1, width - 1).
 
-    Fields: ``width`` columns, ``height`` rows of each layer in three dimensions or None for two. Positions must be
-    integers; models with positions of several axes of their own need no grid.
+    Positions must be integers; models with positions of several axes of their own need no grid.
+
+    Attributes:
+      width: the number of columns.
+      height: the rows of each layer in three dimensions, or None for two.
 
     >>> Grid(width=3).map_positions(Sequence.of_length(5), key=None, train=False)[0].tolist()
     [[0, 0], [0, 1], [0, 2], [1, 0], [1, 1]]

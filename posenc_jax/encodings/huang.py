@@ -21,11 +21,15 @@ class Huang(PositionalEncoding):
     on is Hugging Face's BERT with ``position_embedding_type="relative_key_query"``, which names the paper; its
     ``relative_key`` is `Shaw` without values. The vectors are shared by the heads and differ between layers, as there.
 
-    Fields: ``max_distance`` the longest distance with a vector, None for the longest that occurs, ``dims.max_len - 1``,
-    as in Hugging Face's table; farther ones are clipped to it, like Shaw's. Parameters: ``table``
-    ``[2 max_distance + 1, D]``, row ``d + max_distance`` for key minus query d (Hugging Face counts query minus key:
-    its rows are in the opposite order), normal with std 0.02. Positions must be integers. Known
-    ones cost products with the rows that occur, traced ones (packing, a cache) with the whole table.
+    Positions must be integers. Known ones cost products with the rows that occur, traced ones (packing, a cache) with
+    the whole table.
+
+    Attributes:
+      max_distance: the longest distance with a vector, None for the longest that occurs, ``dims.max_len - 1``, as in
+        Hugging Face's table; farther ones are clipped to it, like Shaw's.
+
+    Parameters: ``table`` ``[2 max_distance + 1, D]``, row ``d + max_distance`` for key minus query d (Hugging Face
+    counts query minus key: its rows are in the opposite order), normal with std 0.02.
 
     >>> table = {"table": jnp.array([[1.0], [2.0], [3.0]])}
     >>> q, k = jnp.ones((1, 1, 3, 1)), jnp.full((1, 1, 3, 1), 10.0)

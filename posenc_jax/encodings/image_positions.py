@@ -28,10 +28,13 @@ class ImagePositions(PositionalEncoding):
 
         p_a -> r j_a (p_a + s_a),   s_a ~ U(-shift, shift),   ln j_a ~ U(-+ ln jitter),   ln r ~ U(-+ ln rescale)
 
-    so that features do not depend on resolution, aspect ratio or place. Fields: ``sizes``, n for each axis, slowest
-    first; ``to``, as above; ``shift``, ``jitter`` and ``rescale``: 0, 1 and 1 change nothing; DINOv3 trains with
-    ``rescale`` 2. An image of another size needs its own ``sizes``. Positions known on the host are divided in
+    so that features do not depend on resolution, aspect ratio or place. Positions known on the host are divided in
     float64, others in JAX's widest floats.
+
+    Attributes:
+      sizes: n for each axis, slowest first. An image of another size needs its own.
+      to: which of the five results above.
+      shift, jitter, rescale: the limits of the draws: 0, 1 and 1 change nothing; DINOv3 trains with ``rescale`` 2.
 
     >>> tokens = Sequence(np.array([[[0, 0], [0, 1], [1, 3]]]), np.array([3]))
     >>> ImagePositions((2, 4)).map_positions(tokens, key=None, train=False)[0].tolist()

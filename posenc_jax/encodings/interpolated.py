@@ -22,8 +22,11 @@ class Interpolated(PositionalEncoding):
     them the exact phase of very large ones. Before `Learned` it blends the rows of a shorter table; before `ALiBi` a
     factor below 1 makes the slopes steeper.
 
-    Field ``factor``: above 0; below 1 stretches. Positions known on the host are divided in float64, others in at least
-    float32, whose fractions carry an error of 6e-8 of the position.
+    Positions known on the host are divided in float64, others in at least float32, whose fractions carry an error of
+    6e-8 of the position.
+
+    Attributes:
+      factor: above 0; one below 1 stretches positions.
 
     >>> Interpolated(4).map_positions(Sequence.of_length(4), key=None, train=False).tolist()
     [[0.0, 0.25, 0.5, 0.75]]

@@ -52,11 +52,16 @@ class IRPE(PositionalEncoding):
     on queries and on values are choices besides, which the paper found to add little. The fourth mapping,
     quantization, is left out: the code buckets squared distances, the paper ranks of distances.
 
-    Positions ``[#B, S, 2]``, as from `Grid`. Fields: ``mapping``; ``mode``; ``ratio``: 1.9 in the authors' models, so
-    that an axis has offsets -3 .. 3. Parameters: ``table [buckets, D]`` for "contextual", ``[buckets, H]`` for "bias"
-    (row (g_y + n)(2 n + 1) + g_x + n for "product", n = int(2 ratio); g + n for "euclidean", of whose rows 0 .. n - 1
-    no pair reads; for "cross" the rows of y, then those of x), from N(0, 0.02^2); 0 in the authors' code. Positions
-    must be integers.
+    Positions ``[#B, S, 2]``, as from `Grid`, must be integers.
+
+    Attributes:
+      mapping: how offsets are mapped to buckets: "product", "cross" or "euclidean", as above.
+      mode: "contextual" for vectors, which the query reads, "bias" for numbers.
+      ratio: the a of `piecewise_starts`, 1.9 in the authors' models, so that an axis has buckets -3 .. 3.
+
+    Parameters: ``table [buckets, D]`` for "contextual", ``[buckets, H]`` for "bias" (row (g_y + n)(2 n + 1) + g_x + n
+    for "product", n = int(2 ratio); g + n for "euclidean", of whose rows 0 .. n - 1 no pair reads; for "cross" the rows
+    of y, then those of x), from N(0, 0.02^2); 0 in the authors' code.
     """
 
     mapping: Literal["product", "cross", "euclidean"] = "product"

@@ -41,12 +41,15 @@ class KERPLE(PositionalEncoding):
     ALiBi's slopes, a = p = 1 at the start, all learned, nothing constrained (so ``1 + a |j - i|^p`` may turn negative,
     and the bias NaN, where training drives a below 0).
 
-    Field ``constraint``: how a and p stay at 0.01 or more, and the power at 2 or less. The authors write the clipped
-    values back into the parameters before every pass, which no pure function can. "clip" uses the clipped values and
-    hands their gradient to the parameters unchanged: the same as theirs as long as nothing is out of range; a parameter
-    beyond the range moves on with the optimizer instead of starting again at the edge. "softplus" learns other numbers,
-    of which ``0.01 + softplus(r)`` (for the power ``0.01 + 1.99 sigmoid(r)``) are a and p: differentiable everywhere,
-    but steps shrink towards the edge, so training differs from the authors' at any value.
+    Attributes:
+      kernel: "log", "power" or "nemo", as above.
+      constraint: how a and p stay at 0.01 or more, and the power at 2 or less. The authors write the clipped values
+        back into the parameters before every pass, which no pure function can. "clip" uses the clipped values and hands
+        their gradient to the parameters unchanged: the same as theirs as long as nothing is out of range; a parameter
+        beyond the range moves on with the optimizer instead of starting again at the edge. "softplus" learns other
+        numbers r, of which ``0.01 + softplus(r)`` (for the power ``0.01 + 1.99 sigmoid(r)``) are a and p:
+        differentiable everywhere, but steps shrink towards the edge, so training differs from the authors' at any
+        value.
 
     Parameters: ``a`` and ``p`` ``[H]``, for "nemo" also ``b``; a from U(0, 1), p from U(0, 2) as in the authors' code
     (for "softplus" the numbers r that give such values).

@@ -19,8 +19,10 @@ class LayoutTables(PositionalEncoding):
     do top and bottom. Positions ``[#B, S, 4]``: left, top, right and bottom in 1/1000 of the page, as in
     ``learned|attributes(count=4)|layout_tables``, where `Learned` adds the vector of the reading order.
 
-    Field: ``size``, rows of each table; numbers outside read the nearest row (the authors' code raises). Parameters:
-    ``left``, ``top``, ``height``, ``width`` ``[size, d_model]``, N(0, 0.02^2).
+    Attributes:
+      size: the rows of each table, 1024 in LayoutLM; numbers outside read the nearest row (the authors' code raises).
+
+    Parameters: ``left``, ``top``, ``height``, ``width`` ``[size, d_model]``, N(0, 0.02^2).
     """
 
     size: int = 1024

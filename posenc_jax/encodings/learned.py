@@ -30,10 +30,14 @@ class Learned(PositionalEncoding):
 
     Tokens of segment 0 (padding) are clamped instead of NaN: a NaN there would reach real tokens through attention.
 
-    Fields: ``max_len`` rows of the table, None for the model's ``dims.max_len``; ``init_scale`` the standard deviation
-    of the initial rows (0.02 in BERT and GPT-2); ``offset`` the rows before that of position 0, which are in
-    ``max_len`` and which no position reads (2 in OPT and RoBERTa). d_model may be anything. Nothing about it is shift
-    invariant.
+    d_model may be anything. Nothing about it is shift invariant.
+
+    Attributes:
+      max_len: the rows of the table; None for the model's ``dims.max_len`` and those of ``offset``.
+      init_scale: the standard deviation of the initial rows (0.02 in BERT and GPT-2).
+      beyond: what becomes of a position below 0 or past the end, as above.
+      offset: the rows before that of position 0, which are in ``max_len`` and which no position reads (2 in OPT and
+        RoBERTa).
 
     >>> table = {"table": np.array([[0.0], [1.0], [4.0]], np.float32)}
     >>> x = np.zeros((1, 5, 1), np.float32)

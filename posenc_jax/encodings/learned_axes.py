@@ -23,12 +23,22 @@ class LearnedAxes(PositionalEncoding):
     (Carion et al. 2020), with columns first (``last_first``), and with rows first the axial positions of Reformer
     (Kitaev et al. 2020), which reads a text as a grid, so that n_1 n_2 positions need n_1 + n_2 vectors.
 
-    Positions ``[#B, S, A]``, slowest axis first, as from `Grid`; fractional ones read a linear blend. Fields:
-    ``sizes``, rows of each table; ``combine``; ``last_first``. Departures: positions outside read the nearest row;
-    tables start at N(0, 0.02^2) (DETR: uniform in 0 .. 1); vectors are added to the input embeddings (DETR: to the
-    queries and keys of every layer); the axes of "concat" have equal widths (settings in Reformer's code). NaViT's
-    other forms, of fractions of the side, products and stacks, are not here. Parameters: ``axis_0``, ``axis_1``, ...
-    ``[n_a, width]``. Raises ValueError in `check` where widths do not divide.
+    Positions ``[#B, S, A]``, slowest axis first, as from `Grid`; fractional ones read a linear blend.
+
+    Departures: positions outside read the nearest row; tables start at N(0, 0.02^2) (DETR: uniform in 0 .. 1); vectors
+    are added to the input embeddings (DETR: to the queries and keys of every layer); the axes of "concat" have equal
+    widths (settings in Reformer's code). NaViT's other forms, of fractions of the side, products and stacks, are not
+    here.
+
+    Attributes:
+      sizes: the rows of each table.
+      combine: "sum" or "concat", as above.
+      last_first: "concat" begins with the vector of the last axis.
+
+    Parameters: ``axis_0``, ``axis_1``, ... ``[n_a, width]``.
+
+    Raises:
+      ValueError: in `check`, if widths do not divide: with "concat" the number of axes must divide d_model.
     """
 
     sizes: tuple[int, ...] = (50, 50)

@@ -36,9 +36,11 @@ class LearnedFourier(PositionalEncoding):
 
     Reads plain positions, or ``[#B, S, A]`` from the model or from `Grid`. Fractional positions are fine.
 
-    Fields: ``axes`` the number A, or None for plain positions; ``gamma`` in units of positions, to be tuned (the
-    default is that of a public implementation's example); ``features`` the number F, None for d_model (rounded up to
-    even); ``hidden`` the width of the MLP.
+    Attributes:
+      axes: the number A, or None for plain positions.
+      gamma: a distance in units of positions, to be tuned (the default is that of a public implementation's example).
+      features: the number F, None for d_model (rounded up to even).
+      hidden: the width of the MLP.
     """
 
     axes: int | None = None

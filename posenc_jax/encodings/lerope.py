@@ -20,11 +20,15 @@ class LeRoPE(Rotary):
     (Karypis et al. 2026, section 3.1.) Frequencies stay positive, and an optimizer step changes all of their logarithms
     at one scale. The paper excludes alpha from weight decay, as here all parameters of encodings are, and clips its
     gradient separately, which is not done here. `GRAPEM` learns the scaled logarithms of frequencies for each layer.
-
-    Fields: ``base`` at the start; ``layout`` as in `RoPE`. Parameters: ``log_scale`` (alpha) ``[D/2]``. Angles are
-    plain products in at least float32.
+    Angles are plain products in at least float32.
 
     Neither code nor the paper's text was available: this follows three descriptions of section 3.1, which agree.
+
+    Attributes:
+      base: that of the frequencies at the start.
+      layout: as in `RoPE`.
+
+    Parameters: ``log_scale`` (alpha) ``[D/2]``.
     """
 
     base: float = 10000.0

@@ -55,14 +55,19 @@ class LieRE(Rotary):
 
     (Ostmeier et al. 2024, section 4, equations 4 to 6.) The G_a need not commute: then the product R(p_i)^T R(p_j) is
     no function of p_j - p_i, and nothing is shift invariant. Positions ``[#B, S, axes]``, of the authors' code 0 .. 1
-    over an image of the size of training, as `ImagePositions` to "unit".
+    over an image of the size of training, as `ImagePositions` to "unit". Each token costs a matrix exponential of each
+    block, far more than `MixedRoPE`.
 
-    Fields: ``axes``; ``block``, the generators' size: 64, whole heads, in LieRE_64, 8 in LieRE_8; blocks of 2 are mixed
-    RoPE. Parameters, for each layer and key head: ``generators [Hkv, axes, D/block, block, block]``, of which what is
-    above the diagonal is read, U(0, 2 pi) as in the authors' code (StanfordMIMI/LieRE). With grouped-query heads the
-    queries of a group share them. Each token costs a matrix exponential of each block, far more than `MixedRoPE`.
+    Attributes:
+      axes: the number of axes of the positions.
+      block: the generators' size: 64, whole heads, in LieRE_64, 8 in LieRE_8; blocks of 2 are mixed RoPE.
 
-    Raises ValueError in `check` if ``block`` does not divide head_dim.
+    Parameters, for each layer and key head: ``generators [Hkv, axes, D/block, block, block]``, of which what is above
+    the diagonal is read, U(0, 2 pi) as in the authors' code (StanfordMIMI/LieRE). With grouped-query heads the queries
+    of a group share them.
+
+    Raises:
+      ValueError: in `check`, if block does not divide head_dim.
     """
 
     axes: int = 2
@@ -125,11 +130,16 @@ class ComRoPE(Rotary):
     Positions ``[#B, S, axes]``; those of the authors' code (Longin-Yu/ComRoPE) are (p + 1/2) / n, disturbed in
     training. The exponential of an angle times a fixed S_n comes from the eigenvectors of S_n, once for all tokens.
 
-    Fields: ``condition``; ``axes``; ``block``, 8 in the paper's best models. Parameters for each layer and key head:
-    ``generators [Hkv, D/block, block, block]``, P_n, from N(0, 1); ``multipliers [axes, D/block]``, m, from N(0, 1),
-    shared by the heads, for "linear" alone: as in that code.
+    Attributes:
+      condition: "linear" or "partition", as above.
+      axes: the number of axes of the positions.
+      block: the generators' size, 8 in the paper's best models.
 
-    Raises ValueError in `check` if blocks do not fill head_dim, or for "partition" do not divide among the axes.
+    Parameters for each layer and key head: ``generators [Hkv, D/block, block, block]``, P_n, from N(0, 1);
+    ``multipliers [axes, D/block]``, m, from N(0, 1), shared by the heads, for "linear" alone: as in that code.
+
+    Raises:
+      ValueError: in `check`, if blocks do not fill head_dim, or for "partition" do not divide among the axes.
     """
 
     condition: Literal["linear", "partition"] = "linear"

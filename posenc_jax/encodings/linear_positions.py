@@ -21,7 +21,10 @@ class LinearPositions(PositionalEncoding):
     Departures: Dwivedi et al. 2021 update positions apart from contents in every layer, and GraphGPS (Rampášek et al.
     2022) normalises them over a batch and concatenates them; here they are added once.
 
-    Fields: ``axes``, of positions ``[#B, S, axes]``, as from `Attributes`; ``offset``: if b is there (not in GRIT).
+    Attributes:
+      axes: the number of axes of positions ``[#B, S, axes]``, as from `Attributes`.
+      offset: b is added (not in GRIT).
+
     Parameters: ``weight [axes, d_model]``, uniform within sqrt(6 / (axes + d_model)), and ``offset [d_model]`` (b), 0.
     """
 

@@ -25,9 +25,14 @@ class LMInfinite(TwoProducts):
     ``Glaciohound/LM-Infinite``.) So a model trained on L positions reads texts of any length with distances and numbers
     of keys that it knows, without further training. The first tokens are attention sinks (Xiao et al. 2023).
 
-    Fields: ``window`` w and ``first`` n, 4096 and 10 to 100 for Llama 2; ``limit`` L, None for w, as in the paper;
-    ``rope`` the rotation. The paper's option to attend to the k best keys in between is not implemented. Which keys are
-    first depends on the absolute position, so moving a sequence changes it. Defined under a causal mask.
+    The paper's option to attend to the k best keys in between is not implemented. Which keys are first depends on the
+    absolute position, so moving a sequence changes it. Defined under a causal mask.
+
+    Attributes:
+      window: w, 4096 for Llama 2.
+      first: n, 10 to 100 for Llama 2.
+      limit: L; None is w, as in the paper.
+      rope: the rotation.
     """
 
     window: int = 4096

@@ -25,11 +25,15 @@ class LogCPB(PositionalEncoding):
     larger windows sees mostly inputs that it knows; at the window's edge x is 1.06. The second layer of f has no bias.
     Swin V2 adds it to scaled cosines of q and k, here it is added to any logits, after the 1/sqrt(D) scaling.
 
-    Fields: ``window``, the size of the windows in training, one number for each axis: two for images, as in the paper
-    (``grid(width=8)|log_cpb`` for patches in reading order); a single one reads plain positions, the axis of a text.
-    ``coordinates`` "log2" as above, "ln" for the paper's equation, which needs no window's size. ``width``, 512 in the
-    authors' code. Parameters, a set per layer: ``weight_0 [axes, width]``, ``bias_0``, ``weight_1 [width, H]``; weights
-    N(0, 0.02^2), biases 0, as there.
+    Attributes:
+      window: the size of the windows in training, one number for each axis: two for images, as in the paper
+        (``grid(width=8)|log_cpb`` for patches in reading order); a single one reads plain positions, the axis of a
+        text.
+      coordinates: "log2" as above, "ln" for the paper's equation, which needs no window's size.
+      width: the hidden units of f, 512 in the authors' code.
+
+    Parameters, a set per layer: ``weight_0 [axes, width]``, ``bias_0``, ``weight_1 [width, H]``; weights N(0, 0.02^2),
+    biases 0, as there.
 
     >>> params = {"weight_0": jnp.ones((1, 1)), "bias_0": jnp.zeros(1), "weight_1": jnp.ones((1, 1))}
     >>> bias = LogCPB(window=(9,)).bias(params, Geometry.of_length(8, num_heads=1))

@@ -85,15 +85,20 @@ class Media(_WithImages):
     - "symmetric": four axes, along which an image is read from each of its corners (Liu et al. 2025, VRoPE, by
       the authors' code), for `MRoPE` with ``order=(0, 1, 2, 3)``.
 
-    Fields: ``width``: W tokens in a row; ``height``: H rows of a frame, with which a run of tokens is a film; None is
-    one frame of as many rows as there are. ``stride``: w, positions from frame to frame. ``visual``: the type of tokens
-    of images (`Sequence.token_types`); marks around an image are text. All images of a model have this width: for
-    several sizes give the model positions of three axes, see `media_positions`.
-
     Positions ``[#B, S]`` become ``[B, S, 3]``, or ``[B, S, 4]`` with "indexed" and "symmetric"; fractions if ``stride``
-    is one.
+    is a fraction.
 
-    Raises ValueError for a sequence without token types.
+    Attributes:
+      width: W, the tokens in a row. All images of a model have this width: for several sizes give the model positions
+        of three axes, see `media_positions`.
+      height: H, the rows of a frame, with which a run of tokens is a film; None is one frame of as many rows as there
+        are, which "diagonal" and "symmetric" cannot use.
+      design: one of the five above.
+      stride: w, the positions from frame to frame; 1 for "symmetric".
+      visual: the type of tokens of images (`Sequence.token_types`); marks around an image are text.
+
+    Raises:
+      ValueError: for a sequence without token types.
 
     >>> sequence = Sequence.of_length(8, token_types=np.array([[0, 0, 1, 1, 1, 1, 1, 1]]))
     >>> Media(width=3).map_positions(sequence, key=None, train=False)[0, 1:6].tolist()
@@ -263,10 +268,14 @@ class V2PE(_WithImages):
     along a single axis. The authors draw the increment of every image in training from 1, 1/2, ..., 1/256, and choose
     one outside of it.
 
-    Fields: ``increment``; ``visual``: the type of tokens of images (`Sequence.token_types`). Positions become
-    fractions, of which small powers of two are exact up to 2^16.
+    Positions become fractions, which are exact up to 2^16 for the authors' increments.
 
-    Raises ValueError for a sequence without token types.
+    Attributes:
+      increment: the step of a token of an image.
+      visual: the type of tokens of images (`Sequence.token_types`).
+
+    Raises:
+      ValueError: for a sequence without token types.
 
     >>> sequence = Sequence.of_length(6, token_types=np.array([[0, 0, 1, 1, 1, 0]]))
     >>> V2PE(increment=0.25).map_positions(sequence, key=None, train=False).tolist()
@@ -309,12 +318,17 @@ class CirclePositions(_WithImages):
     index in reading order. Coordinates are time, row, column; p and s as in `Media`; the text behind an image goes on
     at one more than its largest coordinate, a fraction.
 
-    Fields: ``width`` W and ``height`` H of an image in tokens; ``radius`` R, 10 in the authors' config; ``alpha``, 0.5
-    there; ``visual``: the type of tokens of images. A run of tokens longer than an image begins the circle again. The
-    authors' code computes angles in float32. The authors' AGE gives some layers these positions and the others those of
-    `Media`: a pattern of layers.
+    A run of tokens longer than an image begins the circle again. The authors' code computes angles in float32. The
+    authors' AGE gives some layers these positions and the others those of `Media`: a pattern of layers.
 
-    Raises ValueError for a sequence without token types.
+    Attributes:
+      width, height: W and H of an image in tokens.
+      radius: R, 10 in the authors' config.
+      alpha: the weight of a cell's direction in its angle, 0.5 in the authors' config.
+      visual: the type of tokens of images (`Sequence.token_types`).
+
+    Raises:
+      ValueError: for a sequence without token types.
     """
 
     width: int
