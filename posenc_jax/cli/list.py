@@ -212,7 +212,7 @@ def _narrowed(doc: str) -> str:
         else:
             items = re.split(r"\n(?=- )", paragraph)
             parts.append("\n".join(_wrap(" ".join(i.split()), "", "  " if i.startswith("- ") else "") for i in items))
-    return "\n\n".join(parts)
+    return "\n\n".join(re.sub("::$", ":", part) for part in parts)
 
 
 def hook_words(encodings: typing.Iterable[Any]) -> list[str]:

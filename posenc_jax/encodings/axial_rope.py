@@ -57,14 +57,19 @@ class AxialRoPE(Rotary):
     axis first, as from `Grid`. As in the authors' code (naver-ai/rope-vit) the first n planes are those of the last
     axis, the column, and the last n those of the first; the paper alternates them, which is a permutation of
     dimensions. A token outside the image, such as a class token, is the model's matter: the authors
-    rotate it by 0.
+    rotate it by 0. The fields after ``base`` are for other released encoders.
 
-    Fields for the dialects of released encoders: ``rows_first``: the first planes are those of the first axis, as in
-    Qwen2-VL's, Pixtral's and DINOv3's. ``staggered``: axes share the frequencies of one RoPE, plane k of axis a turns
-    by p_a base^(-(k axes + a) / (n axes)), as Pixtral's. ``unit`` "turns": frequencies are 2 pi times as large, for
-    positions that are fractions of an image, as DINOv3's. ``layout`` "half_of_axis": planes join the halves of an
-    axis's own dimensions, k and k + D/4 for two axes, as CroCo's. ``rest_first``: where the axes do not divide
-    head_dim, the first has what the others leave, which is most, as in Wan.
+    Attributes:
+      axes: the number of axes, 2 for images and 3 for films.
+      base: 100 in the paper.
+      layout: which dimensions make a plane, see `RoPE`; "half_of_axis" joins the halves of an axis's own dimensions, k
+        and k + D/4 for two axes, as CroCo does.
+      rows_first: the first planes are those of the first axis, as in Qwen2-VL, Pixtral and DINOv3.
+      staggered: the axes share the frequencies of one RoPE: plane k of axis a turns by
+        p_a base^(-(k axes + a) / (n axes)), as in Pixtral.
+      rest_first: where the axes do not divide head_dim, the first one has what the others leave, which is most, as in
+        Wan.
+      unit: "turns" makes frequencies 2 pi times as large, for positions that are fractions of an image, as in DINOv3.
 
     Raises:
       ValueError: in `check`, if head_dim is no multiple of 2 axes; with rest_first, if it is odd or less than 2 axes.

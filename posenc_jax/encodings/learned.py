@@ -90,15 +90,13 @@ class Learned(PositionalEncoding):
             positions = _stretch(positions, sequence.length, last)
         if self.beyond in ("clamp", "interpolate"):
             positions = positions.clip(0, last)
-        elif isinstance(positions, np.ndarray):
-            outside = positions[(positions < 0) | (positions > last)]
-            if outside.size and self.beyond == "error":
+        else:
+            positions = padding_inside(positions, sequence.segment_ids, last)
+            if self.beyond == "error" and (outside := known_outside(positions, last)).size:
                 raise ValueError(
                     f"position {outside.flat[0]} is outside the learned table of {last + 1 + self.offset} rows "
                     f"(0 .. {last}): raise max_len, or name beyond='interpolate', 'clamp' or 'nan'"
                 )
-        elif sequence.segment_ids is not None:
-            positions = jnp.where(sequence.segment_ids == 0, positions.clip(0, last), positions)
         return (x.astype(dtype) + read_rows(table, positions).astype(dtype)).astype(x.dtype)
 
 
@@ -111,6 +109,23 @@ def _stretch(positions: Array, length: Array, last: int) -> Array:
     length = xp.asarray(by_token(length)).astype(dtype)
     # Divided first: exactly 1 at the end, whatever the rounding.
     return xp.where(length > last + 1, positions / xp.maximum(length - 1, 1) * last, positions)
+
+
+def padding_inside(positions: Array, segments: Array | None, last: int) -> Array:
+    """Positions ``[#B, S]`` with those of segment 0 (padding) clamped to 0 .. last: a NaN there would reach real tokens
+    through attention.
+    """
+    if segments is None or (isinstance(positions, np.ndarray) and not known_outside(positions, last).size):
+        return positions
+    xp = np if isinstance(positions, np.ndarray) and isinstance(segments, np.ndarray) else jnp
+    return xp.where(segments == 0, positions.clip(0, last), positions)
+
+
+def known_outside(positions: Array, last: int) -> np.ndarray:
+    """The positions outside 0 .. last; none of those that are traced."""
+    if not isinstance(positions, np.ndarray):
+        return np.zeros(0)
+    return positions[(positions < 0) | (positions > last)]
 
 
 def read_rows(table: Array, positions: Array) -> Array:

@@ -34,8 +34,8 @@ class MRoPE(Rotary):
         and VideoRoPE (Wei et al. 2025, section 4); a tuple is the axes of a cycle of planes, which repeats, as VRoPE's
         (0, 1, 2, 3).
       base, layout: as in `RoPE`, by default 1e6 and "half", as in Qwen2-VL.
-      rotary_dim, scaling: as in `RoPE`. GLM-4V and Qwen3.5 turn a part of each head, and Qwen2.5-VL reads longer texts
-        by YaRN.
+      rotary_dim, scaling: as in `RoPE`. GLM-4.1V and Qwen3.5 turn a part of each head, and Qwen2.5-VL reads longer
+        texts by YaRN.
       still_time: planes of time do not turn, so that no distance changes their part of the product (Li et al. 2025,
         HoPE).
 

@@ -90,8 +90,8 @@ class CirculantString(Rotary):
         R(p) = exp( sum over axes a of p_a (C_a - C_a^T) ),   C_a the circulant matrix of c_a in R^D, learned
 
     (Schenck et al. 2025, section 3, "Circulant-STRING".) Circulant matrices commute, and the Fourier transform makes
-    them diagonal, so that mode m of a head turns by 2 sum of p_a Im(F c_a)_m and a token costs O(D log D). Mode 0, and
-    mode D/2 of an even D, stay as they are. Positions ``[#B, S, axes]``, as from `Grid`.
+    them diagonal, so that mode m of a head turns by 2 sum of p_a Im(F c_a)_m and a token costs O(D log D). Modes 0
+    and D/2 stay as they are; D is even. Positions ``[#B, S, axes]``, as from `Grid`.
 
     Attributes:
       axes: how many axes the positions have, 2 for images, 3 for films.

@@ -5,11 +5,10 @@ from typing import Literal
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from posenc_jax.encodings.base import Array, Dims, Geometry, Key, Params, PositionalEncoding, at_least_float32
 from posenc_jax.encodings.deberta import layer_norm
-from posenc_jax.encodings.learned import read_rows
+from posenc_jax.encodings.learned import known_outside, padding_inside, read_rows
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.t5 import T5Bias
 from posenc_jax.encodings.value import at_least, limited
@@ -124,17 +123,15 @@ class TUPE(PositionalEncoding):
 
     def _rows(self, params: Params, positions: Array, segments: Array | None) -> Array:
         last = params["table"].shape[0] - 2
-        inside = positions.clip(0, last)
         if self.beyond == "clamp":
-            positions = inside
-        elif isinstance(positions, np.ndarray):
-            if (outside := positions[positions != inside]).size:
+            positions = positions.clip(0, last)
+        else:
+            positions = padding_inside(positions, segments, last)
+            if (outside := known_outside(positions, last)).size:
                 raise ValueError(
                     f"position {outside.flat[0]} is outside TUPE's table of positions 0 .. {last}: raise max_len, or "
                     "name beyond='clamp'"
                 )
-        elif segments is not None:
-            positions = jnp.where(segments == 0, inside, positions)
         return read_rows(params["table"][1:], positions)
 
     @staticmethod

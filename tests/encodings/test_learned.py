@@ -118,6 +118,15 @@ def test_traced_positions_outside_give_nan_but_padding_does_not(beyond):
         np.testing.assert_array_equal(np.isnan(got).all(-1)[0], outside)
 
 
+def test_known_padding_outside_is_neither_refused_nor_nan():
+    positions, segment_ids = np.array([[-1, 0, 5, 9]]), np.array([[0, 1, 1, 0]])
+    for beyond in ("error", "nan"):
+        got = rows(Learned(beyond=beyond), positions, segment_ids=segment_ids)
+        np.testing.assert_array_equal(got[0], TABLE[[0, 0, 5, 5]])
+    with pytest.raises(ValueError, match=r"position 9 is outside"):
+        rows(Learned(), positions, segment_ids=np.array([[0, 1, 1, 1]]))
+
+
 def test_clamp():
     positions = np.array([[-3, 0, 4, 5, 6, 700]])
     for given in (positions, jnp.asarray(positions)):

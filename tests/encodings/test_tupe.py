@@ -108,6 +108,8 @@ def test_beyond_the_table():
     traced = geometry.at(jnp.asarray(outside.positions), np.array([[1, 2, 3]]))
     finite = np.isfinite(bias(TUPE(max_len=4), traced)).all(axis=(0, 1, 3))
     assert finite.tolist() == [True, False, True]
+    padded = dataclasses.replace(outside, positions=np.array([[3, 2, -1]]))
+    assert np.isfinite(bias(TUPE(max_len=4), Geometry.between(padded, padded, num_heads=4))).all()
     clamped = bias(TUPE(max_len=4, beyond="clamp"), geometry)
     inside = dataclasses.replace(outside, positions=np.array([[3, 3, 0]]))
     want = bias(TUPE(max_len=4), Geometry.between(inside, inside, num_heads=4))
