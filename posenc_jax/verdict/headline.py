@@ -154,7 +154,8 @@ def _cost(ours: Mapping[str, Measured], theirs: Mapping[str, Measured], baseline
 def _untold(
     findings: tuple[Finding, ...], kinds: Mapping[str, ScoreKind], seeds: int, name: Callable[[Finding], str]
 ) -> str:
-    small, blind, few = [], [], []
+    small, blind, few, unlearned = [], [], [], []
+    leads: dict[str, list[str]] = {}
     for own in findings:
         row, least = name(own), own.comparison.detectable
         if own.word == "no difference seen":
@@ -164,9 +165,18 @@ def _untold(
         elif own.word == "cannot be told":
             needed = own.best_case.would_do if own.best_case is not None else None
             few.append(f"{row} ({'no number' if needed is None else needed} would do)")
+        elif own.word == "did not learn":
+            unlearned.append(row)
+        elif own.word == "better" and own.learned[1] is False:
+            leads.setdefault(own.baseline, []).append(row)
     parts = [f"differences {_some(small)}, which {seeds} seeds often miss"] if small else []
     parts += [f"anything with {seeds} seeds on {_some(few)}"] if few else []
     parts += [f"anything on {_some(blind)}, with both at chance or at the best"] if blind else []
+    parts += [f"the comparison with more steps on {_some(unlearned)}, not learned at this budget"] if unlearned else []
+    parts += [
+        f"what more steps leave of the lead on {_some(rows)}, as {baseline} has not learned the task at this budget"
+        for baseline, rows in leads.items()
+    ]
     return "; ".join(parts) or "nothing, every row has a word"
 
 

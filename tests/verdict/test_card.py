@@ -74,14 +74,15 @@ LINES = (
     "By how much: copy +0.500 [0.496, 0.504].",
     "How sure: 8 seeds; so much comes by chance with p below 0.001, corrected for 2 rows.",
     "At what cost: 1.00 times rope's time a step (1.00 to 1.00); 10 own parameters (rope: 10).",
-    "What cannot be told: anything on even_pairs, with both at chance or at the best.",
+    "What cannot be told: anything on even_pairs, with both at chance or at the best; what more steps leave of the "
+    "lead on copy, as rope has not learned the task at this budget.",
 )
 SENTENCE = "mine against rope, 2 tables: better on copy; not measurable here on even_pairs."
 
 
 def test_text(card):
     said = text_card(card, 100)
-    assert said.splitlines()[:6] == [*LINES, ""]
+    assert " ".join(said.partition("\n\n")[0].split()) == " ".join(LINES)
     assert max(map(len, said.splitlines())) <= 100
     assert re.search(
         r"copy +better +0\.700 / 0\.200 +0\.700 +0\.200 +\+0\.500 +< 0\.001 +0\.007\n +\[0\.\d+, 0\.\d+\]\n", said

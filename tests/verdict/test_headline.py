@@ -104,7 +104,18 @@ def test_what_few_seeds_cannot_tell_and_what_was_not_learned():
         "mine is neither better nor worse than rope on any of 2 tables; it did not learn even_pairs at this budget."
     )
     assert "so much comes by chance with p 0.001, corrected for 2 rows" in said[2]
-    assert said[4] == "What cannot be told: anything with 3 seeds on copy (13 would do)."
+    assert said[4] == (
+        "What cannot be told: anything with 3 seeds on copy (13 would do); the comparison with more steps on "
+        "even_pairs, not learned at this budget."
+    )
+
+
+def test_a_lead_over_a_baseline_that_has_not_learned_the_task_is_said_so():
+    lead = dataclasses.replace(finding("even_pairs", "better", 0.2, 0.001), learned=(True, False))
+    assert lines(lead, finding("copy", "better"))[4] == (
+        "What cannot be told: what more steps leave of the lead on even_pairs, as rope has not learned the task at "
+        "this budget."
+    )
 
 
 def test_a_score_that_is_all_or_nothing_has_shares_in_place_of_an_interval():
