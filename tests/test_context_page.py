@@ -58,14 +58,35 @@ def test_the_page_on_smollm2_is_of_its_record():
     rises = [[part[n + 1] - part[n] > 0.4 for n in range(7)] for part in own["buckets"]]
     assert [rise[4:] for rise in rises] == [[True] * 3] * 2
     longer = {(own["change"], own["length"]): own for own in json.loads(smollm2.record("smollm2-longer").read_text())}
-    (none,), (yarn,), (ntk,) = (longer[change, 32768]["loss"] for change in ("none", "yarn", "ntk"))
-    assert (
-        "lost: {:.4g}. **YaRN reads at {:.4g} and NTK at {:.4g}**".format(*map(math.exp, (none, yarn, ntk))) in readme
-    )
-    (last_yarn,), (last_ntk,) = ([part[-1] for part in longer[change, 32768]["buckets"]] for change in ("yarn", "ntk"))
-    assert f"last eighth at {math.exp(last_yarn):.4g} and {math.exp(last_ntk):.4g}." in readme
-    twice = longer["ntk", 16384]["loss"][0] - longer["yarn", 16384]["loss"][0]
-    assert f"by {ntk - yarn:.3f} nats a token at four times and {twice:.3f} at twice" in readme
+    assert len({change for change, _ in longer}) == 12
+
+    def read(change, times=4):
+        return "{:.4g}".format(math.exp(longer[change, times * 8192]["loss"][0]))
+
+    def last(change):
+        return "{:.4g}".format(math.exp(longer[change, 32768]["buckets"][0][-1]))
+
+    def behind(worse, better):
+        return "{:.3f}".format(longer[worse, 32768]["loss"][0] - longer[better, 32768]["loss"][0])
+
+    words = [smollm2.word(own) for _, own in smollm2.asked(list(longer.values()))]
+    assert (words.count("as published"), len(words)) == (8, 10)
+    bounded = "SelfExtend at {}, Leaky ReRoPE at {} and ReRoPE at {}, where the model alone is lost, at {}."
+    assert bounded.format(*map(read, ("self_extend", "leaky_rerope", "rerope", "none"))) in readme
+    assert f"its perplexity is {read('yarn')}, SelfExtend's {read('self_extend')}, and {read('none')} without" in readme
+    frequencies = "YaRN is the best**, at {}, before LongRoPE at {} and NTK at {};"
+    assert frequencies.format(*map(read, ("yarn", "longrope", "ntk"))) in readme
+    assert f"YaRN and LongRoPE are alike, {read('yarn', 2)} and {read('longrope', 2)}." in readme
+    assert f"YaRN reads at {last('yarn')}, LongRoPE at {last('longrope')} and NTK at {last('ntk')}." in readme
+    assert longer["dynamic_ntk", 32768]["buckets"] == longer["ntk", 32768]["buckets"]
+    no_use = "without training, at {}, STRING, at {}, and scaling queries by log n alone, at {}, which is {} nats worse"
+    assert no_use.format(*map(read, ("linear", "string", "log_scaling")), behind("log_scaling", "none")) in readme
+    assert f"costs there too: {read('string', 1)} for {read('none', 1)}." in readme
+    assert f"behind Leaky ReRoPE by {behind('rerope', 'leaky_rerope')} nats" in readme
+    assert f"lost at every length: {read('nope', 1)} within its context." in readme
+    for times in (2, 4):
+        others = [own["loss"] for (change, length), own in longer.items() if length == times * 8192]
+        assert longer["self_extend", times * 8192]["loss"] == min(others)
     assert [smollm2.word(own) for own in ([-1, -2], [1, 2], [-1, 2])] == [
         "as published",
         "the other way",

@@ -7,14 +7,14 @@
 
 And at four times of it:
 
-    posenc context runs/smollm2 --lengths 1x 2x 4x --change none ntk yarn --examples 1 \\
-        --measure perplexity --output runs/smollm2-longer
+    posenc context runs/smollm2 --lengths 1x 2x 4x --examples 1 --measure perplexity --output runs/smollm2-longer \\
+        --change none linear ntk dynamic_ntk yarn longrope self_extend rerope leaky_rerope string log_scaling nope
     python -m experiments.context.smollm2 runs/smollm2-longer smollm2-longer
 
 Two texts are too few for an interval: an order holds where it holds in each of them, which two fair coins do in one of
 four trials. This rule and the orders were written down before a number was seen. Four times the context came later, by
-the same rule and of the orders of `directions`, all that its lengths allow; it is of one text, so what holds there is
-one trial.
+the same rule and of the orders of `directions`, all that its changes and lengths allow: first under `none`, `ntk` and
+`yarn`, then under the others. It is of one text, so what holds there is one trial.
 """
 
 from __future__ import annotations
