@@ -122,10 +122,10 @@ def padding_inside(positions: Array, segments: Array | None, last: int) -> Array
 
 
 def known_outside(positions: Array, last: int) -> np.ndarray:
-    """The positions outside 0 .. last; none of those that are traced."""
+    """The positions outside 0 .. last, NaN among them; none of those that are traced."""
     if not isinstance(positions, np.ndarray):
         return np.zeros(0)
-    return positions[(positions < 0) | (positions > last)]
+    return positions[~((positions >= 0) & (positions <= last))]
 
 
 def read_rows(table: Array, positions: Array) -> Array:

@@ -85,6 +85,8 @@ def test_an_encoding_in_full(printed, monkeypatch):
     assert text.startswith("rope(base=10000.0, layout='interleaved', rotary_dim=None, scaling=None)\n")
     assert ENCODINGS["rope"].__doc__.split("::")[0].strip() in together
     assert "q'_i = R(i) q_i,  k'_j = R(j) k_j," in text  # a formula keeps its line
+    assert "position differences only: q'_i = R(i) q_i" in together
+    assert "\nAttributes:\n  base: 10000 in the paper.\n  layout: which dimensions make a plane" in text
     assert "  layout: 'interleaved' or 'half'\n" in text
     assert "ntk or dynamic_ntk" in together
     assert "Acts on queries, keys; shift invariant" in text

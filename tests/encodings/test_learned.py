@@ -125,6 +125,8 @@ def test_known_padding_outside_is_neither_refused_nor_nan():
         np.testing.assert_array_equal(got[0], TABLE[[0, 0, 5, 5]])
     with pytest.raises(ValueError, match=r"position 9 is outside"):
         rows(Learned(), positions, segment_ids=np.array([[0, 1, 1, 1]]))
+    with pytest.raises(ValueError, match=r"position nan is outside"):
+        rows(Learned(), np.array([[0.0, np.nan]]))
 
 
 def test_clamp():
