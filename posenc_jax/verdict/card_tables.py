@@ -66,17 +66,17 @@ def _found(card: Card) -> TextTable:
         entries=tuple(entries),
         notes=(
             *([few] if (few := hint(own.comparison.pairs for own in card.findings)) else []),
-            f"Means over {len(card.seeds)} seeds. {_pairing(card)} within: the means of both within the "
-            "lengths of training. p: two-sided, corrected for all rows by Holm's method; better and worse from 0.05 "
-            "down. detectable: the smallest true difference that such seeds find in 8 of 10 cases, with that "
-            "correction and whatever the other rows show. Each interval is its own 95 %: one without 0 may stand "
-            f'beside "no difference seen". {coverage(card)}',
+            f"Means over {len(card.seeds)} seeds. {_pairing(card)} within: the mean scores of both at the trained "
+            "lengths. p: two-sided, corrected for all rows by Holm's method; better and worse require 0.05 or less. "
+            "detectable: the smallest true difference that so many seeds find in 8 of 10 repeats, with this "
+            "correction and whatever the other rows show. The intervals are not corrected, so one that excludes 0 may "
+            f'stand beside "no difference seen". {coverage(card)}',
             "not measurable here: both are at chance, or both near the best score, or there are fewer than two pairs "
-            "of seeds. did not learn the task: it is worse, and within the training lengths it came less than "
-            f"{100 * LEARNED:.0f} % of the way from chance to the best score, so nothing is said of longer ones; in "
-            "brackets what is seen where both are trained once more with twice the steps, corrected among these. "
-            "cannot be told: neither an arm that is right everywhere nor one that guesses would have been found. "
-            "length N alone: without this length less than half of the difference is left, and nothing is seen.",
+            "of seeds. did not learn the task: the encoding is worse, and at the trained lengths it covers less than "
+            f"{100 * LEARNED:.0f} % of the way from chance to the best score, so longer lengths are not judged; the "
+            "result after training both again with twice the steps is in brackets, corrected among such rows. cannot "
+            "be told: neither a perfect arm nor one that guesses could have been told from the baseline. length N "
+            "alone: without this length less than half of the difference is left, and it is not significant.",
             *_unseen(card),
             *_formerly(card),
             *(f"{name}: {own.kind.title} on {own.question} ({own.source})." for name, own in card.tables.items()),
@@ -90,17 +90,17 @@ def _pairing(card: Card) -> str:
     if not found:
         return "Seeds are paired: the same data and the same other parameters."
     mean = statistics.fmean(found)
-    of = f"the correlation over seeds is {mean:.2f}{' in the mean of the rows' if len(found) > 1 else ''}"
+    of = f"the correlation over seeds is {mean:.2f}{', averaged over rows' if len(found) > 1 else ''}"
     brings = (
-        f"which takes spread out of the differences: {of}."
+        f"which reduces the variance of the differences: {of}."
         if mean >= WORTH_PAIRING
-        else f"which brings next to nothing: {of}. The interval of pairs holds there too."
+        else f"which hardly reduces the variance here: {of}. The paired interval is valid all the same."
     )
     return f"Seeds are paired, with the same data and the same other parameters, {brings}"
 
 
 WORTH_PAIRING = 0.2
-"""The correlation from which on pairing takes a tenth of the spread out of a difference."""
+"""The correlation from which pairing lowers the standard deviation of a difference by a tenth."""
 
 
 def _unseen(card: Card) -> Iterator[str]:
@@ -110,12 +110,12 @@ def _unseen(card: Card) -> Iterator[str]:
         if own.word != "no difference seen" or case is None or len(case.seen) == 2 or not case.seen:
             continue
         if "worse" in case.seen and case.would_do is None:
-            why = f"{own.baseline} has the best score already"
+            why = f"{own.baseline} already has the best score"
         elif "worse" in case.seen:
-            enough = f"with {case.would_do} seeds it could"
-            why = f"one that is right everywhere has p {p_value(case.better or 0.0)}; {enough}"
+            enough = f"{case.would_do} seeds would be enough"
+            why = f"even a perfect one would have p {p_value(case.better or 0.0)}; {enough}"
         else:
-            why = f"{own.baseline} is near chance already"
+            why = f"{own.baseline} is already near chance"
         other = "better" if "worse" in case.seen else "worse"
         yield f"{' against '.join(_names(card, own))}: a {other} arm could not have been seen, since {why}."
 
@@ -126,8 +126,8 @@ def _formerly(card: Card) -> Iterator[str]:
     for rule in card.former:
         words = {(baseline, name): word for baseline, of in rule["words"].items() for name, word in of.items()}
         others = [f"{name} {word}" for (base, name), word in words.items() if now.get((base, name), word) != word]
-        said = f"of which these were others: {', '.join(others)}" if others else "all the same"
-        yield f"Words by rule {RULE}. The runs are of the time of rule {rule['rule']} and had its words, {said}."
+        said = f"differently: {', '.join(others)}" if others else "in the same way"
+        yield f"Judged by rule {RULE}. The runs were made under rule {rule['rule']}, which judged them {said}."
 
 
 def _ranges(card: Card) -> TextTable:
@@ -146,9 +146,9 @@ def _ranges(card: Card) -> TextTable:
         align="l" * len(names) + "lrrrl",
         entries=tuple(entries),
         notes=(
-            "Lengths of training, those up to twice the longest of these, and longer ones; p is corrected by Holm's "
-            "method for all rows of this table. A length at which both are at chance, or both near the best score, is "
-            "left out, and named in brackets.",
+            "Trained lengths, lengths up to twice the longest of them, and longer ones; p is corrected by Holm's "
+            "method for all rows of this table. Lengths at which both are at chance, or both near the best score, are "
+            "left out and named in brackets.",
         ),
     )
 
@@ -176,10 +176,10 @@ def _protocols(card: Card) -> TextTable:
         align="l" * len(names) + "llrrr",
         entries=tuple(entries),
         notes=(
-            "arXiv:2511.19794 (Du 2025): a BCa bootstrap interval without 0 and a sign-flip p below 0.05, both. It "
-            "looks at a row by itself, where ours is corrected for all rows of the card, and knows neither chance nor "
-            "what was learned; below six seeds it never tells, as p is 2^(1 - seeds) at least. correlation: of both "
-            "arms over seeds.",
+            "arXiv:2511.19794 (Du 2025) requires a BCa bootstrap interval that excludes 0 and a sign-flip p below "
+            "0.05. It judges each row by itself, where ours is corrected for all rows of the card, and considers "
+            "neither chance nor what was learned; with fewer than six seeds it never finds a difference, since p is at "
+            "least 2^(1 - seeds). correlation: of the two arms over seeds.",
         ),
     )
 
@@ -197,11 +197,11 @@ def _otherwise(card: Card) -> TextTable:
         align="l" * (1 + len(names)) + "rrrl",
         entries=tuple(entries),
         notes=(
-            f"The same models. best checkpoint: of each seed the best of {CHECKPOINTS} checkpoints along training. "
+            f"The same models. best checkpoint: for each seed, the best of {CHECKPOINTS} checkpoints during training. "
             f"best temperature: the best with logits divided by {', '.join(map(str, (1, *TEMPERATURES)))}. "
-            "Both are chosen by the very scores they report, so they flatter; they have no part in the verdict. p is "
-            "corrected by Holm's method, for each of the two by itself. If the last step has another word, both are "
-            "told.",
+            "Both are selected on the scores that they report, so they are optimistic; they do not enter the verdict. "
+            "p is corrected by Holm's method, separately for each of the two. Where the result after the last step is "
+            "another, both are given.",
         ),
     )
 
@@ -209,7 +209,7 @@ def _otherwise(card: Card) -> TextTable:
 def _words(own: Finding, final: Finding) -> str:
     """The word, and the one after the last step if that is another, with the reason between them."""
     same = own.word == final.word
-    return own.said if same else f"{own.said}, as chosen on these scores; after the last step {final.said}"
+    return own.said if same else f"{own.said}, selected on these scores; after the last step {final.said}"
 
 
 def _columns(card: Card) -> tuple[tuple[str, ...], tuple[str, str]]:
@@ -246,7 +246,7 @@ def _lengths(card: Card) -> TextTable:
         columns=("table", "longest trained", *labels),
         align="l" + "r" * (1 + len(labels)),
         entries=tuple(entries),
-        notes=("The first measured length whose mean score lies below the middle between chance and the best score.",),
+        notes=("The first measured length whose mean score is below the midpoint between chance and the best score.",),
     )
 
 
@@ -267,14 +267,14 @@ def _at_equal_time(card: Card) -> TextTable:
     names, _ = _columns(card)
     return TextTable(
         title="At equal time",
-        columns=(*names, "seen", "time a step", "at equal time", "extra parameters"),
+        columns=(*names, "seen", "time per step", "at equal time", "extra parameters"),
         align="l" * len(names) + "lrlr",
         entries=tuple(entries),
         notes=(
-            "Budgets are equal by steps. time a step: of ours, in the baseline's. at equal time: the word stands where "
-            f"the arm that is ahead took no longer (up to {SAME_TIME} times), since fewer steps are taken to bring no "
-            "better score; else it cannot be told. extra parameters: how many more ours has than the baseline; "
-            "--matched adds a baseline that has as many.",
+            "Both train for the same number of steps. time per step: the encoding's, divided by the baseline's. at "
+            f"equal time: the result stands where the arm that is ahead took no longer (up to {SAME_TIME} times), on "
+            "the assumption that fewer steps bring no better score; otherwise it cannot be told. extra parameters: how "
+            "many more the encoding has than the baseline; --matched adds a baseline that has as many.",
         ),
     )
 
@@ -306,23 +306,23 @@ def _cost(card: Card) -> TextTable:
     return TextTable(
         title="Cost and settings",
         columns=(
-            *("table", "encoding", "parameters", "of them its own", "ms a step", "memory", "learning rates (seeds)"),
+            *("table", "encoding", "parameters", "of the encoding", "ms per step", "memory", "learning rates (seeds)"),
             *("lead", "diverged seeds"),
         ),
         align="llrrrlrrl",
         entries=tuple(entries),
         notes=(
-            f"Every seed is trained at {' or '.join(grids)} and has the learning rate that is best by its own "
-            "validation within the training lengths, so that the intervals hold the luck of the choice. lead: how far "
-            "that is ahead of the second best in validation, mean over seeds; near 0 the choice is flat. "
+            f"Every seed is trained at the learning rates {' or '.join(grids)} and keeps the one that is best in its "
+            "own validation at the trained lengths, so that the intervals include the chance in this choice. lead: how "
+            "far it is ahead of the second best in validation, mean over seeds; near 0 the choice hardly matters. "
             f"{_ends(card)}",
-            "ms a step: of the models that train together, beside whatever else the machine did. memory: of attention "
-            "on an accelerator, by the length T; in blocks the logits are computed twice.",
-            f"{where}. All runs together: {card.seconds / 60:.0f} minutes, compiling included.",
+            "ms per step: of the models that train together, with whatever else the machine did at the time. memory: "
+            "of attention on an accelerator, by the length T; in blocks the logits are computed twice.",
+            f"{where}. All runs together: {card.seconds / 60:.0f} minutes, including compilation.",
             *_fields(card),
-            *([f"Without times that are not known: {'; '.join(untimed)}."] if untimed else []),
+            *([f"Without the times of {'; '.join(untimed)}, which are not known."] if untimed else []),
             *(
-                [f"In several environments, equal up to rounding: {'; '.join(card.elsewhere)}."]
+                [f"The runs are of several environments, which differ by rounding: {'; '.join(card.elsewhere)}."]
                 if card.elsewhere
                 else ()
             ),
@@ -347,16 +347,16 @@ def _ends(card: Card) -> str:
                 f"{label} on {name} ({rate:g}: {count} of {seeds})" for count, rate in ends if 2 * count >= seeds > 0
             ]
     grown = (
-        f"The grid grows for all arms while half of the seeds of one do best at an end of it, up to {MOST_RATES} rates"
+        f"The grid is extended for all arms while half of the seeds of one do best at an end, up to {MOST_RATES} rates"
     )
     if _before(card):
-        grown = "The grid is of two rates, of an earlier rule, and did not grow"
+        grown = "The grid has the two rates of an earlier rule and was not extended"
     if _finished(card):
         grown = "The learning rates are those of the ablation"
     if all(len(own.tried) == 1 for by_table in card.measured.values() for own in by_table.values()):
         return f"{grown}."
-    at = f"half and more of the seeds do best at an end of it still: {'; '.join(found)}" if found else ""
-    return f"{grown}; {at}." if at else f"{grown}; no arm prefers an end of it."
+    at = f"at least half of the seeds still do best at an end: {'; '.join(found)}" if found else ""
+    return f"{grown}; {at}." if at else f"{grown}; no arm prefers an end."
 
 
 def _fields(card: Card) -> list[str]:
@@ -366,7 +366,7 @@ def _fields(card: Card) -> list[str]:
             if "(" in own.spec:
                 specs.setdefault(f"{label} is {own.spec}", []).append(name)
     said = "; ".join(f"{own} on {', '.join(names)}" for own, names in specs.items())
-    rule = " Fields that say which distances are told apart, left at their defaults, are set from the training lengths."
+    rule = " Fields that decide which distances are distinguished are set from the trained lengths, unless given."
     return [f"Fields: {said}.{'' if _before(card) or _finished(card) else rule}"] if said else []
 
 

@@ -1,4 +1,4 @@
-"""How often a card's intervals hold the truth: what a simulation found for scores like those at hand."""
+"""How often a card's intervals contain the true difference: what a simulation found for scores like those at hand."""
 
 import functools
 import json
@@ -40,14 +40,14 @@ def coverage(card: Card) -> str:
 
     said: dict[Kind, str] = {
         "inside": f"for scores within their bounds in {held('inside')} of repeats ({held('mixed')} where a fifth of "
-        "the seeds does something else than the others)",
+        "the seeds behaves differently)",
         "ends": f"for scores with seeds at a bound in {held('ends')}",
         "losses": f"for losses in {held('losses')}",
         "shares": f"for shares of seeds that solve the task in {held('shares')}",
     }
     here = {_kind(card, own) for own in card.findings}
     parts = listed([own for kind, own in said.items() if kind in here])
-    return f"In simulations of {seeds} seeds (scripts/docs/intervals.md) such intervals held the truth {parts}."
+    return f"In simulations of {seeds} seeds (scripts/docs/intervals.md) such intervals held the true value {parts}."
 
 
 def _kind(card: Card, found: Finding) -> Kind:

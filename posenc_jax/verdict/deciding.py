@@ -82,7 +82,8 @@ def decide(
         by_table[name] = of_table(place, seeds)
         while (wider := _wider(grids[name], by_table[name])) is not None:
             rates = ", ".join(f"{rate:g}" for rate in wider.run.learning_rates)
-            reporter.note(f"{name}: half of an arm's seeds do best at an end of the grid, so it grows for all: {rates}")
+            why = "half of the seeds of an arm do best at an end of the grid, so all arms get a longer one"
+            reporter.note(f"{name}: {why}: {rates}")
             elsewhere += _compared(encodings, {name: wider}, directory, seeds)
             grids[name] = wider
             by_table[name] = of_table(place, seeds)

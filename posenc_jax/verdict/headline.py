@@ -1,4 +1,4 @@
-"""The five lines of a card: what is better where, by how much, how surely, at what cost, and what cannot be told."""
+"""The five lines of a card: what is better and where, by how much, how sure, at what cost, and what stays unknown."""
 
 import statistics
 from collections.abc import Callable, Iterable, Mapping
@@ -108,7 +108,7 @@ def _compared(found: list[Finding], baseline: str, of: Mapping[str, list[str]]) 
     first, second = sorted(FOUND, key=lambda word: not of[word])
     if len(found) == 1:
         word = first if of[first] else "neither better nor worse"
-        return f"{word} than {baseline} on {(of.get(word) or [found[0].table])[0]}, the one table"
+        return f"{word} than {baseline} on {(of.get(word) or [found[0].table])[0]}, the only table"
     if not of[first]:
         return f"neither better nor worse than {baseline} on any of {len(found)} tables"
     other = f"{second} on {len(of[second])} ({listed(of[second])})" if of[second] else f"{second} on none"
@@ -126,18 +126,18 @@ def _amounts(findings: tuple[Finding, ...], kinds: Mapping[str, ScoreKind], name
     if not tested:
         return "no difference could be tested"
     least = min(tested)
-    return f"nothing is found; the nearest is {amount(tested[least])}, with p {p_value(least)}"
+    return f"no difference was found; the closest is {amount(tested[least])}, with p {p_value(least)}"
 
 
 def _sureness(findings: tuple[Finding, ...], seeds: int) -> str:
     found = [own.p for own in findings if own.word in (*FOUND, "did not learn") and own.p is not None]
     rows = f"corrected for {len(findings)} row{'s' * (len(findings) != 1)}"
-    said = f"no p, {rows}, is as low as 0.05"
+    said = f"no p is 0.05 or less, {rows}"
     if found:
         chance = p_value(max(found))
         chance = chance.replace("<", "below") if "<" in chance else chance + " at most" * (len(found) > 1)
-        said = f"so much comes by chance with p {chance}, {rows}"
-    hint = "" if seeds >= CLAIM_SEEDS else f"; from fewer than {CLAIM_SEEDS} seeds all of it is a hint"
+        said = f"p is {chance}, {rows}"
+    hint = "" if seeds >= CLAIM_SEEDS else f"; with fewer than {CLAIM_SEEDS} seeds, all of this is only a hint"
     return f"{seeds} seeds; {said}{hint}"
 
 
@@ -146,9 +146,9 @@ def _cost(ours: Mapping[str, Measured], theirs: Mapping[str, Measured], baseline
     timed = [(a.milliseconds_per_step, b.milliseconds_per_step) for a, b in shared]
     ratios = [a / b for a, b in timed if a and b]
     ends = f" ({min(ratios):.2f} to {max(ratios):.2f})" if len(ratios) > 1 else ""
-    time = f"{statistics.median(ratios):.2f} times {baseline}'s time a step{ends}" if ratios else "times are not known"
+    ratio = f"{statistics.median(ratios):.2f} times {baseline}'s time per step{ends}" if ratios else ""
     own, other = (max(side.num_posenc_parameters for side in of) for of in zip(*shared))
-    return f"{time}; {own:,} own parameters ({baseline}: {other:,})"
+    return f"{ratio or 'times are not known'}; {own:,} parameters of the encoding ({baseline}: {other:,})"
 
 
 def _untold(
@@ -164,20 +164,20 @@ def _untold(
             blind.append(row)
         elif own.word == "cannot be told":
             needed = own.best_case.would_do if own.best_case is not None else None
-            few.append(f"{row} ({'no number' if needed is None else needed} would do)")
+            few.append(f"{row} ({'no number' if needed is None else needed} would be enough)")
         elif own.word == "did not learn":
             unlearned.append(row)
         elif own.word == "better" and own.learned[1] is False:
             leads.setdefault(own.baseline, []).append(row)
     parts = [f"differences {_some(small)}, which {seeds} seeds often miss"] if small else []
     parts += [f"anything with {seeds} seeds on {_some(few)}"] if few else []
-    parts += [f"anything on {_some(blind)}, with both at chance or at the best"] if blind else []
+    parts += [f"anything on {_some(blind)}, where both are at chance or near the best score"] if blind else []
     parts += [f"the comparison with more steps on {_some(unlearned)}, not learned at this budget"] if unlearned else []
     parts += [
-        f"what more steps leave of the lead on {_some(rows)}, as {baseline} has not learned the task at this budget"
+        f"whether the lead on {_some(rows)} lasts with more steps, since {baseline} did not learn it at this budget"
         for baseline, rows in leads.items()
     ]
-    return "; ".join(parts) or "nothing, every row has a word"
+    return "; ".join(parts) or "nothing: every row has a result"
 
 
 def _missed(least: float | None, kind: ScoreKind) -> str:

@@ -60,9 +60,9 @@ def affordable(
             "or more, or ask about fewer encodings"
         )
     reporter.note(
-        f"pilot: {step}, {each}, so {hours:g} hour{'s' * (hours != 1)} afford {seeds} paired seeds, compiling apart; "
-        "more time goes where the grid of learning rates grows, none into a second training: --seeds in place of "
-        "--hours trains what is not learned once more"
+        f"pilot: {step}, {each}, so {hours:g} hour{'s' * (hours != 1)} afford {seeds} paired seeds, not counting "
+        "compilation and longer grids of learning rates; nothing is trained a second time with more steps, as it is "
+        "with --seeds in place of --hours"
     )
     return seeds
 
@@ -84,12 +84,12 @@ def estimate(
         hours = [plan_of(cell, target).hours for cell in cells]
         return duration(None if None in hours else 3600 * sum(filter(None, hours)))
 
-    more = f", and up to {time(again)} where tables are not learned and trained again" if again else ""
+    more = f", and up to {time(again)} more where a table is not learned and trained again" if again else ""
     each = f"{len(encodings)} encodings on {len(tables)} table{'s' * (len(tables) != 1)}"
     return (
-        f"{sum(len(cell.replicas) for cell in first)} trainings, of {each}, estimate {time(first)} on "
-        f"{target.count} x {target.chip.title}, compiling apart and without what is there already; more where the grid "
-        f"of learning rates grows{more}"
+        f"{sum(len(cell.replicas) for cell in first)} trainings of {each}: about {time(first)} on "
+        f"{target.count} x {target.chip.title}, not counting compilation and finished runs; longer grids of learning "
+        f"rates take more{more}"
     )
 
 

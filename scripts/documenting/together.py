@@ -96,8 +96,8 @@ def _about(own: Known) -> str:
     steps = _range(asked.steps for _, card in own.cards for asked in card.tables.values())
     training = statistics.median(cell.seconds / len(cell.seeds) / len(cell.tried) for cell in cells)
     return (
-        f"In the {len(own.cards)} cards models have {_range(cell.num_parameters for cell in cells)} parameters and are "
-        f"trained for {steps} steps, about {training:.0f} seconds a training on 2 cores. What holds for them may not "
+        f"The models of the {len(own.cards)} cards have {_range(cell.num_parameters for cell in cells)} parameters and "
+        f"are trained for {steps} steps; a training takes about {training:.0f} seconds. What holds for them may not "
         "hold for yours."
     )
 
@@ -107,19 +107,19 @@ def sentences(own: Known) -> list[str]:
     first = own.cards[0][1]
     tables = listed([code(name) for name in first.tables])
     return [
-        _on_table(own, "copy", "To copy rows that are longer than any in training",
-            "other contents than one repeated token, and rows longer than twice those of training"),
-        _on_table(own, "even_pairs", "To compare the first token with the last, further apart than in training",
-            "whether a training in which all arms come near the best score within its lengths leaves that order"),
-        _on_table(own, "bucket_sort", "To sort more tokens than in training",
-            f"what a wider grid of learning rates says: {_at_ends(own, 'bucket_sort')} do best at an end of theirs"),
+        _on_table(own, "copy", "Copying sequences longer than any in training",
+            "sequences of other contents than one repeated token, and of more than twice the trained length"),
+        _on_table(own, "even_pairs", "Comparing the first token with the last, further apart than in training",
+            "whether the order stays the same once all arms come near the best score at the trained lengths"),
+        _on_table(own, "bucket_sort", "Sorting more tokens than in training",
+            f"whether a longer grid of learning rates changes this: {_at_ends(own, 'bucket_sort')} do best at an end"),
         _together(own, tables),
         _improvements(own, tables),
         _within(own),
         _whole(own),
-        _arms(own, "randomized", "If positions may be drawn at random in training",
-            "what they cost within the training lengths, and decoders: this is an encoder at one learning rate"),
-        _arms(own, "perplexity", "In a language model on texts longer than those of training",
+        _arms(own, "randomized", "Drawing positions at random in training",
+            "what it costs at the trained lengths, and how decoders behave: this is an encoder at one learning rate"),
+        _arms(own, "perplexity", "Modelling texts longer than those of training",
             "larger models, other texts, and whether more seeds agree"),
         _directions(own),
     ]  # fmt: skip
@@ -134,10 +134,10 @@ def _on_table(own: Known, name: str, when: str, unknown: str) -> str:
     table, baseline = card.tables[name], card.baselines[0]
     trained, asked = max(table.trained_lengths), max(table.score_lengths)
     mean = table.kind.show(table.kind.mean(card.measured[baseline][name].scores.values()))
-    setting = f"{code(name)}, trained to length {trained} and asked up to {asked}"
+    setting = f"{code(name)}, trained up to length {trained}, tested up to {asked}"
     return (
-        f"**{when}** ({setting}), where {baseline} has {table.kind.title} {mean}, beside it {_by_word(found)}. "
-        f"*Not known*: {unknown}."
+        f"**{when}** ({setting}; {baseline} has {table.kind.title} {mean} there): compared with {baseline}, "
+        f"{_by_word(found)}. *Not known*: {unknown}."
     )
 
 
@@ -151,7 +151,7 @@ def _by_word(found: Iterable[tuple[str, Finding]]) -> str:
 
 def _clause(words: str, names: list[str]) -> str:
     if words.startswith("no difference"):
-        return f"of {listed(names)} there is {words}"
+        return f"{listed(names)} {'shows' if len(names) == 1 else 'show'} {words}"
     verb = "" if words.startswith(("did not", "cannot")) else "is " if len(names) == 1 else "are "
     return f"{listed(names)} {verb}{words}"
 
@@ -162,10 +162,10 @@ def _together(own: Known, tables: str) -> str:
     below = [one for one in own.aggregates if one.mean.high < base.mean.low]
     best = own.aggregates[0]
     return (
-        f"**If each of these tables counts the same** ({tables}), {_linked(own, best)} has the highest interquartile "
-        f"mean, {_shown(best.mean)}, where {base.label} has {_shown(base.mean)}; intervals lie wholly above that of "
-        f"{base.label} for {_names(own, above)} and wholly below it for {_names(own, below)}. *Not known*: other "
-        "tasks; these tables are no sample of all, and intervals are of seeds alone."
+        f"**All tables with equal weight** ({tables}): {_linked(own, best)} has the highest interquartile mean, "
+        f"{_shown(best.mean)}, and {base.label} has {_shown(base.mean)}; the interval is entirely above that of "
+        f"{base.label} for {_names(own, above)}, and entirely below it for {_names(own, below)}. *Not known*: other "
+        "tasks, since these tables are not a sample of all tasks and the intervals are over seeds only."
     )
 
 
@@ -176,11 +176,10 @@ def _improvements(own: Known, tables: str) -> str:
     rest = [one for one, _ in arms if one not in above and one not in below]
     best, found = max(arms, key=lambda arm: arm[1].value)
     return (
-        f"**If it is to be better more often than not** ({tables}), a run is above one of {_baseline(own).label} in "
-        f"more than half of the cases for {_names(own, above)}, most often for {_linked(own, best)}, "
-        f"{_shown(found)}, in less than half for {_names(own, below)}, and the interval holds one half for "
-        f"{_names(own, rest)}. *Not known*: how much is gained, which the first three sentences say, and whether it "
-        "holds at another budget."
+        f"**How often a run is better** ({tables}): a run scores above a run of {_baseline(own).label} more often than "
+        f"not with {_names(own, above)}, most often with {_linked(own, best)}, {_shown(found)}; less often than not "
+        f"with {_names(own, below)}; for {_names(own, rest)} the interval includes one half. *Not known*: how much is "
+        "gained, for which see the first three sentences, and whether this holds at another budget."
     )
 
 
@@ -198,12 +197,13 @@ def _within(own: Known) -> str:
         names = [code(found.table) for found in one.findings if found.learned[0] is False]
         failed += [f"{_card(path, one)} ({listed(names)})"] if names else []
     other = [code(found.table) for found in card.findings if found.learned[1] is False]
-    base = f"{card.baselines[0]} does not on {listed(other)}" if other else f"{card.baselines[0]} does too"
+    base = f"{card.baselines[0]} does not on {listed(other)}" if other else f"so does {card.baselines[0]}"
+    others = f"the others are {listed(failed)}" if failed else "there are no others"
     return (
-        f"**If inputs are no longer than those of training**, {len(own.cards) - len(failed)} of {len(own.cards)} "
-        f"encodings come {100 * LEARNED:.0f} % of the way from chance to the best score on every table and {base}; "
-        f"those that do not are {listed(failed) if failed else 'none'}. *Not known*: whether these would with more "
-        f"steps, and what differs above {100 * LEARNED:.0f} %, where these tables are too easy to tell."
+        f"**Inputs no longer than those of training**: {len(own.cards) - len(failed)} of {len(own.cards)} encodings "
+        f"cover {100 * LEARNED:.0f} % of the way from chance to the best score on every table, and {base}; {others}. "
+        f"*Not known*: whether more steps would change this, and what differs above {100 * LEARNED:.0f} %, where these "
+        "tables are too easy to tell."
     )
 
 
@@ -214,10 +214,10 @@ def _whole(own: Known) -> str:
         for found in sorted(card.findings, key=lambda one: WORDS.index(one.word)):
             counted.setdefault(in_prose(found.said, found.comparison.pairs), []).append(code(found.table))
         words = "; ".join(f"{said} on {listed(names)}" for said, names in counted.items())
-        parts.append(f"the words for {_card(path, card)} on {len(card.tables)} tables are: {words}")
+        parts.append(f"the results for {_card(path, card)} on {len(card.tables)} tables are: {words}")
     return (
-        f"**Where a newer rotation is wanted in place of {_baseline(own).label}**, {'; '.join(parts)}. *Not known*: "
-        "larger models (on indirect indexing its authors have PoPE far above RoPE), and other encodings on these."
+        f"**A newer rotation in place of {_baseline(own).label}**: {'; '.join(parts)}. *Not known*: larger models (on "
+        "indirect indexing its authors report PoPE far above RoPE), and other encodings on these tables."
     )
 
 
@@ -229,9 +229,9 @@ def _arms(own: Known, folder: str, when: str, unknown: str) -> str:
         by_table.setdefault(cell.table, []).append((named(cell.label), found))
         pairs.add(found.comparison.pairs)
     parts = [f"on {code(name)} {_by_word(found)}" for name, found in by_table.items()]
-    hint = ", a hint" if min(pairs) < CLAIM_SEEDS else ""
+    hint = ", so only a hint" if min(pairs) < CLAIM_SEEDS else ""
     seeds = f"{_folder(folder)}, {_range(pairs)} seeds{hint}"
-    return f"**{when}** ({seeds}), beside RoPE {'; '.join(parts)}. *Not known*: {unknown}."
+    return f"**{when}** ({seeds}): compared with RoPE, {'; '.join(parts)}. *Not known*: {unknown}."
 
 
 def _directions(own: Known) -> str:
@@ -247,11 +247,10 @@ def _directions(own: Known) -> str:
         if {one.outcome for one in found if one.outcome != "not run"} == {"held"}
     ]
     return (
-        f"**If a paper says that one is better than another, or that two are alike**, {counted.get('held', 0)} of "
-        f"{len(outcomes)} directions of {len(checked)} [published tables and open questions](tables.md), written down "
-        f"before any run, held at our size (of the others: {others}), and all of a table in "
-        f"{listed(every) if every else 'none'}. *Not known*: their settings, which are larger and have not been run; "
-        "what did not hold at this size may hold there."
+        f"**Orders that papers report** ({len(checked)} [published tables and open questions](tables.md)): of "
+        f"{len(outcomes)} directions, written down before any run, {counted.get('held', 0)} held at our size (of the "
+        f"others: {others}), and all directions of a table held for {listed(every) if every else 'none'}. *Not known*: "
+        "the papers' own settings, which are larger and have not been run; what did not hold here may hold there."
     )
 
 
@@ -306,8 +305,8 @@ def _means(own: Known) -> str:
     columns = ("encoding", "interquartile mean [95 %]", f"probability of improvement over {base} [95 %]")
     same = "are the same in all cards" if same_baseline([card for _, card in own.cards]) else "differ between cards"
     return (
-        f"{grid(columns, 'lrr', rows)}\n\nOf {listed([code(name) for name in first.tables])}, which all "
-        f"{len(own.cards)} cards ask, {_range(len(card.seeds) for _, card in own.cards)} seeds each. The runs of "
+        f"{grid(columns, 'lrr', rows)}\n\nThe tables are {listed([code(name) for name in first.tables])}, which all "
+        f"{len(own.cards)} cards have, with {_range(len(card.seeds) for _, card in own.cards)} seeds each. The runs of "
         f"{base} {same}."
     )
 

@@ -108,7 +108,7 @@ def _questions(text: str, cards: Cards) -> str:
         ]
         columns = ("encoding", "seen", *_MEANS, "difference [95 %]", "p")
         lines = "\n".join(f"- {escaped(line)}" for line in card.headline)
-        seconds = f"{card.seconds / 60:.0f} minutes of runs, compiling included."
+        seconds = f"{card.seconds / 60:.0f} minutes of runs, including compilation."
         part = f"{lines}\n\n{grid(columns, 'llrrrrrr', rows)}\n\n{seconds}"
         text = refilled(text, f"<!-- card: {path.name} -->", part, "<!-- end of the card -->")
     return text
@@ -134,7 +134,7 @@ def _sentences(cards: Cards) -> str:
     return "\n".join(f"- {said}" for _, card in cards for said in card.sentences)
 
 
-_MEANS = ("within: its score", "the other's", "beyond: its score", "the other's")
+_MEANS = ("score within", "baseline's", "score beyond", "baseline's")
 
 
 def _means(card: Card, finding: Finding) -> list[str]:
@@ -166,7 +166,7 @@ def _scores(cards: Cards) -> str:
             _other(found),
         ]
         rows.append([card.label, found.baseline, code(found.table), *cells])
-    columns = ("encoding", "against", "table", *_MEANS, "seen", "detectable", "seen, all cards together", _OTHER)
+    columns = ("encoding", "against", "table", *_MEANS, "seen", "detectable", "seen, corrected over all cards", _OTHER)
     return grid(columns, "lllrrrrlrll", rows)
 
 
@@ -194,9 +194,9 @@ def _changed(cards: Cards) -> str:
                     if now[baseline, name] != word:
                         rows.append([card.label, code(name), word, now[baseline, name]])
     if not rows:
-        return "No word was another by an earlier rule."
+        return "No row was judged differently by an earlier rule."
     table = grid(("encoding", "table", "by rule 1", f"by rule {RULE}"), "llll", rows)
-    return f"The words that rule 1, under which the runs were made, gave otherwise:\n\n{table}"
+    return f"Rows that rule 1, under which the runs were made, judged differently:\n\n{table}"
 
 
 def _ends(cards: Cards) -> str:
@@ -220,7 +220,7 @@ def _correlations(cards: Cards) -> str:
         if found:
             means[card.label] = statistics.fmean(found)
     each = ", ".join(f"{label} {mean:.2f}" for label, mean in means.items())
-    return f"Correlation of both arms over seeds, mean of the tables of a card: {each}."
+    return f"Correlation of the two arms over seeds, averaged over the tables of a card: {each}."
 
 
 def _repeated(cards: Cards) -> str:
@@ -237,8 +237,8 @@ def _repeated(cards: Cards) -> str:
                 means = [mean_text(of, kind) for of in (old, new)]
                 spread = [kind.show(own) for own in (sum(moved) / len(moved), max(moved))]
                 rows.append([label, code(name), *means, *spread, f"{sum(rates)} of {len(rates)}"])
-    columns = ("encoding", "table", "first", "again", "a seed moved by", "at most", "seeds with another rate")
-    return f"The same seeds, trained by two builds of the code:\n\n{grid(columns, 'llrrrrr', rows)}"
+    columns = ("encoding", "table", "first", "again", "mean change of a seed", "largest", "seeds with another rate")
+    return f"The same seeds, trained with two builds of the code:\n\n{grid(columns, 'llrrrrr', rows)}"
 
 
 def _reasoned(finding: Finding, kind: ScoreKind) -> str:

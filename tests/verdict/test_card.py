@@ -72,10 +72,10 @@ def card():
 LINES = (
     "mine is better than rope on 1 of 2 tables (copy), worse on none.",
     "By how much: copy +0.500 [0.496, 0.504].",
-    "How sure: 8 seeds; so much comes by chance with p below 0.001, corrected for 2 rows.",
-    "At what cost: 1.00 times rope's time a step (1.00 to 1.00); 10 own parameters (rope: 10).",
-    "What cannot be told: anything on even_pairs, with both at chance or at the best; what more steps leave of the "
-    "lead on copy, as rope has not learned the task at this budget.",
+    "How sure: 8 seeds; p is below 0.001, corrected for 2 rows.",
+    "At what cost: 1.00 times rope's time per step (1.00 to 1.00); 10 parameters of the encoding (rope: 10).",
+    "What cannot be told: anything on even_pairs, where both are at chance or near the best score; whether the lead "
+    "on copy lasts with more steps, since rope did not learn it at this budget.",
 )
 SENTENCE = "mine against rope, 2 tables: better on copy; not measurable here on even_pairs."
 
@@ -88,7 +88,7 @@ def test_text(card):
         r"copy +better +0\.700 / 0\.200 +0\.700 +0\.200 +\+0\.500 +< 0\.001 +0\.007\n +\[0\.\d+, 0\.\d+\]\n", said
     )
     assert re.search(r"copy +best checkpoint +0\.700 +0\.300 +\+0\.400 \[.*\] +better\n", said)
-    assert "All runs together: 4 minutes, compiling included." in " ".join(said.split())
+    assert "All runs together: 4 minutes, including compilation." in " ".join(said.split())
     assert "(01234567), jax" in " ".join(said.split()), "the runs may be of several commits"
 
 
@@ -114,7 +114,7 @@ def test_at_equal_time_the_slower_one_is_not_called_better(card, milliseconds, s
 def test_the_reason_stands_between_two_words_of_one_comparison(card):
     last = dataclasses.replace(card.findings[0], word="no difference seen")
     said = " ".join(markdown_card(dataclasses.replace(card, findings=(last, *card.findings[1:]))).split())
-    assert "| better, as chosen on these scores; after the last step no difference seen |" in said
+    assert "| better, selected on these scores; after the last step no difference seen |" in said
     assert "| better | no difference seen |" not in said
 
 

@@ -12,8 +12,7 @@ from posenc_jax.verdict.question import KeptQuestion
 
 INSIDE = (0.5, 0.6, 0.55, 0.7)
 SAID = {
-    "inside": "for scores within their bounds in {} of repeats ({} where a fifth of the seeds does something else than "
-    "the others)",
+    "inside": "for scores within their bounds in {} of repeats ({} where a fifth of the seeds behaves differently)",
     "ends": "for scores with seeds at a bound in {}",
     "losses": "for losses in {}",
     "shares": "for shares of seeds that solve the task in {}",
@@ -51,7 +50,7 @@ def test_the_kind_of_scores_decides(kind, metric, ours, theirs):
     found = card(metric, ours, theirs)
     assert (
         coverage(found)
-        == f"In simulations of 4 seeds (scripts/docs/intervals.md) such intervals held the truth {said}."
+        == f"In simulations of 4 seeds (scripts/docs/intervals.md) such intervals held the true value {said}."
     )
     assert coverage(found) in markdown_card(found)
 

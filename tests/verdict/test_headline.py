@@ -40,33 +40,33 @@ def test_better_worse_and_what_cannot_be_told():
     assert said == (
         "mine is better than rope on 1 of 4 tables (copy), worse on 1 (even_pairs).",
         "By how much: copy +0.200 [0.180, 0.220], even_pairs -0.100 [-0.120, -0.080].",
-        "How sure: 8 seeds; so much comes by chance with p 0.030 at most, corrected for 4 rows.",
-        "At what cost: 1.50 times rope's time a step (1.50 to 1.50); 1,234 own parameters (rope: 0).",
+        "How sure: 8 seeds; p is 0.030 at most, corrected for 4 rows.",
+        "At what cost: 1.50 times rope's time per step (1.50 to 1.50); 1,234 parameters of the encoding (rope: 0).",
         "What cannot be told: differences below 0.124 on bucket_sort, which 8 seeds often miss; anything on parity, "
-        "with both at chance or at the best.",
+        "where both are at chance or near the best score.",
     )
 
 
 def test_nothing_found():
     said = lines(finding("copy", "no difference seen", 0.03, 0.2), finding("parity", "no difference seen", -0.04, 0.07))
     assert said[0] == "mine is neither better nor worse than rope on any of 2 tables."
-    assert said[1].startswith("By how much: nothing is found; the nearest is parity -0.040 [")
+    assert said[1].startswith("By how much: no difference was found; the closest is parity -0.040 [")
     assert said[1].endswith("], with p 0.070.")
-    assert said[2] == "How sure: 8 seeds; no p, corrected for 2 rows, is as low as 0.05."
+    assert said[2] == "How sure: 8 seeds; no p is 0.05 or less, corrected for 2 rows."
 
 
 def test_one_table_few_seeds_and_no_times():
     said = lines(finding("copy", "worse", -0.2, 0.0001), seeds=3, milliseconds_per_step=None)
-    assert said[0] == "mine is worse than rope on copy, the one table."
-    assert "with p below 0.001, corrected for 1 row; from fewer than 8 seeds all of it is a hint." in said[2]
+    assert said[0] == "mine is worse than rope on copy, the only table."
+    assert "p is below 0.001, corrected for 1 row; with fewer than 8 seeds, all of this is only a hint." in said[2]
     assert said[3].startswith("At what cost: times are not known; ")
-    assert said[4] == "What cannot be told: nothing, every row has a word."
+    assert said[4] == "What cannot be told: nothing: every row has a result."
 
 
 def test_nothing_could_be_measured():
     said = lines(finding("copy", "not measurable here", None, None, detectable=None))
     assert said[1] == "By how much: no difference could be tested."
-    assert said[4] == "What cannot be told: anything on copy, with both at chance or at the best."
+    assert said[4] == "What cannot be told: anything on copy, where both are at chance or near the best score."
 
 
 def test_what_no_difference_could_have_shown():
@@ -78,7 +78,7 @@ def test_what_no_difference_could_have_shown():
 def test_several_baselines_share_the_five_lines():
     said = lines(finding("copy", "better"), finding("copy", "no difference seen", 0.0, 0.9, baseline="nope"))
     assert said[0] == (
-        "mine is better than rope on copy, the one table; neither better nor worse than nope on copy, the one table."
+        "mine is better than rope on copy, the only table; neither better nor worse than nope on copy, the only table."
     )
     assert "copy (to rope) +0.100" in said[1]
     assert "times nope's time" in said[3]
@@ -103,9 +103,9 @@ def test_what_few_seeds_cannot_tell_and_what_was_not_learned():
     assert said[0] == (
         "mine is neither better nor worse than rope on any of 2 tables; it did not learn even_pairs at this budget."
     )
-    assert "so much comes by chance with p 0.001, corrected for 2 rows" in said[2]
+    assert "p is 0.001, corrected for 2 rows" in said[2]
     assert said[4] == (
-        "What cannot be told: anything with 3 seeds on copy (13 would do); the comparison with more steps on "
+        "What cannot be told: anything with 3 seeds on copy (13 would be enough); the comparison with more steps on "
         "even_pairs, not learned at this budget."
     )
 
@@ -113,8 +113,8 @@ def test_what_few_seeds_cannot_tell_and_what_was_not_learned():
 def test_a_lead_over_a_baseline_that_has_not_learned_the_task_is_said_so():
     lead = dataclasses.replace(finding("even_pairs", "better", 0.2, 0.001), learned=(True, False))
     assert lines(lead, finding("copy", "better"))[4] == (
-        "What cannot be told: what more steps leave of the lead on even_pairs, as rope has not learned the task at "
-        "this budget."
+        "What cannot be told: whether the lead on even_pairs lasts with more steps, since rope did not learn "
+        "it at this budget."
     )
 
 

@@ -141,7 +141,7 @@ def test_without_encodings_the_short_list_is_asked(monkeypatch, capsys):
     for against in ([], ["--against", "nope"]):
         main(["verdict", "--on", "small.py", *against])
         assert len(asked["ours"]) == len(SHORT_LIST) - 1
-        assert "192 trainings, of 8 encodings on 1 table, estimate " in capsys.readouterr().err
+        assert "192 trainings of 8 encodings on 1 table: about " in capsys.readouterr().err
         assert not set(asked["ours"]) & set(asked["baselines"])
     main(["verdict", "fire", "--on", "small.py", "--tables", "copy"])
     assert (asked["ours"], asked["tables"]) == (["FIRE"], ["rsc", "copy"]), "beside a table of ours"

@@ -45,7 +45,7 @@ def test_the_seeds_that_a_time_affords(tmp_path, hours, seeds):
     assert pilot.affordable(ARMS, TABLES, hours, tmp_path, reporter=heard) == seeds
     (line,) = heard.notes
     assert line.startswith("pilot: a step of rope on copies takes 5.0 ms, one seed of 2 encodings on 1 table 1")
-    assert "paired seeds, compiling apart; more time goes where the grid of learning rates grows, none into" in line
+    assert "paired seeds, not counting compilation and longer grids of learning rates; nothing is trained" in line
 
 
 def test_without_a_time_the_price_is_told(monkeypatch):
@@ -53,16 +53,16 @@ def test_without_a_time_the_price_is_told(monkeypatch):
     monkeypatch.setattr(pilot, "plan_of", lambda cell, _: SimpleNamespace(hours=0.25 * len(cell.replicas)))
     said = pilot.estimate(ARMS, TABLES, (0, 1), once=True)
     assert sum(len(cell.replicas) for cell in cells) == 12, "three learning rates, two seeds, two encodings"
-    assert said.startswith("12 trainings, of 2 encodings on 1 table, estimate 3\u00a0h on ")
-    assert "without what is there already; more where the grid of learning rates grows" in said
-    assert said.endswith("grid of learning rates grows")
+    assert said.startswith("12 trainings of 2 encodings on 1 table: about 3\u00a0h on ")
+    assert "not counting compilation and finished runs; longer grids of learning rates take more" in said
+    assert said.endswith("grids of learning rates take more")
     steps = TABLES["copies"].run.training.steps
     monkeypatch.setattr(pilot, "plan_of", lambda cell, _: SimpleNamespace(hours=cell.training.steps / steps))
     said = pilot.estimate(ARMS, TABLES, (0, 1))
-    assert "estimate 2\u00a0h on " in said
-    assert said.endswith("grows, and up to 4\u00a0h where tables are not learned and trained again"), "twice the steps"
+    assert "about 2\u00a0h on " in said
+    assert said.endswith("and up to 4\u00a0h more where a table is not learned and trained again"), "twice the steps"
     monkeypatch.setattr(pilot, "plan_of", lambda *_: SimpleNamespace(hours=None))
-    assert "estimate - on" in pilot.estimate(ARMS, TABLES, (0, 1))
+    assert "about - on" in pilot.estimate(ARMS, TABLES, (0, 1))
 
 
 @pytest.mark.usefixtures("slow")
@@ -92,7 +92,7 @@ def test_the_difference_that_the_seeds_will_find_is_of_the_first_ones():
     (line,) = sees(TABLES["copies"], ours, theirs, 8, 2)
     deviation = statistics.fmean([statistics.variance([0.0, 0.2]), 0.0]) ** 0.5
     least = detectable(deviation, 8, confidence=0.975)
-    said = f"with the spread of these, 8 seeds find a difference of {least:.3f} on copies in 8 of 10 cases"
+    said = f"with the spread of these, 8 seeds find a difference of {least:.3f} on copies in 8 of 10 repeats"
     assert line == f"{said}, corrected for 2 rows"
     equal = {"a": measured({0: 0.5, 1: 0.5}, "a")}
     assert not list(sees(TABLES["copies"], equal, theirs, 8, 1)), "no spread says nothing"

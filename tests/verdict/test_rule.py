@@ -137,8 +137,8 @@ def test_what_cannot_be_shown_is_said_before_the_run():
     high = {"rope": arm(COPY, {None: 0.94}, (0.0, 0.03, -0.02, 0.02))}
     assert list(forecast(COPY, high, 4, 1)) == []
     assert list(forecast(COPY, high, 4, 14)) == [
-        "on copy an arm that is right everywhere could not be told from rope with 4 seeds, corrected for 14 rows "
-        "(6 would do), and a worse one could be"
+        "on copy even a perfect arm could not be told from rope with 4 seeds, corrected for 14 rows "
+        "(6 would be enough); a worse one could be"
     ]
 
 
