@@ -12,7 +12,7 @@ from experiments.sizes import trend
 from experiments.sizes.grid import WIDTHS, ablation, full
 from posenc_jax.statistics import holm, size_trends
 from posenc_jax.training.memory import parameters_of
-from posenc_jax.verdict.cells import JudgedCell, Results, TaskFacts
+from posenc_jax.verdict.cells import JudgedCell, Results, TaskFacts, read_results, save_results
 
 SIZES = (25_000, 100_000, 400_000)
 
@@ -140,10 +140,54 @@ def test_the_table_of_an_ablation():
     assert row.endswith("| cannot be told (at chance or at the best at d32) |"), "a lead of 0 there says nothing"
 
 
+def test_a_size_that_was_not_learned_is_named():
+    scores = {size: {"rope": {0: 0.5, 1: 0.5}, "alibi": {0: 0.6, 1: 0.7}} for size in WIDTHS}
+    found = results(scores)
+    first, second, last = WIDTHS
+    within = {"rope": {first: 1.0, second: 0.93, last: 1.0}, "alibi": {first: 0.9, second: 0.95, last: 0.93}}
+    cells = [
+        dataclasses.replace(
+            cell,
+            by_metric={"accuracy": cell.by_metric["accuracy"] | {4: dict.fromkeys((0, 1), within[cell.label][size])}},
+        )
+        for size in WIDTHS
+        for cell in found.cells
+        if cell.table == f"t {size}"
+    ]
+    ranges = {4: "within", 8: "beyond"}
+    tasks = {name: dataclasses.replace(facts, ranges=ranges) for name, facts in found.tasks.items()}
+    found = dataclasses.replace(found, tasks=tasks, cells=tuple(cells))
+    assert trend.unlearned(found, "t", "alibi") == (first,), "0.9 is 87 % of the way from 0.25, 0.93 is 91 %"
+    assert trend.table_of(found).endswith(f"; not learned by one or both at {first} |")
+
+
 def test_a_lower_perplexity_is_a_lead_of_its_logarithm():
     scores = {size: {"rope": {0: 20.0}, "alibi": {0: 10.0}} for size in WIDTHS}
     found = trend.leads(results(scores, "perplexity", None), "t", "alibi")
     assert found == {number: {0: pytest.approx(math.log(2))} for number in (1000, 4000, 16000)}
+
+
+def test_pieces_are_kept_and_read_together(tmp_path, capsys):
+    found = results({size: {"rope": {0: 0.5, 1: 0.5}, "alibi": {0: 0.6, 1: 0.7}} for size in WIDTHS})
+    other = dataclasses.replace(
+        found,
+        tasks={name.replace("t ", "u "): facts for name, facts in found.tasks.items()},
+        cells=tuple(dataclasses.replace(cell, table=cell.table.replace("t ", "u ")) for cell in found.cells),
+        machine={"cpu": "another"},
+    )
+    for name, own in (("t", found), ("u", other)):
+        save_results(own, tmp_path / f"{name}.json")
+    kept = tmp_path / "both.json"
+    trend.main([str(tmp_path / "t.json"), str(tmp_path / "u.json"), "--keep", str(kept)])
+    table = capsys.readouterr().out
+    assert [line.split(" | ")[1] for line in table.splitlines()[2:]] == ["t", "u"]
+    trend.main([str(kept)])
+    assert capsys.readouterr().out == table
+    assert read_results(kept).machine == {"others": [{"cpu": "another"}]}
+    for sources, said in (([kept, kept], "a table in common"), ([tmp_path / "none.json"], "neither a directory")):
+        with pytest.raises(SystemExit, match="1"):
+            trend.main(list(map(str, sources)))
+        assert said in capsys.readouterr().err
 
 
 def test_a_size_that_was_not_run_is_named():

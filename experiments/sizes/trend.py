@@ -1,9 +1,12 @@
-"""What an ablation over sizes says: of every encoding on every table, whether its lead grows with the model.
+"""Whether the lead of every encoding grows with the size of the model, on every table of an ablation over sizes.
 
 python -m experiments.sizes.trend runs/sizes-small
+
+Several directories, of ablations of some tables each, and files of ``--keep FILE`` are read together.
 """
 
-import sys
+import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
 from experiments.sizes.grid import BASELINE, WIDTHS
@@ -12,8 +15,9 @@ from posenc_jax.drawing.markdown import grid
 from posenc_jax.drawing.quantities import p_value
 from posenc_jax.results.averages import comparison_of
 from posenc_jax.statistics import size_trends
-from posenc_jax.verdict.cells import Results, collect
+from posenc_jax.verdict.cells import Results, collect, distinct, read_results, save_results
 from posenc_jax.verdict.published import Selection
+from posenc_jax.verdict.rule import LEARNED, way_come
 
 LEAD = ScoreKind("lead")
 
@@ -51,6 +55,19 @@ def blind(results: Results, table: str, label: str) -> tuple[str, ...]:
     return tuple(found)
 
 
+def unlearned(results: Results, table: str, label: str) -> tuple[str, ...]:
+    """The sizes at which one of the two did not learn the task, so that a lead at longer lengths says little."""
+    found = []
+    for size in WIDTHS:
+        selection = Selection(f"{table} {size}", where="within")
+        kind, chance = results.kind(selection), results.tasks[selection.table].chance
+        within = (results.scores(selection, own).values() for own in (label, BASELINE))
+        come = [way_come(kind, chance, kind.mean(scores)) for scores in within if scores]
+        if any(share is not None and share < LEARNED for share in come):
+            found.append(size)
+    return tuple(found)
+
+
 def table_of(results: Results) -> str:
     """A row for every encoding and table, all corrected together."""
     names = dict.fromkeys(name.rpartition(" ")[0] for name in results.tasks)
@@ -68,6 +85,8 @@ def table_of(results: Results) -> str:
             else f"{LEAD.show(own.slope, sign=True)} [{LEAD.show(own.low)}, {LEAD.show(own.high)}]"
         )
         word = f"cannot be told (at chance or at the best at {', '.join(unseen)})" if unseen else own.word
+        if few := unlearned(results, name, label):
+            word += f"; not learned by one or both at {', '.join(few)}"
         p = "-" if own.p is None else p_value(own.p)
         entries.append(
             [label, name, *(LEAD.show(mean, sign=True) for mean in means), interval, p, str(own.seeds), word]
@@ -80,9 +99,51 @@ def _labels(results: Results, table: str) -> list[str]:
     return [cell.label for cell in results.cells if cell.table == table and cell.label != BASELINE]
 
 
-def main() -> None:
-    """Prints the table of the directory that is named."""
-    print(table_of(collect(Path(sys.argv[1]), ())))
+def joined(parts: Sequence[Results]) -> Results:
+    """The results of several ablations of different tables.
+
+    Raises:
+      ValueError: two of them have a table in common.
+    """
+    tasks = {name: facts for own in parts for name, facts in own.tasks.items()}
+    if len(tasks) < sum(len(own.tasks) for own in parts):
+        raise ValueError("two of the sources have a table in common: name each table once")
+    first, *others = distinct(own.machine for own in parts)
+    return Results(
+        tasks,
+        tuple(cell for own in parts for cell in own.cells),
+        distinct(code for own in parts for code in own.code),
+        first | ({"others": others} if others else {}),
+        tuple(dict.fromkeys(note for own in parts for note in own.notes)),
+    )
+
+
+def read(source: Path) -> Results:
+    """The results in a directory of an ablation, or in a file of ``--keep``.
+
+    Raises:
+      ValueError: there are none.
+    """
+    found = collect(source, ()) if source.is_dir() else read_results(source)
+    if found is None:
+        raise ValueError(f"{source} is neither a directory of an ablation nor a file of --keep")
+    return found
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Prints the table of all sources, and keeps their results in the file that ``--keep`` names."""
+    parser = argparse.ArgumentParser(prog="python -m experiments.sizes.trend", description=__doc__)
+    parser.add_argument("sources", type=Path, nargs="+", metavar="SOURCE")
+    parser.add_argument("--keep", type=Path, metavar="FILE")
+    options = parser.parse_args(arguments)
+    try:
+        results = joined([read(source) for source in options.sources])
+        table = table_of(results)
+    except ValueError as error:
+        parser.exit(1, f"{parser.prog}: {error}\n")
+    if options.keep is not None:
+        save_results(results, options.keep)
+    print(table)
 
 
 if __name__ == "__main__":
