@@ -17,13 +17,13 @@ ROOT = Path(__file__).resolve().parent.parent
 
 SENTENCES = {
     "README.md": (
-        "has {published} published encodings in JAX",
+        "implements {published} published encodings in JAX",
         "| {published}, from {sources} sources: {papers} papers, {others} repositories and posts |",
         "| {clauses} clauses, checked",
         "| {rows} rows, {sequences} sequences, rotary frequencies of {models} models, in float64 |",
         "| tasks generated on the device; tasks on text | {tasks}; {text_tasks} |",
-        "posenc lesson      # {lessons} steps of seconds",
-        "Of {lessons} claims {confirmed} are confirmed, {refuted} refuted, and {conditional} hold under a condition.",
+        "posenc lesson      # {lessons} steps, seconds each",
+        "Of {lessons} claims, {confirmed} are confirmed, {refuted} refuted, and {conditional} hold under a condition.",
     ),
     ".github/CHANGELOG.md": (
         "**Encodings.** {published} published methods",

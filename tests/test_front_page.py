@@ -66,8 +66,8 @@ def test_sinusoidal_learned_or_relative_is_answered_from_the_results():
     sinusoidal, rope, *others = (f"{means[kind, 'beyond']:.2f}" for kind in kinds)
     assert sinusoidal == rope
     assert (
-        "sinusoids and rotations get {} right, a learned table {}, relative biases (ALiBi, T5) {} and {}, no positions "
-        "{}."
+        "sinusoidal and rotary encodings get {} right, a learned table {}, relative biases (ALiBi, T5) {} and {}, and "
+        "no positions {}."
     ).format(rope, *others) in README.read_text()
 
 
@@ -90,7 +90,7 @@ def test_a_count_is_written_where_its_sentence_stands_once():
 def test_its_numbers_are_those_of_the_records():
     trials = {one["trial"]: one for one in json.loads((ROOT / "scripts" / "docs" / "faults.json").read_text())}
     kills, total = trials["kills"], sum(one["trials"] for one in trials.values())
-    assert row("the same bits again") == f"{kills['identical']} of {kills['trials']} trials"
+    assert row("bit-identical results") == f"{kills['identical']} of {kills['trials']} trials"
     assert row("kills, flipped bits") == f"{sum(one['silent'] for one in trials.values())} of {total} trials"
     verdict = json.loads((ROOT / "experiments" / "verdicts" / "pope-against-rope.json").read_text())
     for page in ("README.md", "scripts/docs/guides/idea-to-verdict.md", "experiments/verdicts/README.md"):
