@@ -63,9 +63,9 @@ def page(plots: dict[str, Plot]) -> str:
     parts = [
         """# Pictures of positions
 
-Texts that teach the sinusoidal encoding draw it in a few ways. Here they are, each with its command, at those texts'
-settings; `posenc show sinusoidal` draws every view at once, as a page to point at, and any encoding takes the name's
-place. What to type, what is drawn, and how to read it:"""
+Texts that teach the sinusoidal encoding draw it in a few ways. Here are those pictures at the settings of the texts,
+each with the command that draws it and how to read it. `posenc show sinusoidal` draws every view at once, as an
+interactive page; any encoding can take the place of `sinusoidal`."""
     ]
     for name, plot in plots.items():
         about = PRESETS[name].about
