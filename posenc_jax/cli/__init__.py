@@ -23,43 +23,43 @@ from posenc_jax.refusals.own_exits import refuse_os_exit
 # what people do: {command, which is the name of a module here: one help line}
 GROUPS = {
     "Compare": {
-        "demo": "a first comparison, some two minutes on 2 cores: posenc demo",
+        "demo": "run a first comparison, about two minutes on 2 cores: posenc demo",
         "ablate": "compare encodings: posenc ablate CONFIG [--directory DIR] [overrides]",
-        "train": "train and measure one run: posenc train CONFIG [--directory DIR] [overrides]",
-        "evaluate": "measure a finished run again: posenc evaluate RUN --lengths ... [--posenc ...]",
-        "report": "tables, figures and report.html of an ablation: posenc report DIR",
-        "tables": "published tables, ours beside theirs: posenc tables [NAME]",
-        "merge": "join ablations that were run apart: posenc merge A B -o C",
+        "train": "train and evaluate one run: posenc train CONFIG [--directory DIR] [overrides]",
+        "evaluate": "evaluate a finished run again: posenc evaluate RUN --lengths ... [--posenc ...]",
+        "report": "write tables, figures and report.html of an ablation: posenc report DIR",
+        "tables": "compare our results with published tables: posenc tables [NAME]",
+        "merge": "join ablations that were run separately: posenc merge A B -o C",
     },
     "Look at encodings": {
-        "lesson": "a path through what is taught of them, claim by claim: posenc lesson [N|NAME]",
-        "list": "show what encodings and tasks there are, or all about one: posenc list [NAME]",
-        "show": "pictures and properties of encodings: posenc show ENCODING [...] [--view ...]",
-        "vectors": "vectors of positions, and their cosines: posenc vectors ENCODING [--positions ...]",
-        "aliases": "which positions look alike: posenc aliases ENCODING [--d-model D] [--pair P Q]",
-        "rope": "what a model's config.json declares of positions: posenc rope FILE|FOLDER|NAME",
-        "explore": "a page to explore kernels and aliases: posenc explore [ENCODING] [...]",
+        "lesson": "test what is taught about encodings, claim by claim: posenc lesson [N|NAME]",
+        "list": "list encodings and tasks, or describe one: posenc list [NAME]",
+        "show": "draw encodings and print their properties: posenc show ENCODING [...] [--view ...]",
+        "vectors": "print position vectors and their cosines: posenc vectors ENCODING [--positions ...]",
+        "aliases": "show which positions look alike: posenc aliases ENCODING [--d-model D] [--pair P Q]",
+        "rope": "show what a model's config.json declares about positions: posenc rope FILE|FOLDER|NAME",
+        "explore": "write a page for exploring kernels and aliases: posenc explore [ENCODING] [...]",
     },
     "Try your own": {
-        "new": "a file for an encoding, task, metric or config of your own: posenc new encoding NAME",
+        "new": "write a file for your own encoding, task, metric or config: posenc new encoding NAME",
         "audit": "measure encodings: posenc audit [ENCODING ...] [--json FILE] [--markdown FILE]",
-        "verdict": "is this encoding better than RoPE? posenc verdict ENCODING [--against ...] [--quick]",
+        "verdict": "judge an encoding against RoPE: posenc verdict ENCODING [--against ...] [--quick]",
     },
     "Text and weights": {
-        "data": "make corpora of text ready: posenc data prepare|add NAME ... | posenc data list",
-        "translate": 'translate with a trained run: posenc translate RUN "A sentence." [...]',
+        "data": "manage text corpora: posenc data prepare|add NAME ... | posenc data list",
+        "translate": 'translate sentences with a trained run: posenc translate RUN "A sentence." [...]',
         "summarize": "summarise a document with a trained run: posenc summarize RUN FILE",
-        "classify": "the classes of a document by a trained run: posenc classify RUN FILE",
-        "import": "a checkpoint of others as a run: posenc import DIR|FILE -o RUN",
-        "export": "an imported run as transformers loads it: posenc export RUN --to DIR",
-        "context": "a model on longer texts, under other positions: posenc context RUN --change none yarn",
-        "weights": "parameters as a file: posenc weights export RUN FILE | posenc weights inspect FILE",
+        "classify": "classify a document with a trained run: posenc classify RUN FILE",
+        "import": "import a Hugging Face or GGUF checkpoint as a run: posenc import DIR|FILE -o RUN",
+        "export": "export an imported run for transformers: posenc export RUN --to DIR",
+        "context": "test position changes on longer texts: posenc context RUN --change none yarn",
+        "weights": "export or show weights: posenc weights export RUN FILE | posenc weights inspect FILE",
     },
     "This machine": {
-        "doctor": "versions, devices, caches, optional parts, what is slow and why",
-        "plan": "what a run will take, and where it fits: posenc plan CONFIG [--target h100]",
-        "tune": "what trains fastest on this machine: posenc tune CONFIG [--seconds S]",
-        "completion": "for your shell: posenc completion bash|zsh|fish",
+        "doctor": "show versions, devices, caches, optional parts, and what is slow and why",
+        "plan": "estimate what a run takes and whether it fits: posenc plan CONFIG [--target h100]",
+        "tune": "find the fastest training settings on this machine: posenc tune CONFIG [--seconds S]",
+        "completion": "print a completion script for your shell: posenc completion bash|zsh|fish",
     },
 }
 COMMANDS = {name: entry for group in GROUPS.values() for name, entry in group.items()}
@@ -68,14 +68,14 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _STOPPED = "posenc: stopped"
 FIRST = """A laboratory for positional encodings in Transformers. Six things to do:
 
-  posenc lesson                    learn what an encoding is, in steps of seconds
-  posenc demo                      run a comparison: four encodings, some two minutes
-  posenc list                      see which encodings and tasks there are
-  posenc ablate configs/demo.py    run a comparison of a config, with what you change: --help
+  posenc lesson                    learn what an encoding is, in steps of a few seconds
+  posenc demo                      compare four encodings, in about two minutes
+  posenc list                      list the encodings and tasks
+  posenc ablate configs/demo.py    run the comparison in a config; --help lists what you can change
   posenc show rope alibi           see what encodings do, in pictures
-  posenc new encoding my_window    begin one of your own; posenc verdict says whether it is better
+  posenc new encoding my_window    start your own encoding; posenc verdict judges it against RoPE
 
-`posenc --help` lists all commands; `posenc doctor` says what this machine has and lacks."""
+`posenc --help` lists all commands; `posenc doctor` reports what this machine has and lacks."""
 
 
 def console() -> NoReturn:
@@ -161,7 +161,7 @@ def usage() -> str:
     lines = ["usage: posenc COMMAND ...", "", "A laboratory for positional encodings in Transformers."]
     for title, group in GROUPS.items():
         lines += ["", f"{title}:", *(f"  {name:<{width}}  {line}" for name, line in group.items())]
-    more = "`posenc COMMAND --help` shows the options of a command and examples, `posenc --version` the version."
+    more = "`posenc COMMAND --help` shows its options and examples; `posenc --version` shows the version."
     lines += ["", more]
     return "\n".join(lines)
 
