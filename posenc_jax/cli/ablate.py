@@ -18,10 +18,10 @@ from posenc_jax.files.names import file_name
 from posenc_jax.files.user_paths import full
 
 DESCRIPTION = (
-    "Runs every cell of the ablation in a Python file with a variable `config`, then writes results.jsonl and "
-    "report.html. With --on CORPUS in place of the file it compares --posenc ENCODING ... (nope, sinusoidal, learned "
-    "and rope) in a run that is sized to a corpus of text and this machine. The same command again resumes. An "
-    "override applies to every cell."
+    "Run every cell of the ablation in CONFIG, a Python file with a variable `config`, then write results.jsonl and "
+    "report.html. With --on CORPUS in place of CONFIG, compare --posenc ENCODING ... (default: nope, sinusoidal, "
+    "learned and rope) in a run that is sized to a text corpus and this machine. Run the same command again to "
+    "resume. Overrides apply to every cell."
 )
 
 
@@ -92,7 +92,9 @@ def override_all(
     """
     runs: list[Run] = []
     starts: dict[str | None, str] = {}
-    each = override_each(config.runs, overrides, program, f"{description} The defaults shown are those of the first.")
+    each = override_each(
+        config.runs, overrides, program, f"{description} The defaults shown are those of the first cell."
+    )
     for run, changed in zip(config.runs, each, strict=True):
         start = starts.get(run.init_from)  # the cell that this one starts from has changed too
         runs.append(changed.run if start is None else dataclasses.replace(changed.run, init_from=start))

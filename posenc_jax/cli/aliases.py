@@ -11,27 +11,33 @@ from posenc_jax.cli.screen import show
 if TYPE_CHECKING:
     from posenc_jax.analysis.alias_changes import AliasQuestion
 
-DESCRIPTION = """Shows which positions of an encoding look alike: the similarity of two positions by their offset,
-its side lobes, and what base, width, precision and choice of frequencies do to them; then what
-single attention heads see."""
+DESCRIPTION = """Show which positions of an encoding look alike: the similarity of two positions by their offset,
+its side lobes, how base, width, precision and choice of frequencies change them, and what single
+attention heads see."""
 LONGEST, WIDEST = 100_000, 8192
 PAIR = (5, 68)
 
 
 def main(arguments: list[str]) -> int:
     parser = Parser("posenc aliases", description=DESCRIPTION)
-    parser.add_argument("encoding", metavar="ENCODING", help="a spec, or a name of the catalogue (`posenc list`)")
-    parser.add_argument("--d-model", type=whole(2, WIDEST), default=8, metavar="D", help="width of the model (8)")
-    parser.add_argument("--num-heads", type=whole(1, WIDEST), metavar="H", help="heads (default 1, of biases 4)")
-    parser.add_argument("--length", type=whole(2, LONGEST), default=512, metavar="L", help="positions 0 to L-1 (512)")
+    parser.add_argument("encoding", metavar="ENCODING", help="a spec or a catalogue name (see `posenc list`)")
     parser.add_argument(
-        "--pair", type=int, nargs=2, metavar=("P", "Q"), help=f"positions to mark (default {PAIR[0]} {PAIR[1]})"
+        "--d-model", type=whole(2, WIDEST), default=8, metavar="D", help="width of the model (default: 8)"
+    )
+    parser.add_argument(
+        "--num-heads", type=whole(1, WIDEST), metavar="H", help="attention heads (default: 1; 4 for biases)"
+    )
+    parser.add_argument(
+        "--length", type=whole(2, LONGEST), default=512, metavar="L", help="positions 0 to L-1 (default: 512)"
+    )
+    parser.add_argument(
+        "--pair", type=int, nargs=2, metavar=("P", "Q"), help=f"positions to mark (default: {PAIR[0]} {PAIR[1]})"
     )
     parser.add_argument(
         "--level",
         type=float,
         metavar="S",
-        help="list the side lobes of similarity S and more (default: the ten strongest)",
+        help="list side lobes with a similarity of at least S (default: the ten strongest)",
     )
     return guarded(lambda: _aliases(parser.parse_args(arguments)))
 

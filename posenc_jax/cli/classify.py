@@ -12,30 +12,30 @@ from posenc_jax.cli.texts import add_random_seed, add_run_options, command, load
 from posenc_jax.drawing.plain import plain
 from posenc_jax.files.shapes import loads
 
-DESCRIPTION = """Classifies a document (UTF-8) with a finished run of task "classification": a line `label  probability`
-for every class, the most probable first. FILE is
+DESCRIPTION = """Classify a UTF-8 document with a finished run of task "classification": print a line
+`label  probability` for every class, the most probable first. FILE is one of
 
-  a file called *.json: an object {"header": ..., "body": ..., "footer": ...} of strings, any of which may be missing,
-    with the names of the sections that the run reads;
-  for a run with sections of other names Markdown or HTML (*.md, *.html): its outermost headings name its sections;
-  any other text: paragraphs, parted by empty lines, of which the first is the header, the last, if there are three
-    or more, the footer, and the rest the body (its paragraphs joined by line breaks, as corpora have them).
+  a *.json file: an object {"header": ..., "body": ..., "footer": ...} of strings, with the names of the sections that
+    the run reads; any of them may be missing;
+  a *.md or *.html file, for a run whose sections have other names: its outermost headings name the sections;
+  any other text file: paragraphs separated by empty lines. The first is the header, the last of three or more is the
+    footer, and the rest are the body (joined by line breaks, as in corpora).
 
-A run that reads the structure of whole documents (task.structure) is given the file as it is, Markdown, HTML, or JSON
-with spans; a file whose name says that it is another of these (*.md, *.html, *.json) is refused."""
+A run that reads the structure of whole documents (task.structure) is given the file as it is: Markdown, HTML, or JSON
+with spans. A file whose name declares another of these formats (*.md, *.html, *.json) is refused."""
 
 
 def main(arguments: list[str]) -> int:
     parser = run_parser("classify", DESCRIPTION)
-    parser.add_argument("file", type=as_path, metavar="FILE")
+    parser.add_argument("file", type=as_path, metavar="FILE", help="the document")
     add_run_options(
         parser,
-        "classified without the end of its body, then of its header (truncate), as in training, or by the mean of the "
-        "probabilities of pieces of its body, each with header and footer (window); of sections with other names the "
-        "longest lose their ends, or the one with the most text is read in pieces; with task.structure there is only "
+        "classify it without the end of its body, then of its header, as in training (truncate), or by the mean "
+        "probabilities over pieces of its body, each with header and footer (window); if sections have other names, "
+        "the longest ones lose their ends, or the one with the most text is read in pieces; task.structure allows only "
         "truncate",
     )
-    add_random_seed(parser, "of positions that are drawn")
+    add_random_seed(parser, "seed of randomly drawn positions (default: 0)")
     return command(parser, arguments, _classify)
 
 

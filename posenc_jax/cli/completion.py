@@ -12,8 +12,8 @@ from posenc_jax.cli import COMMANDS
 from posenc_jax.cli.errors import Parser, guarded
 from posenc_jax.cli.screen import show
 
-DESCRIPTION = """Prints a script by which your shell completes the commands and their options. Write it where your shell
-looks for such scripts, as below; it takes some seconds, once."""
+DESCRIPTION = """Print a script with which your shell completes commands and their options. Save it where your shell
+looks for completions, as in the examples. This takes a few seconds, once."""
 SHELLS = ("bash", "zsh", "fish")
 INNER = {"data": ("prepare", "add", "list"), "weights": ("export", "inspect")}
 """Commands that have commands."""
@@ -22,7 +22,7 @@ _OPTION = re.compile(r"(?<![\w-])--([a-z][a-z0-9]*(?:[.-][a-z0-9]+)*)")
 
 def main(arguments: list[str]) -> int:
     parser = Parser("posenc completion", description=DESCRIPTION)
-    parser.add_argument("shell", choices=SHELLS)
+    parser.add_argument("shell", choices=SHELLS, help="your shell")
 
     def work() -> None:
         show(script(parser.parse_args(arguments).shell, {name: options_of(name) for name in COMMANDS}))

@@ -16,9 +16,9 @@ from posenc_jax.refusals.own_exits import exits_as_errors
 if TYPE_CHECKING:
     from posenc_jax.data.corpora.fields import Fields
 
-ADD = """Makes a corpus of your own texts, a data set of TensorFlow Datasets like the others: read, counted, split by
-the hash of the document (or as given), without a text in two splits, with hashes of all that was read. Files
-are never changed.
+ADD = """Make a corpus of your own texts, stored like the others in the format of TensorFlow Datasets. Texts are read,
+counted and split by the hash of their document (or as given); no text is in two splits, and hashes of everything
+that was read are kept. Your files are never changed.
 
     posenc data add plays --text hamlet.txt othello.txt --validation macbeth.txt --test lear.txt
     posenc data add chat --jsonl chat.jsonl --source question --target answer
@@ -26,14 +26,14 @@ are never changed.
     posenc data add reviews --folder reviews/          reviews/good/1.txt, reviews/bad/7.txt, ...
     posenc data add mine --builder my_builder.py:Mine --field text
 
-Records that cannot be used are counted and named; above --most-malformed of them nothing is made."""
+Records that cannot be used are counted and named; if their share exceeds --most-malformed, no corpus is made."""
 FORMS = {
-    "text": "plain texts, UTF-8; a file is a document",
-    "jsonl": "a JSON object a line",
+    "text": "plain UTF-8 texts, one document per file",
+    "jsonl": "files with one JSON object per line",
     "csv": "tables whose first line names the fields",
     "parquet": "Parquet files (needs pyarrow)",
-    "folder": "a folder of texts for each class: DIR/CLASS/FILE",
-    "saved": "a folder that Hugging Face datasets saved with save_to_disk (needs pyarrow)",
+    "folder": "one sub-folder of texts per class: DIR/CLASS/FILE",
+    "saved": "a folder written by save_to_disk of Hugging Face datasets (needs pyarrow)",
 }
 _FOLDERS = ("folder", "saved")
 
@@ -41,29 +41,50 @@ _FOLDERS = ("folder", "saved")
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""
     add = parser.add_argument
-    add("name", metavar="NAME", help="what to call it: --data.name own/NAME")
+    add("name", metavar="NAME", help="name of the corpus, used as --data.name own/NAME")
     forms = parser.add_mutually_exclusive_group(required=True)
     for form, about in FORMS.items():
         many: dict[str, Any] = {} if form in _FOLDERS else {"nargs": "+"}
         forms.add_argument(f"--{form}", type=as_path, metavar="FILE" if many else "DIR", help=about, **many)
     forms.add_argument(
-        "--builder", metavar="BUILDER", help="a TFDS builder, FILE.py:Class[/CONFIG] or package.module:Class[/CONFIG]"
+        "--builder", metavar="BUILDER", help="a TFDS builder: FILE.py:Class[/CONFIG] or package.module:Class[/CONFIG]"
     )
     add("--source", metavar="FIELD", help="pairs: the field that the model reads")
-    add("--target", metavar="FIELD", help="pairs: the field that it writes")
-    add("--field", metavar="FIELD", nargs="+", help="texts: their field; documents: those of their sections, in order")
+    add("--target", metavar="FIELD", help="pairs: the field that the model writes")
+    add(
+        "--field",
+        metavar="FIELD",
+        nargs="+",
+        help="texts: their field; documents: the fields of their sections, in order",
+    )
     add("--label", metavar="FIELD", help="texts with classes: the field of the class")
-    add("--document", metavar="FIELD", help="what says which rows belong together (default: each text on its own)")
+    add(
+        "--document",
+        metavar="FIELD",
+        help="the field that says which rows belong together (default: each text is a document)",
+    )
     for split in ("validation", "test"):
         add(f"--{split}", type=as_path, nargs="+", metavar="FILE", help=f"{split} files (default: held out by hash)")
     add(
         "--structure",
         choices=("markdown", "html", "spans"),
-        help="of documents with classes, for --task.structure: one that does not nest is left out as malformed",
+        help="structure of documents with classes, for --task.structure; those that do not nest are left out as "
+        "malformed",
     )
-    add("--licence", default="not stated", metavar="TEXT", help="the licence of the texts, kept with them")
-    add("--most-malformed", type=float, default=0.01, metavar="SHARE", help="of records that may be left out (0.01)")
-    add("--rebuild", action="store_true", help="replace what is there under that name")
+    add(
+        "--licence",
+        default="not stated",
+        metavar="TEXT",
+        help="licence of the texts, stored with them (default: not stated)",
+    )
+    add(
+        "--most-malformed",
+        type=float,
+        default=0.01,
+        metavar="SHARE",
+        help="largest share of records that may be left out (default: 0.01)",
+    )
+    add("--rebuild", action="store_true", help="replace an existing corpus of this name")
 
 
 def add(options: argparse.Namespace, note: Callable[[str], None]) -> None:

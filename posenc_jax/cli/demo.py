@@ -8,12 +8,12 @@ from posenc_jax.cli.screen import show, tell
 CONFIG, DIRECTORY = "configs/demo.py", "runs/demo"
 USAGE = f"""usage: posenc demo [--seeds N ...] [--directory DIR] [overrides]
 
-Compares four encodings, 4 seeds each: some two minutes on 2 CPU cores. It is `posenc ablate {CONFIG}` into
-{DIRECTORY} of this folder, with the config that the package brings along, or this folder's own {CONFIG}. Stop it
-whenever you like: the same command goes on where it stopped, or shows the finished tables.
+Compare four encodings with 4 seeds each, in about two minutes on 2 CPU cores. This runs `posenc ablate {CONFIG}` with
+results in {DIRECTORY}, using {CONFIG} of this folder or, if there is none, the one shipped with the package. Stop it
+whenever you like: the same command resumes it, or shows the finished tables.
 
-  --seeds N ...    these seeds (0 1 2 3); of more, only the new ones are run
-  --directory DIR  elsewhere
+  --seeds N ...    seeds to run (default: 0 1 2 3); finished seeds are not run again
+  --directory DIR  where results are kept (default: {DIRECTORY})
 
 All other overrides are those of `posenc ablate`."""
 
@@ -26,5 +26,5 @@ def main(arguments: list[str]) -> int:
     code = ablate.main([CONFIG, *([] if elsewhere else ["--directory", DIRECTORY]), *arguments])
     report = Path(DIRECTORY, "report.html")
     if code == 0 and not elsewhere and report.is_file():
-        tell(f"Next: open {report} in a browser, or ask `posenc` what else it does.")
+        tell(f"Next: open {report} in a browser, or run `posenc` to see what else it does.")
     return code

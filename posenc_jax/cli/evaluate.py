@@ -10,8 +10,8 @@ from posenc_jax.cli.screen import show
 from posenc_jax.cli.session import prepare_jax, stoppable, trust
 from posenc_jax.files.shapes import Json
 
-DESCRIPTION = """Measures every replica of a finished run (the directory of a run, of a cell of an ablation, or of one
-group) with the parameters that it was trained to."""
+DESCRIPTION = """Evaluate every replica of a finished run with its trained parameters. RUN is the directory of a run, of
+a cell of an ablation, or of one group."""
 
 
 def main(arguments: list[str]) -> int:
@@ -19,15 +19,15 @@ def main(arguments: list[str]) -> int:
     add = parser.add_argument
     add("run", type=as_path, metavar="RUN", help="directory of a finished run, or of a cell or group")
     add("--lengths", type=int, nargs="+", metavar="N", help="task lengths, ascending (default: those of the config)")
-    add("--posenc", metavar="ENCODINGS", help='instead of the trained ones, as in "rope(base=5e5)"')
-    own = 'scores of your own, as in "mine.py:TopK(k=5)|mine.py:Brier" (default: those of the config)'
+    add("--posenc", metavar="ENCODINGS", help='encodings to use instead of the trained ones, as in "rope(base=5e5)"')
+    own = 'your own metrics, as in "mine.py:TopK(k=5)|mine.py:Brier" (default: those of the config)'
     add("--metrics", metavar="METRICS", help=own)
-    add("--data", metavar="NAME", help="tasks on text: the corpus whose test split is used (default: that of the run)")
-    add("--shuffle-words", action="store_true", help="tasks on text: the words of every input in a random order")
-    steps = "checkpoints to measure, of those that training.keep_every left (default: what the result is of)"
+    add("--data", metavar="NAME", help="tasks on text: corpus whose test split is used (default: that of the run)")
+    add("--shuffle-words", action="store_true", help="tasks on text: shuffle the words of every input")
+    steps = "checkpoints to evaluate, of those kept by training.keep_every (default: the parameters behind the result)"
     add("--steps", type=int, nargs="+", metavar="N", help=steps)
     add_trust(parser)
-    changed = "measure with an encoding, task or metric of your own that has changed since; the file then says so"
+    changed = "evaluate even if your own encoding, task or metric has changed since; the result file says so"
     add("--accept-changed-code", action="store_true", help=changed)
     return guarded(lambda: _evaluate(parser.parse_args(arguments)))
 

@@ -8,24 +8,34 @@ from posenc_jax.cli.screen import show
 from posenc_jax.files.atomic import write_atomically
 from posenc_jax.refusals.system import or_else
 
-DESCRIPTION = """Writes one HTML page, complete in itself, on which to move an encoding, its settings and a pair of
-positions, and to see its heat map, its kernel by offset, its aliases and the pair's similarity at
-once. The settings given here are those it opens with."""
+DESCRIPTION = """Write one self-contained HTML page on which you can change an encoding, its settings and a pair of
+positions, and see its heat map, its kernel by offset, its aliases and the similarity of the pair at
+once. The page opens with the settings given here."""
 
 
 def main(arguments: list[str]) -> int:
     parser = Parser("posenc explore", description=DESCRIPTION)
     parser.add_argument(
-        "encoding", nargs="?", metavar="ENCODING", help="rope (default), sinusoidal, alibi, t5 or learned"
+        "encoding", nargs="?", metavar="ENCODING", help="rope, sinusoidal, alibi, t5 or learned (default: rope)"
     )
-    parser.add_argument("--output", type=as_path, default=Path("explorer.html"), metavar="FILE", help="explorer.html")
-    parser.add_argument("--d-model", dest="d", type=int, metavar="N", help="dimensions, even, 2 to 512 (64)")
-    parser.add_argument("--base", type=float, metavar="X", help="100 to 1e6 (10000)")
-    parser.add_argument("--frequencies", metavar="NAME", help="vaswani (default), or another of the page")
-    parser.add_argument("--length", type=int, metavar="N", help="positions 0 .. N-1, 16 to 2048 (512)")
-    parser.add_argument("--pair", type=int, nargs=2, metavar=("A", "B"), help="the pair (5 68)")
-    parser.add_argument("--head", type=int, metavar="N", help="of alibi and t5, 1 to 8 (1)")
-    parser.add_argument("--seed", type=int, metavar="N", help="of the learned table, 0 to 99 (0)")
+    parser.add_argument(
+        "--output",
+        type=as_path,
+        default=Path("explorer.html"),
+        metavar="FILE",
+        help="file to write (default: explorer.html)",
+    )
+    parser.add_argument(
+        "--d-model", dest="d", type=int, metavar="N", help="dimensions, an even number from 2 to 512 (default: 64)"
+    )
+    parser.add_argument("--base", type=float, metavar="X", help="base, from 100 to 1e6 (default: 10000)")
+    parser.add_argument(
+        "--frequencies", metavar="NAME", help="choice of frequencies, as on the page (default: vaswani)"
+    )
+    parser.add_argument("--length", type=int, metavar="N", help="positions 0 to N-1, N from 16 to 2048 (default: 512)")
+    parser.add_argument("--pair", type=int, nargs=2, metavar=("A", "B"), help="pair of positions (default: 5 68)")
+    parser.add_argument("--head", type=int, metavar="N", help="head of alibi or t5, 1 to 8 (default: 1)")
+    parser.add_argument("--seed", type=int, metavar="N", help="seed of the learned table, 0 to 99 (default: 0)")
     return guarded(lambda: _explore(parser.parse_args(arguments)))
 
 

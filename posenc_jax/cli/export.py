@@ -5,16 +5,18 @@ import argparse
 from posenc_jax.cli.errors import Parser, as_path, guarded
 from posenc_jax.cli.screen import show
 
-DESCRIPTION = """Writes a run that was imported, or trained on from an imported one, in Hugging Face's layout
-(config.json, model.safetensors in float32, the files of its tokenizer, and generation_config.json where there was
-one), which transformers loads."""
+DESCRIPTION = """Export an imported run, or a run that started from one, in the Hugging Face layout that transformers
+loads: config.json, model.safetensors in float32, the tokenizer's files, and generation_config.json if there was
+one."""
 
 
 def main(arguments: list[str]) -> int:
     parser = Parser("posenc export", description=DESCRIPTION)
     parser.add_argument("run", metavar="RUN", type=as_path, help="directory of the run")
-    parser.add_argument("--to", metavar="DIR", type=as_path, required=True, help="a new directory")
-    parser.add_argument("--seed", type=int, metavar="N", help="default: the first of the run")
+    parser.add_argument("--to", metavar="DIR", type=as_path, required=True, help="directory to create")
+    parser.add_argument(
+        "--seed", type=int, metavar="N", help="seed to export (default: the first that did not diverge)"
+    )
     return guarded(lambda: _export(parser.parse_args(arguments)))
 
 

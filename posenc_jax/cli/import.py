@@ -6,19 +6,22 @@ import time
 from posenc_jax.cli.errors import Parser, as_path, guarded
 from posenc_jax.cli.screen import show
 
-DESCRIPTION = """Makes a finished run of a checkpoint: a directory of Hugging Face's layout (config.json, safetensors,
-tokenizer.json, or Marian's source.spm, target.spm and vocab.json), or a GGUF file of the llama architecture. Nothing in
-it is run, and no pickle is opened. `posenc evaluate RUN --data NAME` then measures it on a corpus, `posenc show --run
-RUN` draws it, `posenc translate RUN TEXT` gives the answers of an encoder-decoder, and a run may start from it
-(init_from, with data.tokenizer = checkpoint). An encoder is a run with the head of a masked language model."""
+DESCRIPTION = """Import a checkpoint as a finished run: a directory in the Hugging Face layout (config.json,
+safetensors, tokenizer.json, or Marian's source.spm, target.spm and vocab.json), or a GGUF file of the llama
+architecture. No code in it is run, and no pickle is opened. Then `posenc evaluate RUN --data NAME` evaluates it on a
+corpus, `posenc show --run RUN` draws it, `posenc translate RUN TEXT` prints the output of an encoder-decoder, and
+another run can start from it (init_from, with data.tokenizer = checkpoint). An encoder becomes a run with a
+masked-language-model head."""
 
 
 def main(arguments: list[str]) -> int:
     from posenc_jax.huggingface.families import titles
 
-    parser = Parser("posenc import", description=f"{DESCRIPTION} Read are {titles()}.")
+    parser = Parser("posenc import", description=f"{DESCRIPTION} Supported are {titles()}.")
     parser.add_argument("source", metavar="DIR|FILE", type=as_path, help="the checkpoint")
-    parser.add_argument("-o", "--output", metavar="RUN", type=as_path, required=True, help="the run: a new directory")
+    parser.add_argument(
+        "-o", "--output", metavar="RUN", type=as_path, required=True, help="run to create: a new directory"
+    )
     return guarded(lambda: _import(parser.parse_args(arguments)))
 
 

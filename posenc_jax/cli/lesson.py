@@ -16,17 +16,17 @@ from posenc_jax.cli.screen import show, tell
 if TYPE_CHECKING:
     from posenc_jax.lessons.lesson import Lesson
 
-DESCRIPTION = """Without a step: lists the steps of a path through what is taught of the sinusoidal encoding, each a
-claim and what becomes of it. With one: takes it, in seconds and without training, and draws its
-picture if it has one."""
+DESCRIPTION = """Test what is taught about the sinusoidal encoding, one claim per lesson. Without an argument, list the
+lessons with their claims and verdicts. With one, run that lesson, in seconds and without training, and
+draw its picture if it has one."""
 
 
 def main(arguments: list[str]) -> int:
     parser = Parser("posenc lesson", description=DESCRIPTION)
-    parser.add_argument("lesson", nargs="?", metavar="N|NAME", help="a step, by its number or its name")
-    parser.add_argument("--answer", action="store_true", help="with the answer to its exercise")
+    parser.add_argument("lesson", nargs="?", metavar="N|NAME", help="lesson to run, by number or name")
+    parser.add_argument("--answer", action="store_true", help="also show the answer to its exercise")
     parser.add_argument(
-        "--output", type=as_path, metavar="FOLDER", help="where its picture goes (default: lessons/NAME)"
+        "--output", type=as_path, metavar="FOLDER", help="folder for its picture (default: lessons/NAME)"
     )
     return guarded(lambda: _lesson(parser.parse_args(arguments)))
 
@@ -84,10 +84,10 @@ def _listed(lessons: tuple[Lesson, ...]) -> str:
     )
     table = TextTable(
         title="Lessons: the sinusoidal encoding, claim by claim",
-        columns=("", "step", "claim", "it is", "takes"),
+        columns=("", "lesson", "claim", "verdict", "time"),
         align="rlllr",
         entries=entries,
-        notes=("`posenc lesson 1` takes the first step. What took minutes or an hour of training is quoted.",),
+        notes=("`posenc lesson 1` runs the first lesson. What took minutes or an hour of training is quoted.",),
     )
     return text(table, shutil.get_terminal_size((100, 24)).columns)
 

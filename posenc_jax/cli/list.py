@@ -17,8 +17,8 @@ from posenc_jax.drawing.bibtex import prose
 from posenc_jax.drawing.plain import short
 from posenc_jax.refusals.hints import did_you_mean
 
-DESCRIPTION = """What there is, in short; or all about one encoding (a name of the catalogue or the word of a spec),
-value, mask or task, or about one of your own in a file, which is run for that."""
+DESCRIPTION = """List encodings and tasks in brief, or describe one in full: an encoding (a catalogue name or a word of
+a spec), a value, a mask or a task, or a class in your own file, which is run for that."""
 
 # What an encoding acts on, in words; `token_terms` serve the other hooks.
 _HOOK_WORDS = {
@@ -40,14 +40,18 @@ _HOOK_WORDS = {
 def main(arguments: list[str]) -> int:
     parser = Parser("posenc list", description=DESCRIPTION)
     parser.add_argument(
-        "words", nargs="*", metavar="encodings | tasks | NAME | FILE.py:Class", help="one of these; none is all"
+        "words", nargs="*", metavar="encodings | tasks | NAME | FILE.py:Class", help="what to show (default: all)"
     )
-    parser.add_argument("--family", metavar="FAMILY", help="encodings of one family, as rotary")
+    parser.add_argument("--family", metavar="FAMILY", help="list encodings of this family, such as rotary")
     parser.add_argument(
-        "--use", help="encodings that are used so widely: W in released models, s in several repositories, p in a paper"
+        "--use", help="list encodings used this widely: W in released models, s in several repositories, p in a paper"
     )
-    parser.add_argument("--axes", type=whole(1, 9), help="encodings of positions with so many axes, 2 in images")
-    parser.add_argument("--since", type=whole(1900, 9999), metavar="YEAR", help="encodings published since then")
+    parser.add_argument(
+        "--axes", type=whole(1, 9), help="list encodings of positions with this many axes, such as 2 for images"
+    )
+    parser.add_argument(
+        "--since", type=whole(1900, 9999), metavar="YEAR", help="list encodings published in YEAR or later"
+    )
     return guarded(lambda: _list(parser.parse_args(arguments)))
 
 
@@ -108,19 +112,19 @@ def _listed(arguments: list[str]) -> int:
         tell(f"posenc: there is no encoding or task {short(wrong)!r}{hint} `posenc list` shows all.")
         return 2
     if asked != "tasks":
-        show("Encodings. Join them with | in the order in which they act; nope is none.\n")
+        show("Encodings. Join them with | in the order in which they act; nope means none.\n")
         for family, rows in CATALOGUE.items():
             if rows:
                 show(f"{family}\n" + "\n".join(map(_row, rows)) + "\n")
-        show("The words of these strings, for `posenc list WORD`:\n" + _wrap(", ".join(sorted(ENCODINGS)), "  "))
-        show("\nand the values of their fields:\n" + _wrap(", ".join(sorted(SCALINGS)), "  "))
+        show("Words in these specs, for `posenc list WORD`:\n" + _wrap(", ".join(sorted(ENCODINGS)), "  "))
+        show("\nand values of their fields:\n" + _wrap(", ".join(sorted(SCALINGS)), "  "))
         show("\nMasks from the structure of documents, for model.mask:\n" + _wrap(", ".join(sorted(MASKS)), "  "))
     if not asked:
         show()
     if asked != "encodings":
         show("Tasks.\n")
         show("\n\n".join(_entry(cls, _task_facts(cls)) for cls in TASKS.values()))
-        show("\nTasks on text, whose corpora `posenc data list` shows.\n")
+        show("\nTasks on text. `posenc data list` shows their corpora.\n")
         show("\n\n".join(_entry(cls, _task_facts(cls)) for cls in TEXT_TASKS.values()))
     return 0
 

@@ -7,14 +7,14 @@ from posenc_jax.cli.report import final_report
 from posenc_jax.cli.screen import shell_words, show
 from posenc_jax.cli.session import prepare_jax, trust
 
-DESCRIPTION = """Joins ablations that were run apart: their cells and seeds in a new directory, with results.jsonl and
-report.html. Nothing is computed anew, and what several have must be the same in all."""
+DESCRIPTION = """Join ablations that were run separately: collect their cells and seeds in a new directory, with
+results.jsonl and report.html. Nothing is recomputed; what several ablations share must be identical."""
 
 
 def main(arguments: list[str]) -> int:
     parser = Parser(prog="posenc merge", description=DESCRIPTION)
-    parser.add_argument("sources", type=as_path, nargs="+", metavar="DIR", help="directories of ablations")
-    parser.add_argument("-o", "--output", type=as_path, required=True, metavar="NEW", help="the directory to make")
+    parser.add_argument("sources", type=as_path, nargs="+", metavar="DIR", help="directories of the ablations")
+    parser.add_argument("-o", "--output", type=as_path, required=True, metavar="NEW", help="directory to create")
     add_trust(parser)
     return guarded(lambda: _merge(parser.parse_args(arguments), arguments))
 

@@ -10,18 +10,18 @@ from pathlib import Path
 from posenc_jax.cli.errors import Parser, UsageError, guarded
 from posenc_jax.cli.screen import show
 
-DESCRIPTION = """Writes NAME.py and test_NAME.py into this folder: an encoding (or a task, or a metric) that works as it
-is, with comments on what to change, and a test that it passes. `NAME.py:Class` is then its name on
-command lines. `posenc new config --on CORPUS` writes the config of a run instead, sized to a corpus of text and this
-machine: `posenc train NAME.py` trains it."""
+DESCRIPTION = """Write NAME.py and test_NAME.py into this folder: an encoding, task or metric that works as it is, with
+comments on what to change, and a test that it passes. Refer to it on command lines as `NAME.py:Class`. With
+`posenc new config --on CORPUS`, write the config of a run instead, sized to a text corpus and this machine;
+`posenc train NAME.py` trains it."""
 KINDS = ("encoding", "task", "metric")
 
 
 def main(arguments: list[str]) -> int:
     parser = Parser("posenc new", description=DESCRIPTION)
-    parser.add_argument("kind", choices=(*KINDS, "config"), help="what it is to be")
-    parser.add_argument("name", metavar="NAME", nargs="?", help="its name, as a Python module has one: my_window")
-    parser.add_argument("--on", metavar="CORPUS", help="of a config: the corpus, as own/notes, after which it is named")
+    parser.add_argument("kind", choices=(*KINDS, "config"), help="what to write")
+    parser.add_argument("name", metavar="NAME", nargs="?", help="its name, a Python module name such as my_window")
+    parser.add_argument("--on", metavar="CORPUS", help="config: the corpus, such as own/notes; also the default NAME")
 
     def work() -> None:
         options = parser.parse_args(arguments)

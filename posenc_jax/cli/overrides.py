@@ -102,13 +102,13 @@ class RunArguments:
 
     run: Annotated[Run, tyro.conf.arg(name="")]
     directory: Annotated[Path | None, _word("DIR", Path, _directory, str, optional=True)] = None
-    """Where the results are kept (None: a folder of runs/ that is called like the config)."""
+    """Where results are kept (None: a folder in runs/ named after the config)."""
     track: tuple[TrackerName, ...] = ()
-    """Trackers that hear of metrics as they are written: tensorboard, wandb, jsonl; in the folder tracking."""
+    """Trackers that receive metrics as they are written: tensorboard, wandb, jsonl; in the folder tracking."""
     trust: tuple[Path, ...] = ()
-    """Runs named by init_from whose own Python files may be run: they are not run unasked."""
+    """Runs named by init_from whose own Python files may be run (by default they are not)."""
     accept_changed_code: bool = False
-    """Permission to go on where an encoding, task or metric of your own has changed; what it computes is marked."""
+    """Continue even if your own encoding, task or metric has changed; what is then computed is marked."""
 
 
 def override_run(

@@ -12,14 +12,14 @@ from posenc_jax.files.atomic import write_atomically
 from posenc_jax.files.user_paths import full
 from posenc_jax.refusals.system import of_the_system, or_else
 
-DESCRIPTION = """Writes report.html, figures and tables of the finished results in an ablation's directory, and prints
-the table."""
+DESCRIPTION = """Write report.html, figures and tables of the finished results in an ablation's directory, and print the
+table."""
 
 
 def main(arguments: list[str]) -> int:
     parser = Parser("posenc report", description=DESCRIPTION)
-    parser.add_argument("directory", type=as_path, metavar="DIR", help="of an ablation")
-    about = "instead, all results as one table with a line for each score (- for standard output)"
+    parser.add_argument("directory", type=as_path, metavar="DIR", help="directory of the ablation")
+    about = "instead, write all results as one table with a line for each score (- for standard output)"
     parser.add_argument("--csv", type=as_path, metavar="FILE", help=about)
     return guarded(lambda: _reported(parser.parse_args(arguments)))
 

@@ -22,13 +22,14 @@ from posenc_jax.refusals.own_exits import exits_as_errors
 if TYPE_CHECKING:
     from posenc_jax.runs.reporter import Reporter
 
-HELP = """Many machines:
-  --local N            N processes of this machine, each with its share of the cores or GPUs
-  --slurm              a SLURM array with one task for each group of a cell, through submitit
-    --partition NAME, --gpus N, --cpus N   of each task
-    --time TIME        of each task, as in SLURM (default 1:00:00); then it is saved, requeued and goes on
-    --parallel N       tasks at once at most
-  --group CELL/group-000   only this group, which --local or --slurm has made: what their tasks run"""
+HELP = """Many processes or machines:
+  --local N            run N processes on this machine, each with its share of the cores or GPUs
+  --slurm              submit a SLURM array with one task for each group of a cell, through submitit
+    --partition NAME, --gpus N, --cpus N   resources of each task
+    --time TIME        time limit of each task, as in SLURM (default: 1:00:00); at the limit it is saved, requeued and
+                       resumed
+    --parallel N       run at most N tasks at once
+  --group CELL/group-000   run only this group, made by --local or --slurm; their tasks use this"""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -6,13 +6,13 @@ from typing import Any
 from posenc_jax.cli import texts
 from posenc_jax.cli.errors import as_path
 
-DESCRIPTION = """Summarises a text file (UTF-8) with a finished run of task "summarization", in one line."""
+DESCRIPTION = """Summarise a UTF-8 text file in one line with a finished run of task "summarization"."""
 
 
 def main(arguments: list[str]) -> int:
     parser = texts.run_parser("summarize", DESCRIPTION)
-    parser.add_argument("file", type=as_path, metavar="FILE")
-    texts.add_run_options(parser, "summarised without its end (truncate), as in training", ways=("truncate",))
+    parser.add_argument("file", type=as_path, metavar="FILE", help="the text")
+    texts.add_run_options(parser, "summarise it without its end, as in training (truncate)", ways=("truncate",))
     texts.add_decoding_options(parser)
     return texts.command(parser, arguments, _summarize)
 

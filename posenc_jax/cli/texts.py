@@ -27,7 +27,7 @@ def run_parser(command: str, description: str) -> Parser:
     """The parser of a command that uses a finished run."""
     parser = Parser(
         f"posenc {command}",
-        description=f"{description}\nResults alone go to standard output, notes to standard error.",
+        description=f"{description}\nStandard output holds only the results; notes go to standard error.",
     )
     parser.add_argument("run", metavar="RUN", type=as_path, help="directory of a finished run, or of a cell or group")
     add_trust(parser)
@@ -40,30 +40,34 @@ def add_run_options(parser: Parser, too_long: str, ways: tuple[str, ...] = ("tru
         "--seed",
         type=int,
         metavar="N",
-        help="seed of the replica (default: the first that did not diverge); of several learning rates the best "
-        "by validation is taken",
+        help="seed of the replica (default: the first that did not diverge), at the learning rate that is best by "
+        "validation",
     )
     parser.add_argument(
         "--too-long",
         choices=("refuse", *ways),
         default="refuse",
-        help="a text of more tokens than the run was trained or evaluated with is refused (default), or: " + too_long,
+        help="a text of more tokens than the run was trained or evaluated with: refuse it (default), or " + too_long,
     )
 
 
 def add_decoding_options(parser: Parser) -> None:
     """Adds options for decoding, which is greedy by default."""
-    add = parser.add_argument_group("how outputs are found (default: greedily, token by token)").add_argument
-    add("--max-new-tokens", type=int, metavar="N", help="cut outputs off after N tokens (default: as measured)")
-    add("--beam", type=int, metavar="SIZE", help="beam search")
-    add("--length-penalty", choices=("gnmt", "huggingface", "none"), help="of --beam (default: gnmt)")
+    add = parser.add_argument_group("decoding (default: greedy, token by token)").add_argument
+    add(
+        "--max-new-tokens", type=int, metavar="N", help="cut outputs off after N tokens (default: as in the evaluation)"
+    )
+    add("--beam", type=int, metavar="SIZE", help="use beam search with this many beams")
+    add("--length-penalty", choices=("gnmt", "huggingface", "none"), help="length penalty of --beam (default: gnmt)")
     add("--alpha", type=float, help="exponent of the length penalty (default: 0.6)")
-    add("--sample", action="store_true", help="draw tokens")
-    add("--temperature", type=float, help="of --sample (default: 1)")
-    add("--top-k", type=int, metavar="K", help="of --sample: the K most probable tokens only")
-    add("--top-p", type=float, metavar="P", help="of --sample: the most probable tokens of probability P together")
-    add_random_seed(parser, "of --sample, and of positions that are drawn")
-    add("--scores", action="store_true", help="before each output its log-probability and a tab")
+    add("--sample", action="store_true", help="sample tokens")
+    add("--temperature", type=float, help="temperature of --sample (default: 1)")
+    add("--top-k", type=int, metavar="K", help="--sample: only from the K most probable tokens")
+    add(
+        "--top-p", type=float, metavar="P", help="--sample: only from the most probable tokens with total probability P"
+    )
+    add_random_seed(parser, "seed of --sample and of randomly drawn positions (default: 0)")
+    add("--scores", action="store_true", help="print the log-probability and a tab before each output")
 
 
 def add_random_seed(parser: Parser, help_line: str) -> None:

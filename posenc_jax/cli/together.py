@@ -11,9 +11,10 @@ from posenc_jax.cli.errors import Parser, UsageError
 from posenc_jax.cli.screen import tell
 from posenc_jax.refusals.system import first_line
 
-HELP = """Several processes, each with its own devices, train one run together:
-  --distributed        find the others by what SLURM (or another launcher that JAX knows) says: srun posenc train ...
-  --coordinator HOST:PORT --processes N --process I   or by these: the same command N times, with I from 0 to N - 1"""
+HELP = """Train one run in several processes, each with its own devices:
+  --distributed        find the others through SLURM, or another launcher that JAX knows: srun posenc train ...
+  --coordinator HOST:PORT --processes N --process I   or through these: the same command N times, with I from 0 to
+                       N - 1"""
 
 HEARTBEAT = 30
 """Seconds after which a process that gives no sign of life counts as gone."""

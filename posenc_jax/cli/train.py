@@ -12,8 +12,8 @@ from posenc_jax.cli.together import HELP, join, leaving, read_together
 from posenc_jax.config import Run
 
 DESCRIPTION = (
-    "Trains and measures the run in a Python file with a variable `config`; with --on CORPUS in its place, one that is "
-    "sized to a corpus of text and this machine. The same command again resumes."
+    "Train and evaluate the run in CONFIG, a Python file with a variable `config`. With --on CORPUS in place of "
+    "CONFIG, train a run that is sized to a text corpus and this machine. Run the same command again to resume."
 )
 
 

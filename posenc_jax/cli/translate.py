@@ -17,19 +17,21 @@ from posenc_jax.cli.texts import (
     text_of,
 )
 
-DESCRIPTION = """Translates sentences with a finished run of task "translation", an imported T5 or Marian among them:
-those given after RUN, else the lines of standard input. One line a sentence; an empty line of standard input stays
-empty. All are read before any is translated: those that cannot be are named, with their numbers, and then none is. What
-training never had is noted."""
+DESCRIPTION = """Translate sentences with a finished run of task "translation", or with an imported T5 or Marian: the
+sentences given after RUN, or else the lines of standard input. Each translation is one line; an empty input line stays
+empty. All sentences are read before any is translated; if some cannot be translated, they are named with their numbers
+and none is. What training never had is noted."""
 
 
 def main(arguments: list[str]) -> int:
     parser = run_parser("translate", DESCRIPTION)
-    parser.add_argument("texts", nargs="*", action="extend", metavar="SENTENCE")
+    parser.add_argument(
+        "texts", nargs="*", action="extend", metavar="SENTENCE", help="sentences (default: the lines of standard input)"
+    )
     add_run_options(
         parser,
-        "translated without its end (truncate), or in pieces cut between sentences where possible, whose translations "
-        "are joined by a space (window)",
+        "translate it without its end (truncate), or in pieces, cut between sentences where possible and joined by a "
+        "space (window)",
     )
     add_decoding_options(parser)
     return command(parser, arguments, _translate)

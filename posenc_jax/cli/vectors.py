@@ -7,21 +7,32 @@ from posenc_jax.cli.errors import Parser, UsageError, guarded, refusing, whole
 from posenc_jax.cli.screen import show
 from posenc_jax.drawing.plain import short
 
-DESCRIPTION = """Prints the vectors that an encoding adds at some positions, and their cosines; with --text and --words
-also two words of a sentence, their cosine before and after positions are added."""
+DESCRIPTION = """Print the vectors that an encoding adds at some positions, and their cosines. With --text and --words,
+also print two words of a sentence and their cosine before and after positions are added."""
 FARTHEST, WIDEST = 99_999, 2048
 
 
 def main(arguments: list[str]) -> int:
     parser = Parser("posenc vectors", description=DESCRIPTION)
     add = parser.add_argument
-    add("encoding", metavar="ENCODING", help="a spec, or a name of the catalogue (`posenc list`)")
-    add("--d-model", type=whole(2, WIDEST), default=8, metavar="D", help="width of the model (8)")
-    add("--positions", type=whole(0, FARTHEST), nargs="+", metavar="P", help="default 0 1 2, or those of the words")
-    add("--dimensions", type=whole(1, WIDEST), default=8, metavar="N", help="show the first N (8)")
+    add("encoding", metavar="ENCODING", help="a spec or a catalogue name (see `posenc list`)")
+    add("--d-model", type=whole(2, WIDEST), default=8, metavar="D", help="width of the model (default: 8)")
+    add(
+        "--positions",
+        type=whole(0, FARTHEST),
+        nargs="+",
+        metavar="P",
+        help="positions (default: those of the words, else 0 1 2)",
+    )
+    add("--dimensions", type=whole(1, WIDEST), default=8, metavar="N", help="show the first N dimensions (default: 8)")
     add("--text", metavar="TEXT", help="a sentence, its words separated by spaces and counted from 0")
-    add("--words", nargs=2, metavar="WORD", help="two of its words; the same one twice is its first two places")
-    add("--seed", type=whole(0, 2**31 - 1), default=1, metavar="N", help="of the words' embeddings (1)")
+    add(
+        "--words",
+        nargs=2,
+        metavar="WORD",
+        help="two words of the sentence; a word given twice means its first two occurrences",
+    )
+    add("--seed", type=whole(0, 2**31 - 1), default=1, metavar="N", help="seed of the words' embeddings (default: 1)")
     return guarded(lambda: _vectors(parser.parse_args(arguments)))
 
 

@@ -20,69 +20,79 @@ if TYPE_CHECKING:
 SEEDS = 8
 NEEDS_MORE_SEEDS = 3
 """The exit code of a verdict of too few seeds."""
-DESCRIPTION = """Trains an encoding and its baselines on small published tasks, seed by seed, and says where it is
-better, where worse, and what cannot be told. A first look at a few seeds of the fastest table comes
-within minutes, then the difference on each table as it is done. The contract is checked first: a
-broken encoding gets no verdict.
-Its tables are those of the published comparisons that `posenc tables` runs with their own encodings.
-The same command again goes on where it stopped; runs are shared by all verdicts of a directory.
---on WHAT asks a question of yours, alone, or beside those of --tables: a task of a file (FILE.py:Task(...)), a config
-file or the name of a shipped one, or a corpus of text (own/NAME), sized as by `posenc ablate --on`. Without an
-ENCODING it is asked of nope, sinusoidal, learned, rope, alibi, t5, fire and shaw. Several encodings are one card: its
-p are corrected for all rows, of every encoding on every table.
---hours H times a few steps first, and compares as many paired seeds as that time affords, two at least, or refuses.
---on RUN judges a finished ablation, trains nothing and takes its arms by their names there: all of them beside its
-baseline, or the ENCODINGs that are named beside those of --against.
-An encoding that does not learn a table is trained there once more with twice the steps, beside the baselines, and the
-card has both words; not with --once, nor with --hours, whose time goes into seeds.
-The exit code is 0 whatever the verdict is, and 3 where it needs more seeds. --check trains nothing: it judges the
-scores in a card again, prints its words, and names what the card says otherwise, with exit code 1."""
+DESCRIPTION = """Train encodings and their baselines on small published tasks, seed by seed, and report where each
+encoding is better, where it is worse, and what cannot be told. The contract is checked first: an encoding that breaks
+it gets no verdict. A first look at a few seeds of the fastest table comes within minutes, then the difference on each
+table as it is finished. The tables are those of the published comparisons that `posenc tables` runs with their
+original encodings. Run the same command again to resume; all verdicts in a directory share their runs.
+
+--on WHAT asks your own question, alone or together with those of --tables: a task in a file (FILE.py:Task(...)), a
+config file, the name of a shipped config, or a text corpus (own/NAME), sized as by `posenc ablate --on`. Without an
+ENCODING, it compares nope, sinusoidal, learned, rope, alibi, t5, fire and shaw. Several encodings share one card,
+whose p-values are corrected for all of its rows: every encoding on every table.
+
+--on DIR judges a finished ablation without training. Its encodings go by their labels there. By default all of them
+are compared with the ablation's baseline; ENCODING and --against choose others.
+
+--hours H times a few steps first, then compares as many paired seeds as fit into H hours; fewer than two are refused.
+
+An encoding that does not learn a table is trained on it once more with twice the steps, beside the baselines, and the
+card reports both results. --once turns this off, and so does --hours, whose time goes into seeds.
+
+--check trains nothing: it judges the scores in a card again, prints the verdict, and lists what the card states
+differently; the exit code is then 1. Otherwise it is 0 whatever the verdict, or 3 if the verdict needs more seeds."""
 
 
 def main(arguments: list[str]) -> int:
     parser = Parser(prog="posenc verdict", description=DESCRIPTION)
     parser.add_argument(
-        "encodings", nargs="*", metavar="ENCODING", help="a name of the catalogue, a spec, or FILE.py:Class(...)"
+        "encodings", nargs="*", metavar="ENCODING", help="a catalogue name, a spec, or FILE.py:Class(...)"
     )
     parser.add_argument(
         "--on",
         metavar="WHAT",
-        help="your question: FILE.py:Task, CONFIG.py, own/NAME, or the directory of a finished ablation",
+        help="your own question: FILE.py:Task, CONFIG.py, own/NAME, or the directory of a finished ablation",
     )
     parser.add_argument("--against", nargs="+", metavar="ENCODING", default=[], help="baselines (default: rope)")
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("--tables", nargs="+", metavar="TABLE", help="only these (default: all)")
+    which.add_argument("--tables", nargs="+", metavar="TABLE", help="use only these tables (default: all)")
     which.add_argument(
         "--quick",
         action="store_true",
-        help="three tables, in 20 minutes on 2 cores; an hour where grids grow, more where a table is not learned",
+        help="run three tables: 20 minutes on 2 cores, an hour if grids grow, more if a table is not learned",
     )
-    parser.add_argument("--full", action="store_true", help="every table at its size for an accelerator")
+    parser.add_argument("--full", action="store_true", help="run every table at its size for an accelerator")
     parser.add_argument(
         "--seeds",
         type=whole(2, 1000),
         metavar="N",
-        help="seeds 0 to N-1 are compared (default 8)",
+        help="compare seeds 0 to N-1 (default: 8)",
     )
     parser.add_argument(
         "--hours",
         type=above_0("is no number of hours above 0: write one, as in 0.5"),
         metavar="H",
-        help="as many seeds as train in this time, by a pilot, in place of --seeds",
+        help="compare as many seeds as fit into H hours, by a pilot, instead of --seeds",
     )
     parser.add_argument(
         "--matched",
         action="store_true",
-        help="beside each baseline the same with as many parameters as the largest of ours, in wider feed-forward "
-        "layers",
+        help="also compare with each baseline widened in its feed-forward layers to as many parameters as the largest "
+        "ENCODING",
     )
     parser.add_argument(
         "--once",
         action="store_true",
-        help="train nothing a second time, with twice the steps, where an encoding does not learn a table",
+        help="do not train again with twice the steps where an encoding does not learn a table",
     )
-    parser.add_argument("--directory", type=as_path, default=Path("runs") / "verdict", metavar="DIR")
-    parser.add_argument("--json", action="store_true", help="print the card as JSON (its file card.json) and no text")
+    parser.add_argument(
+        "--directory",
+        type=as_path,
+        default=Path("runs") / "verdict",
+        metavar="DIR",
+        help="where runs and the card are kept (default: runs/verdict)",
+    )
+    parser.add_argument("--json", action="store_true", help="print the card as JSON (as in card.json) instead of text")
     parser.add_argument("--check", type=as_path, metavar="CARD.json", help="judge the scores in a card again")
     return guarded(lambda: _asked(parser.parse_intermixed_args(arguments)))
 

@@ -12,19 +12,22 @@ _BITS = {"F64": 64, "I64": 64, "U64": 64, "F32": 32, "I32": 32, "U32": 32, "BOOL
 
 
 def main(arguments: list[str]) -> int:
-    parser = Parser("posenc weights", description="Parameters as safetensors files, which other frameworks read too.")
+    parser = Parser(
+        "posenc weights",
+        description="Export and inspect parameters as safetensors files, which other frameworks can read.",
+    )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     text = "write the final parameters of one seed of a finished run to a new file"
     export = commands.add_parser("export", help=text, description=f"{text[0].upper()}{text[1:]}.")
     export.add_argument("run", metavar="RUN", help="directory of a run, of a cell of an ablation, or of one group")
-    export.add_argument("file", metavar="FILE", type=as_path)
-    export.add_argument("--seed", type=int, metavar="N", help="default: the first of the run")
+    export.add_argument("file", metavar="FILE", type=as_path, help="file to create: *.safetensors")
+    export.add_argument("--seed", type=int, metavar="N", help="seed to export (default: the first of the run)")
     add_trust(export)
-    export.add_argument("--torch", action="store_true", help="with the names and shapes of torch.nn.Transformer")
+    export.add_argument("--torch", action="store_true", help="use the names and shapes of torch.nn.Transformer")
     export.set_defaults(command=_export)
     text = "show names, shapes, dtypes and metadata of a safetensors file"
     inspect = commands.add_parser("inspect", help=text, description=f"{text[0].upper()}{text[1:]}.")
-    inspect.add_argument("file", metavar="FILE", type=as_path)
+    inspect.add_argument("file", metavar="FILE", type=as_path, help="a safetensors file")
     inspect.set_defaults(command=_inspect)
 
     def work() -> None:
