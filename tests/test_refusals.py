@@ -88,7 +88,7 @@ def test_programs_that_cannot_be_kept_are_one_line(capsys):
         warnings.simplefilter("always")
         assert guarded(work) == 0
     assert capsys.readouterr().err == (
-        f"posenc: programs could not be kept for later runs (OSError: {FULL}), and nothing else is lost\n"
+        f"posenc: compiled programs could not be cached for later runs (OSError: {FULL}); nothing else is lost\n"
     )
 
 

@@ -19,10 +19,10 @@ from posenc_jax.cli.screen import show, tell
 from posenc_jax.files.atomic import write_atomically
 from posenc_jax.refusals.own_exits import exits_as_errors
 
-DESCRIPTION = """Measures encodings (none named: every row of the catalogue) and prints tables with a legend, as
-Markdown where the output is no terminal: the contract's clauses, invariance to shifts, distances and
-aliases of positions, causality, decoding, packing and padding, behaviour beyond max_len, parameters,
-memory and time."""
+DESCRIPTION = """Measure encodings (by default every row of the catalogue) and print tables with a legend, as Markdown
+if the output is not a terminal: the contract's clauses, invariance to shifts, distances and aliases of
+positions, causality, decoding, packing and padding, behaviour beyond max_len, parameters, memory and
+time."""
 GIVEN = "given"
 FEW = 3  # encodings that one process measures before others have started
 
@@ -42,16 +42,16 @@ class AuditRow:
 
 def main(arguments: list[str]) -> int:
     parser = Parser("posenc audit", description=DESCRIPTION)
-    parser.add_argument("encodings", nargs="*", metavar="ENCODING", help="a name of the catalogue, or a spec")
+    parser.add_argument("encodings", nargs="*", metavar="ENCODING", help="a catalogue name or a spec")
     parser.add_argument("--json", type=as_path, metavar="FILE", help="also write all numbers to FILE")
-    parser.add_argument("--markdown", type=as_path, metavar="FILE", help="also write the table to FILE")
+    parser.add_argument("--markdown", type=as_path, metavar="FILE", help="also write the tables to FILE as Markdown")
     parser.add_argument(
-        "--no-timing", action="store_true", help="leave out the time, all else is equal byte for byte when run again"
+        "--no-timing", action="store_true", help="leave out the time; all else is then the same bytes in every run"
     )
     try:
         return guarded(lambda: _audit(parser.parse_args(arguments)))
     except concurrent.futures.process.BrokenProcessPool:
-        tell("posenc: a process of the audit was ended from outside (no memory left?); nothing was written")
+        tell("posenc: a process of the audit was killed (out of memory?); nothing was written")
         return 1
 
 

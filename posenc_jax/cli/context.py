@@ -18,16 +18,19 @@ from posenc_jax.cli.screen import show
 if TYPE_CHECKING:
     from posenc_jax.encodings.slots import Slot
 
-DESCRIPTION = """Reads long texts with the parameters of a language model (a run of task language_model, or of `posenc
-import`) under each change of its positions, and says what each does to perplexity and to questions about the text.
+DESCRIPTION = """Read long texts with the parameters of a language model (a run of task language_model, or one made by
+`posenc import`) under each change of its positions, and report the effect on perplexity and on questions about the
+text.
 
 A change is one of none, linear, ntk, dynamic_ntk, ntk_by_parts, yarn, longrope, self_extend, rerope, leaky_rerope,
-string, log_scaling, p_rope and nope, or an encoding in full. Those with a factor take it from the length that is read;
-yarn(2) is made for twice the trained length whatever is read. Every answer is kept in the output folder: the same
-command goes on where it was stopped. The texts are the first tokens of your files, or of documents of python_docs.
+string, log_scaling, p_rope and nope, or an encoding in full. Changes with a factor derive it from the length that is
+read; yarn(2) is made for twice the trained length, whatever is read. Every answer is kept in the output folder, so
+the same command resumes where it was stopped. The texts are the first tokens of your files, or of documents of
+python_docs.
 
-With --recalibrate every change, none too, is first trained on from the run, in folders beside the answers: with its
-corpus and settings, on texts of s times its length for changes with a factor s, else of its length."""
+With --recalibrate, training first continues from the run under every change, including none, in folders beside the
+answers. It uses the corpus and settings of the run, on texts of s times its length for changes with a factor s, and
+of its length for the others."""
 _LENGTH = re.compile(r"(\d+(?:\.\d+)?)x|(\d+)")
 
 
@@ -35,17 +38,29 @@ def main(arguments: list[str]) -> int:
     parser = Parser("posenc context", description=DESCRIPTION)
     add = parser.add_argument
     add("run", type=as_path, metavar="RUN", help="directory of a finished run")
-    text = "tokens, or times the trained length, as in 2x (1x 2x 4x)"
+    text = "lengths in tokens, or in multiples of the trained length, as in 2x (default: 1x 2x 4x)"
     add("--lengths", nargs="+", metavar="N", default=["1x", "2x", "4x"], help=text)
-    add("--change", nargs="+", metavar="CHANGE", default=["none", "yarn"], help="the first is the baseline (none yarn)")
+    add(
+        "--change",
+        nargs="+",
+        metavar="CHANGE",
+        default=["none", "yarn"],
+        help="changes to compare; the first is the baseline (default: none yarn)",
+    )
     measures = "perplexity, far (tokens that need far context), passkey, and RULER's niah_single_1, niah_multikey_2, "
-    measures += "niah_multikey_3, vt, cwe and fwe (perplexity far passkey)"
+    measures += "niah_multikey_3, vt, cwe and fwe (default: perplexity far passkey)"
     add("--measure", nargs="+", metavar="MEASURE", default=["perplexity", "far", "passkey"], help=measures)
-    add("--text", type=as_path, nargs="+", metavar="FILE", help="texts of yours")
-    add("--examples", type=whole(1, 1000), default=5, metavar="N", help="documents, and prompts of each task (5)")
-    text = "train on for so many steps, at the run's learning rate or another, and read with what that gives"
+    add("--text", type=as_path, nargs="+", metavar="FILE", help="your own texts (default: documents of python_docs)")
+    add(
+        "--examples",
+        type=whole(1, 1000),
+        default=5,
+        metavar="N",
+        help="documents to read, and prompts of each task (default: 5)",
+    )
+    text = "first train for STEPS more steps, at the run's learning rate or at RATE"
     add("--recalibrate", nargs="+", metavar=("STEPS", "RATE"), help=text)
-    add("--output", type=as_path, metavar="DIR", help="folder for answers, table and heat maps (RUN/context)")
+    add("--output", type=as_path, metavar="DIR", help="folder for answers, table and heat maps (default: RUN/context)")
     return guarded(lambda: _context(parser.parse_args(arguments)))
 
 
@@ -171,7 +186,7 @@ def _said_before(parts: list[tuple[Any, list[Any]]], folder: Path) -> str:
     seconds = (time.perf_counter() - begin) * operations / study.operations_of(loaded, slot, reader.chunk, length)
     return (
         f"{len(left)} of {asked} answers are to be computed: {sum(cell.reads for cell in cells):,} tokens, about "
-        f"{duration(seconds)} and {memory}, beside compiling"
+        f"{duration(seconds)} and {memory}, excluding compilation"
     )
 
 

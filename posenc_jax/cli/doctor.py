@@ -6,9 +6,9 @@ from posenc_jax.cli.errors import Parser, guarded
 from posenc_jax.cli.screen import show
 from posenc_jax.cli.session import prepare_jax
 
-DESCRIPTION = """Says which versions are installed, which devices jax sees, how many threads a run has, where compiled
-programs and corpora are kept, which optional parts are there, and what makes runs slow on this machine,
-with the way out. Nothing is changed."""
+DESCRIPTION = """Report which versions are installed, which devices jax sees, how many threads a run has, where compiled
+programs and corpora are kept, which optional parts are installed, what makes runs slow on this machine,
+and how to fix it. Nothing is changed."""
 
 
 def main(arguments: list[str]) -> int:
@@ -29,7 +29,7 @@ def _doctor(_: argparse.Namespace) -> None:
         {
             machine.platform: ", ".join(f"{count} x {kind}" for kind, count in kinds.items()),
             "threads": f"{machine.threads} of {machine.cores} cores (NPROC sets it)",
-            "load": "not known" if machine.load is None else f"{machine.load:.1f}",
+            "load": "unknown" if machine.load is None else f"{machine.load:.1f}",
         },
     )
     kept = "none" if machine.cache is None else f"{machine.cache}, {machine.programs} programs"
@@ -38,23 +38,23 @@ def _doctor(_: argparse.Namespace) -> None:
         "Caches",
         {
             "compiled": f"{kept} (JAX_COMPILATION_CACHE_DIR sets it)",
-            "corpora": f"{data}{'' if data.is_dir() else ', not there yet'} (POSENC_DATA sets it)",
-            "disk": f"{machine.room / 1e9:.1f} GB left here",
+            "corpora": f"{data}{'' if data.is_dir() else ', not created yet'} (POSENC_DATA sets it)",
+            "disk": f"{machine.room / 1e9:.1f} GB free here",
         },
     )
     _section(
         "Optional parts",
         {
-            extra: f"no {', '.join(missing)}: pip install 'posenc-jax[{extra}]'" if missing else "there"
+            extra: f"no {', '.join(missing)}: pip install 'posenc-jax[{extra}]'" if missing else "installed"
             for extra, missing in health.optional().items()
         },
     )
     found = health.findings(machine)
     show("What is slow, and why")
     for finding in found:
-        show(f"  - {finding.what}\n    way out: {finding.way_out}")
+        show(f"  - {finding.what}\n    fix: {finding.way_out}")
     if not found:
-        show("  nothing that can be seen from here; `posenc tune CONFIG` times a config's own settings")
+        show("  nothing found; `posenc tune CONFIG` times the settings of a config")
 
 
 def _section(title: str, entries: dict[str, str]) -> None:

@@ -85,7 +85,7 @@ class Parser(argparse.ArgumentParser):
 
 def add_trust(parser: argparse.ArgumentParser) -> None:
     """``--trust``."""
-    text = "run the Python files that this run brought along, which are not run unasked; they are named with digests"
+    text = "run the Python files that RUN brought along, naming each with its digest (default: they are not run)"
     parser.add_argument("--trust", type=as_path, metavar="RUN", help=text)
 
 
@@ -150,7 +150,7 @@ def guarded(work: Callable[[], int | None]) -> int:
     if message:
         tell(f"posenc: {message}{where}")
     elif where:
-        tell(f"posenc: a library had something to say{where}")
+        tell(f"posenc: libraries printed messages{where}")
     return code
 
 

@@ -43,7 +43,8 @@ def warnings_named() -> Iterator[None]:
         if lacking:
             tell(f"posenc: {LackingGlyphs(lacking)}")
         if not_kept:
-            tell(f"posenc: programs could not be kept for later runs ({short(not_kept[0])}), and nothing else is lost")
+            reason = short(not_kept[0])
+            tell(f"posenc: compiled programs could not be cached for later runs ({reason}); nothing else is lost")
 
 
 @contextlib.contextmanager
@@ -72,7 +73,7 @@ def filed(said: list[str]) -> str:
             file.write("\n".join(said))
     except OSError:
         return ""
-    return f" (what libraries said: {file.name})"
+    return f" (messages of libraries: {file.name})"
 
 
 class _Handler(logging.Handler):

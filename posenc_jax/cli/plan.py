@@ -18,19 +18,21 @@ if TYPE_CHECKING:
     from posenc_jax.runs.idle import Idle
     from posenc_jax.runs.plan import Plan
 
-DESCRIPTION = "Says what a run or an ablation will take: replicas, operations, memory, hours. Nothing is compiled."
+DESCRIPTION = (
+    "Estimate replicas, operations, memory and hours of a run or an ablation. Nothing is compiled without --compile."
+)
 USAGE = f"""usage: posenc plan CONFIG [--target T] [--utilisation U] [--compile] [overrides]
 
 {DESCRIPTION}
-Nothing is written either, and it takes seconds on any machine. Exit code 1: something does not fit.
-With --compile the memory is that of the compiled program of training, minutes for each cell.
+Nothing is written, and it takes seconds on any machine. The exit code is 1 if something does not fit.
 
-  --target T       h100, h100:4, v5e:2x2 ...: a chip, and how many (default: the devices of this machine)
-  --utilisation U  the part of the peak that hours are told by, above 0 and up to 1 (default 0.3)
-  --compile        compile for the target: needs libtpu or jax[cuda12] for chips that are not here, no driver
+  --target T       chip and number of devices: h100, h100:4, v5e:2x2 ... (default: the devices of this machine)
+  --utilisation U  fraction of peak speed assumed for hours, above 0 and up to 1 (default: 0.3)
+  --compile        compile the training program for the target and report its memory, in minutes per cell; for chips
+                   that are not in this machine it needs libtpu or jax[cuda12], but no driver
 
-Overrides are those of `posenc train` and `posenc ablate`, such as --training.batch-size 8. --on CORPUS in place of
-CONFIG is the run that is sized to a corpus of text and this machine."""
+Overrides are those of `posenc train` and `posenc ablate`, such as --training.batch-size 8. With --on CORPUS in place of
+CONFIG, plan the run that is sized to a text corpus and this machine."""
 
 
 def main(arguments: list[str]) -> int:
@@ -95,13 +97,13 @@ def _of_run(plan: Plan) -> TextTable:
     for phase, work in plan.work.items():
         if work.operations:
             lines.append((phase, f"{_operations(work.operations * layout.replicas)}, {duration(plan.seconds(phase))}"))
-    lines.append(("in all", f"{_operations(plan.operations)}, {_hours(plan.hours)}"))
+    lines.append(("total", f"{_operations(plan.operations)}, {_hours(plan.hours)}"))
     title = f"{plan.run.table} {plan.run.label} on {_where(plan)}"
     return TextTable(title, ("", "plan"), "ll", tuple(lines), _notes(plan))
 
 
 def _of_cells(plans: list[Plan]) -> TextTable:
-    sizes = ("parameters", "a step", "in all", "measuring", "memory", "checkpoints")
+    sizes = ("parameters", "a step", "total", "measuring", "memory", "checkpoints")
     columns = ("cell", "replicas", "attention", *sizes, "time")
     lines = [
         (
@@ -138,24 +140,24 @@ def _of_cells(plans: list[Plan]) -> TextTable:
 def _notes(plan: Plan) -> tuple[str, ...]:
     chip, dtype = plan.target.chip, plan.run.model.dtype
     formula = "by the formula in training/memory.py"
-    means = f"{formula}; corpora apart"
+    means = f"{formula}, excluding corpora"
     if plan.compiled is not None:
         means = f"as XLA plans the compiled program of training; evaluation and checkpoints {formula}"
     notes = [
-        "Operations: the matrix products of the model, padding and masked pairs included, encodings' own work not.",
-        f"Memory: of one device (on CPU of the machine), {means}.",
+        "Operations: matrix products of the model, including padding and masked pairs, without the work of encodings.",
+        f"Memory: of one device (on CPU: of the machine), {means}.",
     ]
     if plan.peak is None:
-        notes.append(f"Time: not told, nobody has written down the peak of {chip.title}: see runs/targets.toml.")
+        notes.append(f"Time: unknown, because no peak of {chip.title} is recorded: see runs/targets.toml.")
     else:
         notes.append(
-            f"Time: at {100 * plan.utilisation:g} % of {plan.peak / 1e12:.3g} TFLOP/s a device in {dtype}, compiling "
-            "apart. Small models are slower on accelerators, whose programs then wait for each other's beginning."
+            f"Time: at {100 * plan.utilisation:g} % of {plan.peak / 1e12:.3g} TFLOP/s a device in {dtype}, excluding "
+            "compilation. Small models are slower on accelerators, whose programs then wait for one another to start."
         )
     if plan.target.hosts > 1:
         notes.append(
-            f"{plan.target.name} is {plan.target.hosts} machines: the numbers are of one run of a process on each, "
-            "posenc train --distributed, or --coordinator outside of SLURM."
+            f"{plan.target.name} is {plan.target.hosts} machines: the numbers are of one run of a process on each: "
+            "posenc train --distributed, or --coordinator outside SLURM."
         )
     return tuple(notes)
 
@@ -173,7 +175,7 @@ def _limit(plan: Plan) -> str:
 
 def _groups(plan: Plan) -> str:
     layout = plan.layout
-    spares = f", {layout.spares} of them for nothing" if layout.spares else ""
+    spares = f", {layout.spares} of them spare" if layout.spares else ""
     one = layout.groups == 1
     return (
         f"{layout.groups} group{'' if one else 's one after the other'} of {layout.size} on {plan.used} of "
@@ -194,9 +196,9 @@ def _idle(idle: Idle, plans: list[Plan]) -> str:
     where = "" if len(plans) == 1 else f" in {'every cell' if idle.cells == len(plans) else f'{idle.cells} cells'}"
     why = f"idle: {idle.devices} of {plans[0].target.count} devices{where}: {idle.replicas} replicas"
     if not better:
-        return f"{why} use no more; give more seeds or fewer devices"
-    hours = "" if idle.then is None else f": {_hours(idle.then)} in place of {_hours(idle.hours)}"
-    return f"{why} with {fields} use no more; {better} gives the others work{hours}"
+        return f"{why} cannot use more; give more seeds or fewer devices"
+    hours = "" if idle.then is None else f": {_hours(idle.then)} instead of {_hours(idle.hours)}"
+    return f"{why} with {fields} cannot use more; {better} uses the others too{hours}"
 
 
 def _measuring(plans: list[Plan]) -> str:

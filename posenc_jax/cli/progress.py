@@ -42,4 +42,4 @@ class AblationReporter(TerminalReporter):
             now = time.monotonic()
             self._due = now + (now - begun) / _SHARE
             if first:
-                self.note(f"{short(str(page))}: the first curves; it is written anew as cells end")
+                self.note(f"{short(str(page))}: the first curves; it is rewritten as cells finish")

@@ -8,14 +8,14 @@ from typing import Any
 from posenc_jax.cli.errors import Parser, UsageError, as_path, guarded, refusing
 from posenc_jax.cli.screen import show
 
-DESCRIPTION = """Reads the config.json of a model in Hugging Face's layout and prints what it declares of positions:
+DESCRIPTION = """Read the config.json of a model in the Hugging Face layout and print what it declares about positions:
 the encoding of each layer as a spec, windows, attention factor, inverse frequencies, what changes at
-which length, and what is odd (ignored, missing, read otherwise than it looks)."""
+which length, and oddities (settings that are ignored, missing, or read differently than they look)."""
 
 
 def main(arguments: list[str]) -> int:
     parser = Parser("posenc rope", description=DESCRIPTION)
-    text = "a config.json, its folder, or a released model by name"
+    text = "a config.json, its folder, or the name of a released model"
     parser.add_argument("config", metavar="FILE|FOLDER|NAME", help=text)
     parser.add_argument(
         "--output", type=as_path, metavar="FILE|FOLDER", help="draw the frequencies: .html, .png, .pdf, or a folder"
@@ -46,7 +46,7 @@ def _rope(options: argparse.Namespace) -> int:
     show(text(layers, width))
     show("\n".join(rope_tables.specs(found)) + "\n")
     if declared.odd:
-        show("Odd:\n" + "\n".join(f"- {line}" for line in declared.odd) + "\n")
+        show("Oddities:\n" + "\n".join(f"- {line}" for line in declared.odd) + "\n")
     frequencies = list(rope_tables.of_frequencies(found))
     for table in frequencies:
         show(text(table, width))

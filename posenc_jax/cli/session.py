@@ -81,9 +81,9 @@ def print_options(command: str, description: str, more: str = "") -> None:
     from posenc_jax.data.tasks.copying import Copying
 
     about = (
-        f"{description} Shown are the options that every config has, with the defaults of a run that sets none of "
+        f"{description} The options below are those of every config, with the defaults of a run that sets none of "
         f"them; `posenc {command} CONFIG --help` shows those of its task too (--task.*, --data.*), and its defaults. "
-        "Encodings, another task (--task) and scores (--metrics) may be classes of your own files: "
+        "Encodings, another task (--task) and metrics (--metrics) may be classes in your own files: "
         '--task "mine.py:Mine(max_length=8)".'
     )
     try:
@@ -187,7 +187,7 @@ def stoppable() -> Iterator[Callable[[], int | None]]:
         if received and number == signal.SIGINT:
             os._exit(130)
         received.append(number)
-        tell("\nstopping at the next boundary, to save; interrupt again to leave at once")
+        tell("\nstopping as soon as the state is saved; interrupt again to quit at once")
 
     before = {number: signal.signal(number, receive) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

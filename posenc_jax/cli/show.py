@@ -31,47 +31,70 @@ def description() -> str:
     # A name and its bracket stay on one line.
     listed = ", ".join(f"{name}\u00a0({view.about})" if view.about else name for name, view in VIEWS.items())
     text = (
-        "Draws encodings: names of the catalogue, specs, or those of a finished run as trained (--run). Writes an "
-        "interactive page (show.html), with --figures every figure beside it, and prints what each encoding does, with "
-        "its properties, measured."
+        "Draw encodings: catalogue names, specs, or the trained encodings of a finished run (--run). Write an "
+        "interactive page (show.html), with --figures also every figure beside it, and print what each encoding does, "
+        "with its measured properties."
     )
     views = textwrap.fill(f"views: {listed}", 100, subsequent_indent="  ", break_on_hyphens=False).replace(
         "\u00a0", " "
     )
     presets = "\n".join(f"  {name:<16} {preset.about}" for name, preset in PRESETS.items())
-    return f"{textwrap.fill(text, 100)}\n\n{views}\n\npresets, of {ENCODING} if no encoding is named:\n{presets}"
+    return f"{textwrap.fill(text, 100)}\n\n{views}\n\npresets, for {ENCODING} if no encoding is named:\n{presets}"
 
 
 def main(arguments: list[str]) -> int:
     parser = Parser("posenc show", description=description())
     add = parser.add_argument
-    add("encodings", nargs="*", metavar="ENCODING", help="a name of the catalogue, a spec, or FILE.py:Class")
-    add("--view", nargs="+", choices=tuple(VIEWS), metavar="VIEW", help="default: all that the encodings have")
-    add("--preset", metavar="NAME", help="a picture at the settings of a text that teaches it; says how to read it")
-    add("--d-model", type=whole(*WIDTHS), metavar="M", help="width of the model (128)")
+    add("encodings", nargs="*", metavar="ENCODING", help="a catalogue name, a spec, or FILE.py:Class")
+    add(
+        "--view",
+        nargs="+",
+        choices=tuple(VIEWS),
+        metavar="VIEW",
+        help="views to draw (default: all that the encodings have)",
+    )
+    add(
+        "--preset",
+        metavar="NAME",
+        help="draw a picture at the settings of a text that teaches it, and print how to read it",
+    )
+    add("--d-model", type=whole(*WIDTHS), metavar="M", help="width of the model (default: 128)")
     add(
         "--num-heads",
         type=whole(1, WIDTHS[1]),
         metavar="H",
-        help="attention heads (8, or 16 or 1 where those would have an odd width, or one that an encoding cannot take)",
+        help="attention heads (default: 8; 16 or 1 if those would have an odd width, or one that an encoding rejects)",
     )
-    add("--length", type=whole(*LENGTHS), metavar="P", help="positions 0 .. P-1 (50)")
-    add("--positions", type=int, nargs="+", metavar="p", help="those drawn as lines (0 10 25)")
-    add("--dimensions", type=int, nargs="+", metavar="d", help="those drawn as waves (of four wavelengths)")
-    add("--run", type=as_path, metavar="DIR", help="a finished run: its trained encodings and its attention maps")
+    add("--length", type=whole(*LENGTHS), metavar="P", help="positions 0 to P-1 (default: 50)")
+    add("--positions", type=int, nargs="+", metavar="p", help="positions to draw as lines (default: 0 10 25)")
+    add(
+        "--dimensions",
+        type=int,
+        nargs="+",
+        metavar="d",
+        help="dimensions to draw as waves (default: of four wavelengths)",
+    )
+    add("--run", type=as_path, metavar="DIR", help="draw the trained encodings and attention maps of a finished run")
     add_trust(parser)
-    add("--seed", type=int, metavar="N", help="which seed of the run (its first that did not diverge)")
-    add("--stack", choices=("encoder", "decoder", "cross"), help="of the run (all)")
-    add("--text", metavar="TEXT", help="the input of the attention maps of a run on text; the words of --view flow")
+    add("--seed", type=int, metavar="N", help="seed of the run (default: the first that did not diverge)")
+    add("--stack", choices=("encoder", "decoder", "cross"), help="stack of the run (default: all)")
+    add("--text", metavar="TEXT", help="input for the attention maps of a run on text, or the words of --view flow")
     add("--file", type=as_path, metavar="FILE", help="the same from a file: a document, as `posenc classify` reads it")
     add(
         "--output",
         type=as_path,
         default=Path("shown"),
         metavar="PATH",
-        help="a directory (shown), or one file: .html for the page alone, .png or .pdf for one figure",
+        help="a directory (default: shown), a .html file for the page alone, or a .png or .pdf file for one figure",
     )
-    add("--figures", nargs="+", choices=KINDS, default=[], metavar="KIND", help="png, pdf or both: figures for a paper")
+    add(
+        "--figures",
+        nargs="+",
+        choices=KINDS,
+        default=[],
+        metavar="KIND",
+        help="also write every figure as png, pdf or both, for a paper",
+    )
     return guarded(lambda: _show(_with_preset(parser.parse_args(arguments))))
 
 
@@ -133,7 +156,7 @@ def _show(options: argparse.Namespace) -> int:
     if output.suffix not in FILES and (
         left := sorted(p.name for p in {*output.iterdir()} - {*files} if p.suffix in FILES)
     ):
-        tell(f"posenc: {output} has other calls' figures too ({len(left)} files): --output DIR keeps calls apart")
+        tell(f"posenc: {output} also holds {len(left)} files of other calls: use --output DIR to keep them apart")
     width = shutil.get_terminal_size((100, 24)).columns
     for one in properties:
         show(text(one, width))

@@ -93,7 +93,7 @@ def shown_and_kept(config: Run | Ablation, config_file: str, directory: Path) ->
     target = target_here()
     hours = [plan_of(run, target).hours for run in ([config] if isinstance(config, Run) else config.runs)]
     seconds = None if None in hours else 3600 * sum(filter(None, hours))
-    show(f"{text}\n# estimate, compiling apart: {duration(seconds)} on {target.count} x {target.chip.title}")
+    show(f"{text}\n# estimate, excluding compilation: {duration(seconds)} on {target.count} x {target.chip.title}")
     stored = directory / "config.json"
     owned = not stored.exists()
     try:

@@ -19,16 +19,17 @@ if TYPE_CHECKING:
     from posenc_jax.verdict.published import Folder
 
 ROOT = Path("experiments") / "tables"
-DESCRIPTION = f"""Without a name: the published tables in {ROOT}, how far each has been run, and how many of the
-directions that were written down before held. With one: runs its reduced version (reduced.py), and writes ours beside
-theirs into its folder. The same command again goes on where it stopped.
+DESCRIPTION = f"""Without NAME, list the published tables in {ROOT}, how far each has been run, and how many of the
+directions that were written down beforehand held. With NAME, run the reduced version of that table (reduced.py) and
+write our results beside the published ones into its folder. Run the same command again to resume.
 
-The paper's own setting is full.py: posenc plan {ROOT}/NAME/full.py --target h100 prices it, posenc ablate runs it."""
+The paper's own setting is full.py: `posenc plan {ROOT}/NAME/full.py --target h100` estimates its cost, and
+`posenc ablate` runs it."""
 
 
 def main(arguments: list[str]) -> int:
     parser = Parser(prog="posenc tables", description=DESCRIPTION)
-    parser.add_argument("name", nargs="?", metavar="NAME", help="a table to run")
+    parser.add_argument("name", nargs="?", metavar="NAME", help="table to run")
     parser.add_argument(
         "--directory", metavar="DIR", help=f"where its runs are kept (default: {Path('runs') / 'tables' / 'NAME'})"
     )
@@ -92,9 +93,9 @@ def _list(names: list[str]) -> TextTable:
         align="lllrr",
         entries=tuple(entries),
         notes=(
-            "hours: of the runs behind the results, compiling apart, on the machine that made them; "
+            "hours: of the runs behind the results, excluding compilation, on the machine that made them; "
             f"{seconds / 3600:.2f} in all.",
-            *(["+: and more, which is not known."] if any(own[-1].endswith("+") for own in entries) else []),
+            *(["+: plus runs whose time is unknown."] if any(own[-1].endswith("+") for own in entries) else []),
         ),
     )
 

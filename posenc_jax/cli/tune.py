@@ -14,20 +14,20 @@ from posenc_jax.config import Ablation, Run
 if TYPE_CHECKING:
     from posenc_jax.runs.tuning import Timed
 
-DESCRIPTION = "Times how a training step may be cut up on this machine, and prints what to write into the config."
-SECONDS = """Each setting is timed for --seconds S (default 10) beside the fastest so far, and in the end the first
-beside the fastest: with N settings tried, some 3 to 10, the whole takes N + 1 times S, plus compiling each of them
-(as long as `posenc train` compiles), for each table."""
+DESCRIPTION = "Time ways to split a training step on this machine, and print what to write into the config."
+SECONDS = """Each setting is timed for --seconds S (default 10) side by side with the fastest so far, and at the end the
+first side by side with the fastest. With N settings, about 3 to 10, each table takes (N + 1) S seconds, plus
+compiling each setting (as long as in `posenc train`)."""
 USAGE = f"""usage: posenc tune CONFIG [--seconds S] [overrides]
 
 {DESCRIPTION}
-Of an ablation the first run of each table is tuned. Nothing is written: microbatches and strata are part of a
-result's identity. A row is printed as soon as it is timed; an interrupt (Ctrl-C) ends with the fastest so far.
+For an ablation, the first run of each table is tuned. Nothing is written: microbatches and strata are part of a
+result's identity. Each row is printed as soon as it is timed; an interrupt (Ctrl-C) ends with the fastest so far.
 
 {SECONDS}
 
-Overrides are those of `posenc train` and `posenc ablate`, such as --training.steps 20: `posenc tune CONFIG --help`
-lists them. Those about directories (--directory, --track) say nothing here."""
+Overrides are those of `posenc train` and `posenc ablate`, such as --training.steps 20; `posenc tune CONFIG --help`
+lists them. Those about directories (--directory, --track) have no effect here."""
 
 
 def main(arguments: list[str]) -> int:
@@ -117,5 +117,5 @@ def _advice(first: Timed, fastest: Timed, which: str) -> list[str]:
     return [
         f"{which} is {fastest.speed:.2f} times as fast as the first. Write into Training(...) of the config:",
         f"    {written}",
-        f"or say {said}. It is another setting, so nothing of finished runs is used.",
+        f"or pass {said}. This is a different setting, so finished runs are not reused.",
     ]

@@ -139,7 +139,7 @@ def test_the_page_is_written_as_cells_end_when_it_is_worth_its_time(tmp_path, ca
         reporter.recorded(tmp_path)
     assert written == [110.0, 153.0, 195.0]
     (line,) = capsys.readouterr().err.splitlines()
-    assert line == f"{tmp_path}/report.html: the first curves; it is written anew as cells end"
+    assert line == f"{tmp_path}/report.html: the first curves; it is rewritten as cells finish"
 
 
 def test_a_page_before_the_last_one_that_fails_is_told_and_not_tried_again(tmp_path, capsys, monkeypatch):

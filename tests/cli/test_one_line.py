@@ -223,7 +223,7 @@ def test_what_libraries_say_is_filed(capsys, tmp_path, monkeypatch):
     (file,) = tmp_path.glob("posenc-*.log")
     assert err.count("\n") == 1
     assert "are missing" in err
-    assert f"(what libraries said: {file})" in err
+    assert f"(messages of libraries: {file})" in err
     said = file.read_text()
     assert said.count("of many lines") == 50
     assert "never retrieved" in said
@@ -253,7 +253,7 @@ def test_a_damaged_step_is_said_in_one_line(here, capfd, tmp_path, monkeypatch):
     lines = [line for line in err.splitlines() if not line.startswith("checkpoint ")]
     assert len(lines) == 1
     assert lines[0].startswith("posenc: no valid checkpoint in")
-    assert "(what libraries said: " in lines[0]
+    assert "(messages of libraries: " in lines[0]
 
 
 FULL = """

@@ -43,8 +43,8 @@ def test_idle_devices_are_said_in_a_line(printed):
     command = ("plan", "configs/base_translation.py", "--target", "h100:8")
     out = printed(*command, "--execution.group-size", "1")
     assert out.splitlines()[-1] == (
-        "idle: 7 of 8 devices in every cell: 8 replicas with execution.group_size = 1 use no more; "
-        "execution.group_size = None gives the others work: 3.86\xa0h in place of 30.9\xa0h"
+        "idle: 7 of 8 devices in every cell: 8 replicas with execution.group_size = 1 cannot use more; "
+        "execution.group_size = None uses the others too: 3.86\xa0h instead of 30.9\xa0h"
     )
     assert "idle" not in printed(*command)
 

@@ -181,7 +181,7 @@ def test_figures_of_an_earlier_call_are_counted(home, capsys):
     assert "other calls" not in capsys.readouterr().err
     assert main(["show", "rope", "--view", "kernel", *view[2:]]) == 0
     found = capsys.readouterr().err
-    assert "posenc: shown has other calls' figures too (2 files): --output DIR keeps calls apart\n" in found
+    assert "posenc: shown also holds 2 files of other calls: use --output DIR to keep them apart\n" in found
 
 
 def test_what_differs_by_layer_is_of_the_first(home, capsys):

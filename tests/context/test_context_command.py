@@ -77,7 +77,7 @@ def test_a_study(run, capsys, monkeypatch):
     assert main(words) == 0
     said = capsys.readouterr()
     assert "19 of 19 answers are to be computed" in said.err
-    assert "for parameters, cache and logits, beside compiling" in said.err
+    assert "for parameters, cache and logits, excluding compilation" in said.err
     assert "perplexity" in said.out
     entries = json.loads((run / "context" / "record.json").read_text())
     assert [(own["change"], own["length"]) for own in entries] == [("none", 384), ("yarn", 384), ("nope", 384)]

@@ -137,7 +137,7 @@ def test_the_command(told, tmp_path, monkeypatch, capsys):
     assert [line for line in out.splitlines() if line.startswith(("cmc", "scan"))] == ["cmc a", "scan nope"]
     assert "microbatches  length_strata  steps_per_call    compile     a step      speed\n" in out
     assert "The last row is 16.00 times as fast as the first. Write into Training(...) of the config:" in out
-    assert "\n    microbatches=32\nor say --training.microbatches 32. It is another setting" in out
+    assert "\n    microbatches=32\nor pass --training.microbatches 32. This is a different setting" in out
     told.cost = lambda parts, strata, steps: 1.0
     assert main(["tune", "two.py"]) == 0
     assert "No setting is more than 3 % faster than the config's own (the first row): leave it." in (
