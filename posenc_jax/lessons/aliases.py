@@ -24,14 +24,13 @@ def _body() -> str:
         for d in (8, 16, 32, 64, 128, 512)
     ]
     return f"""## Why 63
-From 5 to 68 each pair of dimensions turns by {OFFSET} times its frequency. In whole turns, and the cosine of what is
-left:
+From 5 to 68, each pair of dimensions turns by {OFFSET} times its frequency. This angle in turns, and its cosine:
 
 {table(["dimensions", "turns", "cosine"], turns)}
 
-Ten turns and a bit, one turn and hardly more, and two pairs that have only begun: all four are back, or not yet away.
-The mean of the cosines is the cosine of the two vectors, {number(mean)}. A step of 6 is nearly one turn of the first
-pair, and leaves the others where they are.
+The first pair makes a little over ten turns, the second hardly more than one, and the last two have only begun: all
+four are back near their start, or have hardly left it. The mean of the cosines is the cosine of the two vectors,
+{number(mean)}. A step of 6 is nearly one turn of the first pair and moves the others little.
 
 ## In wider models
 
@@ -40,17 +39,17 @@ pair, and leaves the others where they are.
 With more pairs in between, no step brings all of them back at once.
 
 ## Does it matter?
-In trained models of width 8 yes: the logits of their attention have the bump at 63 too, and their answers suffer. From
-width 64 on it was not seen in answers. [The guide](file:scripts/docs/guides/positions-that-look-alike.md) has tables,
-and encodings without such aliases."""
+In trained models of width 8, yes: their attention logits have the bump at 63 too, and their answers suffer. From
+width 64 on, no effect was seen in answers. [The guide](file:scripts/docs/guides/positions-that-look-alike.md) has
+tables, and encodings without such aliases."""
 
 
 def _answer() -> str:
     values = kernel(vaswani_frequencies(8), np.arange(1, 1000))
     best = 1 + int(values[100:].argmax()) + 100
     return f"""\
-{best}, with {number(values[best - 1], 4)}: {best} radians are {number(best / math.tau, 3)} turns of the first
-pair and {number(best / 10 / math.tau, 3)} of the second. `posenc aliases sinusoidal --length 1000` has it too."""
+{best}, with cosine {number(values[best - 1], 4)}: {best} radians are {number(best / math.tau, 3)} turns of the first
+pair and {number(best / 10 / math.tau, 3)} of the second. `posenc aliases sinusoidal --length 1000` shows it too."""
 
 
 CODE = """
@@ -64,9 +63,10 @@ LESSON = Lesson(
     name="aliases",
     title="Does position 5 look like position 68?",
     where="The article on PyTorch, on bias to positions",
-    claim="At d_model 8 position 68 is closer to 5 than the positions beside it, which no sentence calls for.",
+    claim="At d_model 8, position 68 is closer to 5 than the positions next to 5, and no sentence calls for that.",
     verdict="confirmed",
-    because="Cosine 0.948 against 0.884 of 5 and 6. It goes away with the width: 0.488 against 0.973 at d_model 512.",
+    because="The cosine of 5 and 68 is 0.948, that of 5 and 6 only 0.884. Wider models do not have this: 0.488 against "
+    "0.973 at d_model 512.",
     code=CODE,
     commands="posenc aliases sinusoidal\nposenc explore sinusoidal --d-model 8",
     pictures=("kernel-128x8",),

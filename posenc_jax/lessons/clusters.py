@@ -34,30 +34,31 @@ def _body() -> str:
     found = [(offset, count, number(k)) for (offset, count), k in zip(common, likeness)]
     five = ", ".join(map(str, near[5]))
     return f"""## How to read the heat map
-Four pairs of columns, each with a frequency a tenth of the one before:
+There are four pairs of columns, each with a tenth of the frequency of the one before:
 
 {table(["columns", "frequency", "wavelength, positions", f"waves in {LENGTH} positions"], pairs)}
 
-Columns 0 and 1 are stripes: a wave in a little more than six positions. Columns 2 and 3 go through one wave in 63
+Columns 0 and 1 are stripes: one wave takes a little more than six positions. Columns 2 and 3 go through one wave in 63
 positions, and through two in all. Columns 4 to 7 are gradients: less than half a wave.
 
 ## How to read the t-SNE picture
-It lays the 128 vectors of eight numbers out in a plane so that near ones stay near (perplexity 4, as in the article).
-What is near to what can be counted before anything is projected. The three nearest vectors of each position, by how
-far away they stand:
+It lays out the 128 vectors of eight numbers in a plane so that near ones stay near (perplexity 4, as in the article).
+Which vectors are near each other can be counted before anything is projected. The three nearest vectors of each
+position, by the offset of their positions:
 
 {table(["offset", f"of {3 * LENGTH} neighbours", "cosine"], found)}
 
-So no position has its own neighbours, one step away, as nearest vectors: what lies together in the picture is steps
-of 6 and of 63 apart. The nearest to 5 are {five}. [Positions 5 and 68](lesson:aliases) says why."""
+So the three nearest vectors of a position are never those of its neighbours, one step away: points that lie together in
+the picture are steps of 6 and of 63 apart. The nearest to 5 are {five}. [Positions 5 and 68](lesson:aliases) explains
+why."""
 
 
 def _answer() -> str:
     first, *others = neighbours()[70]
     one, two = sorted(map(int, others))
     return f"""\
-{first}, which is 63 before it, then {one} and {two}, 6 before and after it. Its neighbour 63 further on, 133,
-is beyond the 128 positions. With d_model 64 in place of 8 the clusters dissolve:
+{first}, which is 63 before it, then {one} and {two}, 6 before and after it. The position 63 after it, 133, is
+beyond the 128 positions. With d_model 64 instead of 8, the clusters dissolve:
 `posenc show sinusoidal --d-model 64 --length 128 --view tsne` draws a thread."""
 
 
@@ -75,7 +76,7 @@ LESSON = Lesson(
     where="The article on PyTorch: its heat map and its t-SNE picture",
     claim="The vectors of 128 positions at d_model 8 fall into clusters with periods of 6 and 63.",
     verdict="confirmed",
-    because="The three nearest vectors of a position are 6, 63 or 69 positions away; none stands next to it.",
+    because="The three nearest vectors of a position are 6, 63 or 69 positions away; none is adjacent to it.",
     code=CODE,
     pictures=("heatmap-128x8", "tsne-128x8"),
     body=_body,

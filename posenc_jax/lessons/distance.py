@@ -9,34 +9,34 @@ from posenc_jax.lessons.lesson import Lesson
 
 def _body() -> str:
     return f"""\
-The commands are for the folder of the repository.
+Run the commands in the folder of the repository.
 
 ## "Although mary was ..., she decided"
 A main clause agrees with the subject and the tense of the clause before it, 1 to 16 words back in training and up to 64
-afterwards. The share of sentences with both answers right, by a decoder of two layers, over 8 seeds:
+afterwards. The share of sentences for which a decoder of two layers gets both right, over 8 seeds:
 
 {quoted.tables()["agreement"]}
 
-Near and far make no difference, nor does the encoding: a decoder without one is as good. RoPE alone loses with the
-distance.
+Neither the distance nor the encoding makes a difference, and a decoder without an encoding is as good, with one
+exception: only RoPE gets worse as the distance grows.
 
 ## Fast waves for words, slow ones for paragraphs?
-Two marks among 64 symbols: which stands earlier, where they are 1 to 6 apart ("near") or 32 to 63 ("far")? An encoder
-with the paper's frequencies, with only those whose wavelengths are below 32 positions, with only the slower ones, and
-with none; guessing has 0.5. Over 8 seeds:
+Which of two marks among 64 symbols stands earlier, when they are 1 to 6 ("near") or 32 to 63 ("far") positions apart?
+An encoder has the paper's frequencies, only fast ones (wavelengths up to 32 positions), only slower ones, or none;
+guessing scores 0.5. Over 8 seeds:
 
 {quoted.tables()["bands"]}
 
-Either band alone does for both. Thirty-two fast waves of different length give every one of 64 positions a vector of
-its own, though each wave comes round; slow waves move a little at every step, and a network reads little differences.
-What was expected, and written down before, was otherwise: [the experiment](file:experiments/word_order/README.md)."""
+Either band alone is enough for both. Thirty-two fast waves of different lengths give each of the 64 positions its own
+vector, though each wave repeats; slow waves move a little at every step, and a network can read small differences.
+This is not what was expected and written down before: see [the experiment](file:experiments/word_order/README.md)."""
 
 
 def _answer() -> str:
     fast = int((vaswani_frequencies(512) > 2 * math.pi / 32).sum())
     return f"""\
 {fast} of 256 have a wavelength below 32 positions; the other {256 - fast} are slower. So most of the vector is slow,
-and [the heat map](lesson:heatmap) is plain on the right."""
+and [the heat map](lesson:heatmap) is nearly uniform on the right."""
 
 
 LESSON = Lesson(
@@ -44,10 +44,11 @@ LESSON = Lesson(
     title="Near and far words",
     where="The chapter, 4.3.1, 4.3.3 and 4.3.4: distant dependencies; fast and slow frequencies",
     claim="Fast frequencies tell the words of a sentence apart, slow ones the parts of a long text, and models need "
-    "them for dependencies near and far.",
+    "them for near and distant dependencies.",
     verdict="refuted",
-    because="With fast waves alone a model orders distant marks as well as near ones, accuracy "
-    f"{quoted.mean('bands', 'fast only', 2)}; with slow ones alone near marks, {quoted.mean('bands', 'slow only', 1)}.",
+    because="With fast waves alone, a model orders distant marks as well as near ones (accuracy "
+    f"{quoted.mean('bands', 'fast only', 2)}); with slow ones alone, near marks too "
+    f"({quoted.mean('bands', 'slow only', 1)}).",
     commands="""
 posenc ablate experiments/word_order/near_far.py --directory runs/near_far
 posenc ablate experiments/word_order/bands.py --directory runs/bands

@@ -33,34 +33,34 @@ def _body() -> str:
     rows = [[p, *(number(x) for x in by_hand(p, D_MODEL))] for p in range(3)]
     worst = max(apart(d, length) for length, d in SIZES)
     assert worst < ROUNDING, worst
-    return f"""## Read aloud
-pos is the position of a token, counted from 0. i counts *pairs* of dimensions, from 0 to d_model/2 - 1: pair i is the
-dimensions 2i, a sine, and 2i + 1, a cosine of the same angle. The angle is the position times the frequency of the
-pair,
+    return f"""## In words
+pos is the position of a token, counted from 0. i counts *pairs* of dimensions, from 0 to d_model/2 - 1: pair i
+consists of dimension 2i, a sine, and dimension 2i + 1, the cosine of the same angle. The angle is the position times
+the frequency of the pair,
 
     w_i = 1 / 10000^(2i / d_model)
 
-so the exponent begins at 0 and grows by 2/d_model from pair to pair. (That i counts pairs, not dimensions, is where
-[a loop goes wrong](lesson:doubled).)
+so the exponent begins at 0 and grows by 2/d_model from pair to pair. (If i is taken to count dimensions instead of
+pairs, [a loop goes wrong](lesson:doubled).)
 
-## The table of d_model {D_MODEL}
-Two pairs, with the frequencies 10000^0 = 1 and 10000^(-2/4) = 0.01:
+## The table at d_model {D_MODEL}
+There are two pairs, with the frequencies 10000^0 = 1 and 10000^(-2/4) = 0.01:
 
 {table(["position", "sin(p)", "cos(p)", "sin(0.01 p)", "cos(0.01 p)"], rows)}
 
-Position 0 is 0, 1, 0, 1. From one position to the next the first pair turns by a radian, the second by a hundredth of
-one: over three words it hardly moves. Every value lies between -1 and 1.
+The vector of position 0 is 0, 1, 0, 1. From one position to the next, the first pair turns by a radian, the second by
+a hundredth of a radian: over three words it hardly moves. Every value lies between -1 and 1.
 
 ## The library and the formula
-At {", ".join(f"{length} x {d}" for length, d in SIZES)} (positions x dimensions, the sizes of the texts) `sinusoidal`
-in float64 and the formula, entry by entry in Python, differ by less than {ROUNDING:.0e}. That is the rounding of the
-formula's angles; the library computes with exact phases, so it stays right at
-[far positions](file:scripts/docs/guides/composing-encodings.md) too."""
+At {", ".join(f"{length} x {d}" for length, d in SIZES)} (positions x dimensions, the sizes used in the texts),
+`sinusoidal` in float64 and the formula, computed entry by entry in Python, differ by less than {ROUNDING:.0e}. The
+difference comes from rounding the formula's angles; the library computes with exact phases, so it is also accurate at
+[far positions](file:scripts/docs/guides/composing-encodings.md)."""
 
 
 def _answer() -> str:
     return f"""{", ".join(number(x) for x in by_hand(3, D_MODEL))}: sin(3), cos(3), sin(0.03), cos(0.03). In the first
-pair 3 radians are nearly half a turn, so the cosine is near -1; in the second pair they are less than two degrees."""
+pair, the angle of 3 radians is nearly half a turn, so the cosine is near -1; in the second, it is below two degrees."""
 
 
 CODE = """
@@ -75,8 +75,8 @@ LESSON = Lesson(
     where="The chapter, 4.3.3 and 4.3.5; the course",
     claim="PE(pos, 2i) = sin(pos / 10000^(2i/d_model)), PE(pos, 2i+1) = cos(pos / 10000^(2i/d_model)).",
     verdict="confirmed",
-    because="It is what the library computes; at d_model 4 the first pair turns by a radian a position, the second by "
-    "a hundredth.",
+    because="It is what the library computes; at d_model 4, the first pair turns by a radian per position, the second "
+    "by a hundredth of a radian.",
     code=CODE,
     pictures=("exp-8", "waves-128x8"),
     body=_body,

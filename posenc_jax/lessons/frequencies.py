@@ -58,45 +58,45 @@ def _body() -> str:
     spectrum = [(k, number(w[k], 3), number(found[k], 3)) for k in (0, 16, 32, 64, 96, 128)]
     within = int((math.tau / w <= LENGTH).sum())
     return f"""\
-It is sometimes said that dimensions with a small index i have a low frequency. It is the reverse. In the angle p /
-10000^(2k/d) the exponent is small for small k, so the divisor is small and the angle grows fast:
+It is sometimes said that dimensions with a small index i have a low frequency. The reverse is true. In the angle p /
+10000^(2k/d), the exponent is small for small k, so the divisor is small and the angle grows fast:
 
-- k = 0: the divisor is 1, the angle grows by 1 radian a position: the highest frequency, the shortest wavelength, 2
-  pi.
-- k = d/2 - 1, the last pair: the divisor is nearly 10000, the angle hardly grows: the lowest frequency, the longest
-  wavelength.
+- k = 0: the divisor is 1 and the angle grows by 1 radian per position, so this is the highest frequency and the
+  shortest wavelength, 2 pi.
+- k = d/2 - 1, the last pair: the divisor is nearly 10000 and the angle hardly grows, so this is the lowest frequency
+  and the longest wavelength.
 
-A small *exponent* is where the mistake may come from: it belongs to a small divisor, which divides less.
+The mistake may come from the small *exponent*: it gives a small divisor, and so a large angle.
 
 ## At d_model {D_MODEL}
-The last column counts, in the vectors themselves, how often the sine changes its sign from position 1 to
+The last column counts, in the vectors themselves, how often the sine changes sign from position 1 to
 {LENGTH - 1}; a sine of frequency w does so about {LENGTH - 1} w / pi times.
 
 {table(["pair k", "dimensions", "divisor", "frequency", "wavelength", "sign changes"], shown)}
 
-Frequencies fall in a geometric progression: each is {number(w[1], 4)} of the one before. {within} of {D_MODEL // 2}
+Frequencies fall in a geometric progression: each is {number(w[1], 4)} times the one before. {within} of {D_MODEL // 2}
 pairs complete a turn within {LENGTH} positions.
 
 ## Measured without the formula
-The frequency at which the Fourier transform of the column is largest (it knows them to
+The frequency of the formula, and the one at which the Fourier transform of the column is largest (its resolution is
 {number(math.tau / LENGTH, 3)}):
 
 {table(["pair k", "formula", "transform"], spectrum)}
 
 ## From 2 pi to 10000 x 2 pi?
-The shortest wavelength is 2 pi exactly. The longest is base^(1 - 2/d) x 2 pi, since the last k is d/2 - 1: always
-below 10000 x 2 pi = {number(20000 * math.pi, 1)}. tensor2tensor's code divides k by d/2 - 1 in place of d/2 and does
-reach 10000 x 2 pi.
+The shortest wavelength is exactly 2 pi. The longest is base^(1 - 2/d) x 2 pi, since the last k is d/2 - 1. It is
+always below 10000 x 2 pi = {number(20000 * math.pi, 1)}. tensor2tensor's code divides k by d/2 - 1 instead of d/2 and
+does reach 10000 x 2 pi.
 
 {table(["d", "longest / 2 pi", "in positions", "tensor2tensor, / 2 pi", "paper falls short by %"], longest)}
 
-From d = 512 on the difference is small; at d = 8 the longest wavelength is a tenth of what the statement says."""
+From d = 512 on, the difference is small; at d = 8, the longest wavelength is a tenth of the one stated."""
 
 
 def _answer() -> str:
     w = vaswani_frequencies(128)
     within = int((math.tau / w <= 50).sum())
-    return f"""{within} of {len(w)}, those of the dimensions 0 to {2 * within - 1}: pair k has the wavelength
+    return f"""{within} of {len(w)}, those of dimensions 0 to {2 * within - 1}: pair k has the wavelength
 2 pi 10000^(2k/128), which is {number(math.tau / w[within - 1], 1)} for pair {within - 1} and
 {number(math.tau / w[within], 1)} for pair {within}. In the heat map of 50 positions they are the striped columns on
 the left; the others are gradients."""
@@ -115,12 +115,12 @@ LESSON = Lesson(
     where="The chapter, 4.3.4: low frequencies at small i; Herath's article: from 2 pi to 10000 x 2 pi",
     claim="Small i means a low frequency, and wavelengths go from 2 pi to 10000 x 2 pi.",
     verdict="refuted",
-    because="It is the reverse: the first pair of dimensions is the fastest. The longest wavelength is below "
-    "10000 x 2 pi at every width, a tenth of it at d_model 8.",
+    because="The reverse is true: the first pair of dimensions is the fastest. The longest wavelength is below "
+    "10000 x 2 pi at every width, and a tenth of it at d_model 8.",
     code=CODE,
     pictures=("wavelengths-512", "waves-128x512"),
     body=_body,
-    question="How many of the 64 pairs of d_model 128 go through a whole wave within 50 positions, and which are they?",
+    question="How many of the 64 pairs at d_model 128 go through a whole wave within 50 positions, and which are they?",
     answer=_answer,
     seconds=4,
     formula=r"\omega_i = 10000^{-2i/d}, \qquad \text{wavelength } \frac{2\pi}{\omega_i} = 2\pi \cdot 10000^{2i/d}, "

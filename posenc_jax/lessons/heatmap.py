@@ -24,23 +24,23 @@ def _body() -> str:
         for p, q in [(p, q)]
     ]
     return f"""## How to read the heat map
-A row is the vector of a position, a column is one dimension at all positions. Even columns are sines and begin at 0,
-odd ones are cosines and begin at 1, so the first row alternates. Down a column a wave goes by, fast on the left, slow
-on the right: the stripes get longer, and from about the middle on a column is one colour. For the even column of a
-pair, how often it changes its sign; and the distance between the largest and the smallest value, of it and of the odd
-column beside it:
+A row is the vector of one position; a column is one dimension at all positions. Even columns are sines and begin at 0,
+odd ones are cosines and begin at 1, so the first row alternates. Each column is a wave, fast on the left and slow on
+the right: the stripes get longer, and from about the middle on, a column has a single colour. The table shows how
+often the even column of a pair changes sign, and the span between the largest and the smallest value of this column
+and of the odd column beside it:
 
 {table(["column", "changes of sign", "span of the sine", "span of the cosine"], columns)}
 
 ## How to read the lines
-One line for each of the positions {", ".join(map(str, POSITIONS[:-1]))} and {POSITIONS[-1]}, over all dimensions. They
-differ on the left and meet on the right, where all three are 0, 1, 0, 1, ... Sines and cosines are drawn
-apart: a line through both would be a zigzag.
+There is one line for each of the positions {", ".join(map(str, POSITIONS[:-1]))} and {POSITIONS[-1]}, over all
+dimensions. The lines differ on the left and meet on the right, where all three are 0, 1, 0, 1, ... Sines and cosines
+are drawn separately: a line through both would be a zigzag.
 
 {table(["positions", "distance", f"dimensions that differ by more than 0.1, of {D_MODEL}"], apart)}
 
-So the lines are distinct, by their left half. They do not vary smoothly across dimensions, as they are often said to:
-neighbouring dimensions are a sine and a cosine. Sines alone, and cosines alone, do."""
+So the lines are distinct in their left half. They are often said to vary smoothly across dimensions, but they do not:
+neighbouring dimensions are a sine and a cosine. Sines alone do, and so do cosines alone."""
 
 
 def _answer() -> str:
@@ -49,7 +49,7 @@ def _answer() -> str:
     return f"""\
 {still} of {D_MODEL}: all cosines from column {int(np.flatnonzero(spans < 0.1)[0])} on, and the sines from
 column {2 * int(np.flatnonzero(spans[0::2] < 0.1)[0])} on. They are not useless: in a text of thousands of tokens they
-move, and in a short one they say little about the position and leave room to the word."""
+change, and in a short one they say little about the position and leave room for the word."""
 
 
 CODE = """
@@ -63,9 +63,9 @@ LESSON = Lesson(
     name="heatmap",
     title="The heat map of 50 x 128, and three lines",
     where="The course: its heat map, and its lines of positions 0, 10 and 25; Herath's article, on plots",
-    claim="The heat map shows a pattern of its own for each position, made of waves that get longer across dimensions.",
+    claim="The heat map shows a distinct pattern for each position, made of waves that get longer across dimensions.",
     verdict="confirmed",
-    because="The left half shows it all; the right half hardly changes within 50 positions.",
+    because="The left half shows all of it; the right half hardly changes within 50 positions.",
     code=CODE,
     pictures=("heatmap-50x128", "lines-50x128"),
     body=_body,

@@ -19,35 +19,35 @@ def unseen(d_model: int, length: int, margin: float = 0.1) -> tuple[int, int]:
 def _body() -> str:
     new = [(d, length, *unseen(d, length)) for d in (8, 64, 512) for length in (50, 512)]
     return f"""## The vectors
-The formula has a value at every position. What a model has been shown is another matter: with positions below a
-length seen in training, and twice as many read afterwards, dimensions with values beyond any seen by more than 0.1,
-and the new positions at which some dimension has one.
+The formula has a value at every position, but a model has been shown only some of them. Suppose that it sees the
+positions below a length in training and reads twice as many afterwards. The table counts the dimensions with values
+more than 0.1 beyond any seen, and the new positions at which some dimension has one.
 
 {table(["d", "trained length", "dimensions", "positions"], new)}
 
 ## A trained model
-Small decoders learn to copy a token that is repeated 2 to 8 times, until they make no mistake, and are then given 9 to
-16 of them. The share that is right to the last token, over 4 seeds:
+Small decoders learn to copy a token that is repeated 2 to 8 times until they make no mistake, and are then given 9 to
+16 repetitions. The share of sequences that are right to the last token, over 4 seeds:
 
 {quoted.tables()["longer"]}
 
-The table is of [an experiment](file:experiments/length_generalisation/README.md), `posenc demo` runs four of its
-rows again. With sinusoids no longer sequence is right; without any encoding nearly all are."""
+The table comes from [an experiment](file:experiments/length_generalisation/README.md); `posenc demo` reruns four of
+its rows. With sinusoids, none of the longer sequences is right; without any encoding, nearly all are."""
 
 
 def _answer() -> str:
     mean = quoted.mean
 
     return f"""\
-Hardly. Training on lengths 2 to 8 sees every position below 8: there is no gap in between, and what a longer
-text asks for is extrapolation. Where a gap is made, sinusoids are no good at it: small decoders that were shown
-positions below 20 and from 41 to 63 say with accuracy {mean("gap", "sinusoidal", 1)} there which symbol stood five
-before, {mean("gap", "sinusoidal", 2)} at 22 to 37, and {mean("gap", "sinusoidal", 4)} beyond all (8 seeds; guessing has
-0.125). RoPE, which reads distances only, has {mean("gap", "rope", 2)} everywhere.
-There are gaps too where training draws positions at random from a larger range,
-`randomized(max_position=64)|sinusoidal`: a model learns to read the order off whatever positions there are, and longer
-texts bring none that it never saw. [The experiment](file:experiments/length_generalisation/README.md) has both, this
-one on even pairs."""
+Hardly ever. Training on lengths 2 to 8 covers every position below 8: there is no gap in between, and a longer text
+requires extrapolation. When a gap is made, sinusoids do poorly in it: small decoders trained on positions below 20 and
+from 41 to 63 name the symbol five places back with accuracy {mean("gap", "sinusoidal", 1)} there,
+{mean("gap", "sinusoidal", 2)} at 22 to 37, and {mean("gap", "sinusoidal", 4)} beyond all of them (8 seeds; guessing
+scores 0.125). RoPE, which reads only distances, has {mean("gap", "rope", 2)} everywhere.
+There are also gaps when training draws positions at random from a larger range,
+`randomized(max_position=64)|sinusoidal`: a model learns to read the order from whatever positions there are, and longer
+texts contain none that it never saw. [The experiment](file:experiments/length_generalisation/README.md) has both, the
+second on even pairs."""
 
 
 CODE = """
@@ -60,16 +60,16 @@ print(beyond.any(axis=0).sum(), "of 512 dimensions have values that training nev
 """
 LESSON = Lesson(
     name="longer",
-    title="Longer sequences than those of training",
+    title="Sequences longer than those in training",
     where="The chapter, 4.3.4 and 4.3.8; Herath's article; the article on PyTorch",
-    claim="As the formula is defined at every position, a model reads sequences longer than those of its training.",
+    claim="As the formula is defined at every position, a model can read sequences longer than those in its training.",
     verdict="refuted",
-    because=f"The vectors are there, but a small model with them gets {quoted.mean('longer', 'sinusoidal', 2)} of "
+    because=f"The vectors exist, but a small model with them gets {quoted.mean('longer', 'sinusoidal', 2)} of "
     f"longer sequences right, and one without positions {quoted.mean('longer', 'nope', 2)}.",
     code=CODE,
     commands="posenc demo",
     body=_body,
-    question="A model is said to interpolate between positions that it has not seen. Does it ever have to?",
+    question="A model is said to interpolate at positions that it has not seen. Does it ever have to?",
     answer=_answer,
     seconds=2,
 )

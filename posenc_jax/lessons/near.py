@@ -42,32 +42,32 @@ def _body() -> str:
         falls.append((d, number(values[1]), rise, offset, number(level), len(maxima), nearer))
     from_on = [(f"{length:,}", smallest_without_alias(length)) for length in (64, 512, 10**4, 10**5)]
     return f"""## 5 against 6, 20 and 100
-The chapter's example, as cosines of the vectors. The order holds if the three numbers fall.
+The chapter's example, as cosines of the vectors. The claim holds if the three numbers fall.
 
 {table(["d", "5 and 6", "5 and 20", "5 and 100", "falls"], by_width)}
 
-At d_model 512 it holds. At d_model 8 position 100 is more like 5 than 20 is. In both the example is three points of a
-curve:
+At d_model 512 it holds. At d_model 8, position 100 is more like 5 than position 20 is. In both cases, the example is
+three points on a curve:
 
 ## The curve
 The cosine of two positions is K(offset), the mean of cos(offset x frequency). It depends on nothing else, and K(-k) =
-K(k): before and after look the same. Up to offset {LENGTH - 1}: the likeness of neighbours; the first offset that is
-more alike than the one before it; the most alike from there on; local maxima; offsets that are at least as alike as
-neighbours.
+K(k): before and after look the same. The table covers offsets up to {LENGTH - 1}: the K of neighbours; the first offset
+at which K rises; the offset with the largest K from there on, and its K; the number of local maxima; and the number of
+other offsets whose K is at least that of neighbours.
 
 {table(["d", "K(1)", "first rise", "most alike then", "its K", "maxima", "as near as neighbours"], falls)}
 
-K never just falls. But from some d on nothing is nearer than the neighbours: the smallest such (even) d by length (up
-to 32 were looked at):
+K never falls steadily. But from some d on, no position is nearer than the neighbours. The smallest such (even) d by
+length (d up to 32 was tried):
 
 {table(["length", "d"], from_on)}"""
 
 
 def _answer() -> str:
     small, large = cosines(8, others=(68,))[0], cosines(512, others=(68,))[0]
-    return f"""At d_model 8 yes: {number(small)}, more than 6 with {number(cosines(8)[0])};
-[positions 5 and 68](lesson:aliases) says why. At d_model 512 it has {number(large)}, and is farther than 20 and
-nearer than 100, as it should be."""
+    return f"""At d_model 8, yes: its cosine is {number(small)}, that of 6 is {number(cosines(8)[0])};
+[positions 5 and 68](lesson:aliases) explains why. At d_model 512, its cosine is {number(large)}: it is farther than 20
+and nearer than 100, as it should be."""
 
 
 CODE = """
@@ -84,8 +84,8 @@ LESSON = Lesson(
     where="The chapter, 4.3.4, on smoothness",
     claim="The nearer two positions, the more alike their vectors: 5 is more like 6 than 20, more like 20 than 100.",
     verdict="holds under a condition",
-    because="0.973, 0.645, 0.442 at d_model 512, but 0.884, 0.325, 0.328 at d_model 8; and at no width does likeness "
-    "just fall with the distance.",
+    because="The cosines are 0.973, 0.645, 0.442 at d_model 512, but 0.884, 0.325, 0.328 at d_model 8; and at no "
+    "width do they fall steadily with the distance.",
     code=CODE,
     commands="posenc aliases sinusoidal --d-model 512 --pair 5 20\nposenc vectors sinusoidal --positions 5 6 20 100",
     pictures=("kernel-128x512",),

@@ -1,4 +1,4 @@
-"""Sentences of the same words in another order, read by encoders with and without positions."""
+"""Sentences of the same words in a different order, read by encoders with and without positions."""
 
 import functools
 
@@ -45,7 +45,7 @@ def outputs(slot: Slot) -> list[np.ndarray]:
 
 @functools.cache
 def differences(encoding: str) -> list[float]:
-    """The largest difference of what is said of a word between the two sentences of each pair, in standard deviations
+    """The largest difference between the outputs for one word in the two sentences of each pair, in standard deviations
     of the outputs.
     """
     found, said = [], outputs(parse(encoding))
@@ -58,32 +58,34 @@ def differences(encoding: str) -> list[float]:
 
 def _body() -> str:
     rows = [[name, *(_shown(value) for value in differences(name))] for name in ENCODINGS]
-    return f"""Positions come as [vectors](lesson:vectors), `sinusoidal(np.arange(50), 128)` for 50 of them, and are
-added to those of the words, here to three.
+    return f"""Positions come as [vectors](lesson:vectors) (`sinusoidal(np.arange(50), 128)` returns 50 of them), which
+are added to the vectors of the words, three in the code above.
 
 ## Three pairs of sentences
 
-Each pair has the same words, equally often. An untrained encoder of two layers (d_model {D_MODEL}, as this library
-initialises it) reads them all. The largest difference of what it says of one word in the two sentences of a pair, in
-standard deviations of its outputs; "equal" is within float32's rounding, {EQUAL:.0e}:
+The two sentences of a pair have the same words, equally often. An untrained encoder of two layers (d_model {D_MODEL},
+initialised as usual in this library) reads them all. The largest difference between its outputs for one word in the
+two sentences, in standard deviations of the outputs; "equal" means within float32's rounding, {EQUAL:.0e}:
 
 {table(["positions", *(f'"{first}" and "{second}"' for first, second in PAIRS)], rows)}
 
-Without positions attention is a weighted mean over a set: each word sees the same words with the same weights in both
-sentences, so the model says the same. No training on top of it can tell the sentences apart.
+Without positions, attention is a weighted mean over a set: each word sees the same words with the same weights in
+both sentences, so the model gives the same output. Nothing trained on top of it can tell the sentences apart.
 
-With any of the others it can. "chased" stands at position 2 in both sentences, and differs too: what it attends to has
-changed places. How large a difference is depends on the drawn parameters and says nothing; that there is one does.
+With any of the other encodings it can. The output for "chased", which stands at position 2 in both sentences, differs
+too: the words that it attends to have changed places. The size of a difference depends on the random parameters and
+means nothing; what matters is that there is one.
 
-[An experiment](file:experiments/word_order/README.md) has more encodings, and what trained translators make of it:
-some encodings read the distance of two words without its sign, and take "Mary loves John" for "John loves Mary" until
-a token marks an end."""
+[An experiment](file:experiments/word_order/README.md) has more encodings and trained translators. Some encodings read
+the distance between two words without its sign, and cannot tell "Mary loves John" from "John loves Mary" unless a
+token marks an end of the sentence."""
 
 
 def _answer() -> str:
-    return """No. In a decoder the mask lets a word see the words before it and itself, so the first word sees one word
-and the last one sees all. From the second layer on that tells positions apart, even without an encoding (Haviv et al.
-2022). `posenc_jax.encodings.Geometry.of_length(3, num_heads=1, causal=True)` in the lines above has that mask."""
+    return """No. In a decoder, the mask lets a word see only itself and the words before it, so the first word sees one
+word and the last one sees all. From the second layer on, that tells positions apart, even without an encoding (Haviv
+et al. 2022). To use this mask in the code above, write
+`posenc_jax.encodings.Geometry.of_length(3, num_heads=1, causal=True)`."""
 
 
 def _shown(value: float) -> str:
@@ -110,13 +112,13 @@ LESSON = Lesson(
     name="order",
     title="Who chased whom?",
     where="The chapter, 4.3 and 4.3.1: cat and mat, John and Mary, cat and mouse",
-    claim="Without positions a Transformer reads two sentences of the same words as the same.",
+    claim="Without positions, a Transformer reads two sentences of the same words as the same sentence.",
     verdict="confirmed",
-    because="An encoder gives each word the same output in both, to the last bits of rounding; with positions it "
+    because="An encoder gives each word the same output in both, up to rounding in the last bits; with positions it "
     "does not.",
     code=CODE,
     body=_body,
-    question="The encoder sees every word from every word. Is a *decoder* without positions blind to order as well?",
+    question="In an encoder, every word sees all words. Is a *decoder* without positions blind to order as well?",
     answer=_answer,
     seconds=10,
 )

@@ -95,7 +95,7 @@ def moving(d_model: int, length: int, span: float) -> int:
 
 
 def _small(value: float) -> str:
-    return "0 to rounding" if value < ROUNDING else f"{value:.2e}"
+    return "0 up to rounding" if value < ROUNDING else f"{value:.2e}"
 
 
 def _body() -> str:
@@ -115,55 +115,55 @@ def _body() -> str:
         for d in (64, 512, 1024)
     ]
     return f"""## In [-1, 1], all of the same norm
-Over positions 0 to 9,999 at d = 64: smallest value {number(bounds(64, 10**4)[0])}, largest
+Over positions 0 to 9,999 at d = 64, the smallest value is {number(bounds(64, 10**4)[0])} and the largest
 {number(bounds(64, 10**4)[1])}. Each pair of dimensions is a point on the unit circle, so the norm is sqrt(d/2) at
-every position; the largest difference is {_small(norm_spread(64, 10**4))}.
+every position; the largest deviation is {_small(norm_spread(64, 10**4))}.
 
-## A vector of its own for every position
-Pair 0 turns by 1 radian a position, and no whole number but 0 is a multiple of 2 pi: no two whole positions are
-equal, in exact arithmetic, at any length. How close the closest two are, among all below a length (the distance
-depends on their offset only):
+## Every position has its own vector
+Pair 0 turns by 1 radian per position, and no whole number except 0 is a multiple of 2 pi: in exact arithmetic, no two
+integer positions have the same vector, at any length. The closest two positions below a length (the distance of their
+vectors depends only on their offset):
 
-{table(["d", "length", "offset of the closest", "distance", "over the norm"], pairs)}
+{table(["d", "length", "offset of the closest", "distance", "distance / norm"], pairs)}
 
-Rounding hardly undoes it. Positions whose vector equals an earlier one:
+Rounding hardly changes this. The number of positions below 512 and 10,000 whose vector equals an earlier one:
 
 {table(["d", "float32, 512", "float32, 10,000", "bfloat16, 512", "bfloat16, 10,000"], repeats)}
 
 ## PE(p + k) is a linear function of PE(p)
-By a matrix that depends on k only: it turns pair j by k w_j. Largest difference over 2,000 positions, k = 63: d = 8
-{_small(rotation_error(8, 63, 2000))}, d = 512 {_small(rotation_error(512, 63, 2000))}.
+The matrix depends only on k: it turns pair j by k w_j. The largest difference over 2,000 positions for k = 63 is
+{_small(rotation_error(8, 63, 2000))} at d = 8 and {_small(rotation_error(512, 63, 2000))} at d = 512.
 
 ## Attention reads offsets
-Products of encodings depend on the offset only; logits have projections in between, PE(p)^T W_q^T W_k PE(q). The
-share of their variance over 128 x 128 pairs of positions that the offset explains, mean of 5 draws: for a product
-W_q^T W_k that turns and scales each pair of dimensions, and for one of random matrices. That logits read the offset
-alone is for training to bring about.
+Products of encodings depend only on the offset; logits have projections in between, PE(p)^T W_q^T W_k PE(q). The table
+shows the share of their variance over 128 x 128 pairs of positions that the offset explains (mean of 5 draws), for a
+product W_q^T W_k that turns and scales each pair of dimensions and for one of random matrices. It is up to training to
+make logits depend on the offset alone.
 
 {table(["d", "turns and scales each pair", "random"], shares)}
 
 ## All dimensions tell positions apart
-Dimensions whose values differ by more than 0.1 somewhere below a length:
+The number of dimensions whose values differ by more than 0.1 somewhere below a length:
 
 {table(["d", "10", "50", "512", "5,000"], used)}
 
 ## Like the digits of a binary counter
-Each digit would have twice the period of the one before. Wavelengths grow by 10000^(2/d) from pair to pair, which is
-2 for d = {number(2 * math.log2(10000), 1)} only:
+Each digit would have twice the period of the one before. Wavelengths grow by a factor of 10000^(2/d) from pair to
+pair, which is 2 only for d = {number(2 * math.log2(10000), 1)}:
 
 {table(["d", "factor"], ratios)}
 
-## Small against the embeddings
-Norm of an encoding, and of embeddings with standard deviation 0.02, 1/sqrt(d) and 1 (the paper's, which multiplies by
-sqrt(d)):
+## Small beside the embeddings
+The norm of an encoding, and of embeddings with standard deviation 0.02, 1/sqrt(d) and 1 (as in the paper, which
+multiplies by sqrt(d)):
 
 {table(["d", "encoding", "0.02", "1/sqrt(d)", "1"], norms)}"""
 
 
 def _answer() -> str:
-    return """At d = 64 the 32 pairs are turned by 63 w_0, 63 w_1, ...: a matrix with 32 blocks of 2 x 2, the same for
-every p. `rotation` of `posenc_jax.lessons.properties` builds it; `rotation(64, 63) @ sinusoidal(np.array(5), 64)` is
-the vector of 68 to rounding. Turning back is the transposed matrix: the map for -63."""
+    return """At d = 64, the 32 pairs are turned by 63 w_0, 63 w_1, ...: a matrix with 32 blocks of 2 x 2, the same for
+every p. `rotation` in `posenc_jax.lessons.properties` builds it; `rotation(64, 63) @ sinusoidal(np.array(5), 64)` is
+the vector of position 68 up to rounding. The transposed matrix, the map for -63, turns it back."""
 
 
 CODE = """
@@ -179,10 +179,11 @@ LESSON = Lesson(
     name="properties",
     title="Properties, measured",
     where="The chapter, 4.3.4, 4.3.5 and 4.3.8; Herath's article; the article on PyTorch",
-    claim="Values are bounded, every position has a vector of its own, and that of p + k is a linear function of that "
-    "of p.",
+    claim="Values are bounded, every position has its own vector, and the vector of p + k is a linear function of the "
+    "vector of p.",
     verdict="confirmed",
-    because="In [-1, 1], all of norm sqrt(d/2), no two alike, and a rotation of each pair of dimensions for each k.",
+    because="Values lie in [-1, 1], all norms are sqrt(d/2), no two vectors are equal, and each k rotates each pair of "
+    "dimensions.",
     code=CODE,
     body=_body,
     question="Which matrix takes the vector of position p to that of p + 63 at d_model 64? Which one takes it back?",

@@ -6,27 +6,26 @@ from posenc_jax.lessons.lesson import Lesson
 
 def _body() -> str:
     return f"""\
-A recurrent network reads word by word and carries a state along: what the state is after three words depends on which
-came first. Attention reads all words at once, as a weighted mean; [without positions](lesson:order) a mean has no
-order.
+A recurrent network reads word by word and carries a state along, so its state after three words depends on which came
+first. Attention reads all words at once, as a weighted mean; [without positions](lesson:order), a mean has no order.
 
 ## Trained
-A small GRU (d_model 64, no positions) on two tasks of order: which of two marks among 64 symbols stands
-earlier (near: at most 6 apart, far: at least 32), and agreement with a subject so many words back, 1 to 16 in
-training. Over 8 seeds:
+A small GRU (d_model 64, no positions) is trained on two tasks that depend on order: which of two marks among 64
+symbols stands earlier (near: at most 6 apart, far: at least 32), and agreement with a subject a number of words back,
+1 to 16 in training. Over 8 seeds:
 
 {quoted.tables()["recurrent"]}
 
-An encoder without positions guesses the first ([half of the answers](lesson:distance)). So positions give back what
-attention gave up to read all words at once; the GRU pays for order in time, one step after another.
-[The experiment](file:experiments/word_order/README.md) has the setting."""
+An encoder without positions can only guess in the first task ([half of its answers are right](lesson:distance)). So
+positions restore what attention gives up to read all words at once; the GRU pays for order with time, one step after
+another. [The experiment](file:experiments/word_order/README.md) describes the setting."""
 
 
 def _answer() -> str:
     return """\
-Not nothing, but less: a causal mask already gives a decoder some order, as each word sees one word more than the one
-before it. On [agreement](lesson:distance) a decoder without an encoding is as good as any with one, and better than
-the GRU at 64 words."""
+Yes, but less than for an encoder: a causal mask already gives a decoder some order, since each word sees one word more
+than the word before it. On [agreement](lesson:distance), a decoder without an encoding is as good as any with one, and
+better than the GRU at 64 words."""
 
 
 CODE = """
@@ -46,7 +45,7 @@ LESSON = Lesson(
     where="The chapter, 4.3: recurrent networks keep the order of a sequence",
     claim="A recurrent network knows the order of words by itself; attention has to be told.",
     verdict="confirmed",
-    because="A GRU without positions answers every question of order right within the lengths of training, and "
+    because="A GRU without positions answers every question about order correctly within the training lengths, and "
     f"{quoted.mean('recurrent', 'agreement | 64 | exact match', 3)} of those at four times the length.",
     code=CODE,
     body=_body,

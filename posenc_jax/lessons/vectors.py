@@ -12,18 +12,18 @@ def _body() -> str:
     small = sinusoidal(np.arange(20), 32, dtype=np.float64)
     rows = [(p, *(number(x) for x in small[p, :8])) for p in range(3)]
     return f"""## What comes out
-A row for each position, a column for each dimension of the model; d_model is even, as sines and cosines come in pairs
-(an odd one is refused, with the two ways out). NumPy positions give a NumPy array, JAX positions a JAX array; float32
-unless `dtype` says otherwise.
+The array has a row for each position and a column for each dimension of the model. d_model must be even, since sines
+and cosines come in pairs (the error for an odd one names two ways out). NumPy positions give a NumPy array, JAX
+positions a JAX array, in float32 unless `dtype` says otherwise.
 
-The chapter's own sizes are 20 positions and d_model 32. The first eight dimensions of its first rows:
+The chapter uses 20 positions and d_model 32. The first eight dimensions of its first rows are:
 
 {table(["position", *range(8)], rows)}
 
-`posenc vectors sinusoidal --d-model 32 --positions 0 1 2` prints them, and the cosines of each two.
+`posenc vectors sinusoidal --d-model 32 --positions 0 1 2` prints them, and the cosine of each pair.
 
 ## What it is added to
-Embeddings of words have the same width, so the sum is one line, for a batch of sentences too:
+Word embeddings have the same width, so the sum takes one line, for a batch of sentences too:
 
 ```python
 import numpy as np
@@ -33,18 +33,18 @@ words = np.random.default_rng(0).normal(size=(32, 20, 512))  # 32 sentences of 2
 print((words + sinusoidal(np.arange(20), 512)).shape)
 ```
 
-Nothing is stored: a table of 5,000 rows, as a PyTorch module keeps in a buffer, would be
-`sinusoidal(np.arange(5000), 512)`, and there is no longest sequence. A model of this library takes it by name,
-`--posenc sinusoidal`. [From PyTorch](file:scripts/docs/guides/from-pytorch.md) has what else of a module is what here:
+Nothing is stored, and there is no longest sequence; a table of 5,000 rows, as a PyTorch module keeps in a buffer, would
+be `sinusoidal(np.arange(5000), 512)`. A model of this library selects the encoding by name, `--posenc sinusoidal`.
+[From PyTorch](file:scripts/docs/guides/from-pytorch.md) shows what corresponds to the other parts of a module:
 buffers, dropout, `(seq, batch, d)`."""
 
 
 def _answer() -> str:
     vectors = sinusoidal(np.arange(50), 128, dtype=np.float64)
     value = float(np.abs(vectors[:, 127] - 1).max())
-    return f"""The last one, 127, a cosine of the slowest pair: it moves by {value:.1e} in 50 positions. The columns to
-the right of the middle hardly move within a sentence; [fast and slow dimensions](lesson:frequencies) has the lengths
-of their waves."""
+    return f"""The last one, 127, the cosine of the slowest pair: it changes by {value:.1e} in 50 positions. The columns
+to the right of the middle hardly change within a sentence; [fast and slow dimensions](lesson:frequencies) has their
+wavelengths."""
 
 
 CODE = """
@@ -59,9 +59,9 @@ LESSON = Lesson(
     name="vectors",
     title="A vector for each position",
     where="The chapter, 4.3.2 and its NumPy function; the course: 50 positions, d_model 128",
-    claim="A function of the position alone gives every token of a sequence a vector, as wide as its embedding.",
+    claim="A function of the position alone gives every token of a sequence a vector as wide as its embedding.",
     verdict="confirmed",
-    because="One call gives all of them as an array.",
+    because="One call returns all of them as an array.",
     code=CODE,
     body=_body,
     question="Which column of the 50 x 128 array changes least from the first row to the last?",

@@ -280,11 +280,12 @@ def test_a_recurrent_network_and_distant_words_are_of_the_records():
         (m["label"], m["score"]): m["mean"] for n in records for m in records[n].get("means", ()) if m["length"] == 64
     }
     assert {name for (name, score), mean in at.items() if score == "exact_match" and mean < 0.9} == {"rope", "none"}
-    assert "RoPE alone loses with the\ndistance" in load("distance").LESSON.body()
+    assert "only RoPE gets worse as the distance grows" in load("distance").LESSON.body()
     fast, slow = (
         f"{at[of, score]:.3f}" for of, score in (("fast only", "far_accuracy"), ("slow only", "near_accuracy"))
     )
-    assert numbered("distance")[1].because.endswith(f"accuracy {fast}; with slow ones alone near marks, {slow}.")
+    because = numbered("distance")[1].because
+    assert because.endswith(f"(accuracy {fast}); with slow ones alone, near marks too ({slow}).")
 
 
 def test_unseen_values_are_beyond_the_seen_ones():
