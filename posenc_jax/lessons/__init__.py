@@ -1,7 +1,7 @@
-"""A path through what is taught of the sinusoidal encoding: each step a claim, tried.
+"""A path through what is taught about the sinusoidal encoding: each step tests a claim.
 
 `posenc lesson` lists the steps and takes them; `scripts/regenerate` writes them as pages. Everything but the results
-of long trainings (`quoted`) is computed when a step is taken.
+of long training runs (`quoted`) is computed when a step is taken.
 """
 
 from posenc_jax.lessons import (
@@ -38,11 +38,11 @@ LESSONS: tuple[Lesson, ...] = tuple(
     )
 )
 
-TEXTS = """Four texts that many people learn the sinusoidal encoding from, tried sentence by sentence: section 4.3,
-*Positional Encoding and Its Importance*, of a chapter on the architecture of the Transformer ("the chapter"); an
-article by Sandaruwan Herath, *Positional Encoding in the Transformer Model*, of 2024 ("Herath's article"); an article
-on the encoding's implementation in PyTorch, with a heat map and a t-SNE picture ("the article on PyTorch"); and the
-lesson of a course by ApX Machine Learning, of 2025 ("the course")."""
+TEXTS = """The lessons test, sentence by sentence, four texts from which many people learn the sinusoidal encoding:
+section 4.3, *Positional Encoding and Its Importance*, of a chapter on the architecture of the Transformer ("the
+chapter"); an article by Sandaruwan Herath, *Positional Encoding in the Transformer Model*, from 2024 ("Herath's
+article"); an article on the encoding's implementation in PyTorch, with a heat map and a t-SNE picture ("the article on
+PyTorch"); and a lesson of a course by ApX Machine Learning, from 2025 ("the course")."""
 
 
 def numbered(asked: str) -> tuple[int, Lesson]:

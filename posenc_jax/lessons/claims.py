@@ -50,7 +50,7 @@ def structure() -> list[Claim]:
         Claim(
             "Position 0 adds nothing",
             verdict(norm_spread(512, 1) > 1),
-            f"0, 1, 0, 1, ...: norm {number(math.sqrt(512 / 2), 0)} at d = 512, as all others",
+            f"0, 1, 0, 1, ...: norm {number(math.sqrt(512 / 2), 0)} at d = 512, like all others",
             "dolphins",
         ),
         Claim(
@@ -66,9 +66,9 @@ def structure() -> list[Claim]:
             "properties",
         ),
         Claim(
-            "Every position has a vector of its own",
+            "Every position has its own vector",
             verdict(distance > 0),
-            f"but close ones: at d = 8 two positions {offset:,} apart are {distance:.2g} apart, of a norm of 2",
+            f"but some are close: at d = 8, vectors {offset:,} positions apart, of norm 2, are {distance:.2g} apart",
             "properties",
         ),
         Claim(
@@ -89,7 +89,8 @@ def frequencies() -> list[Claim]:
         Claim(
             "Dimensions with a small index have a low frequency",
             verdict(bool(changes[0] < changes[-1])),
-            f"the reverse: pair 0 changes sign {changes[0]} times in 512 positions, 255 {_times(int(changes[-1]))}",
+            f"the reverse: pair 0 changes sign {changes[0]} times in 512 positions, pair 255 "
+            f"{_times(int(changes[-1]))}",
             "frequencies",
         ),
         Claim(
@@ -102,8 +103,8 @@ def frequencies() -> list[Claim]:
         Claim(
             "10000^(2i/d) with i = 0, 2, 4, ... is the same formula",
             verdict(bool(np.isclose(doubled, paper))),
-            f"frequencies are squared, the longest wavelength is {doubled:.2g} x 2 pi; at d = 8 the nearest to "
-            f"position 5 is {nearest(doubled_frequencies(8), 5)[0][0]}",
+            f"frequencies are squared, the longest wavelength is {doubled:.2g} x 2 pi; at d = 8 the position "
+            f"nearest to 5 is {nearest(doubled_frequencies(8), 5)[0][0]}",
             "doubled",
         ),
         Claim(
@@ -142,7 +143,7 @@ def likeness() -> list[Claim]:
             "near",
         ),
         Claim(
-            "The product of two encodings says which comes first",
+            "The product of two encodings shows which comes first",
             verdict(not np.allclose(small, small[::-1], rtol=0, atol=ROUNDING)),
             "K(-k) = K(k): before and after are the same; projections can tell them apart",
             "near",
@@ -150,7 +151,7 @@ def likeness() -> list[Claim]:
         Claim(
             "Attention with these encodings depends on relative positions",
             "only if the projections turn and scale each pair of dimensions",
-            f"the offset explains {number(100 * logits_share(64, 128, 5, True), 0)} % of the variance of logits then, "
+            f"then the offset explains {number(100 * logits_share(64, 128, 5, True), 0)} % of the variance of logits, "
             f"{number(100 * logits_share(64, 128, 5, False), 0)} % for random projections (d = 64)",
             "properties",
         ),
@@ -174,7 +175,7 @@ def use() -> list[Claim]:
         Claim(
             "Encodings are small beside the embeddings",
             verdict(math.sqrt(256) < 0.1 * math.sqrt(512)),
-            f"norm {math.sqrt(256):.0f} at d = 512; of embeddings {0.02 * math.sqrt(512):.2f} (entries of standard "
+            f"norm {math.sqrt(256):.0f} at d = 512; embeddings have {0.02 * math.sqrt(512):.2f} (entries of standard "
             f"deviation 0.02), 1 (of 1/sqrt(d)), {math.sqrt(512):.1f} (multiplied by sqrt(d) as in the paper)",
             "properties",
         ),
@@ -182,7 +183,7 @@ def use() -> list[Claim]:
             "Defined at any position, they let a model read longer sequences",
             "**false**",
             f"trained below 512, {dims} of 512 dimensions have unseen values at the next 512 positions ({positions} of "
-            f"them have some); a small model's exact match beyond its lengths is "
+            f"these have some); a small model's exact match beyond its lengths is "
             f"{quoted.mean('longer', 'sinusoidal', 2)}",
             "longer",
         ),
@@ -207,19 +208,20 @@ def _body() -> str:
     rows = [(c.text, c.verdict, c.shown_by, f"[{c.more}](lesson:{c.more})") for c in found]
     counts = [sum(c.verdict.startswith(word) for c in found) for word in ("true", "**false", "only if")]
     return f"""\
-Of the encoding as published (base 10000, sines and cosines interleaved, positions from 0) unless a row says otherwise.
-Of {len(found)} claims {counts[0]} are true, {counts[1]} false, and {counts[2]} true under a condition that is left out.
+The claims are about the encoding as published (base 10000, sines and cosines interleaved, positions from 0) unless a
+row says otherwise. Of {len(found)} claims, {counts[0]} are true, {counts[1]} false, and {counts[2]} true under a
+condition that is left out.
 
 {table(["claim", "", "shown by", "more"], rows)}
 
-"Exact to rounding" means that float64 differs by less than {ROUNDING:g}."""
+"Exact to rounding" means that the difference in float64 is less than {ROUNDING:g}."""
 
 
 def _answer() -> str:
     return """\
-Those about vectors and waves say nothing of it. Of the others its bias keeps more than sinusoids do: it falls
-steadily with the distance, so the nearest positions are the most alike at any length, and it depends on relative
-positions whatever the projections. Before and after are the same to it as well, unless a mask hides one of them.
+The claims about vectors and waves do not apply to it. Of the others, more hold for its bias than for sinusoids: it
+falls steadily with the distance, so the nearest positions are the most alike at any length, and it depends on relative
+positions whatever the projections. It too is the same before and after, unless a mask hides one of them.
 `posenc show alibi` draws it."""
 
 
@@ -227,7 +229,7 @@ LESSON = Lesson(
     name="claims",
     title="Seventeen claims in one table",
     where="All four texts, and others like them",
-    claim="What is commonly said of sinusoidal positions holds as it is said.",
+    claim="What is commonly said about sinusoidal positions holds as stated.",
     verdict="refuted",
     because="4 of 17 claims hold, 5 only under a condition that is left out, and 8 do not.",
     code="""
@@ -239,7 +241,7 @@ for d in (8, 64):
     print(f"d_model {d}: cosine of 5 and 68 {2 * p[5] @ p[68] / d:.3f}, of 5 and 6 {2 * p[5] @ p[6] / d:.3f}")
 """,
     body=_body,
-    question="Which of these claims would hold for ALiBi, which adds a bias by distance and no vectors?",
+    question="Which of these claims would hold for ALiBi, which adds a bias by distance instead of vectors?",
     answer=_answer,
     seconds=4,
 )

@@ -11,35 +11,36 @@ NOTE = "# Method\nWe count. Twice.\n## Details\nBy hand."
 def _body() -> str:
     parts = [(*part.coordinates, part.section, part.text) for part in document_parts(NOTE, "markdown", "note.md")]
     return f"""\
-The first command needs a network with Debian's packages, the second the folder of the repository. The model is an
-encoder; token types are the chapter's segment embeddings, and attention pools each section by itself. (The chapter's
-own class attends over an axis of length 1: [how to find out](file:scripts/docs/guides/does-it-reach-your-model.md).)
+The first command needs network access to Debian's packages, the second the folder of the repository. The model is an
+encoder; token types are what the chapter calls segment embeddings, and attention pools each section separately. (The
+chapter's own class attends over an axis of length 1:
+[how to find out](file:scripts/docs/guides/does-it-reach-your-model.md).)
 
-## Places in a structure
-A document has more than one count of positions. Every sentence of this library's documents gets four, each counted
-from 1 within the one around it, so that a heading is paragraph 0:
+## Positions in a structure
+Positions in a document can be counted in more than one way. Every sentence of this library's documents gets four
+numbers, each counted from 1 within the unit around it; a heading is paragraph 0:
 
-{table(["section", "subsection", "paragraph", "sentence", "of", "text"], parts)}
+{table(["section", "subsection", "paragraph", "sentence", "name", "text"], parts)}
 
-`--posenc "sinusoidal_axes(axes=4)"` makes positions of them, `--model.mask own_section` lets a token see its own
-section and all headings. [The guide](file:scripts/docs/guides/documents.md) has both, with any number of sections.
+`--posenc "sinusoidal_axes(axes=4)"` uses them as positions; `--model.mask own_section` lets a token see its own section
+and all headings. [The guide](file:scripts/docs/guides/documents.md) has both, with any number of sections.
 
 ## What they are worth
-The module that a help page belongs to, 9 classes, 2,094 pages; accuracy on pages that training did not have. Mean over
-4 seeds [95 % interval]:
+The task is to name the module that a help page belongs to (9 classes, 2,094 training pages). Accuracy on pages that
+were not in training, mean over 4 seeds [95 % interval]:
 
 {quoted.tables()["documents"]}
 
 The fewer positions the embeddings carry, the better; token types change nothing, and the sum of three position vectors
-is last. [The experiment](file:experiments/classification/README.md) asks why: small learned vectors in place of
-sinusoids cost hardly anything, and longer training closes most of the gap; structure itself was not seen to harm."""
+comes last. [The experiment](file:experiments/classification/README.md) asks why: small learned vectors instead of
+sinusoids cost hardly anything, and longer training closes most of the gap; structure itself was not seen to do harm."""
 
 
 def _answer() -> str:
     return """\
-That the task is a question about words: which ones a page has decides, whatever their order. It cannot show
-what an encoding is worth. A corpus can, in which the place decides, such as papers whose abstract names one subject
-and whose appendix has words of another: `posenc data add` makes one of your own files, and the guide above has the
+That the task is a question about words: which words a page has decides, whatever their order. It cannot show what an
+encoding is worth. A corpus in which the place of words decides can, such as papers whose abstract names one subject and
+whose appendix has words of another. `posenc data add` makes a corpus from your own files; the guide above has the
 commands."""
 
 
@@ -49,7 +50,7 @@ LESSON = Lesson(
     where="The chapter, 4.3.7: document processing",
     claim="A classifier gains from positions, and from positions within header, body and footer.",
     verdict="refuted",
-    because=f"Not seen on help pages: accuracy {quoted.mean('documents', 'nope', 1)} without positions, "
+    because=f"No gain was seen on help pages: accuracy is {quoted.mean('documents', 'nope', 1)} without positions, "
     f"{quoted.mean('documents', 'sinusoidal', 1)} with sinusoids, "
     f"{quoted.mean('documents', 'structured, token types, pooling by section', 1)} with structured ones.",
     commands="""

@@ -62,50 +62,51 @@ def _body() -> str:
     squares = (five - zero) ** 2
     first, half = (100 * squares[:n].sum() / squares.sum() for n in (64, 256))
     return f"""## 1. Positions
-One for each token, counted from 0:
+Each token has a position, counted from 0:
 
 {table(["position", *range(len(words))], [["token", *words]])}
 
 So position 0 is "{words[0]}" and position 5 is "{words[5]}". Tokens are counted, not words: "gracefully" is two of
-them, and with a tokenizer that leaves it whole "waves" would have position 4. Positions know nothing of either.
+them, and with a tokenizer that keeps it whole, "waves" would have position 4. Positions know nothing about either.
 
 ## 2. The formula
 With d_model = {D_MODEL} there are {D_MODEL // 2} pairs of dimensions, k = 0, 1, ..., {D_MODEL // 2 - 1}. Pair k has
-one frequency, w = 10000^(-2k/{D_MODEL}), and two dimensions: 2k is sin(p w), 2k + 1 is cos(p w), at position p.
+one frequency, w = 10000^(-2k/{D_MODEL}), and two dimensions: at position p, 2k is sin(p w) and 2k + 1 is cos(p w).
 
-Three of them by hand, for p = 5:
+Three pairs by hand, for p = 5:
 
 - k = 0: w = 10000^0 = 1. Dimension 0 is sin(5) = {number(np.sin(5.0), 7)}, dimension 1 is cos(5) =
   {number(np.cos(5.0), 7)}.
 - k = 128: w = 10000^(-256/512) = 0.01. Dimension 256 is sin(0.05) = {number(np.sin(0.05), 7)}, dimension 257 is
   cos(0.05) = {number(np.cos(0.05), 7)}.
 - k = 255: w = 10000^(-510/512) = {last:.7f}. Dimension 510 is sin({5 * last:.7f}) = {number(sin_last, 7)}, dimension
-  511 is cos({5 * last:.7f}) = {number(cos_last, 7)}: to see that it is not 1, one needs 1 - cos = {short:.2e}.
+  511 is cos({5 * last:.7f}) = {number(cos_last, 7)}: that it is not 1 shows only in 1 - cos = {short:.2e}.
 
 ## 3. Position 0
-All angles are 0, so every sine is 0 and every cosine is 1: 0, 1, 0, 1, ..., to the end. It is no vector of zeros: its
-norm is sqrt({D_MODEL}/2) = {number(np.linalg.norm(zero))}, and the first token has it added too.
+All angles are 0, so every sine is 0 and every cosine is 1: 0, 1, 0, 1, ..., to the end. It is not a vector of zeros:
+its norm is sqrt({D_MODEL}/2) = {number(np.linalg.norm(zero))}, and it is added to the first token too.
 
 ## 4. Position 5
 
 {table(["dimension", "", "frequency", "angle at 5", "position 0", "position 5", "difference"], values)}
 
 ## 5. What changed between 0 and 5
-Every dimension: an angle 5w is an algebraic number, so it is no multiple of pi. But most by very little.
+Every dimension changed: an angle 5w is an algebraic number, so it is not a multiple of pi. But most changed very
+little.
 
 {table(["dimensions that differ by more than", f"of {D_MODEL}"], thresholds)}
 
-How many differ at all depends on the precision in which the vectors are kept (sines + cosines):
+How many differ at all depends on the precision in which the vectors are stored (sines + cosines):
 
 {table(["", "positions 0 and 1", "positions 0 and 5"], precisions)}
 
-Slow sines still move where slow cosines are stuck at 1: near angle 0 a sine changes by the angle, a cosine by half
+Slow sines still move where slow cosines are stuck at 1: near angle 0, a sine changes by the angle, a cosine by half
 its square.
 
 ## 6. How far apart they are
-Both norms are {number(norm)}, their distance is {number(apart)}, their cosine {number(cosine)}. Of the squared
-distance the first 64 dimensions make {number(first, 1)} %, the first half {number(half, 2)} %, the second half
-{number(100 - half, 2)} %."""
+Both norms are {number(norm)}; the distance of the vectors is {number(apart)}, their cosine {number(cosine)}. The first
+64 dimensions account for {number(first, 1)} % of the squared distance, the first half for {number(half, 2)} %, and the
+second half for {number(100 - half, 2)} %."""
 
 
 def _answer() -> str:
@@ -114,13 +115,13 @@ def _answer() -> str:
     entries = [(i, ("sin", "cos")[i % 2], number(zero[word, i]), number(one[word, i])) for i in COMPARED]
     products = float(np.abs(zero @ zero.T - one @ one.T).max())
     assert products < 1e-9, products
-    return f"""Every vector moves on by one position. "waves" gets that of 6:
+    return f"""Every token gets the vector of the next position. "waves" gets that of 6:
 
 {table(["dimension", "", "from 0: position 5", "from 1: position 6"], entries)}
 
-No token has the vector 0, 1, 0, 1, ... then: the first one begins with sin(1) = {number(one[0, 0])} and cos(1) =
-{number(one[0, 1])}. What does not change is how the tokens stand to each other: products of two vectors depend on how
-far apart they are, and all {len(TOKENS)} x {len(TOKENS)} products are the same either way. A model has to be used with
+Then no token has the vector 0, 1, 0, 1, ...: the first one begins with sin(1) = {number(one[0, 0])} and cos(1) =
+{number(one[0, 1])}. What does not change is the relation between tokens: the product of two vectors depends on how far
+apart they are, and all {len(TOKENS)} x {len(TOKENS)} products are the same either way. A model has to be used with
 the count that it was trained with; the paper's authors, and this library, count from 0."""
 
 

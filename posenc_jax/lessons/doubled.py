@@ -115,70 +115,70 @@ def _body() -> str:
     rank = 1 + [other for other, _ in nearest(eight_doubled, 5)].index(68)
     shifts = []
     for d in (8, 16):
-        for name, of in (("paper", paper), ("doubled", doubled), ("doubled, cosine further", doubled_and_shifted)):
+        for name, of in (("paper", paper), ("doubled", doubled), ("doubled, cosine shifted", doubled_and_shifted)):
             vectors = of(np.arange(LENGTH), d)
             norms, residual = np.linalg.norm(vectors, axis=1), shift_residual(vectors, 5)
             shown = "0" if residual < 1e-9 else number(residual, 3)
             shifts.append((d, name, number(norms.min(), 3), number(norms.max(), 3), shown))
     return f"""\
-The formula has 10000^(2k/d), where k counts pairs of dimensions and 2k the dimensions themselves. A loop over the
-even dimensions, i = 0, 2, 4, ..., has i = 2k already. The loop doubles it again; as an array:
+The formula has 10000^(2k/d), where k counts pairs of dimensions and 2k the dimensions themselves. In a loop over the
+even dimensions, i = 0, 2, 4, ..., i is already 2k, but this loop doubles it again. Written with arrays:
 
 ```python
 i = np.arange(0, d, 2)
 angles = positions[:, None] * 10000.0 ** (-2 * i / d)  # the paper: -i / d
 ```
 
-Shapes, bounds and norms are all as they should be, so nothing complains.
+Shapes, bounds and norms are all as they should be, so nothing raises an error.
 
 ## Wavelengths
-Each frequency is squared, as 10000^(-2 i/d) = (10000^(-i/d))^2: the formula with base 10^8 in place of 10^4. In
-positions, at d_model {LENGTH}:
+Each frequency is squared, as 10000^(-2 i/d) = (10000^(-i/d))^2: the formula with base 10^8 instead of 10^4. The
+wavelengths in positions, at d_model {LENGTH}:
 
 {table(["pair k", "i/d", "paper", "doubled"], waves)}
 
-The step from one wavelength to the next is squared as well. The variant reaches the paper's longest wavelengths after
+The ratio of one wavelength to the next is squared as well. The variant reaches the paper's longest wavelengths after
 half of its dimensions; the second half is slower than anything in the paper, up to
 {doubled_frequencies(LENGTH)[-1] ** -1:.3g} x 2 pi.
 
 ## Dimensions that move
-Over positions 0 to {LENGTH - 1}: dimensions whose largest and smallest value differ by more than 1, 0.1, 0.01;
-dimensions that are one constant in bfloat16; the longest wavelength; pairs that do not complete one turn.
+Over positions 0 to {LENGTH - 1}: the number of dimensions whose largest and smallest values differ by more than 1, 0.1
+and 0.01, and that are constant in bfloat16; the longest wavelength; the number of pairs that do not complete a turn.
 
 {table(["d", "", "> 1", "> 0.1", "> 0.01", "constant", "longest", "no full turn"], moves)}
 
 ## Kernel and aliases
-K(offset), the cosine of two positions: at a few offsets; the first offset that is more alike than the one before it;
-the strongest from there on; the lowest value up to {LENGTH - 1}.
+K(offset), the cosine of two positions, at a few offsets; the first offset at which K rises; the offset with the
+largest K from there on, and its K; the lowest K up to offset {LENGTH - 1}.
 
 {table(["d", "", "K(1)", "K(6)", "K(44)", "K(63)", "first rise", "strongest", "its K", "lowest K"], kernels)}
 
-The constant half counts as agreement between any two positions, so K stays high everywhere: positions are told apart
-by the fast half alone. Positions 1 and 6 at d = {LENGTH}, those of "soar" and "migration" in
-[the article's example](lesson:eagles), have {number(wrong)} in place of {number(right)}.
+The constant half counts as agreement between any two positions, so K stays high everywhere: only the fast half tells
+positions apart. At d = {LENGTH}, positions 1 and 6, those of "soar" and "migration" in
+[the article's example](lesson:eagles), have cosine {number(wrong)} instead of {number(right)}.
 
-At d = 8 two of four pairs turn by 0.05 and 0.0005 radians in {LENGTH} positions. Position 5, its nearest six
-(cosine):
+At d = 8, two of the four pairs turn by only 0.05 and 0.0005 radians in {LENGTH} positions. The six positions nearest to
+position 5, with their cosines:
 
 {table(["", "1st", "2nd", "3rd", "4th", "5th", "6th"], neighbours)}
 
-In the paper's encoding 68 is the nearest. With the doubled exponent it still has {number(at_63)}, above 6 with
-{number(at_1)}, yet is only number {rank}: the pair of wavelength 2 pi is nearly alone, so nearest are positions close
-to a multiple of 2 pi away.
+In the paper's encoding, 68 is the nearest. With the doubled exponent its cosine is still {number(at_63)}, above that
+of 6, {number(at_1)}, but it is only number {rank}: the pair of wavelength 2 pi acts nearly alone, so the nearest
+positions are those close to a multiple of 2 pi away.
 
 ## A second variant
-Some code gives the sine 2i/d and the cosine beside it 2(i + 1)/d. Then a pair has two frequencies, norms depend on
-the position, and no linear map takes PE(p) to PE(p + 5): what the best one leaves, root mean square relative to the
-vectors ({LENGTH - 5} positions).
+Some code gives the sine the exponent 2i/d and the cosine beside it 2(i + 1)/d. Then a pair has two frequencies, norms
+depend on the position, and no linear map takes PE(p) to PE(p + 5). The last column has the error of the best map, as a
+root mean square relative to the vectors ({LENGTH - 5} positions).
 
-{table(["d", "", "smallest norm", "largest norm", "left by the best map"], shifts)}"""
+{table(["d", "", "smallest norm", "largest norm", "error of the best map"], shifts)}"""
 
 
 def _answer() -> str:
     right, wrong = (of(np.array([1]), LENGTH)[0, 2] for of in (paper, doubled))
-    return f"""The exponent `i / d_model` in place of `(2 * i) / d_model`, or a loop over `range(d_model // 2)` that
-writes to 2i and 2i + 1. Dimension 2 of position 1 shows it: sin(1 / 10000^(2/512)) is {number(right)}, and the loop
-has {number(wrong)}. Dimensions 0 and 1 do not: their exponent is 0 either way."""
+    return f"""The exponent `i / d_model` instead of `(2 * i) / d_model`, or a loop over `range(d_model // 2)` that
+writes to 2i and 2i + 1. Dimension 2 of position 1 shows it: sin(1 / 10000^(2/512)) is {number(right)}, but the loop
+gives {number(wrong)}. Dimensions 0 and 1 do not show it: their exponent is 0 either way."""
 
 
 CODE = """
@@ -191,15 +191,15 @@ for base in (1e4, 1e8):  # doubling the exponent is squaring the base
 """
 LESSON = Lesson(
     name="doubled",
-    title="An exponent doubled",
+    title="A doubled exponent",
     where="Herath's article: its loop over range(0, d_model, 2)",
     claim="A loop over i = 0, 2, 4, ... with the exponent 2i/d computes the formula.",
     verdict="refuted",
-    because="i is even already: frequencies are squared, half of the dimensions hardly move in a text of 512 tokens, "
-    "and positions look more alike.",
+    because="i is already even, so frequencies are squared, half of the dimensions hardly move in a text of 512 "
+    "tokens, and positions look more alike.",
     code=CODE,
     body=_body,
-    question="What is the smallest change that mends the loop, and which single number shows whether it is mended?",
+    question="What is the smallest change that fixes the loop, and which single number shows whether it is fixed?",
     answer=_answer,
     seconds=2,
 )

@@ -175,13 +175,13 @@ def _body() -> str:
     wrong = kernel(doubled_frequencies(512), np.array(SECOND - FIRST))
     negative = int(np.flatnonzero(kernel(vaswani_frequencies(512), np.arange(5000)) < 0)[0])
     return f"""\
-Two words, "soar" and "migration": their embeddings, their encodings, the sums. And a test of the claim that adding
-positions makes two words less alike, that is, lowers the cosine.
+This lesson shows the embeddings, the encodings and the sums of two words, "soar" and "migration", and tests the claim
+that adding positions makes two words less alike, that is, lowers their cosine.
 
 {table(["position", *range(len(words))], [["token", *words]])}
 
-## 1. With d_model = 8, all of it
-Embeddings are drawn from a normal distribution of variance 1 (there is no trained model here).
+## 1. With d_model = 8, all dimensions
+Embeddings are drawn from a normal distribution with variance 1 (there is no trained model here).
 
 {worked(8, 1)}
 
@@ -191,24 +191,24 @@ The cosine rises.
 
 {worked(512, 1)}
 
-It rises again. Two words drawn independently are nearly orthogonal, and the encodings of positions {FIRST} and
-{SECOND} are not: they have most of their dimensions in common, those that hardly move in {SECOND - FIRST} steps. What
-both sums share makes them alike.
+It rises again. Two words drawn independently are nearly orthogonal, but the encodings of positions {FIRST} and
+{SECOND} are not: they nearly agree in most dimensions, those that hardly move in {SECOND - FIRST} steps. What both sums
+share makes them alike.
 
 ## 3. The numbers of the article
-It gives four entries of the embedding of "soar", and after the sum of both vectors four of the result. What the sum
-is:
+The article gives four entries of the embedding of "soar" and, after adding its encoding, four entries of the result.
+The actual sum, beside the printed one:
 
 {table(["dimension", "embedding", "encoding of 1", "sum", "printed"], impossible)}
 
-The printed ones cannot be: to the first pair of dimensions position 1 adds sin(1) and cos(1) at every width, and to
-the last cosine nearly 1. (They are called simplified; they are not of this sum.) And the article's
-[loop with a doubled exponent](lesson:doubled) gives positions 1 and 6 a cosine of {number(wrong, 3)} in place of
-{number(k, 3)}, so its own code compares with a higher bar than its formula.
+The printed values cannot be right: at every width, position 1 adds sin(1) and cos(1) to the first pair of dimensions,
+and nearly 1 to the last cosine. (They are called simplified; they do not come from this sum.) And the article's
+[loop with a doubled exponent](lesson:doubled) gives positions 1 and 6 a cosine of {number(wrong, 3)} instead of
+{number(k, 3)}, so its code sets a higher bar than its formula.
 
-## 4. When does it fall?
-Embeddings a and b with cosine c, encodings p and q of norm R = sqrt(d/2) with cosine K, which is the kernel at their
-offset:
+## 4. When does the cosine fall?
+Let a and b be embeddings with cosine c, and p and q encodings of norm R = sqrt(d/2) with cosine K, which is the kernel
+at their offset. Then
 
     (a + p).(b + q) = |a| |b| c + R^2 K + x,        x = a.q + p.b
 
@@ -216,31 +216,31 @@ so that cos(a + p, b + q) < c exactly if
 
     R^2 K + x < c (|a + p| |b + q| - |a| |b|)
 
-Without the cross terms (they are sums of d products of both signs; x/d falls like 1/sqrt(d)) |a + p|^2 is |a|^2 +
-R^2. Then:
+Without the cross terms (they are sums of d products of both signs; x/d falls like 1/sqrt(d)), |a + p|^2 is |a|^2 +
+R^2, and so:
 
-- equal norms n: the new cosine is (n^2 c + R^2 K) / (n^2 + R^2), a weighted mean of c and K. It falls if **K(offset)
-  < c**, and only then. The size of the embeddings decides how far it moves, not which way.
-- other norms: it falls if c > K R^2 / (sqrt(|a|^2 + R^2) sqrt(|b|^2 + R^2) - |a| |b|), which is less than K for
+- For equal norms n, the new cosine is (n^2 c + R^2 K) / (n^2 + R^2), a weighted mean of c and K. It falls if
+  **K(offset) < c**, and only then. The size of the embeddings decides how far it moves, not which way.
+- For other norms, it falls if c > K R^2 / (sqrt(|a|^2 + R^2) sqrt(|b|^2 + R^2) - |a| |b|), which is less than K for
   positive K.
-- c = 1, the same word twice: it falls, and c = -1: it rises, whatever the cross terms, as nothing lies beyond 1 and
-  -1.
+- For c = 1 (the same word twice) it falls, and for c = -1 it rises, whatever the cross terms, as no cosine lies beyond
+  1 and -1.
 
 For independent Gaussian embeddings of standard deviation s, c and x are normal in the limit of large d, and the share
-of pairs that fall is Phi(-K sqrt(d / (1 + 4 s^2))).
+of pairs whose cosine falls is Phi(-K sqrt(d / (1 + 4 s^2))).
 
 ## 5. Independent embeddings
-{DRAWS} pairs at positions {FIRST} and {SECOND}; mean cosine before and after; share of pairs that fell, and the
-formula's share.
+{DRAWS} pairs at positions {FIRST} and {SECOND}: the mean cosine before and after, the share of pairs whose cosine fell,
+and the share by the formula.
 
 {table(["d", "K(5)", "standard deviation s", "before", "after", "fell", "formula"], by_embedding)}
 
-It rises for nearly all. Only where d is as small as in a worked example does chance turn one pair in six around at s
-= 1. Embeddings that are all positive are alike already (cosine 3/4); they have a mean, the encodings have one too
-(slow cosines near 1), and these cross terms add up.
+It rises for nearly all pairs. Only when d is as small as in a worked example does it fall by chance for one pair in six
+at s = 1. Embeddings that are all positive are already alike (cosine 3/4); they have a nonzero mean, the encodings have
+one too (slow cosines near 1), and these cross terms add up.
 
 ## 6. Embeddings of a given cosine, d = 512
-1000 pairs of equal norms at each cosine; the share that fell. The change of sign is at K(5) = {number(k)}:
+At each cosine, the share of 1000 pairs of equal norms that fell. The change of sign is at K(5) = {number(k)}:
 
 {table(["cosine of the embeddings", "s = 0.02", "s = 1/sqrt(d)", "s = 1"], by_cosine)}
 
@@ -248,22 +248,22 @@ Special pairs, s = 1:
 
 {table(["", "before", "after", "fell"], special)}
 
-Norms that differ; the threshold from section 4, and the share that fell 0.1 below and 0.1 above it:
+Pairs whose norms differ: the threshold from section 4, and the share that fell 0.1 below and 0.1 above it:
 
 {table(["s of a", "s of b", "threshold", "fell 0.1 below", "fell 0.1 above"], unequal)}
 
 ## 7. How alike must two words be?
-More alike than the encodings at their offset, K(offset):
+For their cosine to fall, they must be more alike than the encodings at their offset, K(offset):
 
 {table(["offset", *offsets], falling)}
 
-For unrelated words (c = 0) K must be negative, which at d = 512 first happens at offset {negative}.
+For unrelated words (c = 0), K must be negative, which at d = 512 first happens at offset {negative}.
 
 ## Verdict
 Adding positions moves the cosine of two words towards the cosine of their positions. It falls for words that are more
-alike than that: the same word twice, near-identical embeddings. It rises for unrelated and for opposite words: in
+alike than that: the same word twice, or near-identical embeddings. It rises for unrelated and for opposite words: in
 this sentence, 5 apart, whenever the words' cosine is below about {number(k, 2)} (d = 512) or {number(k_8, 2)} (d =
-8). As a general rule the claim fails. Where the words of a trained model lie is for its embeddings to say; the
+8). As a general rule, the claim fails. How alike the words of a trained model are depends on its embeddings; the
 condition is the same."""
 
 
@@ -284,10 +284,10 @@ def _answer() -> str:
     before, after = (float(x[0]) for x in (cosine(a, b), cosine(a + p, b + q)))
     return f"""\
 It falls, from {number(before, 2)} to about {number(after, 2)}, since 0.9 is above K(5) = {number(k, 2)}. With
-norms of sqrt(512) for the words and sqrt(256) for the encodings the new cosine is near (2 x 0.9 + {number(k, 2)}) / 3 =
-{number((2 * 0.9 + k) / 3, 2)}: a weighted mean of both. `posenc vectors sinusoidal --d-model 512 --text "{SENTENCE}"
---words soar migration` does this for words that you name, with other
-embeddings than those drawn here."""
+norms of sqrt(512) for the words and sqrt(256) for the encodings, the new cosine is near
+(2 x 0.9 + {number(k, 2)}) / 3 = {number((2 * 0.9 + k) / 3, 2)}: a weighted mean of both.
+`posenc vectors sinusoidal --d-model 512 --text "{SENTENCE}"
+--words soar migration` does this for words that you name, with embeddings other than those drawn here."""
 
 
 CODE = """
@@ -309,12 +309,12 @@ LESSON = Lesson(
     where="Herath's article: soar and migration, before and after adding positions",
     claim="Adding positions lowers the cosine of two words that are not neighbours.",
     verdict="holds under a condition",
-    because="It falls only where the words are more alike than their positions, which at 1 and 6 have cosine 0.741; "
+    because="It falls only if the words are more alike than their positions, which at 1 and 6 have cosine 0.741; "
     "for unrelated words it rises.",
     code=CODE,
     body=_body,
-    question="Two words have cosine 0.9, and stand at positions 1 and 6 of d_model 512. Does their cosine rise or "
-    "fall, and to what?",
+    question="Two words with cosine 0.9 stand at positions 1 and 6, at d_model 512. Does their cosine rise or fall, "
+    "and to what?",
     answer=_answer,
     seconds=4,
 )

@@ -71,28 +71,28 @@ def _body() -> str:
 
     first, third = WORDS[0], WORDS[2]
     return f"""\
-Every number is of a real, untrained encoder of this library: one layer, d_model {D_MODEL}, sinusoidal positions,
-dropout {RATE}. The table of its embeddings is drawn, so the words mean nothing yet.
+Every number comes from a real, untrained encoder of this library: one layer, d_model {D_MODEL}, sinusoidal positions,
+dropout {RATE}. Its embedding table is random, so the words mean nothing yet.
 
 ## 1. Tokens
-A vocabulary of {len(VOCABULARY)}: {", ".join(f"`{word}` = {i}" for i, word in enumerate(VOCABULARY))}.
+The vocabulary has {len(VOCABULARY)} entries: {", ".join(f"`{word}` = {i}" for i, word in enumerate(VOCABULARY))}.
 
 {table(["position", *range(len(WORDS))], [["token", *WORDS], ["number", *ids()]])}
 
 ## 2. Embeddings
-Each number picks a row of the table, drawn from a normal distribution of variance 1/{D_MODEL}:
+Each number selects a row of the table, drawn from a normal distribution with variance 1/{D_MODEL}:
 
 {words(rows)}
 
 ## 3. Scaled
-Times sqrt(d_model) = {number(D_MODEL**0.5, 1)} (Vaswani et al. 2017, section 3.4), so that an entry has variance 1,
-and does not drown beside sines and cosines:
+The rows are multiplied by sqrt(d_model) = {number(D_MODEL**0.5, 1)} (Vaswani et al. 2017, section 3.4), so that an
+entry has variance 1 and is not drowned out by sines and cosines:
 
 {words(scaled)}
 
 ## 4. Positions added
-The vectors of positions are those of [the table of d_model 4](lesson:formula).
-Entry by entry, scaled embedding plus position. For "{third}" at position 2:
+The position vectors are those of [the table at d_model 4](lesson:formula).
+They are added to the scaled embeddings entry by entry. For "{third}" at position 2:
 
     {vector(scaled[2])}    scaled embedding
     {vector(positions[2])}    position 2
@@ -100,26 +100,26 @@ Entry by entry, scaled embedding plus position. For "{third}" at position 2:
 
 {words(added)}
 
-The model gives the same within float32's rounding: this is what its first layer reads when nothing is trained.
+The model gives the same within float32's rounding: this is what its first layer reads outside training.
 
 ## 5. Dropout
-In training each entry becomes 0 with probability {RATE}, and the others are divided by {1 - RATE:.1f}, so that their
-expectation stays. With one key of many, {int(dropped.sum())} of {dropped.size} entries are gone:
+In training, each entry becomes 0 with probability {RATE}, and the others are divided by {1 - RATE:.1f}, so that their
+expectation stays the same. With one of many random keys, dropout zeroes {int(dropped.sum())} of {dropped.size} entries:
 
 {words(trained)}
 
-The first entry of "{first}": {number(added[0, 0])} / {1 - RATE:.1f} = {number(added[0, 0] / (1 - RATE))}, and the model
-has {number(trained[0, 0])}. This is the encoder's input: words and positions in one sum, which the layers have to tell
-apart."""
+For the first entry of "{first}", {number(added[0, 0])} / {1 - RATE:.1f} = {number(added[0, 0] / (1 - RATE))}, and the
+model has {number(trained[0, 0])}. This is the encoder's input: words and positions in one sum, which the layers have to
+tell apart."""
 
 
 def _answer() -> str:
     apart = sinusoidal(np.array([0, 1000]), D_MODEL, dtype=np.float64)
-    return f"""What the encoder adds is {vector(apart[1] - apart[0])} more than at position 0: the entries of "the"
-change by up to {number(np.abs(apart[1] - apart[0]).max(), 2)}, which is as much as two words differ. The sum does not
-say which part came from the word. Two words at two positions can even have one sum, if their embeddings differ by what
-their positions do; layers can tell them apart only as far as training has put words and positions into different
-directions."""
+    return f"""The encoder would add {vector(apart[1] - apart[0])} more than at position 0: the entries of "the"
+change by up to {number(np.abs(apart[1] - apart[0]).max(), 2)}, as much as two words differ. The sum does not say which
+part came from the word. Two words at two positions can even have the same sum, if the differences of their embeddings
+and of their positions cancel; layers can tell word and position apart only as far as training has put them into
+different directions."""
 
 
 CODE = """
@@ -133,14 +133,14 @@ LESSON = Lesson(
     name="fox",
     title=f'"{" ".join(WORDS)}", from words to the encoder\'s input',
     where="The article on PyTorch: its figure of four words; the chapter, 4.3.2 and the PyTorch module",
-    claim="Each word becomes a vector, each position another one of the same size, and the model reads their sum.",
+    claim="Each word becomes a vector, each position another vector of the same size, and the model reads their sum.",
     verdict="confirmed",
-    because="The first layer of an encoder of this library reads what a calculation by hand gives, to float32's "
-    "rounding; in training dropout follows.",
+    because="The first layer of an encoder of this library reads what a calculation by hand gives, up to float32's "
+    "rounding; in training, dropout follows.",
     code=CODE,
     pictures=("flow",),
     body=_body,
-    question='What would change in what the encoder reads of "the", if the sentence began at position 1,000?',
+    question='How would the input of the encoder for "the" change if the sentence began at position 1,000?',
     answer=_answer,
     seconds=8,
 )

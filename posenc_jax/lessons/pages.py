@@ -31,13 +31,13 @@ def page(lessons: Sequence[Lesson], number: int) -> str:
     hidden = f"<details>\n<summary>Answer</summary>\n\n{lesson.answer()}\n\n</details>"
     ways = [
         f"{word}: [{other}, {lessons[other - 1].title}](lesson:{lessons[other - 1].name})"
-        for word, other in (("Before", number - 1), ("Next", number + 1))
+        for word, other in (("Previous", number - 1), ("Next", number + 1))
         if 1 <= other <= len(lessons)
     ]
     end = f"{'. '.join([*ways, '[All steps](../lessons.md)'])}."
     typeset = [f"```math\n{lesson.formula}\n```"] if lesson.formula else []
     shown = [
-        f"![{name}](file:{PICTURES}/{name}.png)\n\n*`posenc show --preset {name}` draws it, and says how to read it.*"
+        f"![{name}](file:{PICTURES}/{name}.png)\n\n*`posenc show --preset {name}` draws it and says how to read it.*"
         for name in lesson.pictures
     ]
     parts = [*_parts(number, lesson), *typeset, *shown, lesson.body()]
@@ -57,13 +57,13 @@ def index(lessons: Sequence[Lesson], texts: str) -> str:
 
 {texts}
 
-`posenc lesson` lists the steps, `posenc lesson 1` or `posenc lesson {lessons[0].name}` takes one in seconds, in any \
-folder and without training. What is computed in seconds is computed then; what took hours of training is quoted from \
-the experiments. Of {len(lessons)} claims \
+`posenc lesson` lists the steps; `posenc lesson 1` or `posenc lesson {lessons[0].name}` takes one in seconds, in any \
+folder and without training. What takes seconds is computed on the spot; what took hours of training is quoted from \
+the experiments. Of {len(lessons)} claims, \
 {counts["confirmed"]} are confirmed, {counts["refuted"]} refuted, and {counts["holds under a condition"]} hold under a \
 condition that is left out.
 
-{table(["", "step", "claim", "what is seen"], rows)}
+{table(["", "step", "claim", "finding"], rows)}
 
 ```{{toctree}}
 :hidden:
