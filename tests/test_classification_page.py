@@ -57,7 +57,7 @@ def test_what_is_said_of_attention_by_section():
         [mean_interval([s[layer][part][i] for s in seeds]) for i in range(3)] for layer in (0, 1) for part in range(3)
     ]
     assert all(body.high < 1 < footer.low and header.low < 1 < header.high for header, body, footer in rows)
-    said = "The body is below, the footer above, in every row; the header is not told from 1 in any."
+    said = "The body is below, the footer above, in every row; the header cannot be told from 1 in any."
     assert said in README
     assert f"{WEIGHTS['documents']} validation documents of up to {weights.LONGEST} tokens" in README
     assert f"{weights.config.training.steps} steps, {len(seeds)} seeds" in README
