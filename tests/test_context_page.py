@@ -52,7 +52,7 @@ def test_the_page_on_smollm2_is_of_its_record():
     assert f"better than YaRN by {apart('self_extend', 'yarn')} nats" in readme
     assert f"better than NTK by {apart('yarn', 'ntk')}." in readme
     assert f"costs {apart('none', 'linear(2)', 8192)} nats at the trained length" in readme
-    assert f"no use at twice of it: {math.exp(sum(losses['linear(2)', 16384]) / 2):.4g}." in readme
+    assert f"no use at twice that length: {math.exp(sum(losses['linear(2)', 16384]) / 2):.4g}." in readme
     (own,) = [one for one in entries if (one["change"], one["length"]) == ("none", 16384)]
     assert f"its perplexity is {math.exp(sum(part[-1] for part in own['buckets']) / 2):,.0f}" in readme
     rises = [[part[n + 1] - part[n] > 0.4 for n in range(7)] for part in own["buckets"]]
@@ -81,7 +81,7 @@ def test_the_page_on_smollm2_is_of_its_record():
     assert longer["dynamic_ntk", 32768]["buckets"] == longer["ntk", 32768]["buckets"]
     no_use = "without training, at {}, STRING, at {}, and scaling queries by log n alone, at {}, which is {} nats worse"
     assert no_use.format(*map(read, ("linear", "string", "log_scaling")), behind("log_scaling", "none")) in readme
-    assert f"costs there too: {read('string', 1)} for {read('none', 1)}." in readme
+    assert f"costs there too: {read('string', 1)} against {read('none', 1)}." in readme
     assert f"behind Leaky ReRoPE by {behind('rerope', 'leaky_rerope')} nats" in readme
     assert f"lost at every length: {read('nope', 1)} within its context." in readme
     for times in (2, 4):
@@ -114,7 +114,7 @@ def test_what_the_page_says():
     assert [first, second, third] == [("self_extend", 512), ("self_extend", 256), ("leaky_rerope", 512)]
     assert f"at 4x, wins {gain:.3f}" in readme
     assert means["self_extend", 128] == means["none", 128] < means["leaky_rerope", 128]
-    assert f"lost: {math.exp(means['nope', 128]):.4g} for {math.exp(means['none', 128]):.4g}" in readme
+    assert f"lost: {math.exp(means['nope', 128]):.4g} against {math.exp(means['none', 128]):.4g}" in readme
     assert f"repair: {math.exp(means['none', 512]):.4g} at 4x" in readme
     longest = [entry for entry in found["entries"] if entry["length"] == 512]
     last = {e["change"]: math.exp(sum(b[-1] for b in e["buckets"]) / 16) for e in longest}
@@ -141,7 +141,7 @@ def test_what_the_page_says_of_layers_is_of_the_record():
     assert f"of 30 differences {sum(low <= 0 <= high for low, high in intervals)} have an interval" in said
     assert f"grows by {(fourth - whole).mean():.3f}, more than the sum of these seven" in said
     assert f"one by one, {sum(means[3::4]):.3f}." in said
-    assert f"Without any it is {none.mean():.3f}, for {whole.mean():.3f}." in said
+    assert f"Without any rotation it is {none.mean():.3f}, against {whole.mean():.3f}." in said
     of_planes, of_bases = ([float((own - whole).mean()) for own in part] for part in (rest[30:34], rest[34:]))
     assert f"worth {of_planes[0]:.3f} nats, three quarters of what" in said
     assert of_planes[0] / (none - whole).mean() == pytest.approx(0.75, abs=0.005)
@@ -221,7 +221,7 @@ def test_what_the_page_says_of_training_on_is_of_the_record():
             assert losses[change, length] == before[change, length]["loss"], "the same texts and parameters"
     means = {key: math.exp(np.mean(own)) for key, own in losses.items()}
     said = readme.partition(recalibrated.END)[2].partition("\n## ")[0]
-    assert f"{means['nope + 100', 128]:.4g} for {means['nope', 128]:.4g} after 100 steps" in said
+    assert f"{means['nope + 100', 128]:.4g} against {means['nope', 128]:.4g} after 100 steps" in said
     assert means["nope + 400", 128] < means["none", 128]
     gaps = {
         (steps, length): np.mean(losses[f"nope + {steps}", length]) - np.mean(losses[f"none + {steps}", length])
@@ -230,11 +230,12 @@ def test_what_the_page_says_of_training_on_is_of_the_record():
     }
     assert min(gaps.values()) > 0
     assert f"by {gaps[100, 512]:.3f} nats at 4x after 100 steps, by {gaps[400, 512]:.3f} after 400" in said
-    assert f"ahead of RoPE at 2x, {means['yarn(2) + 400', 256]:.4g} for {means['none + 400', 256]:.4g} after" in said
+    trained_on = f"{means['yarn(2) + 400', 256]:.4g} against {means['none + 400', 256]:.4g}"
+    assert f"ahead of RoPE at 2x, {trained_on} after" in said
     control = found["directions"][-1]
     interval = f"{control['difference']:+.3f} [{control['low']:.3f}, {control['high']:.3f}]"
     assert f"is at 2x what YaRN is, {interval}, and" in said
-    assert f"better at 4x, {means['none at 256 + 100', 512]:.4g} for {means['yarn(2) + 100', 512]:.4g}." in said
+    assert f"better at 4x, {means['none at 256 + 100', 512]:.4g} against {means['yarn(2) + 100', 512]:.4g}." in said
     words = [one["word"] for one in found["directions"]]
     assert [i for i, word in enumerate(words) if word == "the other way"] == [2, 3, 4]
     assert words.count("as published") == 5

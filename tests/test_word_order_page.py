@@ -84,7 +84,7 @@ def test_what_is_said_of_near_and_far_and_of_bands():
     far = json.loads((ROOT / "experiments" / "word_order" / "near_far.json").read_text())
     at_64 = {m["label"]: m["mean"] for m in far["means"] if m["score"] == "exact_match" and m["length"] == 64}
     assert {label for label, mean in at_64.items() if mean < 0.99} == {"rope"}
-    assert "RoPE alone loses with the distance" in page
+    assert "Only RoPE gets worse with distance" in page
     others = [m["mean"] for m in far["means"] if m["score"] == "exact_match" and m["length"] and m["label"] != "rope"]
     assert min(others) >= 0.999
     assert "no mean but RoPE's is below 0.999 at any distance" in page
