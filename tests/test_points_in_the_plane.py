@@ -39,7 +39,7 @@ def test_seeds_and_chance():
     none = [rows("means", length)["none"]["mean"] for length in (16, 32)]
     assert none[0] < 0.1
     assert none[1] < 0.06
-    assert "at 16 points and at 32 {:.3f} and {:.3f}".format(*none) in PAGE
+    assert "at 16 points and at 32 are {:.3f} and {:.3f}".format(*none) in PAGE
 
 
 @pytest.mark.parametrize(("label", "word"), [*((label, "worse") for label in ABSOLUTE), ("RoPE-Mixed", "better")])
@@ -52,7 +52,7 @@ def test_expectations_two_and_three(label, word):
 
 def test_the_fourth_expectation_was_not_seen():
     own = rows("differences", 16)["LieRE-8"]
-    assert f"of LieRE-8 to axial RoPE is {own['mean']:.3f} (p = {corrected(16)['LieRE-8']:.2f})" in PAGE
+    assert f"of LieRE-8 from axial RoPE is {own['mean']:.3f} (p = {corrected(16)['LieRE-8']:.2f})" in PAGE
     found = detectable(own["deviation"], own["seeds"], confidence=1 - 0.05 / 5)
     assert f"80 times of 100, one of {found:.3f}, less than that of RoPE-Mixed" in PAGE
     assert found < rows("differences", 16)["RoPE-Mixed"]["mean"]
