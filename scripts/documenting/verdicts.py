@@ -224,7 +224,7 @@ def _correlations(cards: Cards) -> str:
 
 
 def _repeated(cards: Cards) -> str:
-    """How far the same seeds came out otherwise in a card that was measured again."""
+    """How far seeds that chose the same learning rate differ in a card that was measured again."""
     rows = []
     for path, card in cards:
         first = rejudged(VERDICTS / path.name)
@@ -232,13 +232,14 @@ def _repeated(cards: Cards) -> str:
             for name in first.tables:
                 old, new = (of.measured[label][name] for of in (first, card))
                 kind = card.kinds[name]
-                moved = [abs(new.scores[seed] - old.scores[seed]) for seed in new.scores if seed in old.scores]
-                rates = [new.learning_rates[seed] != old.learning_rates[seed] for seed in new.scores]
+                both = [seed for seed in new.scores if seed in old.scores]
+                same = [seed for seed in both if new.learning_rates[seed] == old.learning_rates[seed]]
+                moved = [abs(new.scores[seed] - old.scores[seed]) for seed in same]
                 means = [mean_text(of, kind) for of in (old, new)]
-                spread = [kind.show(own) for own in (sum(moved) / len(moved), max(moved))]
-                rows.append([label, code(name), *means, *spread, f"{sum(rates)} of {len(rates)}"])
-    columns = ("encoding", "table", "first", "again", "mean change of a seed", "largest", "seeds with another rate")
-    return f"The same seeds, trained with two builds of the code:\n\n{grid(columns, 'llrrrrr', rows)}"
+                spread = [kind.show(own) for own in (sum(moved) / len(moved), max(moved))] if moved else ["-", "-"]
+                rows.append([label, code(name), *means, f"{len(same)} of {len(both)}", *spread])
+    columns = ("encoding", "table", "quick card", "this card", "seeds at the same rate", "mean change", "largest")
+    return f"The same seeds in both cards, trained with two builds of the code:\n\n{grid(columns, 'llrrrrr', rows)}"
 
 
 def _reasoned(finding: Finding, kind: ScoreKind) -> str:
