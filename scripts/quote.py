@@ -288,7 +288,7 @@ def hours_of_tables(root: Path) -> str:
         for of, what in ((seconds[False], "that were published"), (seconds[True], "open questions"))
         if of
     ]
-    sentence = f"Of runs, compiling apart, {' and '.join(parts)}"
+    sentence = f"Excluding compilation, the runs of {' and '.join(parts)}"
     return f"{sentence}; without results: {missing}." if missing else f"{sentence}."
 
 

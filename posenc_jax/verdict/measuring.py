@@ -41,7 +41,7 @@ class Measured(JudgedCell):
       in_range: the same over the lengths of training. A seed that diverged, or whose score is not finite, is in
         neither.
       otherwise: way -> seed -> score of the same models by another way to score (`posenc_jax.verdict.other_scores`).
-      milliseconds_per_step: of training one model, compiling apart; None where its groups do not say.
+      milliseconds_per_step: of training one model, excluding compilation; None where its groups do not say.
       seconds: compiling, training, evaluating, and scoring otherwise; untimed: why the times of its runs are not known,
         and the first three are not in it.
       memory: of attention with the encoding on an accelerator, in words.

@@ -1,4 +1,4 @@
-"""A published table from nothing to ours beside theirs, for a terminal and as the marked section of a README."""
+"""A published table from nothing to our results beside theirs, for a terminal and as the marked section of a README."""
 
 import contextlib
 import dataclasses
@@ -31,11 +31,12 @@ _PER_CENT = 0.01  # the scale of a column that was published in per cent
 _MOVES_NOTHING = 1e-12  # the learning rate of arms that are only evaluated: a run takes one step at least
 
 _OF_INTERVALS = (
-    "Each interval is a 95 % interval of its own, and p is corrected for all rows: an interval without {equal} may "
-    "stand beside no difference seen."
+    "Each interval is an uncorrected 95 % interval, whereas p is corrected for all rows: an interval without {equal} "
+    "may stand beside no difference seen."
 )
 _ALIKE = (
-    "like: held where no difference is seen, which is not that there is none: the interval says how large it may be."
+    "like: held if no difference is seen, which does not mean that there is none: the interval says how large it may "
+    "be."
 )
 
 
@@ -152,8 +153,8 @@ def _readme(folder: Folder, section: str) -> str:
 
 
 _SOLVED = (
-    "solved by: where every seed is all or nothing an interval of their mean says nothing; in its place the seeds that "
-    "solve it, and Wilson's interval of their share."
+    "solved by: if every seed either solves the task or fails, an interval of the mean says nothing; instead, the "
+    "number of seeds that solve it is given, with Wilson's interval of their share."
 )
 
 
@@ -168,7 +169,7 @@ def _scores(folder: Folder, results: Results) -> TextTable:
             others = [cell.label for cell in results.cells if cell.table == column.selection.table]
             entries += [_line(column, label, results) for label in dict.fromkeys([*column.values, *others])]
     return TextTable(
-        title="Ours beside theirs",
+        title="Our results beside theirs",
         columns=("", "encoding", "theirs", "ours", "95 %", "seeds"),
         align="llrrrr",
         entries=tuple(entries),
@@ -196,7 +197,7 @@ def _of_ours(columns: tuple[Column, ...], results: Results) -> tuple[str, ...]:
     return tuple(f"Ours beside {', '.join(dict.fromkeys(own))}: {said}." for said, own in names.items())
 
 
-_RANGES = {"within": "among those of training", "beyond": "never trained", "mixed": "partly beyond those of training"}
+_RANGES = {"within": "trained", "beyond": "never trained", "mixed": "partly beyond those of training"}
 
 
 def _at(lengths: tuple[int, ...]) -> str:
@@ -216,7 +217,7 @@ def _shares(columns: list[Column]) -> tuple[str, ...]:
     if not names:
         return ()
     which = "" if all(column.scale == _PER_CENT for column in columns) else f" of {', '.join(names)}"
-    return (f"Both columns{which} are shares here, from 0 to 1; published, and quoted below, in per cent.",)
+    return (f"Both columns{which} are shares from 0 to 1 here; published, and quoted below, in per cent.",)
 
 
 def _line(column: Column, label: str, results: Results) -> tuple[str, ...]:
@@ -256,10 +257,10 @@ def _directions(checked: tuple[CheckedDirection, ...]) -> TextTable:
         entries=tuple(map(_direction, checked)),
         notes=(
             "Written down and committed before the runs. held and opposite: paired by seed, two-sided, p at most 0.05 "
-            "after Holm's correction for all of them. no difference seen: so many seeds do not tell. cannot be told: "
-            "not even a better arm that is right in every example of every seed would have held, with so many seeds "
-            "and such a spread of the other; in brackets how many would do. not measurable here: both arms at chance, "
-            "or both near the best score.",
+            "after Holm's correction for all of them. no difference seen: with so many seeds, the difference is not "
+            "significant. cannot be told: with so many seeds and this spread of the other arm, not even a perfect arm "
+            "would have held; the number of seeds that would be enough is in brackets. not measurable here: both arms "
+            "are at chance, or both near the best score.",
             *([_OF_INTERVALS.format(equal=equal)] if equal else []),
             *([few] if few else []),
             *([_ALIKE] if any(own.direction.alike for own in checked) else []),
@@ -286,9 +287,9 @@ def _provenance(results: Results) -> tuple[str, ...]:
     machines = "; ".join(map(_machine, (results.machine, *results.machine.get("others", ()))))
     rates = sorted({rate for cell in results.cells for rate in cell.tried})
     diverged = [f"{c.table} {c.label} ({', '.join(map(str, c.diverged))})" for c in results.cells if c.diverged]
-    but = f", without those of {', '.join(results.untimed)}, which is not known" if results.untimed else ""
+    but = f" (that of {', '.join(results.untimed)} is unknown)" if results.untimed else ""
     lines = [
-        f"Ours: {duration(results.seconds)} of runs in all{but}, compiling apart, on {machines}; learning rates "
+        f"Ours: {duration(results.seconds)} of runs in all{but}, excluding compilation, on {machines}; learning rates "
         f"{', '.join(f'{rate:g}' for rate in rates)}. Digests of every config are in {RESULTS}.",
         f"Code: {'; '.join(map(code_words, results.code))}.",
     ]
@@ -298,7 +299,7 @@ def _provenance(results: Results) -> tuple[str, ...]:
 
 def _machine(machine: Json) -> str:
     if not machine:
-        return "a machine that nobody knows"
+        return "an unknown machine"
     versions = f"jax {machine['jax']}, flax {machine['flax']}, Python {machine['python']}"
     return f"{device(machine)}; {versions}"
 
@@ -307,7 +308,7 @@ def _rates(results: Results) -> list[str]:
     """A note on the choice of learning rates, and on arms that were all trained at the same one."""
     trained = [rates for cell in results.cells if (rates := tuple(cell.tried)) != (_MOVES_NOTHING,)]
     if any(len(rates) > 1 for rates in trained):
-        return ["Every seed has the learning rate that is best by its own validation within the training lengths."]
+        return ["Every seed has the learning rate that is best in its own validation at the trained lengths."]
     if len(trained) < 2 or len(set(trained)) > 1:
         return []
     return [

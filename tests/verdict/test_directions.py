@@ -92,7 +92,7 @@ def test_outcomes(tmp_path):
     assert outcomes(tmp_path, found, *alike) == ["opposite", "opposite", "held", "not measurable here", "not run"]
     _, written = text_tables(folder(tmp_path, alike[2]), found)
     assert written.entries[0][1] == "low like also low"
-    assert any(note.startswith("like: held where no difference is seen, which is not") for note in written.notes)
+    assert any(note.startswith("like: held if no difference is seen, which does not") for note in written.notes)
     nothing = ours()
     assert outcomes(tmp_path, nothing, *wanted) == ["not run"] * 5
     assert held(check_directions(folder(tmp_path, *wanted), nothing)) == "-"
@@ -152,7 +152,7 @@ def test_one_learning_rate_for_all_arms_is_said(tmp_path, rates, said):
     scores, _ = text_tables(folder(tmp_path), found)
     lines = [note for note in scores.notes if note.startswith("Every arm was trained at the one learning rate ")]
     assert [line.split(",")[0].split()[-1] for line in lines] == ([] if said is None else [said])
-    by_seed = "Every seed has the learning rate that is best by its own validation within the training lengths."
+    by_seed = "Every seed has the learning rate that is best in its own validation at the trained lengths."
     assert (by_seed in scores.notes) is any(len(own) > 1 for own in rates)
 
 

@@ -30,7 +30,7 @@ def test_a_table_from_nothing_to_its_page(table, capsys, printed, monkeypatch):
     assert page.endswith("\nThe end.\n")
     assert "| copying | nope | 0.986 | 0." in page
     assert "Not run here: SCAN." in page
-    assert "- Both columns are shares here, from 0 to 1; published, and quoted below, in per cent.\n" in page
+    assert "- Both columns are shares from 0 to 1 here; published, and quoted below, in per cent.\n" in page
     assert read_commands(table.parents[2] / "runs" / "tables" / "small")[0] == ("posenc tables small",)
     assert "published" in json.loads(next((table.parents[2] / "runs").rglob("ablation.json")).read_text())
 
@@ -91,7 +91,7 @@ def test_each_seed_has_the_learning_rate_of_its_own_validation(table, capsys, pr
         tried = cell["tried"]
         best = {seed: max(tried, key=lambda rate, seed=seed: (tried[rate][seed], -float(rate))) for seed in "01"}
         assert cell["learning_rates"] == {seed: float(rate) for seed, rate in best.items()}
-    assert "Every seed has the learning rate that is best by its own validation" in (table / "README.md").read_text()
+    assert "Every seed has the learning rate that is best in its own validation" in (table / "README.md").read_text()
 
 
 def test_groups_of_other_machines_are_named(table, capsys):
