@@ -112,7 +112,7 @@ def sentences(own: Known) -> list[str]:
         _on_table(own, "even_pairs", "Comparing the first token with the last, further apart than in training",
             "whether the order stays the same once all arms come near the best score at the trained lengths"),
         _on_table(own, "bucket_sort", "Sorting more tokens than in training",
-            f"whether a longer grid of learning rates changes this: {_at_ends(own, 'bucket_sort')} do best at an end"),
+            f"larger models, and longer grids of learning rates: {_at_ends(own, 'bucket_sort')} do best at an end"),
         _together(own, tables),
         _improvements(own, tables),
         _within(own),

@@ -88,15 +88,12 @@ def verdicts_table(cards: Cards) -> str:
             found = {own.table: own for own in card.findings if own.baseline == baseline}
             cells = [_reasoned(found[name], card.kinds[name]) if name in found else "-" for name in names]
             commits = " and ".join(dict.fromkeys((own["commit"] or "?")[:8] for own in card.environments))
-            measured_by = min((own["rule"] for own in card.former), default=RULE)
             environment = f"{commits}, {card.seconds / 60:.0f} min"
-            rows.append(
-                [f"[{card.label}]({path.name})", baseline, *cells, str(len(card.seeds)), str(measured_by), environment]
-            )
-    columns = ("encoding", "against", *names, "seeds", "rule", "commit, time of all its runs")
-    summary = grid(columns, "l" * (2 + len(names)) + "rrl", rows)
+            rows.append([f"[{card.label}]({path.name})", baseline, *cells, str(len(card.seeds)), environment])
+    columns = ("encoding", "against", *names, "seeds", "commit, time of all its runs")
+    summary = grid(columns, "l" * (2 + len(names)) + "rl", rows)
     scores = f"Mean scores:\n\n{_scores(cards)}"
-    return "\n\n".join((summary, _sentences(cards), scores, _changed(cards), _ends(cards), _correlations(cards)))
+    return "\n\n".join((summary, scores, _ends(cards), _correlations(cards)))
 
 
 def _questions(text: str, cards: Cards) -> str:
@@ -127,11 +124,7 @@ def whole_table(cards: Cards) -> str:
             cells = [*_means(card, found), _seen(found, kind), _detectable(found, kind), _other(found)]
             rows.append([f"[{card.label}]({path.relative_to(VERDICTS).as_posix()})", code(found.table), *cells])
     columns = ("encoding", "table", *_MEANS, "seen", "detectable", _OTHER)
-    return f"{grid(columns, 'llrrrrlrl', rows)}\n\n{_sentences(cards)}\n\n{_changed(cards)}\n\n{_repeated(cards)}"
-
-
-def _sentences(cards: Cards) -> str:
-    return "\n".join(f"- {said}" for _, card in cards for said in card.sentences)
+    return f"{grid(columns, 'llrrrrlrl', rows)}\n\n{_changed(cards)}\n\n{_repeated(cards)}"
 
 
 _MEANS = ("score within", "baseline's", "score beyond", "baseline's")
