@@ -88,7 +88,7 @@ def test_cells_of_other_draws_are_not_paired_and_the_report_says_so(ablation):
     assert line.startswith("rsc / t5") or "/ t5" in line
     assert FLIPPED in line
     assert "paired by seed." not in tables.main_table(task).notes[0]
-    assert f"Other random numbers than for {task.baseline}, so no pairs: t5." in tables.main_table(task).notes[0]
+    assert f"Other random numbers than for {task.baseline}, not paired: t5." in tables.main_table(task).notes[0]
     assert "bit-exact: computed in one environment" not in said
     assert FLIPPED.replace(">", "&gt;") in page(summary)
     assert report.text_report(ablation, 400)
@@ -112,7 +112,7 @@ def test_cells_of_another_environment_differ_by_rounding_and_one_is_said_once(ab
     assert f"threads: {NOW['threads']} -> 77" in lines[0]
     assert "paired by seed." in tables.main_table(summary.tasks[0]).notes[0]
     same = placed(ablation, [{"began": NOW}], lambda row: 0)
-    assert "all results are bit-exact: computed in one environment by one code" in tables.terminal(same, 400)
+    assert "all results are bit-exact: computed in one environment by the same code" in tables.terminal(same, 400)
 
 
 def test_an_evaluation_elsewhere_is_said(tmp_path, monkeypatch):

@@ -24,7 +24,7 @@ class TextTable:
     lead: str = ""
 
 
-BEST = "Bold: the best, and those that no difference to it is seen of (paired by seed, p above 0.05, not corrected)."
+BEST = "Bold: the best, and all without a visible difference from it (paired by seed, p above 0.05, not corrected)."
 
 
 def without(table: TextTable, column: str) -> TextTable:

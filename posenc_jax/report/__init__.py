@@ -103,7 +103,7 @@ def text_report(directory: Path | str, width: int | None = None) -> str:
 def missing() -> str | None:
     """The outputs that `build` leaves out because a package is not installed, and how to install it; or None."""
     listed = ", ".join(f"{output} (needs {package})" for package, output in _absent())
-    return f"Left out: {listed}. To have all: pip install 'posenc-jax[report]'" if listed else None
+    return f"Left out: {listed}. To get all: pip install 'posenc-jax[report]'" if listed else None
 
 
 def _absent() -> list[tuple[str, str]]:

@@ -29,13 +29,13 @@ def across_tasks(summary: Summary) -> TextTable:
     lines = lines if len(lines) >= SEVERAL else []
     fewest = min((len(cell.scores) for task in tasks for cell in task.cells if cell.scores), default=0)
     notes = [
-        f"Of {', '.join(task.task_label for task in tasks)}: scores between chance (0) and the best (1), every task "
-        "with the same weight. Interquartile mean: that of the middle half of all runs (Agarwal et al. 2021). "
-        "Intervals: 95 %, seeds drawn again within each task. above: the share of runs with such a score, mean over "
-        "tasks."
+        f"Tasks: {', '.join(task.task_label for task in tasks)}, all with the same weight. Scores are scaled from "
+        "chance (0) to the best possible score (1). Interquartile mean: the mean of the middle half of all runs "
+        "(Agarwal et al. 2021). Intervals: 95 %, from seeds resampled within each task. above: the share of runs with "
+        "a score above this value, averaged over tasks."
     ]
     if 0 < fewest < CLAIM_SEEDS:
-        notes.append(f"Fewer than {CLAIM_SEEDS} seeds make these intervals too narrow: here the fewest are {fewest}.")
+        notes.append(f"Fewer than {CLAIM_SEEDS} seeds make these intervals too narrow; here the fewest are {fewest}.")
     columns = ("encoding", "interquartile mean", *(f"above {tau:g}" for tau in THRESHOLDS))
     return TextTable("All tasks together", columns, "l" + "r" * (len(columns) - 1), tuple(lines), tuple(notes))
 

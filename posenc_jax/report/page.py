@@ -81,14 +81,14 @@ def _header(summary: Summary) -> str:
         lines = [f"<li>{escaped(line)}</li>" for line in missing]
         lines += [f"<li>Not used: {escaped(line)}</li>" for line in summary.skipped]
         parts.append(
-            '<div class="warning"><strong>Not everything is here.</strong> Means are over the seeds that are.'
-            f"<ul>{''.join(lines)}</ul></div>"
+            '<div class="warning"><strong>Some results are missing or not used.</strong> '
+            f"Means are over the remaining seeds.<ul>{''.join(lines)}</ul></div>"
         )
     if alarms := provenance.alarms(summary.provenance):
         lines = [f"<li>{escaped(line)}</li>" for line in alarms]
         parts.append(
-            '<div class="warning"><strong>Not everything was computed alike.</strong> '
-            f'<a href="#provenance">What computed which.</a><ul>{"".join(lines)}</ul></div>'
+            '<div class="warning"><strong>Results were computed under different conditions.</strong> '
+            f'<a href="#provenance">Code that computed each cell.</a><ul>{"".join(lines)}</ul></div>'
         )
     return "\n".join(parts)
 
@@ -157,7 +157,7 @@ def _provenance_section(summary: Summary) -> str:
         return ""
     text = "".join(f"<p>{escaped(line)}</p>" for line in lines)
     written = html_table(table, "code", {}) if table.entries else ""
-    return f'<h2 id="provenance">What the results stand on</h2>{text}{written}'
+    return f'<h2 id="provenance">Provenance</h2>{text}{written}'
 
 
 def _config_section(summary: Summary) -> str:
@@ -193,7 +193,7 @@ def settings(config: dict[str, Any]) -> str:
     whole = {name: value for name, value in config.items() if name != "runs"}
     lines = [json.dumps(run, ensure_ascii=False) for run in own]
     common = json.dumps(whole | {"every run": shared}, indent=2, ensure_ascii=False)
-    return "\n".join([common, "", "and the runs, each in a line:", *lines])
+    return "\n".join([common, "", "and the runs, one per line:", *lines])
 
 
 def _in_common(values: Sequence[dict[str, Any]]) -> tuple[dict[str, Any], list[dict[str, Any]]]:

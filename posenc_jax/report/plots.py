@@ -50,7 +50,7 @@ def curves(task: TaskSummary, style: dict[str, Style]) -> Lines:
     """The metric against length: per encoding the mean, its interval and every seed; the training range is shaded."""
     along, mixed = length_axis(task), ""
     if task.mixed_lengths:
-        mixed = " Mixed: examples of trained and of unseen lengths together, in no mean."
+        mixed = " Mixed: examples of both trained and unseen lengths, excluded from all means."
     shade = None
     if task.train_lengths:
         first, last = task.train_lengths
@@ -67,7 +67,7 @@ def curves(task: TaskSummary, style: dict[str, Style]) -> Lines:
         slug=f"curves-{task.slug}",
         title=task.task_label,
         caption="Thick: mean over seeds; thin: every seed; band: 95 % interval of the mean; grey: training "
-        f"lengths.{mixed} Click an encoding to hide or show it, double-click to see it alone.",
+        f"lengths.{mixed} Click an encoding to hide or show it, double-click to show it alone.",
         x=along,
         y=score_axis(task.kind, _held(((p.interval, p.scores) for c in task.cells for p in c.curve), task.kind)),
         lines=tuple(lines),
@@ -136,7 +136,7 @@ def positions(task: TaskSummary, style: dict[str, Style]) -> Lines:
     return Lines(
         slug=f"positions-{task.slug}",
         title=f"Perplexity by position, windows of {task.position_length} tokens",
-        caption="Mean over seeds with its 95 % interval, at positions from 0; grey: within the training length.",
+        caption="Mean over seeds with its 95 % interval, positions counted from 0; grey: within the training length.",
         x=Axis("position in the window, from", -0.4, len(ranges) - 0.6, ticks, names),
         y=score_axis(kind, _held(((p.interval, p.scores) for c in task.cells for p in c.positions), kind)),
         lines=tuple(lines),
@@ -159,7 +159,7 @@ def learning(task: TaskSummary, style: dict[str, Style]) -> Lines:
     return Lines(
         slug=f"learning-{task.slug}",
         title=task.task_label,
-        caption="Thick: mean over seeds; thin: every seed; at the learning rate that was chosen.",
+        caption="Thick: mean over seeds; thin: every seed; at the chosen learning rate.",
         x=Axis("step"),
         y=loss_axis(task),
         lines=tuple(lines),
@@ -192,8 +192,8 @@ def _against(sweep: Sweep, field: SweptField, style: dict[str, Style]) -> Lines:
             scores = [at.score for at in tried.values()]
             lines.append(_line(style[name], name, [*tried], scores, sweep.kind, seeds=own))
             found += tried.values()
-    along = f" With it change {entries.fields_words(field.along)}." if field.along else ""
-    single = " One seed has no interval." if any(len(at.scores) == 1 for at in found) else ""
+    along = f" Changes with it: {entries.fields_words(field.along)}." if field.along else ""
+    single = " A single seed has no interval." if any(len(at.scores) == 1 for at in found) else ""
     return Lines(
         slug=_slug(sweep, field.name),
         title=f"{_score(sweep)} against {entries.field_words(field.name)}",
@@ -223,7 +223,7 @@ def _heat_map(sweep: Sweep, across: str, upwards: str) -> HeatMap | None:
     if not panels:
         return None
     values = [value for _, panel in panels for value in panel.ravel() if not math.isnan(value)]
-    box = " A frame: the setting that validation on training lengths chooses." if any(marked) else ""
+    box = " Frame: the setting chosen by validation on training lengths." if any(marked) else ""
     return HeatMap(
         slug=_slug(sweep, across, upwards),
         title=f"{_score(sweep)} against {entries.field_words(across)} and {entries.field_words(upwards)}",
@@ -254,7 +254,7 @@ def _others(sweep: Sweep, *shown: str) -> str:
     others = [field.name for field in sweep.fields if field.name not in shown]
     if not others:
         return ""
-    return f" Every point has the {entries.fields_words(others)} that validation on training lengths chooses for it."
+    return f" Each point uses the {entries.fields_words(others)} that validation on training lengths chooses for it."
 
 
 def _slug(sweep: Sweep, *fields: str) -> str:

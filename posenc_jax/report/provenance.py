@@ -15,11 +15,11 @@ def statement(provenance: Provenance) -> list[str]:
     """Its `alarms`, or where there are none the code, and that results are bit-exact; empty if nothing is known."""
     if (found := alarms(provenance)) or not (provenance.codes or provenance.known):
         return found
-    (words,) = provenance.codes or ("code that is not known",)
+    (words,) = provenance.codes or ("unknown code",)
     own = "".join(f"; {name} {digest[:12]}" for name, digests in provenance.own.items() for digest in digests)
-    exact = "; all results are bit-exact: computed in one environment by one code"
+    exact = "; all results are bit-exact: computed in one environment by the same code"
     if not provenance.placed:
-        exact = "; none was resumed in another environment or by other code. In which each cell ran is not recorded"
+        exact = "; none was resumed in another environment or by other code. Where each cell ran is not recorded"
     return [f"Computed by {words}{own}{exact if provenance.known else ''}."]
 
 
@@ -27,16 +27,16 @@ def alarms(provenance: Provenance) -> list[str]:
     """One line for each way in which results were not computed alike."""
     lines = []
     if provenance.differing:
-        lines.append("Not all results were computed by the same code: see what computed which.")
+        lines.append("Not all results were computed by the same code: see the table of code and cells.")
     if provenance.not_exact:
         lines.append(
-            "Not bit-exact, since it began or went on in another environment, or by other code, than the rest: "
+            "Not bit-exact, because started or resumed in another environment, or by other code, than the rest: "
             f"{'; '.join(provenance.not_exact)}."
         )
     lines += map(str, provenance.elsewhere)
     if provenance.changed:
         lines.append(
-            f"Its own code has changed since it was trained, which was accepted: {'; '.join(provenance.changed)}."
+            f"Own code has changed since training, and the change was accepted: {'; '.join(provenance.changed)}."
         )
     return lines
 
@@ -46,13 +46,13 @@ def code_table(provenance: Provenance) -> TextTable:
     entries = [(words, "; ".join(who)) for words, who in provenance.codes.items() if len(provenance.codes) > 1]
     for name, digests in provenance.own.items():
         entries += [(f"{name} {digest[:12]}", "; ".join(who)) for digest, who in digests.items() if len(digests) > 1]
-    return TextTable("What computed which", ("code", "cells"), "ll", tuple(entries))
+    return TextTable("Code that computed each cell", ("code", "cells"), "ll", tuple(entries))
 
 
 _NOTES = (
-    "Planned: what `posenc plan` says of these devices. Time: of all groups, compiling apart.",
-    "FLOP: the matrix products of the model, those of padding and masked pairs included; MFU: the part of the peak of "
-    "the devices that they reached (of a CPU: of 96 GFLOP/s a core).",
+    "Planned: what `posenc plan` predicts for these devices. Time: all groups, excluding compilation.",
+    "FLOP: the matrix products of the model, including those of padding and masked pairs; MFU: the fraction of the "
+    "devices' peak that they reached (for a CPU: of 96 GFLOP/s per core).",
 )
 
 
@@ -84,7 +84,7 @@ def when(summary: Summary) -> str:
         ended = ended[11:]
     took = duration(sum(phase.seconds for timing in timings for phase in timing.measured.values()))
     until = "" if begun.endswith(ended) else f" to {ended}"
-    return f"Run {begun}{until} UTC; {took} of it in programs, compiling apart."
+    return f"Run {begun}{until} UTC; {took} of it in programs, excluding compilation."
 
 
 def _moment(seconds: float) -> str:

@@ -96,7 +96,7 @@ def _counts(task: TaskSummary) -> list[str]:
         f"{count:,}{f' ({decoded:,} decoded)' if decoded else ''} of {task.length_name(length)}"
         for length, (count, decoded) in counts.items()
     )
-    return [f"Test examples for every seed, by {task.length_unit}: {listed}."]
+    return [f"Test examples per seed, by {task.length_unit}: {listed}."]
 
 
 def length_table(task: TaskSummary) -> TextTable:
@@ -117,7 +117,7 @@ def length_table(task: TaskSummary) -> TextTable:
     columns = (task.length_unit or "length", *(cell.label for cell in task.cells))
     notes = ["* in the training range."]
     if "mixed" in task.ranges.values():
-        notes.append("mixed: examples of trained and of unseen lengths together, in none of the means over lengths.")
+        notes.append("mixed: examples of both trained and unseen lengths, excluded from the means over lengths.")
     return TextTable(title, columns, "r" * len(columns), tuple(lines), tuple(notes), frozenset(best))
 
 
@@ -167,7 +167,7 @@ def rate_table(task: TaskSummary) -> TextTable:
             lines.append((cell.label, f"{tried.learning_rate:g}", interval_text(tried.validation, kind), seeds, mark))
     note = (
         "Chosen: among the rates with the most seeds that have a score, the one with the highest mean validation score "
-        "on training lengths; of equal ones the smallest. Unseen lengths play no part."
+        "on training lengths; ties go to the smallest. Unseen lengths play no part."
     )
     validation = "validation" if kind == task.kind else f"validation {kind.title}"
     columns = ("encoding", "learning rate", f"{validation}, training lengths", "seeds", "")
@@ -190,7 +190,7 @@ def sweep_table(sweep: Sweep) -> TextTable:
     names, lengths = {task.score_name: None for task in sweep.tasks}, dict.fromkeys(map(_over, sweep.tasks))
     note = (
         "Chosen on training lengths: among the settings with the most seeds that have a validation score, the one with "
-        f"the highest mean, for all seeds together. The score, over {' or '.join(lengths)}, has no part in the choice."
+        f"the highest mean; all seeds share it. The score, over {' or '.join(lengths)}, plays no part in the choice."
     )
     draws = {arm: point.cell.draws for arm, point in best.items()}
     tied = best_and_tied({arm: point.tried.scores for arm, point in best.items()}, sweep.kind, draws)
@@ -235,7 +235,7 @@ def markdown(summary: Summary) -> str:
     parts += [markdown_table(table) for table in (matrix(summary), across_tasks(summary)) if table.entries]
     codes = code_table(summary.provenance)
     if lines := statement(summary.provenance):
-        parts.append("## What the results stand on\n\n" + "\n".join(f"- {escaped(line)}" for line in lines))
+        parts.append("## Provenance\n\n" + "\n".join(f"- {escaped(line)}" for line in lines))
     parts += [markdown_table(codes)] if codes.entries else []
     if summary.skipped:
         parts.append("## Not used\n\n" + "\n".join(f"- {escaped(line)}" for line in summary.skipped))
@@ -247,7 +247,7 @@ def latex(summary: Summary) -> str:
     ``\input`` in a paper, of one column or of two, that loads booktabs and graphicx.
     """
     needed = rf"\usepackage{{{','.join(PACKAGES)}}}"
-    parts = [f"% Needs {needed}. Written by posenc report; write it again rather than edit it."]
+    parts = [f"% Needs {needed}. Written by posenc report: do not edit it, write it again."]
     for task in summary.tasks:
         kinds = [(main_table, "scores"), (length_table, "lengths")]
         kinds += [(score_table, "every-score")] if task.length_unit else []
@@ -296,9 +296,9 @@ def _reading(task: TaskSummary) -> str:
     reading = f"{mean.capitalize()} over seeds [95 % interval{inside}]; "
     reading += f"the score of a seed is its {mean} over the lengths."
     if any(cell.score.all_equal for cell in task.cells):
-        reading += " All seeds equal: they show no spread, so how far other seeds may lie is not known from it."
+        reading += " All seeds equal: they show no spread, so it is unknown how much other seeds may differ."
     if task.score_lengths and not task.unseen_lengths:
-        over = "those of training" if task.mixed_lengths else "all lengths"
+        over = "training lengths" if task.mixed_lengths else "all lengths"
         reading += f" No evaluated length lies beyond the training range: the score is over {over}."
     if task.kind.unit:
         reading += f" {heading(task.kind.title)} runs from {task.kind.unit}."
@@ -307,10 +307,10 @@ def _reading(task: TaskSummary) -> str:
     if task.baseline:
         differences = "Ratios to the baseline" if task.kind.logarithmic else "Differences"
         apart = _apart(task)
-        reading += f" {differences} are {'of pairs of seeds' if apart else 'paired by seed'}. "
-        reading += f"Other random numbers than for {task.baseline}, so no pairs: {'; '.join(apart)}. " if apart else ""
-        reading += "Intervals are not corrected for the number of "
-        reading += "comparisons; p is that of no difference, corrected for those of this table (Holm)."
+        reading += f" {differences} are {'over pairs of seeds' if apart else 'paired by seed'}. "
+        reading += f"Other random numbers than for {task.baseline}, not paired: {'; '.join(apart)}. " if apart else ""
+        reading += "Intervals are not corrected for the number of comparisons; p is for the hypothesis of no "
+        reading += "difference, corrected for the comparisons in this table (Holm)."
         said = hint(c.difference.interval.n for c in task.cells if c.difference and c.difference.p is not None)
         reading += f" {said}" if said else ""
     if task.chance:

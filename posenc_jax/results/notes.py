@@ -25,9 +25,7 @@ def cell_notes(cell: CellSummary, length_names: dict[str, str]) -> list[str]:
         )
     chosen = next((tried for tried in cell.tried if tried.chosen), None)
     if len(cell.tried) > 1 and n > 0 and (chosen is None or chosen.validation.mean is None):
-        notes.append(
-            f"{cell.label}: no validation scores to choose a learning rate by; shown is {cell.learning_rate:g}."
-        )
+        notes.append(f"{cell.label}: no validation scores to choose a learning rate by; shown: {cell.learning_rate:g}.")
     unchosen = [tried for tried in cell.tried if not tried.chosen]
     open_rates = [f"{t.learning_rate:g}" for t in unchosen if t.validation.n + len(t.diverged) < asked]
     if open_rates and chosen is not None and chosen.validation.mean is not None:
@@ -37,8 +35,8 @@ def cell_notes(cell: CellSummary, length_names: dict[str, str]) -> list[str]:
             continue
         if tried.validation.mean > chosen.validation.mean:
             notes.append(
-                f"{cell.label}: learning rate {tried.learning_rate:g} has the higher validation mean, but for only "
-                f"{tried.validation.n} of {asked} seeds; shown is {chosen.learning_rate:g}, with {chosen.validation.n}."
+                f"{cell.label}: learning rate {tried.learning_rate:g} has a higher validation mean, but for only "
+                f"{tried.validation.n} of {asked} seeds; shown: {chosen.learning_rate:g}, with {chosen.validation.n}."
             )
     if cell.note:
         notes.append(f"{cell.label}: {cell.note}")
@@ -57,7 +55,7 @@ def setting_notes(settings: dict[tuple[str, ...], dict[str, set[int]]]) -> list[
             for label, own in seeds.items()
         ]
         listed.append("mode {}, group of {}, {}, {} threads: ".format(*setting) + ", ".join(who))
-    return [f"The rows come from several settings, between which results differ by rounding: {'; '.join(listed)}."]
+    return [f"The rows come from several settings, whose results differ by rounding: {'; '.join(listed)}."]
 
 
 def published_notes(cells: Iterable[CellSummary]) -> list[str]:

@@ -77,13 +77,13 @@ def _elsewhere(record: Record) -> tuple[Elsewhere, ...]:
 
 
 def code_words(code: dict[str, Any]) -> str:
-    """``posenc_jax 0.1.0, commit 0123abcd, with changes that are not committed, source 89abcdef``: the digest of the
+    """``posenc_jax 0.1.0, commit 0123abcd, with uncommitted changes, source 89abcdef``: the digest of the
     package's files where the commit does not say them all.
     """
     commit = code.get("commit")
     words = [f"posenc_jax {code.get('version') or 'of unknown version'}"]
-    words += [f"commit {commit[:12]}"] if commit else ["no commit known"]
-    words += ["with changes that are not committed"] if code.get("dirty") else []
+    words += [f"commit {commit[:12]}"] if commit else ["commit unknown"]
+    words += ["with uncommitted changes"] if code.get("dirty") else []
     if code.get("source") and (code.get("dirty") or not commit):
         words.append(f"source {code['source'][:12]}")
     return ", ".join(words)

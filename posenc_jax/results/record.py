@@ -211,7 +211,7 @@ def _read_info(directory: Path) -> dict[str, Any]:
     except DamagedError as error:
         raise ValueError(f"{path} is damaged ({error}): run the ablation again, it writes the file") from error
     if wrong := problem(info, _ABLATION) or _without_metric(info):
-        raise ValueError(f"{path} is no record of an ablation ({wrong}): run the ablation again, it writes the file")
+        raise ValueError(f"{path} is not a record of an ablation ({wrong}): run the ablation again, it writes the file")
     return info
 
 

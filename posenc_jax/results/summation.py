@@ -73,12 +73,11 @@ def _summarise_task(record: Record, task_label: str) -> TaskSummary:
     if by_range["mixed"]:
         names = [length_names.get(str(n), str(n)) for n in by_range["mixed"]]
         notes.append(
-            f"{', '.join(names)}: examples of trained and of unseen lengths together, so in none of the means over "
-            "lengths."
+            f"{', '.join(names)}: examples of both trained and unseen lengths, so excluded from the means over lengths."
         )
     notes += [note for cell in summaries for note in cell_notes(cell, length_names)]
     if baseline is not None and not baseline.scores:
-        notes.append(f"The baseline {baseline.label} has no finished seed: there are no differences to it.")
+        notes.append(f"The baseline {baseline.label} has no finished seed, so there are no differences from it.")
     notes += published_notes(summaries)
     notes += setting_notes(record.settings.get(task_label, {}))
     if note := of_task(info, "task_notes", task_label, ""):

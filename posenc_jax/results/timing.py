@@ -32,8 +32,8 @@ _LATEST = 32503680000.0  # the year 3000: later ones are damage
 
 @dataclasses.dataclass(frozen=True)
 class PhaseTiming:
-    """One phase of all groups of a cell, compiling apart. ``at_peak``: the seconds that its operations take at the peak
-    of its devices, None where nobody knows that.
+    """One phase of all groups of a cell, excluding compilation. ``at_peak``: the seconds that its operations take at
+    the peak of its devices, None where nobody knows that.
     """
 
     seconds: float
@@ -104,7 +104,7 @@ def read_commands(directory: Path) -> tuple[tuple[str, ...], list[str]]:
     problems: list[str] = []
     for line in read_lines(file.read_bytes()):
         if line.row is None or (problem(line.row, _COMMAND) and "command" in line.row):
-            problems.append(f"timing.jsonl, line {line.number}: damaged ({line.problem or 'its command is no text'})")
+            problems.append(f"timing.jsonl, line {line.number}: damaged ({line.problem or 'its command is not text'})")
         elif "command" in line.row:
             commands.append(line.row["command"])
     return tuple(dict.fromkeys(commands)), problems
@@ -118,10 +118,10 @@ def _odd(row: Json, config_hash: str | None) -> str:
     if wrong := next((why for name, shape in kinds if name in row and (why := problem(row, shape))), ""):
         return wrong
     if not 0 < row.get("time", 1.0) < _LATEST or not 0 <= row.get("compile_seconds", 0.0) < math.inf:
-        return "its time is no time"
+        return "its time is not valid"
     if row.get("phase") not in PHASES:
         return ""
-    return problem(row, _PHASE) or ("" if 0 < row["seconds"] < math.inf else "its seconds are no time")
+    return problem(row, _PHASE) or ("" if 0 < row["seconds"] < math.inf else "its seconds are not valid")
 
 
 def _sum(rows: list[Json]) -> PhaseTiming:

@@ -89,7 +89,7 @@ def test_a_page_unpacks_it_and_an_old_browser_says_that_it_cannot(page, old):
 def test_settings_that_all_runs_share_stand_once():
     runs = [{"label": name, "model": {"d_model": 8, "heads": heads}, "steps": 4} for name, heads in ("a1", "b2")]
     written = settings({"name": "x", "runs": runs})
-    shared, lines = written.split("\n\nand the runs, each in a line:\n")
+    shared, lines = written.split("\n\nand the runs, one per line:\n")
     assert json.loads(shared) == {"name": "x", "every run": {"model": {"d_model": 8}, "steps": 4}}
     rest = [json.loads(line) for line in lines.splitlines()]
     assert rest == [{"label": "a", "model": {"heads": "1"}}, {"label": "b", "model": {"heads": "2"}}]
@@ -279,7 +279,7 @@ def test_without_the_extra_packages_the_tables_are_still_written(ablation, monke
     assert [path.name for path in report.build(ablation)] == ["tables.md", "tables.tex", "citations.bib"]
     assert report.missing() == (
         "Left out: report.html (needs plotly), figures (needs matplotlib), results.parquet (needs pyarrow). "
-        "To have all: pip install 'posenc-jax[report]'"
+        "To get all: pip install 'posenc-jax[report]'"
     )
     assert report.missing() in report.text_report(ablation, 100)
     summary = summarise(read_record(ablation))

@@ -171,20 +171,20 @@ def coded(ablation):
 def test_one_line_names_the_code_where_all_is_alike(coded):
     said = (
         "Computed by posenc_jax 0.1.0, commit 0123456789ab; own.py:Mine 89abcdef89ab; none was resumed in another "
-        "environment or by other code. In which each cell ran is not recorded."
+        "environment or by other code. Where each cell ran is not recorded."
     )
     summary = coded()
     assert tables.terminal(summary, 400).splitlines()[-1] == said
-    assert f"## What the results stand on\n\n- {said.replace('_', chr(92) + '_')}\n" in tables.markdown(summary)
+    assert f"## Provenance\n\n- {said.replace('_', chr(92) + '_')}\n" in tables.markdown(summary)
     assert "<p>Computed by posenc_jax 0.1.0" in page(summary)
-    assert "Not everything was computed alike" not in page(summary)
+    assert "Results were computed under different conditions" not in page(summary)
 
 
 def test_a_record_that_does_not_name_the_code_claims_nothing_about_it(coded):
     lines = tables.terminal(coded(lambda cell: cell.pop("code")), 400).splitlines()
     said = (
-        "Computed by code that is not known; none was resumed in another environment or by other code. In which each "
-        "cell ran is not recorded."
+        "Computed by unknown code; none was resumed in another environment or by other code. Where each cell ran "
+        "is not recorded."
     )
     assert lines[-1] == said
     lines = tables.terminal(coded(lambda cell: (cell.pop("code"), cell.pop("bit_exact"))), 400).splitlines()
@@ -200,21 +200,21 @@ def test_what_was_computed_by_which_code_is_said_where_it_differs(coded):
 
     summary = coded(change)
     lines = tables.terminal(summary, 200).splitlines()
-    assert "Not all results were computed by the same code: see what computed which." in lines
-    (inexact,) = (line for line in lines if line.startswith("Not bit-exact, since it began or went on in another"))
+    assert "Not all results were computed by the same code: see the table of code and cells." in lines
+    (inexact,) = (line for line in lines if line.startswith("Not bit-exact, because started or resumed in another"))
     assert inexact.endswith("than the rest: rsc / t5.")
-    assert "Its own code has changed since it was trained, which was accepted: rsc / alibi." in lines
+    assert "Own code has changed since training, and the change was accepted: rsc / alibi." in lines
     assert not any(line.startswith("Computed by") for line in lines)
     codes = code_table(summary.provenance).entries
-    assert ("posenc_jax 0.1.0, commit 0123456789ab, with changes that are not committed", "rsc / t5 seed 3") in codes
+    assert ("posenc_jax 0.1.0, commit 0123456789ab, with uncommitted changes", "rsc / t5 seed 3") in codes
     assert ("own.py:Mine ff", "rsc / t5 seed 3") in codes
     assert len(codes) == 4
     html = page(summary)
-    assert "Not everything was computed alike" in html
+    assert "Results were computed under different conditions" in html
     assert "rsc / t5 seeds 0, 1" in html
     assert {cell.label: cell.bit_exact for cell in summary.tasks[0].cells}["t5"] is False
     assert html.count('<td class="l">no</td>') == 1
-    assert "## What computed which" in tables.markdown(summary)
+    assert "## Code that computed each cell" in tables.markdown(summary)
 
 
 def test_seeds_of_other_settings_are_named(ablation):
@@ -241,7 +241,7 @@ def test_p_of_a_table_is_corrected_for_its_comparisons(summary):
         assert _row(table, label)["p, Holm"] == entries.p_text(p)
     assert (_row(table, "rope")["p, Holm"], _row(table, "sinusoidal")["p, Holm"]) == ("-", "-")
     assert (entries.p_text(0.0004), entries.p_text(0.0123)) == ("under 0.001", "0.012")
-    assert "corrected for those of this table (Holm)" in table.notes[0]
+    assert "corrected for the comparisons in this table (Holm)" in table.notes[0]
     assert "A difference from fewer than 8 pairs is a hint: here the fewest are 3." in table.notes[0]
 
 

@@ -198,18 +198,18 @@ def test_a_length_of_trained_and_unseen_examples_is_in_no_mean_and_says_so(tmp_p
     for where, length in (("training", 16), ("unseen", 64)):
         mean = np.mean([46.4 * text_score("rope", seed, length, 24) for seed in SEEDS])
         assert _row(tables.score_table(task), "rope", where)["chrF"].startswith(f"{mean:.1f} [")
-    said = "17-32: examples of trained and of unseen lengths together, so in none of the means over lengths."
+    said = "17-32: examples of both trained and unseen lengths, so excluded from the means over lengths."
     assert said in tables.main_table(task).notes
     lengths = tables.length_table(task)
     assert [line[0] for line in lengths.entries] == ["9-16*", "17-32 (mixed)", "33-64"]
-    assert lengths.notes[1].startswith("mixed: examples of trained and of unseen lengths together")
+    assert lengths.notes[1].startswith("mixed: examples of both trained and unseen lengths")
     curve = figure(plots.curves(task, styles(("sinusoidal", "rope", "alibi"))))["layout"]
     assert curve["xaxis"]["ticktext"] == ["9-16", "17-32<br>mixed", "33-64"]
     assert "17-32" in " ".join(tables.score_table(task).notes)  # its examples are counted all the same
     rewrite(directory, lambda row: row if row["length"] < 64 else None)
     task = summarise(read_record(directory)).tasks[0]
     assert (task.score_name, task.score_lengths) == ("training lengths", (16,))
-    assert "the score is over those of training." in tables.main_table(task).notes[0]
+    assert "the score is over training lengths." in tables.main_table(task).notes[0]
 
 
 def test_parquet_keeps_the_ranges(tmp_path):

@@ -42,7 +42,7 @@ def test_other_code_for_some_seeds(provenance):
     found = provenance(change)
     assert found.differing
     assert "rsc / t5 seeds 0, 1" in found.codes[WORDS]
-    assert found.codes[f"{WORDS}, with changes that are not committed"] == ("rsc / t5 seed 2",)
+    assert found.codes[f"{WORDS}, with uncommitted changes"] == ("rsc / t5 seed 2",)
     assert found.not_exact == ("rsc / t5",)
 
 
@@ -52,7 +52,7 @@ def test_the_digest_of_the_files_tells_apart_what_a_commit_does_not(provenance):
 
     found = provenance(change)
     assert found.differing
-    assert found.codes["posenc_jax 0.1.0, no commit known, source bb"] == ("rsc / nope",)
+    assert found.codes["posenc_jax 0.1.0, commit unknown, source bb"] == ("rsc / nope",)
 
 
 def test_own_code_differs_only_where_one_name_has_two_digests(provenance):

@@ -103,9 +103,12 @@ def test_the_report_shows_them_beside_the_plan(tmp_path):
 @pytest.mark.parametrize(
     ("hours", "said"),
     [
-        ((0.0, 0.75), "Run 2026-11-23 08:11 to 08:56 UTC; 41\u00a0s of it in programs, compiling apart."),
-        ((0.0, 16.0), "Run 2026-11-23 08:11 to 2026-11-24 00:11 UTC; 41\u00a0s of it in programs, compiling apart."),
-        ((0.0, 0.0), "Run 2026-11-23 08:11 UTC; 41\u00a0s of it in programs, compiling apart."),
+        ((0.0, 0.75), "Run 2026-11-23 08:11 to 08:56 UTC; 41\u00a0s of it in programs, excluding compilation."),
+        (
+            (0.0, 16.0),
+            "Run 2026-11-23 08:11 to 2026-11-24 00:11 UTC; 41\u00a0s of it in programs, excluding compilation.",
+        ),
+        ((0.0, 0.0), "Run 2026-11-23 08:11 UTC; 41\u00a0s of it in programs, excluding compilation."),
     ],
 )
 def test_the_report_says_when_it_was_run_and_by_which_command(tmp_path, hours, said):

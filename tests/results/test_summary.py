@@ -95,7 +95,7 @@ def test_a_rate_that_lost_for_its_missing_seeds_is_mentioned(ablation):
     summary = _summary(ablation)
     assert _cell(summary, "rsc", "t5").learning_rate == 1e-3
     assert (
-        "t5: learning rate 0.003 has the higher validation mean, but for only 2 of 4 seeds; shown is 0.001, with 3."
+        "t5: learning rate 0.003 has a higher validation mean, but for only 2 of 4 seeds; shown: 0.001, with 3."
         in summary.tasks[0].notes
     )
 

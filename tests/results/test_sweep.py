@@ -53,7 +53,7 @@ def test_every_point_is_the_mean_of_its_own_seeds(tmp_path):
     (sweep,) = sweeps_of(summary_of(tmp_path / "b", (single,)))
     (plot,) = plots.of_sweep(sweep, ("rope",))
     assert np.isnan(plot.lines[0].low).all()
-    assert "One seed has no interval." in plot.caption
+    assert "A single seed has no interval." in plot.caption
     assert "[" not in tables.sweep_table(sweep).entries[0][2]
 
 
@@ -78,12 +78,12 @@ def test_two_fields_have_a_heat_map_and_the_best_is_chosen_by_validation(tmp_pat
         ("alibi", "32", "0.001"),
     ]
     assert tables.sweep_table(sweep).columns[-2] == "exact match, unseen lengths"
-    assert "The score, over unseen lengths 12, has" in tables.sweep_table(sweep).notes[0]
+    assert "The score, over unseen lengths 12, plays" in tables.sweep_table(sweep).notes[0]
     assert "diverged" not in tables.terminal(summary)
     # Against the width every point has its own rate.
     own = {width: point.values["learning_rate"] for (width,), point in sweep.along("rope", "model.d_model").items()}
     assert own == {16: 2e-3, 32: 1e-3, 64: 5e-4}
-    assert "Every point has the learning rate that validation" in lines[0].caption
+    assert "Each point uses the learning rate that validation" in lines[0].caption
     assert lines[0].x.logarithmic
     assert lines[1].x.logarithmic
     shapes = figure(heat)["layout"]["shapes"]
@@ -114,7 +114,7 @@ def test_fields_of_encodings_and_fields_that_change_along(tmp_path):
     runs = tuple(changed(label=str(d), model={"d_model": d, "num_heads": heads}) for d, heads in widths)
     (sweep,) = sweeps_of(summary_of(tmp_path / "b", runs))
     assert [(field.name, field.along) for field in sweep.fields] == [("model.d_model", ("model.num_heads",))]
-    assert "With it change model.num_heads." in plots.of_sweep(sweep, ())[0].caption
+    assert "Changes with it: model.num_heads." in plots.of_sweep(sweep, ())[0].caption
 
 
 def test_arms_that_differ_in_words_are_told_apart(tmp_path):
