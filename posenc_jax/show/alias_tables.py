@@ -25,7 +25,7 @@ WIDTH = 100
 
 _WHAT = {
     "vectors": "the cosine of their vectors",
-    "content_logits": "the logit of equal contents, over that at offset 0",
+    "content_logits": "the logit of equal contents, relative to offset 0",
 }
 
 
@@ -81,7 +81,7 @@ def _lobes(asked: AliasQuestion, similarity: Similarity) -> Iterator[str]:
     yield from _table(["offset", *names, f"{here} looks like", "", ""], rows, left=2)
     if len(tops) > len(strongest):
         more = len(tops) - len(strongest)
-        hint = "a level of 0.5 lists those from 0.5 on" if level is None else f"{LISTED} are listed"
+        hint = "a level of 0.5 lists those of at least 0.5" if level is None else f"{LISTED} are listed"
         yield f"  and {more} weaker side lobe{'s' * (more > 1)}; {hint}."
     yield ""
     if found.main_lobe is None:
@@ -132,7 +132,7 @@ def _why(asked: AliasQuestion, frequencies: Any) -> Iterator[str]:
     apart = asked.apart
     if len(frequencies) > FEW:
         return
-    yield from ("", f"Why: {apart} positions in turns of each frequency. At whole turns the cosine is 1.", "")
+    yield from ("", f"Why: {apart} positions, in turns of each frequency. After whole turns the cosine is 1.", "")
     rows = []
     for w in frequencies.tolist():
         cosine = float(kernel(np.array([w]), np.array(apart)))
@@ -150,13 +150,13 @@ def _far(frequencies: Any) -> Iterator[str]:
         try:
             alias = first_alias(frequencies, FAR, level)
         except ValueError:  # a search as long as a scan
-            rows.append([f"{level:g}", "", "", "too long a search"])
+            rows.append([f"{level:g}", "", "", "search too long"])
             break
         if alias is None:
             rows.append([f"{level:g}", "", "", f"none up to {FAR:,}"])
             break
         rows.append([f"{level:g}", f"{alias.offset:,}", f"{alias.similarity:.9f}", ""])
-    yield from ("", "Beyond any table: the first side lobe that is at least as similar as ...", "")
+    yield from ("", "Beyond the table: the first side lobe of at least this similarity:", "")
     yield from _table(["level", "offset", "similarity", ""], rows, left=1)
 
 
@@ -173,7 +173,7 @@ def _biases(asked: AliasQuestion, biases: list[Similarity]) -> Iterator[str]:
     yield from _table(["head", *offsets, "rises again at", "side lobe", "bias there"], rows)
     spread = max(float(np.abs(b.most - b.values).max()) for b in biases)
     if spread > 1e-5:
-        yield "  At equal offsets biases differ by position: shown are means, the side lobe is of the largest."
+        yield "  At equal offsets, biases differ by position: means are shown; the side lobe is that of the largest."
 
 
 def _changes(asked: AliasQuestion, similarity: Similarity) -> Iterator[str]:
@@ -220,7 +220,7 @@ def _heads(asked: AliasQuestion, similarity: Similarity) -> Iterator[str]:
             entries = [f"{found.mean[i]:.3f} ± {found.spread[i]:.3f}" for i in (1, 2)]
             nearer = f"{100 * found.nearest[2]:.0f} %" if there != beside else ""
             rows.append([str(width), str(dims.d_model // width), *entries, nearer])
-        yield from ("", "What one attention head sees as it is initialised: the similarity, with chance on top.")
+        yield from ("", "What one attention head sees at initialisation: the similarity, plus chance.")
         yield from (f"Mean and standard deviation over {HEADS} random projections to D dimensions:", "")
         heading = ["D", "heads", f"{here} and {beside}", f"{here} and {there}", f"{there} is nearer than {beside}"]
         yield from _table(heading, rows)
@@ -231,7 +231,7 @@ def _heads(asked: AliasQuestion, similarity: Similarity) -> Iterator[str]:
     if count == len(frequencies):
         return
     plural = f"{count} neighbouring frequencies" if count > 1 else "one frequency"
-    yield from ("", f"What a head sees that keeps {plural} of {len(frequencies)} ({2 * count} dimensions):", "")
+    yield from ("", f"What a head sees if it keeps {plural} of {len(frequencies)} ({2 * count} dimensions):", "")
     rows = []
     for band in bands(frequencies, count, asked.length):
         kept = frequencies[band.first : band.last + 1]
@@ -241,8 +241,8 @@ def _heads(asked: AliasQuestion, similarity: Similarity) -> Iterator[str]:
     yield from _table(["wavelengths", "1 apart", f"{asked.apart} apart", "main lobe to", "side lobe", "level"], rows)
     least, greatest = subset_range(frequencies, count, np.array(asked.apart))
     yield (
-        f"  Whichever {count} it keeps: {here} and {there} are alike by {_number(float(least))} at least and by "
-        f"{_number(float(greatest))} at most."
+        f"  Whichever {count} it keeps, the similarity of {here} and {there} is at least {_number(float(least))} and "
+        f"at most {_number(float(greatest))}."
     )
 
 

@@ -46,7 +46,7 @@ def audit_text(audit: Json, width: int) -> str:
 
 def _sections(audit: Json, legend: list[str]) -> list[tuple[str, list[str]]]:
     return [
-        ("What fails, and the way out", _failures(audit)),
+        ("Failures, and what to do", _failures(audit)),
         ("What could not be measured", [f"{r['name']}: {line}" for r in audit["encodings"] for line in r["problems"]]),
         ("Legend", legend),
         ("Measured in", _measured_in(audit)),
@@ -85,14 +85,14 @@ def _failures(audit: Json) -> list[str]:
 
 def _legend() -> dict[str, str]:
     found = {column: about for column, (about, _) in columns().items() if about}
-    return found | {NONE: "says nothing about the encoding (see each column)."}
+    return found | {NONE: "does not apply to the encoding (see each column)."}
 
 
 def _measured_in(audit: Json) -> list[str]:
     settings = audit["settings"]
     small = [r["name"] for r in audit["encodings"] if r["head_dim"] != settings["head_dim"]]
     lines = [f"{name}: {settings[name]}" for name in ("contract", "model", "attention")]
-    return lines + ([f"in the contract's dimensions, since made for them: {', '.join(small)}"] if small else [])
+    return lines + ([f"in the contract's dimensions, for which they are made: {', '.join(small)}"] if small else [])
 
 
 _WORDS = ("encoding", "spec", "contract", "beyond max_len")
@@ -104,23 +104,23 @@ def columns() -> dict[str, tuple[str, Callable[[Json], str]]]:
         "encoding": ("", lambda r: r["name"] if r["name"] != r["spec"] else NONE),
         "spec": ("", lambda r: r["spec"]),
         "contract": (
-            "the clauses that say something about the encoding, all kept, or those that failed; what a method cannot "
-            "keep by its nature is declared and must fail. Of a pattern all layers count; every other number is of the "
+            "the clauses that apply to the encoding, all kept, or those that failed; what a method by its nature "
+            "cannot keep is declared and must fail. For a pattern, all layers count; every other number is of the "
             "first that has an encoding.",
             lambda r: r["verdict"],
         ),
         "shift, float32": (
-            "largest change of a logit, up to a constant of the query, when all positions move by "
+            "largest change of a logit, up to a constant per query, when all positions move by "
             + ", ".join(map(_power, SHOWN_SHIFTS))
             + "; "
-            "absolute encodings are not meant to be invariant; - where positions are drawn at random.",
+            "absolute encodings are not meant to be invariant; - where positions are random.",
             lambda r: _shift(r, "float32"),
         ),
         "shift, bfloat16": ("the same with activations in bfloat16.", lambda r: _shift(r, "bfloat16")),
         "smallest distance": (
-            "of the vectors of any two of 512 successive positions, relative to their mean norm, in float32, in "
+            "between the vectors of any two of 512 successive positions, relative to their mean norm, in float32, in "
             "bfloat16 and in float32 from position 1e6 on; 0: two positions share a vector. - where no vector belongs "
-            "to a position: biases, drawn positions, positions that tokens decide.",
+            "to a position: biases, random positions, positions that depend on tokens.",
             lambda r: _windows(r["distance"]),
         ),
         "nearest alias": (
@@ -140,19 +140,19 @@ def columns() -> dict[str, tuple[str, Callable[[Json], str]]]:
         ),
         "bfloat16": ("largest difference of outputs from float64, at positions up to 1023.", _error("precision")),
         "beyond max_len": (
-            "error: raises a ValueError; nan: gives no number; clamps: positions or distances far out are all alike (a "
-            "table's last row, a last bucket); rescales: what earlier positions give depends on the length; "
+            "error: raises a ValueError; nan: returns NaN or infinity; clamps: positions or distances far out are all "
+            "alike (a table's last row, a last bucket); rescales: results at earlier positions depend on the length; "
             "extrapolates: none of these; drawn: positions are random. - where positions of one sequence change "
             "nothing.",
             lambda r: r["beyond"] or NONE,
         ),
-        "parameters": ("learned ones, + frozen ones, of the whole model.", _parameters),
+        "parameters": ("learned parameters, + frozen ones, of the whole model.", _parameters),
         "memory": (
             "temporary memory of one compiled attention call beyond that of attention alone.",
             lambda r: NONE if r["temporaries"] is None else f"{r['temporaries'] / 1024:+.0f} KiB",
         ),
         "time": (
-            "of one attention call, relative to attention alone: median of calls that take turns.",
+            "of one attention call, relative to attention alone: median over alternating calls.",
             lambda r: f"{r['timing']['ratio']:.2f}x" if "timing" in r else NONE,
         ),
     }

@@ -28,8 +28,8 @@ MOST = 32  # tokens: more say no more of contents that are all alike
 TOKENS = (7, 9, 11, 10, 8, 12, 6, 7, 2, 1, 14, 3, 1, 5, 13, 2)
 TYPES = (1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 3, 3, 3, 3)
 ABOUT = (
-    "An addition and a text with separators, by their token ids, in three sections of token types, of which the first "
-    "is an image of four tokens to encodings of images."
+    "An addition and a text with separators, by their token ids, in three sections of token types; encodings of images "
+    "read the first as an image of four tokens."
 )
 
 
@@ -92,9 +92,9 @@ def one_content(slot: Slot, dims: Dims) -> MeasuredAttention:
 
     without, with_it = weights((), ()), weights(encodings, params)
     same = np.array_equal(without, with_it)
-    state = "; parameters as initialised, and 0.3 times a normal draw added" if jax.tree.leaves(params) else ""
+    state = "; parameters as initialised, plus 0.3 times a normal draw" if jax.tree.leaves(params) else ""
     about = (
         "Attention weights of one head, causal, where every token has the same query and the same key, drawn at random"
-        + (". Nothing but the mask depends on positions." if same else f"{state}.")
+        + (". Only the mask depends on positions." if same else f"{state}.")
     )
     return MeasuredAttention("with one content", np.stack([without] if same else [without, with_it])[None], about=about)

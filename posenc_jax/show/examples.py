@@ -166,7 +166,7 @@ def _signal(seconds: float, unit: str) -> DrawnExample:
     """Onsets of nine marks: a dash is as long as three dots, and so are the pauses between letters; within them one."""
     onsets = np.array([0, 2, 4, 8, 12, 16, 22, 24, 26])
     return DrawnExample(
-        f"SOS in Morse code: when each of its nine marks begins, in {unit}.",
+        f"SOS in Morse code: the onset of each of its nine marks, in {unit}.",
         tuple("···———···"),
         onsets[:, None] * seconds,
     )
@@ -175,7 +175,7 @@ def _signal(seconds: float, unit: str) -> DrawnExample:
 def _headings() -> DrawnExample:
     names = ("north", "northeast", "east", "southeast", "south", "southwest", "west", "northwest")
     headings = np.arange(8)[:, None] * np.pi / 4
-    return DrawnExample("Cars on a roundabout: where each of eight is heading, in radians.", names, headings)
+    return DrawnExample("Cars on a roundabout: the heading of each of eight, in radians.", names, headings)
 
 
 _EXAMPLES: dict[str, Callable[[], DrawnExample]] = {

@@ -32,7 +32,7 @@ function possible(wanted) {
     next = Math.min(Math.max(next, low), high);
     if (key === "d" && next % 2) next -= 1;
     if (next !== value) {
-      notes.push(Number.isNaN(value) ? `${key} “${given.slice(0, 40)}” is no number; showing ${next}`
+      notes.push(Number.isNaN(value) ? `${key} “${given.slice(0, 40)}” is not a number; showing ${next}`
         : `${key} ${given.slice(0, 40)} becomes ${next} (${key === "d" && exact === value && value >= low && value <= high ? "even numbers only" : `${low} to ${high}${why}`})`);
     }
     state[key] = next;
@@ -52,7 +52,7 @@ function fromFragment(fragment) {
   const given = {}, notes = [];
   for (const [key, value] of new URLSearchParams(fragment.replace(/^#/, ""))) {
     if (key === "encoding" || Object.values(USED).some((keys) => keys.includes(key))) given[key] = value;
-    else notes.push(`“${key.slice(0, 40)}” is no setting and was left out`);
+    else notes.push(`“${key.slice(0, 40)}” is not a setting and was ignored`);
   }
   const result = possible(given);
   return {state: result.state, notes: [...notes, ...result.notes]};
@@ -106,17 +106,17 @@ const count = (n, noun) => `${n} ${noun}${n === 1 ? "" : "s"}`;
 function sentence(numbers) {
   const {a, b} = state, value = text(numbers.pair);
   if (a === b) return `a and b are the same position, ${a}: choose two.`;
-  const equal = numbers.tied ? ` (${count(numbers.tied, "other")} as near)` : "";
+  const equal = numbers.tied ? ` (${count(numbers.tied, "other")} equally near)` : "";
   if (numbers.isBias) {
     const kind = state.encoding === "t5" ? "Untrained, a" : "A";
-    const better = numbers.nearer ? `${count(numbers.nearer, "other key")} ${numbers.nearer === 1 ? "has" : "have"} a larger one` : "no other key has a larger one";
-    return `${kind} query at position ${a} finds ${value} added to its logit for the key at ${b}: ${better}${numbers.tied ? `, ${numbers.tied} the same` : ""}.`;
+    const better = numbers.nearer ? `${count(numbers.nearer, "other key")} ${numbers.nearer === 1 ? "has" : "have"} a larger bias` : "no other key has a larger bias";
+    return `${kind} query at position ${a} gets ${value} added to its logit for the key at ${b}: ${better}${numbers.tied ? `, ${numbers.tied} an equal one` : ""}.`;
   }
   const measure = state.encoding === "rope" ? "logit of equal contents" : "cosine";
   const beside = a > b ? a - 1 : a + 1;
   if (!numbers.nearer) {
     const over = Math.abs(a - b) > 1 ? ` Its neighbour ${beside} has ${text(numbers.values[beside])}.` : "";
-    return `Position ${b} is the nearest of all to position ${a}${equal}: ${measure} ${value}.${over}`;
+    return `Position ${b} is the nearest to position ${a}${equal}: ${measure} ${value}.${over}`;
   }
   return `Position ${b} has ${measure} ${value} with position ${a}; ${count(numbers.nearer, "position")} ${numbers.nearer === 1 ? "is" : "are"} nearer` +
     `${equal}. The nearest is ${numbers.nearest}, with ${text(numbers.values[numbers.nearest])}.`;
@@ -130,7 +130,7 @@ function facts(numbers) {
   }
   const found = [["cosine", text(numbers.cosine)], ["distance", text(numbers.distance)], ["rank of b", rank]];
   if (numbers.kernel) {
-    found.push(["main lobe over at", numbers.mainLobe === null ? "never" : String(numbers.mainLobe)]);
+    found.push(["main lobe ends at", numbers.mainLobe === null ? "never" : String(numbers.mainLobe)]);
     found.push(["strongest alias", best ? `${plain(best.offset)} (${text(best.similarity, 3)})` : "none"]);
   } else found.push(["most like a", `${state.a + best.offset} (${text(best.similarity, 3)})`]);
   return found;
@@ -138,10 +138,10 @@ function facts(numbers) {
 
 const ABOUT = {
   sinusoidal: "",
-  rope: "RoPE gives positions no vectors: it turns queries and keys. Shown is the logit of two equal contents of length 1 that are spread evenly over the planes, as a fraction of the logit at one position; real contents weigh the planes, and a trained model chooses those weights.",
-  alibi: "ALiBi adds −slope × distance to the logits, a fixed slope for each head. The bias only ever falls with distance, so no far position can pass for a near one: there are no aliases.",
-  t5: `What is fixed in T5’s bias is which distances share a bucket: near ones have their own, far ones share, from ${-data.t5.starts[1] + 1} on all share one. The number of each bucket and head is learned. Shown are initial values, drawn at random from the distribution that posenc_jax draws from: the steps mean something, their heights do not. (Both directions, as in an encoder.)`,
-  learned: "A learned table begins as random rows and learns everything, so nothing here is a law: shown are initial rows (normal, one seed), where similarity is chance. In few dimensions chance is large; it shrinks as 1/√d.",
+  rope: "RoPE has no position vectors: it rotates queries and keys. This page shows the logit of two equal contents of length 1, spread evenly over the planes, as a fraction of the logit at equal positions; real contents weight the planes, and a trained model chooses those weights.",
+  alibi: "ALiBi adds −slope × distance to the logits, with a fixed slope for each head. The bias always falls with distance, so no far position can be mistaken for a near one: there are no aliases.",
+  t5: `In T5’s bias, only the assignment of distances to buckets is fixed: near ones have their own, far ones share, from ${-data.t5.starts[1] + 1} on all share one. The value of each bucket and head is learned. This page shows initial values, drawn at random from the distribution that posenc_jax uses: the steps are meaningful, their heights are not. (Both directions, as in an encoder.)`,
+  learned: "A learned table starts as random rows and learns everything, so nothing here holds in general: this page shows initial rows (normal, one seed), whose similarity is chance. In few dimensions, chance similarity is large; it shrinks as 1/√d.",
 };
 
 function words(numbers) {
@@ -150,29 +150,29 @@ function words(numbers) {
   $("facts").innerHTML = facts(numbers).map(([name, value]) => `<div><dt>${name}</dt><dd>${value}</dd></div>`).join("");
   const alias = shift && numbers.mainLobe !== null && Math.abs(state.a - state.b) >= numbers.mainLobe && numbers.pair > numbers.kernel[1];
   $("result").classList.toggle("alias", alias);
-  const stored = shift && data.designs[state.frequencies] ? "These frequencies are stored numbers of a design of this project, not of a published method: lower side lobes, at the price that all far positions are about equally unlike. " : "";
+  const stored = shift && data.designs[state.frequencies] ? "These frequencies are stored values of a design of this project, not of a published method: side lobes are lower, but all far positions are about equally dissimilar. " : "";
   $("about").textContent = stored + ABOUT[state.encoding];
   $("about").hidden = !$("about").textContent;
 
   $("kernel-title").textContent = shift ? "Similarity by offset (the kernel)" : numbers.isBias ? `Bias of head ${state.head}, seen from position ${state.a}` : `Similarity to position ${state.a}`;
   $("kernel-caption").textContent = shift
-    ? "Mean of cos(offset × frequency): the same wherever the pair lies. Shaded: the main lobe, until the curve first rises. Dotted: the level of the next neighbour; what rises above it looks nearer than the neighbour does. Orange: the strongest aliases. Ring: the pair; a click moves b."
-    : numbers.isBias ? "What is added to the logit of a key so far from the query. Ring: the pair; a click moves b." : "Cosine of row a with every other row. Orange: the strongest chance resemblances. Ring: the pair; a click moves b.";
+    ? "Mean of cos(offset × frequency), the same wherever the pair lies. Shaded: the main lobe, up to where the curve first rises. Dotted: the level of the next position; offsets above it look nearer than that position. Orange: the strongest aliases. Ring: the pair; click to move b."
+    : numbers.isBias ? "The value added to the logit of a key, by its offset from the query. Ring: the pair; click to move b." : "Cosine of row a with every other row. Orange: the strongest chance similarities. Ring: the pair; click to move b.";
 
   $("heat-title").textContent = numbers.isBias ? `Heat map of the bias, head ${state.head}` : state.encoding === "rope" ? "Heat map of the logits" : "Heat map of the encoding";
   $("heat-caption").textContent = (state.encoding === "sinusoidal"
-    ? "One column a position. All sines first, fastest on top, then all cosines: the paper’s vectors with their dimensions in another order, which changes no cosine and no distance."
-    : state.encoding === "learned" ? "One column a position; colours reach to three standard deviations." : "Query a: solid line; key b: dashed line.") +
-    (n > 700 || state.d > 300 ? " Where a pixel holds several values it shows their mean." : "");
+    ? "One column per position. All sines first, fastest on top, then all cosines: the paper’s vectors with their dimensions reordered, which changes no cosine similarity and no distance."
+    : state.encoding === "learned" ? "One column per position; the colour scale spans three standard deviations each way." : "Query a: solid line; key b: dashed line.") +
+    (n > 700 || state.d > 300 ? " A pixel that covers several values shows their mean." : "");
 
-  $("lines-title").textContent = numbers.planes ? "What each plane adds to the pair’s logit" : numbers.isBias ? "What queries at a and b add for every key" : "Both vectors";
-  $("lines-caption").innerHTML = numbers.planes ? "The cosine of the angle by which the plane turns from a to b; the logit is their mean."
+  $("lines-title").textContent = numbers.planes ? "Contribution of each plane to the pair’s logit" : numbers.isBias ? "Bias of queries at a and b for every key" : "Both vectors";
+  $("lines-caption").innerHTML = numbers.planes ? "The cosine of the angle by which each plane turns from a to b; the logit is the mean of these cosines."
     : `<span class="mark one"></span>position ${state.a} &nbsp; <span class="mark two"></span>position ${state.b}`;
   aliasTable(numbers);
 }
 
 function aliasTable(numbers) {
-  const titles = {t5: "Offsets that share one bias", learned: "Chance resemblances"};
+  const titles = {t5: "Offsets that share one bias", learned: "Chance similarities"};
   $("aliases-title").textContent = titles[state.encoding] || "Aliases";
   const row = (cells, pair, head) => `<tr${pair ? ' class="pair"' : ""}>` + cells.map((c) => head ? `<th scope="col">${c}</th>` : `<td>${c}</td>`).join("") + "</tr>";
   const {a, b, length: n} = state;
@@ -181,7 +181,7 @@ function aliasTable(numbers) {
     head = ["offsets (key minus query)", "bucket", "bias"];
     rows = numbers.groups.map((g) => row([`${text(g.sign * g.first, 0)} to ${text(g.sign * g.last, 0)}`, g.bucket, text(g.bias)],
       Math.abs(b - a) >= g.first && Math.abs(b - a) <= g.last));
-    caption = "T5 cannot tell apart the offsets of one row, however it is trained. Marked: the pair’s.";
+    caption = "T5 cannot tell the offsets in a row apart, however it is trained. Marked: the row of the pair.";
   } else if (numbers.aliases.length) {
     const neighbour = numbers.kernel ? numbers.kernel[1] : null;
     head = ["offset", numbers.kernel ? "similarity" : "cosine", ...(neighbour === null ? [] : ["nearer than the next position?"]), "look at"];
@@ -238,7 +238,7 @@ function commit() {
 
 function note(notes) {
   $("note").hidden = !notes.length;
-  $("note").textContent = notes.length ? `Changed to what is possible: ${notes.join("; ")}.` : "";
+  $("note").textContent = notes.length ? `Adjusted to valid values: ${notes.join("; ")}.` : "";
 }
 
 function load() {

@@ -19,7 +19,7 @@ MOST_HEADS = 2  # of pairs of an example's tokens
 
 def frequency_plots(encodings: Encodings, style: Styles, chosen: Chosen) -> list[Plot]:
     """Frequencies by pair, on a logarithmic axis."""
-    about = "The frequency of each pair of a sine and a cosine (of each plane that is turned, in one head)."
+    about = "The frequency of each pair of a sine and a cosine (for rotations, of each plane in one head)."
     y = Axis("frequency (radians per position)", logarithmic=True)
     return [_by_pair("frequencies", about, y, _frequencies(encodings), style)]
 
@@ -30,7 +30,7 @@ def wavelength_plots(encodings: Encodings, style: Styles, chosen: Chosen) -> lis
     every = [wave for own in waves.values() for wave in own if np.isfinite(wave)]
     levels = [(math.tau, "2π")] if min(every, default=math.inf) < 10 * math.tau else []
     levels += [(1e4 * math.tau, "10000 · 2π")] if max(every, default=0.0) > 1e3 * math.tau else []
-    about = "The wavelength of each pair, 2π over its frequency: after so many positions it is where it was."
+    about = "The wavelength of each pair, 2π over its frequency: the number of positions after which it repeats."
     plot = _by_pair("wavelengths", about, Axis("wavelength (positions)", logarithmic=True), waves, style)
     return [dataclasses.replace(plot, levels=tuple(levels))]
 
@@ -90,7 +90,7 @@ def kernel_plots(encodings: Encodings, style: Styles, chosen: Chosen) -> list[Pl
             slug="kernel",
             view="kernel",
             title="Similarity by offset",
-            caption="Dot product of the vectors of two positions by their offset; where queries and keys are encoded, "
+            caption="Dot product of the vectors of two positions, by their offset; where queries and keys are encoded, "
             f"the product of a query and an earlier key of equal content. Mean, relative to offset 0.{banded}",
             x=Axis("offset (positions)"),
             y=Axis("dot product, relative to offset 0"),
@@ -129,7 +129,7 @@ def bias_plots(encodings: Encodings, style: Styles, chosen: Chosen) -> list[Plot
             slug="bias",
             view="bias",
             title=f"Bias of {style[encodings[0].label].name}" if alone else "Biases",
-            caption=f"What is added to a logit, by the position of the key relative to the query.{about}{banded}",
+            caption=f"The value added to a logit, by the position of the key relative to the query.{about}{banded}",
             x=Axis("key position − query position"),
             y=Axis("bias of the logit"),
             lines=_drawn_apart(drawn),
@@ -156,7 +156,7 @@ def weight_map(view: Literal["attention", "pooling"]) -> Callable[[str, str, Mea
             for l, layer in enumerate(found.weights)
             for h, weights in enumerate(layer)
         )
-        scales = " Each map has its own colours, from 0 to its largest weight, which stands above it." * several
+        scales = " Each map has its own colour scale, from 0 to its largest weight, written above it." * several
         whose = f" {found.name}" if found.name else ""
         return HeatMap(
             slug=f"{slug}-{view}{whose.replace(' ', '-')}",
@@ -183,7 +183,7 @@ def contents_map(slug: str, name: str, one: MeasuredEncoding, chosen: Chosen) ->
     assert found is not None
     weights = found.weights[0]
     first = weights.shape[1] // 8  # queries that see few keys, with much for each
-    ends = f" Colours end at the largest weight from query {first} on." if first else ""
+    ends = f" The colour scale ends at the largest weight from query {first} on." if first else ""
     return HeatMap(
         slug=f"{slug}-contents",
         view="contents",
@@ -208,7 +208,7 @@ def position_map(slug: str, name: str, one: MeasuredEncoding, chosen: Chosen) ->
         slug=f"{slug}-positions",
         view="positions",
         title=f"Positions that tokens have, {name}",
-        caption=f"{found.about} Colour is the position that each element reads.",
+        caption=f"{found.about} The colour is the position that each element reads.",
         x=Axis("token", names=found.tokens),
         y=Axis("read by", names=found.readers),
         z_title="position",
@@ -229,7 +229,7 @@ def pair_map(slug: str, name: str, one: MeasuredEncoding, chosen: Chosen) -> Plo
         slug=f"{slug}-pairs",
         view="pairs",
         title=f"Pairs of tokens, {name}",
-        caption=f"{found.about} Colour is the {found.what} of two tokens; parameters as initialised, if there are any.",
+        caption=f"{found.about} The colour is the {found.what} of two tokens; parameters, if any, as initialised.",
         x=Axis("token", names=found.tokens),
         y=Axis("token", names=found.tokens),
         z_title=found.what,
@@ -253,12 +253,12 @@ def section_map(slug: str, name: str, one: MeasuredEncoding, chosen: Chosen) -> 
         slug=f"{slug}-sections",
         view="sections",
         title=f"Attention by section, {name}",
-        caption="How much of its attention a token of one part (row) gives to a token of another (column), in the mean "
-        "over heads and tokens: 1 is as much as to any token that it sees, 2 is twice as much. Nothing stands where "
-        f"a part is not seen; pooling reads each section by itself. {found.about}",
+        caption="How much of its attention a token of one part (row) gives to a token of another (column), averaged "
+        "over heads and tokens: 1 is as much as to the average token that it sees, 2 is twice as much. A cell is empty "
+        f"where a part is not seen; pooling reads each section by itself. {found.about}",
         x=Axis("part that is read", names=found.parts),
         y=Axis("part that reads"),
-        z_title="attention, 1 = as much as to any token",
+        z_title="attention, 1 = average token",
         panels=tuple(panels),
         rows=(*[found.parts] * len(found.layers), *([found.pooled] if found.pooled else [])),
         low=2.0 - high,

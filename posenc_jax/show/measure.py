@@ -100,7 +100,7 @@ def with_equal_contents(measured: MeasuredEncoding, head_dim: int) -> MeasuredEn
     weights = equal_content_weights(scaled, biases, causal=measured.causal)
     if (weights == weights[:1]).all():
         weights = weights[:1]
-    parts = [f"products at contents of norm sqrt({head_dim})"] if products is not None else []
+    parts = [f"products of contents of norm sqrt({head_dim})"] if products is not None else []
     parts += ["biases"] if biases is not None else []
     heads = "" if len(weights) > 1 else " All heads are alike."
     about = f"Attention weights where all contents are equal: the softmax of {' and '.join(parts)}.{heads}"

@@ -55,7 +55,7 @@ def _bounded(vectors: np.ndarray) -> Property:
 def _unique(vectors: np.ndarray, between: np.ndarray) -> Property:
     upper = np.where(np.tri(len(between), dtype=bool), np.inf, between)
     a, b = (int(i) for i in np.unravel_index(upper.argmin(), upper.shape))
-    return Property(NAMES[1], bool(upper[a, b] > 0), f"smallest distance {upper[a, b]:.4g}, of {a} and {b}")
+    return Property(NAMES[1], bool(upper[a, b] > 0), f"smallest distance {upper[a, b]:.4g}, between {a} and {b}")
 
 
 def _norm(vectors: np.ndarray) -> Property:
@@ -73,12 +73,12 @@ def _by_offset(vectors: np.ndarray) -> Property:
     scale = float(np.trace(products)) / len(products) or 1.0
     # The longest offset with two pairs.
     spread = max(float(np.ptp(np.diagonal(products, k))) for k in range(len(products) - 1)) / scale
-    return Property(NAMES[3], spread < _EXACT, f"products of one offset differ by {spread:.2g} of the squared norm")
+    return Property(NAMES[3], spread < _EXACT, f"products at one offset differ by {spread:.2g} of the squared norm")
 
 
 def _linear(measured: MeasuredEncoding) -> Property:
     if measured.shifts is None:
-        return Property(NAMES[4], None, "not measured for one picture")
+        return Property(NAMES[4], None, "not measured for a single picture")
     k, worst = max(measured.shifts.residuals.items(), key=lambda item: item[1])
     return Property(NAMES[4], worst < _EXACT, f"relative residual {worst:.2g} at most, for k = {k}")
 
@@ -120,7 +120,7 @@ def of_logits(measured: MeasuredEncoding) -> tuple[Property, ...]:
         means, largest, smallest = (by_offset(logits, of) for of in ("mean", "max", "min"))  # keys before their queries
         spread = float((largest - smallest).max()) / scale
         found.append(
-            Property(LOGITS[0], spread < _SAME, f"those of one distance differ by {spread:.2g} of the largest")
+            Property(LOGITS[0], spread < _SAME, f"those at the same distance differ by {spread:.2g} of the largest")
         )
         far = 2 + int(means[2:].argmax())
         nearest = bool(means[1] >= means[far] - _SAME * scale)
@@ -145,7 +145,7 @@ def table(measured: MeasuredEncoding) -> TextTable:
     if measured.vectors is None:
         found = of_logits(measured)
         if any(own.name in LOGITS[:2] for own in found):
-            notes.insert(0, "Measured of the logits of queries and keys of equal contents, in the first head.")
+            notes.insert(0, "Measured on the logits of queries and keys of equal contents, in the first head.")
     answers = {True: "yes", False: "no", None: "-"}
     entries = tuple((p.name, answers[p.holds], p.measured) for p in found)
     return TextTable(measured.label, columns, "lll", entries, tuple(notes), lead=measured.about)

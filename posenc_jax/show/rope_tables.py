@@ -51,7 +51,7 @@ def of_layers(declared: Declared, found: Groups) -> TextTable:
         )
         for layer, numbers in found.items()
     )
-    columns = ("layers", "attention", "sees", "head", "factor", "frequencies are others")
+    columns = ("layers", "attention", "sees", "head", "factor", "frequencies change")
     end = f", max_position_embeddings {declared.max_length:,}" if declared.max_length else ""
     return TextTable(f"{declared.model_type}: {len(declared.layers)} layers{end}", columns, "llrrrl", entries)
 
@@ -103,8 +103,8 @@ def plot(declared: Declared, found: Groups) -> Lines:
     lines = tuple(PlotLine(name=name, x=np.flatnonzero(f), y=f[f > 0], style=own[name]) for name, f in drawn.items())
     return Lines(
         slug="rope",
-        title=f"Inverse frequencies that {declared.model_type} declares",
-        caption="Radians per position of each plane that turns.",
+        title=f"Inverse frequencies declared by {declared.model_type}",
+        caption="Radians per position, for each plane that turns.",
         x=Axis("plane"),
         y=Axis("inverse frequency", logarithmic=True),
         lines=lines,

@@ -79,7 +79,7 @@ def measure_stacks(replica: TrainedReplica, length: int) -> dict[str, MeasuredEn
             name = f"{stack} " if sum(map(bool, slots.values())) > 1 else ""
             label, own = f"trained {name}{spec(slot)}", replica.params["posenc"][stack]
             if position_axes(slot) is not None:
-                note = "It reads places in a document, on several axes: of it only attention is drawn."
+                note = "It reads places in a document, on several axes: only its attention is drawn."
                 found[stack] = MeasuredEncoding(label, note=note)
                 continue
             try:
@@ -123,7 +123,7 @@ def with_sections(
     about = f"Of seed {replica.seed} of {replica.directory.name}, for a document of {len(parts)} tokens."
     by_section = by_parts(weights, pooled, parts) if pooled else None
     found = Sections(tuple(dict.fromkeys(parts)), layers, pooled, by_section, about)
-    words = f"Weights with which the tokens of each section are pooled before the class is named. {about}"
+    words = f"Weights with which the tokens of each section are pooled before classification. {about}"
     pooling = (
         MeasuredAttention("", weights[None], pooled, _short(tokens.names(tokens.inputs)), words) if pooled else None
     )

@@ -41,7 +41,7 @@ def heat_map(slug: str, name: str, one: MeasuredEncoding, chosen: Chosen) -> Plo
         slug=f"{slug}-heatmap",
         view="heatmap",
         title=f"Vectors of {name}",
-        caption=f"What is added to an embedding at {rows} {one.unit}s, in each of {columns} dimensions.",
+        caption=f"The values added to an embedding at {rows} {one.unit}s, in each of {columns} dimensions.",
         x=Axis("dimension"),
         y=Axis(one.unit),
         z_title="value",
@@ -59,7 +59,7 @@ def line_plot(slug: str, name: str, one: MeasuredEncoding, chosen: Chosen) -> Pl
     own = styles(tuple(columns))
     first, *others = map(str, chosen.positions)
     listed = f"{', '.join([first, *others[:-1]])} and {others[-1]}" if others else first
-    apart = "" if parts is None else " Sines and cosines have a line each."
+    apart = "" if parts is None else " Sines and cosines have separate lines."
     return Lines(
         slug=f"{slug}-lines",
         view="lines",
@@ -97,12 +97,12 @@ def wave_plot(slug: str, name: str, one: MeasuredEncoding, chosen: Chosen) -> Pl
         for d, wave in zip(pair, own)
         if d in wanted
     ]
-    apart = " A sine and the cosine beside it have one wavelength." if parts else ""
+    apart = " A sine and the cosine beside it have the same wavelength." if parts else ""
     return Lines(
         slug=f"{slug}-waves",
         view="waves",
         title=f"Dimensions of {name}, along {one.unit}s",
-        caption=f"{len(lines)} of {width} dimensions at all {one.unit}s: what the columns of the heat map are.{apart}",
+        caption=f"{len(lines)} of {width} dimensions at all {one.unit}s: the columns of the heat map.{apart}",
         x=Axis(one.unit),
         y=Axis("value"),
         lines=tuple(lines),
@@ -128,9 +128,9 @@ def flow_plot(slug: str, name: str, one: MeasuredEncoding, chosen: Chosen) -> Pl
         slug=f"{slug}-flow",
         view="flow",
         title=f"What an encoder reads of “{' '.join(flow.words)}”, {name}",
-        caption="Each word picks a row of the table of embeddings, times sqrt(d_model); the table is drawn at random, "
-        "so the words mean nothing yet. Each position, counted from 0, has a vector of the same size. The encoder "
-        f"reads their sum.{part}",
+        caption="Each word selects a row of the table of embeddings, times sqrt(d_model); the table is random, so the "
+        "words mean nothing yet. Each position, counted from 0, has a vector of the same size. The encoder reads "
+        f"their sum.{part}",
         x=Axis("dimension"),
         y=Axis(""),
         z_title="value",
@@ -153,7 +153,7 @@ def distance_map(slug: str, name: str, one: MeasuredEncoding, chosen: Chosen) ->
         slug=f"{slug}-distances",
         view="distances",
         title=f"Distances in {name}",
-        caption=f"Euclidean distance of the vectors of every two {one.unit}s.",
+        caption=f"Euclidean distance between the vectors of every two {one.unit}s.",
         x=Axis(one.unit),
         y=Axis(one.unit),
         z_title="distance",
@@ -189,7 +189,7 @@ def tsne_plot(slug: str, name: str, one: MeasuredEncoding, chosen: Chosen) -> Pl
         view="tsne",
         title=f"t-SNE of {name}",
         caption=f"Perplexity {PERPLEXITY:g}, started from the principal components. Near points are near vectors; "
-        f"distances of groups, and sizes, mean nothing.{_neighbours(points)}",
+        f"distances between groups, and their sizes, mean nothing.{_neighbours(points)}",
         x=Axis("t-SNE 1 (no unit)"),
         y=Axis("t-SNE 2 (no unit)"),
         points=points,
@@ -205,7 +205,7 @@ def _neighbours(points: np.ndarray) -> str:
     common = [f"{count} are {offset} positions away" for offset, count in found.items() if count >= every / 10]
     if not common:
         return ""
-    return f" Of the {every} nearest neighbours ({NEAREST} of each point) in this plane {' and '.join(common)}."
+    return f" Of the {every} nearest neighbours ({NEAREST} of each point) in this plane, {' and '.join(common)}."
 
 
 NEAREST = 3
@@ -229,10 +229,10 @@ def shift_plots(encodings: Encodings, style: Styles, chosen: Chosen) -> list[Plo
         Lines(
             slug="shift-residual",
             view="shift",
-            title="Linear map to the position k later: what it misses",
-            caption="Residual of the linear map that takes the vector of a position to that k later, fitted by least "
-            "squares at half of the positions, measured at the others: rounding (1e-15) is an exact map, 1 is none at "
-            "all.",
+            title="Linear map to the position k later: residual",
+            caption="Residual of the linear map from the vector of a position to that of the position k later, fitted "
+            "by least squares at half of the positions and measured at the others: rounding (1e-15) means an exact "
+            "map, 1 none at all.",
             x=Axis(
                 "shift k (positions)",
                 ticks=tuple(sorted({float(k) for line in drawn for k in line.x})),
@@ -265,8 +265,8 @@ def shift_map(slug: str, name: str, one: MeasuredEncoding, chosen: Chosen) -> Pl
         slug=f"{slug}-shift-map",
         view="shift-map",
         title=f"Map to the position {shift.offset} later, {name}",
-        caption=f"The map from the vector of a position to that {shift.offset} later{rest}: blocks of two by two "
-        "beside the diagonal are rotations.",
+        caption=f"The map from the vector of a position to that of the position {shift.offset} later{rest}: two-by-two "
+        "blocks along the diagonal are rotations.",
         x=Axis("dimension, from"),
         y=Axis("dimension, to"),
         z_title="weight",

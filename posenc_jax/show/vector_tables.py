@@ -14,7 +14,7 @@ def of_positions(
 ) -> Iterator[TextTable]:
     """The first ``shown`` dimensions of ``vectors [P, M]``, and the cosine of each two; ``drawn``: of parameters."""
     names = [str(p) for p in positions]
-    notes = ("The parameters of the encoding are as drawn: there is no trained model here.",) if drawn else ()
+    notes = ("The parameters of the encoding are as initialised: there is no trained model here.",) if drawn else ()
     yield _vectors(f"{label}: d_model {vectors.shape[1]}", "position", names, vectors, shown, notes)
     if len(names) > 1:
         found = cosines(vectors)
@@ -40,7 +40,7 @@ def of_words(words: Sequence[str], at: Sequence[int], drawn: np.ndarray, vectors
     notes = (
         f"Cosine of the embeddings {number(before)}, of the positions {number(positions)}, of the sums "
         f"{number(after)}: it {way}{towards}.",
-        "Embeddings are drawn, of variance 1 and the same for the same word: there is no trained model here.",
+        "Embeddings are random, of variance 1 and equal for equal words: there is no trained model here.",
     )
     return _vectors("Two words, before and after positions are added", "", names, rows, shown, notes)
 

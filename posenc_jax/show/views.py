@@ -61,7 +61,7 @@ def _has_frequencies(one: MeasuredEncoding) -> bool:
 VIEWS = {
     "flow": View(
         "from words to the encoder",
-        "from words to the encoder, where it is asked for",
+        "from words to the encoder, on request only",
         lambda one: one.flow is not None and one.vectors is not None,
         of_each(flow_plot),
     ),
@@ -86,7 +86,7 @@ VIEWS = {
     ),
     "shift": View(
         "linear map of a shift",
-        "what a linear map from a position to one k later misses",
+        "residual of a linear map from a position to one k later",
         lambda one: one.shifts is not None,
         shift_plots,
     ),
@@ -100,7 +100,7 @@ VIEWS = {
     ),
     "contents": View(
         "attention with one content everywhere",
-        "with one content everywhere, of what contents decide",
+        "with one content everywhere, where contents decide",
         lambda one: one.contents is not None,
         of_each(contents_map),
     ),
@@ -124,7 +124,7 @@ VIEWS = {
     ),
     "sections": View(
         "attention by section",
-        "by section of a document, of a run that classifies some",
+        "by section of a document, of a run that classifies documents",
         lambda one: one.sections is not None,
         of_each(section_map),
     ),

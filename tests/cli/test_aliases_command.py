@@ -63,7 +63,7 @@ def test_rope_and_what_is_measured(printed, monkeypatch):
 def test_longer_than_what_can_be_measured(printed, monkeypatch):
     monkeypatch.setattr("posenc_jax.analysis.alias_changes.WIDTHS", (8, 16))
     text, rows = shown(printed, "sinusoidal", "--length", "2100", "--level", "0.3")
-    assert "What a head sees that keeps" in text  # the last table
+    assert "What a head sees if it keeps" in text  # the last table
     assert ["float64", "*"] in [row[:2] for row in rows]
     assert not [row for row in rows if row[:1] == ["bfloat16"]]
     assert re.search(r"and \d+ weaker side lobes; 40 are listed\.", text)
@@ -76,7 +76,7 @@ def test_longer_than_what_can_be_measured(printed, monkeypatch):
 def test_what_other_bases_and_designs_cannot_have_is_left_out(printed, monkeypatch, spec):
     monkeypatch.setattr("posenc_jax.analysis.alias_changes.WIDTHS", (8,))
     text, rows = shown(printed, spec, "--length", "70")
-    assert "What a head sees that keeps" in text  # the last table
+    assert "What a head sees if it keeps" in text  # the last table
     assert ["resonance"] in [row[:1] for row in rows] or "1e-3" in spec
 
 

@@ -42,7 +42,7 @@ def test_code_can_be_copied_from_a_narrow_screen(printed, monkeypatch):
 
 
 def test_parameters_of_an_encoding_are_said_to_be_drawn(printed):
-    said = "The parameters of the encoding are as drawn"
+    said = "The parameters of the encoding are as initialised"
     assert said in printed("vectors", "learned")
     assert said not in printed("vectors", "sinusoidal")
 

@@ -176,7 +176,7 @@ def test_attention_by_section_is_drawn_of_a_file(whole, columns, tmp_path, capsy
     (tmp_path / "a.md").write_text(markdown(333)[0])
     _, directory, _, _ = whole
     assert main(["show", "--run", str(directory), "--file", "a.md", "--view", "sections", "--output", "a.html"]) == 0
-    assert "of it only attention is drawn" in " ".join(capsys.readouterr().out.split())
+    assert "only its attention is drawn" in " ".join(capsys.readouterr().out.split())
     replica = trained.load(directory, None, print)
     tokens = trained.input_of(replica, markdown(333)[0])
     captured = trained.capture(replica, tokens)

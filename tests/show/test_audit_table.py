@@ -73,7 +73,7 @@ def test_families_keep_their_own_columns():
     assert second["memory"] == "+2 KiB"
     assert second["time"] == "1.50x"
     assert "What could not be measured" not in text
-    assert "in the contract's dimensions, since made for them: Two" in text
+    assert "in the contract's dimensions, for which they are made: Two" in text
 
 
 def test_what_failed_is_shown():
@@ -94,7 +94,7 @@ def test_a_clause_that_fails_is_told_with_what_was_seen_and_the_way_out():
     }
     document = {"settings": SETTINGS, "encodings": [record(verdict="fails parameters", clauses=clauses)]}
     told = "One: parameters: failed (Mine.init's array ['s'], float64[4], is not float32): make each array by jnp, as"
-    assert f"## What fails, and the way out\n\n- {told}" in audit_markdown(document)
+    assert f"## Failures, and what to do\n\n- {told}" in audit_markdown(document)
     assert told in audit_text(document, 1000)
     assert "vmap" not in audit_text(document, 1000)
 

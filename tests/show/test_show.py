@@ -81,7 +81,7 @@ def test_the_properties_of_rows_at_random():
     rows[40] = rows[7]
     measured = MeasuredEncoding("learned", vectors=rows, shifts=Shifts({1: 1.02}, 1, np.eye(16)))
     assert holds(measured) == dict.fromkeys(NAMES, False)
-    assert properties.properties(measured)[1].measured == "smallest distance 0, of 7 and 40"
+    assert properties.properties(measured)[1].measured == "smallest distance 0, between 7 and 40"
 
 
 def test_no_property_without_vectors():
@@ -95,7 +95,7 @@ def test_without_vectors_the_logits_are_told():
     kernel = np.cos(np.subtract.outer(np.arange(9.0), np.arange(9.0)))  # one plane, of frequency 1
     rope = MeasuredEncoding("rope", products=kernel[None], frequencies=np.array([1.0]))
     same, beside, turns = properties.table(rope).entries
-    assert same == ("logits by distance", "yes", "those of one distance differ by 0 of the largest")
+    assert same == ("logits by distance", "yes", "those at the same distance differ by 0 of the largest")
     assert beside == (
         "neighbours largest",
         "no",

@@ -98,7 +98,7 @@ def test_what_contents_decide_is_drawn_with_one_content(spec):
     rows = np.tri(32) / np.arange(1, 33)[:, None]
     np.testing.assert_allclose(weights[0, 0], rows, atol=1e-6)  # of the mask alone
     assert plot.high == pytest.approx(weights[0, :, 4:].max())
-    assert "Colours end at the largest weight from query 4 on." in plot.caption
+    assert "The colour scale ends at the largest weight from query 4 on." in plot.caption
 
 
 def test_what_tokens_decide_is_drawn_of_an_example():
@@ -153,7 +153,7 @@ def test_every_head_has_its_own_scale_which_its_title_and_the_caption_say():
     one = MeasuredEncoding("alibi", attention=MeasuredAttention("of equal contents", weights, about="Weights."))
     (plot,) = plots_of([one], "attention", Chosen())
     assert [title for title, _ in plot.panels] == ["head 1\n0 to 1", "head 2\n0 to 0.05"]
-    assert plot.caption.endswith("Each map has its own colours, from 0 to its largest weight, which stands above it.")
+    assert plot.caption.endswith("Each map has its own colour scale, from 0 to its largest weight, written above it.")
     traces = figure(plot)["data"]
     assert [(trace["zmin"], trace["zmax"], trace["showscale"]) for trace in traces] == [(0, 1, True), (0, 0.05, False)]
     assert all("coloraxis" not in trace for trace in traces)
