@@ -170,7 +170,7 @@ def test_a_page_says_what_is_kept_of_its_row(all_rows):
     ]
     wanted += [row.facts["use"], *row.facts["traps"]]
     wanted += [
-        "no difference that 8 seeds can see on even_pairs",
+        "worse (length 12 alone) on even_pairs",
         "paths: cuDNN, kernel, blocks",
         "| `base` | float | `10000.0` |",
     ]

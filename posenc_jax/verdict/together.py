@@ -170,7 +170,9 @@ def matrix(cards: Iterable[tuple[str, Card]], folders: Mapping[str, Results]) ->
     for name, card in cards:
         rows[name] = {own.table: own for own in card.findings if own.baseline == card.baselines[0]}
         asked |= dict.fromkeys(card.tables)
-        specs.setdefault(next(iter(card.measured[card.label].values())).spec, name)
+        ours, theirs = (next(iter(card.measured[label].values())).spec for label in (card.label, card.baselines[0]))
+        word = ours.partition("(")[0]  # without its fields, which are set from the training lengths of a table
+        specs.setdefault(ours if word == theirs.partition("(")[0] else word, name)
     columns = dict(asked)
     for folder, results in folders.items():
         shared = {part for cell in results.cells if cell.label.lower() == "rope" for part in cell.spec.split("|")}

@@ -119,7 +119,7 @@ def test_what_a_verdict_said_of_it(printed, monkeypatch):
     for name in ("pope", "PoPE"):
         out = " ".join(printed("list", name).split())
         said = re.search(r"verdict: against RoPE, 8 seeds: (.*) \(experiments/verdicts/pope-against-rope.json\)", out)
-        assert "no difference that 8 seeds can see on even_pairs" in said[1]
+        assert "worse (length 12 alone) on even_pairs" in said[1]
 
 
 def test_every_row_and_every_word_has_details(printed):
