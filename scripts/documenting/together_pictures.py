@@ -81,7 +81,8 @@ def _rows(figure: Any, every: Sequence[Aggregate], *, improvement: bool) -> None
         word = "better" if own.low > beside[1] else "worse" if own.high < beside[0] else ""
         color = INK if name == base.label else OF_WORDS.get(word, MUTED)
         look = Style("", color, "solid", "circle")
-        return IntervalRow(name=name, style=look, mean=own.value, low=own.low, high=own.high, word=f"{own.value:.2f}")
+        shown = f"{round(own.value, 2) + 0.0:.2f}"  # no minus before zero
+        return IntervalRow(name=name, style=look, mean=own.value, low=own.low, high=own.high, word=shown)
 
     title = f"runs above one of {base.label}" if improvement else "interquartile mean, chance 0, best 1"
     axis = Axis(title)

@@ -212,7 +212,7 @@ def _correlations(cards: Cards) -> str:
         found = [own.correlation for own in card.findings if own.correlation is not None]
         if found:
             means[card.label] = statistics.fmean(found)
-    each = ", ".join(f"{label} {mean:.2f}" for label, mean in means.items())
+    each = ", ".join(f"{label} {round(mean, 2) + 0.0:.2f}" for label, mean in means.items())
     return f"Correlation of the two arms over seeds, averaged over the tables of a card: {each}."
 
 
