@@ -59,7 +59,7 @@ def main(arguments: list[str]) -> int:
     which.add_argument(
         "--quick",
         action="store_true",
-        help="run three tables: about 20 minutes on 2 cores, more if a table is not learned",
+        help="run three tables: about half an hour on one core, more if a table is not learned",
     )
     parser.add_argument("--full", action="store_true", help="run every table at its size for an accelerator")
     parser.add_argument(
