@@ -70,8 +70,11 @@ def take_over(begun: Begun, config: Run, note: Callable[[str], None]) -> None:
 
 def groups_of_missing(config: Run, begun: Begun, devices: Devices) -> list[Group]:
     """The groups that had no result when they were read: those that are there, and new ones, laid out for these
-    devices. Another process may have finished one since, whose result counts as one of them.
+    devices. Another process may have finished one since, whose result counts as one of them; or all before they were
+    read, and then none is missing.
     """
+    if not begun.missing:
+        return []
     groups = plan(begun.stored, config, layout_of(config, len(begun.missing), devices).size)
     return [group for group in groups if group.directory not in begun.results]
 

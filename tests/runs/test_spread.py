@@ -293,3 +293,10 @@ def test_tasks_that_slurm_has_already_are_not_submitted_again(tmp_path, monkeypa
         "waiting for 3 tasks in SLURM (jobs: 0, 1)",
         *("a", "b", "c"),
     ]
+
+
+def test_a_cell_that_was_finished_before_it_is_read_has_no_missing_groups():
+    """By the tasks that a killed command left."""
+    from posenc_jax.runs.groups import Begun, groups_of_missing
+
+    assert groups_of_missing(None, Begun(None, {}, (), ()), None) == []
