@@ -1,7 +1,7 @@
 """A path through what is taught about the sinusoidal encoding: each step tests a claim.
 
-`posenc lesson` lists the steps and takes them; `scripts/regenerate` writes them as pages. Everything but the results
-of long training runs (`quoted`) is computed when a step is taken.
+`posenc lesson` lists the steps and runs them; `scripts/regenerate` writes them as pages. Everything but the results
+of long training runs (`quoted`) is computed when a step is run.
 """
 
 from posenc_jax.lessons import (

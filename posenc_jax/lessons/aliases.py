@@ -36,10 +36,10 @@ four are back near their start, or have hardly left it. The mean of the cosines 
 
 {table(["d", "1 away", "6 away", f"{OFFSET} away"], widths)}
 
-With more pairs in between, no step brings all of them back at once.
+With more pairs in between, no step of this size brings all of them back at once.
 
 ## Does it matter?
-In trained models of width 8, yes: their attention logits have the bump at 63 too, and their answers suffer. From
+In trained models of width 8, yes: their attention logits have a bump at offset 63 too, and their answers suffer. From
 width 64 on, no effect was seen in answers. [The guide](file:scripts/docs/guides/positions-that-look-alike.md) has
 tables, and encodings without such aliases."""
 
@@ -63,10 +63,10 @@ LESSON = Lesson(
     name="aliases",
     title="Does position 5 look like position 68?",
     where="The article on PyTorch, on bias to positions",
-    claim="At d_model 8, position 68 is closer to 5 than the positions next to 5, and no sentence calls for that.",
+    claim="At d_model 8, position 68 is closer to 5 than 4 and 6 are, although nothing in a sentence calls for that.",
     verdict="confirmed",
-    because="The cosine of 5 and 68 is 0.948, that of 5 and 6 only 0.884. Wider models do not have this: 0.488 against "
-    "0.973 at d_model 512.",
+    because="The cosine of 5 and 68 is 0.948, that of 5 and 6 only 0.884. In wider models this disappears: 0.488 "
+    "against 0.973 at d_model 512.",
     code=CODE,
     commands="posenc aliases sinusoidal\nposenc explore sinusoidal --d-model 8",
     pictures=("kernel-128x8",),

@@ -167,7 +167,7 @@ def use() -> list[Claim]:
     return [
         Claim(
             "Adding positions lowers the cosine of two words",
-            "only if the words' cosine is above that of their positions, K(offset)",
+            "only if the words' cosine is above that of their positions, K(offset) (equal norms)",
             f"K(5) = {number(k, 3)} at d = 512: {_percent(shares[0.5])} of pairs with cosine 0.5 fall, "
             f"{_percent(shares[0.9])} with 0.9; independent words: {_percent(fell[512])} (d = 8: {_percent(fell[8])})",
             "eagles",
@@ -182,8 +182,8 @@ def use() -> list[Claim]:
         Claim(
             "Defined at any position, they let a model read longer sequences",
             "**false**",
-            f"trained below 512, {dims} of 512 dimensions have unseen values at the next 512 positions ({positions} of "
-            f"these have some); a small model's exact match beyond its lengths is "
+            f"trained below position 512, {dims} of 512 dimensions take unseen values (at {positions} of the next "
+            f"512 positions); a small model's exact match beyond its lengths is "
             f"{quoted.mean('longer', 'sinusoidal', 2)}",
             "longer",
         ),
@@ -221,7 +221,7 @@ def _answer() -> str:
     return """\
 The claims about vectors and waves do not apply to it. Of the others, more hold for its bias than for sinusoids: it
 falls steadily with the distance, so the nearest positions are the most alike at any length, and it depends on relative
-positions whatever the projections. It too is the same before and after, unless a mask hides one of them.
+positions whatever the projections. It too is the same for both directions, unless a mask hides one of them.
 `posenc show alibi` draws it."""
 
 

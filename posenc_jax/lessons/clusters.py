@@ -42,15 +42,15 @@ Columns 0 and 1 are stripes: one wave takes a little more than six positions. Co
 positions, and through two in all. Columns 4 to 7 are gradients: less than half a wave.
 
 ## How to read the t-SNE picture
-It lays out the 128 vectors of eight numbers in a plane so that near ones stay near (perplexity 4, as in the article).
-Which vectors are near each other can be counted before anything is projected. The three nearest vectors of each
-position, by the offset of their positions:
+t-SNE lays out the 128 vectors of eight numbers in a plane so that near ones stay near (perplexity 4, as in the
+article). Which vectors are near each other can be counted before anything is projected. The three nearest vectors of
+each position, by the offset of their positions:
 
 {table(["offset", f"of {3 * LENGTH} neighbours", "cosine"], found)}
 
 So the three nearest vectors of a position are never those of its neighbours, one step away: points that lie together in
-the picture are steps of 6 and of 63 apart. The nearest to 5 are {five}. [Positions 5 and 68](lesson:aliases) explains
-why."""
+the picture are steps of 6 and 63 positions apart. The nearest to 5 are {five}.
+[Positions 5 and 68](lesson:aliases) explains why."""
 
 
 def _answer() -> str:

@@ -17,19 +17,20 @@ afterwards. The share of sentences for which a decoder of two layers gets both r
 
 {quoted.tables()["agreement"]}
 
-Neither the distance nor the encoding makes a difference, and a decoder without an encoding is as good, with one
-exception: only RoPE gets worse as the distance grows.
+With one exception, neither the distance nor the encoding makes a difference, and a decoder without an encoding is as
+good as any: only RoPE gets worse as the distance grows.
 
 ## Fast waves for words, slow ones for paragraphs?
 Which of two marks among 64 symbols stands earlier, when they are 1 to 6 ("near") or 32 to 63 ("far") positions apart?
-An encoder has the paper's frequencies, only fast ones (wavelengths up to 32 positions), only slower ones, or none;
-guessing scores 0.5. Over 8 seeds:
+An encoder has 32 frequencies over the paper's range, 32 fast ones (wavelengths up to 32 positions), 32 slower ones, or
+none; guessing scores 0.5. Over 8 seeds:
 
 {quoted.tables()["bands"]}
 
 Either band alone is enough for both. Thirty-two fast waves of different lengths give each of the 64 positions its own
 vector, though each wave repeats; slow waves move a little at every step, and a network can read small differences.
-This is not what was expected and written down before: see [the experiment](file:experiments/word_order/README.md)."""
+The expectation written down before the run was different: see
+[the experiment](file:experiments/word_order/README.md)."""
 
 
 def _answer() -> str:

@@ -18,9 +18,9 @@ chapter's own class attends over an axis of length 1:
 
 ## Positions in a structure
 Positions in a document can be counted in more than one way. Every sentence of this library's documents gets four
-numbers, each counted from 1 within the unit around it; a heading is paragraph 0:
+numbers, each counted from 1 within the unit around it; 0 means before the first one, so a heading is paragraph 0:
 
-{table(["section", "subsection", "paragraph", "sentence", "name", "text"], parts)}
+{table(["section", "subsection", "paragraph", "sentence", "section's name", "text"], parts)}
 
 `--posenc "sinusoidal_axes(axes=4)"` uses them as positions; `--model.mask own_section` lets a token see its own section
 and all headings. [The guide](file:scripts/docs/guides/documents.md) has both, with any number of sections.

@@ -67,11 +67,13 @@ Each token has a position, counted from 0:
 {table(["position", *range(len(words))], [["token", *words]])}
 
 So position 0 is "{words[0]}" and position 5 is "{words[5]}". Tokens are counted, not words: "gracefully" is two of
-them, and with a tokenizer that keeps it whole, "waves" would have position 4. Positions know nothing about either.
+them, and with a tokenizer that keeps it whole, "waves" would have position 4. The vector of a position does
+not depend on its token.
 
 ## 2. The formula
 With d_model = {D_MODEL} there are {D_MODEL // 2} pairs of dimensions, k = 0, 1, ..., {D_MODEL // 2 - 1}. Pair k has
-one frequency, w = 10000^(-2k/{D_MODEL}), and two dimensions: at position p, 2k is sin(p w) and 2k + 1 is cos(p w).
+one frequency, w = 10000^(-2k/{D_MODEL}), and two dimensions: at position p, dimension 2k is sin(p w), and dimension
+2k + 1 is cos(p w).
 
 Three pairs by hand, for p = 5:
 
@@ -80,7 +82,7 @@ Three pairs by hand, for p = 5:
 - k = 128: w = 10000^(-256/512) = 0.01. Dimension 256 is sin(0.05) = {number(np.sin(0.05), 7)}, dimension 257 is
   cos(0.05) = {number(np.cos(0.05), 7)}.
 - k = 255: w = 10000^(-510/512) = {last:.7f}. Dimension 510 is sin({5 * last:.7f}) = {number(sin_last, 7)}, dimension
-  511 is cos({5 * last:.7f}) = {number(cos_last, 7)}: that it is not 1 shows only in 1 - cos = {short:.2e}.
+  511 is cos({5 * last:.7f}) = {number(cos_last, 7)}: it falls short of 1 by {short:.2e}.
 
 ## 3. Position 0
 All angles are 0, so every sine is 0 and every cosine is 1: 0, 1, 0, 1, ..., to the end. It is not a vector of zeros:

@@ -138,23 +138,24 @@ wavelengths in positions, at d_model {LENGTH}:
 {table(["pair k", "i/d", "paper", "doubled"], waves)}
 
 The ratio of one wavelength to the next is squared as well. The variant reaches the paper's longest wavelengths after
-half of its dimensions; the second half is slower than anything in the paper, up to
+half of its dimensions; the second half is slower than anything in the paper, with wavelengths up to
 {doubled_frequencies(LENGTH)[-1] ** -1:.3g} x 2 pi.
 
 ## Dimensions that move
 Over positions 0 to {LENGTH - 1}: the number of dimensions whose largest and smallest values differ by more than 1, 0.1
-and 0.01, and that are constant in bfloat16; the longest wavelength; the number of pairs that do not complete a turn.
+and 0.01; the number of dimensions that are constant in bfloat16; the longest wavelength; the number of pairs that do
+not complete a turn.
 
 {table(["d", "", "> 1", "> 0.1", "> 0.01", "constant", "longest", "no full turn"], moves)}
 
 ## Kernel and aliases
-K(offset), the cosine of two positions, at a few offsets; the first offset at which K rises; the offset with the
-largest K from there on, and its K; the lowest K up to offset {LENGTH - 1}.
+K(offset), the cosine of two positions, at a few offsets; the first offset whose K is larger than that of the offset
+before it; the offset with the largest K from there on, and its K; the lowest K up to offset {LENGTH - 1}.
 
 {table(["d", "", "K(1)", "K(6)", "K(44)", "K(63)", "first rise", "strongest", "its K", "lowest K"], kernels)}
 
-The constant half counts as agreement between any two positions, so K stays high everywhere: only the fast half tells
-positions apart. At d = {LENGTH}, positions 1 and 6, those of "soar" and "migration" in
+The nearly constant half counts as agreement between any two positions, so the lowest K is higher than the paper's at
+each d: only the fast half tells positions apart. At d = {LENGTH}, positions 1 and 6, those of "soar" and "migration" in
 [the article's example](lesson:eagles), have cosine {number(wrong)} instead of {number(right)}.
 
 At d = 8, two of the four pairs turn by only 0.05 and 0.0005 radians in {LENGTH} positions. The six positions nearest to
@@ -162,8 +163,8 @@ position 5, with their cosines:
 
 {table(["", "1st", "2nd", "3rd", "4th", "5th", "6th"], neighbours)}
 
-In the paper's encoding, 68 is the nearest. With the doubled exponent its cosine is still {number(at_63)}, above that
-of 6, {number(at_1)}, but it is only number {rank}: the pair of wavelength 2 pi acts nearly alone, so the nearest
+In the paper's encoding, 68 is the nearest. With the doubled exponent, its cosine is still {number(at_63)}, above that
+of 6, {number(at_1)}, but 68 is only the {rank}th nearest: the pair of wavelength 2 pi acts nearly alone, so the nearest
 positions are those close to a multiple of 2 pi away.
 
 ## A second variant

@@ -201,10 +201,11 @@ The actual sum, beside the printed one:
 
 {table(["dimension", "embedding", "encoding of 1", "sum", "printed"], impossible)}
 
-The printed values cannot be right: at every width, position 1 adds sin(1) and cos(1) to the first pair of dimensions,
+The printed values cannot be right: position 1 adds sin(1) and cos(1) to the first pair of dimensions at every width,
 and nearly 1 to the last cosine. (They are called simplified; they do not come from this sum.) And the article's
 [loop with a doubled exponent](lesson:doubled) gives positions 1 and 6 a cosine of {number(wrong, 3)} instead of
-{number(k, 3)}, so its code sets a higher bar than its formula.
+{number(k, 3)}, so with its code, words would have to be more alike for their cosine to fall
+than with its formula.
 
 ## 4. When does the cosine fall?
 Let a and b be embeddings with cosine c, and p and q encodings of norm R = sqrt(d/2) with cosine K, which is the kernel
@@ -231,16 +232,16 @@ of pairs whose cosine falls is Phi(-K sqrt(d / (1 + 4 s^2))).
 
 ## 5. Independent embeddings
 {DRAWS} pairs at positions {FIRST} and {SECOND}: the mean cosine before and after, the share of pairs whose cosine fell,
-and the share by the formula.
+and the share that the formula predicts.
 
 {table(["d", "K(5)", "standard deviation s", "before", "after", "fell", "formula"], by_embedding)}
 
 It rises for nearly all pairs. Only when d is as small as in a worked example does it fall by chance for one pair in six
 at s = 1. Embeddings that are all positive are already alike (cosine 3/4); they have a nonzero mean, the encodings have
-one too (slow cosines near 1), and these cross terms add up.
+one too (slow cosines near 1), so their cross terms add up.
 
 ## 6. Embeddings of a given cosine, d = 512
-At each cosine, the share of 1000 pairs of equal norms that fell. The change of sign is at K(5) = {number(k)}:
+At each cosine, the share of 1000 pairs of equal norms whose cosine fell. The change of sign is at K(5) = {number(k)}:
 
 {table(["cosine of the embeddings", "s = 0.02", "s = 1/sqrt(d)", "s = 1"], by_cosine)}
 
@@ -253,7 +254,8 @@ Pairs whose norms differ: the threshold from section 4, and the share that fell 
 {table(["s of a", "s of b", "threshold", "fell 0.1 below", "fell 0.1 above"], unequal)}
 
 ## 7. How alike must two words be?
-For their cosine to fall, they must be more alike than the encodings at their offset, K(offset):
+For their cosine to fall, two words of equal norm must (up to the cross terms) be more alike than the encodings at their
+offset, K(offset):
 
 {table(["offset", *offsets], falling)}
 
@@ -261,10 +263,10 @@ For unrelated words (c = 0), K must be negative, which at d = 512 first happens 
 
 ## Verdict
 Adding positions moves the cosine of two words towards the cosine of their positions. It falls for words that are more
-alike than that: the same word twice, or near-identical embeddings. It rises for unrelated and for opposite words: in
-this sentence, 5 apart, whenever the words' cosine is below about {number(k, 2)} (d = 512) or {number(k_8, 2)} (d =
-8). As a general rule, the claim fails. How alike the words of a trained model are depends on its embeddings; the
-condition is the same."""
+alike than that: the same word twice, or near-identical embeddings. It rises for unrelated and for opposite words: with
+equal norms and 5 positions apart, as in this sentence, whenever the words' cosine is below about {number(k, 2)}
+(d = 512) or {number(k_8, 2)} (d = 8). As a general rule, the claim fails. How alike the words of a trained model are
+depends on its embeddings; the condition is the same."""
 
 
 def _share(share: float | None) -> str:
@@ -309,8 +311,8 @@ LESSON = Lesson(
     where="Herath's article: soar and migration, before and after adding positions",
     claim="Adding positions lowers the cosine of two words that are not neighbours.",
     verdict="holds under a condition",
-    because="It falls only if the words are more alike than their positions, which at 1 and 6 have cosine 0.741; "
-    "for unrelated words it rises.",
+    because="For words of equal norm, it falls if they are more alike than their positions, which at 1 and 6 have "
+    "cosine 0.741; for unrelated words it rises.",
     code=CODE,
     body=_body,
     question="Two words with cosine 0.9 stand at positions 1 and 6, at d_model 512. Does their cosine rise or fall, "

@@ -60,7 +60,8 @@ difference comes from rounding the formula's angles; the library computes with e
 
 def _answer() -> str:
     return f"""{", ".join(number(x) for x in by_hand(3, D_MODEL))}: sin(3), cos(3), sin(0.03), cos(0.03). In the first
-pair, the angle of 3 radians is nearly half a turn, so the cosine is near -1; in the second, it is below two degrees."""
+pair, the angle is 3 radians, nearly half a turn, so the cosine is near -1; in the second, it is 0.03 radians, less than
+two degrees."""
 
 
 CODE = """

@@ -104,7 +104,8 @@ The model gives the same within float32's rounding: this is what its first layer
 
 ## 5. Dropout
 In training, each entry becomes 0 with probability {RATE}, and the others are divided by {1 - RATE:.1f}, so that their
-expectation stays the same. With one of many random keys, dropout zeroes {int(dropped.sum())} of {dropped.size} entries:
+expectation stays the same. With the random key used here, dropout zeroes {int(dropped.sum())} of {dropped.size}
+entries:
 
 {words(trained)}
 

@@ -78,8 +78,8 @@ Frequencies fall in a geometric progression: each is {number(w[1], 4)} times the
 pairs complete a turn within {LENGTH} positions.
 
 ## Measured without the formula
-The frequency of the formula, and the one at which the Fourier transform of the column is largest (its resolution is
-{number(math.tau / LENGTH, 3)}):
+The table compares the frequency of the formula with the one at which the Fourier transform of the column is largest
+(its resolution is {number(math.tau / LENGTH, 3)}):
 
 {table(["pair k", "formula", "transform"], spectrum)}
 

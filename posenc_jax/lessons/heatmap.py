@@ -27,7 +27,7 @@ def _body() -> str:
 A row is the vector of one position; a column is one dimension at all positions. Even columns are sines and begin at 0,
 odd ones are cosines and begin at 1, so the first row alternates. Each column is a wave, fast on the left and slow on
 the right: the stripes get longer, and from about the middle on, a column has a single colour. The table shows how
-often the even column of a pair changes sign, and the span between the largest and the smallest value of this column
+often the even column of a pair changes sign, and the span from the smallest to the largest value of this column
 and of the odd column beside it:
 
 {table(["column", "changes of sign", "span of the sine", "span of the cosine"], columns)}
@@ -39,8 +39,9 @@ are drawn separately: a line through both would be a zigzag.
 
 {table(["positions", "distance", f"dimensions that differ by more than 0.1, of {D_MODEL}"], apart)}
 
-So the lines are distinct in their left half. They are often said to vary smoothly across dimensions, but they do not:
-neighbouring dimensions are a sine and a cosine. Sines alone do, and so do cosines alone."""
+So the lines are distinct in their left half. They are often said to vary smoothly across dimensions. Over all
+dimensions they do not, since neighbouring dimensions are a sine and a cosine; the sines alone do, and so do the cosines
+alone."""
 
 
 def _answer() -> str:

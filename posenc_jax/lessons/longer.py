@@ -21,13 +21,13 @@ def _body() -> str:
     return f"""## The vectors
 The formula has a value at every position, but a model has been shown only some of them. Suppose that it sees the
 positions below a length in training and reads twice as many afterwards. The table counts the dimensions with values
-more than 0.1 beyond any seen, and the new positions at which some dimension has one.
+more than 0.1 beyond any seen, and the new positions at which some dimension has such a value.
 
 {table(["d", "trained length", "dimensions", "positions"], new)}
 
 ## A trained model
-Small decoders learn to copy a token that is repeated 2 to 8 times until they make no mistake, and are then given 9 to
-16 repetitions. The share of sequences that are right to the last token, over 4 seeds:
+Small decoders learn to copy a token that is repeated 2 to 8 times, in the end without a mistake, and are then given 9
+to 16 repetitions. The share of sequences that are right to the last token, over 4 seeds:
 
 {quoted.tables()["longer"]}
 
@@ -47,7 +47,7 @@ scores 0.125). RoPE, which reads only distances, has {mean("gap", "rope", 2)} ev
 There are also gaps when training draws positions at random from a larger range,
 `randomized(max_position=64)|sinusoidal`: a model learns to read the order from whatever positions there are, and longer
 texts contain none that it never saw. [The experiment](file:experiments/length_generalisation/README.md) has both, the
-second on even pairs."""
+second on the task `even_pairs`."""
 
 
 CODE = """

@@ -42,7 +42,7 @@ def _body() -> str:
         falls.append((d, number(values[1]), rise, offset, number(level), len(maxima), nearer))
     from_on = [(f"{length:,}", smallest_without_alias(length)) for length in (64, 512, 10**4, 10**5)]
     return f"""## 5 against 6, 20 and 100
-The chapter's example, as cosines of the vectors. The claim holds if the three numbers fall.
+The chapter's example, as cosines of the vectors. The example holds if the three numbers fall.
 
 {table(["d", "5 and 6", "5 and 20", "5 and 100", "falls"], by_width)}
 
@@ -51,23 +51,23 @@ three points on a curve:
 
 ## The curve
 The cosine of two positions is K(offset), the mean of cos(offset x frequency). It depends on nothing else, and K(-k) =
-K(k): before and after look the same. The table covers offsets up to {LENGTH - 1}: the K of neighbours; the first offset
-at which K rises; the offset with the largest K from there on, and its K; the number of local maxima; and the number of
-other offsets whose K is at least that of neighbours.
+K(k): before and after look the same. The table covers offsets up to {LENGTH - 1}: K(1), that of neighbours; the first
+offset whose K is larger than that of the offset before it; the offset with the largest K from there on, and its K; the
+number of local maxima; and the number of offsets above 1 whose K is at least K(1).
 
 {table(["d", "K(1)", "first rise", "most alike then", "its K", "maxima", "as near as neighbours"], falls)}
 
-K never falls steadily. But from some d on, no position is nearer than the neighbours. The smallest such (even) d by
-length (d up to 32 was tried):
+K never falls steadily. But from some d on, no position is nearer than the neighbours. The smallest such d, by length
+(even d up to 32 were tried):
 
 {table(["length", "d"], from_on)}"""
 
 
 def _answer() -> str:
     small, large = cosines(8, others=(68,))[0], cosines(512, others=(68,))[0]
-    return f"""At d_model 8, yes: its cosine is {number(small)}, that of 6 is {number(cosines(8)[0])};
-[positions 5 and 68](lesson:aliases) explains why. At d_model 512, its cosine is {number(large)}: it is farther than 20
-and nearer than 100, as it should be."""
+    return f"""At d_model 8, yes: its cosine with 5 is {number(small)}, that of 6 is {number(cosines(8)[0])};
+[positions 5 and 68](lesson:aliases) explains why. At d_model 512, no: its cosine is {number(large)}, below that of 20
+and above that of 100, as it should be."""
 
 
 CODE = """
@@ -85,7 +85,7 @@ LESSON = Lesson(
     claim="The nearer two positions, the more alike their vectors: 5 is more like 6 than 20, more like 20 than 100.",
     verdict="holds under a condition",
     because="The cosines are 0.973, 0.645, 0.442 at d_model 512, but 0.884, 0.325, 0.328 at d_model 8; and at no "
-    "width do they fall steadily with the distance.",
+    "width does the cosine fall steadily with the distance.",
     code=CODE,
     commands="posenc aliases sinusoidal --d-model 512 --pair 5 20\nposenc vectors sinusoidal --positions 5 6 20 100",
     pictures=("kernel-128x512",),

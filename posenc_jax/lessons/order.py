@@ -58,14 +58,15 @@ def differences(encoding: str) -> list[float]:
 
 def _body() -> str:
     rows = [[name, *(_shown(value) for value in differences(name))] for name in ENCODINGS]
-    return f"""Positions come as [vectors](lesson:vectors) (`sinusoidal(np.arange(50), 128)` returns 50 of them), which
-are added to the vectors of the words, three in the code above.
+    return f"""Positions are encoded as [vectors](lesson:vectors), which are added to the vectors of the words. In the
+code above, `sinusoidal(np.arange(3), 8)` returns three of them; `sinusoidal(np.arange(50), 128)` would return 50.
 
 ## Three pairs of sentences
 
-The two sentences of a pair have the same words, equally often. An untrained encoder of two layers (d_model {D_MODEL},
-initialised as usual in this library) reads them all. The largest difference between its outputs for one word in the
-two sentences, in standard deviations of the outputs; "equal" means within float32's rounding, {EQUAL:.0e}:
+The two sentences of a pair contain the same words, each equally often. An untrained encoder of two layers (d_model
+{D_MODEL}, initialised as usual in this library) reads them all. The table shows the largest difference between its
+outputs for a word in the two sentences, in standard deviations of the outputs; "equal" means equal up to float32's
+rounding, {EQUAL:.0e}:
 
 {table(["positions", *(f'"{first}" and "{second}"' for first, second in PAIRS)], rows)}
 

@@ -57,9 +57,9 @@ def index(lessons: Sequence[Lesson], texts: str) -> str:
 
 {texts}
 
-`posenc lesson` lists the steps; `posenc lesson 1` or `posenc lesson {lessons[0].name}` takes one in seconds, in any \
-folder and without training. What takes seconds is computed on the spot; what took hours of training is quoted from \
-the experiments. Of {len(lessons)} claims, \
+`posenc lesson` lists the steps; `posenc lesson 1` or `posenc lesson {lessons[0].name}` runs one in seconds, in any \
+folder and without training. Results that take seconds are computed on the spot; those that took hours of training \
+are quoted from the experiments. Of {len(lessons)} claims, \
 {counts["confirmed"]} are confirmed, {counts["refuted"]} refuted, and {counts["holds under a condition"]} hold under a \
 condition that is left out.
 

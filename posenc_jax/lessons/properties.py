@@ -121,39 +121,41 @@ every position; the largest deviation is {_small(norm_spread(64, 10**4))}.
 
 ## Every position has its own vector
 Pair 0 turns by 1 radian per position, and no whole number except 0 is a multiple of 2 pi: in exact arithmetic, no two
-integer positions have the same vector, at any length. The closest two positions below a length (the distance of their
-vectors depends only on their offset):
+integer positions have the same vector, at any length. The table shows the two positions below each length whose vectors
+are closest (their distance depends only on the offset of the positions):
 
 {table(["d", "length", "offset of the closest", "distance", "distance / norm"], pairs)}
 
-Rounding hardly changes this. The number of positions below 512 and 10,000 whose vector equals an earlier one:
+Rounding hardly changes this, except at d = 2 in bfloat16. The number of positions below 512 and below 10,000 whose
+vector equals an earlier one:
 
 {table(["d", "float32, 512", "float32, 10,000", "bfloat16, 512", "bfloat16, 10,000"], repeats)}
 
 ## PE(p + k) is a linear function of PE(p)
-The matrix depends only on k: it turns pair j by k w_j. The largest difference over 2,000 positions for k = 63 is
-{_small(rotation_error(8, 63, 2000))} at d = 8 and {_small(rotation_error(512, 63, 2000))} at d = 512.
+A matrix that depends only on k takes PE(p) to PE(p + k): it turns pair j by k w_j. For k = 63, its largest error over
+2,000 positions is {_small(rotation_error(8, 63, 2000))} at d = 8 and {_small(rotation_error(512, 63, 2000))} at
+d = 512.
 
-## Attention reads offsets
-Products of encodings depend only on the offset; logits have projections in between, PE(p)^T W_q^T W_k PE(q). The table
+## Does attention depend only on offsets?
+Products of two encodings do. Logits have projections in between, PE(p)^T W_q^T W_k PE(q). The table
 shows the share of their variance over 128 x 128 pairs of positions that the offset explains (mean of 5 draws), for a
 product W_q^T W_k that turns and scales each pair of dimensions and for one of random matrices. It is up to training to
 make logits depend on the offset alone.
 
 {table(["d", "turns and scales each pair", "random"], shares)}
 
-## All dimensions tell positions apart
+## Do all dimensions tell positions apart?
 The number of dimensions whose values differ by more than 0.1 somewhere below a length:
 
 {table(["d", "10", "50", "512", "5,000"], used)}
 
-## Like the digits of a binary counter
+## Are the dimensions like digits of a binary counter?
 Each digit would have twice the period of the one before. Wavelengths grow by a factor of 10000^(2/d) from pair to
 pair, which is 2 only for d = {number(2 * math.log2(10000), 1)}:
 
 {table(["d", "factor"], ratios)}
 
-## Small beside the embeddings
+## Are encodings small beside the embeddings?
 The norm of an encoding, and of embeddings with standard deviation 0.02, 1/sqrt(d) and 1 (as in the paper, which
 multiplies by sqrt(d)):
 
@@ -182,8 +184,8 @@ LESSON = Lesson(
     claim="Values are bounded, every position has its own vector, and the vector of p + k is a linear function of the "
     "vector of p.",
     verdict="confirmed",
-    because="Values lie in [-1, 1], all norms are sqrt(d/2), no two vectors are equal, and each k rotates each pair of "
-    "dimensions.",
+    because="Values lie in [-1, 1], all norms are sqrt(d/2), no two vectors are equal, and a shift by k rotates each "
+    "pair of dimensions.",
     code=CODE,
     body=_body,
     question="Which matrix takes the vector of position p to that of p + 63 at d_model 64? Which one takes it back?",

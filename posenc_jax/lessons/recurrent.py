@@ -11,8 +11,8 @@ first. Attention reads all words at once, as a weighted mean; [without positions
 
 ## Trained
 A small GRU (d_model 64, no positions) is trained on two tasks that depend on order: which of two marks among 64
-symbols stands earlier (near: at most 6 apart, far: at least 32), and agreement with a subject a number of words back,
-1 to 16 in training. Over 8 seeds:
+symbols stands earlier (near: at most 6 apart, far: at least 32), and agreement with a subject that stands a given
+number of words back (1 to 16 in training). Over 8 seeds:
 
 {quoted.tables()["recurrent"]}
 

@@ -6,7 +6,8 @@ from posenc_jax.lessons.lesson import Lesson
 
 def _body() -> str:
     return f"""\
-The first command needs network access to Debian's packages, the second 33 minutes on 2 cores, the third a few seconds.
+The first command needs network access to Debian's packages; the second takes 33 minutes on 2 cores, the third a few
+seconds.
 The model is the paper's encoder and decoder at a small size: one vocabulary for both languages (or
 [two](file:scripts/docs/guides/encoder-decoder.md)), padding and causal masks, greedy or beam search.
 
@@ -21,8 +22,9 @@ Here the sinusoid is compared with learned tables and relative encodings such as
 lengths the sinusoid is best; on longer sentences, that advantage is gone.
 [The experiment](file:experiments/translation/README.md) has the differences seed by seed, and good and bad sentences of
 a translator that was trained longer. It knows help pages: given a sentence about cats and mice, it reports the words
-that it does not know, and its translation is nonsense. One that can translate it is trained in minutes on sentences of
-a small grammar, without a network: `posenc data prepare grammar/en-de`, then `posenc train configs/sentences.py`.
+that it does not know, and its translation is nonsense. A translator for such sentences is trained in minutes on
+sentences of a small grammar, without network access: `posenc data prepare grammar/en-de`, then
+`posenc train configs/sentences.py`.
 
 The chapter's own translator adds the vector of position 0 to every token, as its positions run along the batch axis.
 [Ten lines](file:scripts/docs/guides/does-it-reach-your-model.md) show whether positions reach a model of yours.
@@ -46,8 +48,8 @@ LESSON = Lesson(
     claim="A translator needs positions to keep the order of words.",
     verdict="confirmed",
     because=f"chrF is {quoted.mean('translation', 'sinusoidal', 1)} with sinusoids and "
-    f"{quoted.mean('translation', 'nope', 1)} without positions, where a translator writes the same for the words of a "
-    "sentence in any order.",
+    f"{quoted.mean('translation', 'nope', 1)} without positions; a translator without them writes the same for the "
+    "words of a sentence in any order.",
     commands="""
 posenc data prepare help/en-de
 posenc train configs/translator.py --directory runs/translator

@@ -13,14 +13,14 @@ def _body() -> str:
     rows = [(p, *(number(x) for x in small[p, :8])) for p in range(3)]
     return f"""## What comes out
 The array has a row for each position and a column for each dimension of the model. d_model must be even, since sines
-and cosines come in pairs (the error for an odd one names two ways out). NumPy positions give a NumPy array, JAX
+and cosines come in pairs (for an odd one, the error names two options). NumPy positions give a NumPy array, JAX
 positions a JAX array, in float32 unless `dtype` says otherwise.
 
 The chapter uses 20 positions and d_model 32. The first eight dimensions of its first rows are:
 
 {table(["position", *range(8)], rows)}
 
-`posenc vectors sinusoidal --d-model 32 --positions 0 1 2` prints them, and the cosine of each pair.
+`posenc vectors sinusoidal --d-model 32 --positions 0 1 2` prints them, and the cosine of every two positions.
 
 ## What it is added to
 Word embeddings have the same width, so the sum takes one line, for a batch of sentences too:
