@@ -68,15 +68,15 @@ def _found(card: Card) -> TextTable:
             *([few] if (few := hint(own.comparison.pairs for own in card.findings)) else []),
             f"Means over {len(card.seeds)} seeds. {_pairing(card)} within: the mean scores of both at the trained "
             "lengths. p: two-sided, corrected for all rows by Holm's method; better and worse require 0.05 or less. "
-            "detectable: the smallest true difference that so many seeds find in 8 of 10 repeats, with this "
+            "detectable: the smallest true difference that this many seeds find in 8 of 10 repeats, with this "
             "correction and whatever the other rows show. The intervals are not corrected, so one that excludes 0 may "
             f'stand beside "no difference seen". {coverage(card)}',
             "not measurable here: both are at chance, or both near the best score, or there are fewer than two pairs "
             "of seeds. did not learn the task: the encoding is worse, and at the trained lengths it covers less than "
             f"{100 * LEARNED:.0f} % of the way from chance to the best score, so longer lengths are not judged; the "
             "result after training both again with twice the steps is in brackets, corrected among such rows. cannot "
-            "be told: neither a perfect arm nor one that guesses could have been told from the baseline. length N "
-            "alone: without this length less than half of the difference is left, and it is not significant.",
+            "be told: neither a perfect arm nor one that guesses would have differed significantly from the baseline. "
+            "length N alone: without this length less than half of the difference is left, and it is not significant.",
             *_unseen(card),
             *_formerly(card),
             *(f"{name}: {own.kind.title} on {own.question} ({own.source})." for name, own in card.tables.items()),
@@ -200,8 +200,8 @@ def _otherwise(card: Card) -> TextTable:
             f"The same models. best checkpoint: for each seed, the best of {CHECKPOINTS} checkpoints during training. "
             f"best temperature: the best with logits divided by {', '.join(map(str, (1, *TEMPERATURES)))}. "
             "Both are selected on the scores that they report, so they are optimistic; they do not enter the verdict. "
-            "p is corrected by Holm's method, separately for each of the two. Where the result after the last step is "
-            "another, both are given.",
+            "p is corrected by Holm's method, separately for each of the two. Where the result after the last step "
+            "differs, both are given.",
         ),
     )
 
@@ -299,8 +299,11 @@ def _cost(card: Card) -> TextTable:
                 ", ".join(map(str, measured.diverged)) or "none",
             )
         )
-    cells = [own for by_table in card.measured.values() for own in by_table.values()]
-    grids = sorted({", ".join(f"{rate:g}" for rate in sorted(own.tried)) for own in cells if own.tried})
+    grids: dict[str, dict[str, None]] = {}
+    for name, own in ((name, own) for by_table in card.measured.values() for name, own in by_table.items()):
+        if own.tried:
+            grids.setdefault(", ".join(f"{rate:g}" for rate in sorted(own.tried)), {})[name] = None
+    rates = "; ".join(own + f" ({', '.join(names)})" * (len(grids) > 1) for own, names in grids.items())
     untimed = [why for by_table in card.measured.values() for own in by_table.values() for why in own.untimed]
     where = "; ".join(map(_machine, card.environments)) or "Where they ran is not recorded"
     return TextTable(
@@ -312,15 +315,15 @@ def _cost(card: Card) -> TextTable:
         align="llrrrlrrl",
         entries=tuple(entries),
         notes=(
-            f"Every seed is trained at the learning rates {' or '.join(grids)} and keeps the one that is best in its "
-            "own validation at the trained lengths, so that the intervals include the chance in this choice. lead: how "
-            "far it is ahead of the second best in validation, mean over seeds; near 0 the choice hardly matters. "
+            f"Every seed is trained at the learning rates {rates}, and keeps the one that is best in its own "
+            "validation at the trained lengths, so that the intervals include the chance in this choice. lead: how far "
+            "it is ahead of the second best in validation, mean over seeds; near 0 the choice hardly matters. "
             f"{_ends(card)}",
             "ms per step: of the models that train together, with whatever else the machine did at the time. memory: "
             "of attention on an accelerator, by the length T; in blocks the logits are computed twice.",
             f"{where}. All runs together: {card.seconds / 60:.0f} minutes, including compilation.",
             *_fields(card),
-            *([f"Without the times of {'; '.join(untimed)}, which are not known."] if untimed else []),
+            *([f"Not included, since they are not known: the times of {'; '.join(untimed)}."] if untimed else []),
             *(
                 [f"The runs are of several environments, which differ by rounding: {'; '.join(card.elsewhere)}."]
                 if card.elsewhere
@@ -347,7 +350,8 @@ def _ends(card: Card) -> str:
                 f"{label} on {name} ({rate:g}: {count} of {seeds})" for count, rate in ends if 2 * count >= seeds > 0
             ]
     grown = (
-        f"The grid is extended for all arms while half of the seeds of one do best at an end, up to {MOST_RATES} rates"
+        "The grid is extended for all arms while at least half of the seeds of any arm do best at an end, up to "
+        f"{MOST_RATES} rates"
     )
     if _before(card):
         grown = "The grid has the two rates of an earlier rule and was not extended"

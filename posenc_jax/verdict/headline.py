@@ -42,12 +42,14 @@ def headline(
     def name(own: Finding) -> str:
         return row_name(own, labels, findings)
 
+    at = "on" if len(labels) == 1 else "for"  # rows are named by their tables, or by their encodings
+
     return (
         f"{first}.",
         f"By how much: {_amounts(findings, kinds, name)}.",
         f"How sure: {_sureness(findings, seeds)}.",
         f"At what cost: {cost}.",
-        f"What cannot be told: {_untold(findings, kinds, seeds, name)}.",
+        f"What cannot be told: {_untold(findings, kinds, seeds, name, at)}.",
     )
 
 
@@ -101,7 +103,7 @@ def _where(found: list[Finding], baseline: str) -> str:
 
 
 def _told(found: Finding) -> str:
-    return found.table + (f", length {found.carried_by.length} alone" if found.carried_by is not None else "")
+    return found.table + (f" at length {found.carried_by.length} alone" if found.carried_by is not None else "")
 
 
 def _compared(found: list[Finding], baseline: str, of: Mapping[str, list[str]]) -> str:
@@ -152,14 +154,14 @@ def _cost(ours: Mapping[str, Measured], theirs: Mapping[str, Measured], baseline
 
 
 def _untold(
-    findings: tuple[Finding, ...], kinds: Mapping[str, ScoreKind], seeds: int, name: Callable[[Finding], str]
+    findings: tuple[Finding, ...], kinds: Mapping[str, ScoreKind], seeds: int, name: Callable[[Finding], str], at: str
 ) -> str:
     small, blind, few, unlearned = [], [], [], []
     leads: dict[str, list[str]] = {}
     for own in findings:
         row, least = name(own), own.comparison.detectable
         if own.word == "no difference seen":
-            small.append(f"{_missed(least, kinds[own.table])} on {row}")
+            small.append(f"{_missed(least, kinds[own.table])} {at} {row}")
         elif own.word == "not measurable here":
             blind.append(row)
         elif own.word == "cannot be told":
@@ -170,11 +172,13 @@ def _untold(
         elif own.word == "better" and own.learned[1] is False:
             leads.setdefault(own.baseline, []).append(row)
     parts = [f"differences {_some(small)}, which {seeds} seeds often miss"] if small else []
-    parts += [f"anything with {seeds} seeds on {_some(few)}"] if few else []
-    parts += [f"anything on {_some(blind)}, where both are at chance or near the best score"] if blind else []
-    parts += [f"the comparison with more steps on {_some(unlearned)}, not learned at this budget"] if unlearned else []
+    parts += [f"anything with {seeds} seeds {at} {_some(few)}"] if few else []
+    parts += [f"anything {at} {_some(blind)}, where both are at chance or near the best score"] if blind else []
+    again = "since the task was not learned at this budget"
+    parts += [f"the result with more steps {at} {_some(unlearned)}, {again}"] if unlearned else []
     parts += [
-        f"whether the lead on {_some(rows)} lasts with more steps, since {baseline} did not learn it at this budget"
+        f"whether the gain {at} {_some(rows)} lasts with more steps, since {baseline} did not learn the task at this "
+        "budget"
         for baseline, rows in leads.items()
     ]
     return "; ".join(parts) or "nothing: every row has a result"

@@ -257,10 +257,10 @@ def _directions(checked: tuple[CheckedDirection, ...]) -> TextTable:
         entries=tuple(map(_direction, checked)),
         notes=(
             "Written down and committed before the runs. held and opposite: paired by seed, two-sided, p at most 0.05 "
-            "after Holm's correction for all of them. no difference seen: with so many seeds, the difference is not "
-            "significant. cannot be told: with so many seeds and this spread of the other arm, not even a perfect arm "
-            "would have held; the number of seeds that would be enough is in brackets. not measurable here: both arms "
-            "are at chance, or both near the best score.",
+            "after Holm's correction for all of them. no difference seen: with this many seeds, the difference is not "
+            "significant. cannot be told: with this many seeds and this spread of the other arm, not even a perfect "
+            "arm would have held; the number of seeds that would be enough is in brackets. not measurable here: both "
+            "arms are at chance, or both near the best score.",
             *([_OF_INTERVALS.format(equal=equal)] if equal else []),
             *([few] if few else []),
             *([_ALIKE] if any(own.direction.alike for own in checked) else []),
@@ -287,7 +287,7 @@ def _provenance(results: Results) -> tuple[str, ...]:
     machines = "; ".join(map(_machine, (results.machine, *results.machine.get("others", ()))))
     rates = sorted({rate for cell in results.cells for rate in cell.tried})
     diverged = [f"{c.table} {c.label} ({', '.join(map(str, c.diverged))})" for c in results.cells if c.diverged]
-    but = f" (that of {', '.join(results.untimed)} is unknown)" if results.untimed else ""
+    but = f" (without that of {', '.join(results.untimed)}, which is unknown)" if results.untimed else ""
     lines = [
         f"Ours: {duration(results.seconds)} of runs in all{but}, excluding compilation, on {machines}; learning rates "
         f"{', '.join(f'{rate:g}' for rate in rates)}. Digests of every config are in {RESULTS}.",

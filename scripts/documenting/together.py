@@ -97,8 +97,8 @@ def _about(own: Known) -> str:
     training = statistics.median(cell.seconds / len(cell.seeds) / len(cell.tried) for cell in cells)
     return (
         f"The models of the {len(own.cards)} cards have {_range(cell.num_parameters for cell in cells)} parameters and "
-        f"are trained for {steps} steps; a training takes about {training:.0f} seconds. What holds for them may not "
-        "hold for yours."
+        f"are trained for {steps} steps; one training takes about {training:.0f} seconds on a CPU. What holds for them "
+        "may not hold for yours."
     )
 
 
@@ -112,7 +112,7 @@ def sentences(own: Known) -> list[str]:
         _on_table(own, "even_pairs", "Comparing the first token with the last, further apart than in training",
             "whether the order stays the same once all arms come near the best score at the trained lengths"),
         _on_table(own, "bucket_sort", "Sorting more tokens than in training",
-            f"larger models, and longer grids of learning rates: {_at_ends(own, 'bucket_sort')} do best at an end"),
+            f"larger models{_at_ends(own, 'bucket_sort')}"),
         _together(own, tables),
         _improvements(own, tables),
         _within(own),
@@ -179,15 +179,17 @@ def _improvements(own: Known, tables: str) -> str:
         f"**How often a run is better** ({tables}): a run scores above a run of {_baseline(own).label} more often than "
         f"not with {_names(own, above)}, most often with {_linked(own, best)}, {_shown(found)}; less often than not "
         f"with {_names(own, below)}; for {_names(own, rest)} the interval includes one half. *Not known*: how much is "
-        "gained, for which see the first three sentences, and whether this holds at another budget."
+        "gained (see the first three sentences), and whether this holds at another budget."
     )
 
 
 def _at_ends(own: Known, name: str) -> str:
-    """For example ``3 of 13 arms``: those of which half of the seeds do best at an end of their grid."""
+    """That longer grids are not known, where half of the seeds of an arm do best at an end of theirs; else nothing."""
     arms = {label: by_table[name] for _, card in own.cards for label, by_table in card.measured.items()}
     ends = [at_ends(arm.tried) for arm in arms.values()]
-    return f"{sum(2 * max(low, high) >= seeds > 0 for low, high, seeds in ends)} of {len(arms)} arms"
+    count = sum(2 * max(low, high) >= seeds > 0 for low, high, seeds in ends)
+    found = f"since half of the seeds of {count} of {len(arms)} arms do best at an end of theirs"
+    return f", and longer grids of learning rates, {found}" if count else ""
 
 
 def _within(own: Known) -> str:

@@ -74,8 +74,8 @@ LINES = (
     "By how much: copy +0.500 [0.496, 0.504].",
     "How sure: 8 seeds; p is below 0.001, corrected for 2 rows.",
     "At what cost: 1.00 times rope's time per step (1.00 to 1.00); 10 parameters of the encoding (rope: 10).",
-    "What cannot be told: anything on even_pairs, where both are at chance or near the best score; whether the lead "
-    "on copy lasts with more steps, since rope did not learn it at this budget.",
+    "What cannot be told: anything on even_pairs, where both are at chance or near the best score; whether the gain "
+    "on copy lasts with more steps, since rope did not learn the task at this budget.",
 )
 SENTENCE = "mine against rope, 2 tables: better on copy; not measurable here on even_pairs."
 

@@ -105,16 +105,16 @@ def test_what_few_seeds_cannot_tell_and_what_was_not_learned():
     )
     assert "p is 0.001, corrected for 2 rows" in said[2]
     assert said[4] == (
-        "What cannot be told: anything with 3 seeds on copy (13 would be enough); the comparison with more steps on "
-        "even_pairs, not learned at this budget."
+        "What cannot be told: anything with 3 seeds on copy (13 would be enough); the result with more steps on "
+        "even_pairs, since the task was not learned at this budget."
     )
 
 
 def test_a_lead_over_a_baseline_that_has_not_learned_the_task_is_said_so():
     lead = dataclasses.replace(finding("even_pairs", "better", 0.2, 0.001), learned=(True, False))
     assert lines(lead, finding("copy", "better"))[4] == (
-        "What cannot be told: whether the lead on even_pairs lasts with more steps, since rope did not learn "
-        "it at this budget."
+        "What cannot be told: whether the gain on even_pairs lasts with more steps, since rope did not learn "
+        "the task at this budget."
     )
 
 

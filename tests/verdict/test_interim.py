@@ -176,7 +176,7 @@ def test_the_grid_grows_for_all_arms_until_none_prefers_an_end(grown, tmp_path):
     assert "so all arms get a longer one: 0.0005, 0.001, 0.002" in "; ".join(heard.notes)
     said = " ".join(text_card(card, 100).split())
     assert "up to 6 rates; no arm prefers an end." in said
-    assert "Every seed is trained at the learning rates 0.0005, 0.001, 0.002, 0.004 and keeps" in said
+    assert "Every seed is trained at the learning rates 0.0005, 0.001, 0.002, 0.004, and keeps" in said
 
 
 def test_the_grid_has_a_bound_that_the_card_names(grown, tmp_path):
