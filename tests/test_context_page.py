@@ -234,7 +234,7 @@ def test_what_the_page_says_of_training_on_is_of_the_record():
     assert f"ahead of RoPE at 2x, {trained_on} after" in said
     control = found["directions"][-1]
     interval = f"{control['difference']:+.3f} [{control['low']:.3f}, {control['high']:.3f}]"
-    assert f"is at 2x what YaRN is, {interval}, and" in said
+    assert f"no difference from YaRN at 2x, {interval}, and" in said
     assert f"better at 4x, {means['none at 256 + 100', 512]:.4g} against {means['yarn(2) + 100', 512]:.4g}." in said
     words = [one["word"] for one in found["directions"]]
     assert [i for i, word in enumerate(words) if word == "the other way"] == [2, 3, 4]

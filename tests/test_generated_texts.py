@@ -74,4 +74,4 @@ def test_the_page_has_what_the_larger_budgets_copied():
     short, longer, larger = (f"{budget(label).training.steps / per_epoch:.1f} epochs" for label in copied.LABELS)
     assert f"1,200 steps of 12 packed rows of 256 tokens, {short}; " in copied.README.read_text()
     assert f"with {budget('longer').training.steps:,}, {longer}, " in said
-    assert f"{larger} for {longer.removesuffix(' epochs')}, " in said
+    assert f"{larger} against {longer.removesuffix(' epochs')}, " in said

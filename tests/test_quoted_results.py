@@ -382,7 +382,7 @@ def test_what_is_said_of_translation():
     ) in readme
     better = [minus[label, "beyond"] for label in ("alibi, symmetric", "shaw")]
     assert all(row["low"] > 0 for row in better)
-    assert "by {:.1f} and {:.1f} (each interval is its own".format(*(row["mean"] for row in better)) in readme
+    assert "by {:.1f} and {:.1f} (the intervals exclude 0".format(*(row["mean"] for row in better)) in readme
     docstring = ast.get_docstring(ast.parse((ROOT / "experiments" / "translation" / "small.py").read_text()))
     for where in ("within", "beyond"):
         scores = sorted((means["chrf", label, where], names[label]) for label in names)

@@ -69,8 +69,8 @@ def test_where_summaries_come_from_is_of_the_record():
     assert refilled(page, sources.BEGIN, sources.page(found), sources.END) == page
     assert sources.figure(found).startswith(b"\x89PNG")
     lead = found["corpus"]["in the first paragraph"]
-    assert f"the first has {lead['every word']:.0%} of such words".replace("%", " %") in text
-    assert f"and {lead['copied']:.0%} of those that are copied".replace("%", " %") in text
+    assert f"the first has {lead['every word']:.0%} of all words that are so rare".replace("%", " %") in text
+    assert f"and {lead['copied']:.0%} of those that the synopsis has too".replace("%", " %") in text
     models = found["models"]
 
     def mean(label, name, layer=None):
@@ -90,7 +90,7 @@ def test_where_summaries_come_from_is_of_the_record():
     assert mean("decoder, sinusoidal", "marked, attention", -1).min() > 0.6
     both = "encoder-decoder, sinusoidal"
     assert [*np.flatnonzero(mean(both, "marked, attention", -1) > 0.6)] == [0, 1]
-    assert f"in the fourth {mean(both, 'marked, right')[3]:.2f} are right" in text
+    assert f"with the mark in the fourth {mean(both, 'marked, right')[3]:.2f} are right" in text
     for label in (none, "encoder-decoder, sinusoidal, points anywhere"):
         assert abs(np.mean([own["loss"] for own in models[label].values()]) - 2.15) < 0.03
     assert f"{sources.STEPS:,} steps, mean over {len(sources.SEEDS)} seeds" in text

@@ -93,9 +93,10 @@ def test_what_is_said_of_near_and_far_and_of_bands():
     assert min(near["all"], near["fast only"], near["slow only"]) > 0.99
     (slow,) = (m for m in bands["means"] if m["label"] == "slow only" and m["score"] == "near_accuracy" and m["length"])
     losses = (1 - slow["mean"], 1 - slow["high"], 1 - slow["low"])
-    assert "near falls by {:.3f} without the fast ones, an interval of {:.3f} to {:.3f}".format(*losses) in page
+    said = "near score falls by {:.3f} without the fast ones, with an interval of {:.3f} to {:.3f}"
+    assert said.format(*losses) in page
     assert {m["mean"] for m in bands["means"] if m["score"] == "far_accuracy" and m["label"] == "fast only"} == {1.0}
-    assert "where 0.1 was expected: every answer of every seed is right" in page
+    assert "where a fall of more than 0.1 was expected: every answer of every seed is right" in page
     fast = sinusoidal(np.arange(64), 64, frequencies=band(1.0, BETWEEN).frequencies, dtype=np.float64)
     apart = np.linalg.norm(fast[:, None] - fast[None], axis=-1) + 9 * np.eye(64)
     assert apart.min() > 1  # of vectors of norm 5.7
