@@ -97,7 +97,7 @@ def _about(own: Known) -> str:
     training = statistics.median(cell.seconds / len(cell.seeds) / len(cell.tried) for cell in cells)
     return (
         f"The models of the {len(own.cards)} cards have {_range(cell.num_parameters for cell in cells)} parameters and "
-        f"are trained for {steps} steps; one training takes about {training:.0f} seconds on a CPU. What holds for them "
+        f"are trained for {steps} steps; one training takes about {training:.0f} s on one core. What holds for them "
         "may not hold for yours."
     )
 
@@ -203,7 +203,7 @@ def _within(own: Known) -> str:
     others = f"the others are {listed(failed)}" if failed else "there are no others"
     return (
         f"**Inputs no longer than those of training**: {len(own.cards) - len(failed)} of {len(own.cards)} encodings "
-        f"cover {100 * LEARNED:.0f} % of the way from chance to the best score on every table, and {base}; {others}. "
+        f"cover at least {100 * LEARNED:.0f} % of the way from chance to the best score on every table, and {base}; {others}. "
         f"*Not known*: whether more steps would change this, and what differs above {100 * LEARNED:.0f} %, where these "
         "tables are too easy to tell."
     )
@@ -305,11 +305,11 @@ def _means(own: Known) -> str:
     ]
     base = _baseline(own).label
     columns = ("encoding", "interquartile mean [95 %]", f"probability of improvement over {base} [95 %]")
-    same = "are the same in all cards" if same_baseline([card for _, card in own.cards]) else "differ between cards"
+    same = "the same" if same_baseline([card for _, card in own.cards]) else "not the same"
     return (
         f"{grid(columns, 'lrr', rows)}\n\nThe tables are {listed([code(name) for name in first.tables])}, which all "
         f"{len(own.cards)} cards have, with {_range(len(card.seeds) for _, card in own.cards)} seeds each. The runs of "
-        f"{base} {same}."
+        f"{base} are {same} in all cards."
     )
 
 
