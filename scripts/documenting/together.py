@@ -97,8 +97,8 @@ def _about(own: Known) -> str:
     training = statistics.median(cell.seconds / len(cell.seeds) / len(cell.tried) for cell in cells)
     return (
         f"The models of the {len(own.cards)} cards have {_range(cell.num_parameters for cell in cells)} parameters and "
-        f"are trained for {steps} steps; one training takes about {training:.0f} s on one core. What holds for them "
-        "may not hold for yours."
+        f"are trained for {steps} steps; a training takes about {training:.0f} seconds on one core. What holds for "
+        "them may not hold for yours."
     )
 
 
@@ -203,8 +203,8 @@ def _within(own: Known) -> str:
     others = f"the others are {listed(failed)}" if failed else "there are no others"
     return (
         f"**Inputs no longer than those of training**: {len(own.cards) - len(failed)} of {len(own.cards)} encodings "
-        f"cover at least {100 * LEARNED:.0f} % of the way from chance to the best score on every table, and {base}; {others}. "
-        f"*Not known*: whether more steps would change this, and what differs above {100 * LEARNED:.0f} %, where these "
+        f"cover at least {100 * LEARNED:.0f} % of the way from chance to the best score on every table, and {base}; "
+        f"{others}. *Not known*: whether more steps would change this, and what differs above {100 * LEARNED:.0f} %, where these "
         "tables are too easy to tell."
     )
 
