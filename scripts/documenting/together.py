@@ -204,8 +204,8 @@ def _within(own: Known) -> str:
     return (
         f"**Inputs no longer than those of training**: {len(own.cards) - len(failed)} of {len(own.cards)} encodings "
         f"cover at least {100 * LEARNED:.0f} % of the way from chance to the best score on every table, and {base}; "
-        f"{others}. *Not known*: whether more steps would change this, and what differs above {100 * LEARNED:.0f} %, where "
-        "these tables are too easy to tell."
+        f"{others}. *Not known*: whether more steps would change this, and what differs above {100 * LEARNED:.0f} %, "
+        "where these tables are too easy to tell."
     )
 
 
