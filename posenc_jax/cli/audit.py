@@ -46,7 +46,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--json", type=as_path, metavar="FILE", help="also write all numbers to FILE")
     parser.add_argument("--markdown", type=as_path, metavar="FILE", help="also write the tables to FILE as Markdown")
     parser.add_argument(
-        "--no-timing", action="store_true", help="leave out the time; all else is then the same bytes in every run"
+        "--no-timing", action="store_true", help="leave out the time, so that every run writes the same bytes"
     )
     try:
         return guarded(lambda: _audit(parser.parse_args(arguments)))

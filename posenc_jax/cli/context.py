@@ -29,8 +29,8 @@ the same command resumes where it was stopped. The texts are the first tokens of
 python_docs.
 
 With --recalibrate, training first continues from the run under every change, including none, in folders beside the
-answers. It uses the corpus and settings of the run, on texts of s times its length for changes with a factor s, and
-of its length for the others."""
+answers. It uses the corpus and settings of the run. Texts are as long as those the run was trained on, or s times as
+long for a change with a factor s."""
 _LENGTH = re.compile(r"(\d+(?:\.\d+)?)x|(\d+)")
 
 

@@ -150,7 +150,7 @@ def guarded(work: Callable[[], int | None]) -> int:
     if message:
         tell(f"posenc: {message}{where}")
     elif where:
-        tell(f"posenc: libraries printed messages{where}")
+        tell(f"posenc: {where.strip(' ()')}")
     return code
 
 

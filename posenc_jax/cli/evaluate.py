@@ -27,7 +27,7 @@ def main(arguments: list[str]) -> int:
     steps = "checkpoints to evaluate, of those kept by training.keep_every (default: the parameters behind the result)"
     add("--steps", type=int, nargs="+", metavar="N", help=steps)
     add_trust(parser)
-    changed = "evaluate even if your own encoding, task or metric has changed since; the result file says so"
+    changed = "evaluate even if your own encoding, task or metric has changed since training; the result file says so"
     add("--accept-changed-code", action="store_true", help=changed)
     return guarded(lambda: _evaluate(parser.parse_args(arguments)))
 

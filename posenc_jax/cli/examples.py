@@ -37,7 +37,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "aliases": (
         ("posenc aliases sinusoidal", "show which positions look alike at d_model 8"),
-        ("posenc aliases rope --d-model 64 --length 4096 --pair 5 68", "mark another pair, at another size"),
+        ("posenc aliases rope --d-model 64 --length 4096 --pair 5 68", "mark positions 5 and 68, at another size"),
     ),
     "explore": (("posenc explore rope --d-model 16", "write the page explorer.html"),),
     "train": (
@@ -75,7 +75,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "new": (
         ("posenc new encoding my_window", "write my_window.py and its test"),
-        ("posenc new config --on own/plays", "write what `posenc train --on own/plays` trains to plays.py"),
+        ("posenc new config --on own/plays", "write plays.py, the run of `posenc train --on own/plays`, to edit"),
     ),
     "audit": (
         ("posenc audit rope", "check the contract and measure one encoding"),
@@ -98,7 +98,10 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "export": (("posenc export RUN --to smollm2-again", "write config.json, model.safetensors and tokenizer.json"),),
     "context": (
-        ("posenc context RUN --lengths 1x 2x --change none ntk yarn", "compare changes at twice the trained length"),
+        (
+            "posenc context RUN --lengths 1x 2x --change none ntk yarn",
+            "compare changes at 1 and 2 times the trained length",
+        ),
         ('posenc context RUN --change none "yarn(2)" --text book.txt --measure perplexity', "read your own text"),
         ("posenc context RUN --change none nope --recalibrate 100", "drop positions, and train for 100 more steps"),
     ),

@@ -17,7 +17,7 @@ masked-language-model head."""
 def main(arguments: list[str]) -> int:
     from posenc_jax.huggingface.families import titles
 
-    parser = Parser("posenc import", description=f"{DESCRIPTION} Supported are {titles()}.")
+    parser = Parser("posenc import", description=f"{DESCRIPTION} Supported models: {titles()}.")
     parser.add_argument("source", metavar="DIR|FILE", type=as_path, help="the checkpoint")
     parser.add_argument(
         "-o", "--output", metavar="RUN", type=as_path, required=True, help="run to create: a new directory"

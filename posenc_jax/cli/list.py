@@ -18,7 +18,7 @@ from posenc_jax.drawing.plain import short
 from posenc_jax.refusals.hints import did_you_mean
 
 DESCRIPTION = """List encodings and tasks in brief, or describe one in full: an encoding (a catalogue name or a word of
-a spec), a value, a mask or a task, or a class in your own file, which is run for that."""
+a spec), a value of an encoding's field, a mask, a task, or a class in your own file. The file is then run."""
 
 # What an encoding acts on, in words; `token_terms` serve the other hooks.
 _HOOK_WORDS = {

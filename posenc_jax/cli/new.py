@@ -21,7 +21,7 @@ def main(arguments: list[str]) -> int:
     parser = Parser("posenc new", description=DESCRIPTION)
     parser.add_argument("kind", choices=(*KINDS, "config"), help="what to write")
     parser.add_argument("name", metavar="NAME", nargs="?", help="its name, a Python module name such as my_window")
-    parser.add_argument("--on", metavar="CORPUS", help="config: the corpus, such as own/notes; also the default NAME")
+    parser.add_argument("--on", metavar="CORPUS", help="config: the corpus; for own/notes, NAME is notes by default")
 
     def work() -> None:
         options = parser.parse_args(arguments)

@@ -108,7 +108,7 @@ class RunArguments:
     trust: tuple[Path, ...] = ()
     """Runs named by init_from whose own Python files may be run (by default they are not)."""
     accept_changed_code: bool = False
-    """Continue even if your own encoding, task or metric has changed; what is then computed is marked."""
+    """Continue even if your own encoding, task or metric has changed; results that are computed then are marked."""
 
 
 def override_run(

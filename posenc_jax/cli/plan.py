@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     from posenc_jax.runs.idle import Idle
     from posenc_jax.runs.plan import Plan
 
-DESCRIPTION = (
-    "Estimate replicas, operations, memory and hours of a run or an ablation. Nothing is compiled without --compile."
-)
+DESCRIPTION = "Estimate replicas, operations, memory and hours of a run or an ablation. Nothing is trained or written."
 USAGE = f"""usage: posenc plan CONFIG [--target T] [--utilisation U] [--compile] [overrides]
 
 {DESCRIPTION}
-Nothing is written, and it takes seconds on any machine. The exit code is 1 if something does not fit.
+Without --compile, nothing is compiled either, and it takes seconds on any machine. The exit code is 1 if something does
+not fit.
 
   --target T       chip and number of devices: h100, h100:4, v5e:2x2 ... (default: the devices of this machine)
   --utilisation U  fraction of peak speed assumed for hours, above 0 and up to 1 (default: 0.3)
-  --compile        compile the training program for the target and report its memory, in minutes per cell; for chips
-                   that are not in this machine it needs libtpu or jax[cuda12], but no driver
+  --compile        compile the training program for the target and report the memory of the compiled program; takes
+                   minutes per cell; for chips that are not in this machine it needs libtpu or jax[cuda12], but no
+                   driver
 
 Overrides are those of `posenc train` and `posenc ablate`, such as --training.batch-size 8. With --on CORPUS in place of
 CONFIG, plan the run that is sized to a text corpus and this machine."""
@@ -152,12 +152,12 @@ def _notes(plan: Plan) -> tuple[str, ...]:
     else:
         notes.append(
             f"Time: at {100 * plan.utilisation:g} % of {plan.peak / 1e12:.3g} TFLOP/s a device in {dtype}, excluding "
-            "compilation. Small models are slower on accelerators, whose programs then wait for one another to start."
+            "compilation. Small models are slower on accelerators, where kernel launches then limit the speed."
         )
     if plan.target.hosts > 1:
         notes.append(
-            f"{plan.target.name} is {plan.target.hosts} machines: the numbers are of one run of a process on each: "
-            "posenc train --distributed, or --coordinator outside SLURM."
+            f"{plan.target.name} is {plan.target.hosts} machines: the numbers are for one run with a process on each "
+            "(posenc train --distributed, or --coordinator outside SLURM)."
         )
     return tuple(notes)
 

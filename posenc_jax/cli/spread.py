@@ -26,10 +26,10 @@ HELP = """Many processes or machines:
   --local N            run N processes on this machine, each with its share of the cores or GPUs
   --slurm              submit a SLURM array with one task for each group of a cell, through submitit
     --partition NAME, --gpus N, --cpus N   resources of each task
-    --time TIME        time limit of each task, as in SLURM (default: 1:00:00); at the limit it is saved, requeued and
-                       resumed
+    --time TIME        time limit of each task, as in SLURM (default: 1:00:00); at the limit the task saves its state,
+                       is requeued, and resumes
     --parallel N       run at most N tasks at once
-  --group CELL/group-000   run only this group, made by --local or --slurm; their tasks use this"""
+  --group CELL/group-000   run only this group, made by --local or --slurm, which call this in their tasks"""
 
 
 @dataclasses.dataclass(frozen=True)

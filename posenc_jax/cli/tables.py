@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
 ROOT = Path("experiments") / "tables"
 DESCRIPTION = f"""Without NAME, list the published tables in {ROOT}, how far each has been run, and how many of the
-directions that were written down beforehand held. With NAME, run the reduced version of that table (reduced.py) and
-write our results beside the published ones into its folder. Run the same command again to resume.
+predicted directions of differences, written down before the runs, held. With NAME, run the reduced version of that
+table (reduced.py) and write our results beside the published ones into its folder. Run the same command again to
+resume.
 
 The paper's own setting is full.py: `posenc plan {ROOT}/NAME/full.py --target h100` estimates its cost, and
 `posenc ablate` runs it."""

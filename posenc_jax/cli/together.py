@@ -13,8 +13,8 @@ from posenc_jax.refusals.system import first_line
 
 HELP = """Train one run in several processes, each with its own devices:
   --distributed        find the others through SLURM, or another launcher that JAX knows: srun posenc train ...
-  --coordinator HOST:PORT --processes N --process I   or through these: the same command N times, with I from 0 to
-                       N - 1"""
+  --coordinator HOST:PORT --processes N --process I   find the others at this address: run the same command N times,
+                       with I from 0 to N - 1"""
 
 HEARTBEAT = 30
 """Seconds after which a process that gives no sign of life counts as gone."""

@@ -19,8 +19,8 @@ from posenc_jax.cli.texts import (
 
 DESCRIPTION = """Translate sentences with a finished run of task "translation", or with an imported T5 or Marian: the
 sentences given after RUN, or else the lines of standard input. Each translation is one line; an empty input line stays
-empty. All sentences are read before any is translated; if some cannot be translated, they are named with their numbers
-and none is. What training never had is noted."""
+empty. All sentences are read before any is translated: if some cannot be translated, they are listed with their numbers
+and nothing is translated. Words and pairs of words that did not occur in training are noted."""
 
 
 def main(arguments: list[str]) -> int:

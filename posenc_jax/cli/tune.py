@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 DESCRIPTION = "Time ways to split a training step on this machine, and print what to write into the config."
 SECONDS = """Each setting is timed for --seconds S (default 10) side by side with the fastest so far, and at the end the
-first side by side with the fastest. With N settings, about 3 to 10, each table takes (N + 1) S seconds, plus
-compiling each setting (as long as in `posenc train`)."""
+first side by side with the fastest. With N settings, about 3 to 10, each table takes (N + 1) * S seconds, plus
+compilation of each setting (as long as in `posenc train`)."""
 USAGE = f"""usage: posenc tune CONFIG [--seconds S] [overrides]
 
 {DESCRIPTION}

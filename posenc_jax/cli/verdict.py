@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 SEEDS = 8
 NEEDS_MORE_SEEDS = 3
 """The exit code of a verdict of too few seeds."""
-DESCRIPTION = """Train encodings and their baselines on small published tasks, seed by seed, and report where each
-encoding is better, where it is worse, and what cannot be told. The contract is checked first: an encoding that breaks
-it gets no verdict. A first look at a few seeds of the fastest table comes within minutes, then the difference on each
-table as it is finished. The tables are those of the published comparisons that `posenc tables` runs with their
-original encodings. Run the same command again to resume; all verdicts in a directory share their runs.
+DESCRIPTION = """Train encodings and their baselines on small published tasks with paired seeds, and report where each
+encoding is better, where it is worse, and where the scores cannot decide. The contract is checked first: an encoding
+that breaks it gets no verdict. A first look at a few seeds of the fastest table comes within minutes, then the
+difference on each table as it is finished. The tables are those of the published comparisons that `posenc tables` runs
+with their original encodings. Run the same command again to resume; all verdicts in a directory share their runs.
 
 --on WHAT asks your own question, alone or together with those of --tables: a task in a file (FILE.py:Task(...)), a
 config file, the name of a shipped config, or a text corpus (own/NAME), sized as by `posenc ablate --on`. Without an
-ENCODING, it compares nope, sinusoidal, learned, rope, alibi, t5, fire and shaw. Several encodings share one card,
+ENCODING, nope, sinusoidal, learned, rope, alibi, t5, fire and shaw are compared. Several encodings share one card,
 whose p-values are corrected for all of its rows: every encoding on every table.
 
 --on DIR judges a finished ablation without training. Its encodings go by their labels there. By default all of them
@@ -36,11 +36,13 @@ are compared with the ablation's baseline; ENCODING and --against choose others.
 
 --hours H times a few steps first, then compares as many paired seeds as fit into H hours; fewer than two are refused.
 
-An encoding that does not learn a table is trained on it once more with twice the steps, beside the baselines, and the
+An encoding that does not learn a table is trained on it once more with twice the steps, as are the baselines, and the
 card reports both results. --once turns this off, and so does --hours, whose time goes into seeds.
 
 --check trains nothing: it judges the scores in a card again, prints the verdict, and lists what the card states
-differently; the exit code is then 1. Otherwise it is 0 whatever the verdict, or 3 if the verdict needs more seeds."""
+differently, if anything.
+
+The exit code is 0 whatever the verdict, 3 if the verdict needs more seeds, and 1 if --check finds a difference."""
 
 
 def main(arguments: list[str]) -> int:
@@ -59,7 +61,8 @@ def main(arguments: list[str]) -> int:
     which.add_argument(
         "--quick",
         action="store_true",
-        help="run three tables: about half an hour on one core, more if a table is not learned",
+        help="use only three tables: about half an hour on one core, more if a table is not learned or the grid of "
+        "learning rates grows",
     )
     parser.add_argument("--full", action="store_true", help="run every table at its size for an accelerator")
     parser.add_argument(
@@ -72,13 +75,13 @@ def main(arguments: list[str]) -> int:
         "--hours",
         type=above_0("is no number of hours above 0: write one, as in 0.5"),
         metavar="H",
-        help="compare as many seeds as fit into H hours, by a pilot, instead of --seeds",
+        help="compare as many seeds as fit into H hours, instead of --seeds; a few timed steps tell how many",
     )
     parser.add_argument(
         "--matched",
         action="store_true",
-        help="also compare with each baseline widened in its feed-forward layers to as many parameters as the largest "
-        "ENCODING",
+        help="also compare with a copy of each baseline whose feed-forward layers are wider, so that it has as many "
+        "parameters as the largest ENCODING",
     )
     parser.add_argument(
         "--once",

@@ -60,9 +60,9 @@ def affordable(
             "or more, or ask about fewer encodings"
         )
     reporter.note(
-        f"pilot: {step}, {each}, so {hours:g} hour{'s' * (hours != 1)} afford {seeds} paired seeds, not counting "
-        "compilation and longer grids of learning rates; nothing is trained a second time with more steps, as it is "
-        "with --seeds in place of --hours"
+        f"pilot: {step}, {each}, so {seeds} paired seeds fit into {hours:g} hour{'s' * (hours != 1)}, not counting "
+        "compilation and longer grids of learning rates; what is not learned is not trained again with twice the "
+        "steps: --seeds in place of --hours does that"
     )
     return seeds
 
@@ -88,8 +88,8 @@ def estimate(
     each = f"{len(encodings)} encodings on {len(tables)} table{'s' * (len(tables) != 1)}"
     return (
         f"{sum(len(cell.replicas) for cell in first)} trainings of {each}: about {time(first)} on "
-        f"{target.count} x {target.chip.title}, not counting compilation and finished runs; longer grids of learning "
-        f"rates take more{more}"
+        f"{target.count} x {target.chip.title}, excluding compilation; less if some are finished already, more if the "
+        f"grid of learning rates grows{more}"
     )
 
 

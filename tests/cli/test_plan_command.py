@@ -36,7 +36,7 @@ def test_an_ablation_with_overrides_has_a_line_for_each_cell_and_their_sum(print
     out = printed("plan", "experiments/own_encoding/ablation.py", "--target=v6e:4x4", "--training.steps", "100")
     assert out.startswith("3 cells on v6e:4x4: 16 x Google TPU v6e, 33.6 GB each\n")
     assert [line.split("  ")[0] for line in out.splitlines()[4:8]] == ["rsc nope", "rsc alibi", "rsc gaussian", "all"]
-    assert "v6e:4x4 is 4 machines: the numbers are of one run of a process on each" in out
+    assert "v6e:4x4 is 4 machines: the numbers are for one run with a process on each" in out
 
 
 def test_idle_devices_are_said_in_a_line(printed):

@@ -45,7 +45,8 @@ def test_the_seeds_that_a_time_affords(tmp_path, hours, seeds):
     assert pilot.affordable(ARMS, TABLES, hours, tmp_path, reporter=heard) == seeds
     (line,) = heard.notes
     assert line.startswith("pilot: a step of rope on copies takes 5.0 ms, one seed of 2 encodings on 1 table 1")
-    assert "paired seeds, not counting compilation and longer grids of learning rates; nothing is trained" in line
+    assert "paired seeds fit into" in line
+    assert "not counting compilation and longer grids of learning rates; what is not learned is not trained" in line
 
 
 def test_without_a_time_the_price_is_told(monkeypatch):
@@ -54,8 +55,8 @@ def test_without_a_time_the_price_is_told(monkeypatch):
     said = pilot.estimate(ARMS, TABLES, (0, 1), once=True)
     assert sum(len(cell.replicas) for cell in cells) == 12, "three learning rates, two seeds, two encodings"
     assert said.startswith("12 trainings of 2 encodings on 1 table: about 3\u00a0h on ")
-    assert "not counting compilation and finished runs; longer grids of learning rates take more" in said
-    assert said.endswith("grids of learning rates take more")
+    assert "excluding compilation; less if some are finished already, more if the grid of learning rates grows" in said
+    assert said.endswith("grid of learning rates grows")
     steps = TABLES["copies"].run.training.steps
     monkeypatch.setattr(pilot, "plan_of", lambda cell, _: SimpleNamespace(hours=cell.training.steps / steps))
     said = pilot.estimate(ARMS, TABLES, (0, 1))
