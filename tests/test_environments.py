@@ -88,7 +88,8 @@ def test_cells_of_other_draws_are_not_paired_and_the_report_says_so(ablation):
     assert line.startswith("rsc / t5") or "/ t5" in line
     assert FLIPPED in line
     assert "paired by seed." not in tables.main_table(task).notes[0]
-    assert f"Other random numbers than for {task.baseline}, not paired: t5." in tables.main_table(task).notes[0]
+    said_apart = f"Not paired, as the random numbers differ from those of {task.baseline}: t5."
+    assert said_apart in tables.main_table(task).notes[0]
     assert "bit-exact: computed in one environment" not in said
     assert FLIPPED.replace(">", "&gt;") in page(summary)
     assert report.text_report(ablation, 400)

@@ -83,8 +83,8 @@ def print_options(command: str, description: str, more: str = "") -> None:
     about = (
         f"{description} The options below are those of every config, with the defaults of a run that sets none of "
         f"them; `posenc {command} CONFIG --help` also shows those of the task of CONFIG (--task.*, --data.*), with the "
-        "defaults of CONFIG. Encodings, another task (--task) and metrics (--metrics) may be classes in your own files: "
-        '--task "mine.py:Mine(max_length=8)".'
+        "defaults of CONFIG. Encodings, another task (--task) and metrics (--metrics) may be classes in your own "
+        'files: --task "mine.py:Mine(max_length=8)".'
     )
     try:
         override_run(Run(task=Copying()), ["--help"], f"posenc {command} CONFIG", about, hidden=("task",))

@@ -31,8 +31,8 @@ def across_tasks(summary: Summary) -> TextTable:
     notes = [
         f"Tasks: {', '.join(task.task_label for task in tasks)}, all with the same weight. Scores are scaled from "
         "chance (0) to the best possible score (1). Interquartile mean: the mean of the middle half of all runs "
-        "(Agarwal et al. 2021). Intervals: 95 %, from seeds resampled within each task. above: the share of runs with "
-        "a score above this value, averaged over tasks."
+        "(Agarwal et al. 2021). Intervals: 95 %, from seeds resampled within each task. above t: the share of runs "
+        "with a score above t, averaged over tasks."
     ]
     if 0 < fewest < CLAIM_SEEDS:
         notes.append(f"Fewer than {CLAIM_SEEDS} seeds make these intervals too narrow; here the fewest are {fewest}.")

@@ -19,7 +19,8 @@ def statement(provenance: Provenance) -> list[str]:
     own = "".join(f"; {name} {digest[:12]}" for name, digests in provenance.own.items() for digest in digests)
     exact = "; all results are bit-exact: computed in one environment by the same code"
     if not provenance.placed:
-        exact = "; none was resumed in another environment or by other code. Where each cell ran is not recorded"
+        exact = "; none was resumed in another environment or by other code. "
+        exact += "The environment of each cell is not recorded"
     return [f"Computed by {words}{own}{exact if provenance.known else ''}."]
 
 
@@ -30,8 +31,8 @@ def alarms(provenance: Provenance) -> list[str]:
         lines.append("Not all results were computed by the same code: see the table of code and cells.")
     if provenance.not_exact:
         lines.append(
-            "Not bit-exact, because started or resumed in another environment, or by other code, than the rest: "
-            f"{'; '.join(provenance.not_exact)}."
+            "Not bit-exact, because they were started or resumed in another environment, or by other code, than the "
+            f"rest: {'; '.join(provenance.not_exact)}."
         )
     lines += map(str, provenance.elsewhere)
     if provenance.changed:

@@ -247,7 +247,7 @@ def latex(summary: Summary) -> str:
     ``\input`` in a paper, of one column or of two, that loads booktabs and graphicx.
     """
     needed = rf"\usepackage{{{','.join(PACKAGES)}}}"
-    parts = [f"% Needs {needed}. Written by posenc report: do not edit it, write it again."]
+    parts = [f"% Needs {needed}. Written by posenc report: run it again instead of editing this file."]
     for task in summary.tasks:
         kinds = [(main_table, "scores"), (length_table, "lengths")]
         kinds += [(score_table, "every-score")] if task.length_unit else []
@@ -308,7 +308,8 @@ def _reading(task: TaskSummary) -> str:
         differences = "Ratios to the baseline" if task.kind.logarithmic else "Differences"
         apart = _apart(task)
         reading += f" {differences} are {'over pairs of seeds' if apart else 'paired by seed'}. "
-        reading += f"Other random numbers than for {task.baseline}, not paired: {'; '.join(apart)}. " if apart else ""
+        if apart:
+            reading += f"Not paired, as the random numbers differ from those of {task.baseline}: {'; '.join(apart)}. "
         reading += "Intervals are not corrected for the number of comparisons; p is for the hypothesis of no "
         reading += "difference, corrected for the comparisons in this table (Holm)."
         said = hint(c.difference.interval.n for c in task.cells if c.difference and c.difference.p is not None)

@@ -220,7 +220,7 @@ def _heads(asked: AliasQuestion, similarity: Similarity) -> Iterator[str]:
             entries = [f"{found.mean[i]:.3f} ± {found.spread[i]:.3f}" for i in (1, 2)]
             nearer = f"{100 * found.nearest[2]:.0f} %" if there != beside else ""
             rows.append([str(width), str(dims.d_model // width), *entries, nearer])
-        yield from ("", "What one attention head sees at initialisation: the similarity, plus chance.")
+        yield from ("", "What one attention head sees at initialisation: the similarity after a random projection.")
         yield from (f"Mean and standard deviation over {HEADS} random projections to D dimensions:", "")
         heading = ["D", "heads", f"{here} and {beside}", f"{here} and {there}", f"{there} is nearer than {beside}"]
         yield from _table(heading, rows)

@@ -142,8 +142,8 @@ def columns() -> dict[str, tuple[str, Callable[[Json], str]]]:
         "beyond max_len": (
             "error: raises a ValueError; nan: returns NaN or infinity; clamps: positions or distances far out are all "
             "alike (a table's last row, a last bucket); rescales: results at earlier positions depend on the length; "
-            "extrapolates: none of these; drawn: positions are random. - where positions of one sequence change "
-            "nothing.",
+            "extrapolates: none of these; drawn: positions are random. - where positions "
+            "within a sequence have no effect.",
             lambda r: r["beyond"] or NONE,
         ),
         "parameters": ("learned parameters, + frozen ones, of the whole model.", _parameters),

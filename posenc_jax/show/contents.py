@@ -28,8 +28,8 @@ MOST = 32  # tokens: more say no more of contents that are all alike
 TOKENS = (7, 9, 11, 10, 8, 12, 6, 7, 2, 1, 14, 3, 1, 5, 13, 2)
 TYPES = (1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 3, 3, 3, 3)
 ABOUT = (
-    "An addition and a text with separators, by their token ids, in three sections of token types; encodings of images "
-    "read the first as an image of four tokens."
+    "An addition and a text with separators, shown as token ids, in three sections of token types; encodings of images "
+    "read the first section as an image of four tokens."
 )
 
 

@@ -156,7 +156,7 @@ function words(numbers) {
 
   $("kernel-title").textContent = shift ? "Similarity by offset (the kernel)" : numbers.isBias ? `Bias of head ${state.head}, seen from position ${state.a}` : `Similarity to position ${state.a}`;
   $("kernel-caption").textContent = shift
-    ? "Mean of cos(offset × frequency), the same wherever the pair lies. Shaded: the main lobe, up to where the curve first rises. Dotted: the level of the next position; offsets above it look nearer than that position. Orange: the strongest aliases. Ring: the pair; click to move b."
+    ? "Mean of cos(offset × frequency), the same wherever the pair lies. Shaded: the main lobe, up to where the curve first rises. Dotted: the similarity of the next position; an offset whose similarity lies above it looks nearer than that position. Orange: the strongest aliases. Ring: the pair; click to move b."
     : numbers.isBias ? "The value added to the logit of a key, by its offset from the query. Ring: the pair; click to move b." : "Cosine of row a with every other row. Orange: the strongest chance similarities. Ring: the pair; click to move b.";
 
   $("heat-title").textContent = numbers.isBias ? `Heat map of the bias, head ${state.head}` : state.encoding === "rope" ? "Heat map of the logits" : "Heat map of the encoding";

@@ -86,7 +86,7 @@ VIEWS = {
     ),
     "shift": View(
         "linear map of a shift",
-        "residual of a linear map from a position to one k later",
+        "residual of the linear map from a position to the one k later",
         lambda one: one.shifts is not None,
         shift_plots,
     ),
@@ -94,25 +94,25 @@ VIEWS = {
     "bias": View("bias curves", "of logits, by offset", lambda one: one.bias is not None, bias_plots),
     "attention": View(
         "attention maps",
-        "of a run; else of equal contents",
+        "of a run, otherwise of equal contents",
         lambda one: one.attention is not None,
         of_each(weight_map("attention")),
     ),
     "contents": View(
         "attention with one content everywhere",
-        "with one content everywhere, where contents decide",
+        "attention where all tokens have one content, if it depends on contents",
         lambda one: one.contents is not None,
         of_each(contents_map),
     ),
     "positions": View(
         "positions that tokens have",
-        "of an example's tokens, where they decide",
+        "of an example's tokens, if they depend on tokens",
         lambda one: one.positions is not None,
         of_each(position_map),
     ),
     "pairs": View(
         "pairs of an example's tokens",
-        "of an example's tokens, where attributes decide",
+        "of an example's tokens, if their attributes count",
         lambda one: one.pairs is not None,
         of_each(pair_map),
     ),
@@ -124,7 +124,7 @@ VIEWS = {
     ),
     "sections": View(
         "attention by section",
-        "by section of a document, of a run that classifies documents",
+        "attention by section, of a run that classifies documents",
         lambda one: one.sections is not None,
         of_each(section_map),
     ),

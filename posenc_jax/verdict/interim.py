@@ -92,7 +92,7 @@ def forecast(table: Table, theirs: Mapping[str, Measured], asked: int, rows: int
         if not other.scores or "better" in case.seen:
             continue
         enough = "no number would be enough" if case.would_do is None else f"{case.would_do} would be enough"
-        worse = "; a worse one could be" if "worse" in case.seen else "; nor could a worse one"
+        worse = "; a worse arm could be" if "worse" in case.seen else "; nor could a worse arm"
         yield (
             f"on {table.name} even a perfect arm could not be told from {baseline} with {asked} seeds, "
             f"corrected for {rows} row{'s' * (rows != 1)} ({enough}){worse}"

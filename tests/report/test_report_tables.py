@@ -171,7 +171,7 @@ def coded(ablation):
 def test_one_line_names_the_code_where_all_is_alike(coded):
     said = (
         "Computed by posenc_jax 0.1.0, commit 0123456789ab; own.py:Mine 89abcdef89ab; none was resumed in another "
-        "environment or by other code. Where each cell ran is not recorded."
+        "environment or by other code. The environment of each cell is not recorded."
     )
     summary = coded()
     assert tables.terminal(summary, 400).splitlines()[-1] == said
@@ -183,8 +183,8 @@ def test_one_line_names_the_code_where_all_is_alike(coded):
 def test_a_record_that_does_not_name_the_code_claims_nothing_about_it(coded):
     lines = tables.terminal(coded(lambda cell: cell.pop("code")), 400).splitlines()
     said = (
-        "Computed by unknown code; none was resumed in another environment or by other code. Where each cell ran "
-        "is not recorded."
+        "Computed by unknown code; none was resumed in another environment or by other code. The environment of each "
+        "cell is not recorded."
     )
     assert lines[-1] == said
     lines = tables.terminal(coded(lambda cell: (cell.pop("code"), cell.pop("bit_exact"))), 400).splitlines()
@@ -201,7 +201,7 @@ def test_what_was_computed_by_which_code_is_said_where_it_differs(coded):
     summary = coded(change)
     lines = tables.terminal(summary, 200).splitlines()
     assert "Not all results were computed by the same code: see the table of code and cells." in lines
-    (inexact,) = (line for line in lines if line.startswith("Not bit-exact, because started or resumed in another"))
+    (inexact,) = (line for line in lines if line.startswith("Not bit-exact, because they were started or"))
     assert inexact.endswith("than the rest: rsc / t5.")
     assert "Own code has changed since training, and the change was accepted: rsc / alibi." in lines
     assert not any(line.startswith("Computed by") for line in lines)

@@ -138,7 +138,7 @@ def test_what_cannot_be_shown_is_said_before_the_run():
     assert list(forecast(COPY, high, 4, 1)) == []
     assert list(forecast(COPY, high, 4, 14)) == [
         "on copy even a perfect arm could not be told from rope with 4 seeds, corrected for 14 rows "
-        "(6 would be enough); a worse one could be"
+        "(6 would be enough); a worse arm could be"
     ]
 
 
