@@ -32,18 +32,20 @@ class Run(Value):
     """One cell: a task, a model, its encodings, and all its replicas (``seeds`` x ``learning_rates``).
 
     Attributes:
-      task, model, optimizer, training, evaluation, execution: as their classes say.
+      task, model, optimizer, training, evaluation, execution: see their classes.
       posenc: encodings of every self-attention, as in "randomized(max_position=2048)|rope(base=5e5)".
-      posenc_encoder: others for the encoder of an encoder-decoder (None: the same).
-      posenc_cross: those of cross-attention.
-      seeds: one replica each, at each learning rate; up to 65536 replicas. The default, 8, is what a claimed difference
-        takes (`posenc_jax.statistics.CLAIM_SEEDS`).
-      learning_rates: peaks of the schedule, numbers of float32; the best one is chosen by validation in range.
-      init_from: directory of a finished run; its parameters (of the same seed) are the start instead of random ones,
-        the encoding's own where they fit. Or a file of `posenc weights export`, whose parameters are the start of every
-        seed. Or `as_start` of an earlier cell of the same ablation.
-      label, table: the name of the cell and of the table that it stands in (defaults: the encodings and the task).
-      note: what a reader of the table should know about this cell.
+      posenc_encoder: encodings of the encoder of an encoder-decoder (None: those of ``posenc``).
+      posenc_cross: encodings of cross-attention.
+      seeds: seeds to train, one replica for each seed and learning rate; at most 65536 replicas. The default of 8 seeds
+        is the number needed to claim a difference (`posenc_jax.statistics.CLAIM_SEEDS`).
+      learning_rates: peaks of the learning-rate schedule, as float32 numbers; the best one is chosen by validation on
+        training lengths.
+      init_from: directory of a finished run whose parameters (of the same seed) replace the random initial ones; those
+        of the encoding only where they fit. Or a file of `posenc weights export`, whose parameters are the start of
+        every seed. Or `as_start` of an earlier cell of the same ablation.
+      label: name of the cell (default: the encodings).
+      table: name of the table that holds the cell (default: the task).
+      note: remark on this cell for readers of the table.
     """
 
     task: Task

@@ -18,19 +18,22 @@ def in_float32(value: float) -> float:
 
 @dataclasses.dataclass(frozen=True)
 class Optimizer(Value):
-    """AdamW with global-norm clipping and a schedule whose peak is 1; a replica's learning rate multiplies it.
+    """AdamW with global-norm clipping and a schedule with peak 1, multiplied by the learning rate of a replica.
 
     Attributes:
-      schedule: what follows the warm-up: "constant", "linear" and "cosine" down to ``final_fraction`` at the last step,
-        "inverse_sqrt" as 1/sqrt(step), which is also called "noam" (Vaswani et al. 2017, section 5.3; their peak is
-        ``(d_model warmup_steps)^-0.5``, 7.0e-4 for the base model).
-      warmup_steps: steps of the linear rise to 1.
-      final_fraction: where "linear" and "cosine" end.
-      weight_decay: decoupled, of matrices only: biases, slopes, norms and positional tables get none.
-      b1, b2, eps: Adam's.
-      clip_norm: the largest global norm of a gradient (None: no clipping).
-      mu_dtype: what Adam's mean of gradients is stored in; the mean of squares, which changes by less than bfloat16 can
-        tell, stays in float32.
+      schedule: schedule after the warm-up: "constant", "linear" and "cosine" down to ``final_fraction`` at the last
+        step, or "inverse_sqrt", which falls as 1/sqrt(step) and is also called "noam" (Vaswani et al. 2017, section
+        5.3; their peak is ``(d_model warmup_steps)^-0.5``, 7.0e-4 for the base model).
+      warmup_steps: number of steps of the linear warm-up to the peak.
+      final_fraction: fraction of the peak at which "linear" and "cosine" end.
+      weight_decay: decoupled weight decay of matrices only; biases, slopes, norms and positional tables are not
+        decayed.
+      b1: decay rate of Adam's mean of gradients.
+      b2: decay rate of Adam's mean of squared gradients.
+      eps: Adam's epsilon.
+      clip_norm: largest global norm of a gradient (None: no clipping).
+      mu_dtype: dtype in which Adam's mean of gradients is stored; the mean of squared gradients stays in float32, since
+        its changes are too small for bfloat16.
     """
 
     schedule: Literal["constant", "linear", "cosine", "inverse_sqrt", "noam"] = "cosine"
@@ -70,34 +73,35 @@ class Optimizer(Value):
 
 @dataclasses.dataclass(frozen=True)
 class Training(Value):
-    """Length of training, batches, and how often something is written.
+    """Length of training, batches, and how often metrics and checkpoints are written.
 
     All cadences count steps. Every number is at most 2147483647; what else bounds a batch is memory.
 
     Attributes:
-      label_smoothing: the part of every target that is spread over all classes, from 0 to below 1 (Vaswani et al. 2017,
-        section 5.4: 0.1). Only the gradient is of the smoothed loss: losses that are written and measured are plain.
-      steps: updates in all.
-      batch_size: examples of an update.
-      microbatches: equal parts of a batch whose gradients are added (on CPU this keeps temporaries in cache, on
-        accelerators it saves memory).
-      length_strata: equal parts of a batch whose lengths come from equal shares of the training lengths, short ones
-        together, so that each is padded to its own longest only (generated tasks). Every length is drawn as often as
-        without, and weighs as much; the program has a part for each, so it takes longer to compile.
-      curriculum_every: steps between two longer lengths (generated tasks): the first so many steps draw the shortest
-        training length only, the next ones also the second, and so on until all are drawn alike (0: all from the
-        start). Validation draws from all.
-      steps_per_call: how many steps one call of the compiled program scans over at most, up to 1000000; it takes the
-        largest number that divides all cadences (`steps_at_once`).
-      log_every: steps between rows of metrics, each the mean over the steps of a call.
-      checkpoint_every: steps between checkpoints (0: only at the end).
-      keep_every: steps between checkpoints that stay, beside the newest two, for ``posenc evaluate RUN --steps`` (0:
-        none).
-      validate_every: steps between validations in range (0: only at the end).
-      validation_batches: batches of a validation, up to 1000000.
-      averaged_checkpoints: what is measured, and what a finished run is used with, is the mean of the parameters over
-        the last so many checkpoints, that of the last step among them (1: that alone); Vaswani et al. 2017, section
-        6.1.
+      label_smoothing: share of every target that is spread over all classes, at least 0 and below 1 (Vaswani et al.
+        2017, section 5.4: 0.1). Only the gradient uses the smoothed loss; logged and evaluated losses are not smoothed.
+      steps: number of parameter updates.
+      batch_size: number of examples per update.
+      microbatches: number of equal parts of a batch whose gradients are accumulated (on CPU this keeps temporaries in
+        cache, on accelerators it saves memory).
+      length_strata: number of equal parts of a batch, each with lengths from an equal share of the training lengths,
+        short ones together, so that each part is padded only to its own longest length (generated tasks). Every length
+        is drawn as often, and weighs as much, as without strata; compilation takes longer, since the program has a
+        section for each part.
+      curriculum_every: number of steps after which the next longer training length is added (generated tasks): training
+        starts with the shortest length only, then also draws the second, and so on until all lengths are drawn alike
+        (0: all from the start). Validation draws from all lengths.
+      steps_per_call: largest number of steps that one call of the compiled program scans over, at most 1000000; a call
+        takes the largest such number that divides ``steps`` and all cadences (`steps_at_once`).
+      log_every: number of steps between rows of metrics, each the mean over the steps of a call.
+      checkpoint_every: number of steps between checkpoints (0: only at the end).
+      keep_every: number of steps between checkpoints that are kept, besides the newest two, for ``posenc evaluate RUN
+        --steps`` (0: none).
+      validate_every: number of steps between validations on training lengths (0: only at the end).
+      validation_batches: number of batches per validation, at most 1000000.
+      averaged_checkpoints: number of final checkpoints, including that of the last step, over which parameters are
+        averaged; the mean is what is evaluated and what a finished run is used with (1: only the last step; Vaswani et
+        al. 2017, section 6.1).
     """
 
     steps: int = 1000
@@ -179,14 +183,14 @@ class Evaluation(Value):
     """Measurements after training: every length on its own, in chunks that fit the memory budget.
 
     Attributes:
-      lengths: in the task's own measure, ascending, up to 1048576.
-      num_examples: test examples of each length (a finite test set gives at most what it has), up to 10000000.
-      draws: how many draws of random positions share them.
-      memory_budget_mb: what the activations of a chunk may take, in MiB; on a CPU at most 16 are used, which is faster.
-      decoded_examples: test examples of each length whose output is also decoded and scored as text (tasks on text), up
-        to 10000000.
-      decoding: how: greedily, by beam search, or by sampling.
-      metrics: scores of your own beside those of the task, as in "mine.py:TopK(k=5)|mine.py:Brier".
+      lengths: lengths to evaluate, in the unit of the task, ascending, at most 1048576.
+      num_examples: number of test examples per length (at most as many as a finite test set has), at most 10000000.
+      draws: number of draws of random positions among which the examples are divided.
+      memory_budget_mb: memory for the activations of a chunk, in MiB; on a CPU at most 16 are used, which is faster.
+      decoded_examples: number of test examples per length whose output is also decoded and scored as text (tasks on
+        text), at most 10000000.
+      decoding: how outputs are decoded: greedily, by beam search, or by sampling.
+      metrics: your own metrics, besides those of the task, as in "mine.py:TopK(k=5)|mine.py:Brier".
     """
 
     lengths: tuple[int, ...] = ()
@@ -225,17 +229,19 @@ class Evaluation(Value):
 
 @dataclasses.dataclass(frozen=True)
 class Execution(Value):
-    """Placement of replicas on devices: no part of a result's identity, but recorded with it, since bits are the same
-    only within one such setting.
+    """Placement of replicas on devices. It is not part of a result's identity, but is recorded with it, since results
+    are identical to the bit only under the same placement.
 
     Attributes:
-      mode: "devices" (one replica per device at a time: bits depend on neither neighbours nor number), "vmap" (all
-        replicas of a group in one batch on each accelerator), "map" (one device, one replica after the other), "auto":
-        "devices" on CPU, "vmap" elsewhere.
-      group_size: replicas of one program at most; None: one for each device in "devices", one in "map", all in "vmap".
-      data, model: devices that share a batch, and a layer's matrices ("vmap", which "auto" then is, only).
+      mode: "devices" (one replica per device at a time; its bits depend neither on other replicas nor on their number),
+        "vmap" (all replicas of a group in one batch on each accelerator), "map" (one device, one replica after
+        another), or "auto": "devices" on CPU, "vmap" elsewhere.
+      group_size: largest number of replicas in one program (None: one for each device in "devices", one in "map", all
+        in "vmap").
+      data: number of devices that share a batch; above 1 only in "vmap", which "auto" then means.
+      model: number of devices that share the matrices of a layer; above 1 only in "vmap", which "auto" then means.
 
-    All up to 65536.
+    All numbers are at most 65536.
     """
 
     mode: Literal["auto", "devices", "vmap", "map"] = "auto"

@@ -46,73 +46,83 @@ class Slots(Value):
 
 @dataclasses.dataclass(frozen=True)
 class Transformer(Value):
-    """Sizes and form of a Transformer, the same for all kinds of model.
+    """Sizes and architecture of a Transformer, the same fields for all kinds of model.
 
     Attributes:
-      d_model: width M of the residual stream, up to 1048576.
-      num_layers: layers of each stack, up to 1024: each is compiled.
-      num_heads: query heads H, up to 65536.
-      mask: encoder-only: which tokens of a document see which, by their types or their outline, as ``own_section`` or a
-        class of your own (`posenc_jax.encodings.structure`); None: all see all.
-      num_encoder_layers, num_decoder_layers: encoder-decoder: layers of the one stack (None: num_layers).
-      num_kv_heads: key and value heads, each serving ``num_heads / num_kv_heads`` query heads (None: H).
-      head_dim: D (None: ``d_model // num_heads``), up to 1048576.
-      mlp_dim: hidden width of the feed-forward layer, with a gate too (None: ``4 * d_model``), up to 16777216.
-      norm: of a sub-layer f, "pre" is ``x + f(norm(x))``, "post" ``norm(x + f(x))``, "output" ``x + norm(f(x))`` (as in
-        OLMo 2) and "sandwich" ``x + norm(f(norm(x)))`` (Gemma 2).
-      parallel: the feed-forward layer reads what attention reads, and both are added: after one norm for both (GPT-J)
-        or one for each (GPT-NeoX); None: it reads the sum. With "pre", and not in an encoder-decoder.
+      d_model: width M of the residual stream, at most 1048576.
+      num_layers: number of layers of each stack, at most 1024, since every layer is compiled.
+      num_heads: number of query heads H, at most 65536.
+      mask: encoder-only: which tokens of a document attend to which, by their types or their outline, such as
+        ``own_section`` or your own class (`posenc_jax.encodings.structure`); None: all attend to all.
+      num_encoder_layers: encoder-decoder: number of layers of the encoder (None: num_layers).
+      num_decoder_layers: encoder-decoder: number of layers of the decoder (None: num_layers).
+      num_kv_heads: number of key and value heads, each serving ``num_heads / num_kv_heads`` query heads (None: H).
+      head_dim: width D of a head (None: ``d_model // num_heads``), at most 1048576.
+      mlp_dim: hidden width of the feed-forward layer, also of one with a gate (None: ``4 * d_model``), at most
+        16777216.
+      norm: place of the norms of a sub-layer f: "pre" is ``x + f(norm(x))``, "post" ``norm(x + f(x))``, "output" ``x +
+        norm(f(x))`` (as in OLMo 2) and "sandwich" ``x + norm(f(norm(x)))`` (Gemma 2).
+      parallel: attention and the feed-forward layer read the same input, and both outputs are added: after one norm for
+        both (GPT-J) or one for each (GPT-NeoX); None: the feed-forward layer reads the input after attention was added.
+        Only with norm "pre", and not in an encoder-decoder.
       norm_type: "layer", "rms" (no mean, no bias) or "rms_offset", whose factors are ``1 + w`` (Gemma).
       norm_epsilon: epsilon of all norms.
       norm_bias: whether LayerNorms have biases.
-      query_key_norm: norms of queries and keys before they are encoded, of each head (Qwen 3, Gemma 3) or of a whole
-        projection (OLMo 2).
-      windows: a query sees only keys less than so many places away (1: itself; 0: all), one number for each layer in
-        turn: (4096, 0) is Gemma 2, whose layers see 4096 keys and all by turns; (): all. Not in an encoder-decoder.
-      embedding_norm: a norm of the embeddings with all that is added to them (BERT, BLOOM).
-      first_norm: whether attention of the first layer has a norm before it (ModernBERT: not, its embeddings have one).
-      final_norm: a norm after each stack (None: unless "post", since no other norm bounds the residual stream then).
-      activation: "relu", "silu", "gelu" in its exact form ``x * Phi(x)`` or "gelu_tanh" (GPT-2); or with a gate, a
-        third matrix of the feed-forward layer, "swiglu" (Llama), "geglu" or "geglu_tanh" (T5 v1.1, Gemma), see
+      query_key_norm: norm of queries and keys before positions are encoded, per head (Qwen 3, Gemma 3) or over the
+        whole projection (OLMo 2).
+      windows: a query sees only keys fewer than this many positions away (1: only its own; 0: all), one number for each
+        layer in turn: (4096, 0) is Gemma 2, whose layers alternate between 4096 keys and all; (): all keys in all
+        layers. Not in an encoder-decoder.
+      embedding_norm: whether there is a norm after the embeddings and everything that is added to them (BERT, BLOOM).
+      first_norm: whether attention of the first layer has a norm before it (not in ModernBERT, whose embeddings have
+        one).
+      final_norm: whether there is a norm after each stack (None: unless ``norm`` is "post", since no other norm bounds
+        the residual stream then).
+      activation: "relu", "silu", "gelu" in its exact form ``x * Phi(x)``, or "gelu_tanh" (GPT-2); with a gate, a third
+        matrix of the feed-forward layer, "swiglu" (Llama), "geglu" or "geglu_tanh" (T5 v1.1, Gemma), see
         `posenc_jax.models.blocks.MLP`.
-      dropout: rate after the embeddings and after each sub-layer, before its output is added (Vaswani et al. 2017,
-        section 5.4); there is none on attention weights and none inside the feed-forward layer.
-      scale_embeddings: token embeddings are multiplied by ``sqrt(d_model)``.
-      tie_output: the output layer is the embedding table (of the decoder) transposed; needs one class per token.
-      tie_embeddings: encoder-decoder: both inputs have one table (Vaswani et al. 2017, section 3.4). False: the decoder
-        has a table of its own with a row for each class, as a target vocabulary of its own needs.
-      divide_logits: whether logits are divided by sqrt(D). False: they are not, and the projection of the queries
-        starts smaller by that factor (T5, Raffel et al. 2020): the same model at first, whose queries learn faster with
-        Adam.
-      attention_scale: the factor of the products of queries and keys in place of 1/sqrt(D), and queries start as with
-        ``divide_logits = False``, which is a scale of 1.
-      attention_cap: c of ``c tanh(products / c)``, the cap of scaled products before biases and masks (Gemma 2); None:
-        none.
-      logit_scale: a factor of the logits of the output layer (T5: ``d_model**-0.5``).
-      logit_cap: their cap, after that.
-      attention_bias, mlp_bias: whether the projections of attention and of the feed-forward layer have biases.
-      attention_output_bias: attention's output projection (None: as ``attention_bias``; Qwen 2: not).
-      output_bias: the output layer (None: unless it is tied).
-      output_transform: the output layer reads ``norm(f(x W + b))``, f and whether there is a bias as in the
-        feed-forward layers (BERT's head of a masked language model), `posenc_jax.models.blocks.Transform`.
-      token_types: encoder-only and decoder-only: token types ``0 .. token_types-1`` have an embedding each, added to
-        that of the token, and every call gives the types (1 = header, 2 = body, 3 = footer, 0 = padding); 0: none; at
-        most 65536.
-      pooling: encoder-only: None predicts for every token; "mean" (of the real ones), "first" and "attention" once for
-        a row. "attention" has a learned query for each of the types ``1 .. token_types-1``, which attends to the real
-        tokens of its type, and without token types one for all (`AttentionPooling`).
-      dtype: what is computed in. "float32" is the dtype of the parameters (float64 parameters compute in float64); with
-        "bfloat16" norms, softmax and logits stay in float32, and so do positions, phases and gates that are added up.
-      param_dtype: what matrices are stored in between the steps; "bfloat16" needs that dtype too. An update that is
-        smaller than the last digit, 1/256, is then lost. Biases, norms and what encodings own stay in float32.
-      matmul_precision: of a run's products of float32 on accelerators: "highest" is float32, "high" three products of
-        bfloat16 or one of TF32, "default" what the device does fastest; "auto" is "highest" in float32 and "default" in
-        bfloat16. On a CPU all are the same. What phases and gates are made of is always "highest", and so are products
-        of float32 in the fused kernel.
-      remat: what a training step computes once more for the gradient instead of keeping it: "none"; "dots" all but the
-        products with parameters; "layers" all but the input of each layer. Results agree but for rounding.
-      attention: the way to compute it, see `posenc_jax.attention.Choice`; "auto" leaves the choice to `choose`. All
-        agree but for rounding.
+      dropout: dropout rate after the embeddings and after each sub-layer, before its output is added (Vaswani et al.
+        2017, section 5.4); attention weights and the inside of the feed-forward layer have none.
+      scale_embeddings: whether token embeddings are multiplied by ``sqrt(d_model)``.
+      tie_output: whether the output layer is the transposed embedding table (of the decoder); needs one class per
+        token.
+      tie_embeddings: encoder-decoder: whether both inputs share one table (Vaswani et al. 2017, section 3.4). False:
+        the decoder has its own table with a row for each class, which a separate target vocabulary needs.
+      divide_logits: whether attention logits are divided by sqrt(D). False: they are not, and the query projection
+        starts smaller by that factor (T5, Raffel et al. 2020); the model is the same at initialisation, but its queries
+        learn faster with Adam.
+      attention_scale: factor of the query-key products instead of 1/sqrt(D); queries then start as with ``divide_logits
+        = False``, which is a scale of 1.
+      attention_cap: c of ``c tanh(products / c)``, which caps the scaled products before biases and masks (Gemma 2);
+        None: no cap.
+      logit_scale: factor of the logits of the output layer (T5: ``d_model**-0.5``).
+      logit_cap: cap of these logits, after their scale; None: no cap.
+      attention_bias: whether the projections of attention have biases.
+      mlp_bias: whether the projections of the feed-forward layer have biases.
+      attention_output_bias: whether attention's output projection has a bias (None: as ``attention_bias``; not in Qwen
+        2).
+      output_bias: whether the output layer has a bias (None: unless it is tied).
+      output_transform: whether the output layer reads ``norm(f(x W + b))``, with f, and b or no b, as in the
+        feed-forward layers (BERT's masked-language-model head), `posenc_jax.models.blocks.Transform`.
+      token_types: encoder-only and decoder-only: number of token types ``0 .. token_types-1``, at most 65536, each with
+        an embedding that is added to that of the token; every call then needs the types (1 = header, 2 = body, 3 =
+        footer, 0 = padding); 0: no token types.
+      pooling: encoder-only: None predicts for every token; "mean" (of the real tokens), "first" and "attention" predict
+        once per row. "attention" has a learned query for each of the types ``1 .. token_types-1``, which attends to the
+        real tokens of its type, or without token types one query for all (`AttentionPooling`).
+      dtype: dtype of computations. "float32" is the dtype of the parameters (float64 parameters compute in float64);
+        with "bfloat16", norms, softmax and logits stay in float32, and so do positions, phases and gates that are
+        summed along the sequence.
+      param_dtype: dtype in which matrices are stored between steps; "bfloat16" needs ``dtype`` to be the same. An
+        update below the last digit, 1/256, is then lost. Biases, norms and the parameters of encodings stay in float32.
+      matmul_precision: precision of float32 products on accelerators: "highest" is float32, "high" is three bfloat16
+        products or one in TF32, "default" is whatever the device does fastest; "auto" is "highest" in float32 and
+        "default" in bfloat16. On a CPU all are the same. Products that phases and gates are made of are always
+        "highest", as are float32 products in the fused kernel.
+      remat: what a training step recomputes for the gradient instead of keeping it: "none" nothing; "dots" all but the
+        products with parameters; "layers" all but the input of each layer. Results agree up to rounding.
+      attention: implementation of attention, see `posenc_jax.attention.Choice`; "auto" leaves the choice to `choose`.
+        All agree up to rounding.
     """
 
     d_model: int = 64

@@ -35,19 +35,19 @@ class Data(Value):
     """A corpus and its tokenizer.
 
     Attributes:
-      name: a local corpus ("help/en-de", see `posenc data list`) or a data set of tensorflow-datasets
+      name: a local corpus ("help/en-de", see `posenc data list`) or a data set of TensorFlow Datasets
         ("wmt14_translate/de-en").
-      tokenizer: "bpe" (sentencepiece, trained on the training split), "bytes", a file of the package tokenizers, as
-        "my/tokenizer.json", or "checkpoint": that of the imported run that the run starts from (init_from), for
-        language modelling.
-      vocab_size: pieces of "bpe" or of the file, our 5 special ones included, or rows of the checkpoint's table; up to
-        1048576.
-      max_examples: the first so many training examples only (None: all).
-      shuffle_words: whether the words of an input stand in a random order, "never", in the "test" split, or "always"
-        (in training too); the order of an example is always the same.
-      in_memory: False reads training examples when their turn comes, for a corpus larger than memory: one pass measures
-        them, the tokenizer is trained on the first 200,000 and the other splits have at most 10,000. Where all that
-        changes nothing, the batches are the same.
+      tokenizer: "bpe" (sentencepiece, trained on the training split), "bytes", a file of the package tokenizers, such
+        as "my/tokenizer.json", or "checkpoint": the tokenizer of the imported run that the run starts from (init_from),
+        for language modelling.
+      vocab_size: number of pieces of "bpe" or of the file, including our 5 special ones, or number of rows of the
+        checkpoint's table; at most 1048576.
+      max_examples: use only this many training examples, the first ones (None: all).
+      shuffle_words: whether the words of an input are in a random order: "never", in the "test" split, or "always" (in
+        training too); the order of an example is always the same.
+      in_memory: False reads each training example when it is needed, for a corpus larger than memory: one pass measures
+        the examples, the tokenizer is trained on the first 200,000, and the other splits have at most 10,000. Where
+        these limits change nothing, the batches are the same.
     """
 
     name: str = "help/en-de"
