@@ -9,8 +9,8 @@ from posenc_jax.files.atomic import write_atomically
 from posenc_jax.refusals.system import or_else
 
 DESCRIPTION = """Write one self-contained HTML page on which you can choose an encoding, its settings and a pair of
-positions, and see the heat map of the encoding, its kernel by offset, its aliases and the similarity of
-the pair side by side. The page opens with the settings given here."""
+positions, and see the heat map of the encoding, its kernel by offset, its aliases and the
+similarity of the pair side by side. The page opens with the settings given here."""
 
 
 def main(arguments: list[str]) -> int:
