@@ -166,7 +166,7 @@ def test_sentences_on_speed_follow_the_numbers():
         table["rows"]["posenc_jax devices"] = [100.0, 3.0]
         table["rows"]["torch eager, 2 processes of one core"] = [200.0, 1.5]
     assert sentences(parts)[0].endswith(": ours is 3.00 times as fast.")
-    assert sentences(parts)[4] == "Beside two torch processes of one core each ours is faster."
+    assert sentences(parts)[4] == "Two torch processes of one core each are slower than ours."
     for table in parts["throughput"]["tables"][1:3]:
         table["rows"]["torch eager, 2 processes of one core"] = [75.0, 4.0]
     assert sentences(parts)[4].endswith(

@@ -46,7 +46,7 @@ def _beside_two_processes(sizes: dict[str, dict[str, Row]]) -> str:
     }
     lost = [f"at {size}, where torch takes {100 * (1 - ratio):.0f} % less" for size, ratio in over.items() if ratio < 1]
     rest = f", except {' and '.join(lost)}" if lost else ""
-    return f"Beside two torch processes of one core each ours is faster{rest}."
+    return f"Two torch processes of one core each are slower than ours{rest}."
 
 
 def _of_long_rows(tables: list[dict[str, Any]]) -> list[str]:

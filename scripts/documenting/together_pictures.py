@@ -23,7 +23,7 @@ SIGNS = {
     "−¹": "worse by one length alone",
     "×": "did not learn the task at this budget",
     "○": "no difference seen",
-    "?": "cannot be told with so many seeds",
+    "?": "cannot be told with this many seeds",
     "/": "not measurable here",
 }
 _OF_WORD = {

@@ -321,7 +321,7 @@ TRIALS: dict[str, tuple[Callable[[Scene, int], Counts], int, str]] = {
     "page-bits": (page_bits, 20, "one bit of curves or times flipped, then the report"),
     "weights-bits": (weights_bits, 40, "one bit of an exported file of weights flipped"),
     "own-code": (own_code, 15, "own code that exits, or raises no `Exception`"),
-    "names": (names, 17, "labels of any script, with marks that something obeys"),
+    "names": (names, 17, "labels in any script, with control characters and markup"),
     "full-output": (full_outputs, 8, "output to a full disk"),
     "full-disk-elsewhere": (full_disks, 12, "a full disk under other commands"),
 }
