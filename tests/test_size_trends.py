@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from experiments.sizes import trend
+from experiments.sizes import page, trend
 from experiments.sizes.grid import WIDTHS, ablation, full
+from posenc_jax.config import config_hash
 from posenc_jax.statistics import holm, size_trends
 from posenc_jax.training.memory import parameters_of
 from posenc_jax.verdict.cells import JudgedCell, Results, TaskFacts, read_results, save_results
+from posenc_jax.verdict.tables import SEEDS
 
 SIZES = (25_000, 100_000, 400_000)
 
@@ -130,13 +132,13 @@ def test_the_table_of_an_ablation():
         }
         for number, size in enumerate(WIDTHS)
     }
-    (row,) = trend.table_of(results(scores)).splitlines()[2:]
+    (row,) = trend.table_of(trend.rows_of(results(scores))).splitlines()[2:]
     cells = [cell.strip() for cell in row.strip("|").split("|")]
     assert cells[:5] == ["alibi", "t", "0.000", "+0.103", "+0.206"]
     assert cells[5] == "+0.103 [0.099, 0.107]"
     assert cells[-2:] == ["4", "grows"]
     scores[next(iter(WIDTHS))] = {"rope": dict.fromkeys(seeds, 0.25), "alibi": dict.fromkeys(seeds, 0.25)}
-    (row,) = trend.table_of(results(scores)).splitlines()[2:]
+    (row,) = trend.table_of(trend.rows_of(results(scores))).splitlines()[2:]
     assert row.endswith("| cannot be told (at chance or at the best at d32) |"), "a lead of 0 there says nothing"
 
 
@@ -158,7 +160,7 @@ def test_a_size_that_was_not_learned_is_named():
     tasks = {name: dataclasses.replace(facts, ranges=ranges) for name, facts in found.tasks.items()}
     found = dataclasses.replace(found, tasks=tasks, cells=tuple(cells))
     assert trend.unlearned(found, "t", "alibi") == (first,), "0.9 is 87 % of the way from 0.25, 0.93 is 91 %"
-    assert trend.table_of(found).endswith(f"; not learned by one or both at {first} |")
+    assert trend.table_of(trend.rows_of(found)).endswith(f"; not learned by one or both at {first} |")
 
 
 def test_a_lower_perplexity_is_a_lead_of_its_logarithm():
@@ -193,7 +195,7 @@ def test_pieces_are_kept_and_read_together(tmp_path, capsys):
 def test_a_size_that_was_not_run_is_named():
     scores = {size: {"rope": {0: 0.5}, "alibi": {0: 0.6}} for size in list(WIDTHS)[:2]}
     with pytest.raises(ValueError, match="alibi or rope has no scores on t d128: run the ablation to its end"):
-        trend.table_of(results(scores))
+        trend.table_of(trend.rows_of(results(scores)))
 
 
 def test_sizes_differ_by_four_and_in_nothing_else():
@@ -207,3 +209,21 @@ def test_sizes_differ_by_four_and_in_nothing_else():
             plain = [dataclasses.replace(run, table="", model=small.model) for run in (small, middle, large)]
             assert plain[0] == plain[1] == plain[2]
             assert len({run.model.width_of_head for run in (small, middle, large)}) == 1
+
+
+def test_the_pages_and_the_picture_have_what_is_kept():
+    found = page.kept()
+    assert {path: path.read_text() for path in page.pages(found)} == page.pages(found), (
+        "python -m experiments.sizes.page"
+    )
+    assert page.source_of(page.PICTURE) == page.digest(), "python -m experiments.sizes.page"
+
+
+def test_what_is_kept_is_of_the_ablation():
+    """Every cell of a kept table has the config and the learning rates that `full` has, and a score of every seed."""
+    found, asked = page.kept(), {(run.table, run.label): run for run in full().runs}
+    for cell in found.cells:
+        run = asked.pop((cell.table, cell.label))
+        assert (cell.config, set(cell.tried)) == (config_hash(run), set(run.learning_rates)), cell.label
+        assert all(set(by_seed) == set(SEEDS) for by_seed in next(iter(cell.by_metric.values())).values()), cell.label
+    assert not {table.rpartition(" ")[0] for table, _ in asked} & {row.table for row in trend.rows_of(found)}

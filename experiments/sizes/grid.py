@@ -13,7 +13,7 @@ from posenc_jax.verdict.tables import SEEDS, Table, tables
 BASELINE = "rope"
 WIDTHS = {"d32": 32, "d64": 64, "d128": 128}
 HEAD = 16
-TASKS = ("copy", "copy_digits", "even_pairs", "bucket_sort")
+TABLES = ("copy", "copy_digits", "even_pairs", "bucket_sort", "python docs")
 
 
 def sized(run: Run, table: str, size: str) -> Run:
@@ -46,4 +46,4 @@ def ablation(name: str, names: tuple[str, ...], encodings: tuple[str, ...] = SHO
 
 def full() -> Ablation:
     """Four tables and the language model, eight encodings, eight seeds."""
-    return ablation("sizes", (*TASKS, "python docs"), seeds=SEEDS)
+    return ablation("sizes", TABLES, seeds=SEEDS)

@@ -6,6 +6,7 @@ Several directories, of ablations of some tables each, and files of ``--keep FIL
 """
 
 import argparse
+import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from posenc_jax.drawing.markdown import grid
 from posenc_jax.drawing.quantities import p_value
 from posenc_jax.results.averages import comparison_of
 from posenc_jax.statistics import size_trends
+from posenc_jax.statistics.sizes import Trend
 from posenc_jax.verdict.cells import Results, collect, distinct, read_results, save_results
 from posenc_jax.verdict.published import Selection
 from posenc_jax.verdict.rule import LEARNED, way_come
@@ -43,7 +45,7 @@ def leads(results: Results, table: str, label: str) -> dict[int, dict[int, float
     return found
 
 
-def blind(results: Results, table: str, label: str) -> tuple[str, ...]:
+def at_bounds(results: Results, table: str, label: str) -> tuple[str, ...]:
     """The sizes at which both are at chance, or both near the best score: a lead of 0 there says nothing."""
     found = []
     for size in WIDTHS:
@@ -68,29 +70,69 @@ def unlearned(results: Results, table: str, label: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def table_of(results: Results) -> str:
-    """A row for every encoding and table, all corrected together."""
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """The leads of an encoding on a table at all sizes, and their trend.
+
+    Attributes:
+      leads: number of the baseline's parameters -> seed -> lead.
+      at_bounds: the sizes of `at_bounds`, for which the trend has no word.
+      unlearned: the sizes of `unlearned`.
+    """
+
+    label: str
+    table: str
+    leads: dict[int, dict[int, float]]
+    trend: Trend
+    at_bounds: tuple[str, ...]
+    unlearned: tuple[str, ...]
+
+    @property
+    def word(self) -> str:
+        """What is said of the lead, without its conditions."""
+        return "cannot be told" if self.at_bounds else self.trend.word
+
+    @property
+    def said(self) -> str:
+        """What is said of the lead."""
+        where = f" (at chance or at the best at {', '.join(self.at_bounds)})" if self.at_bounds else ""
+        few = f"; not learned by one or both at {', '.join(self.unlearned)}" if self.unlearned else ""
+        return f"{self.word}{where}{few}"
+
+
+def rows_of(results: Results) -> tuple[Row, ...]:
+    """A row for every encoding and table, their trends corrected together."""
     names = dict.fromkeys(name.rpartition(" ")[0] for name in results.tasks)
-    rows = [(label, name) for name in names for label in _labels(results, f"{name} {next(iter(WIDTHS))}")]
-    by_row = {f"{label} on {name}": leads(results, name, label) for label, name in rows}
-    trends = size_trends(by_row)
+    asked = [(label, name) for name in names for label in _labels(results, f"{name} {next(iter(WIDTHS))}")]
+    found = {(label, name): leads(results, name, label) for label, name in asked}
+    trends = size_trends({f"{label} on {name}": own for (label, name), own in found.items()})
+    return tuple(
+        Row(
+            label,
+            name,
+            own,
+            trends[f"{label} on {name}"],
+            at_bounds(results, name, label),
+            unlearned(results, name, label),
+        )
+        for (label, name), own in found.items()
+    )
+
+
+def table_of(rows: Sequence[Row]) -> str:
+    """The rows in Markdown."""
     entries = []
-    for label, name in rows:
-        row = f"{label} on {name}"
-        own, unseen = trends[row], blind(results, name, label)
-        means = [sum(of.values()) / len(of) for of in by_row[row].values()]
+    for row in rows:
+        own = row.trend
+        means = [sum(of.values()) / len(of) for of in row.leads.values()]
         interval = (
             "-"
             if own.low is None
             else f"{LEAD.show(own.slope, sign=True)} [{LEAD.show(own.low)}, {LEAD.show(own.high)}]"
         )
-        word = f"cannot be told (at chance or at the best at {', '.join(unseen)})" if unseen else own.word
-        if few := unlearned(results, name, label):
-            word += f"; not learned by one or both at {', '.join(few)}"
         p = "-" if own.p is None else p_value(own.p)
-        entries.append(
-            [label, name, *(LEAD.show(mean, sign=True) for mean in means), interval, p, str(own.seeds), word]
-        )
+        shown = (LEAD.show(mean, sign=True) for mean in means)
+        entries.append([row.label, row.table, *shown, interval, p, str(own.seeds), row.said])
     columns = ("encoding", "table", *WIDTHS, "change with 4x [95 %]", "p", "seeds", "its lead")
     return grid(columns, "llrrrrrrl", entries)
 
@@ -138,7 +180,7 @@ def main(arguments: list[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     try:
         results = joined([read(source) for source in options.sources])
-        table = table_of(results)
+        table = table_of(rows_of(results))
     except ValueError as error:
         parser.exit(1, f"{parser.prog}: {error}\n")
     if options.keep is not None:

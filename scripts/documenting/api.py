@@ -39,8 +39,10 @@ def index() -> str:
         lines.append(f"- [{package}]({package}.md): {summary(module.doc, linked(module))}")
     toctree = "\n".join(packages())
     return (
-        "# Python, by package\n\nA package imports only from lower layers, as `tests/test_layering.py` lists them. Most "
-        "users need only `posenc_jax` itself and `posenc_jax.encodings`.\n\n" + "\n".join(lines) + f"\n\n```{{toctree}}\n:hidden:\n\n{toctree}\n```\n"
+        "# Python, by package\n\nA package imports only from lower layers, as `tests/test_layering.py` lists them. "
+        "Most users need only `posenc_jax` itself and `posenc_jax.encodings`.\n\n"
+        + "\n".join(lines)
+        + f"\n\n```{{toctree}}\n:hidden:\n\n{toctree}\n```\n"
     )
 
 

@@ -1,0 +1,184 @@
+"""The pages on results over sizes, and their picture, from the files in `kept`.
+
+    python -m experiments.sizes.page
+
+A table that has been run to its end is kept there by ``python -m experiments.sizes.trend runs/... --keep FILE``.
+"""
+
+import hashlib
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from experiments.sizes.grid import BASELINE, TABLES, WIDTHS
+from experiments.sizes.trend import Row, joined, rows_of, table_of
+from posenc_jax.drawing.markdown import code, refilled
+from posenc_jax.drawing.paper import figure_of, legend
+from posenc_jax.drawing.plots import Axis, Lines, PlotLine
+from posenc_jax.drawing.printed import draw_lines
+from posenc_jax.drawing.style import styles
+from posenc_jax.statistics import mean_interval
+from posenc_jax.verdict.cells import Results, read_results
+from posenc_jax.verdict.rule import listed
+
+FOLDER = Path(__file__).parent
+KEPT = FOLDER / "kept"
+README = FOLDER / "README.md"
+PICTURE = FOLDER / "leads.png"
+BEGIN, END = "<!-- Leads: written by page.py -->", "<!-- end of leads -->"
+GUIDE = FOLDER.parent.parent / "scripts" / "docs" / "guides" / "which-encoding-when.md"
+BEGIN_GUIDE, END_GUIDE = "<!-- Sizes: written by experiments/sizes/page.py -->", "<!-- end of sizes -->"
+
+
+def main() -> None:
+    """Writes both pages, and the picture where it shows something else."""
+    found = kept()
+    for path, text in pages(found).items():
+        path.write_text(text)
+    if source_of(PICTURE) != digest():
+        PICTURE.write_bytes(drawn(rows_of(found)))
+
+
+def kept() -> Results:
+    """The results of all tables that are kept, in the order of `TABLES`."""
+    every = {path.stem: read_results(path) for path in sorted(KEPT.glob("*.json"))}
+    found = (every.get(name.replace(" ", "_")) for name in TABLES)
+    return joined([own for own in found if own is not None])
+
+
+def pages(found: Results) -> dict[Path, str]:
+    """The README with the results, and the guide with a sentence on them."""
+    rows = rows_of(found)
+    parts = [counted(rows), not_run(rows), rates(found), f"![The lead at each size]({PICTURE.name})", table_of(rows)]
+    text = "\n\n".join(part for part in parts if part)
+    return {
+        README: refilled(README.read_text(), BEGIN, text, END),
+        GUIDE: refilled(GUIDE.read_text(), BEGIN_GUIDE, sentence(rows), END_GUIDE),
+    }
+
+
+def counted(rows: tuple[Row, ...]) -> str:
+    """How many leads grow and shrink, and which."""
+    lines = [f"Of {len(rows)} leads over {BASELINE}, on {listed(_tables(rows))}:", ""]
+    for word in ("grows", "shrinks", "cannot be told"):
+        count = sum(row.word == word for row in rows)
+        named = f" ({_named(rows, word)})" if count and word != "cannot be told" else ""
+        lines.append(f"- *{word}*: {count}{named}")
+    return "\n".join(lines)
+
+
+def not_run(rows: tuple[Row, ...]) -> str:
+    """The tables that have no results yet; "" if there are none."""
+    lacking = [code(name) for name in TABLES if code(name) not in _tables(rows)]
+    return f"Not run yet: {listed(lacking)}." if lacking else ""
+
+
+def sentence(rows: tuple[Row, ...]) -> str:
+    """The result, for a page on many questions."""
+    said = [
+        f"the lead over {BASELINE} {word} with size for {_named(rows, word)}"
+        for word in ("grows", "shrinks")
+        if any(row.word == word for row in rows)
+    ]
+    unknown = sum(row.word == "cannot be told" for row in rows)
+    return (
+        "Does a lead change with the size of the model? "
+        f"[At {len(WIDTHS)} sizes](../../../experiments/sizes/README.md), each with four times the parameters of the "
+        f"one before, on {listed(_tables(rows))}: "
+        f"{'; '.join([*said, f'it cannot be told for {unknown} of {len(rows)}'])}."
+    )
+
+
+def _tables(rows: tuple[Row, ...]) -> list[str]:
+    return [code(name) for name in dict.fromkeys(row.table for row in rows)]
+
+
+def _named(rows: tuple[Row, ...], word: str) -> str:
+    """The encodings of a word, by table."""
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        if row.word == word:
+            found.setdefault(row.table, []).append(row.label)
+    return "; ".join(f"{listed(labels)} on {code(table)}" for table, labels in found.items())
+
+
+def rates(found: Results) -> str:
+    """How often the largest learning rate of a cell was chosen at each size."""
+    shares = []
+    for size in WIDTHS:
+        cells = [cell for cell in found.cells if cell.table.endswith(f" {size}") and len(cell.tried) > 1]
+        chosen = [rate == max(cell.tried) for cell in cells for rate in cell.learning_rates.values()]
+        shares.append(f"{sum(chosen)} of {len(chosen)} at {size}")
+    return (
+        f"Validation chose the larger of two learning rates, which has to score higher, for {listed(shares)}. With two "
+        "rates every choice is at an end of its grid, so a change of a lead includes how well these suit each size."
+    )
+
+
+def digest() -> str:
+    """Digest of the results that the picture shows, and of what draws it."""
+    files = [*sorted(KEPT.glob("*.json")), Path(__file__)]
+    return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
+
+
+def source_of(picture: Path) -> str:
+    """The digest that a picture has of its results; "" where there is none."""
+    from PIL import Image  # matplotlib brings it along
+
+    if not picture.exists():
+        return ""
+    with Image.open(picture) as image:
+        return str(image.info.get("Source", ""))
+
+
+def drawn(rows: tuple[Row, ...]) -> bytes:
+    """The bytes of a PNG: a panel for each table, the mean lead at each size with its interval over seeds."""
+    tables = tuple(dict.fromkeys(row.table for row in rows))
+    height, columns = 0.4 + 1.9 * -(-len(tables) // 2), 2
+    with figure_of(6.4, height) as figure:
+        grid = figure.subplots(-(-len(tables) // columns), columns, squeeze=False)
+        named: dict[str, Any] = {}
+        for axes, table in zip(grid.flat, tables):
+            named |= draw_lines(axes, _panel(table, [row for row in rows if row.table == table]), 7)
+            axes.set_title(table, fontsize=8, loc="left", pad=3)
+        for axes in grid.flat[len(tables) :]:
+            axes.set_visible(False)
+        legend(figure, named, beside=7, height=height)
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format="png", dpi=200, metadata={"Software": None, "Source": digest()})
+        return buffer.getvalue()
+
+
+def _panel(table: str, rows: list[Row]) -> Lines:
+    look = styles(tuple(row.label for row in rows))
+    lines = []
+    for number, row in enumerate(rows):
+        beside = 1.03 ** (number - (len(rows) - 1) / 2)  # so that the bars of two lines do not hide one another
+        intervals = [mean_interval([*own.values()]) for own in row.leads.values()]
+        lines.append(
+            PlotLine(
+                name=row.label,
+                x=np.array([*row.leads]) * beside,
+                y=np.array([own.mean for own in intervals]),
+                low=np.array([np.nan if own.low is None else own.low for own in intervals]),
+                high=np.array([np.nan if own.high is None else own.high for own in intervals]),
+                style=look[row.label],
+            )
+        )
+    x = Axis("width: four times the parameters each", logarithmic=True, ticks=tuple(rows[0].leads), names=tuple(WIDTHS))
+    return Lines(
+        slug="",
+        title=table,
+        x=x,
+        y=Axis(f"lead over {BASELINE}"),
+        lines=tuple(lines),
+        markers=True,
+        bars=True,
+        levels=((0.0, ""),),
+    )
+
+
+if __name__ == "__main__":
+    main()
