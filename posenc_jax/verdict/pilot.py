@@ -15,7 +15,7 @@ from posenc_jax.runs.plan import plan_of
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.runs.targets import target_here
 from posenc_jax.verdict.interim import fastest_first, first_seeds
-from posenc_jax.verdict.tables import Table
+from posenc_jax.verdict.tables import MOST_RATES, Table
 
 MOST_SEEDS = 1000
 STEPS = 100
@@ -32,7 +32,7 @@ def affordable(
     stop: Callable[[], int | None] = lambda: None,
 ) -> int:
     """The number of seeds of all encodings on all tables that train and are evaluated in ``hours``, without compiling,
-    with the initial grids of learning rates, each table once.
+    each table once, even if every grid of learning rates grows to `MOST_RATES`.
 
     A few steps of the last encoding on the fastest table are timed; the times of the others follow from their
     operations. The timing stays in ``directory``, so that the same question has the same answer.
@@ -43,28 +43,30 @@ def affordable(
     (label, slot), name = list(encodings.items())[-1], fastest_first(tables)[0]
     timed = _timed(tables[name], label, slot, directory / "pilot", reporter, stop)
     target = target_here()
-    work = sum(
-        plan_of(table.cell(own, its, (0,)), target).operations
-        for table in tables.values()
-        for its, own in encodings.items()
-    )
-    seconds = work * timed.seconds / timed.operations
-    seeds = min(math.floor(3600 * hours / seconds), MOST_SEEDS)
+    cells = [table.cell(own, its, (0,)) for table in tables.values() for its, own in encodings.items()]
+    work = [plan_of(cell, target).operations for cell in cells]
+    grown = [own * _longest(cell) / len(cell.learning_rates) for own, cell in zip(work, cells, strict=True)]
+    soonest, latest = (sum(own) * timed.seconds / timed.operations for own in (work, grown))
+    seeds = min(math.floor(3600 * hours / latest), MOST_SEEDS)
     step = f"a step of {label} on {name} takes {1e3 * timed.seconds / timed.steps:.1f} ms"
-    each = (
-        f"one seed of {len(encodings)} encodings on {len(tables)} table{'s' * (len(tables) != 1)} {duration(seconds)}"
-    )
+    each = f"one seed of {len(encodings)} encodings on {len(tables)} table{'s' * (len(tables) != 1)} {duration(latest)}"
+    each += f", or {duration(soonest)} if no grid of learning rates grows" * (soonest < latest)
     if seeds < 2:
         raise RefusedError(
-            f"--hours {hours:g} affords no two paired seeds ({step}, {each}): write --hours {_above(seconds / 1800):g} "
+            f"--hours {hours:g} affords no two paired seeds ({step}, {each}): write --hours {_above(latest / 1800):g} "
             "or more, or ask about fewer encodings"
         )
     reporter.note(
         f"pilot: {step}, {each}, so {seeds} paired seeds fit into {hours:g} hour{'s' * (hours != 1)}, not counting "
-        "compilation and longer grids of learning rates; what is not learned is not trained again with twice the "
-        "steps: --seeds in place of --hours does that"
+        "compilation; what is not learned is not trained again with twice the steps: --seeds in place of --hours does "
+        "that"
     )
     return seeds
+
+
+def _longest(cell: Run) -> int:
+    """The number of learning rates to which the grid of a cell may grow; a single rate stays alone."""
+    return max(MOST_RATES, len(cell.learning_rates)) if len(cell.learning_rates) > 1 else 1
 
 
 def estimate(

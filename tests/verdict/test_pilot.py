@@ -1,5 +1,6 @@
 """The pilot says how many seeds the time affords, and refuses to promise more."""
 
+import dataclasses
 import statistics
 from types import SimpleNamespace
 
@@ -31,9 +32,10 @@ ARMS = {"alibi": parse("alibi"), "rope": parse("rope")}
 
 @pytest.fixture
 def slow(monkeypatch):
-    """A machine on which one seed of both arms takes a minute."""
+    """A machine on which one seed of both arms takes a minute at six learning rates, half of it at three."""
     cells = [TABLES["copies"].cell(slot, label, (0,)) for label, slot in ARMS.items()]
-    work = sum(plan_of(cell, target_here()).operations for cell in cells)
+    assert {len(cell.learning_rates) for cell in cells} == {3}
+    work = 2 * sum(plan_of(cell, target_here()).operations for cell in cells)
     timed = PhaseTiming(seconds=60.0, steps=12000, tokens=0, operations=work, at_peak=None)
     monkeypatch.setattr(pilot, "_timed", lambda *_: timed)
 
@@ -45,8 +47,9 @@ def test_the_seeds_that_a_time_affords(tmp_path, hours, seeds):
     assert pilot.affordable(ARMS, TABLES, hours, tmp_path, reporter=heard) == seeds
     (line,) = heard.notes
     assert line.startswith("pilot: a step of rope on copies takes 5.0 ms, one seed of 2 encodings on 1 table 1")
+    assert ", or 30\u00a0s if no grid of learning rates grows, so " in line
     assert "paired seeds fit into" in line
-    assert "not counting compilation and longer grids of learning rates; what is not learned is not trained" in line
+    assert "not counting compilation; what is not learned is not trained" in line
 
 
 def test_without_a_time_the_price_is_told(monkeypatch):
@@ -64,6 +67,15 @@ def test_without_a_time_the_price_is_told(monkeypatch):
     assert said.endswith("and up to 4\u00a0h more where a table is not learned and trained again"), "twice the steps"
     monkeypatch.setattr(pilot, "plan_of", lambda *_: SimpleNamespace(hours=None))
     assert "about - on" in pilot.estimate(ARMS, TABLES, (0, 1))
+
+
+@pytest.mark.usefixtures("slow")
+def test_a_single_learning_rate_does_not_grow(tmp_path):
+    (table,) = TABLES.values()
+    alone = dataclasses.replace(table, run=dataclasses.replace(table.run, learning_rates=(1e-3,)))
+    heard = Notes()
+    assert pilot.affordable(ARMS, {"copies": alone}, 0.05, tmp_path, reporter=heard) == 18, "ten seconds a seed"
+    assert "if no grid" not in heard.notes[0]
 
 
 @pytest.mark.usefixtures("slow")
