@@ -33,7 +33,8 @@ were not in training, mean over 4 seeds [95 % interval]:
 
 The fewer positions the embeddings carry, the better; token types change nothing, and the sum of three position vectors
 comes last. [The experiment](file:experiments/classification/README.md) asks why: small learned vectors instead of
-sinusoids cost hardly anything, and longer training perhaps closes most of the gap; structure itself was not seen to do harm."""
+sinusoids cost hardly anything, and longer training perhaps closes most of the gap; structure itself was
+not seen to do harm."""
 
 
 def _answer() -> str:
