@@ -14,6 +14,7 @@ from posenc_jax.config import config_hash
 from posenc_jax.statistics import holm, size_trends
 from posenc_jax.training.memory import parameters_of
 from posenc_jax.verdict.cells import JudgedCell, Results, TaskFacts, read_results, save_results
+from posenc_jax.verdict.published import Selection
 from posenc_jax.verdict.tables import SEEDS
 
 SIZES = (25_000, 100_000, 400_000)
@@ -217,6 +218,19 @@ def test_the_pages_and_the_picture_have_what_is_kept():
         "python -m experiments.sizes.page"
     )
     assert page.source_of(page.PICTURE) == page.digest(), "python -m experiments.sizes.page"
+
+
+def test_what_the_page_says_of_bucket_sort():
+    assert "on `bucket_sort` all leads are larger at d128 than at d64, where RoPE's own score is higher" in (
+        page.README.read_text()
+    )
+    found = page.kept()
+    means = [
+        [sum(own.values()) for own in row.leads.values()] for row in trend.rows_of(found) if row.table == "bucket_sort"
+    ]
+    assert all(large > middle for _, middle, large in means)
+    middle, large = (sum(found.scores(Selection(f"bucket_sort {size}"), "rope").values()) for size in ("d64", "d128"))
+    assert middle > large
 
 
 def test_what_is_kept_is_of_the_ablation():

@@ -21,6 +21,7 @@ from posenc_jax.drawing.printed import draw_lines
 from posenc_jax.drawing.style import styles
 from posenc_jax.statistics import mean_interval
 from posenc_jax.verdict.cells import Results, read_results
+from posenc_jax.verdict.published import Selection
 from posenc_jax.verdict.rule import listed
 
 FOLDER = Path(__file__).parent
@@ -51,7 +52,8 @@ def kept() -> Results:
 def pages(found: Results) -> dict[Path, str]:
     """The README with the results, and the guide with a sentence on them."""
     rows = rows_of(found)
-    parts = [counted(rows), not_run(rows), rates(found), f"![The lead at each size]({PICTURE.name})", table_of(rows)]
+    picture = f"![The lead at each size]({PICTURE.name})"
+    parts = [counted(rows), not_run(rows), picture, table_of(rows), of_baseline(found), rates(found)]
     text = "\n\n".join(part for part in parts if part)
     return {
         README: refilled(README.read_text(), BEGIN, text, END),
@@ -102,6 +104,19 @@ def _named(rows: tuple[Row, ...], word: str) -> str:
         if row.word == word:
             found.setdefault(row.table, []).append(row.label)
     return "; ".join(f"{listed(labels)} on {code(table)}" for table, labels in found.items())
+
+
+def of_baseline(found: Results) -> str:
+    """The baseline's own scores at every size, beyond the training lengths."""
+    said = []
+    for name in dict.fromkeys(table.rpartition(" ")[0] for table in found.tasks):
+        every = [Selection(f"{name} {size}") for size in WIDTHS]
+        scores = [found.scores(own, BASELINE) for own in every]
+        shown = [
+            found.kind(own).show(found.kind(own).mean(its.values())) for own, its in zip(every, scores, strict=True)
+        ]
+        said.append(f"{found.kind(every[0]).title} {listed(shown)} on {code(name)}")
+    return f"The scores of {BASELINE} itself at {listed([*WIDTHS])}, beyond the training lengths: {'; '.join(said)}."
 
 
 def rates(found: Results) -> str:
