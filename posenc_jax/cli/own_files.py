@@ -100,10 +100,10 @@ def named(text: str) -> tuple[Method | None, Slot]:
         raise UsageError(f"{short(text)!r} is neither a name of the catalogue nor a spec{hint}") from None
 
 
-def catalogue_row(slot: Slot) -> Method | None:
-    """The row of the catalogue whose spec means a slot."""
-    rows = (method for family in CATALOGUE.values() for method in family)
-    return next((row for row in rows if parse(row.spec) == slot), None)
+def catalogue_row(slot: Slot, text: str = "") -> Method | None:
+    """The row of the catalogue whose spec means a slot, of several that with the spec ``text``."""
+    rows = [row for family in CATALOGUE.values() for row in family if parse(row.spec) == slot]
+    return next((row for row in rows if row.spec == text.strip()), rows[0] if rows else None)
 
 
 def own_class(file: str, name: str) -> type:

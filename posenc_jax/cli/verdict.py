@@ -219,7 +219,7 @@ def _named(text: str) -> tuple[str, Slot]:
     from posenc_jax.encodings import spec
 
     method, slot = named(text)
-    method = method or catalogue_row(slot)
+    method = method or catalogue_row(slot, text)
     return (method.name if method else spec(slot)), slot
 
 

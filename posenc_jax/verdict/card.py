@@ -72,7 +72,12 @@ class Card:
     @property
     def needs_more_seeds(self) -> bool:
         """True where the words are of too few seeds for a claim, or a row cannot be told with so many."""
-        return len(self.seeds) < CLAIM_SEEDS or any(own.word == "cannot be told" for own in self.findings)
+        return self.fewest < CLAIM_SEEDS or any(own.word == "cannot be told" for own in self.findings)
+
+    @property
+    def fewest(self) -> int:
+        """The fewest pairs of seeds of a row: fewer than there are seeds where some diverged."""
+        return min((own.comparison.pairs for own in self.findings), default=len(self.seeds))
 
     @property
     def headline(self) -> tuple[str, ...]:

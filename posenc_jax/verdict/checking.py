@@ -1,5 +1,7 @@
 """A check of a stored card: the verdict is recomputed from the card's scores and compared with its text."""
 
+import itertools
+import json
 import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -11,6 +13,7 @@ from posenc_jax.files.shapes import Json, loads
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.verdict.card import SCHEMA, Card, judged, record
 from posenc_jax.verdict.card_files import card_of
+from posenc_jax.verdict.card_tables import text_card
 from posenc_jax.verdict.measuring import of_lengths
 
 _DIGITS = 1e-9
@@ -43,12 +46,13 @@ def check(path: Path) -> tuple[Card, tuple[str, ...]]:
     try:
         for own in (*kept["findings"], *kept["otherwise"]):
             own.setdefault("label", kept["label"])  # of one encoding, before there could be several
-        card = card_of(kept)
-        again = judged(card, of_lengths)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        again = judged(card_of(kept), of_lengths)
+        found = json.loads(json.dumps(record(again)))
+        text_card(again, 100)
+        return again, (*differs, *_differences(kept, found))
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError) as error:
         what = f"{type(error).__name__}: {error}"
         raise RefusedError(f"{path} is not a whole card ({what}): restore it") from None
-    return again, (*differs, *_differences(kept, record(again)))
 
 
 def _differences(said: Json, found: Json) -> Iterator[str]:
@@ -63,13 +67,23 @@ def _differences(said: Json, found: Json) -> Iterator[str]:
                             f"{label} on {name}, seed {seed}: its scores by length give {mean} {_shown(score)}, the "
                             f"card says {_shown(kept)}"
                         )
+    for name in ("label", "rule", "needs_more_seeds"):
+        yield from _of_values(name, said.get(name), found[name])
+    if strangers := found["measured"].keys() - {*found["labels"], *found["baselines"]}:
+        yield f"measured: {', '.join(sorted(strangers))} is neither an encoding nor a baseline of the card"
+    scored = {int(seed) for cells in found["measured"].values() for own in cells.values() for seed in own["scores"]}
+    lost = {int(seed) for cells in found["measured"].values() for own in cells.values() for seed in own["diverged"]}
+    if scored | lost != {*found["seeds"]}:
+        yield f"seeds: the scores are of {sorted(scored | lost)}, the card says {found['seeds']}"
     for part in ("findings", "otherwise"):
         kept = {_name(own): own for own in said[part]}
+        if len(kept) < len(said[part]):
+            yield f"{part}: one of them is there twice"
         for own in found[part]:
             yield from _of_values(_name(own), kept.pop(_name(own), {}), own)
         for name in kept:
             yield f"{name}: no scores are there for it"
-    for kept, sentence in zip(said["verdict"], found["verdict"], strict=True):
+    for kept, sentence in itertools.zip_longest(said["verdict"], found["verdict"]):
         if kept != sentence:
             yield f"verdict: the scores give {sentence!r}, the card says {kept!r}"
     if found["twice"] is not None:

@@ -42,6 +42,8 @@ def judge_ablation(
     own = (str(record.info["baseline"]),) if record.info.get("baseline") else ("rope",)
     theirs = tuple(_name(directory, "arm", word, arms) for word in baselines or own)
     ours = tuple(_name(directory, "arm", word, arms) for word in labels) or tuple(a for a in arms if a not in theirs)
+    if not ours:
+        raise RefusedError(f"{directory} has no arm beside {', '.join(theirs)}: name another baseline with --against")
     if both := [label for label in ours if label in theirs]:
         raise RefusedError(f"{directory}: {both[0]} is compared with itself: name other arms, or other baselines")
     if why := next(_refusals(directory, summary, tasks, (*ours, *theirs)), ""):

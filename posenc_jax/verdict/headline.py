@@ -103,18 +103,32 @@ def _where(found: list[Finding], baseline: str) -> str:
 
 
 def _told(found: Finding) -> str:
-    return found.table + (f" at length {found.carried_by.length} alone" if found.carried_by is not None else "")
+    return found.table + _alone(found, " at")
+
+
+def _alone(found: Finding, at: str) -> str:
+    """The one length that carries a difference, if one does."""
+    return "" if found.carried_by is None else f"{at} length {found.carried_by.length} alone"
 
 
 def _compared(found: list[Finding], baseline: str, of: Mapping[str, list[str]]) -> str:
     first, second = sorted(FOUND, key=lambda word: not of[word])
     if len(found) == 1:
-        word = first if of[first] else "neither better nor worse"
-        return f"{word} than {baseline} on {(of.get(word) or [found[0].table])[0]}, the only table"
+        word = f"{first} than {baseline}" if of[first] else _UNDECIDED[found[0].word].format(baseline)
+        return f"{word} on {found[0].table}, the only table{_alone(found[0], ', at')}"
     if not of[first]:
         return f"neither better nor worse than {baseline} on any of {len(found)} tables"
     other = f"{second} on {len(of[second])} ({listed(of[second])})" if of[second] else f"{second} on none"
     return f"{first} than {baseline} on {len(of[first])} of {len(found)} tables ({listed(of[first])}), {other}"
+
+
+_UNDECIDED = {
+    "did not learn": "neither better nor worse than {}",
+    "no difference seen": "neither better nor worse than {}",
+    "cannot be told": "not told from {} by this many seeds",
+    "not measurable here": "not comparable with {}",
+}
+"""What is said of an arm in its only row, by the word of that row."""
 
 
 def _amounts(findings: tuple[Finding, ...], kinds: Mapping[str, ScoreKind], name: Callable[[Finding], str]) -> str:
@@ -139,8 +153,10 @@ def _sureness(findings: tuple[Finding, ...], seeds: int) -> str:
         chance = p_value(max(found))
         chance = chance.replace("<", "below") if "<" in chance else chance + " at most" * (len(found) > 1)
         said = f"p is {chance}, {rows}"
-    hint = "" if seeds >= CLAIM_SEEDS else f"; with fewer than {CLAIM_SEEDS} seeds, all of this is only a hint"
-    return f"{seeds} seeds; {said}{hint}"
+    fewest = min((own.comparison.pairs for own in findings), default=seeds)
+    lost = "" if fewest == seeds else f", of which a row has {fewest} pairs, since others diverged"
+    hint = "" if fewest >= CLAIM_SEEDS else f"; with fewer than {CLAIM_SEEDS} seeds, all of this is only a hint"
+    return f"{seeds} seeds{lost}; {said}{hint}"
 
 
 def _cost(ours: Mapping[str, Measured], theirs: Mapping[str, Measured], baseline: str) -> str:
@@ -156,14 +172,14 @@ def _cost(ours: Mapping[str, Measured], theirs: Mapping[str, Measured], baseline
 def _untold(
     findings: tuple[Finding, ...], kinds: Mapping[str, ScoreKind], seeds: int, name: Callable[[Finding], str], at: str
 ) -> str:
-    small, blind, few, unlearned = [], [], [], []
+    small, blind, few, unlearned, unscored = (list[str]() for _ in range(5))
     leads: dict[str, list[str]] = {}
     for own in findings:
         row, least = name(own), own.comparison.detectable
         if own.word == "no difference seen":
             small.append(f"{_missed(least, kinds[own.table])} {at} {row}")
         elif own.word == "not measurable here":
-            blind.append(row)
+            (blind if own.comparison.pairs > 1 else unscored).append(row)
         elif own.word == "cannot be told":
             needed = own.best_case.would_do if own.best_case is not None else None
             few.append(f"{row} ({'no number' if needed is None else needed} would be enough)")
@@ -174,6 +190,7 @@ def _untold(
     parts = [f"differences {_some(small)}, which {seeds} seeds often miss"] if small else []
     parts += [f"anything with {seeds} seeds {at} {_some(few)}"] if few else []
     parts += [f"anything {at} {_some(blind)}, where both are at chance or near the best score"] if blind else []
+    parts += [f"anything {at} {_some(unscored)}, which has fewer than two pairs of seeds"] if unscored else []
     again = "since the task was not learned at this budget"
     parts += [f"the result with more steps {at} {_some(unlearned)}, {again}"] if unlearned else []
     parts += [

@@ -21,6 +21,11 @@ def finding(table, word, difference=0.1, p=0.01, baseline="rope", detectable=0.0
 
 
 def lines(*findings, seeds=8, **times):
+    """The lines of findings that have a pair of every seed, unless they say how many."""
+    findings = [
+        dataclasses.replace(own, comparison=own.comparison._replace(pairs=min(own.comparison.pairs, seeds)))
+        for own in findings
+    ]
     labels = {"mine": {"milliseconds_per_step": 3.0, "num_posenc_parameters": 1234}}
     labels |= {own.baseline: {"milliseconds_per_step": 2.0} for own in findings}
     found = {
@@ -45,6 +50,37 @@ def test_better_worse_and_what_cannot_be_told():
         "What cannot be told: differences below 0.124 on bucket_sort, which 8 seeds often miss; anything on parity, "
         "where both are at chance or near the best score.",
     )
+
+
+def of_pairs(found, pairs):
+    return dataclasses.replace(found, comparison=found.comparison._replace(pairs=pairs))
+
+
+def test_a_row_that_lost_seeds_is_told_by_its_pairs():
+    said = lines(finding("copy", "better", 0.2, 0.0001), of_pairs(finding("even_pairs", "better", 0.2, 0.009), 2))
+    assert said[2] == (
+        "How sure: 8 seeds, of which a row has 2 pairs, since others diverged; p is 0.009 at most, corrected for 2 "
+        "rows; with fewer than 8 seeds, all of this is only a hint."
+    )
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("no difference seen", "neither better nor worse than rope"),
+        ("not measurable here", "not comparable with rope"),
+        ("cannot be told", "not told from rope by this many seeds"),
+    ],
+)
+def test_an_only_row_without_a_difference(word, said):
+    first, *_ = lines(finding("copy", word, 0.0, None))
+    assert first == f"mine is {said} on copy, the only table."
+
+
+def test_no_pairs_are_no_tie():
+    said = lines(of_pairs(finding("copy", "not measurable here", None, None, detectable=None), 0))
+    assert said[0] == "mine is not comparable with rope on copy, the only table."
+    assert said[4] == "What cannot be told: anything on copy, which has fewer than two pairs of seeds."
 
 
 def test_nothing_found():
