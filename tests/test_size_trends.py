@@ -165,9 +165,11 @@ def test_a_size_that_was_not_learned_is_named():
 
 
 def test_a_lower_perplexity_is_a_lead_of_its_logarithm():
-    scores = {size: {"rope": {0: 20.0}, "alibi": {0: 10.0}} for size in WIDTHS}
+    scores = {size: {"rope": {0: 20.0, 1: 20.0}, "alibi": {0: 10.0, 1: 5.0}} for size in WIDTHS}
     found = trend.leads(results(scores, "perplexity", None), "t", "alibi")
-    assert found == {number: {0: pytest.approx(math.log(2))} for number in (1000, 4000, 16000)}
+    assert found == {
+        number: {0: pytest.approx(math.log(2)), 1: pytest.approx(math.log(4))} for number in (1000, 4000, 16000)
+    }
 
 
 def test_pieces_are_kept_and_read_together(tmp_path, capsys):
@@ -190,6 +192,45 @@ def test_pieces_are_kept_and_read_together(tmp_path, capsys):
     for sources, said in (([kept, kept], "a table in common"), ([tmp_path / "none.json"], "neither a directory")):
         with pytest.raises(SystemExit, match="1"):
             trend.main(list(map(str, sources)))
+        assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("scores", "said"),
+    [
+        ({size: {"rope": {0: 0.5, 1: 0.5}} for size in WIDTHS}, "no table has the sizes d32, d64, d128 of an encoding"),
+        ({"d31": {"rope": {0: 0.5}, "alibi": {0: 0.5}}}, "no table has the sizes d32, d64, d128 of an encoding"),
+        ({size: {"rope": {0: 0.5}, "alibi": {0: 0.5}} for size in WIDTHS}, "share 1 seeds at all sizes of t: two are"),
+        ({size: {"rope": {0: 0.5, 1: 0.5}, "alibi": {0: math.nan, 1: 0.5}} for size in WIDTHS}, "is no finite number"),
+        (
+            {size: {name: {0: 0.5, 1: 0.5} for name in ("rope", "t5")[: 1 + (size != "d32")]} for size in WIDTHS},
+            "t5 or rope has no scores on t d32",
+        ),
+    ],
+)
+def test_what_gives_no_table_is_refused(scores, said):
+    with pytest.raises(ValueError, match=said):
+        trend.rows_of(results(scores))
+
+
+def test_what_cannot_be_kept_is_said_after_the_table(tmp_path, capsys):
+    found = results({size: {"rope": {0: 0.5, 1: 0.5}, "alibi": {0: 0.6, 1: 0.7}} for size in WIDTHS})
+    save_results(found, tmp_path / "t.json")
+    with pytest.raises(SystemExit, match="1"):
+        trend.main([str(tmp_path / "t.json"), "--keep", str(tmp_path / "none" / "t.json")])
+    out, err = capsys.readouterr()
+    assert "alibi" in out
+    assert err.count("\n") == 1
+
+
+def test_files_that_make_no_page_are_refused(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(page, "KEPT", tmp_path)
+    found = results({size: {"rope": {0: 0.5, 1: 0.5}, "alibi": {0: 0.6, 1: 0.7}} for size in WIDTHS})
+    for name, said in (("", "there is none"), ("copie", "copie is not named after one")):
+        if name:
+            save_results(found, tmp_path / f"{name}.json")
+        with pytest.raises(SystemExit, match="1"):
+            page.main([])
         assert said in capsys.readouterr().err
 
 

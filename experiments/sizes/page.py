@@ -5,6 +5,7 @@
 A table that has been run to its end is kept there by ``python -m experiments.sizes.trend runs/... --keep FILE``.
 """
 
+import argparse
 import hashlib
 import io
 from pathlib import Path
@@ -33,20 +34,33 @@ GUIDE = FOLDER.parent.parent / "scripts" / "docs" / "guides" / "which-encoding-w
 BEGIN_GUIDE, END_GUIDE = "<!-- Sizes: written by experiments/sizes/page.py -->", "<!-- end of sizes -->"
 
 
-def main() -> None:
+def main(arguments: list[str] | None = None) -> None:
     """Writes both pages, and the picture where it shows something else."""
-    found = kept()
-    for path, text in pages(found).items():
+    parser = argparse.ArgumentParser(prog="python -m experiments.sizes.page", description=__doc__)
+    parser.parse_args(arguments)
+    try:
+        found = kept()
+        texts = pages(found)
+    except ValueError as error:
+        parser.exit(1, f"{parser.prog}: {error}\n")
+    for path, text in texts.items():
         path.write_text(text)
     if source_of(PICTURE) != digest():
         PICTURE.write_bytes(drawn(rows_of(found)))
 
 
 def kept() -> Results:
-    """The results of all tables that are kept, in the order of `TABLES`."""
+    """The results of all tables that are kept, in the order of `TABLES`.
+
+    Raises:
+      ValueError: there are none, or a file is not named after a table or damaged.
+    """
     every = {path.stem: read_results(path) for path in sorted(KEPT.glob("*.json"))}
-    found = (every.get(name.replace(" ", "_")) for name in TABLES)
-    return joined([own for own in found if own is not None])
+    names = [name.replace(" ", "_") for name in TABLES]
+    if not every or (others := sorted(every.keys() - {*names})):
+        wrong = f"{', '.join(others)} is not named after one" if every else "there is none"
+        raise ValueError(f"{KEPT} has a file for each table, of {', '.join(names)}, and {wrong}")
+    return joined([own for name in names if (own := every.get(name)) is not None])
 
 
 def pages(found: Results) -> dict[Path, str]:

@@ -7,6 +7,7 @@ Several directories, of ablations of some tables each, and files of ``--keep FIL
 
 import argparse
 import dataclasses
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -27,10 +28,12 @@ LEAD = ScoreKind("lead")
 def leads(results: Results, table: str, label: str) -> dict[int, dict[int, float]]:
     """Number of the baseline's parameters -> seed -> how far an encoding is ahead of it, beyond the training lengths.
 
+    Seeds that lack a size are left out.
+
     Raises:
-      ValueError: a cell has not been run.
+      ValueError: a cell has not been run, fewer than two seeds have all sizes, or a lead is no finite number.
     """
-    found = {}
+    found: dict[int, dict[int, float]] = {}
     for size in WIDTHS:
         selection = Selection(f"{table} {size}")
         cell = results.cell(selection.table, BASELINE)
@@ -42,6 +45,12 @@ def leads(results: Results, table: str, label: str) -> dict[int, dict[int, float
         found[cell.num_parameters] = {
             seed: sign * (kind.inner(ours[seed]) - kind.inner(theirs[seed])) for seed in sorted(ours.keys() & theirs)
         }
+    shared = set.intersection(*map(set, found.values()))
+    if len(shared) < 2:
+        raise ValueError(f"{label} and {BASELINE} share {len(shared)} seeds at all sizes of {table}: two are needed")
+    found = {size: {seed: lead for seed, lead in own.items() if seed in shared} for size, own in found.items()}
+    if not all(math.isfinite(lead) for own in found.values() for lead in own.values()):
+        raise ValueError(f"{label} on {table}: a lead over {BASELINE} is no finite number, as after a perplexity of 0")
     return found
 
 
@@ -102,8 +111,10 @@ class Row:
 
 def rows_of(results: Results) -> tuple[Row, ...]:
     """A row for every encoding and table, their trends corrected together."""
-    names = dict.fromkeys(name.rpartition(" ")[0] for name in results.tasks)
-    asked = [(label, name) for name in names for label in _labels(results, f"{name} {next(iter(WIDTHS))}")]
+    names = dict.fromkeys(name.rpartition(" ")[0] for name in results.tasks if name.rpartition(" ")[2] in WIDTHS)
+    asked = [(label, name) for name in names for label in _labels(results, name)]
+    if not asked:
+        raise ValueError(f"no table has the sizes {', '.join(WIDTHS)} of an encoding beside {BASELINE}")
     found = {(label, name): leads(results, name, label) for label, name in asked}
     trends = size_trends({f"{label} on {name}": own for (label, name), own in found.items()})
     return tuple(
@@ -138,7 +149,9 @@ def table_of(rows: Sequence[Row]) -> str:
 
 
 def _labels(results: Results, table: str) -> list[str]:
-    return [cell.label for cell in results.cells if cell.table == table and cell.label != BASELINE]
+    """The encodings that any size of a table has."""
+    every = [cell.label for cell in results.cells if cell.table.rpartition(" ")[0] == table]
+    return [label for label in dict.fromkeys(every) if label != BASELINE]
 
 
 def joined(parts: Sequence[Results]) -> Results:
@@ -180,12 +193,11 @@ def main(arguments: list[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     try:
         results = joined([read(source) for source in options.sources])
-        table = table_of(rows_of(results))
-    except ValueError as error:
+        print(table_of(rows_of(results)))
+        if options.keep is not None:
+            save_results(results, options.keep)
+    except (ValueError, OSError) as error:
         parser.exit(1, f"{parser.prog}: {error}\n")
-    if options.keep is not None:
-        save_results(results, options.keep)
-    print(table)
 
 
 if __name__ == "__main__":

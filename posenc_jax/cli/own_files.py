@@ -101,9 +101,9 @@ def named(text: str) -> tuple[Method | None, Slot]:
 
 
 def catalogue_row(slot: Slot, text: str = "") -> Method | None:
-    """The row of the catalogue whose spec means a slot, of several that with the spec ``text``."""
+    """The row of the catalogue whose spec means a slot, of several the first whose name contains ``text``."""
     rows = [row for family in CATALOGUE.values() for row in family if parse(row.spec) == slot]
-    return next((row for row in rows if row.spec == text.strip()), rows[0] if rows else None)
+    return next((row for row in rows if text.strip().lower() in row.name.lower()), rows[0] if rows else None)
 
 
 def own_class(file: str, name: str) -> type:

@@ -102,7 +102,9 @@ def main(arguments: list[str]) -> int:
 
 def _asked(arguments: Any) -> int:
     if arguments.check is not None:
-        if others := [*arguments.encodings, *(["--on"] if arguments.on else [])]:
+        given = vars(arguments)
+        options = ("on", "against", "tables", "seeds", "hours", "quick", "full", "matched", "once")
+        if others := [*arguments.encodings, *(f"--{name}" for name in options if given[name])]:
             raise UsageError(f"--check judges the scores in a card again: leave {' '.join(others)} out")
         return _checked(arguments.check, as_json=arguments.json)
     if arguments.on is not None and as_path(arguments.on).is_dir():
@@ -113,7 +115,7 @@ def _asked(arguments: Any) -> int:
 
 
 def _finished(arguments: Any, directory: Path) -> int:
-    from posenc_jax.verdict.finished import judge_ablation
+    from posenc_jax.verdict.finished import judge_ablation, other_differences
 
     trained = {
         "--seeds": arguments.seeds,
@@ -127,6 +129,8 @@ def _finished(arguments: Any, directory: Path) -> int:
         raise UsageError(f"--on {arguments.on} trains nothing, and {given[0]} is about training: leave it out")
     with refusing():
         card = judge_ablation(directory, arguments.encodings, arguments.against, arguments.tables or ())
+        for line in other_differences(directory, card):
+            tell(f"posenc: {line}")
     return _written(card, arguments)
 
 

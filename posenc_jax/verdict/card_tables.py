@@ -271,9 +271,9 @@ def _at_equal_time(card: Card) -> TextTable:
         align="l" * len(names) + "lrlr",
         entries=tuple(entries),
         notes=(
-            "Both train for the same number of steps. time per step: the encoding's, divided by the baseline's. at "
-            f"equal time: the result stands where the arm that is ahead took no longer (up to {SAME_TIME} times), on "
-            "the assumption that fewer steps bring no better score; otherwise it cannot be told. extra parameters: how "
+            "time per step: the encoding's, divided by the baseline's. at equal time: the result stands where the arm "
+            f"that is ahead took no longer for as many steps (up to {SAME_TIME} times), on the assumption that fewer "
+            "steps bring no better score; otherwise it cannot be told. extra parameters: how "
             "many more the encoding has than the baseline; --matched adds a baseline that has as many.",
         ),
     )

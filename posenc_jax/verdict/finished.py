@@ -6,13 +6,16 @@ from pathlib import Path
 
 from posenc_jax.attention import fused_paths
 from posenc_jax.config.guessing import OF_GUESSES
+from posenc_jax.config.stored import difference
 from posenc_jax.encodings import parse
+from posenc_jax.files.shapes import Json
 from posenc_jax.refusals.hints import did_you_mean
 from posenc_jax.results.record import Record, read_record
 from posenc_jax.results.summary import CellSummary, Summary, TaskSummary
 from posenc_jax.results.summation import summarise
 from posenc_jax.runs.directory import groups_that_count
 from posenc_jax.runs.errors import RefusedError
+from posenc_jax.runs.files import read_json
 from posenc_jax.verdict.card import Card, judged
 from posenc_jax.verdict.cells import distinct, environments_of, judged_cell
 from posenc_jax.verdict.measuring import RECORDED, Measured, of_lengths
@@ -66,6 +69,28 @@ def judge_ablation(
             elsewhere=tuple(map(str, summary.provenance.elsewhere)),
         )
     )
+
+
+_OF_THE_ENCODING = ("posenc", "posenc_encoder", "posenc_cross", "label", "note", "published", "seeds")
+
+
+def other_differences(directory: Path, card: Card) -> Iterator[str]:
+    """A line for every arm whose stored config differs from its baseline's in more than the encoding."""
+    cells = read_record(directory).info["cells"]
+    paths = {(cell["task_label"], cell["label"]): directory / cell["directory"] / "config.json" for cell in cells}
+
+    def config(table: str, label: str) -> Json:
+        path = paths[table, label]
+        kept = read_json(path)["config"] if path.exists() else {}
+        return {name: value for name, value in kept.items() if name not in _OF_THE_ENCODING}
+
+    for found in card.findings:
+        first, second = config(found.table, found.baseline), config(found.table, found.label)
+        if first and second and (lines := difference(first, second)):
+            yield (
+                f"{found.label} differs from {found.baseline} on {found.table} in more than the encoding, so a "
+                f"difference may be due to that: {'; '.join(lines)}"
+            )
 
 
 def _name(directory: Path, what: str, word: str, known: Iterable[str]) -> str:

@@ -65,6 +65,43 @@ def test_one_altered_word_is_found(check):
     )
 
 
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            lambda card: card.update(needs_more_seeds=True),
+            "needs_more_seeds: the scores give False, the card says True",
+        ),
+        (lambda card: card.update(rule="none"), "rule: the scores give"),
+        (lambda card: card["seeds"].__setitem__(0, 77), "seeds: the scores are of [0, 1, 2, 3, 4, 5, 6, 7], the card"),
+        (lambda card: card["findings"].insert(0, {**card["findings"][0], "word": "worse"}), "findings: one of them is"),
+        (lambda card: card["measured"].update(mine=card["measured"]["FIRE"]), "measured: mine is neither an encoding"),
+        (lambda card: card["verdict"].pop(), "the card says None"),
+    ],
+)
+def test_other_altered_members_are_found(check, change, said):
+    code, lines, _ = check(change)
+    assert code == 1
+    assert any(said in line for line in lines), lines
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda card: card.pop("verdict"),
+        lambda card: card["findings"][0].pop("baseline"),
+        lambda card: card["measured"]["FIRE"].clear(),
+        lambda card: card["measured"]["FIRE"]["copy"].update(num_parameters=None),
+        lambda card: card["measured"]["FIRE"]["copy"].update(tried=None),
+        lambda card: card.update(labels=[]),
+    ],
+)
+def test_a_damaged_card_is_refused_without_a_traceback(check, change):
+    code, lines, out = check(change)
+    assert (code, len(lines), out) == (2, 1, "")
+    assert "is not a whole card" in lines[0]
+
+
 def test_a_changed_file_says_so_by_its_checksum_too(check):
     code, lines, _ = check(lambda card: card.update(seconds=1.0), sealed=False)
     assert (code, lines) == (1, ["checksum: its checksum is not that of its content"])

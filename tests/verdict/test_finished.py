@@ -8,10 +8,12 @@ import sealed_files
 from synthetic_ablation import CELLS, INFO, rewrite, write_ablation, write_text_ablation
 
 from posenc_jax.cli import main
+from posenc_jax.runs.directory import FORMAT
 from posenc_jax.verdict.card_files import card_of
 from posenc_jax.verdict.finished import judge_ablation
 
 ON_EVEN = ("--tables", "even_pairs")
+ARMS = ("nope", "t5", "alibi", "rope", "sinusoidal", "randomized")
 ON_RSC = ("nope", "--tables", "rsc")
 
 
@@ -85,6 +87,8 @@ def test_outputs_that_are_text_and_windows_have_their_own_scores(tmp_path):
         (["fire"], "abl has no arm 'fire': choose among nope, t5, alibi, rope, sinusoidal, randomized"),
         (["nope", "--tables", "rcs"], "abl has no table 'rcs': did you mean 'rsc'?"),
         (["nope", "--against", "NoPE", "--tables", "rsc"], "abl: nope is compared with itself: name other arms"),
+        (["--against", *ARMS], "abl has no arm beside nope, t5, alibi, rope, sinusoidal, randomized: name another"),
+        (["--check", "card.json", "--seeds", "3"], "--check judges the scores in a card again: leave --on --seeds out"),
         (["--seeds", "4"], "--on abl trains nothing, and --seeds is about training: leave it out"),
         (["--check", "card.json"], "--check judges the scores in a card again: leave --on out"),
     ],
@@ -92,6 +96,25 @@ def test_outputs_that_are_text_and_windows_have_their_own_scores(tmp_path):
 def test_refused_in_one_line(ablation, refusal, arguments, message):
     assert message in refusal("verdict", "--on", "abl", *arguments)
     assert not Path("runs").exists()
+
+
+def test_arms_that_differ_in_more_than_the_encoding_are_named(ablation, capsys):
+    for cell in CELLS:
+        steps = {"nope": 10, "t5": 20}.get(cell["label"], 10)
+        path = ablation / cell["directory"] / "config.json"
+        path.parent.mkdir(exist_ok=True)
+        config = {"type": "run", "posenc": [cell["label"]], "training": {"type": "training", "steps": steps}}
+        sealed_files.write(path, {"format": FORMAT, "config": config})
+    main(["verdict", "t5", "--on", "abl", "--tables", "rsc", "--against", "nope"])
+    assert (
+        "posenc: t5 differs from nope on rsc in more than the encoding, so a difference may be due to that: "
+        "training.steps: 10 -> 20\n"
+    ) in capsys.readouterr().err
+    for cell in CELLS:
+        path = ablation / cell["directory"] / "config.json"
+        sealed_files.write(path, {"format": FORMAT, "config": {"type": "run", "posenc": [cell["label"]]}})
+    main(["verdict", "t5", "--on", "abl", "--tables", "rsc", "--against", "nope"])
+    assert "differs from" not in capsys.readouterr().err
 
 
 def with_seeds(cell, seeds):

@@ -171,3 +171,10 @@ def test_a_small_card(home, capsys, monkeypatch, form):
     assert [own["label"] for own in card["findings"]] == ["NoPE", "ALiBi"]
     (asked,) = card["tables"].values()
     assert asked["source"] in ("small.py", "copying(max_length=4)", "a corpus")
+
+
+def test_of_rows_with_one_meaning_the_one_that_was_typed_is_named():
+    from posenc_jax.cli.verdict import _named
+
+    named = {"fox": "Forgetting Transformer (FoX)", "CABLE": "CABLE", "nope": "NoPE", "DroPE": "DroPE"}
+    assert {text: _named(text)[0] for text in named} == named
