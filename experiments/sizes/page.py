@@ -102,7 +102,7 @@ def sentence(rows: tuple[Row, ...]) -> str:
     return (
         "Does a lead change with the size of the model? "
         f"[At {len(WIDTHS)} sizes](../../../experiments/sizes/README.md), each with four times the parameters of the "
-        f"one before, on {listed(_tables(rows))}: "
+        f"one before, and on {len(_tables(rows))} of {len(TABLES)} tables, "
         f"{'; '.join([*said, f'it cannot be told for {unknown} of {len(rows)}'])}."
     )
 
@@ -141,8 +141,8 @@ def rates(found: Results) -> str:
         chosen = [rate == max(cell.tried) for cell in cells for rate in cell.learning_rates.values()]
         shares.append(f"{sum(chosen)} of {len(chosen)} at {size}")
     return (
-        f"Validation chose the larger of two learning rates, which has to score higher, for {listed(shares)}. With two "
-        "rates every choice is at an end of its grid, so a change of a lead includes how well these suit each size."
+        f"The larger of two learning rates was chosen, which takes a higher validation score, for {listed(shares)}. "
+        "With two rates every choice is at an end of its grid, so a lead may also change because a size suits one of them."
     )
 
 

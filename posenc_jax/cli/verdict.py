@@ -20,11 +20,12 @@ if TYPE_CHECKING:
 SEEDS = 8
 NEEDS_MORE_SEEDS = 3
 """The exit code of a verdict of too few seeds."""
-DESCRIPTION = """Train encodings and their baselines on small published tasks with paired seeds, and report where each
-encoding is better, where it is worse, and where the scores cannot decide. The contract is checked first: an encoding
-that breaks it gets no verdict. A first look at a few seeds of the fastest table comes within minutes, then the
-difference on each table as it is finished. The tables are those of the published comparisons that `posenc tables` runs
-with their original encodings. Run the same command again to resume; all verdicts in a directory share their runs.
+DESCRIPTION = """Train encodings and their baselines on small published tasks with paired seeds (the same data and the
+same other initial parameters for each), and report where each encoding is better, where it is worse, and where the
+scores cannot decide. The contract is checked first: an encoding that breaks it (`posenc audit` shows how) gets no
+verdict. A first look at a few seeds of the fastest table comes within minutes, then the difference on each table as it
+is finished. A table is a small version of a published comparison: `posenc tables` lists them and runs them with their
+original encodings. Run the same command again to resume; all verdicts in a directory share their runs.
 
 --on WHAT asks your own question, alone or together with those of --tables: a task in a file (FILE.py:Task(...)), a
 config file, the name of a shipped config, or a text corpus (own/NAME), sized as by `posenc ablate --on`. Without an
@@ -32,7 +33,8 @@ ENCODING, nope, sinusoidal, learned, rope, alibi, t5, fire and shaw are compared
 whose p-values are corrected for all of its rows: every encoding on every table.
 
 --on DIR judges a finished ablation without training. Its encodings go by their labels there. By default all of them
-are compared with the ablation's baseline; ENCODING and --against choose others.
+are compared with the ablation's baseline; ENCODING and --against choose others. Arms that differ in more than the
+encoding are named.
 
 --hours H times a few steps first, then compares as many paired seeds as fit into H hours; fewer than two are refused.
 
