@@ -142,8 +142,8 @@ def rates(found: Results) -> str:
         shares.append(f"{sum(chosen)} of {len(chosen)} at {size}")
     return (
         f"The larger of two learning rates was chosen, which takes a higher validation score, for {listed(shares)}. "
-        "With two rates every choice is at an end of its grid, so a lead may also change because one of them suits a size "
-        "better."
+        "With two rates every choice is at an end of its grid, so a lead may also change because one of them suits "
+        "a size better."
     )
 
 
