@@ -105,7 +105,7 @@ def test_times_in_docstrings_are_those_of_records():
             said[str(path.relative_to(ROOT))] = found[0]
     assert said == recorded
     lesson = (ROOT / "posenc_jax" / "lessons" / "translation.py").read_text()
-    assert f"second {minutes['train']:.0f} minutes on 2 cores" in lesson
+    assert f"the second takes {minutes['train']:.0f} minutes on 2 cores" in lesson
 
 
 def test_what_a_docstring_lacks_is_found():

@@ -170,7 +170,7 @@ def test_sentences_on_speed_follow_the_numbers():
     for table in parts["throughput"]["tables"][1:3]:
         table["rows"]["torch eager, 2 processes of one core"] = [75.0, 4.0]
     assert sentences(parts)[4].endswith(
-        " faster, except at d128, where torch takes 25 % less and at d256, where torch takes 25 % less."
+        " slower than ours, except at d128, where torch takes 25 % less and at d256, where torch takes 25 % less."
     )
 
 

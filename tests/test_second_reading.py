@@ -329,7 +329,7 @@ def test_the_verdict_stands_at_the_top():
     arms = (f"sinusoidal, d {width}, position_of" for width in (8, 16, 32))
     excess = [share.over_seeds(found, arm, 0.5, "alias_excess") for arm in arms]
     assert f"{excess[0].mean:.2f} points of probability more" in verdict
-    assert "{:.2f} at 16, {:.2f} at 32".format(*(one.mean for one in excess[1:])) in verdict
+    assert "{:.2f} at d_model 16, {:.2f} at 32".format(*(one.mean for one in excess[1:])) in verdict
     assert all(one.low > 0 for one in excess)
     for width, lobe in ((8, True), (16, True), (32, True), (64, False), (128, False), (256, False), (512, False)):
         run = along.Arm("x", "position_of", "sinusoidal", width, 1, 4, 2, 1e-2).run((0,))

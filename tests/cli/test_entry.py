@@ -51,7 +51,7 @@ def test_options_without_a_path(printed, monkeypatch, command, options):
         assert option in out
     assert "--task." not in out.partition("╭")[2]
     if command != "evaluate":
-        assert f"`posenc {command} CONFIG --help` shows those of its task too" in " ".join(out.split())
+        assert f"`posenc {command} CONFIG --help` also shows those of the task of CONFIG" in " ".join(out.split())
         assert "(default: 1000)" in out
 
 
