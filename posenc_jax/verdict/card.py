@@ -65,7 +65,7 @@ class Card:
     @property
     def sentences(self) -> tuple[str, ...]:
         """The verdict in words, one sentence an encoding and baseline; of few seeds it is called a hint."""
-        end = "." if len(self.seeds) >= CLAIM_SEEDS else f" ({len(self.seeds)} seeds: a hint)."
+        end = "." if self.fewest >= CLAIM_SEEDS else f" ({self.fewest} seeds: a hint)."
         said = (sentence(self.findings, label, baseline) for label in self.labels for baseline in self.baselines)
         return tuple(own.removesuffix(".") + end for own in said)
 

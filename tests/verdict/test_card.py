@@ -147,6 +147,14 @@ def test_every_form_says_the_same(card):
     assert not re.search(r'(src|href)="(?!data:)', html)
 
 
+def test_a_row_that_lost_seeds_makes_a_hint_of_the_card(card):
+    last = card.findings[-1]
+    few = dataclasses.replace(last, comparison=last.comparison._replace(pairs=2))
+    lost = dataclasses.replace(card, findings=(*card.findings[:-1], few))
+    assert (card.needs_more_seeds, lost.needs_more_seeds) == (False, True)
+    assert lost.sentences == (f"{SENTENCE[:-1]} (2 seeds: a hint).",)
+
+
 def test_few_seeds_are_called_a_hint(card):
     few = dataclasses.replace(
         card,
