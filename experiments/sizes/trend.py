@@ -135,7 +135,7 @@ def table_of(rows: Sequence[Row]) -> str:
     entries = []
     for row in rows:
         own = row.trend
-        means = [sum(of.values()) / len(of) for of in row.leads.values()]
+        means = [math.fsum(of.values()) / len(of) for of in row.leads.values()]  # sum changed in Python 3.12
         interval = (
             "-"
             if own.low is None
