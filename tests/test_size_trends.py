@@ -11,6 +11,7 @@ from scipy import stats
 from experiments.sizes import page, trend
 from experiments.sizes.grid import WIDTHS, ablation, full
 from posenc_jax.config import config_hash
+from posenc_jax.drawing.paper import source_of_png
 from posenc_jax.statistics import holm, size_trends
 from posenc_jax.training.memory import parameters_of
 from posenc_jax.verdict.cells import JudgedCell, Results, TaskFacts, read_results, save_results
@@ -258,7 +259,7 @@ def test_the_pages_and_the_picture_have_what_is_kept():
     assert {path: path.read_text() for path in page.pages(found)} == page.pages(found), (
         "python -m experiments.sizes.page"
     )
-    assert page.source_of(page.PICTURE) == page.digest(), "python -m experiments.sizes.page"
+    assert source_of_png(page.PICTURE) == page.digest(), "python -m experiments.sizes.page"
 
 
 def test_what_the_page_says_of_bucket_sort():

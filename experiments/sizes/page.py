@@ -7,7 +7,6 @@ A table that has been run to its end is kept there by ``python -m experiments.si
 
 import argparse
 import hashlib
-import io
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ import numpy as np
 from experiments.sizes.grid import BASELINE, TABLES, WIDTHS
 from experiments.sizes.trend import Row, joined, rows_of, table_of
 from posenc_jax.drawing.markdown import code, refilled
-from posenc_jax.drawing.paper import figure_of, legend
+from posenc_jax.drawing.paper import figure_of, legend, png, source_of_png
 from posenc_jax.drawing.plots import Axis, Lines, PlotLine
 from posenc_jax.drawing.printed import draw_lines
 from posenc_jax.drawing.style import styles
@@ -45,7 +44,7 @@ def main(arguments: list[str] | None = None) -> None:
         parser.exit(1, f"{parser.prog}: {error}\n")
     for path, text in texts.items():
         path.write_text(text)
-    if source_of(PICTURE) != digest():
+    if source_of_png(PICTURE) != digest():
         PICTURE.write_bytes(drawn(rows_of(found)))
 
 
@@ -153,16 +152,6 @@ def digest() -> str:
     return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
 
 
-def source_of(picture: Path) -> str:
-    """The digest that a picture has of its results; "" where there is none."""
-    from PIL import Image  # matplotlib brings it along
-
-    if not picture.exists():
-        return ""
-    with Image.open(picture) as image:
-        return str(image.info.get("Source", ""))
-
-
 def drawn(rows: tuple[Row, ...]) -> bytes:
     """The bytes of a PNG: a panel for each table, the mean lead at each size with its interval over seeds."""
     tables = tuple(dict.fromkeys(row.table for row in rows))
@@ -176,9 +165,7 @@ def drawn(rows: tuple[Row, ...]) -> bytes:
         for axes in grid.flat[len(tables) :]:
             axes.set_visible(False)
         legend(figure, named, beside=7, height=height)
-        buffer = io.BytesIO()
-        figure.savefig(buffer, format="png", dpi=200, metadata={"Software": None, "Source": digest()})
-        return buffer.getvalue()
+        return png(figure, 200, digest())
 
 
 def _panel(table: str, rows: list[Row]) -> Lines:

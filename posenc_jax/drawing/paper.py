@@ -9,6 +9,7 @@ import math
 import re
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from posenc_jax.drawing.plain import plain
@@ -136,6 +137,23 @@ def written(figure: Any, kinds: tuple[str, ...] = ("png", "pdf")) -> dict[str, b
     if lacking:
         warnings.warn(LackingGlyphs(lacking), stacklevel=2)
     return files
+
+
+def png(figure: Any, resolution: int, source: str) -> bytes:
+    """The bytes of a matplotlib figure as a PNG that says of what it was drawn, such as a digest of its numbers."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=resolution, metadata={"Software": None, "Source": source})
+    return buffer.getvalue()
+
+
+def source_of_png(path: Path) -> str:
+    """The ``source`` of a file of `png`; "" where there is none."""
+    from PIL import Image  # matplotlib brings it along
+
+    if not path.exists():
+        return ""
+    with Image.open(path) as image:
+        return str(image.info.get("Source", ""))
 
 
 class LackingGlyphs(UserWarning):

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from documenting import together_pictures, verdicts
-from documenting.together_pictures import PICTURES, drawn, source_of
+from documenting.together_pictures import PICTURES, drawn
 from posenc_jax.drawing.markdown import code, escaped, grid, refilled
+from posenc_jax.drawing.paper import source_of_png
 from posenc_jax.statistics import CLAIM_SEEDS, at_ends
 from posenc_jax.verdict.card import Card
 from posenc_jax.verdict.cells import Results, read_results
@@ -61,7 +62,7 @@ def pictures(own: Known) -> dict[Path, Callable[[], bytes]]:
     return {
         path: lambda name=name: drawn(name, own.aggregates, own.matrix, digest)  # type: ignore[misc]
         for name, path in paths.items()
-        if source_of(path) != digest
+        if source_of_png(path) != digest
     }
 
 

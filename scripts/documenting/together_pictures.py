@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-from posenc_jax.drawing.paper import axes_of_lines, figure_of
+from posenc_jax.drawing.paper import axes_of_lines, figure_of, png
 from posenc_jax.drawing.plots import Axis, IntervalRow, IntervalRows
 from posenc_jax.drawing.printed import draw_rows
 from posenc_jax.drawing.style import COLORS, GRID, INK, MUTED, Style
@@ -45,16 +43,6 @@ def sign(found: Finding) -> str:
     return f"{mark}¹" if found.carried_by is not None else mark
 
 
-def source_of(path: Path) -> str:
-    """The digest of the numbers that a picture shows; "" where there is none."""
-    from PIL import Image  # matplotlib brings it along
-
-    if not path.exists():
-        return ""
-    with Image.open(path) as image:
-        return str(image.info.get("Source", ""))
-
-
 def drawn(name: str, every: Sequence[Aggregate], words: Matrix, digest: str) -> bytes:
     """The bytes of a PNG, which says of which numbers it is."""
     size = {"profiles": 6.0, "matrix": 1.35 + 0.185 * (len(words.rows) + len(SIGNS))}.get(name, 0.6 + 0.21 * len(every))
@@ -65,9 +53,7 @@ def drawn(name: str, every: Sequence[Aggregate], words: Matrix, digest: str) -> 
             _profiles(figure, every)
         else:
             _rows(figure, every, improvement=name == "improvement")
-        buffer = io.BytesIO()
-        figure.savefig(buffer, format="png", dpi=_DOTS, metadata={"Software": None, "Source": digest})
-        return buffer.getvalue()
+        return png(figure, _DOTS, digest)
 
 
 def _rows(figure: Any, every: Sequence[Aggregate], *, improvement: bool) -> None:

@@ -9,10 +9,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from documenting import together
-from documenting.together_pictures import PICTURES, SIGNS, sign, source_of
+from documenting.together_pictures import PICTURES, SIGNS, sign
 from PIL import Image
 
 from posenc_jax.data.score_kinds import KINDS
+from posenc_jax.drawing.paper import source_of_png
 from posenc_jax.verdict.card_files import card_of
 from posenc_jax.verdict.cells import read_results
 from posenc_jax.verdict.together import THRESHOLDS, aggregates, matrix, published, runs, same_baseline
@@ -139,7 +140,7 @@ def test_pictures_show_the_records_and_are_as_wide_as_a_phone(known):
     assert together.pictures(known) == {}, REGENERATE
     for name in PICTURES:
         path = together.FOLDER / f"{name}.png"
-        assert source_of(path) == together.digest_of(known)
+        assert source_of_png(path) == together.digest_of(known)
         with Image.open(path) as picture:
             assert picture.width / 390 == pytest.approx(2.5, rel=0.02)
-    assert source_of(together.FOLDER / "none.png") == ""
+    assert source_of_png(together.FOLDER / "none.png") == ""
