@@ -117,7 +117,7 @@ def _asked(arguments: Any) -> int:
 
 
 def _finished(arguments: Any, directory: Path) -> int:
-    from posenc_jax.verdict.finished import judge_ablation, other_differences
+    from posenc_jax.verdict.finished import judge_ablation
 
     trained = {
         "--seeds": arguments.seeds,
@@ -131,8 +131,8 @@ def _finished(arguments: Any, directory: Path) -> int:
         raise UsageError(f"--on {arguments.on} trains nothing, and {given[0]} is about training: leave it out")
     with refusing():
         card = judge_ablation(directory, arguments.encodings, arguments.against, arguments.tables or ())
-        for line in other_differences(directory, card):
-            tell(f"posenc: {line}")
+    for line in card.unequal:
+        tell(f"posenc: {line}")
     return _written(card, arguments)
 
 
@@ -147,7 +147,10 @@ def _checked(path: Path, *, as_json: bool) -> int:
     if differs:
         return 1
     count = len(card.findings)
-    tell(f"posenc: {path}: its {count} word{'s' * (count != 1)} and every number behind them follow from its scores")
+    tell(
+        f"posenc: {path}: its {count} word{'s' * (count != 1)} and every number behind them follow from its scores; "
+        "a check cannot tell whether the scores, settings, times and environments are those of the runs"
+    )
     return _code(card)
 
 
@@ -214,7 +217,10 @@ def _written(card: Card, arguments: Any) -> int:
 
     written = write(card, arguments.directory.absolute())
     _print(card, as_json=arguments.json)
-    (tell if arguments.json else show)(f"card: {written[0]}")
+    if arguments.json:
+        tell(f"card: {written[-1]}")
+    else:
+        show(f"card: {written[0]}")
     if not any(path.suffix == ".png" for path in written):
         tell("posenc: no figure without matplotlib: pip install 'posenc-jax[report]'")
     return _code(card)

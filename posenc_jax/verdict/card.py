@@ -34,6 +34,7 @@ class Card:
       environments: versions, processor or device and commit of the runs, each once, whoever made them.
       seconds: of all runs behind it.
       elsewhere: what differs between these environments by which results differ by rounding.
+      unequal: a line for every arm of a finished ablation that differs from its baseline in more than the encoding.
       former: words of earlier rules, where it was measured under one: the rule's number, and baseline -> table -> word.
       twice: the encodings that did not learn a table, beside all baselines there, trained once more with twice the
         steps.
@@ -49,6 +50,7 @@ class Card:
     findings: tuple[Finding, ...] = ()
     otherwise: tuple[Finding, ...] = ()
     elsewhere: tuple[str, ...] = ()
+    unequal: tuple[str, ...] = ()
     former: tuple[Json, ...] = ()
     twice: Card | None = None
 
@@ -137,6 +139,7 @@ def record(card: Card) -> Json:
         "seeds": list(card.seeds),
         "environments": list(card.environments),
         "elsewhere": list(card.elsewhere),
+        "unequal": list(card.unequal),
         "former": list(card.former),
         "twice": None if card.twice is None else record(card.twice),
         "seconds": card.seconds,

@@ -64,6 +64,7 @@ def card_of(kept: Json) -> Card:
         environments=tuple(kept["environments"]),
         seconds=kept["seconds"],
         elsewhere=tuple(kept.get("elsewhere", ())),
+        unequal=tuple(kept.get("unequal", ())),
         former=tuple(kept.get("former", ())),
         twice=card_of(kept["twice"]) if kept.get("twice") is not None else None,
     )

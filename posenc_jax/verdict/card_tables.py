@@ -79,6 +79,7 @@ def _found(card: Card) -> TextTable:
             "length N alone: without this length less than half of the difference is left, and it is not significant.",
             *_unseen(card),
             *_formerly(card),
+            *(f"{line}." for line in card.unequal),
             *(f"{name}: {own.kind.title} on {own.question} ({own.source})." for name, own in card.tables.items()),
         ),
     )
@@ -306,6 +307,7 @@ def _cost(card: Card) -> TextTable:
     rates = "; ".join(own + f" ({', '.join(names)})" * (len(grids) > 1) for own, names in grids.items())
     untimed = [why for by_table in card.measured.values() for own in by_table.values() for why in own.untimed]
     where = "; ".join(map(_machine, card.environments)) or "Where they ran is not recorded"
+    minutes = f"{card.seconds / 60:.0f}"
     return TextTable(
         title="Cost and settings",
         columns=(
@@ -321,7 +323,7 @@ def _cost(card: Card) -> TextTable:
             f"{_ends(card)}",
             "ms per step: of the models that train together, with whatever else the machine did at the time. memory: "
             "of attention on an accelerator, by the length T; in blocks the logits are computed twice.",
-            f"{where}. All runs together: {card.seconds / 60:.0f} minutes, including compilation.",
+            f"{where}. All runs together: {minutes} minute{'s' * (minutes != '1')}, including compilation.",
             *_fields(card),
             *([f"Not included, since they are not known: the times of {'; '.join(untimed)}."] if untimed else []),
             *(

@@ -47,6 +47,8 @@ def judge_ablation(
     ours = tuple(_name(directory, "arm", word, arms) for word in labels) or tuple(a for a in arms if a not in theirs)
     if not ours:
         raise RefusedError(f"{directory} has no arm beside {', '.join(theirs)}: name another baseline with --against")
+    if len({*ours}) < len(labels) or len({*theirs}) < len(baselines):
+        raise RefusedError(f"{directory}: {' '.join((*labels, *baselines))} names an arm twice: name each once")
     if both := [label for label in ours if label in theirs]:
         raise RefusedError(f"{directory}: {both[0]} is compared with itself: name other arms, or other baselines")
     if why := next(_refusals(directory, summary, tasks, (*ours, *theirs)), ""):
@@ -57,7 +59,7 @@ def judge_ablation(
         for label in (*ours, *theirs)
     }
     every = [cell for by_table in cells.values() for cell in by_table.values()]
-    return judged(
+    card = judged(
         Card(
             labels=ours,
             baselines=theirs,
@@ -69,15 +71,17 @@ def judge_ablation(
             elsewhere=tuple(map(str, summary.provenance.elsewhere)),
         )
     )
+    return dataclasses.replace(card, unequal=tuple(_unequal(record, card)))
 
 
 _OF_THE_ENCODING = ("posenc", "posenc_encoder", "posenc_cross", "label", "note", "published", "seeds")
 
 
-def other_differences(directory: Path, card: Card) -> Iterator[str]:
-    """A line for every arm whose stored config differs from its baseline's in more than the encoding."""
-    cells = read_record(directory).info["cells"]
-    paths = {(cell["task_label"], cell["label"]): directory / cell["directory"] / "config.json" for cell in cells}
+def _unequal(record: Record, card: Card) -> Iterator[str]:
+    paths = {
+        (cell["task_label"], cell["label"]): record.directory / cell["directory"] / "config.json"
+        for cell in record.info["cells"]
+    }
 
     def config(table: str, label: str) -> Json:
         path = paths[table, label]

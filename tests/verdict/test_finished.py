@@ -9,7 +9,9 @@ from synthetic_ablation import CELLS, INFO, rewrite, write_ablation, write_text_
 
 from posenc_jax.cli import main
 from posenc_jax.runs.directory import FORMAT
+from posenc_jax.verdict.card import record
 from posenc_jax.verdict.card_files import card_of
+from posenc_jax.verdict.card_tables import markdown_card
 from posenc_jax.verdict.finished import judge_ablation
 
 ON_EVEN = ("--tables", "even_pairs")
@@ -87,6 +89,7 @@ def test_outputs_that_are_text_and_windows_have_their_own_scores(tmp_path):
         (["fire"], "abl has no arm 'fire': choose among nope, t5, alibi, rope, sinusoidal, randomized"),
         (["nope", "--tables", "rcs"], "abl has no table 'rcs': did you mean 'rsc'?"),
         (["nope", "--against", "NoPE", "--tables", "rsc"], "abl: nope is compared with itself: name other arms"),
+        (["t5", "T5", "--tables", "rsc"], "abl: t5 T5 names an arm twice: name each once"),
         (["--against", *ARMS], "abl has no arm beside nope, t5, alibi, rope, sinusoidal, randomized: name another"),
         (["--check", "card.json", "--seeds", "3"], "--check judges the scores in a card again: leave --on --seeds out"),
         (["--seeds", "4"], "--on abl trains nothing, and --seeds is about training: leave it out"),
@@ -110,6 +113,9 @@ def test_arms_that_differ_in_more_than_the_encoding_are_named(ablation, capsys):
         "posenc: t5 differs from nope on rsc in more than the encoding, so a difference may be due to that: "
         "training.steps: 10 -> 20\n"
     ) in capsys.readouterr().err
+    card = judge_ablation(ablation, ["t5"], ["nope"], ["rsc"])
+    assert "t5 differs from nope on rsc in more than the encoding" in markdown_card(card)
+    assert card_of(json.loads(json.dumps(record(card)))).unequal == card.unequal
     for cell in CELLS:
         path = ablation / cell["directory"] / "config.json"
         sealed_files.write(path, {"format": FORMAT, "config": {"type": "run", "posenc": [cell["label"]]}})
