@@ -9,7 +9,9 @@
 
 from __future__ import annotations
 
+import copy
 import difflib
+import functools
 import importlib.resources
 import json
 from collections.abc import Mapping
@@ -30,12 +32,18 @@ def load() -> dict[str, Any]:
 
 def row(name: str) -> dict[str, Any]:
     """The row of that name; ValueError where there is none."""
-    rows = {one["name"]: one for one in load()["rows"]}
+    rows = _rows()
     if name not in rows:
         near = difflib.get_close_matches(name, rows, n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(rows)}"
         raise ValueError(f"{name!r} is no row of the golden values: {hint}")
-    return rows[name]
+    return copy.deepcopy(rows[name])
+
+
+@functools.cache
+def _rows() -> dict[str, dict[str, Any]]:
+    """The rows by name; they are read once, as a suite of tests asks for all of them."""
+    return {one["name"]: one for one in load()["rows"]}
 
 
 def check(name: str, outputs: Mapping[str, Any], *, tolerance: float = 1e-9) -> None:

@@ -138,6 +138,7 @@ def test_without_encodings_the_short_list_is_asked(monkeypatch, capsys):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("posenc_jax.verdict.deciding.decide", decide)
+    monkeypatch.setattr("posenc_jax.cli.verdict._check", lambda *encoding: None)  # the contract, which takes seconds
     for against in ([], ["--against", "nope"]):
         main(["verdict", "--on", "small.py", *against])
         assert len(asked["ours"]) == len(SHORT_LIST) - 1
