@@ -152,7 +152,7 @@ def _notes(plan: Plan) -> tuple[str, ...]:
     else:
         notes.append(
             f"Time: at {100 * plan.utilisation:g} % of {plan.peak / 1e12:.3g} TFLOP/s a device in {dtype}, excluding "
-            "compilation. Small models are slower on accelerators, where kernel launches then limit the speed."
+            "compilation. Small models reach less of it on accelerators."
         )
     if plan.target.hosts > 1:
         notes.append(

@@ -195,18 +195,24 @@ def _at_ends(own: Known, name: str) -> str:
 
 def _within(own: Known) -> str:
     card = own.cards[0][1]
-    failed = []
+    failed, results = [], 0
     for path, one in own.cards:
         names = [code(found.table) for found in one.findings if found.learned[0] is False]
         failed += [f"{_card(path, one)} ({listed(names)})"] if names else []
+        results += len(names)
     other = [code(found.table) for found in card.findings if found.learned[1] is False]
     base = f"{card.baselines[0]} does not on {listed(other)}" if other else f"so does {card.baselines[0]}"
     others = f"the others are {listed(failed)}" if failed else "there are no others"
+    again = [found for _, one in own.cards if one.twice is not None for found in one.twice.findings]
+    reached = sum(found.learned[0] is True for found in again) or "none"
+    tried = (
+        f"; {len(again)} of these {results} results were tried with twice the steps, and {reached} reached this level"
+    )
     return (
         f"**Inputs no longer than those of training**: {len(own.cards) - len(failed)} of {len(own.cards)} encodings "
         f"cover at least {100 * LEARNED:.0f} % of the way from chance to the best score on every table, and {base}; "
-        f"{others}. *Not known*: whether more steps would change this, and what differs above {100 * LEARNED:.0f} %, "
-        "where these tables are too easy to tell."
+        f"{others}{tried if again else ''}. *Not known*: whether {'still ' if again else ''}more steps would change "
+        f"this, and what differs above {100 * LEARNED:.0f} %, where these tables are too easy to tell."
     )
 
 
