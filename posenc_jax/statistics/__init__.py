@@ -25,6 +25,7 @@ from posenc_jax.statistics.learning_rate import at_ends as at_ends
 from posenc_jax.statistics.learning_rate import lead as lead
 from posenc_jax.statistics.learning_rate import select_by_seed as select_by_seed
 from posenc_jax.statistics.learning_rate import select_learning_rate as select_learning_rate
+from posenc_jax.statistics.learning_rate import tied as tied
 from posenc_jax.statistics.learning_rate import widened as widened
 from posenc_jax.statistics.many_tasks import improvement_interval as improvement_interval
 from posenc_jax.statistics.many_tasks import interquartile_mean as interquartile_mean

@@ -66,6 +66,18 @@ def at_ends(validation: Validation) -> tuple[int, int, int]:
     return low, high, len(seeds)
 
 
+def tied(validation: Validation) -> int:
+    """The number of seeds that have their best score at several rates, so that validation does not tell these apart.
+
+    >>> tied({1e-3: {0: 0.9, 1: 0.5, 2: 1.0}, 2e-3: {0: 0.8, 1: 0.7, 2: 1.0}})
+    1
+    """
+    by_seed: dict[int, list[float]] = {}
+    for seed, score in (pair for scores in validation.values() for pair in scores.items()):
+        by_seed.setdefault(seed, []).extend([] if score is None else [score])
+    return sum(scores.count(max(scores)) > 1 for scores in by_seed.values() if scores)
+
+
 def widened(rates: Sequence[float], arms: Iterable[Validation], most: int) -> tuple[float, ...]:
     """The grid of learning rates with a further one at each end that at least half of the seeds of any arm prefer, in
     the ratio of the two rates there, as long as there are fewer than ``most``; else as it was.

@@ -73,8 +73,11 @@ class Card:
 
     @property
     def needs_more_seeds(self) -> bool:
-        """True where the words are of too few seeds for a claim, or a row cannot be told with so many."""
-        return self.fewest < CLAIM_SEEDS or any(own.word == "cannot be told" for own in self.findings)
+        """True where the words are of too few seeds for a claim, or a row cannot be told with so many, and can with
+        more.
+        """
+        cases = [own.best_case for own in self.findings if own.word == "cannot be told"]
+        return self.fewest < CLAIM_SEEDS or any(case is not None and case.would_do is not None for case in cases)
 
     @property
     def fewest(self) -> int:

@@ -12,7 +12,7 @@ from posenc_jax.drawing.quantities import difference, p_value
 from posenc_jax.drawing.text_table import TextTable, filled, markdown_table, text
 from posenc_jax.files.shapes import Json
 from posenc_jax.results.averages import hint
-from posenc_jax.statistics import at_ends, lead, mean_interval
+from posenc_jax.statistics import at_ends, lead, mean_interval, tied
 from posenc_jax.verdict.card import Card
 from posenc_jax.verdict.cells import device
 from posenc_jax.verdict.coverage import coverage
@@ -20,7 +20,7 @@ from posenc_jax.verdict.headline import effect
 from posenc_jax.verdict.judging import breaks_at
 from posenc_jax.verdict.measuring import Measured
 from posenc_jax.verdict.other_scores import TEMPERATURES
-from posenc_jax.verdict.rule import LEARNED, RULE, Finding, OfRange, Scored
+from posenc_jax.verdict.rule import LEARNED, RULE, Finding, OfRange, Scored, listed
 from posenc_jax.verdict.tables import CHECKPOINTS, MOST_RATES
 
 GROWN = 2
@@ -80,6 +80,7 @@ def _found(card: Card) -> TextTable:
             *_unseen(card),
             *_formerly(card),
             *(f"{line}." for line in card.unequal),
+            *_without_order(card),
             *(f"{name}: {own.kind.title} on {own.question} ({own.source})." for name, own in card.tables.items()),
         ),
     )
@@ -121,9 +122,21 @@ def _unseen(card: Card) -> Iterator[str]:
         yield f"{' against '.join(_names(card, own))}: a {other} arm could not have been seen, since {why}."
 
 
+def _without_order(card: Card) -> Iterator[str]:
+    """A note on the arms that no number of steps helps where the order of tokens matters."""
+    for label, by_table in card.measured.items():
+        encoders = [name for name in by_table if card.tables[name].model == "encoder_only"]
+        names = [name for name in encoders if by_table[name].spec == "nope"]
+        if names:
+            yield (
+                f"{label} on {listed(names)}: an encoder without positions does not see the order of tokens, so no "
+                "number of steps teaches it what depends on their order."
+            )
+
+
 def _formerly(card: Card) -> Iterator[str]:
     """Notes on words that an earlier rule gave the same scores."""
-    now = {(own.baseline, own.table): own.said for own in card.findings}
+    now = {(own.baseline, own.table): own.brief for own in card.findings}
     for rule in card.former:
         words = {(baseline, name): word for baseline, of in rule["words"].items() for name, word in of.items()}
         others = [f"{name} {word}" for (base, name), word in words.items() if now.get((base, name), word) != word]
@@ -319,8 +332,9 @@ def _cost(card: Card) -> TextTable:
         notes=(
             f"Every seed is trained at the learning rates {rates}, and keeps the one that is best in its own "
             "validation at the trained lengths, so that the intervals include the chance in this choice. lead: how far "
-            "it is ahead of the second best in validation, mean over seeds; near 0 the choice hardly matters. "
-            f"{_ends(card)}",
+            "it is ahead of the second best in validation, mean over seeds; near 0, validation cannot tell the rates "
+            "apart, though they may differ at longer lengths. "
+            f"{_ends(card)}{_ties(card)}",
             "ms per step: of the models that train together, with whatever else the machine did at the time. memory: "
             "of attention on an accelerator, by the length T; in blocks the logits are computed twice.",
             f"{where}. All runs together: {minutes} minute{'s' * (minutes != '1')}, including compilation.",
@@ -363,6 +377,15 @@ def _ends(card: Card) -> str:
         return f"{grown}."
     at = f"at least half of the seeds still do best at an end: {'; '.join(found)}" if found else ""
     return f"{grown}; {at}." if at else f"{grown}; no arm prefers an end."
+
+
+def _ties(card: Card) -> str:
+    """A sentence on the arms whose seeds have the same best score at several rates; the lowest of them is taken."""
+    counts = {(label, name): tied(card.measured[label][name].tried) for name in card.tables for label in card.arms}
+    found = [
+        f"{label} on {name} ({count} of {len(card.seeds)} seeds)" for (label, name), count in counts.items() if count
+    ]
+    return f" Equal in validation at several rates, of which the lowest is taken: {'; '.join(found)}." if found else ""
 
 
 def _fields(card: Card) -> list[str]:

@@ -71,7 +71,7 @@ def _differences(card: Card) -> IntervalRows:
                 mean=own.comparison.difference,
                 low=own.comparison.low,
                 high=own.comparison.high,
-                word=own.said,
+                word=own.brief,
             )
             for own in card.findings
             if own.comparison.low is not None

@@ -89,7 +89,7 @@ def _ranked(findings: Iterable[Finding], baseline: str, kinds: Mapping[str, Scor
     parts = []
     for word in WORDS:
         those = sorted((one for one in own if one.word == word), key=height, reverse=True)
-        names = (one.label + f" on {one.table}" * (len(tables) > 1) + one.later for one in those)
+        names = (one.label + f" on {one.table}" * (len(tables) > 1) + _alone(one, " at") + one.later for one in those)
         parts += [f"{word}: {_some(names)}"] * bool(those)
     return f"Against {baseline} on {listed(tables)}: {'; '.join(parts)}"
 
@@ -198,7 +198,11 @@ def _untold(
         "budget"
         for baseline, rows in leads.items()
     ]
-    return "; ".join(parts) or "nothing: every row has a result"
+    fewest = min((own.comparison.pairs for own in findings), default=seeds)
+    nothing = (
+        f"whether this holds with {CLAIM_SEEDS} seeds" if fewest < CLAIM_SEEDS else "nothing: every row has a result"
+    )
+    return "; ".join(parts) or nothing
 
 
 def _missed(least: float | None, kind: ScoreKind) -> str:

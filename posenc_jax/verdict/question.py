@@ -26,6 +26,7 @@ class KeptQuestion:
       length_names: the names of lengths that stand for several.
       steps: of training; 0 where that is not known.
       finished: whether an ablation asked it, whose learning rates and fields are kept as they were.
+      model: the kind of model that is trained; "" where that is not known.
     """
 
     question: str
@@ -39,6 +40,7 @@ class KeptQuestion:
     length_names: Mapping[int, str] = dataclasses.field(default_factory=dict)
     steps: int = 0
     finished: bool = False
+    model: str = ""
 
     @classmethod
     def of_run(cls, question: str, source: str, run: Run) -> "KeptQuestion":
@@ -56,6 +58,7 @@ class KeptQuestion:
             length_unit=task.length_unit,
             length_names={n: name for n, name in names.items() if name != str(n)},
             steps=run.training.steps,
+            model=task.model_kind,
         )
 
     @classmethod

@@ -7,11 +7,14 @@ A difference is found by the paired test of `posenc_jax.statistics.judge`, all r
 - where no difference is seen, and neither a perfect arm nor a guessing one would have been told from the baseline, it
   *cannot be told* with so many seeds;
 - a difference belongs to one length if less than half of it, and nothing significant, is left without that length.
+
+What limits a word stands behind it: that one length, a task that one or both did not learn, or that a better or a worse
+arm could not have been seen.
 """
 
 import dataclasses
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal, NamedTuple, Protocol
 
 from posenc_jax.data.score_kinds import ScoreKind
@@ -167,7 +170,25 @@ class Finding:
             return f"did not learn the task at this budget{self.later}"
         if self.word == "cannot be told":
             return untold(self.comparison.pairs, self.best_case)
+        notes = "; ".join(self._limits())
+        return f"{self.word} ({notes})" if notes else self.word
+
+    @property
+    def brief(self) -> str:
+        """The word, with the one length that carries a difference, as in figures."""
         return self.word + (f" (length {self.carried_by.length} alone)" if self.carried_by is not None else "")
+
+    def _limits(self) -> Iterator[str]:
+        """What limits the word: one length, a task that was not learned, a difference that could not have been seen."""
+        if self.carried_by is not None:
+            yield f"length {self.carried_by.length} alone"
+        if self.word != "not measurable here" and False in self.learned:
+            ours, theirs = (own is False for own in self.learned)
+            by = f"not learned by {self.baseline}" if not ours else "learned by neither" if theirs else "not learned"
+            yield f"task {by}"
+        if self.word == "no difference seen" and self.best_case is not None and len(self.best_case.seen) == 1:
+            other = "worse" if "better" in self.best_case.seen else "better"
+            yield f"a {other} arm could not have been seen"
 
 
 def untold(seeds: int, case: BestCase | None) -> str:
@@ -179,7 +200,8 @@ def untold(seeds: int, case: BestCase | None) -> str:
 
 def in_prose(said: str, seeds: int) -> str:
     """`Finding.said` as in sentences, which name the number of seeds where no difference is seen."""
-    return f"no difference that {seeds} seeds can see" if said == "no difference seen" else said
+    unseen = "no difference seen"
+    return f"no difference that {seeds} seeds can see{said[len(unseen) :]}" if said.startswith(unseen) else said
 
 
 def findings(
@@ -271,7 +293,11 @@ def solving(kind: ScoreKind, chance: float | None, scores: Iterable[float]) -> S
 
 
 def learned(question: KeptQuestion, in_range: Mapping[int, float]) -> bool | None:
-    """True if the mean within the training lengths covers `LEARNED` of the way; None where that is unknown."""
+    """True if the mean within the training lengths covers `LEARNED` of the way; None where that is unknown, and for
+    texts that a model writes, whose best score no model reaches.
+    """
+    if question.writes_text:
+        return None
     come = way_come(question.kind, question.chance, question.kind.mean(in_range.values())) if in_range else None
     return None if come is None else come >= LEARNED
 

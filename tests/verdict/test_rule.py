@@ -1,5 +1,6 @@
 """The words that a referee cannot turn."""
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from posenc_jax.statistics import extreme_p, paired_comparison, seeds_that_would
 from posenc_jax.verdict.card_files import card_of
 from posenc_jax.verdict.interim import forecast
 from posenc_jax.verdict.measuring import of_lengths
-from posenc_jax.verdict.rule import LEARNED, best_case, findings, sentence, solving
+from posenc_jax.verdict.rule import LEARNED, best_case, findings, in_prose, learned, sentence, solving
 from posenc_jax.verdict.tables import tables
 
 TABLES = tables()
@@ -52,7 +53,28 @@ def test_worse_is_said_only_of_what_learned_the_task():
         sentence((own,), "mine", "rope")
         == "mine against rope, 1 table: did not learn the task at this budget on even_pairs."
     )
-    assert found(arm(EVEN, unlearned | {None: 0.9}), theirs).word == "better", "a better one is better"
+    better = found(arm(EVEN, unlearned | {None: 0.9}), theirs)
+    assert (better.word, better.said) == ("better", "better (task not learned)"), "a better one is better"
+
+
+def test_what_limits_a_word_stands_behind_it():
+    unlearned = dict.fromkeys(EVEN.asked.trained_lengths, 0.9)
+    ours, theirs = arm(EVEN, TRAINED | {None: 0.8}), arm(EVEN, unlearned | {None: 0.6}, NOISE[::-1])
+    assert found(ours, theirs).said == "better (task not learned by rope)"
+    alike = found(arm(EVEN, unlearned | {None: 0.6}), theirs)
+    assert alike.said == "no difference seen (task learned by neither)"
+    assert in_prose(alike.said, 8) == "no difference that 8 seeds can see (task learned by neither)"
+    assert in_prose("did not learn (later: no difference seen)", 8) == "did not learn (later: no difference seen)"
+    near = found(arm(EVEN, TRAINED | {None: 0.98}), arm(EVEN, TRAINED | {None: 0.99}, NOISE[::-1]), rows=3)
+    assert near.best_case.seen == ("worse",)
+    assert near.said == "no difference seen (a better arm could not have been seen)"
+    assert near.brief == "no difference seen"
+
+
+def test_of_written_texts_nobody_knows_whether_they_were_learned():
+    asked = dataclasses.replace(EVEN.asked, metric="chrf", writes_text=True)
+    assert learned(asked, {0: 0.4}) is None
+    assert learned(EVEN.asked, {0: 0.4}) is False
 
 
 def test_a_difference_that_one_length_carries_is_said_so():
