@@ -12,13 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from experiments.sizes.grid import BASELINE, TABLES, WIDTHS
+from experiments.sizes.grid import BASELINE, TABLES, WIDTHS, full
 from experiments.sizes.trend import Row, joined, rows_of, table_of
 from posenc_jax.drawing.markdown import code, refilled
 from posenc_jax.drawing.paper import figure_of, legend, png, source_of_png
 from posenc_jax.drawing.plots import Axis, Lines, PlotLine
 from posenc_jax.drawing.printed import draw_lines
 from posenc_jax.drawing.style import styles
+from posenc_jax.runs.plan import plan_of
+from posenc_jax.runs.targets import target
 from posenc_jax.statistics import mean_interval
 from posenc_jax.verdict.cells import Results, read_results
 from posenc_jax.verdict.published import Selection
@@ -66,11 +68,11 @@ def pages(found: Results) -> dict[Path, str]:
     """The README with the results, and the guide with a sentence on them."""
     rows = rows_of(found)
     picture = f"![The lead at each size]({PICTURE.name})"
-    parts = [counted(rows), not_run(rows), picture, table_of(rows), of_baseline(found), rates(found)]
+    parts = [counted(rows), not_run(rows), picture, table_of(rows), of_baseline(found), rates(found), cost(found)]
     text = "\n\n".join(part for part in parts if part)
     return {
         README: refilled(README.read_text(), BEGIN, text, END),
-        GUIDE: refilled(GUIDE.read_text(), BEGIN_GUIDE, sentence(rows), END_GUIDE),
+        GUIDE: refilled(GUIDE.read_text(), BEGIN_GUIDE, sentence(rows, found), END_GUIDE),
     }
 
 
@@ -90,7 +92,7 @@ def not_run(rows: tuple[Row, ...]) -> str:
     return f"Not run yet: {listed(lacking)}." if lacking else ""
 
 
-def sentence(rows: tuple[Row, ...]) -> str:
+def sentence(rows: tuple[Row, ...], found: Results) -> str:
     """The result, for a page on many questions."""
     said = [
         f"the lead over {BASELINE} {word} with size for {_named(rows, word)}"
@@ -102,7 +104,7 @@ def sentence(rows: tuple[Row, ...]) -> str:
         "Does a lead change with the size of the model? "
         f"[At {len(WIDTHS)} sizes](../../../experiments/sizes/README.md), each with four times the parameters of the "
         f"one before, and on {len(_tables(rows))} of {len(TABLES)} tables, "
-        f"{'; '.join([*said, f'it cannot be told for {unknown} of {len(rows)}'])}."
+        f"{'; '.join([*said, f'it cannot be told for {unknown} of {len(rows)}'])}.{falls(found)}"
     )
 
 
@@ -122,14 +124,48 @@ def _named(rows: tuple[Row, ...], word: str) -> str:
 def of_baseline(found: Results) -> str:
     """The baseline's own scores at every size, beyond the training lengths."""
     said = []
-    for name in dict.fromkeys(table.rpartition(" ")[0] for table in found.tasks):
+    for name in _names(found):
         every = [Selection(f"{name} {size}") for size in WIDTHS]
-        scores = [found.scores(own, BASELINE) for own in every]
-        shown = [
-            found.kind(own).show(found.kind(own).mean(its.values())) for own, its in zip(every, scores, strict=True)
-        ]
-        said.append(f"{found.kind(every[0]).title} {listed(shown)} on {code(name)}")
-    return f"The scores of {BASELINE} itself at {listed([*WIDTHS])}, beyond the training lengths: {'; '.join(said)}."
+        kind = found.kind(every[0])
+        shown = [kind.show(kind.mean(found.scores(own, BASELINE).values())) for own in every]
+        said.append(f"{kind.title} {listed(shown)} on {code(name)}")
+    scores = f"The scores of {BASELINE} itself at {listed([*WIDTHS])}, beyond the training lengths: {'; '.join(said)}."
+    return scores + falls(found)
+
+
+def falls(found: Results) -> str:
+    """A sentence on the tables where the baseline is worse at the largest size than at the one before, with a 95 %
+    interval over seeds that excludes 0; "" if there are none.
+    """
+    *_, before, largest = WIDTHS
+    lower = []
+    for name in _names(found):
+        first, last = (Selection(f"{name} {size}") for size in (before, largest))
+        kind, old, new = found.kind(first), found.scores(first, BASELINE), found.scores(last, BASELINE)
+        sign = 1 if kind.better == "higher" else -1
+        change = mean_interval(sign * (kind.inner(new[seed]) - kind.inner(old[seed])) for seed in old if seed in new)
+        lower += [code(name)] if change.high is not None and change.high < 0 else []
+    if not lower:
+        return ""
+    return (
+        f" On {listed(lower)} {BASELINE} itself is worse at {largest} than at {before}, which adds to every lead there."
+    )
+
+
+def _names(found: Results) -> list[str]:
+    return [*dict.fromkeys(table.rpartition(" ")[0] for table in found.tasks)]
+
+
+def cost(found: Results) -> str:
+    """The time of the runs, and of all of them on another machine."""
+    plans = [plan_of(run, target("h100")) for run in full().runs]
+    minutes = 60 * sum(plan.hours or 0.0 for plan in plans)
+    return (
+        f"The runs behind these results took {sum(cell.seconds for cell in found.cells) / 3600:.1f} hours on one core. "
+        f"On one H100 the matrix products of all {len(TABLES)} tables would take {minutes:.1f} minutes at "
+        f"{100 * plans[0].utilisation:g} % of its peak (`posenc plan experiments/sizes/full.py --target h100`), of "
+        "which such small models reach less; nobody has run them there."
+    )
 
 
 def rates(found: Results) -> str:
