@@ -74,7 +74,7 @@ def _differences(card: Card) -> IntervalRows:
                 word=own.brief,
             )
             for own in card.findings
-            if own.comparison.low is not None
+            if own.comparison.low is not None and own.word != "not measurable here"
         ),
         level=(0.0, ""),
     )

@@ -62,8 +62,13 @@ def row_name(found: Finding, labels: tuple[str, ...], findings: Iterable[Finding
 
 
 def effect(found: Finding, kind: ScoreKind) -> str:
-    """The difference with its interval; where an arm is all or nothing, the share of seeds that solve it instead."""
-    return shares(found.comparison, kind, found.solved) if found.solved else difference(found.comparison, kind)
+    """The difference with its interval; where an arm is all or nothing, the share of seeds that solve it instead, and
+    where nothing is measurable no interval.
+    """
+    if found.solved:
+        return shares(found.comparison, kind, found.solved)
+    ends = found.word == "not measurable here"
+    return difference(found.comparison._replace(low=None, high=None) if ends else found.comparison, kind)
 
 
 def shares(found: Comparison, kind: ScoreKind, solved: tuple[Share, Share]) -> str:
