@@ -17,6 +17,7 @@ from posenc_jax.drawing.markdown import code, escaped, grid, refilled
 from posenc_jax.drawing.paper import source_of_png
 from posenc_jax.statistics import CLAIM_SEEDS, at_ends
 from posenc_jax.verdict.card import Card
+from posenc_jax.verdict.card_tables import mean_text
 from posenc_jax.verdict.cells import Results, read_results
 from posenc_jax.verdict.judging import CheckedDirection, check_directions
 from posenc_jax.verdict.published import RESULTS, folders, read_folder
@@ -83,6 +84,7 @@ def page(own: Known) -> str:
     parts = {
         "about": _about(own),
         "sentences": "\n".join(f"{number}. {said}" for number, said in enumerate(sentences(own), 1)),
+        "corrected": _corrected(own),
         "means": _means(own),
         "words": _words_table(own),
         "published": _published_table(own),
@@ -127,18 +129,46 @@ def sentences(own: Known) -> list[str]:
 
 
 def _on_table(own: Known, name: str, when: str, unknown: str) -> str:
-    """A sentence on one table of the cards."""
-    found = [
-        (_card(path, card), finding) for path, card in own.cards for finding in card.findings if finding.table == name
-    ]
+    """A sentence on one table of the cards, with the score of every arm that is better or worse."""
+    found = []
+    for path, card in own.cards:
+        finding = next(one for one in card.findings if one.table == name)
+        score = f" ({_mean(card, card.label, name)})" if finding.word in ("better", "worse") else ""
+        found.append((_card(path, card) + score, finding))
     card = own.cards[0][1]
     table, baseline = card.tables[name], card.baselines[0]
     trained, asked = max(table.trained_lengths), max(table.score_lengths)
-    mean = table.kind.show(table.kind.mean(card.measured[baseline][name].scores.values()))
+    means = sorted({_mean(one, one.baselines[0], name) for _, one in own.cards})
+    mean = means[0] if len(means) == 1 else f"{means[0]} to {means[-1]}, depending on the card"
     setting = f"{code(name)}, trained up to length {trained}, tested up to {asked}"
     return (
-        f"**{when}** ({setting}; {baseline} has {table.kind.title} {mean} there): compared with {baseline}, "
-        f"{_by_word(found)}. *Not known*: {unknown}."
+        f"**{when}** ({setting}; scores in brackets are {table.kind.title} there, and that of {baseline} is {mean}): "
+        f"compared with {baseline}, {_by_word(found)}. *Not known*: {unknown}."
+    )
+
+
+def _mean(card: Card, label: str, name: str) -> str:
+    return mean_text(card.measured[label][name], card.kinds[name])
+
+
+def _corrected(own: Known) -> str:
+    """What does not hold when all cards are corrected together."""
+    every = verdicts.together(own.cards)
+    by_table: dict[str, dict[str, list[str]]] = {}
+    for one in sorted(every, key=lambda one: WORDS.index(one.found.word)):
+        if one.lost:
+            by_table.setdefault(one.found.table, {}).setdefault(one.found.word, []).append(named(one.card.label))
+    parts = [
+        f"{code(name)}: {', '.join(f'{listed(names)} ({word})' for word, names in by_table[name].items())}"
+        for name in own.cards[0][1].tables
+        if name in by_table
+    ]
+    which = f" ({'; '.join(parts)})" if parts else ""
+    return (
+        f"Each card is corrected for its own rows only, and sentences 1 to 3 compare {len(own.cards)} cards. Corrected "
+        f"for all {len(every)} rows together, {sum(one.lost for one in every)} results are no longer significant"
+        f"{which}. The [verdicts]({_UP}/verdicts/README.md) have both results of "
+        "every row."
     )
 
 

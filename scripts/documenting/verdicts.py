@@ -9,13 +9,13 @@ import dataclasses
 import json
 import statistics
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from posenc_jax.data.score_kinds import ScoreKind
 from posenc_jax.drawing.markdown import code, escaped, grid, refilled
 from posenc_jax.drawing.quantities import p_value
 from posenc_jax.files.checksums import seal, unseal
-from posenc_jax.statistics import Judged, at_ends, judge
+from posenc_jax.statistics import at_ends, judge
 from posenc_jax.verdict.card import Card, judged, record
 from posenc_jax.verdict.card_files import card_of
 from posenc_jax.verdict.card_tables import markdown_card, mean_text
@@ -96,6 +96,26 @@ def verdicts_table(cards: Cards) -> str:
     return "\n\n".join((summary, scores, _ends(cards), _correlations(cards)))
 
 
+class OfAll(NamedTuple):
+    """A finding of a card, and its word when all cards are corrected together."""
+
+    card: Card
+    found: Finding
+    word: str
+
+    @property
+    def lost(self) -> bool:
+        """Whether the finding's own word does not hold then."""
+        return self.word != self.found.word and (self.word, self.found.word) != ("worse", "did not learn")
+
+
+def together(cards: Cards) -> list[OfAll]:
+    """Every finding of the cards, all corrected as one family."""
+    every = [(card, found) for _, card in cards for found in card.findings]
+    judged = judge([(found.comparison, card.kinds[found.table].better) for card, found in every])
+    return [OfAll(card, found, own.word) for (card, found), own in zip(every, judged, strict=True)]
+
+
 def _questions(text: str, cards: Cards) -> str:
     """The page of own questions, with each card's first lines and a row for each encoding."""
     for path, card in cards:
@@ -147,18 +167,13 @@ def _scores(cards: Cards) -> str:
     """One row for each finding: both means, what was seen, what could have been, and what is left of the word when all
     cards are one family.
     """
-    every = [(card, found) for _, card in cards for found in card.findings]
-    of_all = judge([(found.comparison, card.kinds[found.table].better) for card, found in every])
     rows = []
-    for (card, found), own in zip(every, of_all, strict=True):
-        cells = [
-            *_means(card, found),
-            found.said,
-            _detectable(found, card.kinds[found.table]),
-            _of_all(found, own, len(every)),
-            _other(found),
-        ]
-        rows.append([card.label, found.baseline, code(found.table), *cells])
+    of_all = together(cards)
+    for own in of_all:
+        found, kind = own.found, own.card.kinds[own.found.table]
+        left = f"corrected for {len(of_all)} rows: {own.word}" if own.lost else found.said
+        cells = [*_means(own.card, found), found.said, _detectable(found, kind), left, _other(found)]
+        rows.append([own.card.label, found.baseline, code(found.table), *cells])
     columns = ("encoding", "against", "table", *_MEANS, "seen", "detectable", "seen, corrected over all cards", _OTHER)
     return grid(columns, "lllrrrrlrll", rows)
 
@@ -168,12 +183,6 @@ _OTHER = "by arXiv:2511.19794"
 
 def _other(found: Finding) -> str:
     return "-" if found.two_tests is None else found.two_tests.word
-
-
-def _of_all(found: Finding, judged: Judged, count: int) -> str:
-    """What is left of a word, after the reason why it is another."""
-    kept = judged.word == found.word or (judged.word == "worse" and found.word == "did not learn")
-    return found.said if kept else f"corrected for {count} rows: {judged.word}"
 
 
 def _changed(cards: Cards) -> str:

@@ -136,6 +136,24 @@ def test_the_page_has_ten_sentences_each_with_its_card_and_what_is_not_known(kno
         assert ". " not in sentence
 
 
+def test_the_page_names_what_is_lost_when_all_cards_are_corrected_together(known):
+    """As the table of the verdicts has it, row by row; and scores are those of its rows."""
+    lines = (ROOT / "experiments" / "verdicts" / "README.md").read_text().splitlines()
+    rows = [cells for line in lines if len(cells := line.strip("| ").split(" | ")) == 11 and cells[1] == "RoPE"]
+    said = together.sentences(known)
+    part = together.page(known).partition("<!-- together: corrected -->")[2].partition("<!-- end")[0]
+    lost = [cells for cells in rows if cells[9].startswith("corrected for")]
+    assert f"all {len(rows)} rows together, {len(lost)} results are no longer significant" in part
+    for label, _, table, *_, before, _, after, _ in rows:
+        own = part.partition(f"{table}: ")[2].partition(";")[0]
+        label = together.named(label)
+        assert (re.search(rf"(^|, | and ){re.escape(label)}(,| and| \()", own) is not None) == (after != before), label
+    for label, _, table, _, _, score, _, word, *_ in rows:
+        (sentence,) = (one for one in said[:3] if f"({table}," in one)
+        beside = re.search(rf"\[{re.escape(together.named(label))}\]\([^)]*\)( \([0-9.]+\))?", sentence)[1]
+        assert beside == (f" ({score})" if word.startswith(("better", "worse")) else None)
+
+
 def test_pictures_show_the_records_and_are_as_wide_as_a_phone(known):
     assert together.pictures(known) == {}, REGENERATE
     for name in PICTURES:
