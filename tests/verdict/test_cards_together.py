@@ -154,6 +154,21 @@ def test_the_page_names_what_is_lost_when_all_cards_are_corrected_together(known
         assert beside == (f" ({score})" if word.startswith(("better", "worse")) else None)
 
 
+def test_costs_beside_means_are_those_of_the_files(known):
+    part = together.page(known).partition("<!-- together: means -->")[2].partition("<!-- end")[0]
+    kept = {own["label"]: own["measured"] for own in (json.loads(file.read_text()) for file in CARDS)}
+    for label, measured in kept.items():
+        pairs = [(measured[label][name], measured["RoPE"][name]) for name in ("copy", "even_pairs", "bucket_sort")]
+        extra = sorted(ours["num_parameters"] - theirs["num_parameters"] for ours, theirs in pairs)[1]
+        time = sorted(ours["milliseconds_per_step"] / theirs["milliseconds_per_step"] for ours, theirs in pairs)[1]
+        (line,) = (line for line in part.splitlines() if line.startswith(f"| [{together.named(label)}]("))
+        assert line.endswith(f" | {extra:,} | {time:.2f} |")
+    tried = [
+        {len(of[name]["tried"]) for own in kept.values() for of in own.values()} for name in ("copy", "even_pairs")
+    ]
+    assert f"an arm has {min(tried[0])} rates on `copy`, {min(tried[1])} to {max(tried[1])} rates on" in part
+
+
 def test_pictures_show_the_records_and_are_as_wide_as_a_phone(known):
     assert together.pictures(known) == {}, REGENERATE
     for name in PICTURES:
