@@ -134,7 +134,7 @@ def _on_table(own: Known, name: str, when: str, unknown: str) -> str:
     for path, card in own.cards:
         finding = next(one for one in card.findings if one.table == name)
         score = f" ({_mean(card, card.label, name)})" if finding.word in ("better", "worse") else ""
-        found.append((_card(path, card) + score, finding))
+        found.append((_card(path, card) + score, finding, _words(card, finding)))
     card = own.cards[0][1]
     table, baseline = card.tables[name], card.baselines[0]
     trained, asked = max(table.trained_lengths), max(table.score_lengths)
@@ -172,11 +172,25 @@ def _corrected(own: Known) -> str:
     )
 
 
-def _by_word(found: Iterable[tuple[str, Finding]]) -> str:
-    """Clauses on arms, by what was seen of them."""
+_ORDERLESS = "cannot learn the task with any number of steps, since in an encoder it cannot tell orders apart"
+
+
+def _words(card: Card, found: Finding) -> str:
+    """What was seen of an arm of a card, in prose; where it cannot learn the task, that."""
+    if found.word == "did not learn" and verdicts.is_orderless(card, found):
+        return _ORDERLESS
+    return _seen(found)
+
+
+def _seen(found: Finding) -> str:
+    return in_prose(found.said, found.comparison.pairs)
+
+
+def _by_word(found: Iterable[tuple[str, Finding, str]]) -> str:
+    """Clauses on arms, by what was seen of them: name, finding, and its words."""
     said: dict[str, list[str]] = {}
-    for name, own in sorted(found, key=lambda one: (WORDS.index(one[1].word), one[1].carried_by is not None)):
-        said.setdefault(in_prose(own.said, own.comparison.pairs), []).append(name)
+    for name, _, words in sorted(found, key=lambda one: (WORDS.index(one[1].word), one[1].carried_by is not None)):
+        said.setdefault(words, []).append(name)
     return "; ".join(_clause(words, names) for words, names in said.items())
 
 
@@ -225,25 +239,34 @@ def _at_ends(own: Known, name: str) -> str:
 
 def _within(own: Known) -> str:
     card = own.cards[0][1]
-    failed, results = [], 0
-    for path, one in own.cards:
-        names = [code(found.table) for found in one.findings if found.learned[0] is False]
-        failed += [f"{_card(path, one)} ({listed(names)})"] if names else []
-        results += len(names)
+    missed = [(path, one, found) for path, one in own.cards for found in one.findings if found.learned[0] is False]
+    unable = [row for row in missed if verdicts.is_orderless(*row[1:])]
+    failed = [row for row in missed if row not in unable]
     other = [code(found.table) for found in card.findings if found.learned[1] is False]
     base = f"{card.baselines[0]} does not on {listed(other)}" if other else f"so does {card.baselines[0]}"
-    others = f"the others are {listed(failed)}" if failed else "there are no others"
-    again = [found for _, one in own.cards if one.twice is not None for found in one.twice.findings]
+    twice = [(one.twice, found) for _, one in own.cards if one.twice is not None for found in one.twice.findings]
+    again = [found for card, found in twice if not verdicts.is_orderless(card, found)]
     reached = sum(found.learned[0] is True for found in again) or "none"
-    tried = (
-        f"; {len(again)} of these {results} results were tried with twice the steps, and {reached} reached this level"
-    )
+    those = f"these {len(failed)} results" if len(failed) > 1 else "this result"
+    tried = f" (with twice the steps, tried for {len(again)} of {those}, {reached} reached this level)"
+    others = [f"{_with_tables(failed)}{tried if again else ''}"] if failed else []
+    cannot = ", which in an encoder cannot tell orders apart, so that more steps cannot help"
+    others += [f"{_with_tables(unable)}{cannot}"] if unable else []
     return (
-        f"**Inputs no longer than those of training**: {len(own.cards) - len(failed)} of {len(own.cards)} encodings "
-        f"cover at least {100 * LEARNED:.0f} % of the way from chance to the best score on every table, and {base}; "
-        f"{others}{tried if again else ''}. *Not known*: whether {'still ' if again else ''}more steps would change "
-        f"this, and what differs above {100 * LEARNED:.0f} %, where these tables are too easy to tell."
+        f"**Inputs no longer than those of training**: {len(own.cards) - len({row[0] for row in missed})} of "
+        f"{len(own.cards)} encodings cover at least {100 * LEARNED:.0f} % of the way from chance to the best score on "
+        f"every table, and {base}; {f'the others are {listed(others)}' if others else 'there are no others'}. "
+        f"*Not known*: {f'whether more steps would change {those}, and ' if failed else ''}what differs above "
+        f"{100 * LEARNED:.0f} %, where these tables are too easy to tell."
     )
+
+
+def _with_tables(rows: list[tuple[Path, Card, Finding]]) -> str:
+    """Encodings, each with the tables of its rows."""
+    found: dict[str, list[str]] = {}
+    for path, card, own in rows:
+        found.setdefault(_card(path, card), []).append(code(own.table))
+    return listed([f"{name} ({listed(names)})" for name, names in found.items()])
 
 
 def _whole(own: Known) -> str:
@@ -263,9 +286,9 @@ def _whole(own: Known) -> str:
 def _arms(own: Known, folder: str, when: str, unknown: str) -> str:
     """A sentence on the arms of a published table beside RoPE."""
     pairs: set[int] = set()
-    by_table: dict[str, list[tuple[str, Finding]]] = {}
+    by_table: dict[str, list[tuple[str, Finding, str]]] = {}
     for cell, found in published(own.folders[folder]):
-        by_table.setdefault(cell.table, []).append((named(cell.label), found))
+        by_table.setdefault(cell.table, []).append((named(cell.label), found, _seen(found)))
         pairs.add(found.comparison.pairs)
     parts = [f"on {code(name)} {_by_word(found)}" for name, found in by_table.items()]
     hint = ", so only a hint" if min(pairs) < CLAIM_SEEDS else ""
@@ -380,9 +403,14 @@ def _grids(own: Known, name: str) -> str:
 def _words_table(own: Known) -> str:
     """A line for each table of the cards: the encodings by word."""
     asked = dict.fromkeys(name for _, card in (*own.cards, *own.whole) for name in card.tables)
+    cards = {card.label: card for _, card in own.cards}
     rows = []
     for column in asked:
-        found = [(named(name), row[column]) for name, row in own.matrix.rows.items() if column in row]
+        found = [
+            (named(name), row[column], _words(cards[name], row[column]) if name in cards else _seen(row[column]))
+            for name, row in own.matrix.rows.items()
+            if column in row
+        ]
         rows.append([code(column), _by_word(found)])
     return grid(("table", "what was seen"), "ll", rows)
 
@@ -391,9 +419,9 @@ def _published_table(own: Known) -> str:
     """A line for each published table with an arm of RoPE: the other arms by word."""
     rows = []
     for name, results in own.folders.items():
-        by_table: dict[str, list[tuple[str, Finding]]] = {}
+        by_table: dict[str, list[tuple[str, Finding, str]]] = {}
         for cell, found in published(results):
-            by_table.setdefault(cell.table, []).append((named(cell.label), found))
+            by_table.setdefault(cell.table, []).append((named(cell.label), found, _seen(found)))
         rows += [[_folder(name), code(table), _by_word(found)] for table, found in by_table.items()]
     return grid(("folder", "table", "what was seen"), "lll", rows)
 

@@ -22,7 +22,8 @@ from posenc_jax.verdict.card_tables import markdown_card, mean_text
 from posenc_jax.verdict.evidence import Evidence, as_text, collected
 from posenc_jax.verdict.headline import effect
 from posenc_jax.verdict.measuring import of_lengths
-from posenc_jax.verdict.rule import RULE, Finding
+from posenc_jax.verdict.rule import RULE, Finding, listed
+from posenc_jax.verdict.tables import tables
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 VERDICTS = ROOT / "experiments" / "verdicts"
@@ -93,7 +94,8 @@ def verdicts_table(cards: Cards) -> str:
     columns = ("encoding", "against", *names, "seeds", "commit, time of all its runs")
     summary = grid(columns, "l" * (2 + len(names)) + "rl", rows)
     scores = f"Mean scores:\n\n{_scores(cards)}"
-    return "\n\n".join((summary, scores, _ends(cards), _correlations(cards)))
+    lines = (_orderless(cards), _ends(cards), _correlations(cards))
+    return "\n\n".join((summary, scores, *filter(None, lines)))
 
 
 class OfAll(NamedTuple):
@@ -199,6 +201,30 @@ def _changed(cards: Cards) -> str:
         return "No row was judged differently by an earlier rule."
     table = grid(("encoding", "table", "by rule 1", f"by rule {RULE}"), "llll", rows)
     return f"Rows that rule 1, under which the runs were made, judged differently:\n\n{table}"
+
+
+def is_orderless(card: Card, found: Finding) -> bool:
+    """Whether the arm is an encoder without an encoding of positions: it cannot tell orders apart, and every encoder
+    table of verdicts asks for an order.
+    """
+    table, spec = tables().get(found.table), card.measured[found.label][found.table].spec
+    return spec == "nope" and table is not None and table.run.task.model_kind == "encoder_only"
+
+
+def _orderless(cards: Cards) -> str:
+    """A line on arms that cannot learn a table; "" where there are none."""
+    arms: dict[str, list[str]] = {}
+    for _, card in cards:
+        for found in card.findings:
+            if is_orderless(card, found):
+                arms.setdefault(card.label, []).append(code(found.table))
+    if not arms:
+        return ""
+    which = "; ".join(f"{label} on {listed(names)}" for label, names in arms.items())
+    return (
+        "Self-attention without an encoding of positions is equivariant to permutations, so in an encoder it cannot "
+        f"tell orders apart, and no number of steps teaches it these tables: {which}."
+    )
 
 
 def _ends(cards: Cards) -> str:

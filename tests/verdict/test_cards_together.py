@@ -1,6 +1,8 @@
 """All cards together: aggregates and words, by loops over the committed files; the page and its pictures."""
 
+import collections
 import dataclasses
+import itertools
 import json
 import re
 from pathlib import Path
@@ -10,12 +12,14 @@ import numpy as np
 import pytest
 from documenting import together
 from documenting.together_pictures import PICTURES, SIGNS, sign
+from documenting.verdicts import is_orderless
 from PIL import Image
 
 from posenc_jax.data.score_kinds import KINDS
 from posenc_jax.drawing.paper import source_of_png
 from posenc_jax.verdict.card_files import card_of
 from posenc_jax.verdict.cells import read_results
+from posenc_jax.verdict.rule import LEARNED
 from posenc_jax.verdict.together import THRESHOLDS, aggregates, matrix, published, runs, same_baseline
 
 ROOT = Path(__file__).parent.parent.parent
@@ -167,6 +171,32 @@ def test_costs_beside_means_are_those_of_the_files(known):
         {len(of[name]["tried"]) for own in kept.values() for of in own.values()} for name in ("copy", "even_pairs")
     ]
     assert f"an arm has {min(tried[0])} rates on `copy`, {min(tried[1])} to {max(tried[1])} rates on" in part
+
+
+def test_what_an_encoder_without_positions_cannot_learn_is_not_said_to_lack_steps(known):
+    """Its answers depend on counts of symbols alone; on even pairs the best of them is far from what counts as learned,
+    and no better than NoPE was.
+    """
+    best = {}
+    for length in (2, 4, 6, 8, 10):
+        equal = collections.Counter()
+        for bits in itertools.product((0, 1), repeat=length):
+            equal[sum(bits), bits[0] == bits[-1]] += 1
+        best[length] = sum(max(equal[ones, True], equal[ones, False]) for ones in range(length + 1)) / 2**length
+    ceiling = sum(best.values()) / len(best)
+    (card,) = (card for _, card in known.cards if card.label == "NoPE")
+    assert ceiling < 0.5 + LEARNED * 0.5
+    assert np.mean([*card.measured["NoPE"]["even_pairs"].in_range.values()]) < ceiling + 0.01
+    assert card.tables["even_pairs"].trained_lengths == tuple(best)
+    unable = [(one.label, own.table) for _, one in known.cards for own in one.findings if is_orderless(one, own)]
+    assert unable == [("NoPE", "even_pairs"), ("NoPE", "bucket_sort")]
+    said = together.sentences(known)
+    assert all("cannot learn the task with any number of steps" in said[number] for number in (1, 2))
+    assert re.search(
+        r"NoPE\][^)]*\) \(`even_pairs` and `bucket_sort`\), which in an encoder cannot tell orders", said[5]
+    )
+    readme = (ROOT / "experiments" / "verdicts" / "README.md").read_text()
+    assert "teaches it these tables: NoPE on `even_pairs` and `bucket_sort`.\n" in readme
 
 
 def test_pictures_show_the_records_and_are_as_wide_as_a_phone(known):
