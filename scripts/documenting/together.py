@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from documenting import together_pictures, verdicts
+from documenting import not_tests, together_pictures, verdicts
 from documenting.together_pictures import PICTURES, drawn
 from posenc_jax.drawing.markdown import code, escaped, grid, refilled
 from posenc_jax.drawing.paper import source_of_png
@@ -274,8 +274,8 @@ def _whole(own: Known) -> str:
     for path, card in own.whole:
         counted: dict[str, list[str]] = {}
         for found in sorted(card.findings, key=lambda one: WORDS.index(one.word)):
-            counted.setdefault(in_prose(found.said, found.comparison.pairs), []).append(code(found.table))
-        words = "; ".join(f"{said} on {listed(names)}" for said, names in counted.items())
+            counted.setdefault(_seen(found), []).append(found.table)
+        words = "; ".join(f"{said} on {not_tests.on(names)}" for said, names in counted.items())
         parts.append(f"the results for {_card(path, card)} on {len(card.tables)} tables are: {words}")
     return (
         f"**A newer rotation in place of {_baseline(own).label}**: {'; '.join(parts)}. *Not known*: larger models (on "
@@ -300,9 +300,11 @@ def _directions(own: Known) -> str:
     checked: dict[str, tuple[CheckedDirection, ...]] = {
         name: check_directions(read_folder(TABLES, name), results) for name, results in own.folders.items()
     }
-    outcomes = [one.outcome for found in checked.values() for one in found if one.outcome != "not run"]
-    counted = {outcome: outcomes.count(outcome) for outcome in dict.fromkeys(outcomes)}
-    others = ", ".join(f"{count} {outcome}" for outcome, count in sorted(counted.items()) if outcome != "held")
+    tested: dict[bool, list[str]] = {True: [], False: []}
+    for name, found in checked.items():
+        for one in found:
+            if one.outcome != "not run":
+                tested[not_tests.is_tested(name, one.direction)].append(one.outcome)
     every = [
         _folder(name)
         for name, found in checked.items()
@@ -310,10 +312,21 @@ def _directions(own: Known) -> str:
     ]
     return (
         f"**Orders that papers report** ({len(checked)} [published tables and open questions](tables.md)): of "
-        f"{len(outcomes)} directions, written down before any run, {counted.get('held', 0)} held at our size (of the "
-        f"others: {others}), and all directions of a table held for {listed(every) if every else 'none'}. *Not known*: "
-        "the papers' own settings, which are larger and have not been run; what did not hold here may hold there."
+        f"{len(tested[True]) + len(tested[False])} directions, written down before any run, "
+        f"{sum(found.count('held') for found in tested.values())} held at our size: "
+        f"{_outcomes(tested[True], 'that this size tests')}, and "
+        f"{_outcomes(tested[False], 'that it does not test')}, which the folders judged from these results, so the "
+        "first of these shares is too favourable; all directions of a table held for "
+        f"{listed(every) if every else 'none'}. *Not known*: the papers' own settings, which are larger and have not "
+        "been run; what did not hold here may hold there."
     )
+
+
+def _outcomes(found: list[str], which: str) -> str:
+    """How many held, and what became of the others."""
+    others = sorted({*found} - {"held"})
+    rest = ", ".join(f"{found.count(outcome)} {outcome}" for outcome in others)
+    return f"{found.count('held')} of the {len(found)} {which}{f' (of the others: {rest})' if rest else ''}"
 
 
 def _baseline(own: Known) -> Aggregate:
@@ -411,7 +424,7 @@ def _words_table(own: Known) -> str:
             for name, row in own.matrix.rows.items()
             if column in row
         ]
-        rows.append([code(column), _by_word(found)])
+        rows.append([not_tests.of_verdicts(column), _by_word(found)])
     return grid(("table", "what was seen"), "ll", rows)
 
 
@@ -422,7 +435,9 @@ def _published_table(own: Known) -> str:
         by_table: dict[str, list[tuple[str, Finding, str]]] = {}
         for cell, found in published(results):
             by_table.setdefault(cell.table, []).append((named(cell.label), found, _seen(found)))
-        rows += [[_folder(name), code(table), _by_word(found)] for table, found in by_table.items()]
+        rows += [
+            [_folder(name), not_tests.of_folder(name, table), _by_word(found)] for table, found in by_table.items()
+        ]
     return grid(("folder", "table", "what was seen"), "lll", rows)
 
 

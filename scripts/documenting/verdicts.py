@@ -11,6 +11,7 @@ import statistics
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from documenting import not_tests
 from posenc_jax.data.score_kinds import ScoreKind
 from posenc_jax.drawing.markdown import code, escaped, grid, refilled
 from posenc_jax.drawing.quantities import p_value
@@ -144,7 +145,8 @@ def whole_table(cards: Cards) -> str:
         for found in card.findings:
             kind = card.kinds[found.table]
             cells = [*_means(card, found), _seen(found, kind), _detectable(found, kind), _other(found)]
-            rows.append([f"[{card.label}]({path.relative_to(VERDICTS).as_posix()})", code(found.table), *cells])
+            name = not_tests.of_verdicts(found.table)
+            rows.append([f"[{card.label}]({path.relative_to(VERDICTS).as_posix()})", name, *cells])
     columns = ("encoding", "table", *_MEANS, "seen", "detectable", _OTHER)
     return f"{grid(columns, 'llrrrrlrl', rows)}\n\n{_changed(cards)}\n\n{_repeated(cards)}"
 

@@ -5,12 +5,14 @@ import dataclasses
 import itertools
 import json
 import re
+import runpy
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from documenting import together
+from documenting import not_tests, together
+from documenting.not_tests import NOT_TESTS
 from documenting.together_pictures import PICTURES, SIGNS, sign
 from documenting.verdicts import is_orderless
 from PIL import Image
@@ -19,6 +21,7 @@ from posenc_jax.data.score_kinds import KINDS
 from posenc_jax.drawing.paper import source_of_png
 from posenc_jax.verdict.card_files import card_of
 from posenc_jax.verdict.cells import read_results
+from posenc_jax.verdict.published import folders, read_folder
 from posenc_jax.verdict.rule import LEARNED
 from posenc_jax.verdict.together import THRESHOLDS, aggregates, matrix, published, runs, same_baseline
 
@@ -197,6 +200,42 @@ def test_what_an_encoder_without_positions_cannot_learn_is_not_said_to_lack_step
     )
     readme = (ROOT / "experiments" / "verdicts" / "README.md").read_text()
     assert "teaches it these tables: NoPE on `even_pairs` and `bucket_sort`.\n" in readme
+
+
+def test_what_is_no_test_at_our_size_is_so_in_the_folders(known):
+    """Their READMEs have the sentence, those of others have none like it, and what is declared exists."""
+    said = {name: (together.TABLES / name / "README.md").read_text() for name in folders(together.TABLES)}
+    assert {name for name, text in said.items() if "not a test" in text} == set(NOT_TESTS)
+    for name, own in NOT_TESTS.items():
+        assert said[name].count("is not a test") == said[name].count(f"\n{own.sentence} ") == 1
+        directions = read_folder(together.TABLES, name).directions
+        assert {*own.arms} <= {arm for one in directions for arm in (one.better, one.worse)}
+        assert not own.table or own.table in {one.selection.table for one in directions}
+        assert not all(not_tests.is_tested(name, one) for one in directions)
+        assert not own.verdict or own.verdict in {one.name for one in of_reduced(name)}
+    assert all(any(own.verdict == name for own in NOT_TESTS.values()) for name in ("parity", "counting"))
+
+
+def of_reduced(name):
+    """The tables of verdicts of a folder."""
+    return runpy.run_path(str(together.TABLES / name / "reduced.py")).get("verdict", ())
+
+
+def test_what_is_no_test_is_marked_on_both_pages(known):
+    guide = together.page(known)
+    readme = (ROOT / "experiments" / "verdicts" / "README.md").read_text()
+    for name in ("parity", "counting", "arrow_grid", "indirect_indexing"):
+        assert f"| `{name}` {not_tests.MARK} | PoPE (10 tables)" in guide
+        assert f"(all_tables/pope-against-rope.json) | `{name}` {not_tests.MARK} |" in readme
+    for row in ("`multi-key` (not", "`parity` (not", "`indirect_indexing` (not", "`two keys` (not a test of NoPE at"):
+        assert f"/README.md) | {row}" in guide
+    assert not_tests.on(["a"]) == "`a`"
+    assert not_tests.on(["a", "parity", "counting"]) == "`a`, and on `parity` and `counting` (not tests at this size)"
+    counts = re.search(r"of (\d+) directions, .* of the (\d+) .* of the (\d+) ", together.sentences(known)[9])
+    of = {name: read_folder(together.TABLES, name).directions for name in known.folders}
+    none = sum(not not_tests.is_tested(name, one) for name, every in of.items() for one in every)
+    total = sum(map(len, of.values()))
+    assert [int(count) for count in counts.groups()] == [total, total - none, none]
 
 
 def test_pictures_show_the_records_and_are_as_wide_as_a_phone(known):
