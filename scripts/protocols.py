@@ -117,7 +117,7 @@ def rates(setting: Setting, seeds: int) -> dict[str, list[float]]:
 
 
 def tables(kept: dict) -> str:
-    """Both tables as Markdown: of each setting the rates at some numbers of seeds."""
+    """Both tables as Markdown, of each setting the rates at some numbers of seeds; and their errors."""
     parts = []
     for part, title, which in (
         (
@@ -133,7 +133,21 @@ def tables(kept: dict) -> str:
                 cells = [", ".join(f"{by_seeds[seeds][method][n]:.1f}" for n in which) for method in METHODS]
                 lines.append(f"| {name} | {seeds} | {' | '.join(cells)} |")
         parts.append("\n".join(lines))
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join((*parts, _errors(kept["repeats"], kept["rows"]))) + "\n"
+
+
+def _errors(repeats: int, rows: int) -> str:
+    """How far a percentage may be off by the luck of the simulation."""
+
+    def points(share: float, count: int) -> str:
+        return f"{100 * (share * (1 - share) / count) ** 0.5:.1f}"
+
+    cards = repeats // rows
+    return (
+        f"A percentage p of n rows or cards has a standard error of sqrt(p (100 - p) / n). Of {repeats:,} rows it is "
+        f"{points(0.05, repeats)} points at 5 % and {points(0.5, repeats)} at 50 %; of {cards:,} cards it is "
+        f"{points(0.05, cards)} and {points(0.5, cards)}."
+    )
 
 
 SHOWN = ("3", "5", "6", "8", "12")

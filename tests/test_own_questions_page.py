@@ -107,6 +107,22 @@ def test_the_page_has_the_card(path):
     assert f"{card['seconds'] / 60:.0f} minutes of runs" in page
 
 
+def test_cards_without_second_trainings_are_asked_for_once():
+    page = (FOLDER / "README.md").read_text()
+    for path in CARDS:
+        card = json.loads(path.read_text())
+        unlearned = card["twice"] is None and any(found["word"] == "did not learn" for found in card["findings"])
+        assert (f" --once --on experiments/own_questions/{path.stem}.py\n" in page) == unlearned, path.stem
+
+
+def test_what_shaw_has_more_on_the_melody():
+    ((ours,), (theirs,)) = (
+        json.loads((FOLDER / "melody.json").read_text())["measured"][label].values() for label in ("Shaw", "RoPE")
+    )
+    more = 100 * (ours["num_parameters"] / theirs["num_parameters"] - 1)
+    assert f"Shaw has {more:.1f} % more parameters" in (FOLDER / "README.md").read_text()
+
+
 def test_every_question_is_asked_on_the_page():
     page = (FOLDER / "README.md").read_text()
     for path in FOLDER.glob("[a-z]*.py"):

@@ -1,6 +1,6 @@
 """Which encoding inflects words that are longer than any in training?
 
-    posenc verdict nope alibi t5 --on experiments/own_questions/inflection.py
+    posenc verdict nope alibi t5 --once --on experiments/own_questions/inflection.py
     posenc train experiments/own_questions/inflection.py
 
 Letters of an invented word, then its past tense by the rules of English spelling: -ed behind most words, -d behind e,

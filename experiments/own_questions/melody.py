@@ -1,6 +1,6 @@
 """Which encoding follows a melody that is longer than any in training?
 
-    posenc verdict sinusoidal shaw --seeds 4 --on experiments/own_questions/melody.py
+    posenc verdict sinusoidal shaw --seeds 4 --once --on experiments/own_questions/melody.py
     posenc train experiments/own_questions/melody.py
 
 Events of a duration and a pitch. A motif of 2 to 4 events is repeated, each time a whole tone higher, a whole tone

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from documenting import not_tests, together_pictures, verdicts
 from documenting.together_pictures import PICTURES, drawn
+from documenting.verdicts import named
 from posenc_jax.drawing.markdown import code, escaped, grid, refilled
 from posenc_jax.drawing.paper import source_of_png
 from posenc_jax.statistics import CLAIM_SEEDS, at_ends
@@ -331,16 +332,6 @@ def _outcomes(found: list[str], which: str) -> str:
 
 def _baseline(own: Known) -> Aggregate:
     return next(one for one in own.aggregates if one.improvement is None)
-
-
-def named(label: str) -> str:
-    """A label as it stands in a list of several: without a comma.
-
-    >>> named("KERPLE, logarithmic")
-    'KERPLE (logarithmic)'
-    """
-    first, comma, rest = escaped(label).partition(", ")
-    return f"{first} ({rest})" if comma else first
 
 
 def _card(path: Path, card: Card) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import statistics
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,7 +23,7 @@ from posenc_jax.verdict.card_files import card_of
 from posenc_jax.verdict.card_tables import markdown_card, mean_text
 from posenc_jax.verdict.evidence import Evidence, as_text, collected
 from posenc_jax.verdict.headline import effect
-from posenc_jax.verdict.measuring import of_lengths
+from posenc_jax.verdict.measuring import Measured, of_lengths
 from posenc_jax.verdict.rule import RULE, Finding, listed
 from posenc_jax.verdict.tables import tables
 
@@ -48,7 +49,7 @@ def texts() -> dict[Path, str]:
         **{path.with_suffix(".md"): markdown_card(card) for path, card in every if path.with_suffix(".md").exists()},
         QUESTIONS / "README.md": _questions((QUESTIONS / "README.md").read_text(), asked),
         EVIDENCE: as_text(evidence()),
-        readme: refilled(page, BEGIN_WHOLE, whole_table(whole), END_WHOLE),
+        readme: refilled(page, BEGIN_WHOLE, whole_table(whole, quick), END_WHOLE),
     }
 
 
@@ -56,6 +57,16 @@ def cards(pattern: str = "*.json") -> Cards:
     """Committed verdicts and their files, by the label."""
     found = [(path, rejudged(path)) for path in sorted(VERDICTS.glob(pattern))]
     return sorted(found, key=lambda one: one[1].label.lower())
+
+
+def named(label: str) -> str:
+    """A label as it stands in a list of several: without a comma.
+
+    >>> named("KERPLE, logarithmic")
+    'KERPLE (logarithmic)'
+    """
+    first, comma, rest = escaped(label).partition(", ")
+    return f"{first} ({rest})" if comma else first
 
 
 def evidence() -> tuple[Evidence, ...]:
@@ -95,7 +106,7 @@ def verdicts_table(cards: Cards) -> str:
     columns = ("encoding", "against", *names, "seeds", "commit, time of all its runs")
     summary = grid(columns, "l" * (2 + len(names)) + "rl", rows)
     scores = f"Mean scores:\n\n{_scores(cards)}"
-    lines = (_orderless(cards), _ends(cards), _correlations(cards))
+    lines = (_orderless(cards), f"{_ends(cards)} {_ties(cards)}".strip(), _correlations(cards))
     return "\n\n".join((summary, scores, *filter(None, lines)))
 
 
@@ -138,8 +149,10 @@ def _p(finding: Finding) -> str:
     return "-" if finding.p is None else p_value(finding.p)
 
 
-def whole_table(cards: Cards) -> str:
-    """A row for each table of the verdicts on all: both means, the difference, what was seen and could have been."""
+def whole_table(cards: Cards, quick: Cards) -> str:
+    """A row for each table of the verdicts on all: both means, the difference, what was seen and could have been; and
+    how far scores move between these cards and the quick ones.
+    """
     rows = []
     for path, card in cards:
         for found in card.findings:
@@ -148,7 +161,26 @@ def whole_table(cards: Cards) -> str:
             name = not_tests.of_verdicts(found.table)
             rows.append([f"[{card.label}]({path.relative_to(VERDICTS).as_posix()})", name, *cells])
     columns = ("encoding", "table", *_MEANS, "seen", "detectable", _OTHER)
-    return f"{grid(columns, 'llrrrrlrl', rows)}\n\n{_changed(cards)}\n\n{_repeated(cards)}"
+    return (
+        f"{grid(columns, 'llrrrrlrl', rows)}\n\n{_changed(cards)}\n\n{_repeated(cards)}\n\n{_moves([*quick, *cards])}"
+    )
+
+
+def _moves(cards: Cards) -> str:
+    """How far the mean of the baseline differs between cards, on every table that several have."""
+    means: dict[tuple[str, str], list[float]] = {}
+    kinds: dict[str, ScoreKind] = {}
+    for _, card in cards:
+        for label in card.baselines:
+            for name, own in card.measured[label].items():
+                kinds[name] = card.kinds[name]
+                means.setdefault((label, name), []).append(kinds[name].mean(own.scores.values()))
+    moves: dict[str, list[str]] = {}
+    for (label, name), own in means.items():
+        if len(own) > 1:
+            moves.setdefault(label, []).append(f"{kinds[name].show(max(own) - min(own))} on {code(name)}")
+    every = "; ".join(f"the mean of {label} moves by up to {listed(parts)}" for label, parts in moves.items())
+    return f"Between all {len(cards)} cards, which have other grids or builds and the same seeds, {every}."
 
 
 _MEANS = ("score within", "baseline's", "score beyond", "baseline's")
@@ -240,6 +272,42 @@ def _ends(cards: Cards) -> str:
                     if 2 * count >= seeds > 0:
                         found[label, name, rate] = f"{label} on {code(name)} ({rate:g}: {count} of {seeds} seeds)"
     return f"Arms that do best at an end of their grid of learning rates: {'; '.join(found.values()) or 'none'}."
+
+
+def tied(measured: Measured) -> int:
+    """The number of seeds whose best validation score several learning rates share."""
+    of_seeds: dict[int, list[float]] = {}
+    for by_seed in measured.tried.values():
+        for seed, score in by_seed.items():
+            of_seeds.setdefault(seed, []).extend([] if score is None else [score])
+    return sum(len(own) > 1 and own.count(max(own)) > 1 for own in of_seeds.values())
+
+
+def _ties(cards: Cards) -> str:
+    """For how many seeds of each arm validation does not choose a rate."""
+    found: dict[str, dict[tuple[int, int], dict[str, None]]] = {}
+    for _, card in cards:
+        for label, by_table in card.measured.items():
+            for name, own in by_table.items():
+                if count := tied(own):
+                    found.setdefault(name, {}).setdefault((count, len(own.seeds)), {})[label] = None
+    parts = []
+    for name, by_count in found.items():
+        counts = sorted(by_count.items(), reverse=True)
+        arms = ", ".join(f"{count} of {seeds} seeds of {_arms(cards, labels)}" for (count, seeds), labels in counts)
+        parts.append(f"{code(name)}: {arms}")
+    if not parts:
+        return ""
+    return (
+        "A tie counts as neither end. For many seeds the best validation score is shared by several rates, validation "
+        f"cannot tell these apart, and the lowest of them is taken: {'; '.join(parts)}."
+    )
+
+
+def _arms(cards: Cards, labels: Iterable[str]) -> str:
+    """Arms by their labels, or that they are all."""
+    every = {label for _, card in cards for label in card.measured}
+    return "every arm" if every == {*labels} else listed([named(label) for label in labels])
 
 
 def _correlations(cards: Cards) -> str:

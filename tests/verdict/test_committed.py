@@ -1,10 +1,12 @@
 """The page of committed verdicts says what their records say."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
+from documenting.verdicts import named
 from measured_cells import measured
 
 from posenc_jax.config import config_hash
@@ -89,6 +91,34 @@ def test_the_card_on_all_tables_asks_all():
 def test_the_tables_are_those_of_the_committed_cards(name, digest):
     """They derive from the runs of published comparisons: a change there changes what a card is compared with."""
     assert config_hash(TABLES[name].run) == digest
+
+
+def split(arms):
+    return re.split(", | and ", arms)
+
+
+def test_the_page_counts_ties_of_learning_rates_and_moves_of_the_baseline():
+    quick = [json.loads(path.read_text()) for path in sorted(FOLDER.glob("*.json"))]
+    page = (FOLDER / "README.md").read_text()
+    ties = page.partition("the lowest of them is taken: ")[2].partition("\n")[0].rstrip(".").split("; ")
+    said = {own.partition(": ")[0].strip("`"): own.partition(": ")[2] for own in ties}
+    for name, words in said.items():
+        of = {
+            arm: int(n)
+            for n, arms in re.findall(r"(\d) of 8 seeds of (.*?)(?=, \d of|$)", words)
+            for arm in split(arms)
+        }
+        for card in quick:
+            for label, by_table in card["measured"].items():
+                rates = by_table[name]["tried"].values()
+                scores = [sorted(by_seed[seed] for by_seed in rates) for seed in map(str, card["seeds"])]
+                assert sum(own[-1] == own[-2] for own in scores) == of.get(named(label), of.get("every arm", 0))
+    whole = json.loads((FOLDER / "all_tables" / "pope-against-rope.json").read_text())
+    means = [
+        [np.mean(list(of["measured"]["RoPE"][name]["scores"].values())) for of in (*quick, whole)] for name in said
+    ]
+    moves = " and ".join(f"{max(own) - min(own):.3f} on `{name}`" for own, name in zip(means, said, strict=True))
+    assert f"the mean of RoPE moves by up to {moves.replace(' and ', ', ', 1)}." in page
 
 
 def test_the_page_counts_the_rows_on_which_both_protocols_agree():
