@@ -172,9 +172,9 @@ def _moves(cards: Cards) -> str:
     kinds: dict[str, ScoreKind] = {}
     for _, card in cards:
         for label in card.baselines:
-            for name, own in card.measured[label].items():
+            for name, measured in card.measured[label].items():
                 kinds[name] = card.kinds[name]
-                means.setdefault((label, name), []).append(kinds[name].mean(own.scores.values()))
+                means.setdefault((label, name), []).append(kinds[name].mean(measured.scores.values()))
     moves: dict[str, list[str]] = {}
     for (label, name), own in means.items():
         if len(own) > 1:
