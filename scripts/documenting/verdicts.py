@@ -225,7 +225,7 @@ def _changed(cards: Cards) -> str:
     """The words that an earlier rule gave, where they were others."""
     rows = []
     for _, card in cards:
-        now = {(own.baseline, own.table): own.said for own in card.findings}
+        now = {(own.baseline, own.table): own.brief for own in card.findings}
         for former in card.former:
             for baseline, words in former["words"].items():
                 for name, word in words.items():
