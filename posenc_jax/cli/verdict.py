@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -97,7 +96,7 @@ def main(arguments: list[str]) -> int:
         metavar="DIR",
         help="where runs and the card are kept (default: runs/verdict)",
     )
-    parser.add_argument("--json", action="store_true", help="print the card as JSON (as in card.json) instead of text")
+    parser.add_argument("--json", action="store_true", help="print the card as JSON, as card.json holds it")
     parser.add_argument("--check", type=as_path, metavar="CARD.json", help="judge the scores in a card again")
     return guarded(lambda: _asked(parser.parse_intermixed_args(arguments)))
 
@@ -155,10 +154,14 @@ def _checked(path: Path, *, as_json: bool) -> int:
 
 
 def _print(card: Card, *, as_json: bool) -> None:
+    from posenc_jax.runs.files import sealed_text
     from posenc_jax.verdict.card import record
     from posenc_jax.verdict.card_tables import text_card
 
-    show(json.dumps(record(card), indent=1) if as_json else text_card(card, 100))
+    if as_json:
+        show(sealed_text(record(card)), end="")
+    else:
+        show(text_card(card, 100))
 
 
 def _code(card: Card) -> int:

@@ -75,9 +75,14 @@ def read_json(path: Path, way_out: str = "") -> Json:
         raise DamagedFileError(path, str(error), way_out) from None
 
 
+def sealed_text(data: Json) -> str:
+    """An object and its checksum as JSON that people read."""
+    return json.dumps(seal(json.loads(json.dumps(data))), indent=1) + "\n"
+
+
 def write_json(path: Path, data: Json) -> None:
-    """An object and its checksum as JSON that people read, unless the file holds it already."""
-    write_changed(path, json.dumps(seal(json.loads(json.dumps(data))), indent=1) + "\n")
+    """Writes an object as `sealed_text`, unless the file holds it already."""
+    write_changed(path, sealed_text(data))
 
 
 def dumps(value: Any) -> str:

@@ -109,13 +109,22 @@ def test_a_changed_file_says_so_by_its_checksum_too(check):
 
 def test_json_is_the_card(check):
     code, _, out = check(lambda card: None, "--json")
-    found = json.loads(out)
+    found, kept = json.loads(out), json.loads(FIRE.read_text())
     assert code == 0
-    kept = {name: value for name, value in json.loads(FIRE.read_text()).items() if name != "checksum"}
+    of_content = found.pop("checksum"), kept.pop("checksum")
     assert found == {"unequal": [], **kept}, "members that are newer than the card are empty"
+    assert of_content == tuple(seal(own)["checksum"] for own in (found, kept))
 
 
-def test_few_seeds_have_an_exit_code_of_their_own(check):
+def test_json_that_was_saved_is_checked_like_a_card(check, tmp_path, capsys):
+    _, _, out = check(lambda card: None, "--json")
+    saved = tmp_path / "saved.json"
+    saved.write_text(out)
+    assert main(["verdict", "--check", str(saved), "--json"]) == 0
+    assert capsys.readouterr().out == out
+
+
+def test_few_seeds_have_an_exit_code_of_their_own(check, tmp_path, capsys):
     def few(card):
         card["seeds"] = [0, 1, 2]
         for by_table in card["measured"].values():
@@ -126,9 +135,11 @@ def test_few_seeds_have_an_exit_code_of_their_own(check):
 
     code, _, out = check(few, "--json")
     assert code == 1, "the numbers of eight seeds are still there"
-    (again := json.loads(out))
-    code, lines, out = check(lambda card: (card.clear(), card.update(again)), "--json")
-    assert (code, json.loads(out)["needs_more_seeds"], len(lines)) == (3, True, 1)
+    (tmp_path / "few.json").write_text(out)
+    assert main(["verdict", "--check", str(tmp_path / "few.json"), "--json"]) == 3
+    printed = capsys.readouterr()
+    assert (printed.out, len(printed.err.splitlines())) == (out, 1)
+    assert json.loads(out)["needs_more_seeds"]
 
 
 @pytest.mark.parametrize(

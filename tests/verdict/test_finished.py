@@ -46,6 +46,16 @@ def test_one_arm_beside_the_baseline(ablation, capsys):
     assert card["otherwise"] == [], "checkpoints and temperatures are not there"
 
 
+def test_json_is_what_the_file_holds_and_is_checked_like_it(ablation, capsys):
+    assert main(["verdict", "--on", "abl", *ON_EVEN, "--json"]) == 3
+    printed = capsys.readouterr()
+    (line,) = (line for line in printed.err.splitlines() if line.startswith("card: "))
+    assert Path(line.removeprefix("card: ")).read_text() == printed.out
+    Path("saved.json").write_text(printed.out)
+    assert main(["verdict", "--check", "saved.json", "--json"]) == 3
+    assert capsys.readouterr().out == printed.out
+
+
 def test_several_arms_are_one_family(ablation, capsys):
     without_runs(ablation)
     assert main(["verdict", "--on", "abl", "--tables", "rsc"]) == 3

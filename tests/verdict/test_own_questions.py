@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from pathlib import Path
 
 import pytest
 
@@ -165,7 +166,10 @@ def test_a_small_card(home, capsys, monkeypatch, form):
         monkeypatch.setattr(questions, "on_corpus", lambda name: dataclasses.replace(on_corpus(name), **small))
     capsys.readouterr()
     assert main(["verdict", "nope", "alibi", "--on", asked, "--seeds", "2", "--json"]) == 3
-    card = json.loads(capsys.readouterr().out)
+    printed = capsys.readouterr()
+    (line,) = (line for line in printed.err.splitlines() if line.startswith("card: "))
+    assert Path(line.removeprefix("card: ")).read_text() == printed.out
+    card = json.loads(printed.out)
     assert card["labels"] == ["NoPE", "ALiBi"]
     assert [len(own["tried"]) >= 2 for own in card["measured"]["NoPE"].values()] == [True]
     assert card["otherwise"] == []
