@@ -1,6 +1,7 @@
 """The files of a card: a self-contained page, Markdown, LaTeX, JSON and the figure."""
 
 import base64
+import dataclasses
 import hashlib
 import json
 import re
@@ -47,10 +48,11 @@ def card_of(kept: Json) -> Card:
     """The card whose `record` this is, judged by the rule as it is now."""
 
     def measured(name: str, own: Json) -> Measured:
-        """A cell; earlier versions wrote fewer settings."""
-        fields = {"table": name, "config": "", "question": "", "seeds": kept["seeds"], **own}
-        by_metric = {kept["tables"][name]["metric"]: fields.pop("by_length")}
-        return Measured(**{key: numbered(value) for key, value in (fields | {"by_metric": by_metric}).items()})
+        """A cell; earlier versions wrote fewer settings, and later ones may write more."""
+        by_metric = {kept["tables"][name]["metric"]: own["by_length"]}
+        fields = {"table": name, "config": "", "question": "", "seeds": kept["seeds"], **own, "by_metric": by_metric}
+        known = [field.name for field in dataclasses.fields(Measured)]
+        return Measured(**{key: numbered(fields[key]) for key in known if key in fields})
 
     card = Card(
         labels=tuple(kept.get("labels", (kept["label"],))),

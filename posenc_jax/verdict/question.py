@@ -63,8 +63,9 @@ class KeptQuestion:
 
     @classmethod
     def of_record(cls, kept: Json) -> "KeptQuestion":
-        """The question in a `record`; earlier cards have fewer fields."""
-        fields: dict[str, Any] = {name: value for name, value in kept.items() if name not in ("better", "best")}
+        """The question in a `record`; earlier cards have fewer fields, and later ones may have more."""
+        known = [field.name for field in dataclasses.fields(cls)]
+        fields: dict[str, Any] = {name: kept[name] for name in known if name in kept}
         lengths = {name: tuple(fields[name]) for name in ("trained_lengths", "score_lengths")}
         names = {int(n): name for n, name in fields.get("length_names", {}).items()}
         return cls(**fields | lengths | {"length_names": names})
