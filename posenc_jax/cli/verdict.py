@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from posenc_jax.verdict.tables import Table
 
 SEEDS = 8
+DIRECTORY = Path("runs") / "verdict"
 NEEDS_MORE_SEEDS = 3
 """The exit code of a verdict of too few seeds."""
 DESCRIPTION = """Train encodings and their baselines on small published tasks with paired seeds (the same data and the
@@ -92,7 +93,6 @@ def main(arguments: list[str]) -> int:
     parser.add_argument(
         "--directory",
         type=as_path,
-        default=Path("runs") / "verdict",
         metavar="DIR",
         help="where runs and the card are kept (default: runs/verdict)",
     )
@@ -104,7 +104,7 @@ def main(arguments: list[str]) -> int:
 def _asked(arguments: Any) -> int:
     if arguments.check is not None:
         given = vars(arguments)
-        options = ("on", "against", "tables", "seeds", "hours", "quick", "full", "matched", "once")
+        options = ("on", "against", "tables", "seeds", "hours", "quick", "full", "matched", "once", "directory")
         if others := [*arguments.encodings, *(f"--{name}" for name in options if given[name])]:
             raise UsageError(f"--check judges the scores in a card again: leave {' '.join(others)} out")
         return _checked(arguments.check, as_json=arguments.json)
@@ -148,7 +148,8 @@ def _checked(path: Path, *, as_json: bool) -> int:
     count = len(card.findings)
     tell(
         f"posenc: {path}: its {count} word{'s' * (count != 1)} and every number behind them follow from its scores; "
-        "a check cannot tell whether the scores, settings, times and environments are those of the runs"
+        "a check cannot tell whether the question, scores, settings, times, environments and other differences between "
+        "arms are those of the runs"
     )
     return _code(card)
 
@@ -162,6 +163,11 @@ def _print(card: Card, *, as_json: bool) -> None:
         show(sealed_text(record(card)), end="")
     else:
         show(text_card(card, 100))
+
+
+def _directory(arguments: Any) -> Path:
+    path: Path = arguments.directory or DIRECTORY
+    return path.absolute()
 
 
 def _code(card: Card) -> int:
@@ -202,7 +208,7 @@ def _verdict(arguments: Any) -> int:
     from posenc_jax.verdict.pilot import affordable, estimate
 
     with TerminalReporter() as reporter, stoppable() as stop:
-        directory, count, arms = arguments.directory.absolute(), arguments.seeds or SEEDS, {**ours, **baselines}
+        directory, count, arms = _directory(arguments), arguments.seeds or SEEDS, {**ours, **baselines}
         once = arguments.once or arguments.hours is not None
         if arguments.hours is not None:
             count = affordable(arms, tables, arguments.hours, directory, reporter=reporter, stop=stop)
@@ -218,7 +224,7 @@ def _verdict(arguments: Any) -> int:
 def _written(card: Card, arguments: Any) -> int:
     from posenc_jax.verdict.card_files import write
 
-    written = write(card, arguments.directory.absolute())
+    written = write(card, _directory(arguments))
     _print(card, as_json=arguments.json)
     if arguments.json:
         tell(f"card: {written[-1]}")

@@ -77,6 +77,18 @@ def test_one_altered_word_is_found(check):
         (lambda card: card["findings"].insert(0, {**card["findings"][0], "word": "worse"}), "findings: one of them is"),
         (lambda card: card["measured"].update(mine=card["measured"]["FIRE"]), "measured: mine is neither an encoding"),
         (lambda card: card["verdict"].pop(), "the card says None"),
+        (
+            lambda card: card["measured"]["FIRE"]["copy"]["learning_rates"].update({"3": 0.5}),
+            "FIRE on copy, seed 3: its validation scores give learning_rates 0.0005, the card says 0.5",
+        ),
+        (
+            lambda card: card["tables"]["copy"].update(better="lower"),
+            "tables: copy: better: the scores give higher, the card says lower",
+        ),
+        (
+            lambda card: card["tables"]["copy"].update(best=2.0),
+            "tables: copy: best: the scores give 1, the card says 2",
+        ),
     ],
 )
 def test_other_altered_members_are_found(check, change, said):
@@ -86,20 +98,47 @@ def test_other_altered_members_are_found(check, change, said):
 
 
 @pytest.mark.parametrize(
-    "change",
+    ("change", "why"),
     [
-        lambda card: card.pop("verdict"),
-        lambda card: card["findings"][0].pop("baseline"),
-        lambda card: card["measured"]["FIRE"].clear(),
-        lambda card: card["measured"]["FIRE"]["copy"].update(num_parameters=None),
-        lambda card: card["measured"]["FIRE"]["copy"].update(tried=None),
-        lambda card: card.update(labels=[]),
+        (lambda card: card.pop("verdict"), "it lacks 'verdict'"),
+        (lambda card: card.update(seeds=3), "seeds is a whole number, not a list"),
+        (lambda card: card.update(schema="3"), "schema is a text, not a whole number"),
+        (lambda card: card.update(findings=[7]), "findings[0] is a whole number, not an object"),
+        (lambda card: card["findings"][0].pop("baseline"), "findings[0] lacks 'baseline'"),
+        (lambda card: card["environments"][0].pop("commit"), "environments[0] lacks 'commit'"),
+        (lambda card: card["tables"]["copy"].pop("chance"), "tables.copy lacks 'chance'"),
+        (lambda card: card["measured"].pop("FIRE"), "it has no scores of 'FIRE'"),
+        (lambda card: card["measured"]["FIRE"].clear(), "it has no scores of 'FIRE'"),
+        (lambda card: card["measured"]["FIRE"].pop("copy"), "one of its members lacks 'copy'"),
+        (lambda card: card["tables"].pop("copy"), "tables lacks 'copy'"),
+        (lambda card: card["measured"]["FIRE"]["copy"].update(scores=None), "its members do not fit together"),
+        (
+            lambda card: card["measured"]["FIRE"]["copy"].update(num_parameters=None),
+            "measured.FIRE.copy.num_parameters is null, not a whole number",
+        ),
+        (
+            lambda card: card["measured"]["FIRE"]["copy"].update(tried=None),
+            "measured.FIRE.copy.tried is null, not an object",
+        ),
+        (
+            lambda card: card.update(twice={**card, "seconds": None}),
+            "twice.seconds is null, not a number",
+        ),
+        (lambda card: card.update(labels=[]), "its labels are an empty list"),
     ],
 )
-def test_a_damaged_card_is_refused_without_a_traceback(check, change):
+def test_a_damaged_card_is_refused_with_the_member(check, change, why):
     code, lines, out = check(change)
     assert (code, len(lines), out) == (2, 1, "")
-    assert "is not a whole card" in lines[0]
+    assert lines[0].endswith(f"card.json is not a whole card ({why}): restore it, or run `posenc verdict` again")
+
+
+def test_members_of_later_versions_are_passed_over(check):
+    def add(card):
+        card["newer"] = card["tables"]["copy"]["newer"] = card["measured"]["FIRE"]["copy"]["newer"] = 1
+
+    code, lines, _ = check(add)
+    assert (code, len(lines)) == (0, 1), lines
 
 
 def test_a_changed_file_says_so_by_its_checksum_too(check):
@@ -145,6 +184,8 @@ def test_few_seeds_have_an_exit_code_of_their_own(check, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        ("", "x.json is empty: name a card.json of `posenc verdict`"),
+        (" \n", "x.json is empty: name a card.json of `posenc verdict`"),
         ("{", "is no JSON ("),
         ("[]", "holds no card: name a card.json of `posenc verdict`"),
         (
@@ -153,13 +194,30 @@ def test_few_seeds_have_an_exit_code_of_their_own(check, tmp_path, capsys):
         ),
         (
             '{"measured": {}, "findings": [], "tables": {"x": {}}, "seeds": []}',
-            "is not a whole card (",
+            "is not a whole card (it lacks 'label')",
         ),
     ],
 )
 def test_what_is_no_card_is_refused(refusal, tmp_path, text, message):
     (tmp_path / "x.json").write_text(text)
     assert message in refusal("verdict", "--check", str(tmp_path / "x.json"))
+
+
+def test_a_directory_is_refused_by_its_name(refusal, tmp_path):
+    said = refusal("verdict", "--check", str(tmp_path))
+    assert said == f"posenc: {tmp_path} is a directory: name a card.json in it\n"
+
+
+def test_a_check_has_no_directory(refusal):
+    for directory in ("elsewhere", "runs/verdict"):
+        said = refusal("verdict", "--check", str(FIRE), "--directory", directory)
+        assert "--check judges the scores in a card again: leave --directory out" in said
+
+
+def test_what_a_check_cannot_tell_is_said(check):
+    _, (line,), _ = check()
+    of = "the question, scores, settings, times, environments and other differences between arms"
+    assert line.endswith(f"; a check cannot tell whether {of} are those of the runs")
 
 
 def test_what_is_asked_is_one_thing(refusal):
