@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -154,13 +155,15 @@ def _finding(finding: Finding) -> Json:
 
 
 def _members(value: Any) -> Any:
-    """Values as JSON has them: tuples with names become objects."""
+    """Values as JSON has them: tuples with names become objects, and numbers that JSON does not have null."""
     if hasattr(value, "_asdict"):
         return _members(value._asdict())
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: _members(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if isinstance(value, Mapping):
         return {str(name): _members(member) for name, member in value.items()}
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
     return [_members(member) for member in value] if isinstance(value, list | tuple) else value
 
 
