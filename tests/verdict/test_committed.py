@@ -75,7 +75,7 @@ def test_the_card_that_is_shown_is_of_its_record(name, cores):
         name = finding["table"].replace("_", r"\_")
         assert f"| {name} | {finding['said']} | " in card
         low, high = (kind.show(kind.outer(compared[side])) for side in ("low", "high"))
-        assert f"[{low}, {high}]" in card
+        assert f"[{low}, {high}]" in card or finding["word"] == "not measurable here"
     minutes = f"{found['seconds'] / 60:.0f} minutes"
     assert f"All runs together: {minutes}" in card
     assert f"\n{minutes} of runs on {cores}" in (FOLDER / "README.md").read_text()
