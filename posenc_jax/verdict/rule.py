@@ -179,7 +179,7 @@ class Finding:
         return self.word + (f" (length {self.carried_by.length} alone)" if self.carried_by is not None else "")
 
     def _limits(self) -> Iterator[str]:
-        """What limits the word: one length, a task that was not learned, a difference that could not have been seen."""
+        """Limits of the word: one length, a task that was not learned, a difference that could not have been seen."""
         if self.carried_by is not None:
             yield f"length {self.carried_by.length} alone"
         if self.word != "not measurable here" and False in self.learned:
