@@ -165,6 +165,9 @@ def test_pipes_and_devices_are_refused_at_once(tmp_path):
     assert (tmp_path / "pipe").read_text() == "x"
     with pytest.raises(OSError, match="more than 0 bytes"):
         read_regular(tmp_path / "pipe", 0)
+    with pytest.raises(IsADirectoryError, match="it is a directory") as refused:
+        read_regular(tmp_path)
+    assert refused.value.filename == str(tmp_path)
 
 
 def test_a_directory_on_the_way_that_is_a_link(tmp_path):

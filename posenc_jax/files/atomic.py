@@ -182,15 +182,22 @@ def refuse_links(root: Path, inner: Path) -> None:
 
 
 def read_regular(path: Path, limit: int | None = None) -> bytes:
-    """The bytes of a file; OSError for a pipe, a socket or a device, which never end, and above ``limit`` bytes."""
+    """The bytes of a file; OSError for a directory, for a pipe, a socket or a device, which never end, and above
+    ``limit`` bytes.
+    """
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-    with open(handle, "rb") as file:
+    try:
         found = os.fstat(handle)
+        if stat.S_ISDIR(found.st_mode):
+            raise OSError(errno.EISDIR, "it is a directory", str(path))
         if not stat.S_ISREG(found.st_mode):
             raise OSError(errno.EINVAL, "it is no regular file", str(path))
         if limit is not None and found.st_size > limit:
             raise OSError(errno.EFBIG, f"it has more than {limit:,} bytes", str(path))
-        return file.read()
+        with open(handle, "rb", closefd=False) as file:
+            return file.read()
+    finally:
+        os.close(handle)
 
 
 @contextlib.contextmanager
