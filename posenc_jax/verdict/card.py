@@ -85,6 +85,10 @@ class Card:
         """The fewest pairs of seeds of a row: fewer than there are seeds where some diverged."""
         return min((own.comparison.pairs for own in self.findings), default=len(self.seeds))
 
+    def orderless(self, label: str, table: str) -> bool:
+        """True of an arm that is an encoder without positions, which does not see the order of tokens."""
+        return self.tables[table].model == "encoder_only" and self.measured[label][table].spec == "nope"
+
     @property
     def headline(self) -> tuple[str, ...]:
         """The card in five lines."""

@@ -1,38 +1,33 @@
 """The card as text: tables for a terminal, a page and a paper."""
 
-import collections
 import dataclasses
 import statistics
 from collections.abc import Iterator
 
-from posenc_jax.data.score_kinds import ScoreKind, significant
+from posenc_jax.data.score_kinds import ScoreKind
 from posenc_jax.drawing.latex import latex_table
 from posenc_jax.drawing.markdown import escaped
 from posenc_jax.drawing.quantities import difference, p_value
 from posenc_jax.drawing.text_table import TextTable, filled, markdown_table, text
-from posenc_jax.files.shapes import Json
 from posenc_jax.results.averages import hint
-from posenc_jax.statistics import at_ends, lead, mean_interval, tied
+from posenc_jax.statistics import mean_interval
 from posenc_jax.verdict.card import Card
-from posenc_jax.verdict.cells import device
+from posenc_jax.verdict.card_costs import cost_table
 from posenc_jax.verdict.coverage import coverage
 from posenc_jax.verdict.headline import effect
 from posenc_jax.verdict.judging import breaks_at
 from posenc_jax.verdict.measuring import Measured
 from posenc_jax.verdict.other_scores import TEMPERATURES
 from posenc_jax.verdict.rule import LEARNED, RULE, Finding, OfRange, Scored, listed
-from posenc_jax.verdict.tables import CHECKPOINTS, MOST_RATES
-
-GROWN = 2
-"""The first rule whose grids grow and whose fields are set from the training lengths."""
+from posenc_jax.verdict.tables import CHECKPOINTS
 
 
 def text_tables(card: Card) -> tuple[TextTable, ...]:
     """The tables of a card: findings, also by ranges of lengths, by another protocol and by other scores; costs."""
-    again = () if card.twice is None else (_found(card.twice), _cost(card.twice))
+    again = () if card.twice is None else (_found(card.twice), cost_table(card.twice))
     twice = (dataclasses.replace(own, title=f"{own.title}, with twice the steps") for own in again)
     first = _found(card), _ranges(card), _protocols(card), *([_otherwise(card)] if card.otherwise else [])
-    return *first, _lengths(card), _at_equal_time(card), _cost(card), *twice
+    return *first, _lengths(card), _at_equal_time(card), cost_table(card), *twice
 
 
 def text_card(card: Card, width: int) -> str:
@@ -125,8 +120,7 @@ def _unseen(card: Card) -> Iterator[str]:
 def _without_order(card: Card) -> Iterator[str]:
     """A note on the arms that no number of steps helps where the order of tokens matters."""
     for label, by_table in card.measured.items():
-        encoders = [name for name in by_table if card.tables[name].model == "encoder_only"]
-        names = [name for name in encoders if by_table[name].spec == "nope"]
+        names = [name for name in by_table if card.orderless(label, name)]
         if names:
             yield (
                 f"{label} on {listed(names)}: an encoder without positions does not see the order of tokens, so no "
@@ -301,126 +295,7 @@ def _by_time(word: str, ratio: float | None) -> str:
     return word if ahead <= SAME_TIME else "cannot be told"
 
 
-def _cost(card: Card) -> TextTable:
-    entries = []
-    for name, label in ((name, label) for name in card.tables for label in card.arms):
-        measured = card.measured[label][name]
-        time = measured.milliseconds_per_step
-        entries.append(
-            (
-                *(name, label, f"{measured.num_parameters:,}", f"{measured.num_posenc_parameters:,}"),
-                *("-" if time is None else significant(time), measured.memory, _rates(measured), _lead(measured)),
-                ", ".join(map(str, measured.diverged)) or "none",
-            )
-        )
-    grids: dict[str, dict[str, None]] = {}
-    for name, own in ((name, own) for by_table in card.measured.values() for name, own in by_table.items()):
-        if own.tried:
-            grids.setdefault(", ".join(f"{rate:g}" for rate in sorted(own.tried)), {})[name] = None
-    rates = "; ".join(own + f" ({', '.join(names)})" * (len(grids) > 1) for own, names in grids.items())
-    untimed = [why for by_table in card.measured.values() for own in by_table.values() for why in own.untimed]
-    where = "; ".join(map(_machine, card.environments)) or "Where they ran is not recorded"
-    minutes = f"{card.seconds / 60:.0f}"
-    return TextTable(
-        title="Cost and settings",
-        columns=(
-            *("table", "encoding", "parameters", "of the encoding", "ms per step", "memory", "learning rates (seeds)"),
-            *("lead", "diverged seeds"),
-        ),
-        align="llrrrlrrl",
-        entries=tuple(entries),
-        notes=(
-            f"Every seed is trained at the learning rates {rates}, and keeps the one that is best in its own "
-            "validation at the trained lengths, so that the intervals include the chance in this choice. lead: how far "
-            "it is ahead of the second best in validation, mean over seeds; near 0, validation cannot tell the rates "
-            "apart, though they may differ at longer lengths. "
-            f"{_ends(card)}{_ties(card)}",
-            "ms per step: of the models that train together, with whatever else the machine did at the time. memory: "
-            "of attention on an accelerator, by the length T; in blocks the logits are computed twice.",
-            f"{where}. All runs together: {minutes} minute{'s' * (minutes != '1')}, including compilation.",
-            *_fields(card),
-            *([f"Not included, since they are not known: the times of {'; '.join(untimed)}."] if untimed else []),
-            *(
-                [f"The runs are of several environments, which differ by rounding: {'; '.join(card.elsewhere)}."]
-                if card.elsewhere
-                else ()
-            ),
-        ),
-    )
-
-
-def _lead(measured: Measured) -> str:
-    found = lead(measured.tried)
-    return "-" if found is None else f"{found:.3f}"
-
-
-def _ends(card: Card) -> str:
-    """A sentence on the arms that prefer an end of the grid."""
-    found = []
-    for name in card.tables:
-        for label in card.arms:
-            tried = card.measured[label][name].tried
-            low, high, seeds = at_ends(tried)
-            ends = ((low, min(tried, default=0.0)), (high, max(tried, default=0.0)))
-            found += [
-                f"{label} on {name} ({rate:g}: {count} of {seeds})" for count, rate in ends if 2 * count >= seeds > 0
-            ]
-    grown = (
-        "The grid is extended for all arms while at least half of the seeds of any arm do best at an end, up to "
-        f"{MOST_RATES} rates"
-    )
-    if _before(card):
-        grown = "The grid has the two rates of an earlier rule and was not extended"
-    if _finished(card):
-        grown = "The learning rates are those of the ablation"
-    if all(len(own.tried) == 1 for by_table in card.measured.values() for own in by_table.values()):
-        return f"{grown}."
-    at = f"at least half of the seeds still do best at an end: {'; '.join(found)}" if found else ""
-    return f"{grown}; {at}." if at else f"{grown}; no arm prefers an end."
-
-
-def _ties(card: Card) -> str:
-    """A sentence on the arms whose seeds have the same best score at several rates; the lowest of them is taken."""
-    counts = {(label, name): tied(card.measured[label][name].tried) for name in card.tables for label in card.arms}
-    found = [
-        f"{label} on {name} ({count} of {len(card.seeds)} seeds)" for (label, name), count in counts.items() if count
-    ]
-    return f" Equal in validation at several rates, of which the lowest is taken: {'; '.join(found)}." if found else ""
-
-
-def _fields(card: Card) -> list[str]:
-    specs: dict[str, list[str]] = {}
-    for label, by_table in card.measured.items():
-        for name, own in by_table.items():
-            if "(" in own.spec:
-                specs.setdefault(f"{label} is {own.spec}", []).append(name)
-    said = "; ".join(f"{own} on {', '.join(names)}" for own, names in specs.items())
-    rule = " Fields that decide which distances are distinguished are set from the trained lengths, unless given."
-    return [f"Fields: {said}.{'' if _before(card) or _finished(card) else rule}"] if said else []
-
-
-def _before(card: Card) -> bool:
-    """True where the runs are older than the rule by which grids grow and fields are set."""
-    return any(own["rule"] < GROWN for own in card.former)
-
-
-def _finished(card: Card) -> bool:
-    return any(asked.finished for asked in card.tables.values())
-
-
 def mean_text(measured: Measured, kind: ScoreKind, way: Scored = "final") -> str:
     """The mean over seeds as it is shown."""
     mean = mean_interval(map(kind.inner, measured.scored(way).values())).mean
     return "-" if mean is None else kind.show(kind.outer(mean))
-
-
-def _rates(measured: Measured) -> str:
-    """Learning rates with their numbers of seeds, such as ``0.0005 (6), 0.001 (2)``."""
-    counted = collections.Counter(measured.learning_rates.values())
-    return ", ".join(f"{rate:g} ({count})" for rate, count in sorted(counted.items())) or "none"
-
-
-def _machine(environment: Json) -> str:
-    commit = (environment["commit"] or "")[:8] or "of no repository"
-    versions = f"posenc_jax {environment['version']} ({commit}), jax {environment['jax']}, flax {environment['flax']}"
-    return f"{versions}, {device(environment)}"

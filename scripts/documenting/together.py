@@ -178,7 +178,7 @@ _ORDERLESS = "cannot learn the task with any number of steps, since in an encode
 
 def _words(card: Card, found: Finding) -> str:
     """What was seen of an arm of a card, in prose; where it cannot learn the task, that."""
-    if found.word == "did not learn" and verdicts.is_orderless(card, found):
+    if found.word == "did not learn" and card.orderless(found.label, found.table):
         return _ORDERLESS
     return _seen(found)
 
@@ -241,12 +241,12 @@ def _at_ends(own: Known, name: str) -> str:
 def _within(own: Known) -> str:
     card = own.cards[0][1]
     missed = [(path, one, found) for path, one in own.cards for found in one.findings if found.learned[0] is False]
-    unable = [row for row in missed if verdicts.is_orderless(*row[1:])]
+    unable = [row for row in missed if row[1].orderless(row[2].label, row[2].table)]
     failed = [row for row in missed if row not in unable]
     other = [code(found.table) for found in card.findings if found.learned[1] is False]
     base = f"{card.baselines[0]} does not on {listed(other)}" if other else f"so does {card.baselines[0]}"
     twice = [(one.twice, found) for _, one in own.cards if one.twice is not None for found in one.twice.findings]
-    again = [found for card, found in twice if not verdicts.is_orderless(card, found)]
+    again = [found for card, found in twice if not card.orderless(found.label, found.table)]
     reached = sum(found.learned[0] is True for found in again) or "none"
     those = f"these {len(failed)} results" if len(failed) > 1 else "this result"
     tried = f" (with twice the steps, tried for {len(again)} of {those}, {reached} reached this level)"

@@ -25,7 +25,6 @@ from posenc_jax.verdict.evidence import Evidence, as_text, collected
 from posenc_jax.verdict.headline import effect
 from posenc_jax.verdict.measuring import Measured, of_lengths
 from posenc_jax.verdict.rule import RULE, Finding, listed
-from posenc_jax.verdict.tables import tables
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 VERDICTS = ROOT / "experiments" / "verdicts"
@@ -237,20 +236,12 @@ def _changed(cards: Cards) -> str:
     return f"Rows that rule 1, under which the runs were made, judged differently:\n\n{table}"
 
 
-def is_orderless(card: Card, found: Finding) -> bool:
-    """Whether the arm is an encoder without an encoding of positions: it cannot tell orders apart, and every encoder
-    table of verdicts asks for an order.
-    """
-    table, spec = tables().get(found.table), card.measured[found.label][found.table].spec
-    return spec == "nope" and table is not None and table.run.task.model_kind == "encoder_only"
-
-
 def _orderless(cards: Cards) -> str:
     """A line on arms that cannot learn a table; "" where there are none."""
     arms: dict[str, list[str]] = {}
     for _, card in cards:
         for found in card.findings:
-            if is_orderless(card, found):
+            if card.orderless(found.label, found.table):
                 arms.setdefault(card.label, []).append(code(found.table))
     if not arms:
         return ""

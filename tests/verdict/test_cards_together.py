@@ -14,7 +14,6 @@ import pytest
 from documenting import not_tests, together
 from documenting.not_tests import NOT_TESTS
 from documenting.together_pictures import PICTURES, SIGNS, sign
-from documenting.verdicts import is_orderless
 from PIL import Image
 
 from posenc_jax.data.score_kinds import KINDS
@@ -191,7 +190,9 @@ def test_what_an_encoder_without_positions_cannot_learn_is_not_said_to_lack_step
     assert ceiling < 0.5 + LEARNED * 0.5
     assert np.mean([*card.measured["NoPE"]["even_pairs"].in_range.values()]) < ceiling + 0.01
     assert card.tables["even_pairs"].trained_lengths == tuple(best)
-    unable = [(one.label, own.table) for _, one in known.cards for own in one.findings if is_orderless(one, own)]
+    unable = [
+        (one.label, own.table) for _, one in known.cards for own in one.findings if one.orderless(own.label, own.table)
+    ]
     assert unable == [("NoPE", "even_pairs"), ("NoPE", "bucket_sort")]
     said = together.sentences(known)
     assert all("cannot learn the task with any number of steps" in said[number] for number in (1, 2))
