@@ -389,5 +389,5 @@ def test_the_price_of_the_full_grid_is_that_of_the_plan(printed):
     total = printed("plan", str(share.HERE / "full.py"), "--target", "h100").partition("\nall\n")[2]
     readme = flat(share.READING)
     fields = dict(line.strip().split(": ", 1) for line in total.splitlines() if ": " in line)
-    for shown in (f"{fields['replicas']} replicas", fields["in all"], fields["memory"], fields["time"]):
+    for shown in (f"{fields['replicas']} replicas", fields["total"], fields["memory"], fields["time"]):
         assert shown in readme
