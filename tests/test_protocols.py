@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from posenc_jax.statistics import bca_intervals, sign_flip_p, two_tests
-from posenc_jax.verdict.rule import WORDS
+from posenc_jax.verdict.finding import WORDS
 
 FOUND = json.loads(protocols.RECORD.read_text())
 NULL = "0.5, deviation 0.1"

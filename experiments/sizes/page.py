@@ -23,8 +23,8 @@ from posenc_jax.runs.plan import plan_of
 from posenc_jax.runs.targets import target
 from posenc_jax.statistics import mean_interval
 from posenc_jax.verdict.cells import Results, read_results
+from posenc_jax.verdict.finding import listed
 from posenc_jax.verdict.published import Selection
-from posenc_jax.verdict.rule import listed
 
 FOLDER = Path(__file__).parent
 KEPT = FOLDER / "kept"

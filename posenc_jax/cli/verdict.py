@@ -38,8 +38,9 @@ encoding are named.
 
 --hours H times a few steps first, then compares as many paired seeds as fit into H hours; fewer than two are refused.
 
-An encoding that does not learn a table is trained on it once more with twice the steps, as are the baselines, and the
-card reports both results. --once turns this off, and so does --hours, whose time goes into seeds.
+An encoding that does not learn a table, or whose baseline does not, is trained on it once more with twice the steps,
+as are the baselines, and the card reports both results. --once turns this off, and so does --hours, whose time goes
+into seeds.
 
 --check trains nothing: it judges the scores in a card again, prints the verdict, and lists what the card states
 differently, if anything.
@@ -88,7 +89,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument(
         "--once",
         action="store_true",
-        help="do not train again with twice the steps where an encoding does not learn a table",
+        help="do not train again with twice the steps where an arm does not learn a table",
     )
     parser.add_argument(
         "--directory",

@@ -10,11 +10,12 @@ from typing import Any
 from posenc_jax.data.score_kinds import ScoreKind
 from posenc_jax.files.shapes import Json
 from posenc_jax.statistics import CLAIM_SEEDS
+from posenc_jax.verdict.finding import Finding, sentence
 from posenc_jax.verdict.headline import headline
 from posenc_jax.verdict.measuring import Measured
 from posenc_jax.verdict.other_scores import WAYS
 from posenc_jax.verdict.question import KeptQuestion
-from posenc_jax.verdict.rule import RULE, Finding, findings, sentence
+from posenc_jax.verdict.rule import RULE, findings
 
 SCHEMA = 3
 """The version of `record`. Within one, members are only added; files without it are earlier ones."""
@@ -37,8 +38,8 @@ class Card:
       elsewhere: what differs between these environments by which results differ by rounding.
       unequal: a line for every arm of a finished ablation that differs from its baseline in more than the encoding.
       former: words of earlier rules, where it was measured under one: the rule's number, and baseline -> table -> word.
-      twice: the encodings that did not learn a table, beside all baselines there, trained once more with twice the
-        steps.
+      twice: the encodings that did not learn a table, or whose baseline did not, beside all baselines there, trained
+        once more with twice the steps.
     """
 
     labels: tuple[str, ...]
@@ -114,7 +115,7 @@ def judged(card: Card, of: Callable[[KeptQuestion, Measured], Measured] = lambda
     ways = [way for way in WAYS if any(cell.scored(way) for own in measured.values() for cell in own.values())]
     found = (
         dataclasses.replace(own, with_twice=later.get((own.label, own.table, own.baseline)))
-        if own.word == "did not learn"
+        if False in own.learned
         else own
         for own in findings(card.tables, ours, theirs)
     )

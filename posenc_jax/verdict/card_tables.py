@@ -14,11 +14,12 @@ from posenc_jax.statistics import mean_interval
 from posenc_jax.verdict.card import Card
 from posenc_jax.verdict.card_costs import cost_table
 from posenc_jax.verdict.coverage import coverage
+from posenc_jax.verdict.finding import Finding, OfRange, Scored, listed
 from posenc_jax.verdict.headline import effect
 from posenc_jax.verdict.judging import breaks_at
 from posenc_jax.verdict.measuring import Measured
 from posenc_jax.verdict.other_scores import TEMPERATURES
-from posenc_jax.verdict.rule import LEARNED, RULE, Finding, OfRange, Scored, listed
+from posenc_jax.verdict.rule import LEARNED, RULE
 from posenc_jax.verdict.tables import CHECKPOINTS
 
 

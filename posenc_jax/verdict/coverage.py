@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from posenc_jax.verdict.card import Card
-from posenc_jax.verdict.rule import Finding, listed
+from posenc_jax.verdict.finding import Finding, listed
 
 Kind = Literal["inside", "mixed", "ends", "shares", "losses"]
 """Scores between their bounds, also where a fifth of the seeds does something else than the others; with seeds at a

@@ -13,9 +13,9 @@ from posenc_jax.runs.reporter import Reporter
 from posenc_jax.statistics import widened
 from posenc_jax.verdict.card import Card, judged
 from posenc_jax.verdict.cells import distinct
+from posenc_jax.verdict.finding import Finding, listed
 from posenc_jax.verdict.interim import fastest_first, first_seeds, forecast, look, sees
 from posenc_jax.verdict.measuring import Measured, histories, measure
-from posenc_jax.verdict.rule import listed
 from posenc_jax.verdict.tables import MOST_RATES, Table
 
 
@@ -33,8 +33,8 @@ def decide(
 ) -> Card:
     """Measures what is missing, in folders of ``directory`` that verdicts share, and compares.
 
-    Encodings that did not learn a table are trained there once more, beside all baselines, with twice the steps and
-    learning rates chosen anew, unless ``once``.
+    Encodings that did not learn a table, or whose baseline did not, are trained there once more, beside all baselines,
+    with twice the steps and learning rates chosen anew, unless ``once``.
 
     The fastest table comes first, with a few seeds of all encodings; each table's difference is reported as soon as it
     is known. After a stop the same call goes on: no verdict runs a finished seed again.
@@ -101,12 +101,13 @@ def decide(
         seconds=sum(found.seconds for by_table in measured.values() for found in by_table.values()),
     )
     card = judged(card)
-    unlearned = [own for own in card.findings if own.word == "did not learn"]
+    unlearned = [own for own in card.findings if False in own.learned]
     if once or not unlearned:
         return card
     labels, names = (list(dict.fromkeys(own)) for own in zip(*((found.label, found.table) for found in unlearned)))
     reporter.note(
-        f"{listed(labels)} did not learn {listed(names)}: once more with twice the steps, beside {listed([*baselines])}"
+        f"not learned: {_unlearned(unlearned)}; so {listed(labels)} beside {listed([*baselines])} once more with twice "
+        f"the steps on {listed(names)}"
     )
     twice = decide(
         {label: ours[label] for label in labels},
@@ -120,6 +121,15 @@ def decide(
         once=True,
     )
     return judged(dataclasses.replace(card, twice=twice))
+
+
+def _unlearned(findings: list[Finding]) -> str:
+    """Tables with the arms that did not learn them, such as ``parity by ALiBi and RoPE``."""
+    arms: dict[str, dict[str, None]] = {}
+    for found in findings:
+        sides = zip((found.label, found.baseline), found.learned, strict=True)
+        arms.setdefault(found.table, {}).update(dict.fromkeys(own for own, known in sides if known is False))
+    return ", ".join(f"{table} by {listed([*own])}" for table, own in arms.items())
 
 
 def _wider(table: Table, found: Mapping[str, Measured]) -> Table | None:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 
 from posenc_jax.files.shapes import Json
-from posenc_jax.verdict.rule import in_prose
+from posenc_jax.verdict.finding import in_prose
 
 FILE = "evidence.json"
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from posenc_jax.data.score_kinds import ScoreKind
 from posenc_jax.drawing.quantities import difference, p_value
 from posenc_jax.statistics import CLAIM_SEEDS, Comparison, Share
+from posenc_jax.verdict.finding import WORDS, Finding, listed
 from posenc_jax.verdict.measuring import Measured
-from posenc_jax.verdict.rule import WORDS, Finding, listed
 
 FOUND = ("better", "worse")
 MOST = 4  # of a line; the table below it has all
@@ -104,6 +104,8 @@ def _where(found: list[Finding], baseline: str) -> str:
     of = {word: [_told(own) for own in found if own.word == word] for word in FOUND}
     unlearned = [own.table + own.later for own in found if own.word == "did not learn"]
     end = f"; it did not learn {listed(unlearned)} at this budget" if unlearned else ""
+    others = [f"{own.with_twice} on {own.table}" for own in found if own.with_twice and own.word != "did not learn"]
+    end += f"; with twice the steps, since not both arms learned the task: {listed(others)}" if others else ""
     return _compared(found, baseline, of) + end
 
 
@@ -177,7 +179,7 @@ def _cost(ours: Mapping[str, Measured], theirs: Mapping[str, Measured], baseline
 def _untold(
     findings: tuple[Finding, ...], kinds: Mapping[str, ScoreKind], seeds: int, name: Callable[[Finding], str], at: str
 ) -> str:
-    small, blind, few, unlearned, unscored = (list[str]() for _ in range(5))
+    small, blind, few, unlearned, still, unscored = (list[str]() for _ in range(6))
     leads: dict[str, list[str]] = {}
     for own in findings:
         row, least = name(own), own.comparison.detectable
@@ -188,9 +190,9 @@ def _untold(
         elif own.word == "cannot be told":
             needed = own.best_case.would_do if own.best_case is not None else None
             few.append(f"{row} ({'no number' if needed is None else needed} would be enough)")
-        elif own.word == "did not learn":
-            unlearned.append(row)
-        elif own.word == "better" and own.learned[1] is False:
+        elif own.word == "did not learn" and own.with_twice in (None, own.word):
+            (unlearned if own.with_twice is None else still).append(row)
+        elif own.word == "better" and own.learned[1] is False and own.with_twice is None:
             leads.setdefault(own.baseline, []).append(row)
     parts = [f"differences {_some(small)}, which {seeds} seeds often miss"] if small else []
     parts += [f"anything with {seeds} seeds {at} {_some(few)}"] if few else []
@@ -198,6 +200,9 @@ def _untold(
     parts += [f"anything {at} {_some(unscored)}, which has fewer than two pairs of seeds"] if unscored else []
     again = "since the task was not learned at this budget"
     parts += [f"the result with more steps {at} {_some(unlearned)}, {again}"] if unlearned else []
+    parts += (
+        [f"the result with more than twice the steps {at} {_some(still)}, since these did not suffice"] if still else []
+    )
     parts += [
         f"whether the gain {at} {_some(rows)} lasts with more steps, since {baseline} did not learn the task at this "
         "budget"

@@ -9,10 +9,11 @@ from posenc_jax.data.score_kinds import ScoreKind
 from posenc_jax.results.averages import alike, comparison_of
 from posenc_jax.statistics import Comparison, Judged, Share, Word, judge
 from posenc_jax.verdict.cells import Results
+from posenc_jax.verdict.finding import BestCase, untold
 from posenc_jax.verdict.measuring import Measured
 from posenc_jax.verdict.published import Direction, Folder
 from posenc_jax.verdict.question import KeptQuestion
-from posenc_jax.verdict.rule import BestCase, best_case, solving, untold
+from posenc_jax.verdict.rule import best_case, solving
 
 Outcome = Literal["held", "opposite", "no difference seen", "cannot be told", "not measurable here", "not run"]
 _UNTOLD: dict[Word, Outcome] = {

@@ -22,9 +22,9 @@ from posenc_jax.runs.own_code import digests
 from posenc_jax.runs.ownership import is_begun
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.verdict.cells import JudgedCell, environments_of
+from posenc_jax.verdict.finding import Scored
 from posenc_jax.verdict.other_scores import Way, other_scores
 from posenc_jax.verdict.question import KeptQuestion
-from posenc_jax.verdict.rule import Scored
 from posenc_jax.verdict.tables import Table
 
 RECORDED = ("version", "commit", "jax", "flax", "python", "platform", "device_kind", "device_count", "cpu")

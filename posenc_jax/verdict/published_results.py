@@ -19,10 +19,11 @@ from posenc_jax.runs.errors import FailedCellsError, StoppedError
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.statistics import Interval
 from posenc_jax.verdict.cells import Results, collect, device, read_results, save_results
+from posenc_jax.verdict.finding import listed
 from posenc_jax.verdict.headline import share, shares
 from posenc_jax.verdict.judging import CheckedDirection, check_directions, held
 from posenc_jax.verdict.published import README, RESULTS, Column, Folder, Selection
-from posenc_jax.verdict.rule import listed, solving
+from posenc_jax.verdict.rule import solving
 
 BEGIN, END = "<!-- written by `posenc tables`: from here -->", "<!-- to here -->"
 

@@ -8,14 +8,13 @@ A difference is found by the paired test of `posenc_jax.statistics.judge`, all r
   *cannot be told* with so many seeds;
 - a difference belongs to one length if less than half of it, and nothing significant, is left without that length.
 
-What limits a word stands behind it: that one length, a task that one or both did not learn, or that a better or a worse
-arm could not have been seen.
+What limits a word stands behind it: see `Finding.said`.
 """
 
 import dataclasses
 import math
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Literal, NamedTuple, Protocol
+from collections.abc import Iterable, Mapping
+from typing import Protocol
 
 from posenc_jax.data.score_kinds import ScoreKind
 from posenc_jax.results.averages import comparison_of, seed_means
@@ -23,7 +22,6 @@ from posenc_jax.statistics import (
     Comparison,
     Judged,
     Share,
-    TwoTests,
     correlation,
     extreme_p,
     holm,
@@ -32,22 +30,14 @@ from posenc_jax.statistics import (
     share_of,
     two_tests,
 )
-from posenc_jax.statistics import Word as Tested
+from posenc_jax.verdict.finding import ALPHA, BestCase, Carried, Finding, OfRange, Place, Scored, Word
 from posenc_jax.verdict.question import KeptQuestion
 
 RULE = 2
 """The version of this rule. Version 1 had only the words of the test."""
 LEARNED = 0.9
 """The share of the way from chance to the best score that an arm must cover within the training lengths."""
-ALPHA = 0.05
-Word = Literal[Tested, "did not learn", "cannot be told"]
-WORDS: tuple[Word, ...] = (
-    *("better", "worse", "did not learn", "no difference seen", "cannot be told"),
-    "not measurable here",
-)
 ByLength = Mapping[int, Mapping[int, float]]
-Scored = Literal["final", "best checkpoint", "best temperature"]
-Place = Literal["within", "to twice", "beyond twice"]
 
 
 class ArmScores(Protocol):
@@ -63,145 +53,6 @@ class ArmScores(Protocol):
 
     def scored(self, way: Scored) -> Mapping[int, float]:
         """Seed -> mean over the question's score lengths, by a way to score."""
-
-
-class Carried(NamedTuple):
-    """A length, and its share of a difference that is summed over lengths."""
-
-    length: int
-    share: float
-
-
-class BestCase(NamedTuple):
-    """The strongest result that these seeds could have shown.
-
-    Attributes:
-      better, worse: p of a perfect arm and of a guessing one (a wrong one, where guessing has no known score) in place
-        of ours, corrected like ours. None where scores have no best.
-      would_do: the fewest seeds that would have shown a perfect arm among so many rows; None where no number would.
-    """
-
-    better: float | None
-    worse: float | None
-    would_do: int | None
-
-    @property
-    def seen(self) -> tuple[Literal["better", "worse"], ...]:
-        """The differences that could have been seen."""
-        cases: tuple[tuple[Literal["better", "worse"], float | None], ...] = (
-            ("better", self.better),
-            ("worse", self.worse),
-        )
-        return tuple(name for name, p in cases if p is None or p <= ALPHA)
-
-
-@dataclasses.dataclass(frozen=True)
-class OfRange:
-    """One range of lengths.
-
-    Attributes:
-      place: whether these are training lengths, those up to twice the longest of them, or longer ones.
-      lengths: those compared.
-      blind: those at which both arms are at chance, or both near the best; they are not compared.
-      means: ours and theirs over ``lengths``, over all of the range where every one is blind.
-      comparison, p, word: as of `Finding`; corrected for all ranges of all rows.
-    """
-
-    place: Place
-    lengths: tuple[int, ...]
-    blind: tuple[int, ...]
-    means: tuple[float, float]
-    comparison: Comparison
-    p: float | None
-    word: Tested
-
-
-@dataclasses.dataclass(frozen=True)
-class Finding:
-    """One encoding against one baseline on one table.
-
-    Attributes:
-      comparison: of the scores, seed by seed; of logarithms where the score is logarithmic. Its ``detectable`` allows
-        for the correction.
-      p: of the comparison, corrected by Holm's method for all findings of the same way, measurable or not; None where
-        it is not measurable or not tested.
-      word: see the module.
-      way: how both were scored; "final", after the last step, decides.
-      within: the means of both within the training lengths; None where none was measured.
-      learned: whether each arm learned the task; None where scores have no best, or none was measured.
-      best_case: None where nothing is tested.
-      correlation: of both arms over seeds. Pairing removes spread only where it is positive.
-      solved: the share of seeds of each arm that solve the task, where both are all or nothing (`solving`) or one has
-        seeds at both ends, so that an interval of means says nothing.
-      carried_by: the one length that a difference belongs to, with its share of the sum over lengths; or None.
-      ranges: the same by length; none for other ways to score.
-      two_tests: the result of the protocol of arXiv:2511.19794 for this row alone.
-      label: of the encoding.
-      with_twice: the word of both, trained once more with twice the steps, where ours did not learn the task; None
-        where that was not done.
-    """
-
-    table: str
-    baseline: str
-    comparison: Comparison
-    p: float | None
-    word: Word
-    way: Scored = "final"
-    within: tuple[float | None, float | None] = (None, None)
-    learned: tuple[bool | None, bool | None] = (None, None)
-    best_case: BestCase | None = None
-    correlation: float | None = None
-    solved: tuple[Share, Share] | None = None
-    carried_by: Carried | None = None
-    ranges: tuple[OfRange, ...] = ()
-    two_tests: TwoTests | None = None
-    label: str = ""
-    with_twice: Word | None = None
-
-    @property
-    def later(self) -> str:
-        """The word with twice the steps, in brackets; or ""."""
-        return f" (with twice the steps: {self.with_twice})" if self.with_twice is not None else ""
-
-    @property
-    def said(self) -> str:
-        """The word with its qualification, as in tables."""
-        if self.word == "did not learn":
-            return f"did not learn the task at this budget{self.later}"
-        if self.word == "cannot be told":
-            return untold(self.comparison.pairs, self.best_case)
-        notes = "; ".join(self._limits())
-        return f"{self.word} ({notes})" if notes else self.word
-
-    @property
-    def brief(self) -> str:
-        """The word, with the one length that carries a difference, as in figures."""
-        return self.word + (f" (length {self.carried_by.length} alone)" if self.carried_by is not None else "")
-
-    def _limits(self) -> Iterator[str]:
-        """Limits of the word: one length, a task that was not learned, a difference that could not have been seen."""
-        if self.carried_by is not None:
-            yield f"length {self.carried_by.length} alone"
-        if self.word != "not measurable here" and False in self.learned:
-            ours, theirs = (own is False for own in self.learned)
-            by = f"not learned by {self.baseline}" if not ours else "learned by neither" if theirs else "not learned"
-            yield f"task {by}"
-        if self.word == "no difference seen" and self.best_case is not None and len(self.best_case.seen) == 1:
-            other = "worse" if "better" in self.best_case.seen else "better"
-            yield f"a {other} arm could not have been seen"
-
-
-def untold(seeds: int, case: BestCase | None) -> str:
-    """The words of a row that cannot be told, such as ``cannot be told with 4 seeds (6 would do)``."""
-    needed = case.would_do if case is not None else None
-    enough = "no number would do" if needed is None else f"{needed} would do"
-    return f"cannot be told with {seeds} seeds ({enough})"
-
-
-def in_prose(said: str, seeds: int) -> str:
-    """`Finding.said` as in sentences, which name the number of seeds where no difference is seen."""
-    unseen = "no difference seen"
-    return f"no difference that {seeds} seeds can see{said[len(unseen) :]}" if said.startswith(unseen) else said
 
 
 def findings(
@@ -300,22 +151,6 @@ def learned(question: KeptQuestion, in_range: Mapping[int, float]) -> bool | Non
         return None
     come = way_come(question.kind, question.chance, question.kind.mean(in_range.values())) if in_range else None
     return None if come is None else come >= LEARNED
-
-
-def sentence(found: tuple[Finding, ...], label: str, baseline: str) -> str:
-    """A sentence on an encoding and one baseline, over all tables."""
-    rows = (one for one in found if (one.label, one.baseline) == (label, baseline))
-    own = sorted(rows, key=lambda one: WORDS.index(one.word))
-    of: dict[str, list[str]] = {}
-    for one in own:
-        of.setdefault(in_prose(one.said, one.comparison.pairs), []).append(one.table)
-    parts = [f"{said} on {listed(names)}" for said, names in of.items()]
-    return f"{label} against {baseline}, {len(own)} table{'s' * (len(own) != 1)}: {'; '.join(parts)}."
-
-
-def listed(names: list[str]) -> str:
-    """Names joined by commas and "and"."""
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _compare(question: KeptQuestion, ours: ArmScores, theirs: ArmScores, way: Scored) -> Comparison:

@@ -22,9 +22,10 @@ from posenc_jax.statistics import (
 from posenc_jax.statistics.many_tasks import Scores
 from posenc_jax.verdict.card import Card
 from posenc_jax.verdict.cells import JudgedCell, Results
+from posenc_jax.verdict.finding import Finding, Scored
 from posenc_jax.verdict.published import Selection
 from posenc_jax.verdict.question import KeptQuestion
-from posenc_jax.verdict.rule import ByLength, Finding, Scored, findings, way_come
+from posenc_jax.verdict.rule import ByLength, findings, way_come
 
 THRESHOLDS = tuple(step / 50 for step in range(51))
 """Scores of a performance profile."""

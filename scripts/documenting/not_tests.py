@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from posenc_jax.drawing.markdown import code
+from posenc_jax.verdict.finding import listed
 from posenc_jax.verdict.published import Direction
-from posenc_jax.verdict.rule import listed
 
 
 class NotATest(NamedTuple):

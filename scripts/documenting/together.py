@@ -20,9 +20,10 @@ from posenc_jax.statistics import CLAIM_SEEDS, at_ends
 from posenc_jax.verdict.card import Card
 from posenc_jax.verdict.card_tables import mean_text
 from posenc_jax.verdict.cells import Results, read_results
+from posenc_jax.verdict.finding import WORDS, Finding, in_prose, listed
 from posenc_jax.verdict.judging import CheckedDirection, check_directions
 from posenc_jax.verdict.published import RESULTS, folders, read_folder
-from posenc_jax.verdict.rule import LEARNED, WORDS, Finding, in_prose, listed
+from posenc_jax.verdict.rule import LEARNED
 from posenc_jax.verdict.together import Aggregate, Matrix, aggregates, matrix, published, same_baseline
 
 ROOT = Path(__file__).resolve().parent.parent.parent

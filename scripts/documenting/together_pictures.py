@@ -10,7 +10,7 @@ from posenc_jax.drawing.plots import Axis, IntervalRow, IntervalRows
 from posenc_jax.drawing.printed import draw_rows
 from posenc_jax.drawing.style import COLORS, GRID, INK, MUTED, Style
 from posenc_jax.verdict.figure import COLORS as OF_WORDS
-from posenc_jax.verdict.rule import Finding
+from posenc_jax.verdict.finding import Finding
 from posenc_jax.verdict.together import THRESHOLDS, Aggregate, Estimate, Matrix
 
 PICTURES = ("interquartile-means", "improvement", "profiles", "matrix")

@@ -22,9 +22,10 @@ from posenc_jax.verdict.card import Card, judged, record
 from posenc_jax.verdict.card_files import card_of
 from posenc_jax.verdict.card_tables import markdown_card, mean_text
 from posenc_jax.verdict.evidence import Evidence, as_text, collected
+from posenc_jax.verdict.finding import Finding, listed
 from posenc_jax.verdict.headline import effect
 from posenc_jax.verdict.measuring import Measured, of_lengths
-from posenc_jax.verdict.rule import RULE, Finding, listed
+from posenc_jax.verdict.rule import RULE
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 VERDICTS = ROOT / "experiments" / "verdicts"

@@ -17,8 +17,9 @@ from posenc_jax.verdict.card import Card, record
 from posenc_jax.verdict.card_files import card_of, page, write
 from posenc_jax.verdict.card_tables import latex_card, markdown_card, text_card
 from posenc_jax.verdict.figure import render
+from posenc_jax.verdict.finding import BestCase
 from posenc_jax.verdict.other_scores import WAYS
-from posenc_jax.verdict.rule import BestCase, findings
+from posenc_jax.verdict.rule import findings
 from posenc_jax.verdict.tables import tables as all_tables
 
 TABLES = all_tables()

@@ -6,8 +6,8 @@ import pytest
 from measured_cells import measured
 
 from posenc_jax.statistics import Comparison, share_of
+from posenc_jax.verdict.finding import BestCase, Finding, in_prose
 from posenc_jax.verdict.headline import effect, headline
-from posenc_jax.verdict.rule import BestCase, Finding, in_prose
 from posenc_jax.verdict.tables import tables
 
 KINDS = {name: table.asked.kind for name, table in tables().items()}

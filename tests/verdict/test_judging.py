@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from measured_cells import measured
 
+from posenc_jax.verdict.finding import sentence
 from posenc_jax.verdict.judging import breaks_at
-from posenc_jax.verdict.rule import findings, sentence
+from posenc_jax.verdict.rule import findings
 from posenc_jax.verdict.tables import tables as all_tables
 
 TABLES = {name: own.asked for name, own in all_tables().items()}

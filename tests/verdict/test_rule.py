@@ -9,9 +9,10 @@ from measured_cells import measured
 
 from posenc_jax.statistics import extreme_p, paired_comparison, seeds_that_would_do, share_of
 from posenc_jax.verdict.card_files import card_of
+from posenc_jax.verdict.finding import in_prose, sentence
 from posenc_jax.verdict.interim import forecast
 from posenc_jax.verdict.measuring import of_lengths
-from posenc_jax.verdict.rule import LEARNED, best_case, findings, in_prose, learned, sentence, solving
+from posenc_jax.verdict.rule import LEARNED, best_case, findings, learned, solving
 from posenc_jax.verdict.tables import tables
 
 TABLES = tables()

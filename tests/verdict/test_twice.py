@@ -1,4 +1,4 @@
-"""What an encoding did not learn is trained once more with twice the steps, and the card has both words."""
+"""What an arm did not learn is trained once more with twice the steps, and the card has both words."""
 
 import json
 
@@ -27,18 +27,18 @@ SAID = "did not learn the task at this budget"
 
 @pytest.fixture
 def decided(monkeypatch, tmp_path):
-    """A verdict in which ours does not learn even_pairs, with what it scores there after twice the steps; all that is
-    trained, in order, and what is told.
+    """A verdict in which an arm does not learn even_pairs, ours unless another is given, with what it scores there
+    after twice the steps; all that is trained, in order, and what is told.
     """
 
-    def of(twice, **more):
+    def of(twice, by="mine", first=UNLEARNED, **more):
         trained, heard = [], Notes()
 
         def measure(table, slot, label, directory, *, seeds, **_):
             steps, lengths = table.run.training.steps, table.run.evaluation.lengths
             trained.append((table.name, label, steps, table.published))
-            means = UNLEARNED if (table.name, label, steps) == ("even_pairs", "mine", STEPS) else LEARNED
-            means = twice if (label, steps) == ("mine", 2 * STEPS) else means
+            means = first if (table.name, label, steps) == ("even_pairs", by, STEPS) else LEARNED
+            means = twice if (label, steps) == (by, 2 * STEPS) else means
             own = NOISE if label == "mine" else NOISE[::-1]
             by_length = {
                 n: {s: min(1.0, means[n not in table.asked.trained_lengths] + own[s]) for s in seeds} for n in lengths
@@ -69,7 +69,7 @@ def test_the_arms_of_that_table_are_trained_once_more(decided, twice, word):
     again = [("even_pairs", label, 2 * STEPS, False) for label in ("rope", "mine")]
     assert trained[-2:] == again, "without scores by checkpoint and temperature"
     assert [own[2] for own in trained[:-2]].count(2 * STEPS) == 0
-    assert "mine did not learn even_pairs: once more with twice the steps, beside rope" in notes
+    assert "not learned: even_pairs by mine; so mine beside rope once more with twice the steps on even_pairs" in notes
     (found,) = (own for own in card.findings if own.table == "even_pairs")
     assert (found.word, found.with_twice) == ("did not learn", word)
     assert found.said == f"{SAID} (with twice the steps: {word})"
@@ -79,6 +79,26 @@ def test_the_arms_of_that_table_are_trained_once_more(decided, twice, word):
     assert (card.twice.tables["even_pairs"].steps, card.tables["even_pairs"].steps) == (2 * STEPS, STEPS)
     titles = [table.title for table in text_tables(card)]
     assert titles[-2:] == ["mine against rope, with twice the steps", "Cost and settings, with twice the steps"]
+
+
+@pytest.mark.parametrize(
+    ("by", "first", "limit", "words"),
+    [
+        ("mine", (0.7, 0.95), "task not learned", ("better", "worse")),
+        ("mine", (0.7, 0.8), "task not learned", ("no difference seen", "worse")),
+        ("rope", (0.7, 0.6), "task not learned by rope", ("better", "better")),
+        ("rope", (0.7, 0.8), "task not learned by rope", ("no difference seen", "better")),
+    ],
+)
+def test_whatever_its_word_and_whichever_arm_did_not_learn(decided, by, first, limit, words):
+    card, trained, notes = decided((0.97, 0.6), by=by, first=first)
+    assert trained[-2:] == [("even_pairs", label, 2 * STEPS, False) for label in ("rope", "mine")]
+    assert any(line.startswith(f"not learned: even_pairs by {by}; so mine beside rope") for line in notes)
+    (found,) = (own for own in card.findings if own.table == "even_pairs")
+    assert (found.word, found.with_twice) == words
+    assert found.said == f"{words[0]} ({limit}; with twice the steps: {words[1]})"
+    assert f"; with twice the steps, since not both arms learned the task: {words[1]} on even_pairs." in card.headline[0]
+    assert "with more steps" not in card.headline[-1], "it was tried"
 
 
 def test_once_trains_nothing_again(decided):
