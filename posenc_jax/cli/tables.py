@@ -87,7 +87,7 @@ def _list(names: list[str]) -> TextTable:
             told, directions = state(results, _config(folder)), held(check_directions(folder, results))
             hours = f"{results.seconds / 3600:.2f}" + "+" * bool(results.untimed)
             seconds += results.seconds
-        entries.append((name, folder.title, told, directions, hours))
+        entries.append((name, folder.title, told, directions + folder.tested, hours))
     return TextTable(
         title=f"Published tables in {ROOT}",
         columns=("table", "what it is about", "state", "directions held", "hours"),

@@ -10,6 +10,7 @@ from posenc_jax.files.shapes import Json, Shape, problem
 from posenc_jax.refusals.hints import did_you_mean
 
 PUBLISHED, DIRECTIONS, REDUCED, FULL = "published.toml", "directions.toml", "reduced.py", "full.py"
+NOT_A_TEST = "not_a_test.toml"
 RESULTS, README = "results.json", "README.md"
 
 Where = Literal["beyond", "within"] | int | None
@@ -64,8 +65,38 @@ class Direction:
 
 
 @dataclasses.dataclass(frozen=True)
+class NotATest:
+    """The part of a table that our size does not test, as its results showed.
+
+    Attributes:
+      of: its words, as the sentence "the table is not a test" of the README goes on; "": all of the table.
+      table: the only one of its tables that is meant; "": all.
+      arms: those between which alone it is no test; none: all.
+      verdict: the table of verdicts that is made of it; "": none.
+    """
+
+    of: str = ""
+    table: str = ""
+    arms: tuple[str, ...] = ()
+    verdict: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """The sentence of the README."""
+        return f"**At this size the table is not a test{self.of}.**"
+
+    def covers(self, direction: Direction) -> bool:
+        """Whether a direction is about what is not tested."""
+        if self.table and direction.selection.table != self.table:
+            return False
+        return not self.arms or {direction.better, direction.worse} <= {*self.arms}
+
+
+@dataclasses.dataclass(frozen=True)
 class Folder:
-    """A table. ``rule``: how the directions were chosen among all that could be."""
+    """A table. ``rule``: how the directions were chosen among all that could be; ``untested``: what our size does not
+    test of it, if anything.
+    """
 
     path: Path
     title: str
@@ -74,11 +105,22 @@ class Folder:
     columns: tuple[Column, ...]
     rule: str
     directions: tuple[Direction, ...]
+    untested: NotATest | None = None
 
     @property
     def name(self) -> str:
         """The name of its folder."""
         return self.path.name
+
+    def tests(self, direction: Direction) -> bool:
+        """Whether our size tests a direction of it."""
+        return self.untested is None or not self.untested.covers(direction)
+
+    @property
+    def tested(self) -> str:
+        """How many directions our size tests, such as ``; this size tests 2 of them``; "" where it tests all."""
+        tested = sum(map(self.tests, self.directions))
+        return "" if tested == len(self.directions) else f"; this size tests {tested or 'none'} of them"
 
 
 def folders(root: Path) -> list[str]:
@@ -106,7 +148,15 @@ def read_folder(root: Path, name: str) -> Folder:
             Direction(_selection(path / DIRECTIONS, row), *_arms(path, row), row["published"], "alike" in row)
             for row in expected["direction"]
         ),
+        untested=_untested(path / NOT_A_TEST),
     )
+
+
+def _untested(path: Path) -> NotATest | None:
+    if not path.exists():
+        return None
+    row = _read(path, _NOT_A_TEST)
+    return NotATest(**{**row, "arms": tuple(row.get("arms", ()))})
 
 
 def _arms(path: Path, row: Json) -> tuple[str, str]:
@@ -126,6 +176,7 @@ _SELECTION: Shape = {"table": str, "metric?": str, "where?": (str, int)}
 _COLUMN: Shape = {**_SELECTION, "name": str, "theirs": str, "scale?": float, "values": {str: (float, str)}}
 _PUBLISHED: Shape = {"title": str, "source": str, "setting": str, "scores": [_COLUMN]}
 _DIRECTION: Shape = {**_SELECTION, "better?": str, "worse?": str, "alike?": [str], "published": str}
+_NOT_A_TEST: Shape = {"of?": str, "table?": str, "arms?": [str], "verdict?": str}
 _DIRECTIONS: Shape = {"rule": str, "direction": [_DIRECTION]}
 
 

@@ -136,7 +136,7 @@ def _selections(folder: Folder) -> Iterator[Selection]:
 
 def text_tables(folder: Folder, results: Results) -> tuple[TextTable, ...]:
     """Scores and directions."""
-    return _scores(folder, results), _directions(check_directions(folder, results))
+    return _scores(folder, results), _directions(folder, check_directions(folder, results))
 
 
 def section(folder: Folder, results: Results) -> str:
@@ -246,16 +246,18 @@ def _interval(found: Interval, kind: ScoreKind) -> str:
     return f"[{kind.show(found.low)}, {kind.show(found.high)}]"
 
 
-def _directions(checked: tuple[CheckedDirection, ...]) -> TextTable:
+def _directions(folder: Folder, checked: tuple[CheckedDirection, ...]) -> TextTable:
+    some = any(map(folder.tests, folder.directions))
+    marked = [own for own in checked if some and not folder.tests(own.direction)]
     run = [(own.judged.comparison, own.kind) for own in checked if own.judged is not None and own.kind is not None]
     few = hint(found.pairs for found, _ in run)
     ratios = sorted({kind.logarithmic for found, kind in run if found.low is not None})
     equal = " or ".join("×1" if ratio else "0" for ratio in ratios)
     return TextTable(
-        title=f"What was expected: {f'{held(checked)} held' if run else 'not run'}",
+        title=f"What was expected: {f'{held(checked)} held' if run else 'not run'}{folder.tested}",
         columns=("", "expected", "published", "difference [95 %]", "p", "seen"),
         align="lllrrl",
-        entries=tuple(map(_direction, checked)),
+        entries=tuple(_direction(own, " (not a test at this size)" * (own in marked)) for own in checked),
         notes=(
             "Written down and committed before the runs. held and opposite: paired by seed, two-sided, p at most 0.05 "
             "after Holm's correction for all of them. no difference seen: with this many seeds, the difference is not "
@@ -269,13 +271,13 @@ def _directions(checked: tuple[CheckedDirection, ...]) -> TextTable:
     )
 
 
-def _direction(own: CheckedDirection) -> tuple[str, ...]:
+def _direction(own: CheckedDirection, mark: str) -> tuple[str, ...]:
     said, p = NONE, NONE
     if own.judged is not None and own.kind is not None:
         found = own.judged.comparison
         said = shares(found, own.kind, own.solved) if own.solved else difference(found, own.kind)
         p = NONE if own.judged.p is None else p_value(own.judged.p)
-    return _where(own.direction.selection), str(own.direction), own.direction.published, said, p, own.said
+    return _where(own.direction.selection), str(own.direction), own.direction.published, said, p, own.said + mark
 
 
 def _where(selection: Selection) -> str:

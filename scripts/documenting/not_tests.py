@@ -1,59 +1,16 @@
-"""Tables that are no test at our size: declared here once; the README of each folder says why."""
+"""Tables that are no test at our size, as the ``not_a_test.toml`` of their folders say; their READMEs say why."""
 
-from __future__ import annotations
-
-from typing import NamedTuple
+from pathlib import Path
 
 from posenc_jax.drawing.markdown import code
 from posenc_jax.verdict.finding import listed
-from posenc_jax.verdict.published import Direction
+from posenc_jax.verdict.published import folders, read_folder
 
-
-class NotATest(NamedTuple):
-    """What a folder of ``experiments/tables`` does not test.
-
-    Attributes:
-      of: what of it, as the bold sentence of its README continues.
-      table: the only one of its tables that is meant; "": all.
-      arms: those between which alone it is no test; none: all.
-      verdict: the table of verdicts that is made of it; "": none.
-    """
-
-    of: str = ""
-    table: str = ""
-    arms: tuple[str, ...] = ()
-    verdict: str = ""
-
-    @property
-    def sentence(self) -> str:
-        """The sentence of the README."""
-        return f"**At this size the table is not a test{self.of}.**"
-
-
-NOT_TESTS = {
-    "arrow_grid": NotATest(
-        " between the two rotary encodings", arms=("RoPE-Mixed", "axial RoPE"), verdict="arrow_grid"
-    ),
-    "counting": NotATest(verdict="counting"),
-    "indirect_indexing": NotATest(verdict="indirect_indexing"),
-    "log_scaling": NotATest(" of NoPE", arms=("NoPE", "NoPE, log n")),
-    "needles": NotATest(),
-    "nope_layers": NotATest(
-        " of one and two layers", arms=tuple(f"{layers} of 4 layers without" for layers in range(3))
-    ),
-    "state": NotATest(" of parity", table="parity", verdict="parity"),
-}
+TABLES = Path(__file__).resolve().parents[2] / "experiments" / "tables"
+NOT_TESTS = {name: own for name in folders(TABLES) if (own := read_folder(TABLES, name).untested) is not None}
 """By folder."""
 MARK = "(not a test at this size)"
 _VERDICTS = {own.verdict for own in NOT_TESTS.values()} - {""}
-
-
-def is_tested(folder: str, direction: Direction) -> bool:
-    """Whether our size tests a direction of a folder."""
-    own = NOT_TESTS.get(folder)
-    if own is None or (own.table and direction.selection.table != own.table):
-        return True
-    return bool(own.arms) and not {direction.better, direction.worse} <= {*own.arms}
 
 
 def of_verdicts(table: str) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from documenting import not_tests, together_pictures, verdicts
+from documenting.not_tests import TABLES
 from documenting.together_pictures import PICTURES, drawn
 from documenting.verdicts import named
 from posenc_jax.drawing.markdown import code, escaped, grid, refilled
@@ -27,7 +28,6 @@ from posenc_jax.verdict.rule import LEARNED
 from posenc_jax.verdict.together import Aggregate, Matrix, aggregates, matrix, published, same_baseline
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-TABLES = ROOT / "experiments" / "tables"
 PAGE = ROOT / "scripts" / "docs" / "guides" / "which-encoding-when.md"
 FOLDER = verdicts.VERDICTS / "together"
 _UP = "../../../experiments"
@@ -299,14 +299,14 @@ def _arms(own: Known, folder: str, when: str, unknown: str) -> str:
 
 
 def _directions(own: Known) -> str:
-    checked: dict[str, tuple[CheckedDirection, ...]] = {
-        name: check_directions(read_folder(TABLES, name), results) for name, results in own.folders.items()
-    }
+    checked = dict[str, tuple[CheckedDirection, ...]]()
     tested: dict[bool, list[str]] = {True: [], False: []}
-    for name, found in checked.items():
-        for one in found:
+    for name, results in own.folders.items():
+        folder = read_folder(TABLES, name)
+        checked[name] = check_directions(folder, results)
+        for one in checked[name]:
             if one.outcome != "not run":
-                tested[not_tests.is_tested(name, one.direction)].append(one.outcome)
+                tested[folder.tests(one.direction)].append(one.outcome)
     every = [
         _folder(name)
         for name, found in checked.items()

@@ -97,7 +97,7 @@ def test_whatever_its_word_and_whichever_arm_did_not_learn(decided, by, first, l
     (found,) = (own for own in card.findings if own.table == "even_pairs")
     assert (found.word, found.with_twice) == words
     assert found.said == f"{words[0]} ({limit}; with twice the steps: {words[1]})"
-    assert f"; with twice the steps, since not both arms learned the task: {words[1]} on even_pairs." in card.headline[0]
+    assert card.headline[0].endswith(f"since not both arms learned the task: {words[1]} on even_pairs.")
     assert "with more steps" not in card.headline[-1], "it was tried"
 
 
