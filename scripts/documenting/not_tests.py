@@ -18,6 +18,13 @@ def of_verdicts(table: str) -> str:
     return f"{code(table)} {MARK}" if table in _VERDICTS else code(table)
 
 
+def is_column(column: str) -> bool:
+    """Whether a column of the matrix of words is no test: a table of verdicts, or a folder with or without a table."""
+    folder, _, table = column.removesuffix(" (published)").partition(": ")
+    own = NOT_TESTS.get(folder)
+    return column in _VERDICTS or (own is not None and own.table in ("", table))
+
+
 def of_folder(folder: str, table: str) -> str:
     """The name of a folder's table, marked if it is no test."""
     own = NOT_TESTS.get(folder)

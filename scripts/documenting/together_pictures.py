@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from documenting.not_tests import is_column
 from posenc_jax.drawing.paper import axes_of_lines, figure_of, png
 from posenc_jax.drawing.plots import Axis, IntervalRow, IntervalRows
 from posenc_jax.drawing.printed import draw_rows
@@ -33,6 +34,7 @@ _OF_WORD = {
     "not measurable here": "/",
 }
 _COLORS = {"+": OF_WORDS["better"], "−": OF_WORDS["worse"], "×": COLORS[4]}
+_ASIDE = "name in grey: not a test at this size"
 _WIDTH = 4.1  # inches: 390 pixels of a screen
 _DOTS = 240
 
@@ -45,7 +47,9 @@ def sign(found: Finding) -> str:
 
 def drawn(name: str, every: Sequence[Aggregate], words: Matrix, digest: str) -> bytes:
     """The bytes of a PNG, which says of which numbers it is."""
-    size = {"profiles": 6.0, "matrix": 1.35 + 0.185 * (len(words.rows) + len(SIGNS))}.get(name, 0.6 + 0.21 * len(every))
+    size = {"profiles": 6.0, "matrix": 1.35 + 0.185 * (len(words.rows) + len(SIGNS) + 1)}.get(
+        name, 0.6 + 0.21 * len(every)
+    )
     with figure_of(_WIDTH, size) as figure:
         if name == "matrix":
             _matrix(figure, words)
@@ -111,10 +115,13 @@ def _matrix(figure: Any, words: Matrix) -> None:
         _cell(axes, 0, below + y, mark)
         axes.text(0.8, below + y, said, ha="left", va="center_baseline", fontsize=8)
     axes.set_xlim(-0.5, len(words.columns) - 0.5)
-    axes.set_ylim(below + len(SIGNS) - 0.5, -0.5)
+    axes.set_ylim(below + len(SIGNS) + 0.5, -0.5)
     axes.set_xticks(range(len(words.columns)), words.columns, rotation=90, fontsize=7.5)
+    axes.text(0.8, below + len(SIGNS), _ASIDE, ha="left", va="center_baseline", fontsize=8, color=MUTED)
     axes.set_yticks(range(len(words.rows)), list(words.rows), fontsize=8)
     axes.xaxis.tick_top()
+    for label, column in zip(axes.get_xticklabels(), words.columns, strict=True):
+        label.set_color(MUTED if is_column(column) else INK)
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
 
