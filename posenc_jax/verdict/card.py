@@ -106,7 +106,7 @@ def judged(card: Card, of: Callable[[KeptQuestion, Measured], Measured] = lambda
     before.
     """
     twice = None if card.twice is None else judged(card.twice, of)
-    later = {} if twice is None else {(own.label, own.table, own.baseline): own.word for own in twice.findings}
+    later = {} if twice is None else {(own.label, own.table, own.baseline): own for own in twice.findings}
     measured = {
         label: {name: of(card.tables[name], own) for name, own in by_table.items()}
         for label, by_table in card.measured.items()
@@ -114,10 +114,7 @@ def judged(card: Card, of: Callable[[KeptQuestion, Measured], Measured] = lambda
     ours, theirs = ({label: measured[label] for label in labels} for labels in (card.labels, card.baselines))
     ways = [way for way in WAYS if any(cell.scored(way) for own in measured.values() for cell in own.values())]
     found = (
-        dataclasses.replace(own, with_twice=later.get((own.label, own.table, own.baseline)))
-        if False in own.learned
-        else own
-        for own in findings(card.tables, ours, theirs)
+        _with_twice(own, later.get((own.label, own.table, own.baseline))) for own in findings(card.tables, ours, theirs)
     )
     return dataclasses.replace(
         card,
@@ -126,6 +123,13 @@ def judged(card: Card, of: Callable[[KeptQuestion, Measured], Measured] = lambda
         findings=tuple(found),
         otherwise=tuple(found for way in ways for found in findings(card.tables, ours, theirs, way)),
     )
+
+
+def _with_twice(found: Finding, later: Finding | None) -> Finding:
+    """The finding with what a second training found, where an arm did not learn the task."""
+    if later is None or False not in found.learned:
+        return found
+    return dataclasses.replace(found, with_twice=later.word, learned_with_twice=later.learned)
 
 
 def record(card: Card) -> Json:

@@ -110,7 +110,7 @@ def _fields(card: Card) -> list[str]:
             if "(" in own.spec:
                 specs.setdefault(f"{label} is {own.spec}", []).append(name)
     said = "; ".join(f"{own} on {', '.join(names)}" for own, names in specs.items())
-    rule = " Fields that decide which distances are distinguished are set from the trained lengths, unless given."
+    rule = " Fields that are about distances or the training length are set from the trained lengths, unless given."
     return [f"Fields: {said}.{'' if _before(card) or _finished(card) else rule}"] if said else []
 
 

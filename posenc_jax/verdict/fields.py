@@ -1,25 +1,58 @@
 """Fields of encodings that one rule sets from the training lengths, for every arm.
 
+A field that somebody set stays. With P positions in the longest row of training, these are set if they have their
+defaults:
+
 An encoding that shares a learned number among a class of distances knows nothing about a class that never occurred in
-training. So a field that decides where classes begin is lowered, if it has its default, until training reaches every
-class; a field that somebody set stays. With P positions in the longest row of training:
+training. So a field that decides where classes begin is lowered until training reaches every class:
 
 - buckets of T5's kind (`T5Bias`, `TUPE` with ``relative``): ``num_buckets`` is the largest multiple of 4 up to P / 2,
   from 8 to the default of 32; ``max_distance`` is the largest, up to 4 a bucket as the paper's 128 are to 32, with
   which the last bucket begins at P / 2 or before;
-- clipped distances (`Shaw`, `DeBERTa` v1): ``max_distance`` is at most P - 1.
+- `DeBERTa` v2: in the same way, with half of P / 2 for each direction, from 4 to 256, and up to 2 distances a bucket;
+- clipped distances (`Shaw`, `DeBERTa` v1): ``max_distance`` is at most P - 1;
+- counted keys (`CoPE`): ``num_positions`` is at most P + 1, as in its authors' code.
+
+A field that is about the training length would otherwise be about that of its authors:
+
+- ``original_length`` and ``training_length`` are P, also in the scaling of a rotation (`CLEX`, `FoPE`, `LogScaling`,
+  `String`, `Llama3`);
+- windows are the share of P that they are of the training length in the authors' settings: `LMInfinite` 4096 of 4096,
+  `DualChunk` a chunk of 3072 and a window of 256 of 4096, `ReRoPE` and `SelfExtend` 1024 of 4096, `String` 128 of 2048.
 """
 
 import dataclasses
 from typing import Any, cast
 
-from posenc_jax.encodings import TUPE, DeBERTa, PositionalEncoding, Shaw, T5Bias
+from posenc_jax.encodings import (
+    TUPE,
+    CoPE,
+    DeBERTa,
+    DualChunk,
+    LMInfinite,
+    PositionalEncoding,
+    ReRoPE,
+    SelfExtend,
+    Shaw,
+    String,
+    T5Bias,
+)
+from posenc_jax.encodings.deberta import log_bucket_rows
 from posenc_jax.encodings.slots import Slot, is_pattern
 from posenc_jax.encodings.t5 import bucket_starts
 from posenc_jax.model_kind import ModelKind
 
 _A_BUCKET = 4
 """The distances per bucket up to which T5 tells distances apart."""
+_LENGTHS = ("original_length", "training_length")
+_SHARES: dict[type, dict[str, float]] = {
+    LMInfinite: {"window": 1},
+    DualChunk: {"chunk": 3 / 4, "window": 1 / 16},
+    ReRoPE: {"window": 1 / 4},
+    SelfExtend: {"window": 1 / 4},
+    String: {"window": 1 / 16},
+}
+"""Class -> field -> its share of the training length in the authors' settings."""
 
 
 def fitted(slot: Slot, positions: int, kind: ModelKind) -> Slot:
@@ -43,15 +76,48 @@ def _fitted(own: PositionalEncoding, positions: int, kind: ModelKind) -> Positio
     changes: dict[str, int] = {}
     if isinstance(own, T5Bias) or (isinstance(own, TUPE) and own.relative):
         changes = _buckets(positions, kind) if _default(own, "num_buckets", "max_distance") else {}
-    elif isinstance(own, Shaw) or (isinstance(own, DeBERTa) and own.version == "v1"):
+    elif isinstance(own, DeBERTa) and own.version == "v2":
+        changes = _log_buckets(positions) if _default(own, "num_buckets", "max_distance") else {}
+    elif isinstance(own, Shaw | DeBERTa):
         distance = max(1, min(own.max_distance, positions - 1))
         changes = {"max_distance": distance} if _default(own, "max_distance") else {}
-    return cast(PositionalEncoding, dataclasses.replace(cast(Any, own), **changes))
+    elif isinstance(own, CoPE):
+        changes = {"num_positions": min(own.num_positions, positions + 1)} if _default(own, "num_positions") else {}
+    return cast(PositionalEncoding, _of_length(dataclasses.replace(cast(Any, own), **changes), positions))
+
+
+def _of_length(own: Any, positions: int) -> Any:
+    """The encoding, or a part of one, with its fields about the training length."""
+    changes: dict[str, Any] = {}
+    for field in dataclasses.fields(own):
+        value = getattr(own, field.name)
+        share = 1 if field.name in _LENGTHS else _SHARES.get(type(own), {}).get(field.name)
+        if share is not None and value == field.default:
+            changes[field.name] = max(1, int(share * positions))
+        elif dataclasses.is_dataclass(value):
+            changes[field.name] = _of_length(value, positions)
+    return dataclasses.replace(own, **changes)
 
 
 def _default(own: Any, *names: str) -> bool:
     defaults = {field.name: field.default for field in dataclasses.fields(own)}
     return all(getattr(own, name) == defaults[name] for name in names)
+
+
+def _log_buckets(positions: int) -> dict[str, int]:
+    buckets = max(4, min(DeBERTa().num_buckets, positions // 8 * 2))
+    least = buckets // 2 + 2
+    touched = (
+        distance
+        for distance in range(2 * buckets, least, -1)
+        if 2 * _last(log_bucket_rows(buckets, distance), distance) <= positions
+    )
+    return {"num_buckets": buckets, "max_distance": next(touched, least)}
+
+
+def _last(rows: Any, distance: int) -> int:
+    """The distance at which the last row begins."""
+    return int((rows[distance:] == rows[-1]).argmax())
 
 
 def _buckets(positions: int, kind: ModelKind) -> dict[str, int]:

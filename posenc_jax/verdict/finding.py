@@ -94,6 +94,7 @@ class Finding:
       label: of the encoding.
       with_twice: the word of both, trained once more with twice the steps, where one of them did not learn the task;
         None where that was not done.
+      learned_with_twice: whether each arm learned the task then.
     """
 
     table: str
@@ -112,11 +113,17 @@ class Finding:
     two_tests: TwoTests | None = None
     label: str = ""
     with_twice: Word | None = None
+    learned_with_twice: tuple[bool | None, bool | None] = (None, None)
 
     @property
     def later(self) -> str:
         """The word with twice the steps, in brackets; or ""."""
-        return f" (with twice the steps: {self.with_twice})" if self.with_twice is not None else ""
+        return f" ({self._twice})" if self.with_twice is not None else ""
+
+    @property
+    def _twice(self) -> str:
+        still = ", not learned then either" if False in self.learned_with_twice else ""
+        return f"with twice the steps{still * (self.with_twice != 'did not learn')}: {self.with_twice}"
 
     @property
     def said(self) -> str:
@@ -142,7 +149,7 @@ class Finding:
             by = f"not learned by {self.baseline}" if not ours else "learned by neither" if theirs else "not learned"
             yield f"task {by}"
         if self.with_twice is not None:
-            yield f"with twice the steps: {self.with_twice}"
+            yield self._twice
         if self.word == "no difference seen" and self.best_case is not None and len(self.best_case.seen) == 1:
             other = "worse" if "better" in self.best_case.seen else "better"
             yield f"a {other} arm could not have been seen"

@@ -17,14 +17,14 @@ from posenc_jax.data.score_kinds import ScoreKind
 from posenc_jax.drawing.markdown import code, escaped, grid, refilled
 from posenc_jax.drawing.quantities import p_value
 from posenc_jax.files.checksums import seal, unseal
-from posenc_jax.statistics import at_ends, judge
+from posenc_jax.statistics import at_ends, judge, tied
 from posenc_jax.verdict.card import Card, judged, record
 from posenc_jax.verdict.card_files import card_of
 from posenc_jax.verdict.card_tables import markdown_card, mean_text
 from posenc_jax.verdict.evidence import Evidence, as_text, collected
 from posenc_jax.verdict.finding import Finding, listed
 from posenc_jax.verdict.headline import effect
-from posenc_jax.verdict.measuring import Measured, of_lengths
+from posenc_jax.verdict.measuring import of_lengths
 from posenc_jax.verdict.rule import RULE
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -34,16 +34,18 @@ QUESTIONS = ROOT / "experiments" / "own_questions"
 EVIDENCE = ROOT / "posenc_jax" / "verdict" / "evidence.json"
 BEGIN, END = "<!-- The verdicts: written by scripts/regenerate -->", "<!-- end of the verdicts -->"
 BEGIN_WHOLE, END_WHOLE = "<!-- On all tables: written by scripts/regenerate -->", "<!-- end of all tables -->"
+BEGIN_MATCHED, END_MATCHED = "<!-- Matched: written by scripts/regenerate -->", "<!-- end of matched -->"
 Cards = list[tuple[Path, Card]]
 
 
 def texts() -> dict[Path, str]:
     """Every file that committed verdicts are in or make: the text that it is to have."""
-    quick, whole = cards(), cards("all_tables/*.json")
+    quick, whole, matched = cards(), cards("all_tables/*.json"), cards("matched/*.json")
     asked: Cards = [(path, rejudged(path)) for path in sorted(QUESTIONS.glob("*.json"))]
-    every: Cards = [*quick, *whole, *asked, (OWN, rejudged(OWN))]
+    every: Cards = [*quick, *whole, *matched, *asked, (OWN, rejudged(OWN))]
     readme = VERDICTS / "README.md"
     page = refilled(readme.read_text(), BEGIN, verdicts_table(quick), END)
+    page = refilled(page, BEGIN_MATCHED, matched_table(matched), END_MATCHED)
     return {
         **{path: json.dumps(_sealed(card), indent=1) + "\n" for path, card in every},
         **{path.with_suffix(".md"): markdown_card(card) for path, card in every if path.with_suffix(".md").exists()},
@@ -166,6 +168,20 @@ def whole_table(cards: Cards, quick: Cards) -> str:
     )
 
 
+def matched_table(cards: Cards) -> str:
+    """A row for each table and baseline of the cards with wider baselines: parameters of both, scores, and words."""
+    rows = []
+    for path, card in cards:
+        for found in card.findings:
+            ours, theirs = (card.measured[own][found.table] for own in (found.label, found.baseline))
+            sizes = [f"{own.num_parameters:,}" for own in (ours, theirs)]
+            link = f"[{card.label}]({path.relative_to(VERDICTS).as_posix()})"
+            seen = _seen(found, card.kinds[found.table])
+            rows.append([link, code(found.table), found.baseline, *sizes, *_means(card, found), seen])
+    columns = ("encoding", "table", "against", "parameters", "baseline's", *_MEANS, "seen")
+    return grid(columns, "lllrrrrrrl", rows)
+
+
 def _moves(cards: Cards) -> str:
     """How far the mean of the baseline differs between cards, on every table that several have."""
     means: dict[tuple[str, str], list[float]] = {}
@@ -266,22 +282,13 @@ def _ends(cards: Cards) -> str:
     return f"Arms that do best at an end of their grid of learning rates: {'; '.join(found.values()) or 'none'}."
 
 
-def tied(measured: Measured) -> int:
-    """The number of seeds whose best validation score several learning rates share."""
-    of_seeds: dict[int, list[float]] = {}
-    for by_seed in measured.tried.values():
-        for seed, score in by_seed.items():
-            of_seeds.setdefault(seed, []).extend([] if score is None else [score])
-    return sum(len(own) > 1 and own.count(max(own)) > 1 for own in of_seeds.values())
-
-
 def _ties(cards: Cards) -> str:
     """For how many seeds of each arm validation does not choose a rate."""
     found: dict[str, dict[tuple[int, int], dict[str, None]]] = {}
     for _, card in cards:
         for label, by_table in card.measured.items():
             for name, own in by_table.items():
-                if count := tied(own):
+                if count := tied(own.tried):
                     found.setdefault(name, {}).setdefault((count, len(own.seeds)), {})[label] = None
     parts = []
     for name, by_count in found.items():

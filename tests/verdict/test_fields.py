@@ -1,9 +1,15 @@
 """Fields are set from the training lengths, for every arm by one rule."""
 
+import contextlib
+import dataclasses
+import re
+
 import numpy as np
 import pytest
 
 from posenc_jax.encodings import ALiBi, RoPE, Shaw, T5Bias, parse, spec, t5_buckets
+from posenc_jax.encodings.catalogue import CATALOGUE
+from posenc_jax.encodings.deberta import log_bucket_rows
 from posenc_jax.verdict.fields import fitted
 from posenc_jax.verdict.tables import tables
 
@@ -42,3 +48,66 @@ def test_what_somebody_set_is_theirs_and_others_stay():
 def test_a_table_sets_the_fields_of_every_arm():
     assert spec(TABLES["even_pairs"].cell(parse("t5"), "x", (0, 1)).posenc) == "t5(num_buckets=8, max_distance=12)"
     assert TABLES["even_pairs"].cell(parse("rope"), "x", (0, 1)).posenc == parse("rope")
+
+
+@pytest.mark.parametrize("positions", [8, 17, 40, 512, 4096])
+def test_every_row_of_deberta_v2_is_trained(positions):
+    """The last row begins in the nearer half of the longest row of training."""
+    (own,) = fitted(parse("deberta(version='v2')"), positions, "encoder_only")
+    rows = log_bucket_rows(own.num_buckets, own.max_distance)[own.max_distance :]
+    assert set(rows[: positions // 2 + 1]) == set(rows)
+
+
+@pytest.mark.parametrize(
+    ("asked", "at_20"),
+    [
+        ("cope", "cope(num_positions=21)"),
+        ("clex", "clex(original_length=20)"),
+        ("fope", "fope(original_length=20)"),
+        ("log_scaling", "log_scaling(training_length=20)"),
+        ("rope(scaling=llama3)", "rope(scaling=llama3(original_length=20))"),
+        ("lm_infinite", "lm_infinite(window=20)"),
+        ("dual_chunk", "dual_chunk(chunk=15, window=1)"),
+        ("rerope", "rerope(window=5)"),
+        ("self_extend", "self_extend(window=5)"),
+        ("string", "string(training_length=20, window=1)"),
+        ("log_scaling(100)|rerope(window=7)", "log_scaling(training_length=100)|rerope(window=7)"),
+    ],
+)
+def test_fields_about_the_training_length_are_about_ours(asked, at_20):
+    assert spec(fitted(parse(asked), 20, "decoder_only")) == at_20
+
+
+LEFT = {
+    **dict.fromkeys(("Learned", "TUPE", "Huang", "MusicTransformer", "XLNet"), "None, the longest that occurs"),
+    **dict.fromkeys(("WindowBias", "LogCPB", "LayoutBias"), "of images and pages"),
+    "DeBERTa": "of the version that is not chosen",
+    "LowSideLobes": "only 128 and 512 were searched",
+    "FIRE": "learned, and at first 512 at every training length of the paper",
+    "FLOATER": "the unit of time of its equation",
+    "WithinSegment": "a limit that is refused beyond",
+}
+
+
+def test_no_field_about_lengths_is_forgotten():
+    """Such a field of a class of the catalogue that has its default is set for short rows, or is left for a reason."""
+    about = re.compile("length$|distance$|buckets|window|chunk|num_positions|clamp_len|max_len|threshold")
+    found = set()
+
+    def walk(own, at_20):
+        if isinstance(own, tuple):
+            for pair in zip(own, at_20, strict=True):
+                walk(*pair)
+        elif dataclasses.is_dataclass(own):
+            for field in dataclasses.fields(own):
+                value, set_to = getattr(own, field.name), getattr(at_20, field.name)
+                if about.search(field.name) and value == field.default == set_to and not isinstance(value, str | bool):
+                    found.add(type(own).__name__)
+                walk(value, set_to)
+
+    specs = [method.spec for family in CATALOGUE.values() for method in family]
+    without = (re.sub(r"\([^()]*\)", "", own) for own in specs)
+    for own in (*specs, *without):
+        with contextlib.suppress(ValueError):  # a field has no default
+            walk(parse(own), fitted(parse(own), 12, "decoder_only"))
+    assert found == set(LEFT)
