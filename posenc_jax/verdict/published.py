@@ -86,7 +86,7 @@ class NotATest:
         return f"**At this size the table is not a test{self.of}.**"
 
     def covers(self, direction: Direction) -> bool:
-        """Whether a direction is about what is not tested."""
+        """True of a direction that is about what is not tested."""
         if self.table and direction.selection.table != self.table:
             return False
         return not self.arms or {direction.better, direction.worse} <= {*self.arms}
@@ -113,7 +113,7 @@ class Folder:
         return self.path.name
 
     def tests(self, direction: Direction) -> bool:
-        """Whether our size tests a direction of it."""
+        """True if our size tests a direction of the table."""
         return self.untested is None or not self.untested.covers(direction)
 
     @property

@@ -341,8 +341,8 @@ def _repeated(cards: Cards) -> str:
 
 def _reasoned(finding: Finding, kind: ScoreKind) -> str:
     """What was seen; beside "better" on another table, with what could have been."""
-    unseen = "no difference seen"
-    return _seen(finding, kind).replace(unseen, f"{unseen} (detectable: {_detectable(finding, kind)})")
+    shown, unseen = _seen(finding, kind), "no difference seen"
+    return shown.replace(unseen, f"{unseen} (detectable: {_detectable(finding, kind)})", int(finding.word == unseen))
 
 
 def _seen(finding: Finding, kind: ScoreKind) -> str:
