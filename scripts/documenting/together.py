@@ -246,11 +246,15 @@ def _within(own: Known) -> str:
     failed = [row for row in missed if row not in unable]
     other = [code(found.table) for found in card.findings if found.learned[1] is False]
     base = f"{card.baselines[0]} does not on {listed(other)}" if other else f"so does {card.baselines[0]}"
-    twice = [(one.twice, found) for _, one in own.cards if one.twice is not None for found in one.twice.findings]
-    again = [found for card, found in twice if not card.orderless(found.label, found.table)]
-    reached = sum(found.learned[0] is True for found in again) or "none"
+    again = [row for row in failed if row[2].with_twice is not None]
+    reached = [row for row in again if row[2].learned_with_twice[0]]
     those = f"these {len(failed)} results" if len(failed) > 1 else "this result"
-    tried = f" (with twice the steps, tried for {len(again)} of {those}, {reached} reached this level)"
+    every = f"all {len(failed)}" if len(failed) > 1 else "it"
+    of = every if len(again) == len(failed) else f"{len(again)} of these {len(failed)} results"
+    level = f"{_with_tables(reached) if reached else 'none'} reached this level"
+    tried = f" (with twice the steps, tried for {of}, {level})"
+    more = "still more" if len(again) == len(failed) else "more"
+    left = f"the other {len(failed) - len(reached)}" if reached else those
     others = [f"{_with_tables(failed)}{tried if again else ''}"] if failed else []
     cannot = ", which in an encoder cannot tell orders apart, so that more steps cannot help"
     others += [f"{_with_tables(unable)}{cannot}"] if unable else []
@@ -258,7 +262,7 @@ def _within(own: Known) -> str:
         f"**Inputs no longer than those of training**: {len(own.cards) - len({row[0] for row in missed})} of "
         f"{len(own.cards)} encodings cover at least {100 * LEARNED:.0f} % of the way from chance to the best score on "
         f"every table, and {base}; {f'the others are {listed(others)}' if others else 'there are no others'}. "
-        f"*Not known*: {f'whether more steps would change {those}, and ' if failed else ''}what differs above "
+        f"*Not known*: {f'whether {more} steps would change {left}, and ' if failed else ''}what differs above "
         f"{100 * LEARNED:.0f} %, where these tables are too easy to tell."
     )
 
