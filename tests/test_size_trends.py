@@ -3,6 +3,7 @@
 import dataclasses
 import itertools
 import math
+import re
 
 import numpy as np
 import pytest
@@ -269,7 +270,29 @@ def test_a_baseline_that_becomes_worse_is_named():
     said = " On `bucket_sort` rope itself is worse at d128 than at d64, which adds to every lead there."
     assert page.falls(found) == said
     assert page.of_baseline(found).endswith(said)
-    assert page.sentence(trend.rows_of(found), found).endswith(said)
+    assert said in page.sentence(trend.rows_of(found), found)
+
+
+def test_leads_that_change_sides_are_named():
+    rows = trend.rows_of(page.kept())
+    means = {(row.table, row.label): [np.mean([*own.values()]) for own in row.leads.values()] for row in rows}
+    said = page.turns(rows)
+    for table, label in (("copy_digits", "nope"), ("copy_digits", "t5"), ("bucket_sort", "alibi")):
+        assert means[table, label][0] < 0 < means[table, label][-1]
+        assert re.search(rf"[^;]*{label}[^;]* on `{table}`[^;]* are behind rope at d32 and ahead of it at d128", said)
+    for label in ("nope", "learned", "t5"):
+        assert means["python docs", label][0] > 0 > means["python docs", label][-1]
+    assert "; nope, learned and t5 on `python docs` are ahead of rope at d32 and behind it at d128." in said
+    assert page.turns(rows[:1]) == ""
+    assert page.sentence(rows, page.kept()).endswith(said)
+
+
+def test_leads_with_a_size_that_was_not_learned_are_marked():
+    rows = trend.rows_of(page.kept())
+    for word in ("grows", "shrinks"):
+        marked = sum(bool(row.unlearned) for row in rows if row.word == word)
+        assert page.counted(rows).count("\\*") >= marked
+    assert r"alibi\* on `bucket_sort`" in page.counted(rows)
 
 
 def test_what_is_kept_is_of_the_ablation():

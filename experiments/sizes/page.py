@@ -83,7 +83,8 @@ def counted(rows: tuple[Row, ...]) -> str:
         count = sum(row.word == word for row in rows)
         named = f" ({_named(rows, word)})" if count and word != "cannot be told" else ""
         lines.append(f"- *{word}*: {count}{named}")
-    return "\n".join(lines)
+    note = "An asterisk marks leads with a size at which an arm did not learn the task."
+    return "\n".join([*lines, "", note + turns(rows)])
 
 
 def not_run(rows: tuple[Row, ...]) -> str:
@@ -102,10 +103,40 @@ def sentence(rows: tuple[Row, ...], found: Results) -> str:
     unknown = sum(row.word == "cannot be told" for row in rows)
     return (
         "Does a lead change with the size of the model? "
-        f"[At {len(WIDTHS)} sizes](../../../experiments/sizes/README.md), each with four times the parameters of the "
-        f"one before, and on {len(_tables(rows))} of {len(TABLES)} tables, "
-        f"{'; '.join([*said, f'it cannot be told for {unknown} of {len(rows)}'])}.{falls(found)}"
+        f"[At {len(WIDTHS)} sizes](../../../experiments/sizes/README.md), each twice as wide as the one before, and on "
+        f"{_tables_of(rows)}, {'; '.join([*said, f'it cannot be told for {unknown} of {len(rows)}'])}. An asterisk "
+        f"marks leads with a size at which an arm did not learn the task.{falls(found)}{turns(rows)}"
     )
+
+
+def _tables_of(rows: tuple[Row, ...]) -> str:
+    known = len(_tables(rows))
+    return f"{known} tables" if known == len(TABLES) else f"{known} of {len(TABLES)} tables"
+
+
+def turns(rows: tuple[Row, ...]) -> str:
+    """A sentence on the leads whose sign is another at the largest size than at the smallest, with intervals over seeds
+    that exclude 0; "" if there are none.
+    """
+    found: dict[tuple[str, str], dict[str, list[str]]] = {}
+    for row in rows:
+        old, *_, new = (mean_interval([*own.values()]) for own in row.leads.values())
+        signs = [_side(own.low, own.high) for own in (old, new)]
+        if {*signs} == {"ahead of", "behind"}:
+            found.setdefault((signs[0], signs[1]), {}).setdefault(row.table, []).append(row.label)
+    first, *_, last = WIDTHS
+    parts = [
+        f"{listed([f'{listed(labels)} on {code(table)}' for table, labels in of.items()])} "
+        f"{'is' if sum(map(len, of.values())) == 1 else 'are'} {old} {BASELINE} at {first} and {new} it at {last}"
+        for (old, new), of in found.items()
+    ]
+    return f" Some leads change sides: {'; '.join(parts)}." if parts else ""
+
+
+def _side(low: float | None, high: float | None) -> str:
+    if low is None or high is None:
+        return ""
+    return "ahead of" if low > 0 else "behind" if high < 0 else ""
 
 
 def _tables(rows: tuple[Row, ...]) -> list[str]:
@@ -117,7 +148,7 @@ def _named(rows: tuple[Row, ...], word: str) -> str:
     found: dict[str, list[str]] = {}
     for row in rows:
         if row.word == word:
-            found.setdefault(row.table, []).append(row.label)
+            found.setdefault(row.table, []).append(row.label + "\\*" * bool(row.unlearned))
     return "; ".join(f"{listed(labels)} on {code(table)}" for table, labels in found.items())
 
 
@@ -220,7 +251,7 @@ def _panel(table: str, rows: list[Row]) -> Lines:
                 style=look[row.label],
             )
         )
-    x = Axis("width: four times the parameters each", logarithmic=True, ticks=tuple(rows[0].leads), names=tuple(WIDTHS))
+    x = Axis("width of the model", logarithmic=True, ticks=tuple(rows[0].leads), names=tuple(WIDTHS))
     return Lines(
         slug="",
         title=table,

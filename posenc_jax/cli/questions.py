@@ -20,6 +20,7 @@ def asked_on(text: str) -> dict[str, Table]:
     """The questions of a task (``FILE.py:Task(...)`` or a name), of a config file or a shipped config's name, or of a
     corpus; UsageError for what is none of these.
     """
+    from posenc_jax.data.errors import DataError
     from posenc_jax.data.tasks import TASKS
     from posenc_jax.verdict.own_questions import own_tables, run_of
 
@@ -28,7 +29,15 @@ def asked_on(text: str) -> dict[str, Table]:
         with refusing():
             return own_tables(run_of(task), text)
     if "/" in text and not text.endswith(".py"):
-        return own_tables(on_corpus(text), "a corpus")
+        try:
+            return own_tables(on_corpus(text), "a corpus")
+        except DataError:
+            above = Path(text).parent
+            if text.startswith("own/") or not above.is_dir():
+                raise
+            raise UsageError(
+                f"--on {text}: there is no directory of that name in {above}, and no such corpus: name one of them"
+            ) from None
     if not text.endswith(".py"):
         name = f"configs/{text}.py"
         if shipped_config(name) is None and not Path(name).is_file():

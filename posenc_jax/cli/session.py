@@ -50,6 +50,7 @@ def load_config(text: str, kind: type | tuple[type, ...], command: str) -> Any:
         other = {"Run": "train", "Ablation": "ablate"}.get(type(config).__name__)
         kinds = [one.__name__ for one in (kind if isinstance(kind, tuple) else (kind,))]
         way_out = f"use `posenc {other} {text}`" if other else f"assign one (posenc_jax.{kinds[0]}) to it"
+        way_out += f", or name a task in it, {text}:Task" if command == "verdict" else ""
         raise UsageError(f"{text} {what}, and posenc {command} needs {' or '.join(map(_a, kinds))}: {way_out}")
     return config
 

@@ -38,9 +38,9 @@ encoding are named.
 
 --hours H times a few steps first, then compares as many paired seeds as fit into H hours; fewer than two are refused.
 
-An encoding that does not learn a table, or whose baseline does not, is trained on it once more with twice the steps,
-as are the baselines, and the card reports both results. --once turns this off, and so does --hours, whose time goes
-into seeds.
+Encodings that do not learn a table, or whose baseline does not, are trained once more on all such tables with twice
+the steps, as are the baselines, and the card reports both results. --once turns this off, and so does --hours, whose
+time goes into seeds.
 
 --check trains nothing: it judges the scores in a card again, prints the verdict, and lists what the card states
 differently, if anything.
@@ -60,7 +60,9 @@ def main(arguments: list[str]) -> int:
     )
     parser.add_argument("--against", nargs="+", metavar="ENCODING", default=[], help="baselines (default: rope)")
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("--tables", nargs="+", metavar="TABLE", help="use only these tables (default: all)")
+    which.add_argument(
+        "--tables", nargs="+", metavar="TABLE", help="use only these tables (default: all, or with --on none)"
+    )
     which.add_argument(
         "--quick",
         action="store_true",

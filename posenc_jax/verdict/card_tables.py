@@ -70,14 +70,19 @@ def _found(card: Card) -> TextTable:
             "not measurable here: both are at chance, or both near the best score, or there are fewer than two pairs "
             "of seeds. did not learn the task: the encoding is worse, and at the trained lengths it covers less than "
             f"{100 * LEARNED:.0f} % of the way from chance to the best score, so longer lengths are not judged; the "
-            "result after training both again with twice the steps is in brackets, corrected among such rows. cannot "
-            "be told: neither a perfect arm nor one that guesses would have differed significantly from the baseline. "
-            "length N alone: without this length less than half of the difference is left, and it is not significant.",
+            "result after training both again with twice the steps is in brackets, corrected among the rows of "
+            "that training. cannot be told: neither a perfect arm nor one that guesses would have differed "
+            "significantly from the baseline. length N alone: without this length less than half of the difference is "
+            "left, and it is not significant.",
             *_unseen(card),
             *_formerly(card),
             *(f"{line}." for line in card.unequal),
             *_without_order(card),
-            *(f"{name}: {own.kind.title} on {own.question} ({own.source})." for name, own in card.tables.items()),
+            *(
+                f"{name}: {own.kind.title} on {own.question} ({own.source})"
+                f"{f'; not a test of what was published {own.not_a_test}' * bool(own.not_a_test)}."
+                for name, own in card.tables.items()
+            ),
         ),
     )
 

@@ -33,8 +33,8 @@ def decide(
 ) -> Card:
     """Measures what is missing, in folders of ``directory`` that verdicts share, and compares.
 
-    Encodings that did not learn a table, or whose baseline did not, are trained there once more, beside all baselines,
-    with twice the steps and learning rates chosen anew, unless ``once``.
+    Encodings that did not learn a table, or whose baseline did not, are trained once more on all such tables, beside
+    all baselines, with twice the steps and learning rates chosen anew, unless ``once``.
 
     The fastest table comes first, with a few seeds of all encodings; each table's difference is reported as soon as it
     is known. After a stop the same call goes on: no verdict runs a finished seed again.
@@ -43,6 +43,9 @@ def decide(
     elsewhere = _compared(encodings, tables, directory, seeds)
     grids = dict(tables)
     order = fastest_first(tables)
+    untested = [f"{name} {own.not_a_test}" for name, own in tables.items() if own.not_a_test and not once]
+    if untested:
+        reporter.note(f"not a test of what was published: {', '.join(untested)}")
     total = len(tables) * len(encodings)
 
     def of_table(place: int, some: tuple[int, ...], *, otherwise: bool = True) -> dict[str, Measured]:
@@ -101,7 +104,7 @@ def decide(
         seconds=sum(found.seconds for by_table in measured.values() for found in by_table.values()),
     )
     card = judged(card)
-    unlearned = [own for own in card.findings if False in own.learned]
+    unlearned = [own for own in card.findings if _would_learn(card, own)]
     if once or not unlearned:
         return card
     labels, names = (list(dict.fromkeys(own)) for own in zip(*((found.label, found.table) for found in unlearned)))
@@ -121,6 +124,12 @@ def decide(
         once=True,
     )
     return judged(dataclasses.replace(card, twice=twice))
+
+
+def _would_learn(card: Card, found: Finding) -> bool:
+    """True where an arm did not learn a table and more steps may help: an encoder without positions cannot."""
+    sides = zip((found.label, found.baseline), found.learned, strict=True)
+    return any(known is False and not card.orderless(own, found.table) for own, known in sides)
 
 
 def _unlearned(findings: list[Finding]) -> str:

@@ -1,24 +1,26 @@
 """Fields of encodings that one rule sets from the training lengths, for every arm.
 
-A field that somebody set stays. With P positions in the longest row of training, these are set if they have their
-defaults:
+A field with another value than its default stays, and so does an encoding behind one that gives tokens other positions
+(`Randomized`, `PoSE`, `Interpolated`). With P positions in the longest row of training, the others are set:
 
 An encoding that shares a learned number among a class of distances knows nothing about a class that never occurred in
 training. So a field that decides where classes begin is lowered until training reaches every class:
 
 - buckets of T5's kind (`T5Bias`, `TUPE` with ``relative``): ``num_buckets`` is the largest multiple of 4 up to P / 2,
   from 8 to the default of 32; ``max_distance`` is the largest, up to 4 a bucket as the paper's 128 are to 32, with
-  which the last bucket begins at P / 2 or before;
+  which the last bucket begins at P / 2 or before, for rows of 10 tokens or more;
 - `DeBERTa` v2: in the same way, with half of P / 2 for each direction, from 4 to 256, and up to 2 distances a bucket;
-- clipped distances (`Shaw`, `DeBERTa` v1): ``max_distance`` is at most P - 1;
+- clipped distances (`Shaw`, `DeBERTa` v1): ``max_distance`` is at most P - 1. Those without a limit, which have None
+  (`Huang`, `MusicTransformer`, `XLNet`), keep a number for every distance;
 - counted keys (`CoPE`): ``num_positions`` is at most P + 1, as in its authors' code.
 
 A field that is about the training length would otherwise be about that of its authors:
 
-- ``original_length`` and ``training_length`` are P, also in the scaling of a rotation (`CLEX`, `FoPE`, `LogScaling`,
-  `String`, `Llama3`);
+- ``original_length``, ``training_length`` and `QueryTemperature`'s ``floor`` are P, also in the scaling of a rotation
+  (`CLEX`, `FoPE`, `LogScaling`, `String`, `Llama3`);
 - windows are the share of P that they are of the training length in the authors' settings: `LMInfinite` 4096 of 4096,
-  `DualChunk` a chunk of 3072 and a window of 256 of 4096, `ReRoPE` and `SelfExtend` 1024 of 4096, `String` 128 of 2048.
+  `DualChunk` a chunk of 3072 and a window of 256 of 4096, `SelfExtend` and `ReRoPE` (in the results of its README; its
+  code has 512) 1024 of 4096, `String` 128 of 2048.
 """
 
 import dataclasses
@@ -31,6 +33,7 @@ from posenc_jax.encodings import (
     DualChunk,
     LMInfinite,
     PositionalEncoding,
+    QueryTemperature,
     ReRoPE,
     SelfExtend,
     Shaw,
@@ -47,6 +50,7 @@ _A_BUCKET = 4
 _LENGTHS = ("original_length", "training_length")
 _SHARES: dict[type, dict[str, float]] = {
     LMInfinite: {"window": 1},
+    QueryTemperature: {"floor": 1},
     DualChunk: {"chunk": 3 / 4, "window": 1 / 16},
     ReRoPE: {"window": 1 / 4},
     SelfExtend: {"window": 1 / 4},
@@ -68,8 +72,20 @@ def fitted(slot: Slot, positions: int, kind: ModelKind) -> Slot:
     """
     layers: Any = slot
     if is_pattern(slot):
-        return tuple(tuple(_fitted(own, positions, kind) for own in layer) for layer in layers)
-    return tuple(_fitted(own, positions, kind) for own in layers)
+        return tuple(_fitted_layer(layer, positions, kind) for layer in layers)
+    return _fitted_layer(layers, positions, kind)
+
+
+def _fitted_layer(
+    layer: tuple[PositionalEncoding, ...], positions: int, kind: ModelKind
+) -> tuple[PositionalEncoding, ...]:
+    mapped = next((place for place, own in enumerate(layer) if _maps(own)), len(layer))
+    return (*(_fitted(own, positions, kind) for own in layer[:mapped]), *layer[mapped:])
+
+
+def _maps(own: PositionalEncoding) -> bool:
+    """True of an element that gives tokens other positions."""
+    return type(own).map_positions is not PositionalEncoding.map_positions
 
 
 def _fitted(own: PositionalEncoding, positions: int, kind: ModelKind) -> PositionalEncoding:
@@ -126,7 +142,7 @@ def _buckets(positions: int, kind: ModelKind) -> dict[str, int]:
     # Of one direction: where a mask is causal all are for the past.
     sides = {"decoder_only": (buckets,), "encoder_only": (buckets // 2,), "encoder_decoder": (buckets, buckets // 2)}
     most = min(plain.max_distance, _A_BUCKET * buckets)
-    least = max(side // 2 for side in sides[kind]) + 1
+    least = buckets // 2 + 1  # the least that T5Bias takes
     touched = (
         distance
         for distance in range(most, least, -1)

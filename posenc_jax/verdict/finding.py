@@ -122,8 +122,8 @@ class Finding:
 
     @property
     def _twice(self) -> str:
-        still = ", not learned then either" if False in self.learned_with_twice else ""
-        return f"with twice the steps{still * (self.with_twice != 'did not learn')}: {self.with_twice}"
+        still = f", {self._unlearned(self.learned_with_twice)}" if False in self.learned_with_twice else ""
+        return f"with twice the steps: {self.with_twice}{still * (self.with_twice != 'did not learn')}"
 
     @property
     def said(self) -> str:
@@ -140,14 +140,18 @@ class Finding:
         """The word, with the one length that carries a difference, as in figures."""
         return self.word + (f" (length {self.carried_by.length} alone)" if self.carried_by is not None else "")
 
+    def _unlearned(self, learned: tuple[bool | None, bool | None]) -> str:
+        """Words on the arms that did not learn the task, ours if none is named."""
+        ours, theirs = (own is False for own in learned)
+        by = f"not learned by {self.baseline}" if not ours else "learned by neither" if theirs else "not learned"
+        return f"task {by}"
+
     def _limits(self) -> Iterator[str]:
         """Limits of the word: one length, a task that was not learned, a difference that could not have been seen."""
         if self.carried_by is not None:
             yield f"length {self.carried_by.length} alone"
         if self.word != "not measurable here" and False in self.learned:
-            ours, theirs = (own is False for own in self.learned)
-            by = f"not learned by {self.baseline}" if not ours else "learned by neither" if theirs else "not learned"
-            yield f"task {by}"
+            yield self._unlearned(self.learned)
         if self.with_twice is not None:
             yield self._twice
         if self.word == "no difference seen" and self.best_case is not None and len(self.best_case.seen) == 1:

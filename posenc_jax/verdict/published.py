@@ -72,13 +72,11 @@ class NotATest:
       of: its words, as the sentence "the table is not a test" of the README goes on; "": all of the table.
       table: the only one of its tables that is meant; "": all.
       arms: those between which alone it is no test; none: all.
-      verdict: the table of verdicts that is made of it; "": none.
     """
 
     of: str = ""
     table: str = ""
     arms: tuple[str, ...] = ()
-    verdict: str = ""
 
     @property
     def sentence(self) -> str:
@@ -137,6 +135,10 @@ def read_folder(root: Path, name: str) -> Folder:
     path = root / name
     published = _read(path / PUBLISHED, _PUBLISHED)
     expected = _read(path / DIRECTIONS, _DIRECTIONS)
+    directions = tuple(
+        Direction(_selection(path / DIRECTIONS, row), *_arms(path, row), row["published"], "alike" in row)
+        for row in expected["direction"]
+    )
     return Folder(
         path=path,
         title=published["title"],
@@ -144,19 +146,19 @@ def read_folder(root: Path, name: str) -> Folder:
         setting=" ".join(published["setting"].split()),
         columns=tuple(_column(path, row) for row in published["scores"]),
         rule=" ".join(expected["rule"].split()),
-        directions=tuple(
-            Direction(_selection(path / DIRECTIONS, row), *_arms(path, row), row["published"], "alike" in row)
-            for row in expected["direction"]
-        ),
-        untested=_untested(path / NOT_A_TEST),
+        directions=directions,
+        untested=_untested(path / NOT_A_TEST, directions),
     )
 
 
-def _untested(path: Path) -> NotATest | None:
+def _untested(path: Path, directions: tuple[Direction, ...]) -> NotATest | None:
     if not path.exists():
         return None
     row = _read(path, _NOT_A_TEST)
-    return NotATest(**{**row, "arms": tuple(row.get("arms", ()))})
+    found = NotATest(**{**row, "arms": tuple(row.get("arms", ()))})
+    if not any(map(found.covers, directions)):
+        raise ValueError(f"{path}: no direction of {DIRECTIONS} is between its arms, or on its table: mend the names")
+    return found
 
 
 def _arms(path: Path, row: Json) -> tuple[str, str]:
@@ -176,7 +178,7 @@ _SELECTION: Shape = {"table": str, "metric?": str, "where?": (str, int)}
 _COLUMN: Shape = {**_SELECTION, "name": str, "theirs": str, "scale?": float, "values": {str: (float, str)}}
 _PUBLISHED: Shape = {"title": str, "source": str, "setting": str, "scores": [_COLUMN]}
 _DIRECTION: Shape = {**_SELECTION, "better?": str, "worse?": str, "alike?": [str], "published": str}
-_NOT_A_TEST: Shape = {"of?": str, "table?": str, "arms?": [str], "verdict?": str}
+_NOT_A_TEST: Shape = {"of?": str, "table?": str, "arms?": [str]}
 _DIRECTIONS: Shape = {"rule": str, "direction": [_DIRECTION]}
 
 

@@ -26,6 +26,7 @@ class KeptQuestion:
       length_names: the names of lengths that stand for several.
       steps: of training; 0 where that is not known.
       finished: whether an ablation asked it, whose learning rates and fields are kept as they were.
+      not_a_test: where its table cannot show what was published, such as "at this size"; "" where it can.
       model: the kind of model that is trained; "" where that is not known.
     """
 
@@ -41,6 +42,7 @@ class KeptQuestion:
     steps: int = 0
     finished: bool = False
     model: str = ""
+    not_a_test: str = ""
 
     @classmethod
     def of_run(cls, question: str, source: str, run: Run) -> "KeptQuestion":

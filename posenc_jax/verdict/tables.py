@@ -48,6 +48,7 @@ class Table:
       quick: whether ``--quick`` asks it.
       published: whether it is of a published comparison, whose scores may be of the best checkpoint or temperature: it
         is scored by these ways too.
+      not_a_test: where it cannot show what was published, such as "at this size"; "" where it can.
       widened: the arms whose feed-forward layers have another hidden width than those of ``run``, with that width.
     """
 
@@ -58,12 +59,13 @@ class Table:
     full: Run
     quick: bool = False
     published: bool = True
+    not_a_test: str = ""
     widened: tuple[tuple[str, int], ...] = ()
 
     @property
     def at_full_size(self) -> Table:
         """The table whose ``run`` is the full one."""
-        return dataclasses.replace(self, run=self.full)
+        return dataclasses.replace(self, run=self.full, not_a_test="")
 
     @property
     def at_twice_the_steps(self) -> Table:
@@ -74,7 +76,8 @@ class Table:
     @functools.cached_property
     def asked(self) -> KeptQuestion:
         """The question as a card keeps it."""
-        return KeptQuestion.of_run(self.question, self.source, self.run)
+        asked = KeptQuestion.of_run(self.question, self.source, self.run)
+        return dataclasses.replace(asked, not_a_test=self.not_a_test)
 
     @property
     def steps_kept(self) -> tuple[int, ...]:
@@ -95,12 +98,15 @@ class Table:
         return dataclasses.replace(self.run, posenc=slot, label=label, seeds=seeds, training=training, model=model)
 
 
-def table(name: str, run: Run, full: Run, *, question: str, source: str, quick: bool = False) -> Table:
+def table(
+    name: str, run: Run, full: Run, *, question: str, source: str, quick: bool = False, not_a_test: str = ""
+) -> Table:
     """The table of a published comparison's ``run``: its encoding is left open, and it has the seeds and the learning
     rates of verdicts; ``full`` as of `full_size`.
     """
     run = dataclasses.replace(run, table=name, label="", posenc=(), seeds=SEEDS, learning_rates=RATES)
-    return Table(name, question, source, run, dataclasses.replace(full, table=name), quick)
+    full = dataclasses.replace(full, table=name)
+    return Table(name, question, source, run, full, quick, not_a_test=not_a_test)
 
 
 def full_size(

@@ -1,21 +1,24 @@
-"""Tables that are no test at our size, as the ``not_a_test.toml`` of their folders say; their READMEs say why."""
+"""Tables that are no test at our size, as ``not_a_test.toml`` and ``reduced.py`` of their folders say; the READMEs say
+why.
+"""
 
 from pathlib import Path
 
 from posenc_jax.drawing.markdown import code
 from posenc_jax.verdict.finding import listed
 from posenc_jax.verdict.published import folders, read_folder
+from posenc_jax.verdict.tables import tables
 
 TABLES = Path(__file__).resolve().parents[2] / "experiments" / "tables"
 NOT_TESTS = {name: own for name in folders(TABLES) if (own := read_folder(TABLES, name).untested) is not None}
 """By folder."""
 MARK = "(not a test at this size)"
-_VERDICTS = {own.verdict for own in NOT_TESTS.values()} - {""}
+_VERDICTS = {name: own.not_a_test for name, own in tables().items() if own.not_a_test}
 
 
 def of_verdicts(table: str) -> str:
     """The name of a table of verdicts, marked if it is no test."""
-    return f"{code(table)} {MARK}" if table in _VERDICTS else code(table)
+    return f"{code(table)} (not a test {_VERDICTS[table]})" if table in _VERDICTS else code(table)
 
 
 def is_column(column: str) -> bool:

@@ -76,7 +76,8 @@ def digest_of(own: Known) -> str:
         for one in sorted(own.aggregates, key=lambda one: one.label)
     ]
     words = [(name, column, found.said) for name, row in own.matrix.rows.items() for column, found in row.items()]
-    shown = repr((numbers, own.matrix.columns, words)).encode()
+    columns = [(name, not_tests.is_column(name)) for name in own.matrix.columns]
+    shown = repr((numbers, columns, words)).encode()
     return hashlib.sha256(shown + Path(together_pictures.__file__).read_bytes()).hexdigest()
 
 
@@ -113,11 +114,12 @@ def sentences(own: Known) -> list[str]:
     tables = listed([code(name) for name in first.tables])
     return [
         _on_table(own, "copy", "Copying sequences longer than any in training",
-            "sequences of other contents than one repeated token, and of more than twice the trained length"),
+            "sequences of more than twice the trained length; of digits that differ, only "
+            f"[three sizes]({_UP}/sizes/README.md) tell"),
         _on_table(own, "even_pairs", "Comparing the first token with the last, further apart than in training",
             "whether the order stays the same once all arms come near the best score at the trained lengths"),
         _on_table(own, "bucket_sort", "Sorting more tokens than in training",
-            f"larger models{_at_ends(own, 'bucket_sort')}"),
+            f"models larger than those of [three sizes]({_UP}/sizes/README.md){_at_ends(own, 'bucket_sort')}"),
         _together(own, tables),
         _improvements(own, tables),
         _within(own),
@@ -285,7 +287,7 @@ def _whole(own: Known) -> str:
         parts.append(f"the results for {_card(path, card)} on {len(card.tables)} tables are: {words}")
     return (
         f"**A newer rotation in place of {_baseline(own).label}**: {'; '.join(parts)}. *Not known*: larger models (on "
-        "indirect indexing its authors report PoPE far above RoPE), and other encodings on these tables."
+        "indirect indexing its authors report PoPE far above RoPE), and other encodings on most of these tables."
     )
 
 
@@ -387,7 +389,9 @@ def _means(own: Known) -> str:
         f"{base} are {same} in all cards. The grids of learning rates differ between cards: an arm has {grids}. A rank "
         "across cards thus also depends on these grids, and on parameters and time. The last two columns compare an "
         f"encoding with {base} in its own card, as medians over the tables: the parameters that it has more, and its "
-        f"time per step as a multiple of {base}'s, which is rough, since the machine also had other work."
+        f"time per step as a multiple of {base}'s, which is rough, since the machine also had other work. For "
+        f"Transformer-XL, which has the most, [a card]({_UP}/verdicts/README.md#with-as-many-parameters) also compares "
+        f"with a wider {base}."
     )
 
 

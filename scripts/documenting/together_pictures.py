@@ -18,6 +18,7 @@ PICTURES = ("interquartile-means", "improvement", "profiles", "matrix")
 SIGNS = {
     "+": "better",
     "+¹": "better by one length alone",
+    "+²": "better, without having learned the task",
     "−": "worse",
     "−¹": "worse by one length alone",
     "×": "did not learn the task at this budget",
@@ -42,6 +43,8 @@ _DOTS = 240
 def sign(found: Finding) -> str:
     """The sign of a finding's word, one of `SIGNS`."""
     mark = _OF_WORD[found.word]
+    if found.word == "better" and found.learned[0] is False:
+        return f"{mark}²"
     return f"{mark}¹" if found.carried_by is not None else mark
 
 
@@ -130,7 +133,7 @@ def _cell(axes: Any, x: float, y: float, mark: str) -> None:
     """A sign on its colour, which is light where it is of one length."""
     from matplotlib.patches import Rectangle
 
-    color, alone = _COLORS.get(mark[0]), mark.endswith("¹")
+    color, alone = _COLORS.get(mark[0]), mark[-1] in "¹²"
     face = "none" if color is None else f"{color}55" if alone else color
     axes.add_patch(Rectangle((x - 0.44, y - 0.44), 0.88, 0.88, facecolor=face, edgecolor=color or GRID, linewidth=0.8))
     ink = "white" if color in OF_WORDS.values() and not alone else INK

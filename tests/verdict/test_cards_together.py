@@ -5,7 +5,6 @@ import dataclasses
 import itertools
 import json
 import re
-import runpy
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -22,6 +21,7 @@ from posenc_jax.verdict.card_files import card_of
 from posenc_jax.verdict.cells import read_results
 from posenc_jax.verdict.published import folders, read_folder
 from posenc_jax.verdict.rule import LEARNED
+from posenc_jax.verdict.tables import tables
 from posenc_jax.verdict.together import THRESHOLDS, aggregates, matrix, published, runs, same_baseline
 
 ROOT = Path(__file__).parent.parent.parent
@@ -218,21 +218,19 @@ def test_what_is_no_test_at_our_size_is_so_in_the_folders(known):
         which = len(directions) - len(none) or "none"
         assert re.search(rf"\n## What was expected: .* held; this size tests {which} of them\n", said[name])
         assert said[name].count("seen (not a test at this size) |") <= len(none) < len(directions) + 1
-        assert not own.verdict or own.verdict in {one.name for one in of_reduced(name)}
-    assert all(any(own.verdict == name for own in NOT_TESTS.values()) for name in ("parity", "counting"))
-
-
-def of_reduced(name):
-    """The tables of verdicts of a folder."""
-    return runpy.run_path(str(together.TABLES / name / "reduced.py")).get("verdict", ())
+    assert {name for name, own in tables().items() if own.not_a_test} == {
+        *("parity", "counting", "arrow_grid", "indirect_indexing")
+    }, "the tables of verdicts that are made of these folders"
+    assert not any(own.at_full_size.not_a_test for own in tables().values())
 
 
 def test_what_is_no_test_is_marked_on_both_pages(known):
     guide = together.page(known)
     readme = (ROOT / "experiments" / "verdicts" / "README.md").read_text()
     for name in ("parity", "counting", "arrow_grid", "indirect_indexing"):
-        assert f"| `{name}` {not_tests.MARK} | PoPE (10 tables)" in guide
-        assert f"(all_tables/pope-against-rope.json) | `{name}` {not_tests.MARK} |" in readme
+        mark = f"(not a test {tables()[name].not_a_test})"
+        assert f"| `{name}` {mark} | PoPE (10 tables)" in guide
+        assert f"(all_tables/pope-against-rope.json) | `{name}` {mark} |" in readme
     for row in ("`multi-key` (not", "`parity` (not", "`indirect_indexing` (not", "`two keys` (not a test of NoPE at"):
         assert f"/README.md) | {row}" in guide
     assert not_tests.on(["a"]) == "`a`"

@@ -37,6 +37,18 @@ def test_the_default_of_t5_is_not_trained_where_a_referee_found_it():
     assert spec(fitted((T5Bias(),), 20, "encoder_only")) == "t5(num_buckets=8, max_distance=32)", "as configs/demo.py"
 
 
+@pytest.mark.parametrize("kind", ["encoder_only", "decoder_only", "encoder_decoder"])
+@pytest.mark.parametrize("asked", ["t5", "tupe(relative=True)", "deberta(version='v2')", "shaw", "cope", "dual_chunk"])
+def test_rows_of_any_length_have_fields(asked, kind):
+    for positions in range(3, 13):
+        assert fitted(parse(asked), positions, kind), "no field is refused"
+
+
+def test_an_encoding_of_other_positions_stays():
+    slot = parse("shaw|randomized|t5|rerope")
+    assert spec(fitted(slot, 12, "decoder_only")) == "shaw(max_distance=11)|randomized|t5|rerope"
+
+
 def test_what_somebody_set_is_theirs_and_others_stay():
     slot = (RoPE(), T5Bias(num_buckets=16), ALiBi(), Shaw(max_distance=30))
     assert fitted(slot, 11, "encoder_only") == slot
@@ -70,6 +82,7 @@ def test_every_row_of_deberta_v2_is_trained(positions):
         ("dual_chunk", "dual_chunk(chunk=15, window=1)"),
         ("rerope", "rerope(window=5)"),
         ("self_extend", "self_extend(window=5)"),
+        ("query_temperature|rope", "query_temperature(floor=20)|rope"),
         ("string", "string(training_length=20, window=1)"),
         ("log_scaling(100)|rerope(window=7)", "log_scaling(training_length=100)|rerope(window=7)"),
     ],
@@ -91,7 +104,7 @@ LEFT = {
 
 def test_no_field_about_lengths_is_forgotten():
     """Such a field of a class of the catalogue that has its default is set for short rows, or is left for a reason."""
-    about = re.compile("length$|distance$|buckets|window|chunk|num_positions|clamp_len|max_len|threshold")
+    about = re.compile("length$|distance$|buckets|window|chunk|num_positions|clamp_len|max_len|threshold|floor")
     found = set()
 
     def walk(own, at_20):

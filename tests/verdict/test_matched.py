@@ -1,6 +1,8 @@
 """A baseline with as many parameters as ours: wider feed-forward layers and nothing else."""
 
 import dataclasses
+import json
+from pathlib import Path
 
 import pytest
 
@@ -85,3 +87,20 @@ def test_the_command_refuses_it(home, refusal):
     (home / "done").mkdir()
     said = "--on done trains nothing, and --matched is about training: leave it out"
     assert said in refusal("verdict", "--matched", "--on", "done")
+
+
+def test_the_page_says_what_the_committed_card_found():
+    folder = Path(__file__).resolve().parents[2] / "experiments" / "verdicts"
+    card = json.loads((folder / "matched" / "transformer-xl-against-rope.json").read_text())
+    assert {(own["baseline"], own["word"]) for own in card["findings"]} == {
+        ("RoPE", "better"),
+        ("wider RoPE", "better"),
+    }
+    for name in card["tables"]:
+        ours, plain, wider = (card["measured"][own][name] for own in ("Transformer-XL", "RoPE", "wider RoPE"))
+        assert plain["num_parameters"] < ours["num_parameters"] <= wider["num_parameters"]
+        means = [sum(own["scores"].values()) / 8 for own in (plain, wider)]
+        assert abs(means[0] - means[1]) < 0.02
+    assert "It scores as RoPE does, and Transformer-XL is better than both on all three tables" in (
+        (folder / "README.md").read_text()
+    )

@@ -1,5 +1,6 @@
 """What an arm did not learn is trained once more with twice the steps, and the card has both words."""
 
+import dataclasses
 import json
 
 import pytest
@@ -99,6 +100,22 @@ def test_whatever_its_word_and_whichever_arm_did_not_learn(decided, by, first, l
     assert found.said == f"{words[0]} ({limit}; with twice the steps: {words[1]})"
     assert card.headline[0].endswith(f"since not both arms learned the task: {words[1]} on even_pairs.")
     assert "with more steps" not in card.headline[-1], "it was tried"
+
+
+def test_an_arm_that_cannot_learn_is_not_trained_again(decided, monkeypatch):
+    monkeypatch.setattr(deciding.Card, "orderless", lambda _, label, table: (label, table) == ("mine", "even_pairs"))
+    card, trained, _ = decided(LEARNED)
+    assert card.twice is None
+    assert {own[2] for own in trained if own[0] == "even_pairs"} == {STEPS}
+
+
+def test_the_arm_that_did_not_learn_with_twice_the_steps_is_named(decided):
+    card, *_ = decided((0.7, 0.6), by="rope")
+    (found,) = (own for own in card.findings if own.table == "even_pairs")
+    again = "with twice the steps: better, task not learned by rope"
+    assert found.said == f"better (task not learned by rope; {again})"
+    turned = dataclasses.replace(found, learned_with_twice=(False, True))
+    assert turned.said.endswith("with twice the steps: better, task not learned)")
 
 
 def test_once_trains_nothing_again(decided):

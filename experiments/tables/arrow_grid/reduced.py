@@ -52,5 +52,6 @@ verdict = (
         ),
         question="the letter that an arrow on a grid points to, cells in the order of reading or by row and column",
         source="Ostmeier et al. 2024",
+        not_a_test="between rotary encodings at this size",
     ),
 )

@@ -57,5 +57,6 @@ verdict = (
         ),
         question="the value of one of three variables after so many statements",
         source="Golovneva et al. 2024",
+        not_a_test="at this size",
     ),
 )

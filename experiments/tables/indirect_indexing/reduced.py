@@ -48,5 +48,6 @@ verdict = (
         ),
         question="the letter so many places from another one",
         source="Gopalakrishnan et al. 2025, table 1",
+        not_a_test="at this size",
     ),
 )

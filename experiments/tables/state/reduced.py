@@ -73,5 +73,6 @@ verdict = (
         ),
         question="the parity of so many bits, with one layer",
         source="Movahedi et al. 2025",
+        not_a_test="at this size",
     ),
 )
