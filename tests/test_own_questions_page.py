@@ -99,11 +99,12 @@ def test_the_page_has_the_card(path):
     """Its lines are those of the record: that they are current is tested with all generated texts."""
     card, page = json.loads(path.read_text()), (FOLDER / "README.md").read_text()
     ((name, asked),) = card["tables"].items()
-    on = f"experiments/own_questions/{path.stem}.py" if asked["source"] != "a corpus" else f"own/{path.stem}"
+    others = {"kjv": "own/kjv", "middle": "middle.py:Middle(max_length=8)"}
+    on = others.get(path.stem, f"experiments/own_questions/{path.stem}.py")
     assert on in (asked["source"], name)
     for finding in card["findings"]:
         assert f"| {finding['label']} | {finding['said']} |" in page
-    assert re.search(rf" --on {re.escape(on)}( --hours [0-9.]+)?\n", page)
+    assert re.search(rf" --on \"?{re.escape(on)}\"?( --hours [0-9.]+)?\n", page)
     assert f"{card['seconds'] / 60:.0f} minutes of runs" in page
 
 

@@ -94,7 +94,7 @@ def _ranked(findings: Iterable[Finding], baseline: str, kinds: Mapping[str, Scor
     parts = []
     for word in WORDS:
         those = sorted((one for one in own if one.word == word), key=height, reverse=True)
-        names = (one.label + f" on {one.table}" * (len(tables) > 1) + _alone(one, " at") + one.later for one in those)
+        names = (one.label + f" on {one.table}" * (len(tables) > 1) + _limited(one, " at") + one.later for one in those)
         parts += [f"{word}: {_some(names)}"] * bool(those)
     return f"Against {baseline} on {listed(tables)}: {'; '.join(parts)}"
 
@@ -110,19 +110,20 @@ def _where(found: list[Finding], baseline: str) -> str:
 
 
 def _told(found: Finding) -> str:
-    return found.table + _alone(found, " at")
+    return found.table + _limited(found, " at")
 
 
-def _alone(found: Finding, at: str) -> str:
-    """The one length that carries a difference, if one does."""
-    return "" if found.carried_by is None else f"{at} length {found.carried_by.length} alone"
+def _limited(found: Finding, at: str) -> str:
+    """The one length that carries a difference, if one does; and that the task was not learned by a better arm."""
+    alone = "" if found.carried_by is None else f"{at} length {found.carried_by.length} alone"
+    return alone + " without learning it" * (found.word == "better" and found.learned[0] is False)
 
 
 def _compared(found: list[Finding], baseline: str, of: Mapping[str, list[str]]) -> str:
     first, second = sorted(FOUND, key=lambda word: not of[word])
     if len(found) == 1:
         word = f"{first} than {baseline}" if of[first] else _UNDECIDED[found[0].word].format(baseline)
-        return f"{word} on {found[0].table}, the only table{_alone(found[0], ', at')}"
+        return f"{word} on {found[0].table}, the only table{_limited(found[0], ', at')}"
     if not of[first]:
         return f"neither better nor worse than {baseline} on any of {len(found)} tables"
     other = f"{second} on {len(of[second])} ({listed(of[second])})" if of[second] else f"{second} on none"

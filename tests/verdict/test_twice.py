@@ -99,6 +99,7 @@ def test_whatever_its_word_and_whichever_arm_did_not_learn(decided, by, first, l
     assert (found.word, found.with_twice) == words
     assert found.said == f"{words[0]} ({limit}; with twice the steps: {words[1]})"
     assert card.headline[0].endswith(f"since not both arms learned the task: {words[1]} on even_pairs.")
+    assert ("even_pairs without learning it" in card.headline[0]) == (by == "mine" and words[0] == "better")
     assert "with more steps" not in card.headline[-1], "it was tried"
 
 
