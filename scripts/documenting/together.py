@@ -127,7 +127,8 @@ def sentences(own: Known) -> list[str]:
         _arms(own, "randomized", "Drawing positions at random in training",
             "what it costs at the trained lengths, and how decoders behave: this is an encoder at one learning rate"),
         _arms(own, "perplexity", "Modelling texts longer than those of training",
-            "larger models, other texts, and whether more seeds agree"),
+            f"models larger than those of [three sizes]({_UP}/sizes/README.md), other texts, and whether more seeds "
+            "agree"),
         _directions(own),
     ]  # fmt: skip
 

@@ -44,6 +44,13 @@ def test_rows_of_any_length_have_fields(asked, kind):
         assert fitted(parse(asked), positions, kind), "no field is refused"
 
 
+@pytest.mark.parametrize("asked", ["t5", "tupe(relative=True)"])
+def test_the_past_has_all_buckets_in_a_decoder_and_half_in_an_encoder(asked):
+    kinds = ("encoder_only", "decoder_only", "encoder_decoder")
+    found = [fitted(parse(asked), 20, kind)[0] for kind in kinds]
+    assert [(own.num_buckets, own.max_distance) for own in found] == [(8, 32), (8, 13), (8, 13)]
+
+
 def test_an_encoding_of_other_positions_stays():
     slot = parse("shaw|randomized|t5|rerope")
     assert spec(fitted(slot, 12, "decoder_only")) == "shaw(max_distance=11)|randomized|t5|rerope"
