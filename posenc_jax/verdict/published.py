@@ -78,11 +78,6 @@ class NotATest:
     table: str = ""
     arms: tuple[str, ...] = ()
 
-    @property
-    def sentence(self) -> str:
-        """The sentence of the README."""
-        return f"**At this size the table is not a test{self.of}.**"
-
     def covers(self, direction: Direction) -> bool:
         """True of a direction that is about what is not tested."""
         if self.table and direction.selection.table != self.table:
