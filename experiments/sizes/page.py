@@ -76,6 +76,9 @@ def pages(found: Results) -> dict[Path, str]:
     }
 
 
+_ASTERISK = "An asterisk marks leads with a size at which an arm did not learn the task."
+
+
 def counted(rows: tuple[Row, ...]) -> str:
     """How many leads grow and shrink, and which."""
     lines = [f"Of {len(rows)} leads over {BASELINE}, on {listed(_tables(rows))}:", ""]
@@ -83,8 +86,7 @@ def counted(rows: tuple[Row, ...]) -> str:
         count = sum(row.word == word for row in rows)
         named = f" ({_named(rows, word)})" if count and word != "cannot be told" else ""
         lines.append(f"- *{word}*: {count}{named}")
-    note = "An asterisk marks leads with a size at which an arm did not learn the task."
-    return "\n".join([*lines, "", note + turns(rows)])
+    return "\n".join([*lines, "", _ASTERISK + turns(rows)])
 
 
 def not_run(rows: tuple[Row, ...]) -> str:
@@ -104,8 +106,8 @@ def sentence(rows: tuple[Row, ...], found: Results) -> str:
     return (
         "Does a lead change with the size of the model? "
         f"[At {len(WIDTHS)} sizes](../../../experiments/sizes/README.md), each twice as wide as the one before, and on "
-        f"{_tables_of(rows)}, {'; '.join([*said, f'it cannot be told for {unknown} of {len(rows)}'])}. An asterisk "
-        f"marks leads with a size at which an arm did not learn the task.{falls(found)}{turns(rows)}"
+        f"{_tables_of(rows)}, {'; '.join([*said, f'it cannot be told for {unknown} of {len(rows)}'])}. {_ASTERISK}"
+        f"{falls(found)}{turns(rows)}"
     )
 
 

@@ -147,7 +147,9 @@ class Finding:
         return f"task {by}"
 
     def _limits(self) -> Iterator[str]:
-        """Limits of the word: one length, a task that was not learned, a difference that could not have been seen."""
+        """Limits of the word: one length, a task that was not learned, with the word that twice the steps gave, and a
+        difference that could not have been seen.
+        """
         if self.carried_by is not None:
             yield f"length {self.carried_by.length} alone"
         if self.word != "not measurable here" and False in self.learned:
