@@ -270,29 +270,33 @@ def test_a_baseline_that_becomes_worse_is_named():
     said = " On `bucket_sort` rope itself is worse at d128 than at d64, which adds to every lead there."
     assert page.falls(found) == said
     assert page.of_baseline(found).endswith(said)
-    assert said in page.sentence(trend.rows_of(found), found)
+    assert all(said in text for text in page.pages(found).values())
 
 
-def test_leads_that_change_sides_are_named():
+def test_leads_that_change_sides_are_marked():
     rows = trend.rows_of(page.kept())
     means = {(row.table, row.label): [np.mean([*own.values()]) for own in row.leads.values()] for row in rows}
-    said = page.turns(rows)
-    for table, label in (("copy_digits", "nope"), ("copy_digits", "t5"), ("bucket_sort", "alibi")):
-        assert means[table, label][0] < 0 < means[table, label][-1]
-        assert re.search(rf"[^;]*{label}[^;]* on `{table}`[^;]* are behind rope at d32 and ahead of it at d128", said)
-    for label in ("nope", "learned", "t5"):
-        assert means["python docs", label][0] > 0 > means["python docs", label][-1]
-    assert "; nope, learned and t5 on `python docs` are ahead of rope at d32 and behind it at d128." in said
-    assert page.turns(rows[:1]) == ""
-    assert page.sentence(rows, page.kept()).endswith(said)
+    turns = {(row.table, row.label): page.turn(row) for row in rows if page.turn(row)}
+    gained = {("copy_digits", "nope"), ("copy_digits", "t5"), ("bucket_sort", "alibi")}
+    lost = {("python docs", label) for label in ("nope", "learned", "t5")}
+    assert turns == dict.fromkeys(gained, " (from behind to ahead)") | dict.fromkeys(lost, " (from ahead to behind)")
+    assert all(means[own][0] < 0 < means[own][-1] for own in gained)
+    assert all(means[own][0] > 0 > means[own][-1] for own in lost)
 
 
-def test_leads_with_a_size_that_was_not_learned_are_marked():
+def test_the_summary_has_every_word_and_marks_what_was_not_learned():
     rows = trend.rows_of(page.kept())
-    for word in ("grows", "shrinks"):
-        marked = sum(bool(row.unlearned) for row in rows if row.word == word)
-        assert page.counted(rows).count("\\*") >= marked
-    assert r"alibi\* on `bucket_sort`" in page.counted(rows)
+    said = page.summary(rows)
+    lines = [[cell.strip() for cell in line.strip("| ").split("|")] for line in said.splitlines() if line[:1] == "|"]
+    columns = [name.strip("`") for name in lines[0][1:]]
+    cells = {(name, label): cell for label, *own in lines[2:] for name, cell in zip(columns, own, strict=True)}
+    assert cells.keys() == {(row.table, row.label) for row in rows}
+    for row in rows:
+        cell = cells[row.table, row.label].partition(" ")[0]
+        assert cell.startswith("-" if row.word == "cannot be told" else row.word)
+        assert cell.endswith("\\*") == (bool(row.unlearned) and row.word != "cannot be told")
+    counts = [sum(row.word == word for row in rows) for word in ("grows", "shrinks", "cannot be told")]
+    assert re.findall(r"\d+", said.partition(":")[0]) == [str(len(rows)), *map(str, counts)]
 
 
 def test_what_is_kept_is_of_the_ablation():

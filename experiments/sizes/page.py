@@ -14,7 +14,7 @@ import numpy as np
 
 from experiments.sizes.grid import BASELINE, TABLES, WIDTHS, full
 from experiments.sizes.trend import Row, joined, rows_of, table_of
-from posenc_jax.drawing.markdown import code, refilled
+from posenc_jax.drawing.markdown import code, grid, refilled
 from posenc_jax.drawing.paper import figure_of, legend, png, source_of_png
 from posenc_jax.drawing.plots import Axis, Lines, PlotLine
 from posenc_jax.drawing.printed import draw_lines
@@ -65,28 +65,59 @@ def kept() -> Results:
 
 
 def pages(found: Results) -> dict[Path, str]:
-    """The README with the results, and the guide with a sentence on them."""
+    """The README with the results, and the guide with a summary of them."""
     rows = rows_of(found)
     picture = f"![The lead at each size]({PICTURE.name})"
-    parts = [counted(rows), not_run(rows), picture, table_of(rows), of_baseline(found), rates(found), cost(found)]
+    parts = [summary(rows), not_run(rows), picture, table_of(rows), of_baseline(found), rates(found), cost(found)]
     text = "\n\n".join(part for part in parts if part)
+    question = (
+        f"Does a lead over {BASELINE} change with the size of the model? [Three sizes](../../../experiments/sizes/"
+        "README.md) were compared, each twice as wide as the one before, with about four times the parameters (fewer "
+        "on `python docs`, whose vocabulary does not grow)."
+    )
+    guide = f"{question} {summary(rows)}{falls(found)}"
     return {
         README: refilled(README.read_text(), BEGIN, text, END),
-        GUIDE: refilled(GUIDE.read_text(), BEGIN_GUIDE, sentence(rows, found), END_GUIDE),
+        GUIDE: refilled(GUIDE.read_text(), BEGIN_GUIDE, guide, END_GUIDE),
     }
 
 
-_ASTERISK = "An asterisk marks leads with a size at which an arm did not learn the task."
+def summary(rows: tuple[Row, ...]) -> str:
+    """How many leads grow and shrink, and a table of which."""
+    tables = tuple(dict.fromkeys(row.table for row in rows))
+    of = {(row.label, row.table): row for row in rows}
+    entries = [
+        [label, *("" if (own := of.get((label, table))) is None else _cell(own) for table in tables)]
+        for label in dict.fromkeys(row.label for row in rows)
+    ]
+    grow, shrink, unknown = (sum(row.word == word for row in rows) for word in ("grows", "shrinks", "cannot be told"))
+    first, *_, last = WIDTHS
+    return (
+        f"Of {len(rows)} leads {grow} grow with size, {shrink} shrink, and {unknown} cannot be told (-):\n\n"
+        f"{grid(('encoding', *map(code, tables)), 'l' * (1 + len(tables)), entries)}\n\n"
+        "An asterisk marks leads with a size at which an arm did not learn the task. In brackets: leads whose sign at "
+        f"{last} is not that at {first}, both significant."
+    )
 
 
-def counted(rows: tuple[Row, ...]) -> str:
-    """How many leads grow and shrink, and which."""
-    lines = [f"Of {len(rows)} leads over {BASELINE}, on {listed(_tables(rows))}:", ""]
-    for word in ("grows", "shrinks", "cannot be told"):
-        count = sum(row.word == word for row in rows)
-        named = f" ({_named(rows, word)})" if count and word != "cannot be told" else ""
-        lines.append(f"- *{word}*: {count}{named}")
-    return "\n".join([*lines, "", _ASTERISK + turns(rows)])
+def _cell(row: Row) -> str:
+    said = "-" if row.word == "cannot be told" else row.word + "\\*" * bool(row.unlearned)
+    return said + turn(row)
+
+
+def turn(row: Row) -> str:
+    """Words on a lead whose sign is another at the largest size than at the smallest, with intervals over seeds that
+    exclude 0; "" for others.
+    """
+    old, *_, new = (mean_interval([*own.values()]) for own in row.leads.values())
+    sides = [_side(own.low, own.high) for own in (old, new)]
+    return f" (from {sides[0]} to {sides[1]})" if {*sides} == {"ahead", "behind"} else ""
+
+
+def _side(low: float | None, high: float | None) -> str:
+    if low is None or high is None:
+        return ""
+    return "ahead" if low > 0 else "behind" if high < 0 else ""
 
 
 def not_run(rows: tuple[Row, ...]) -> str:
@@ -95,63 +126,8 @@ def not_run(rows: tuple[Row, ...]) -> str:
     return f"Not run yet: {listed(lacking)}." if lacking else ""
 
 
-def sentence(rows: tuple[Row, ...], found: Results) -> str:
-    """The result, for a page on many questions."""
-    said = [
-        f"the lead over {BASELINE} {word} with size for {_named(rows, word)}"
-        for word in ("grows", "shrinks")
-        if any(row.word == word for row in rows)
-    ]
-    unknown = sum(row.word == "cannot be told" for row in rows)
-    return (
-        "Does a lead change with the size of the model? "
-        f"[At {len(WIDTHS)} sizes](../../../experiments/sizes/README.md), each twice as wide as the one before, and on "
-        f"{_tables_of(rows)}, {'; '.join([*said, f'it cannot be told for {unknown} of {len(rows)}'])}. {_ASTERISK}"
-        f"{falls(found)}{turns(rows)}"
-    )
-
-
-def _tables_of(rows: tuple[Row, ...]) -> str:
-    known = len(_tables(rows))
-    return f"{known} tables" if known == len(TABLES) else f"{known} of {len(TABLES)} tables"
-
-
-def turns(rows: tuple[Row, ...]) -> str:
-    """A sentence on the leads whose sign is another at the largest size than at the smallest, with intervals over seeds
-    that exclude 0; "" if there are none.
-    """
-    found: dict[tuple[str, str], dict[str, list[str]]] = {}
-    for row in rows:
-        old, *_, new = (mean_interval([*own.values()]) for own in row.leads.values())
-        signs = [_side(own.low, own.high) for own in (old, new)]
-        if {*signs} == {"ahead of", "behind"}:
-            found.setdefault((signs[0], signs[1]), {}).setdefault(row.table, []).append(row.label)
-    first, *_, last = WIDTHS
-    parts = [
-        f"{listed([f'{listed(labels)} on {code(table)}' for table, labels in of.items()])} "
-        f"{'is' if sum(map(len, of.values())) == 1 else 'are'} {old} {BASELINE} at {first} and {new} it at {last}"
-        for (old, new), of in found.items()
-    ]
-    return f" Some leads change sides: {'; '.join(parts)}." if parts else ""
-
-
-def _side(low: float | None, high: float | None) -> str:
-    if low is None or high is None:
-        return ""
-    return "ahead of" if low > 0 else "behind" if high < 0 else ""
-
-
 def _tables(rows: tuple[Row, ...]) -> list[str]:
     return [code(name) for name in dict.fromkeys(row.table for row in rows)]
-
-
-def _named(rows: tuple[Row, ...], word: str) -> str:
-    """The encodings of a word, by table."""
-    found: dict[str, list[str]] = {}
-    for row in rows:
-        if row.word == word:
-            found.setdefault(row.table, []).append(row.label + "\\*" * bool(row.unlearned))
-    return "; ".join(f"{listed(labels)} on {code(table)}" for table, labels in found.items())
 
 
 def of_baseline(found: Results) -> str:
