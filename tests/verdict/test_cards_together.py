@@ -238,6 +238,12 @@ def test_what_is_no_test_is_marked_on_both_pages(known):
         assert f"(all_tables/pope-against-rope.json) | `{name}` {mark} |" in readme
     for row in ("`multi-key` (not", "`parity` (not", "`indirect_indexing` (not", "`two keys` (not a test of NoPE at"):
         assert f"/README.md) | {row}" in guide
+    grey = [column for column in known.matrix.columns if not_tests.is_column(column)]
+    assert grey == [
+        *("parity", "counting", "arrow_grid", "indirect_indexing"),
+        *("indirect_indexing (published)", "log_scaling", "needles", "state: parity"),
+    ]
+    assert not not_tests.is_column("state: another"), "parity alone is no test"
     assert not_tests.on(["a"]) == "`a`"
     assert not_tests.on(["a", "parity", "counting"]) == "`a`, and on `parity` and `counting` (not tests at this size)"
     counts = re.search(r"of (\d+) directions, .* of the (\d+) .* of the (\d+) ", together.sentences(known)[9])

@@ -11,12 +11,12 @@ from posenc_jax.cli import main
 from posenc_jax.encodings import parse
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.verdict import deciding
-from posenc_jax.verdict.card import record
+from posenc_jax.verdict.card import judged, record
 from posenc_jax.verdict.card_files import card_of, write
 from posenc_jax.verdict.card_tables import markdown_card, text_tables
 from posenc_jax.verdict.deciding import decide
 from posenc_jax.verdict.measuring import of_lengths
-from posenc_jax.verdict.tables import tables
+from posenc_jax.verdict.tables import RATES, tables
 
 TABLES = {name: tables()[name] for name in ("copy", "even_pairs")}
 STEPS = TABLES["even_pairs"].run.training.steps
@@ -117,6 +117,30 @@ def test_the_arm_that_did_not_learn_with_twice_the_steps_is_named(decided):
     assert found.said == f"better (task not learned by rope; {again})"
     turned = dataclasses.replace(found, learned_with_twice=(False, True))
     assert turned.said.endswith("with twice the steps: better, task not learned)")
+
+
+def test_the_second_training_begins_with_the_grid_that_has_grown(decided, monkeypatch):
+    grown, asked = (5e-4, 1e-3, 2e-3), []
+
+    def wider(table, _):
+        asked.append((table.name, table.run.training.steps, table.run.learning_rates))
+        run = dataclasses.replace(table.run, learning_rates=grown)
+        return None if run == table.run else dataclasses.replace(table, run=run)
+
+    monkeypatch.setattr(deciding, "_wider", wider)
+    decided(LEARNED)
+    assert [own[1:] for own in asked if own[0] == "even_pairs"] == [
+        *((STEPS, RATES), (STEPS, grown)),
+        (2 * STEPS, grown),
+    ]
+
+
+def test_only_rows_that_were_not_learned_have_a_second_word(decided):
+    """Where several encodings fail on different tables, all of them are trained again on all of these."""
+    card, *_ = decided(LEARNED)
+    again = judged(dataclasses.replace(card, twice=card))
+    words = {own.table: (own.with_twice, own.learned_with_twice) for own in again.findings}
+    assert words == {"copy": (None, (None, None)), "even_pairs": ("did not learn", (False, True))}
 
 
 def test_once_trains_nothing_again(decided):
