@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import re
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +28,9 @@ scores cannot decide. The contract is checked first: an encoding that breaks it 
 verdict. A first look at a few seeds of the fastest table comes within minutes, then the difference on each table as it
 is finished. A table is a small version of a published comparison: `posenc tables` lists them and runs them with their
 original encodings. Run the same command again to resume; all verdicts in a directory share their runs.
+
+Fields about distances or the training length, such as the buckets of T5, are set from the training lengths, unless a
+spec gives one of them, as "t5(num_buckets=32, max_distance=128)" does.
 
 --on WHAT asks your own question, alone or together with those of --tables: a task in a file (FILE.py:Task(...)), a
 config file, the name of a shipped config, or a text corpus (own/NAME), sized as by `posenc ablate --on`. Without an
@@ -194,7 +199,9 @@ def _verdict(arguments: Any) -> int:
         raise UsageError("--hours says how many seeds there are, and so does --seeds: leave one of them out")
     if arguments.quick and arguments.full:
         raise UsageError("--quick and --full are two sizes: choose one of them")
-    tables = _asked_tables(arguments)
+    kept = tuple(_named(text)[0] for text in (*words, *against) if _as_given(text))
+    kept += tuple(f"wider {label}" for label in kept)
+    tables = {name: dataclasses.replace(table, as_given=kept) for name, table in _asked_tables(arguments).items()}
     if arguments.full:
         tables = {name: table.at_full_size for name, table in tables.items()}
     for own, its_slot in {**ours, **baselines}.items():
@@ -243,8 +250,18 @@ def _named(text: str) -> tuple[str, Slot]:
     from posenc_jax.encodings import spec
 
     method, slot = named(text)
+    if _as_given(text):
+        own = spec(slot)
+        return (own if "(" in own else "".join(text.split()).replace(",", ", ")), slot  # defaults are no part of a spec
     method = method or catalogue_row(slot, text)
     return (method.name if method else spec(slot)), slot
+
+
+def _as_given(text: str) -> bool:
+    """True of a spec that gives a field which would be set from the training lengths otherwise."""
+    from posenc_jax.verdict.fields import FIELDS
+
+    return not FIELDS.isdisjoint(re.findall(r"(\w+)\s*=", text))
 
 
 def _short_list(baselines: dict[str, Slot]) -> list[str]:

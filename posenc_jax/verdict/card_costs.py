@@ -111,8 +111,8 @@ def _fields(card: Card) -> list[str]:
                 specs.setdefault(f"{label} is {own.spec}", []).append(name)
     said = "; ".join(f"{own} on {', '.join(names)}" for own, names in specs.items())
     rule = (
-        " Fields that are about distances or the training length are set from the trained lengths, unless they were "
-        "given another value than their default, as specs of the catalogue do for some names."
+        " Fields that are about distances or the training length are set from the trained lengths, unless the spec "
+        "gives one of them, as those behind some names of the catalogue do."
     )
     return [f"Fields: {said}.{'' if _before(card) or _finished(card) else rule}"] if said else []
 

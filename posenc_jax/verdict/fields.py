@@ -1,7 +1,8 @@
 """Fields of encodings that one rule sets from the training lengths, for every arm.
 
 A field with another value than its default stays, and so does an encoding behind one that gives tokens other positions
-(`Randomized`, `PoSE`, `Interpolated`). With P positions in the longest row of training, the others are set:
+(`Randomized`, `PoSE`, `Interpolated`). `posenc verdict` leaves all fields of a spec that gives one of `FIELDS`, be it
+the default. With P positions in the longest row of training, the others are set:
 
 An encoding that shares a learned number among a class of distances knows nothing about a class that never occurred in
 training. So a field that decides where classes begin is lowered until training reaches every class:
@@ -57,6 +58,8 @@ _SHARES: dict[type, dict[str, float]] = {
     String: {"window": 1 / 16},
 }
 """Class -> field -> its share of the training length in the authors' settings."""
+FIELDS = {"num_buckets", "max_distance", "num_positions", *_LENGTHS}.union(*_SHARES.values())
+"""The names of all fields that this module sets."""
 
 
 def fitted(slot: Slot, positions: int, kind: ModelKind) -> Slot:

@@ -50,6 +50,7 @@ class Table:
         is scored by these ways too.
       not_a_test: where it cannot show what was published, such as "at this size"; "" where it can.
       widened: the arms whose feed-forward layers have another hidden width than those of ``run``, with that width.
+      as_given: the arms whose fields are not `fitted`.
     """
 
     name: str
@@ -61,6 +62,7 @@ class Table:
     published: bool = True
     not_a_test: str = ""
     widened: tuple[tuple[str, int], ...] = ()
+    as_given: tuple[str, ...] = ()
 
     @property
     def at_full_size(self) -> Table:
@@ -88,7 +90,8 @@ class Table:
     def cell(self, slot: Slot, label: str, seeds: tuple[int, ...]) -> Run:
         """The run of an encoding, its fields `fitted` to the training; of a published table with its `steps_kept`."""
         task = self.run.task
-        slot = fitted(slot, task.width(task.train_lengths[-1]), task.model_kind)
+        if label not in self.as_given:
+            slot = fitted(slot, task.width(task.train_lengths[-1]), task.model_kind)
         training, model = self.run.training, self.run.model
         if self.published:
             every = self.steps_kept[0]

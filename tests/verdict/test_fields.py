@@ -7,9 +7,12 @@ import re
 import numpy as np
 import pytest
 
+from posenc_jax.cli import main
 from posenc_jax.encodings import ALiBi, RoPE, Shaw, T5Bias, parse, spec, t5_buckets
 from posenc_jax.encodings.catalogue import CATALOGUE
 from posenc_jax.encodings.deberta import log_bucket_rows
+from posenc_jax.runs.errors import RefusedError
+from posenc_jax.verdict import deciding
 from posenc_jax.verdict.fields import fitted
 from posenc_jax.verdict.tables import tables
 
@@ -67,6 +70,41 @@ def test_what_somebody_set_is_theirs_and_others_stay():
 def test_a_table_sets_the_fields_of_every_arm():
     assert spec(TABLES["even_pairs"].cell(parse("t5"), "x", (0, 1)).posenc) == "t5(num_buckets=8, max_distance=12)"
     assert TABLES["even_pairs"].cell(parse("rope"), "x", (0, 1)).posenc == parse("rope")
+
+
+@pytest.fixture
+def asked(monkeypatch, tmp_path):
+    """The specs that ``posenc verdict`` would train on even_pairs, by their labels."""
+
+    def of(*words):
+        found = {}
+
+        def decide(ours, baselines, tables, *_, **__):
+            arms = {**ours, **baselines}
+            table = tables["even_pairs"]
+            found.update({label: spec(table.cell(slot, label, (0,)).posenc) for label, slot in arms.items()})
+            raise RefusedError("enough is known")
+
+        monkeypatch.setattr(deciding, "decide", decide)
+        main(["verdict", *words, "--tables", "even_pairs", "--directory", str(tmp_path)])
+        return found
+
+    return of
+
+
+def test_a_spec_that_gives_a_field_is_taken_as_it_is(asked):
+    fitted, papers = "t5(num_buckets=8, max_distance=12)", "t5(num_buckets=32, max_distance=128)"
+    assert asked("t5", papers) == {"T5 bias": fitted, papers: "t5", "RoPE": "rope"}
+    assert asked("T5 bias", "--against", "t5(num_buckets=32,max_distance=128)") == {"T5 bias": fitted, papers: "t5"}
+    assert asked("t5(num_buckets=16)", "shaw")["t5(num_buckets=16)"] == "t5(num_buckets=16)"
+    wider = asked("transformer_xl", "--against", papers, "--matched")
+    assert (wider[papers], wider[f"wider {papers}"]) == ("t5", "t5")
+
+
+def test_a_spec_without_such_fields_is_fitted(asked):
+    assert (
+        asked("rope(base=500.0) | t5")["rope(base=500.0)|t5"] == "rope(base=500.0)|t5(num_buckets=8, max_distance=12)"
+    )
 
 
 @pytest.mark.parametrize("positions", [8, 17, 40, 512, 4096])
