@@ -44,8 +44,8 @@ encoding are named.
 --hours H times a few steps first, then compares as many paired seeds as fit into H hours; fewer than two are refused.
 
 Encodings that do not learn a table, or whose baseline does not, are trained once more on all such tables with twice
-the steps, as are the baselines, and the card reports both results. --once turns this off, and so does --hours, whose
-time goes into seeds.
+the steps, as are the baselines, and the card reports both results; more steps do not help an encoder without positions.
+--once turns this off, and so does --hours, whose time goes into seeds.
 
 --check trains nothing: it judges the scores in a card again, prints the verdict, and lists what the card states
 differently, if anything.
@@ -85,7 +85,8 @@ def main(arguments: list[str]) -> int:
         "--hours",
         type=above_0("is no number of hours above 0: write one, as in 0.5"),
         metavar="H",
-        help="compare as many seeds as fit into H hours, instead of --seeds; a few timed steps tell how many",
+        help="compare as many seeds as fit into H hours without compilation, instead of --seeds; a few timed steps "
+        "tell how many",
     )
     parser.add_argument(
         "--matched",
@@ -119,7 +120,7 @@ def _asked(arguments: Any) -> int:
     if arguments.on is not None and as_path(arguments.on).is_dir():
         return _finished(arguments, as_path(arguments.on))
     if not arguments.encodings and arguments.on is None:
-        raise UsageError("name an ENCODING to judge, or a card to check with --check CARD.json")
+        raise UsageError("name an ENCODING to judge, your own question with --on, or a card with --check CARD.json")
     return _verdict(arguments)
 
 

@@ -35,7 +35,6 @@ def cost_table(card: Card) -> TextTable:
     rates = "; ".join(own + f" ({', '.join(names)})" * (len(grids) > 1) for own, names in grids.items())
     untimed = [why for by_table in card.measured.values() for own in by_table.values() for why in own.untimed]
     where = "; ".join(map(_machine, card.environments)) or "Where they ran is not recorded"
-    minutes = f"{card.seconds / 60:.0f}"
     return TextTable(
         title="Cost and settings",
         columns=(
@@ -45,14 +44,16 @@ def cost_table(card: Card) -> TextTable:
         align="llrrrlrrl",
         entries=tuple(entries),
         notes=(
-            f"Every seed is trained at the learning rates {rates}, and keeps the one that is best in its own "
+            _of_one_rate(rates)
+            if _one_rate(card)
+            else f"Every seed is trained at the learning rates {rates}, and keeps the one that is best in its own "
             "validation at the trained lengths, so that the intervals include the chance in this choice. lead: how far "
             "it is ahead of the second best in validation, mean over seeds; near 0, validation cannot tell the rates "
             "apart, though they may differ at longer lengths. "
             f"{_ends(card)}{_ties(card)}",
             "ms per step: of the models that train together, with whatever else the machine did at the time. memory: "
             "of attention on an accelerator, by the length T; in blocks the logits are computed twice.",
-            f"{where}. All runs together: {minutes} minute{'s' * (minutes != '1')}, including compilation.",
+            f"{where}. {_of_commits(card)}{_minutes(card)}",
             *_fields(card),
             *([f"Not included, since they are not known: the times of {'; '.join(untimed)}."] if untimed else []),
             *(
@@ -62,6 +63,32 @@ def cost_table(card: Card) -> TextTable:
             ),
         ),
     )
+
+
+def _minutes(card: Card) -> str:
+    """A sentence on the time of all runs; of finished ablations compilation is not known."""
+    minutes = [f"{own.seconds / 60:.0f}" for own in (card, *([] if card.twice is None else [card.twice]))]
+    later = f", and {minutes[1]} with twice the steps" if minutes[1:] else ""
+    compiling = "without" if _finished(card) else "including"
+    return f"All runs together: {minutes[0]} minute{'s' * (minutes[0] != '1')}{later}, {compiling} compilation."
+
+
+def _of_commits(card: Card) -> str:
+    """A sentence where the runs are of several commits, since a difference may be theirs."""
+    several = len({*map(_commit, card.environments)}) > 1
+    return "Between these commits scores may move, as their code differs. " * several
+
+
+def _commit(environment: Json) -> str:
+    return (environment["commit"] or "")[:8] or "of no repository"
+
+
+def _one_rate(card: Card) -> bool:
+    return all(len(own.tried) == 1 for by_table in card.measured.values() for own in by_table.values())
+
+
+def _of_one_rate(rates: str) -> str:
+    return f"Every seed is trained at one learning rate, {rates}, which may suit one arm better than another."
 
 
 def _lead(measured: Measured) -> str:
@@ -88,8 +115,6 @@ def _ends(card: Card) -> str:
         grown = "The grid has the two rates of an earlier rule and was not extended"
     if _finished(card):
         grown = "The learning rates are those of the ablation"
-    if all(len(own.tried) == 1 for by_table in card.measured.values() for own in by_table.values()):
-        return f"{grown}."
     at = f"at least half of the seeds still do best at an end: {'; '.join(found)}" if found else ""
     return f"{grown}; {at}." if at else f"{grown}; no arm prefers an end."
 
@@ -133,6 +158,6 @@ def _rates(measured: Measured) -> str:
 
 
 def _machine(environment: Json) -> str:
-    commit = (environment["commit"] or "")[:8] or "of no repository"
-    versions = f"posenc_jax {environment['version']} ({commit}), jax {environment['jax']}, flax {environment['flax']}"
+    posenc = f"posenc_jax {environment['version']} ({_commit(environment)})"
+    versions = f"{posenc}, jax {environment['jax']}, flax {environment['flax']}"
     return f"{versions}, {device(environment)}"

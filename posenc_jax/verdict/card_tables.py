@@ -15,7 +15,7 @@ from posenc_jax.verdict.card import Card
 from posenc_jax.verdict.card_costs import cost_table
 from posenc_jax.verdict.coverage import coverage
 from posenc_jax.verdict.finding import Finding, OfRange, Scored, listed
-from posenc_jax.verdict.headline import effect
+from posenc_jax.verdict.headline import effect, row_name
 from posenc_jax.verdict.judging import breaks_at
 from posenc_jax.verdict.measuring import Measured
 from posenc_jax.verdict.other_scores import TEMPERATURES
@@ -72,8 +72,8 @@ def _found(card: Card) -> TextTable:
             f"{100 * LEARNED:.0f} % of the way from chance to the best score, so longer lengths are not judged; the "
             "result after training both again with twice the steps is in brackets, corrected among the rows of "
             "that training. cannot be told: neither a perfect arm nor one that guesses would have differed "
-            "significantly from the baseline. length N alone: without this length less than half of the difference is "
-            "left, and it is not significant.",
+            "significantly from the baseline; with the seeds in brackets a perfect one would have. length N alone: "
+            "without this length less than half of the difference is left, and it is not significant.",
             *_unseen(card),
             *_formerly(card),
             *(f"{line}." for line in card.unequal),
@@ -115,12 +115,12 @@ def _unseen(card: Card) -> Iterator[str]:
         if "worse" in case.seen and case.would_do is None:
             why = f"{own.baseline} already has the best score"
         elif "worse" in case.seen:
-            enough = f"{case.would_do} seeds would be enough"
+            enough = f"{case.would_do} seeds would show it"
             why = f"even a perfect one would have p {p_value(case.better or 0.0)}; {enough}"
         else:
             why = f"{own.baseline} is already near chance"
         other = "better" if "worse" in case.seen else "worse"
-        yield f"{' against '.join(_names(card, own))}: a {other} arm could not have been seen, since {why}."
+        yield f"{row_name(own, card.labels, card.findings)}: a {other} arm could not have been seen, since {why}."
 
 
 def _without_order(card: Card) -> Iterator[str]:

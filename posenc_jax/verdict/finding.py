@@ -116,6 +116,11 @@ class Finding:
     learned_with_twice: tuple[bool | None, bool | None] = (None, None)
 
     @property
+    def last_learned(self) -> tuple[bool | None, bool | None]:
+        """Whether each arm learned the task in the longest training."""
+        return self.learned if self.with_twice is None else self.learned_with_twice
+
+    @property
     def later(self) -> str:
         """The word with twice the steps, in brackets; or ""."""
         return f" ({self._twice})" if self.with_twice is not None else ""
@@ -129,9 +134,11 @@ class Finding:
     def said(self) -> str:
         """The word with its qualification, as in tables."""
         if self.word == "did not learn":
-            return f"did not learn the task at this budget{self.later}"
+            neither = [f"nor did {self.baseline}"] if self.learned[1] is False else []
+            notes = "; ".join(neither + ([self._twice] if self.with_twice is not None else []))
+            return "did not learn the task at this budget" + (f" ({notes})" if notes else "")
         if self.word == "cannot be told":
-            return untold(self.comparison.pairs, self.best_case) + self.later
+            return untold(self.comparison.pairs, self.best_case, *self._of_learning())
         notes = "; ".join(self._limits())
         return f"{self.word} ({notes})" if notes else self.word
 
@@ -152,20 +159,25 @@ class Finding:
         """
         if self.carried_by is not None:
             yield f"length {self.carried_by.length} alone"
-        if self.word != "not measurable here" and False in self.learned:
-            yield self._unlearned(self.learned)
-        if self.with_twice is not None:
-            yield self._twice
+        yield from self._of_learning()
         if self.word == "no difference seen" and self.best_case is not None and len(self.best_case.seen) == 1:
             other = "worse" if "better" in self.best_case.seen else "better"
             yield f"a {other} arm could not have been seen"
 
+    def _of_learning(self) -> Iterator[str]:
+        if self.word != "not measurable here" and False in self.learned:
+            yield self._unlearned(self.learned)
+        if self.with_twice is not None:
+            yield self._twice
 
-def untold(seeds: int, case: BestCase | None) -> str:
-    """The words of a row that cannot be told, such as ``cannot be told with 4 seeds (6 would do)``."""
+
+def untold(seeds: int, case: BestCase | None, *limits: str) -> str:
+    """The words of a row that cannot be told, such as ``cannot be told with 4 seeds (6 would do)``: with 6 a perfect
+    arm would be seen.
+    """
     needed = case.would_do if case is not None else None
     enough = "no number would do" if needed is None else f"{needed} would do"
-    return f"cannot be told with {seeds} seeds ({enough})"
+    return f"cannot be told with {seeds} seeds ({'; '.join((enough, *limits))})"
 
 
 def in_prose(said: str, seeds: int) -> str:

@@ -90,7 +90,13 @@ def _unequal(record: Record, card: Card) -> Iterator[str]:
 
     for found in card.findings:
         first, second = config(found.table, found.baseline), config(found.table, found.label)
-        if first and second and (lines := difference(first, second)):
+        if not (first and second):
+            label = found.label if first else found.baseline
+            yield (
+                f"the config of {label} on {found.table} is missing, so whether {found.label} differs from "
+                f"{found.baseline} in more than the encoding is not known"
+            )
+        elif lines := difference(first, second):
             yield (
                 f"{found.label} differs from {found.baseline} on {found.table} in more than the encoding, so a "
                 f"difference may be due to that: {'; '.join(lines)}"

@@ -1,7 +1,7 @@
 """The five lines of a card: what is better and where, by how much, how sure, at what cost, and what stays unknown."""
 
 import statistics
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 
 from posenc_jax.data.score_kinds import ScoreKind
 from posenc_jax.drawing.quantities import difference, p_value
@@ -19,6 +19,7 @@ def headline(
     findings: tuple[Finding, ...],
     kinds: Mapping[str, ScoreKind],
     seeds: int,
+    orderless: Container[tuple[str, str]] = (),
 ) -> tuple[str, str, str, str, str]:
     """The five lines, each a sentence or two.
 
@@ -27,13 +28,14 @@ def headline(
       measured: label -> table -> scores.
       kinds: table -> what its score is.
       seeds: how many were compared.
+      orderless: arms and tables for which more steps do not help, as encoders without positions.
     """
     pairs: dict[tuple[str, str], list[Finding]] = {}
     for own in findings:
         pairs.setdefault((own.label, own.baseline), []).append(own)
     costs = {pair: _cost(measured[pair[0]], measured[pair[1]], pair[1]) for pair in pairs}
     if len(labels) == 1:
-        first = f"{labels[0]} is {'; '.join(_where(own, baseline) for (_, baseline), own in pairs.items())}"
+        first = f"{labels[0]} is {'; '.join(_where(own, baseline, orderless) for (_, baseline), own in pairs.items())}"
         cost = "; ".join(costs.values())
     else:
         first = "; ".join(_ranked(findings, baseline, kinds) for baseline in dict.fromkeys(own for _, own in pairs))
@@ -49,7 +51,7 @@ def headline(
         f"By how much: {_amounts(findings, kinds, name)}.",
         f"How sure: {_sureness(findings, seeds)}.",
         f"At what cost: {cost}.",
-        f"What cannot be told: {_untold(findings, kinds, seeds, name, at)}.",
+        f"What cannot be told: {_untold(findings, kinds, seeds, name, at, orderless)}.",
     )
 
 
@@ -99,14 +101,20 @@ def _ranked(findings: Iterable[Finding], baseline: str, kinds: Mapping[str, Scor
     return f"Against {baseline} on {listed(tables)}: {'; '.join(parts)}"
 
 
-def _where(found: list[Finding], baseline: str) -> str:
+def _where(found: list[Finding], baseline: str, orderless: Container[tuple[str, str]]) -> str:
     """The comparison in words: ``better than RoPE on 2 of 3 tables (copy and even_pairs), worse on none``."""
     of = {word: [_told(own) for own in found if own.word == word] for word in FOUND}
-    unlearned = [own.table + own.later for own in found if own.word == "did not learn"]
-    end = f"; it did not learn {listed(unlearned)} at this budget" if unlearned else ""
+    unlearned = [own for own in found if own.word == "did not learn"]
+    blind = [own.table for own in unlearned if (own.label, own.table) in orderless]
+    few = [_told(own) + own.later for own in unlearned if own.table not in blind]
+    end = f"; it did not learn {listed(few)} at this budget" if few else ""
+    end += f"; it did not learn {listed(blind)}, {_WITHOUT_ORDER}" if blind else ""
     others = [f"{own.with_twice} on {own.table}" for own in found if own.with_twice and own.word != "did not learn"]
     end += f"; with twice the steps, since not both arms learned the task: {listed(others)}" if others else ""
     return _compared(found, baseline, of) + end
+
+
+_WITHOUT_ORDER = "as an encoder without positions, which does not see the order of tokens"
 
 
 def _told(found: Finding) -> str:
@@ -114,7 +122,11 @@ def _told(found: Finding) -> str:
 
 
 def _limited(found: Finding, at: str) -> str:
-    """The one length that carries a difference, if one does; and that the task was not learned by a better arm."""
+    """The one length that carries a difference, if one does; that a better arm did not learn the task, or that the
+    baseline did not either.
+    """
+    if found.word == "did not learn":
+        return f" (nor did {found.baseline})" * (found.learned[1] is False)
     alone = "" if found.carried_by is None else f"{at} length {found.carried_by.length} alone"
     return alone + " without learning it" * (found.word == "better" and found.learned[0] is False)
 
@@ -125,18 +137,21 @@ def _compared(found: list[Finding], baseline: str, of: Mapping[str, list[str]]) 
         word = f"{first} than {baseline}" if of[first] else _UNDECIDED[found[0].word].format(baseline)
         return f"{word} on {found[0].table}, the only table{_limited(found[0], ', at')}"
     if not of[first]:
-        return f"neither better nor worse than {baseline} on any of {len(found)} tables"
+        rows = {said: [own.table for own in found if own.word == word] for word, said in _UNDECIDED.items()}
+        (said, tables), *others = [(said, tables) for said, tables in rows.items() if tables]
+        rest = (f"{own.format('it')} on {len(names)} ({listed(names)})" for own, names in others)
+        return ", ".join((f"{said.format(baseline)} on {len(tables)} of {len(found)} tables ({listed(tables)})", *rest))
     other = f"{second} on {len(of[second])} ({listed(of[second])})" if of[second] else f"{second} on none"
     return f"{first} than {baseline} on {len(of[first])} of {len(found)} tables ({listed(of[first])}), {other}"
 
 
 _UNDECIDED = {
-    "did not learn": "neither better nor worse than {}",
-    "no difference seen": "neither better nor worse than {}",
+    "no difference seen": "not seen to differ from {}",
     "cannot be told": "not told from {} by this many seeds",
     "not measurable here": "not comparable with {}",
+    "did not learn": "not judged against {}",
 }
-"""What is said of an arm in its only row, by the word of that row."""
+"""What is said of an arm that is better or worse nowhere, by the word of its row."""
 
 
 def _amounts(findings: tuple[Finding, ...], kinds: Mapping[str, ScoreKind], name: Callable[[Finding], str]) -> str:
@@ -178,40 +193,42 @@ def _cost(ours: Mapping[str, Measured], theirs: Mapping[str, Measured], baseline
 
 
 def _untold(
-    findings: tuple[Finding, ...], kinds: Mapping[str, ScoreKind], seeds: int, name: Callable[[Finding], str], at: str
+    findings: tuple[Finding, ...],
+    kinds: Mapping[str, ScoreKind],
+    seeds: int,
+    name: Callable[[Finding], str],
+    at: str,
+    orderless: Container[tuple[str, str]],
 ) -> str:
-    small, blind, few, unlearned, still, unscored = (list[str]() for _ in range(6))
-    leads: dict[str, list[str]] = {}
+    small, unseen, blind, few, unscored, unlearned, still = (list[str]() for _ in range(7))
     for own in findings:
-        row, least = name(own), own.comparison.detectable
+        row, case = name(own), own.best_case
         if own.word == "no difference seen":
-            small.append(f"{_missed(least, kinds[own.table])} {at} {row}")
+            small.append(f"{_missed(own.comparison.detectable, kinds[own.table])} {at} {row}")
+            if case is not None and len(case.seen) == 1:
+                unseen.append(f"{'worse' if 'better' in case.seen else 'better'} {at} {row}")
         elif own.word == "not measurable here":
             (blind if own.comparison.pairs > 1 else unscored).append(row)
         elif own.word == "cannot be told":
-            needed = own.best_case.would_do if own.best_case is not None else None
-            few.append(f"{row} ({'no number' if needed is None else needed} would be enough)")
-        elif own.word == "did not learn" and own.with_twice in (None, own.word):
+            needed = case.would_do if case is not None else None
+            enough = "no number would be enough" if needed is None else f"{needed} would show a perfect one"
+            few.append(f"{row} ({enough})")
+        arms = zip((own.label, own.baseline), own.last_learned, strict=True)
+        if any(known is False and (label, own.table) not in orderless for label, known in arms):
             (unlearned if own.with_twice is None else still).append(row)
-        elif own.word == "better" and own.learned[1] is False and own.with_twice is None:
-            leads.setdefault(own.baseline, []).append(row)
     parts = [f"differences {_some(small)}, which {seeds} seeds often miss"] if small else []
+    parts += [f"whether it is {_some(unseen)}, which could not have been seen"] if unseen else []
     parts += [f"anything with {seeds} seeds {at} {_some(few)}"] if few else []
     parts += [f"anything {at} {_some(blind)}, where both are at chance or near the best score"] if blind else []
     parts += [f"anything {at} {_some(unscored)}, which has fewer than two pairs of seeds"] if unscored else []
-    again = "since the task was not learned at this budget"
-    parts += [f"the result with more steps {at} {_some(unlearned)}, {again}"] if unlearned else []
-    parts += (
-        [f"the result with more than twice the steps {at} {_some(still)}, since these did not suffice"] if still else []
-    )
-    parts += [
-        f"whether the gain {at} {_some(rows)} lasts with more steps, since {baseline} did not learn the task at this "
-        "budget"
-        for baseline, rows in leads.items()
-    ]
+    where = "where not both arms learned the task"
+    parts += [f"the result with more steps {at} {_some(unlearned)}, {where}"] if unlearned else []
+    parts += [f"the result with more than twice the steps {at} {_some(still)}, {where} with these"] if still else []
     fewest = min((own.comparison.pairs for own in findings), default=seeds)
     nothing = (
-        f"whether this holds with {CLAIM_SEEDS} seeds" if fewest < CLAIM_SEEDS else "nothing: every row has a result"
+        f"whether this holds with {CLAIM_SEEDS} seeds"
+        if fewest < CLAIM_SEEDS
+        else "other tasks, lengths, sizes and budgets; every row has a result"
     )
     return "; ".join(parts) or nothing
 

@@ -75,7 +75,7 @@ def sees(
         least = kind.show(kind.outer(detectable(deviation, asked, confidence=1 - 0.05 / rows)))
         yield (
             f"with the spread of these, {asked} seeds find a difference of {least} on {table.name} in 8 of 10 repeats, "
-            f"corrected for {rows} row{'s' * (rows != 1)}"
+            f"corrected for {rows} row{'s' * (rows != 1)}; so few seeds show little of the spread, which may be larger"
         )
 
 
@@ -91,7 +91,7 @@ def forecast(table: Table, theirs: Mapping[str, Measured], asked: int, rows: int
         case = best_case(table.asked.kind, table.asked.chance, other.scores, (1.0,) * (rows - 1))
         if not other.scores or "better" in case.seen:
             continue
-        enough = "no number would be enough" if case.would_do is None else f"{case.would_do} would be enough"
+        enough = "no number would be enough" if case.would_do is None else f"{case.would_do} would be enough for it"
         worse = "; a worse arm could be" if "worse" in case.seen else "; nor could a worse arm"
         yield (
             f"on {table.name} even a perfect arm could not be told from {baseline} with {asked} seeds, "

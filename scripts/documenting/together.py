@@ -23,7 +23,7 @@ from posenc_jax.verdict.card_tables import mean_text
 from posenc_jax.verdict.cells import Results, read_results
 from posenc_jax.verdict.finding import WORDS, Finding, in_prose, listed
 from posenc_jax.verdict.judging import CheckedDirection, check_directions
-from posenc_jax.verdict.published import RESULTS, folders, read_folder
+from posenc_jax.verdict.published import RESULTS, Selection, folders, read_folder
 from posenc_jax.verdict.rule import LEARNED
 from posenc_jax.verdict.together import Aggregate, Matrix, aggregates, matrix, published, same_baseline
 
@@ -114,8 +114,8 @@ def sentences(own: Known) -> list[str]:
     tables = listed([code(name) for name in first.tables])
     return [
         _on_table(own, "copy", "Copying sequences longer than any in training",
-            "sequences of more than twice the trained length; of digits that differ, only "
-            f"[three sizes]({_UP}/sizes/README.md) tell"),
+            "sequences of more than twice the trained length (for copies of digits that differ, see "
+            f"[three sizes]({_UP}/sizes/README.md) and {_folder('copying')})"),
         _on_table(own, "even_pairs", "Comparing the first token with the last, further apart than in training",
             "whether the order stays the same once all arms come near the best score at the trained lengths"),
         _on_table(own, "bucket_sort", "Sorting more tokens than in training",
@@ -125,10 +125,10 @@ def sentences(own: Known) -> list[str]:
         _within(own),
         _whole(own),
         _arms(own, "randomized", "Drawing positions at random in training",
-            "what it costs at the trained lengths, and how decoders behave: this is an encoder at one learning rate"),
+            "how decoders behave, and other learning rates: this is an encoder at one rate"),
         _arms(own, "perplexity", "Modelling texts longer than those of training",
             f"models larger than those of [three sizes]({_UP}/sizes/README.md), other texts, and whether more seeds "
-            "agree"),
+            "agree about DAPE-KERPLE (the three sizes have 8 seeds of the others)"),
         _directions(own),
     ]  # fmt: skip
 
@@ -188,6 +188,8 @@ def _words(card: Card, found: Finding) -> str:
 
 
 def _seen(found: Finding) -> str:
+    if found.word == "not measurable here":
+        return "not comparable (both at chance, or both near the best score)"
     return in_prose(found.said, found.comparison.pairs)
 
 
@@ -265,8 +267,8 @@ def _within(own: Known) -> str:
         f"**Inputs no longer than those of training**: {len(own.cards) - len({row[0] for row in missed})} of "
         f"{len(own.cards)} encodings cover at least {100 * LEARNED:.0f} % of the way from chance to the best score on "
         f"every table, and {base}; {f'the others are {listed(others)}' if others else 'there are no others'}. "
-        f"*Not known*: {f'whether {more} steps would change {left}, and ' if failed else ''}what differs above "
-        f"{100 * LEARNED:.0f} %, where these tables are too easy to tell."
+        f"*Not known*: {f'whether {more} steps would change {left}, and ' if failed else ''}whether encodings "
+        f"differ above {100 * LEARNED:.0f} %, which these tables are too easy to show."
     )
 
 
@@ -288,7 +290,9 @@ def _whole(own: Known) -> str:
         parts.append(f"the results for {_card(path, card)} on {len(card.tables)} tables are: {words}")
     return (
         f"**A newer rotation in place of {_baseline(own).label}**: {'; '.join(parts)}. *Not known*: larger models (on "
-        "indirect indexing its authors report PoPE far above RoPE), and other encodings on most of these tables."
+        "indirect indexing its authors report PoPE far above RoPE), and other encodings on most of these tables. "
+        "Tables that are no test are too small to show what was published; a direction could not have been seen where "
+        "even a perfect arm, or one that guesses, would not have differed significantly."
     )
 
 
@@ -299,10 +303,22 @@ def _arms(own: Known, folder: str, when: str, unknown: str) -> str:
     for cell, found in published(own.folders[folder]):
         by_table.setdefault(cell.table, []).append((named(cell.label), found, _seen(found)))
         pairs.add(found.comparison.pairs)
-    parts = [f"on {code(name)} {_by_word(found)}" for name, found in by_table.items()]
+    parts = [
+        f"on {code(name)} {_by_word(found)}{_at_trained(own.folders[folder], found)}"
+        for name, found in by_table.items()
+    ]
     hint = ", so only a hint" if min(pairs) < CLAIM_SEEDS else ""
     seeds = f"{_folder(folder)}, {_range(pairs)} seeds{hint}"
     return f"**{when}** ({seeds}): compared with RoPE, {'; '.join(parts)}. *Not known*: {unknown}."
+
+
+def _at_trained(results: Results, found: list[tuple[str, Finding, str]]) -> str:
+    """The means of all arms at the trained lengths, in brackets."""
+    first = found[0][1]
+    kind = results.kind(Selection(first.table))
+    means = [(name, one.within[0]) for name, one, _ in found] + [(first.baseline, first.within[1])]
+    shown = ", ".join(f"{name} {kind.show(mean)}" for name, mean in means if mean is not None)
+    return f" ({kind.title} at the trained lengths: {shown})" if shown else ""
 
 
 def _directions(own: Known) -> str:
@@ -324,8 +340,8 @@ def _directions(own: Known) -> str:
         f"{len(tested[True]) + len(tested[False])} directions, written down before any run, "
         f"{sum(found.count('held') for found in tested.values())} held at our size: "
         f"{_outcomes(tested[True], 'that this size tests')}, and "
-        f"{_outcomes(tested[False], 'that it does not test')}, which the folders judged from these results, so the "
-        "first of these shares is too favourable; all directions of a table held for "
+        f"{_outcomes(tested[False], 'that it does not test')} (which it tests was decided after the results were "
+        "known, so the first of these shares is too favourable); all directions of a table held for "
         f"{listed(every) if every else 'none'}. *Not known*: the papers' own settings, which are larger and have not "
         "been run; what did not hold here may hold there."
     )

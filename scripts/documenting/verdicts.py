@@ -102,8 +102,9 @@ def verdicts_table(cards: Cards) -> str:
         for baseline in card.baselines:
             found = {own.table: own for own in card.findings if own.baseline == baseline}
             cells = [_reasoned(found[name], card.kinds[name]) if name in found else "-" for name in names]
-            commits = " and ".join(dict.fromkeys((own["commit"] or "?")[:8] for own in card.environments))
-            environment = f"{commits}, {card.seconds / 60:.0f} min"
+            parts = [card] if card.twice is None else [card, card.twice]
+            commits = dict.fromkeys((own["commit"] or "?")[:8] for part in parts for own in part.environments)
+            environment = f"{' and '.join(commits)}, {sum(part.seconds for part in parts) / 60:.0f} min"
             rows.append([f"[{card.label}]({path.name})", baseline, *cells, str(len(card.seeds)), environment])
     columns = ("encoding", "against", *names, "seeds", "commit, time of all its runs")
     summary = grid(columns, "l" * (2 + len(names)) + "rl", rows)
@@ -279,7 +280,9 @@ def _ends(cards: Cards) -> str:
                 for count, rate in ((low, min(own.tried)), (high, max(own.tried))):
                     if 2 * count >= seeds > 0:
                         found[label, name, rate] = f"{label} on {code(name)} ({rate:g}: {count} of {seeds} seeds)"
-    return f"Arms that do best at an end of their grid of learning rates: {'; '.join(found.values()) or 'none'}."
+    if not found:
+        return "No arm prefers the lowest or the highest learning rate of its grid."
+    return f"Arms that prefer the lowest or the highest learning rate of their grid: {'; '.join(found.values())}."
 
 
 def _ties(cards: Cards) -> str:
@@ -298,8 +301,8 @@ def _ties(cards: Cards) -> str:
     if not parts:
         return ""
     return (
-        "A tie counts as neither end. For many seeds the best validation score is shared by several rates, validation "
-        f"cannot tell these apart, and the lowest of them is taken: {'; '.join(parts)}."
+        "For many seeds several rates share the best validation score; the lowest of them is taken, which counts as "
+        f"no preference: {'; '.join(parts)}."
     )
 
 

@@ -14,6 +14,7 @@ from posenc_jax.drawing.hypertext import escaped
 from posenc_jax.runs.environment import environment
 from posenc_jax.verdict import card_files
 from posenc_jax.verdict.card import Card, record
+from posenc_jax.verdict.card_costs import cost_table
 from posenc_jax.verdict.card_files import card_of, page, write
 from posenc_jax.verdict.card_tables import latex_card, markdown_card, text_card
 from posenc_jax.verdict.figure import render
@@ -174,6 +175,31 @@ def test_rates_that_validation_cannot_tell_apart_and_an_encoder_without_order_ar
     assert "Equal in validation at several rates, of which the lowest is taken: mine on copy (7 of 8 seeds);" in said
     assert "mine on even_pairs: an encoder without positions does not see the order of tokens, so no number" in said
     assert "does not see the order" not in with_arm(spec="rope")
+
+
+def note(card, begins):
+    return next(own for own in cost_table(card).notes if begins in own)
+
+
+def test_costs_are_of_all_runs_and_commits(card):
+    own = dataclasses.replace(card, seconds=120.0)
+    assert note(own, "All runs together").endswith("All runs together: 2 minutes, including compilation.")
+    both = dataclasses.replace(own, twice=dataclasses.replace(card, seconds=60.0))
+    assert "All runs together: 2 minutes, and 1 with twice the steps, including compilation." in note(both, "All runs")
+    ablation = {name: dataclasses.replace(asked, finished=True) for name, asked in card.tables.items()}
+    assert note(dataclasses.replace(own, tables=ablation), "All runs").endswith(": 2 minutes, without compilation.")
+    moves = "Between these commits scores may move, as their code differs."
+    assert moves in note(card, "All runs")
+    assert moves not in note(dataclasses.replace(card, environments=card.environments[:1]), "All runs")
+
+
+def test_one_learning_rate_is_no_choice(card):
+    found = note(card, "Every seed is trained")
+    assert found == "Every seed is trained at one learning rate, 0.001, which may suit one arm better than another."
+    cell = dataclasses.replace(card.measured["mine"]["copy"], tried={1e-3: {0: 0.9}, 2e-3: {0: 0.8}})
+    two = {**card.measured, "mine": {**card.measured["mine"], "copy": cell}}
+    found = note(dataclasses.replace(card, measured=two), "Every seed is trained")
+    assert "keeps the one that is best in its own validation" in found
 
 
 def test_few_seeds_are_called_a_hint(card):

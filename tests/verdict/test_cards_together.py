@@ -19,7 +19,7 @@ from posenc_jax.data.score_kinds import KINDS
 from posenc_jax.drawing.paper import source_of_png
 from posenc_jax.verdict.card_files import card_of
 from posenc_jax.verdict.cells import read_results
-from posenc_jax.verdict.published import folders, read_folder
+from posenc_jax.verdict.published import Selection, folders, read_folder
 from posenc_jax.verdict.rule import LEARNED
 from posenc_jax.verdict.tables import tables
 from posenc_jax.verdict.together import THRESHOLDS, aggregates, matrix, published, runs, same_baseline
@@ -227,6 +227,15 @@ def test_what_is_no_test_at_our_size_is_so_in_the_folders(known):
         *("parity", "counting", "arrow_grid", "indirect_indexing")
     }, "the tables of verdicts that are made of these folders"
     assert not any(own.at_full_size.not_a_test for own in tables().values())
+
+
+def test_scores_at_the_trained_lengths_stand_beside_those_of_randomized_positions(known):
+    said, results = together.sentences(known)[7], known.folders["randomized"]
+    for name in ("even_pairs", "bucket_sort"):
+        where = Selection(name, where="within")
+        labels = ("sinusoidal", "randomized sinusoidal", "randomized rope", "rope")
+        means = [f"{label} {np.mean([*results.scores(where, label).values()]):.3f}" for label in labels]
+        assert f"(accuracy at the trained lengths: {', '.join(means)})" in said.partition(f"on `{name}`")[2]
 
 
 def test_what_is_no_test_is_marked_on_both_pages(known):

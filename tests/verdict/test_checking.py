@@ -221,5 +221,5 @@ def test_what_a_check_cannot_tell_is_said(check):
 
 
 def test_what_is_asked_is_one_thing(refusal):
-    assert "name an ENCODING to judge, or a card to check" in refusal("verdict")
+    assert "name an ENCODING to judge, your own question with --on, or a card with" in refusal("verdict")
     assert "--check judges the scores in a card again: leave rope out" in refusal("verdict", "rope", "--check", "x")

@@ -81,6 +81,17 @@ def test_the_card_that_is_shown_is_of_its_record(name, cores):
     assert f"\n{minutes} of runs on {cores}" in (FOLDER / "README.md").read_text()
 
 
+def test_times_and_commits_of_a_row_are_of_all_its_runs():
+    page = (FOLDER / "README.md").read_text()
+    for path in FOLDER.glob("*.json"):
+        card = json.loads(path.read_text())
+        parts = [card, card["twice"]] if card["twice"] else [card]
+        (last,) = re.findall(rf"^\| .*\({path.name}\).* \| (.*) \|$", page, re.MULTILINE)
+        commits, minutes = last.rsplit(", ", 1)
+        assert minutes == f"{sum(part['seconds'] for part in parts) / 60:.0f} min"
+        assert {*commits.split(" and ")} == {own["commit"][:8] for part in parts for own in part["environments"]}
+
+
 def test_the_card_on_all_tables_asks_all():
     found = json.loads((FOLDER / "all_tables" / "pope-against-rope.json").read_text())
     assert list(found["tables"]) == list(TABLES)
@@ -100,7 +111,7 @@ def split(arms):
 def test_the_page_counts_ties_of_learning_rates_and_moves_of_the_baseline():
     quick = [json.loads(path.read_text()) for path in sorted(FOLDER.glob("*.json"))]
     page = (FOLDER / "README.md").read_text()
-    ties = page.partition("the lowest of them is taken: ")[2].partition("\n")[0].rstrip(".").split("; ")
+    ties = page.partition("which counts as no preference: ")[2].partition("\n")[0].rstrip(".").split("; ")
     said = {own.partition(": ")[0].strip("`"): own.partition(": ")[2] for own in ties}
     for name, words in said.items():
         of = {

@@ -111,6 +111,12 @@ def test_refused_in_one_line(ablation, refusal, arguments, message):
     assert not Path("runs").exists()
 
 
+def test_settings_that_are_gone_are_no_equal_settings(ablation, capsys):
+    main(["verdict", "t5", "--on", "abl", "--tables", "rsc", "--against", "nope"])
+    unknown = "so whether t5 differs from nope in more than the encoding is not known"
+    assert f"posenc: the config of nope on rsc is missing, {unknown}\n" in capsys.readouterr().err
+
+
 def test_arms_that_differ_in_more_than_the_encoding_are_named(ablation, capsys):
     for cell in CELLS:
         steps = {"nope": 10, "t5": 20}.get(cell["label"], 10)

@@ -20,7 +20,11 @@ def finding(table, word, difference=0.1, p=0.01, baseline="rope", detectable=0.0
     return Finding(table, baseline, Comparison(difference, low, high, p, detectable, 8, False), p, word, label="mine")
 
 
-def lines(*findings, seeds=8, **times):
+def unlearned(found, *arms):
+    return dataclasses.replace(found, learned=tuple(own not in arms for own in (found.label, found.baseline)))
+
+
+def lines(*findings, seeds=8, orderless=(), **times):
     """The lines of findings that have a pair of every seed, unless they say how many."""
     findings = [
         dataclasses.replace(own, comparison=own.comparison._replace(pairs=min(own.comparison.pairs, seeds)))
@@ -32,7 +36,7 @@ def lines(*findings, seeds=8, **times):
         label: {own.table: measured({}, label, **fields | times) for own in findings}
         for label, fields in labels.items()
     }
-    return headline(("mine",), found, findings, KINDS, seeds)
+    return headline(("mine",), found, findings, KINDS, seeds, orderless)
 
 
 def test_better_worse_and_what_cannot_be_told():
@@ -67,14 +71,15 @@ def test_a_row_that_lost_seeds_is_told_by_its_pairs():
 @pytest.mark.parametrize(
     ("word", "said"),
     [
-        ("no difference seen", "neither better nor worse than rope"),
+        ("no difference seen", "not seen to differ from rope"),
+        ("did not learn", "not judged against rope"),
         ("not measurable here", "not comparable with rope"),
         ("cannot be told", "not told from rope by this many seeds"),
     ],
 )
 def test_an_only_row_without_a_difference(word, said):
     first, *_ = lines(finding("copy", word, 0.0, None))
-    assert first == f"mine is {said} on copy, the only table."
+    assert first.startswith(f"mine is {said} on copy, the only table")
 
 
 def test_no_pairs_are_no_tie():
@@ -85,7 +90,7 @@ def test_no_pairs_are_no_tie():
 
 def test_nothing_found():
     said = lines(finding("copy", "no difference seen", 0.03, 0.2), finding("parity", "no difference seen", -0.04, 0.07))
-    assert said[0] == "mine is neither better nor worse than rope on any of 2 tables."
+    assert said[0] == "mine is not seen to differ from rope on 2 of 2 tables (copy and parity)."
     assert said[1].startswith("By how much: no difference was found; the closest is parity -0.040 [")
     assert said[1].endswith("], with p 0.070.")
     assert said[2] == "How sure: 8 seeds; no p is 0.05 or less, corrected for 2 rows."
@@ -114,7 +119,7 @@ def test_what_no_difference_could_have_shown():
 def test_several_baselines_share_the_five_lines():
     said = lines(finding("copy", "better"), finding("copy", "no difference seen", 0.0, 0.9, baseline="nope"))
     assert said[0] == (
-        "mine is better than rope on copy, the only table; neither better nor worse than nope on copy, the only table."
+        "mine is better than rope on copy, the only table; not seen to differ from nope on copy, the only table."
     )
     assert "copy (to rope) +0.100" in said[1]
     assert "times nope's time" in said[3]
@@ -135,23 +140,58 @@ def test_better_never_stands_beside_no_difference_without_the_reason(word):
 
 def test_what_few_seeds_cannot_tell_and_what_was_not_learned():
     few = dataclasses.replace(finding("copy", "cannot be told", 0.3, 0.2), best_case=BestCase(0.2, 0.6, 13))
-    said = lines(few, finding("even_pairs", "did not learn", -0.2, 0.001), seeds=3)
+    said = lines(few, unlearned(finding("even_pairs", "did not learn", -0.2, 0.001), "mine"), seeds=3)
     assert said[0] == (
-        "mine is neither better nor worse than rope on any of 2 tables; it did not learn even_pairs at this budget."
+        "mine is not told from rope by this many seeds on 1 of 2 tables (copy), not judged against it on 1 "
+        "(even_pairs); it did not learn even_pairs at this budget."
     )
     assert "p is 0.001, corrected for 2 rows" in said[2]
     assert said[4] == (
-        "What cannot be told: anything with 3 seeds on copy (13 would be enough); the result with more steps on "
-        "even_pairs, since the task was not learned at this budget."
+        "What cannot be told: anything with 3 seeds on copy (13 would show a perfect one); the result with more steps "
+        "on even_pairs, where not both arms learned the task."
     )
 
 
 def test_a_lead_over_a_baseline_that_has_not_learned_the_task_is_said_so():
-    lead = dataclasses.replace(finding("even_pairs", "better", 0.2, 0.001), learned=(True, False))
+    lead = unlearned(finding("even_pairs", "better", 0.2, 0.001), "rope")
     assert lines(lead, finding("copy", "better"))[4] == (
-        "What cannot be told: whether the gain on even_pairs lasts with more steps, since rope did not learn "
-        "the task at this budget."
+        "What cannot be told: the result with more steps on even_pairs, where not both arms learned the task."
     )
+
+
+@pytest.mark.parametrize("word", ["better", "no difference seen", "cannot be told", "did not learn"])
+def test_whatever_the_word_the_last_line_names_what_was_not_learned_with_twice_the_steps(word):
+    first = unlearned(finding("even_pairs", word, 0.2, 0.001), "mine", "rope")
+    learned, neither = (
+        dataclasses.replace(first, with_twice="worse", learned_with_twice=own) for own in ((True, True), (False, False))
+    )
+    still = "the result with more than twice the steps on even_pairs, where not both arms learned the task with these"
+    assert lines(neither)[4].endswith(f"{still}.")
+    assert "even_pairs, where" not in lines(learned)[4]
+
+
+def test_an_encoder_without_positions_is_no_question_of_steps():
+    own = unlearned(finding("even_pairs", "did not learn", -0.2, 0.001), "mine")
+    own = dataclasses.replace(own, with_twice="did not learn", learned_with_twice=(False, True))
+    said = lines(own, finding("copy", "better"), orderless={("mine", "even_pairs")})
+    assert said[0].endswith(
+        "; it did not learn even_pairs, as an encoder without positions, which does not see the order of tokens."
+    )
+    assert said[4] == "What cannot be told: other tasks, lengths, sizes and budgets; every row has a result."
+    assert "more than twice the steps on even_pairs" in lines(own, finding("copy", "better"))[4]
+
+
+def test_a_baseline_that_did_not_learn_either_is_named():
+    own = unlearned(finding("even_pairs", "did not learn", -0.2, 0.001), "mine", "rope")
+    assert own.said == "did not learn the task at this budget (nor did rope)"
+    assert "; it did not learn even_pairs (nor did rope) at this budget." in lines(own, finding("copy", "better"))[0]
+    few = unlearned(finding("even_pairs", "cannot be told", 0.3, 0.2), "mine", "rope")
+    assert few.said == "cannot be told with 8 seeds (no number would do; task learned by neither)"
+
+
+def test_the_direction_that_could_not_have_been_seen_is_named():
+    own = dataclasses.replace(finding("copy", "no difference seen", 0.01, 0.6), best_case=BestCase(0.001, 0.3, 4))
+    assert lines(own)[4].endswith("; whether it is worse on copy, which could not have been seen.")
 
 
 def test_a_score_that_is_all_or_nothing_has_shares_in_place_of_an_interval():

@@ -112,7 +112,7 @@ def test_what_even_a_perfect_arm_could_not_show_cannot_be_told():
     middle = arm(EVEN, {None: 0.75}, (0.2, -0.2, 0.1))
     own = found(arm(EVEN, {None: 0.7}, (-0.2, 0.2, 0.0)), middle, rows=3)
     assert (own.word, own.best_case.seen) == ("cannot be told", ())
-    assert own.said == f"cannot be told with 3 seeds ({own.best_case.would_do} would do)"
+    assert own.said == f"cannot be told with 3 seeds ({own.best_case.would_do} would do; task learned by neither)"
     assert own.best_case.better > 0.05
 
 
@@ -161,7 +161,7 @@ def test_what_cannot_be_shown_is_said_before_the_run():
     assert list(forecast(COPY, high, 4, 1)) == []
     assert list(forecast(COPY, high, 4, 14)) == [
         "on copy even a perfect arm could not be told from rope with 4 seeds, corrected for 14 rows "
-        "(6 would be enough); a worse arm could be"
+        "(6 would be enough for it); a worse arm could be"
     ]
 
 
