@@ -84,7 +84,7 @@ def estimate(
 
     def time(cells: list[Run]) -> str:
         hours = [plan_of(cell, target).hours for cell in cells]
-        return duration(None if None in hours else 3600 * sum(filter(None, hours)))
+        return duration(None if None in hours else max(0.01, 3600 * sum(filter(None, hours))))
 
     more = f", and up to {time(again)} more where a table is not learned and trained again" if again else ""
     each = f"{len(encodings)} encodings on {len(tables)} table{'s' * (len(tables) != 1)}"
