@@ -93,7 +93,8 @@ def summary(rows: tuple[Row, ...]) -> str:
     grow, shrink, unknown = (sum(row.word == word for row in rows) for word in ("grows", "shrinks", "cannot be told"))
     first, *_, last = WIDTHS
     return (
-        f"Of {len(rows)} leads {grow} grow with size, {shrink} shrink, and {unknown} cannot be told (-):\n\n"
+        f"Of {len(rows)} leads over {BASELINE}, {grow} grow with size, {shrink} shrink, and {unknown} cannot be told "
+        "(-):\n\n"
         f"{grid(('encoding', *map(code, tables)), 'l' * (1 + len(tables)), entries)}\n\n"
         "An asterisk marks leads with a size at which an arm did not learn the task. In brackets: leads whose sign at "
         f"{last} is not that at {first}, both significant."

@@ -135,7 +135,7 @@ def _compared(found: list[Finding], baseline: str, of: Mapping[str, list[str]]) 
     first, second = sorted(FOUND, key=lambda word: not of[word])
     if len(found) == 1:
         word = f"{first} than {baseline}" if of[first] else _UNDECIDED[found[0].word].format(baseline)
-        return f"{word} on {found[0].table}, the only table{_limited(found[0], ', at')}"
+        return f"{word} on {found[0].table}, the only table{_limited(found[0], ', at') if of[first] else ''}"
     if not of[first]:
         rows = {said: [own.table for own in found if own.word == word] for word, said in _UNDECIDED.items()}
         (said, tables), *others = [(said, tables) for said, tables in rows.items() if tables]
@@ -217,7 +217,7 @@ def _untold(
         if any(known is False and (label, own.table) not in orderless for label, known in arms):
             (unlearned if own.with_twice is None else still).append(row)
     parts = [f"differences {_some(small)}, which {seeds} seeds often miss"] if small else []
-    parts += [f"whether it is {_some(unseen)}, which could not have been seen"] if unseen else []
+    parts += [f"differences that could not have been seen: {_some(unseen)}"] if unseen else []
     parts += [f"anything with {seeds} seeds {at} {_some(few)}"] if few else []
     parts += [f"anything {at} {_some(blind)}, where both are at chance or near the best score"] if blind else []
     parts += [f"anything {at} {_some(unscored)}, which has fewer than two pairs of seeds"] if unscored else []

@@ -185,13 +185,17 @@ def test_a_baseline_that_did_not_learn_either_is_named():
     own = unlearned(finding("even_pairs", "did not learn", -0.2, 0.001), "mine", "rope")
     assert own.said == "did not learn the task at this budget (nor did rope)"
     assert "; it did not learn even_pairs (nor did rope) at this budget." in lines(own, finding("copy", "better"))[0]
+    assert lines(own)[0] == (
+        "mine is not judged against rope on even_pairs, the only table; it did not learn even_pairs (nor did rope) at "
+        "this budget."
+    )
     few = unlearned(finding("even_pairs", "cannot be told", 0.3, 0.2), "mine", "rope")
     assert few.said == "cannot be told with 8 seeds (no number would do; task learned by neither)"
 
 
 def test_the_direction_that_could_not_have_been_seen_is_named():
     own = dataclasses.replace(finding("copy", "no difference seen", 0.01, 0.6), best_case=BestCase(0.001, 0.3, 4))
-    assert lines(own)[4].endswith("; whether it is worse on copy, which could not have been seen.")
+    assert lines(own)[4].endswith("; differences that could not have been seen: worse on copy.")
 
 
 def test_a_score_that_is_all_or_nothing_has_shares_in_place_of_an_interval():
