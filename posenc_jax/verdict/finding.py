@@ -117,7 +117,7 @@ class Finding:
 
     @property
     def last_learned(self) -> tuple[bool | None, bool | None]:
-        """Whether each arm learned the task in the longest training."""
+        """`learned` of the longest training."""
         return self.learned if self.with_twice is None else self.learned_with_twice
 
     @property
