@@ -72,8 +72,8 @@ def pages(found: Results) -> dict[Path, str]:
     text = "\n\n".join(part for part in parts if part)
     question = (
         f"Does a lead over {BASELINE} change with the size of the model? [Three sizes](../../../experiments/sizes/"
-        "README.md) were compared, each twice as wide as the one before, with about four times the parameters (fewer "
-        "on `python docs`, whose vocabulary does not grow)."
+        f"README.md) were compared: {listed([*WIDTHS])}, named by the width, each with about four times the parameters "
+        "of the one before (fewer on `python docs`, whose vocabulary does not grow)."
     )
     guide = f"{question} {summary(rows)}{falls(found)}"
     return {
