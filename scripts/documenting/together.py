@@ -188,7 +188,7 @@ def _words(card: Card, found: Finding) -> str:
 
 
 def _seen(found: Finding) -> str:
-    if found.word == "not measurable here":
+    if found.word == "not measurable here" and found.comparison.pairs > 1:
         return "not comparable (both at chance, or both near the best score)"
     return in_prose(found.said, found.comparison.pairs)
 
