@@ -17,7 +17,7 @@ from posenc_jax.verdict.other_scores import WAYS
 from posenc_jax.verdict.question import KeptQuestion
 from posenc_jax.verdict.rule import RULE, findings
 
-SCHEMA = 3
+SCHEMA = 4
 """The version of `record`. Within one, members are only added; files without it are earlier ones."""
 
 
@@ -37,7 +37,6 @@ class Card:
       seconds: of all runs behind it.
       elsewhere: what differs between these environments by which results differ by rounding.
       unequal: a line for every arm of a finished ablation that differs from its baseline in more than the encoding.
-      former: words of earlier rules, where it was measured under one: the rule's number, and baseline -> table -> word.
       twice: the encodings that did not learn a table, or whose baseline did not, beside all baselines there, trained
         once more with twice the steps.
     """
@@ -53,7 +52,6 @@ class Card:
     otherwise: tuple[Finding, ...] = ()
     elsewhere: tuple[str, ...] = ()
     unequal: tuple[str, ...] = ()
-    former: tuple[Json, ...] = ()
     twice: Card | None = None
 
     @property
@@ -155,7 +153,6 @@ def record(card: Card) -> Json:
         "environments": list(card.environments),
         "elsewhere": list(card.elsewhere),
         "unequal": list(card.unequal),
-        "former": list(card.former),
         "twice": None if card.twice is None else record(card.twice),
         "seconds": card.seconds,
     }

@@ -11,9 +11,6 @@ from posenc_jax.verdict.cells import device
 from posenc_jax.verdict.measuring import Measured
 from posenc_jax.verdict.tables import MOST_RATES
 
-GROWN = 2
-"""The first rule whose grids grow and whose fields are set from the training lengths."""
-
 
 def cost_table(card: Card) -> TextTable:
     """A row for each table and arm."""
@@ -111,8 +108,6 @@ def _ends(card: Card) -> str:
         "The grid is extended for all arms while at least half of the seeds of any arm do best at an end, up to "
         f"{MOST_RATES} rates"
     )
-    if _before(card):
-        grown = "The grid has the two rates of an earlier rule and was not extended"
     if _finished(card):
         grown = "The learning rates are those of the ablation"
     at = f"at least half of the seeds still do best at an end: {'; '.join(found)}" if found else ""
@@ -139,12 +134,7 @@ def _fields(card: Card) -> list[str]:
         " Fields that are about distances or the training length are set from the trained lengths, unless the spec "
         "gives one of them, as those behind some names of the catalogue do."
     )
-    return [f"Fields: {said}.{'' if _before(card) or _finished(card) else rule}"] if said else []
-
-
-def _before(card: Card) -> bool:
-    """True where the runs are older than the rule by which grids grow and fields are set."""
-    return any(own["rule"] < GROWN for own in card.former)
+    return [f"Fields: {said}.{'' if _finished(card) else rule}"] if said else []
 
 
 def _finished(card: Card) -> bool:

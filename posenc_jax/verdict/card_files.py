@@ -67,7 +67,6 @@ def card_of(kept: Json) -> Card:
         seconds=kept["seconds"],
         elsewhere=tuple(kept.get("elsewhere", ())),
         unequal=tuple(kept.get("unequal", ())),
-        former=tuple(kept.get("former", ())),
         twice=card_of(kept["twice"]) if kept.get("twice") is not None else None,
     )
     return judged(card)

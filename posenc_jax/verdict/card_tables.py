@@ -19,7 +19,7 @@ from posenc_jax.verdict.headline import effect, row_name
 from posenc_jax.verdict.judging import breaks_at
 from posenc_jax.verdict.measuring import Measured
 from posenc_jax.verdict.other_scores import TEMPERATURES
-from posenc_jax.verdict.rule import LEARNED, RULE
+from posenc_jax.verdict.rule import LEARNED
 from posenc_jax.verdict.tables import CHECKPOINTS
 
 
@@ -75,7 +75,6 @@ def _found(card: Card) -> TextTable:
             "significantly from the baseline; with the seeds in brackets a perfect one would have. length N alone: "
             "without this length less than half of the difference is left, and it is not significant.",
             *_unseen(card),
-            *_formerly(card),
             *(f"{line}." for line in card.unequal),
             *_without_order(card),
             *(
@@ -132,16 +131,6 @@ def _without_order(card: Card) -> Iterator[str]:
                 f"{label} on {listed(names)}: an encoder without positions does not see the order of tokens, so no "
                 "number of steps teaches it what depends on their order."
             )
-
-
-def _formerly(card: Card) -> Iterator[str]:
-    """Notes on words that an earlier rule gave the same scores."""
-    now = {(own.baseline, own.table): own.brief for own in card.findings}
-    for rule in card.former:
-        words = {(baseline, name): word for baseline, of in rule["words"].items() for name, word in of.items()}
-        others = [f"{name} {word}" for (base, name), word in words.items() if now.get((base, name), word) != word]
-        said = f"differently: {', '.join(others)}" if others else "in the same way"
-        yield f"Judged by rule {RULE}. The runs were made under rule {rule['rule']}, which judged them {said}."
 
 
 def _ranges(card: Card) -> TextTable:

@@ -42,7 +42,7 @@ _CARD: Shape = {
     **{"schema?": int, "label": str, "labels?": [str], "baselines": [str], "seeds": [int], "seconds": float},
     **{"tables": {str: _QUESTION}, "measured": {str: {str: _CELL}}, "environments": [_ENVIRONMENT]},
     **{"findings": [_FINDING], "otherwise": [_FINDING], "verdict": [str]},
-    **{"elsewhere?": [str], "unequal?": [str], "former?": [{"rule": int, "words": {str: {str: str}}}]},
+    **{"elsewhere?": [str], "unequal?": [str]},
 }
 _CARD["twice?"] = dict(_CARD)
 """What a card of any version has, as far as its verdict is judged from it."""

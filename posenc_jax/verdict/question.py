@@ -78,6 +78,7 @@ class KeptQuestion:
         return {
             **{field.name: getattr(self, field.name) for field in dataclasses.fields(self)},
             **{"better": self.kind.better, "best": self.kind.highest},
+            "chance": None if self.kind.highest is None else self.chance,
             **{"trained_lengths": list(self.trained_lengths), "score_lengths": list(self.score_lengths)},
             "length_names": {str(n): name for n, name in self.length_names.items()},
         }

@@ -5,7 +5,6 @@ python scripts/documenting/verdicts.py      # a part of scripts/regenerate, in s
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import statistics
 from collections.abc import Iterable
@@ -25,12 +24,13 @@ from posenc_jax.verdict.evidence import Evidence, as_text, collected
 from posenc_jax.verdict.finding import Finding, listed
 from posenc_jax.verdict.headline import effect
 from posenc_jax.verdict.measuring import of_lengths
-from posenc_jax.verdict.rule import RULE
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 VERDICTS = ROOT / "experiments" / "verdicts"
 OWN = ROOT / "experiments" / "own_encoding" / "verdict.json"
 QUESTIONS = ROOT / "experiments" / "own_questions"
+REPEATS = VERDICTS / "repeats"
+"""Scores of the same seeds by an earlier build of the code, in files named as the cards."""
 EVIDENCE = ROOT / "posenc_jax" / "verdict" / "evidence.json"
 BEGIN, END = "<!-- The verdicts: written by scripts/regenerate -->", "<!-- end of the verdicts -->"
 BEGIN_WHOLE, END_WHOLE = "<!-- On all tables: written by scripts/regenerate -->", "<!-- end of all tables -->"
@@ -78,16 +78,8 @@ def evidence() -> tuple[Evidence, ...]:
 
 
 def rejudged(path: Path) -> Card:
-    """The card in a file by the rule as it is, with its words of an earlier one."""
-    kept = unseal(path.read_bytes())
-    card = judged(card_of(kept), of_lengths)
-    rule = kept.get("rule", 1)
-    if rule == RULE:
-        return card
-    words: dict[str, dict[str, str]] = {}
-    for own in kept["findings"]:
-        words.setdefault(own["baseline"], {})[own["table"]] = own.get("said", own["word"])
-    return dataclasses.replace(card, former=(*card.former, {"rule": rule, "words": words}))
+    """The card in a file by the rule as it is."""
+    return judged(card_of(unseal(path.read_bytes())), of_lengths)
 
 
 def _sealed(card: Card) -> dict[str, Any]:
@@ -164,9 +156,7 @@ def whole_table(cards: Cards, quick: Cards) -> str:
             name = not_tests.of_verdicts(found.table)
             rows.append([f"[{card.label}]({path.relative_to(VERDICTS).as_posix()})", name, *cells])
     columns = ("encoding", "table", *_MEANS, "seen", "detectable", _OTHER)
-    return (
-        f"{grid(columns, 'llrrrrlrl', rows)}\n\n{_changed(cards)}\n\n{_repeated(cards)}\n\n{_moves([*quick, *cards])}"
-    )
+    return "\n\n".join((grid(columns, "llrrrrlrl", rows), _moves([*quick, *cards]), _repeated(cards)))
 
 
 def matched_table(cards: Cards) -> str:
@@ -236,22 +226,6 @@ _OTHER = "by arXiv:2511.19794"
 
 def _other(found: Finding) -> str:
     return "-" if found.two_tests is None else found.two_tests.word
-
-
-def _changed(cards: Cards) -> str:
-    """The words that an earlier rule gave, where they were others."""
-    rows = []
-    for _, card in cards:
-        now = {(own.baseline, own.table): own.brief for own in card.findings}
-        for former in card.former:
-            for baseline, words in former["words"].items():
-                for name, word in words.items():
-                    if now[baseline, name] != word:
-                        rows.append([card.label, code(name), word, now[baseline, name]])
-    if not rows:
-        return "No row was judged differently by an earlier rule."
-    table = grid(("encoding", "table", "by rule 1", f"by rule {RULE}"), "llll", rows)
-    return f"Rows that rule 1, under which the runs were made, judged differently:\n\n{table}"
 
 
 def _orderless(cards: Cards) -> str:
@@ -324,22 +298,21 @@ def _correlations(cards: Cards) -> str:
 
 
 def _repeated(cards: Cards) -> str:
-    """How far seeds that chose the same learning rate differ in a card that was measured again."""
+    """How far seeds that chose the same learning rate differ from the scores of an earlier build."""
     rows = []
     for path, card in cards:
-        first = rejudged(VERDICTS / path.name)
-        for label in (card.label, *card.baselines):
-            for name in first.tables:
-                old, new = (of.measured[label][name] for of in (first, card))
-                kind = card.kinds[name]
-                both = [seed for seed in new.scores if seed in old.scores]
-                same = [seed for seed in both if new.learning_rates[seed] == old.learning_rates[seed]]
-                moved = [abs(new.scores[seed] - old.scores[seed]) for seed in same]
-                means = [mean_text(of, kind) for of in (old, new)]
-                spread = [kind.show(own) for own in (sum(moved) / len(moved), max(moved))] if moved else ["-", "-"]
-                rows.append([label, code(name), *means, f"{len(same)} of {len(both)}", *spread])
-    columns = ("encoding", "table", "quick card", "this card", "seeds at the same rate", "mean change", "largest")
-    return f"The same seeds in both cards, trained with two builds of the code:\n\n{grid(columns, 'llrrrrr', rows)}"
+        earlier = unseal((REPEATS / path.name).read_bytes())["measured"]
+        for label, name in ((label, name) for label in card.arms for name in card.tables):
+            kind, new = card.kinds[name], card.measured[label][name]
+            of = earlier[label][name]
+            old, rates = ({int(seed): own for seed, own in of[what].items()} for what in ("scores", "learning_rates"))
+            same = [seed for seed in new.scores if seed in old and new.learning_rates[seed] == rates[seed]]
+            moved = [abs(new.scores[seed] - old[seed]) for seed in same]
+            means = [kind.show(kind.mean(of.values())) for of in (old, new.scores)]
+            spread = [kind.show(own) for own in (sum(moved) / len(moved), max(moved))] if moved else ["-", "-"]
+            rows.append([label, code(name), *means, f"{len(same)} of {len(old)}", *spread])
+    columns = ("encoding", "table", "earlier build", "this card", "seeds at the same rate", "mean change", "largest")
+    return grid(columns, "llrrrrr", rows)
 
 
 def _reasoned(finding: Finding, kind: ScoreKind) -> str:

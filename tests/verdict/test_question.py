@@ -54,6 +54,12 @@ def test_a_question_is_read_back_whole():
         assert KeptQuestion.of_record(json.loads(json.dumps(table.asked.record))) == table.asked
 
 
+def test_scores_without_a_best_are_not_compared_with_guessing():
+    kept = dataclasses.replace(OWN, metric="perplexity", writes_text=False).record
+    assert (kept["best"], kept["chance"]) == (None, None)
+    assert OWN.record["chance"] == OWN.chance > 0
+
+
 def test_an_earlier_card_says_less_of_it():
     kept = {name: OWN.record[name] for name in ("question", "source", "metric", "chance", "better", "best")}
     kept |= {"trained_lengths": [4, 8], "score_lengths": [12, 16]}

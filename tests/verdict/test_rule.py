@@ -180,11 +180,4 @@ def test_nope_did_not_learn_two_tables_with_twice_the_steps_either():
         ("even_pairs", "did not learn"),
         ("bucket_sort", "did not learn"),
     ]
-    assert card.former == ()
     assert LEARNED == 0.9
-
-
-def test_a_card_of_an_earlier_rule_keeps_its_words():
-    card = card_of(json.loads((ROOT / "all_tables" / "pope-against-rope.json").read_text()))
-    ((kept,),) = [card.former]
-    assert (kept["rule"], kept["words"]["RoPE"]["indirect_indexing"]) == (1, "worse")

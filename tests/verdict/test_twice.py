@@ -191,7 +191,7 @@ def test_a_check_recomputes_both_words(checked):
 def test_a_card_is_read_back_with_both(decided):
     card, *_ = decided((0.97, 0.9))
     kept = json.loads(json.dumps(record(card)))
-    assert kept["schema"] == 3
+    assert kept["schema"] == 4
     assert [own["word"] for own in kept["twice"]["findings"]] == ["better"]
     again = card_of(kept)
     assert record(again) == record(card)
