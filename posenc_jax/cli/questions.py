@@ -35,6 +35,10 @@ def asked_on(text: str) -> dict[str, Table]:
             above = Path(text).parent
             if text.startswith("own/") or not above.is_dir():
                 raise
+            if Path(text).is_file():
+                raise UsageError(
+                    f"--on {text} is a file: name the directory of a finished ablation, FILE.py:Task or CONFIG.py"
+                ) from None
             raise UsageError(
                 f"--on {text}: there is no directory of that name in {above}, and no such corpus: name one of them"
             ) from None

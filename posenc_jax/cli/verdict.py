@@ -50,7 +50,8 @@ the steps, as are the baselines, and the card reports both results; more steps d
 --check trains nothing: it judges the scores in a card again, prints the verdict, and lists what the card states
 differently, if anything.
 
-The exit code is 0 whatever the verdict, 3 if the verdict needs more seeds, and 1 if --check finds a difference."""
+The exit code is 0 whatever the verdict, 3 if the verdict needs more seeds, 1 if --check finds a difference, and 2 if
+the request is refused."""
 
 
 def main(arguments: list[str]) -> int:

@@ -59,6 +59,8 @@ def check(path: Path) -> tuple[Card, tuple[str, ...]]:
     """
     if path.is_dir():
         raise RefusedError(f"{path} is a directory: name a card.json in it")
+    if not path.exists():
+        raise RefusedError(f"there is no file {path}: {_NAMED}")
     content = read_regular(path)
     kept = _card(path, content)
     differs = []
@@ -75,8 +77,9 @@ def check(path: Path) -> tuple[Card, tuple[str, ...]]:
         return again, (*differs, *_differences(kept, record(again)))
     except KeyError as error:
         raise RefusedError(_not_whole(path, f"one of its members lacks {error.args[0]!r}")) from None
-    except (TypeError, ValueError, AttributeError, IndexError, ArithmeticError):
-        raise RefusedError(_not_whole(path, "its members do not fit together")) from None
+    except (TypeError, ValueError, AttributeError, IndexError, ArithmeticError) as error:
+        which = f": {error}" if isinstance(error, ValueError) else ""  # others name parts of this code
+        raise RefusedError(_not_whole(path, f"its members do not fit together{which}")) from None
 
 
 def _card(path: Path, content: bytes) -> Json:
@@ -90,9 +93,14 @@ def _card(path: Path, content: bytes) -> Json:
         raise RefusedError(f"{path} is no JSON ({why}): {_NAMED}") from None
     if not isinstance(kept, dict) or not {"measured", "findings", "tables", "seeds"} <= kept.keys():
         raise RefusedError(f"{path} holds no card: {_NAMED}")
-    schema = kept.get("schema", 0)
-    if isinstance(schema, int) and schema > SCHEMA:
-        raise RefusedError(f"{path} has schema {schema}, and this version reads {SCHEMA}: check it with a later one")
+    for own in (kept, kept.get("twice")):
+        schema = own.get("schema") if isinstance(own, dict) else None
+        if isinstance(schema, int) and schema > SCHEMA:
+            raise RefusedError(
+                f"{path} has schema {schema}, and this version reads {SCHEMA}: check it with a later one"
+            )
+        if isinstance(schema, int) and schema < 1:
+            raise RefusedError(_not_whole(path, f"its schema is {schema}"))
     if wrong := problem(kept, _CARD) or _missing(kept):
         raise RefusedError(_not_whole(path, wrong))
     return kept
@@ -145,14 +153,17 @@ def _differences(said: Json, found: Json) -> Iterator[str]:
         yield f"measured: {', '.join(sorted(strangers))} is neither an encoding nor a baseline of the card"
     scored = {int(seed) for cells in found["measured"].values() for own in cells.values() for seed in own["scores"]}
     lost = {int(seed) for cells in found["measured"].values() for own in cells.values() for seed in own["diverged"]}
-    if scored | lost != {*found["seeds"]}:
+    if sorted(scored | lost) != sorted(found["seeds"]):
         yield f"seeds: the scores are of {sorted(scored | lost)}, the card says {found['seeds']}"
     for part in ("findings", "otherwise"):
         kept = {_name(own): own for own in said[part]}
         if len(kept) < len(said[part]):
             yield f"{part}: one of them is there twice"
         for own in found[part]:
-            yield from _of_values(_name(own), kept.pop(_name(own), {}), own)
+            if _name(own) in kept:
+                yield from _of_values(_name(own), kept.pop(_name(own)), own)
+            else:
+                yield f"{part}: {_name(own)} is missing, and its scores are there"
         for name in kept:
             yield f"{name}: no scores are there for it"
     for kept, sentence in itertools.zip_longest(said["verdict"], found["verdict"]):

@@ -54,7 +54,8 @@ def affordable(
     if seeds < 2:
         raise RefusedError(
             f"--hours {hours:g} affords no two paired seeds ({step}, {each}): write --hours {_above(latest / 1800):g} "
-            "or more, or ask about fewer encodings"
+            f"or more, or ask about fewer encodings; if other work slowed these steps, remove {directory / 'pilot'} to "
+            "time them again"
         )
     reporter.note(
         f"pilot: {step}, {each}, so {seeds} paired seeds fit into {hours:g} hour{'s' * (hours != 1)}, not counting "

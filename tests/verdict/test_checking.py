@@ -10,7 +10,7 @@ from posenc_jax.files.checksums import seal
 
 ROOT = Path(__file__).parent.parent.parent
 CARDS = [
-    *sorted((ROOT / "experiments" / "verdicts").rglob("*.json")),
+    *sorted(path for path in (ROOT / "experiments" / "verdicts").rglob("*.json") if path.parent.name != "repeats"),
     ROOT / "experiments" / "own_encoding" / "verdict.json",
 ]
 FIRE = ROOT / "experiments" / "verdicts" / "fire-against-rope.json"
@@ -74,6 +74,11 @@ def test_one_altered_word_is_found(check):
         ),
         (lambda card: card.update(rule="none"), "rule: the scores give"),
         (lambda card: card["seeds"].__setitem__(0, 77), "seeds: the scores are of [0, 1, 2, 3, 4, 5, 6, 7], the card"),
+        (lambda card: card["seeds"].append(0), "seeds: the scores are of [0, 1, 2, 3, 4, 5, 6, 7], the card"),
+        (
+            lambda card: card["otherwise"].pop(0),
+            "otherwise: FIRE on copy against RoPE, best checkpoint is missing, and its scores are there",
+        ),
         (lambda card: card["findings"].insert(0, {**card["findings"][0], "word": "worse"}), "findings: one of them is"),
         (lambda card: card["measured"].update(mine=card["measured"]["FIRE"]), "measured: mine is neither an encoding"),
         (lambda card: card["verdict"].pop(), "the card says None"),
@@ -112,6 +117,10 @@ def test_other_altered_members_are_found(check, change, said):
         (lambda card: card["measured"]["FIRE"].pop("copy"), "one of its members lacks 'copy'"),
         (lambda card: card["tables"].pop("copy"), "tables lacks 'copy'"),
         (lambda card: card["measured"]["FIRE"]["copy"].update(scores=None), "its members do not fit together"),
+        (
+            lambda card: card["tables"]["copy"].update(length_names={"abc": "x"}),
+            "its members do not fit together: invalid literal for int() with base 10: 'abc'",
+        ),
         (
             lambda card: card["measured"]["FIRE"]["copy"].update(num_parameters=None),
             "measured.FIRE.copy.num_parameters is null, not a whole number",
@@ -193,6 +202,14 @@ def test_few_seeds_have_an_exit_code_of_their_own(check, tmp_path, capsys):
             "has schema 99, and this version",
         ),
         (
+            '{"twice": {"schema": 99}, "measured": 0, "findings": 0, "tables": 0, "seeds": 0}',
+            "has schema 99, and this version",
+        ),
+        (
+            '{"schema": -1, "measured": 0, "findings": 0, "tables": 0, "seeds": 0}',
+            "is not a whole card (its schema is -1)",
+        ),
+        (
             '{"measured": {}, "findings": [], "tables": {"x": {}}, "seeds": []}',
             "is not a whole card (it lacks 'label')",
         ),
@@ -201,6 +218,12 @@ def test_few_seeds_have_an_exit_code_of_their_own(check, tmp_path, capsys):
 def test_what_is_no_card_is_refused(refusal, tmp_path, text, message):
     (tmp_path / "x.json").write_text(text)
     assert message in refusal("verdict", "--check", str(tmp_path / "x.json"))
+
+
+def test_a_card_that_is_not_there_is_refused(refusal, tmp_path):
+    path = tmp_path / "card.json"
+    said = refusal("verdict", "--check", str(path))
+    assert said == f"posenc: there is no file {path}: name a card.json of `posenc verdict`\n"
 
 
 def test_a_directory_is_refused_by_its_name(refusal, tmp_path):

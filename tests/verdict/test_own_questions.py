@@ -116,6 +116,7 @@ def test_refused_in_one_line(home, refusal, arguments, message):
     [
         ("guess.py:Guess(max_length=4)", "guess.py:Guess(max_length=4): nobody knows what guessing scores on task"),
         ("two.py", "two.py: cells of rsc differ in more than the encoding, so there are several questions: name a"),
+        ("done/config.json", "--on done/config.json is a file: name the directory of a finished ablation, FILE.py:"),
         ("done/plaetau", "--on done/plaetau: there is no directory of that name in done, and no such corpus"),
         ("demos", "--on demos: there is no task, config or corpus of that name: write FILE.py:Task, CONFIG.py, own/N"),
         ("copying(kid='rsc')", "--on: Copying has no field 'kid': did you mean 'kind'?"),
@@ -128,6 +129,7 @@ def test_what_is_no_question_is_refused(home, refusal, asked, message):
     (home / "guess.py").write_text(NO_CHANCE)
     (home / "two.py").write_text(TWO)
     (home / "done").mkdir()
+    (home / "done" / "config.json").write_text("{}")
     assert message in refusal("verdict", "alibi", "--on", asked)
     assert not (home / "runs").exists()
 

@@ -198,11 +198,8 @@ def test_a_card_is_read_back_with_both(decided):
     assert markdown_card(again) == markdown_card(card)
 
 
-def test_cards_of_the_schema_before_follow_from_their_scores(decided, tmp_path, capsys):
-    kept = record(decided(LEARNED, once=True)[0]) | {"schema": 2}
-    kept.pop("twice")
-    for own in kept["findings"]:
-        own.pop("with_twice")
+def test_a_card_of_the_schema_before_follows_from_its_scores(decided, tmp_path, capsys):
+    kept = record(decided(LEARNED, once=True)[0]) | {"schema": 3, "former": [{"rule": 1, "words": {}}]}
     path = tmp_path / "old.json"
     path.write_text(json.dumps(kept))
     main(["verdict", "--check", str(path)])
