@@ -273,6 +273,28 @@ def test_a_baseline_that_becomes_worse_is_named():
     assert all(said in text for text in page.pages(found).values())
 
 
+def test_encodings_that_score_as_none_does_are_named():
+    found = page.kept()
+
+    def apart(label):
+        """The largest ratio of mean perplexities to NoPE's, over the sizes."""
+        logs = [
+            [
+                np.mean(np.log([*found.scores(Selection(f"python docs {size}"), own).values()]))
+                for own in (label, "nope")
+            ]
+            for size in page.WIDTHS
+        ]
+        return np.exp(max(abs(own - none) for own, none in logs))
+
+    assert max(map(apart, ("learned", "t5"))) < 1.01 < min(map(apart, ("sinusoidal", "alibi", "fire", "shaw", "rope")))
+    said = page.unused(found)
+    assert said.startswith(
+        " The scores of learned and t5 on `python docs` are within 1 % of those of nope at every size"
+    )
+    assert all(said in text for text in page.pages(found).values())
+
+
 def test_leads_that_change_sides_are_marked():
     rows = trend.rows_of(page.kept())
     means = {(row.table, row.label): [np.mean([*own.values()]) for own in row.leads.values()] for row in rows}

@@ -68,14 +68,15 @@ def pages(found: Results) -> dict[Path, str]:
     """The README with the results, and the guide with a summary of them."""
     rows = rows_of(found)
     picture = f"![The lead at each size]({PICTURE.name})"
-    parts = [summary(rows), not_run(rows), picture, table_of(rows), of_baseline(found), rates(found), cost(found)]
+    parts = [summary(rows), not_run(rows), picture, table_of(rows), of_baseline(found) + unused(found)]
+    parts += [rates(found), cost(found)]
     text = "\n\n".join(part for part in parts if part)
     question = (
         f"Does a lead over {BASELINE} change with the size of the model? [Three sizes](../../../experiments/sizes/"
         f"README.md) were compared: {listed([*WIDTHS])}, named by the width, each with about four times the parameters "
         "of the one before (fewer on `python docs`, whose vocabulary does not grow)."
     )
-    guide = f"{question} {summary(rows)}{falls(found)}"
+    guide = f"{question} {summary(rows)}{falls(found)}{unused(found)}"
     return {
         README: refilled(README.read_text(), BEGIN, text, END),
         GUIDE: refilled(GUIDE.read_text(), BEGIN_GUIDE, guide, END_GUIDE),
@@ -159,6 +160,31 @@ def falls(found: Results) -> str:
         return ""
     return (
         f" On {listed(lower)} {BASELINE} itself is worse at {largest} than at {before}, which adds to every lead there."
+    )
+
+
+def unused(found: Results) -> str:
+    """A sentence on the encodings whose perplexity is that of NoPE, within 1 %, at every size; "" if there are none."""
+    said = []
+    for name in _names(found):
+        every = [Selection(f"{name} {size}") for size in WIDTHS]
+        kind = found.kind(every[0])
+        means = {
+            label: [kind.mean(found.scores(own, label).values()) for own in every]
+            for label in dict.fromkeys(cell.label for cell in found.cells if cell.table == every[0].table)
+        }
+        if kind.better == "lower" and "nope" in means:
+            none = means.pop("nope")
+            said += [
+                f"{listed(alike)} on {code(name)}"
+                for alike in [[label for label, own in means.items() if np.allclose(own, none, rtol=0.01, atol=0)]]
+                if alike
+            ]
+    if not said:
+        return ""
+    return (
+        f" The scores of {listed(said)} are within 1 % of those of nope at every size, as if these encodings had "
+        "hardly been trained yet, so their rows and that of nope are one result."
     )
 
 

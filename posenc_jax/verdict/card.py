@@ -102,8 +102,10 @@ class Card:
 
 
 def judged(card: Card, of: Callable[[KeptQuestion, Measured], Measured] = lambda _, measured: measured) -> Card:
-    """The card with the findings that its scores give, and those with twice the steps; of: what replaces each cell
-    before.
+    """The card with the findings that its scores give, and those with twice the steps.
+
+    Args:
+      of: applied to every cell before it is judged.
     """
     twice = None if card.twice is None else judged(card.twice, of)
     later = {} if twice is None else {(own.label, own.table, own.baseline): own for own in twice.findings}

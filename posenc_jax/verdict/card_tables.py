@@ -73,7 +73,8 @@ def _found(card: Card) -> TextTable:
             "result after training both again with twice the steps is in brackets, corrected among the rows of "
             "that training. cannot be told: neither a perfect arm nor one that guesses would have differed "
             "significantly from the baseline; with the seeds in brackets a perfect one would have. length N alone: "
-            "without this length less than half of the difference is left, and it is not significant.",
+            "more than half of the difference, summed over lengths, is at this length, and what is left without it is "
+            "not significant or of the other sign.",
             *_unseen(card),
             *(f"{line}." for line in card.unequal),
             *_without_order(card),

@@ -6,7 +6,8 @@ A difference is found by the paired test of `posenc_jax.statistics.judge`, all r
   not learn the task*, and longer lengths say nothing about it;
 - where no difference is seen, and neither a perfect arm nor a guessing one would have been told from the baseline, it
   *cannot be told* with so many seeds;
-- a difference belongs to one length if less than half of it, and nothing significant, is left without that length.
+- a difference belongs to one length if more than half of the sum over lengths is of it, and what is left without it is
+  not significant, or has the other sign.
 
 What limits a word stands behind it: see `Finding.said`.
 """

@@ -103,8 +103,8 @@ def _about(own: Known) -> str:
     training = statistics.median(cell.seconds / len(cell.seeds) / len(cell.tried) for cell in cells)
     return (
         f"The models of the {len(own.cards)} cards have {_range(cell.num_parameters for cell in cells)} parameters and "
-        f"are trained for {steps} steps; a training takes about {training:.0f} seconds on one core. What holds for "
-        "them may not hold for yours."
+        f"are trained for {steps} steps; a training takes about {training:.0f} seconds on one core, with compilation "
+        "and tests. What holds for them may not hold for yours."
     )
 
 
@@ -113,8 +113,8 @@ def sentences(own: Known) -> list[str]:
     first = own.cards[0][1]
     tables = listed([code(name) for name in first.tables])
     return [
-        _on_table(own, "copy", "Copying sequences longer than any in training",
-            "sequences of more than twice the trained length (for copies of digits that differ, see "
+        _on_table(own, "copy", "Repeating one token as often as in the input, more often than in training",
+            "inputs of more than twice the trained length, and copies of tokens that differ (for these see "
             f"[three sizes]({_UP}/sizes/README.md) and {_folder('copying')})"),
         _on_table(own, "even_pairs", "Comparing the first token with the last, further apart than in training",
             "whether the order stays the same once all arms come near the best score at the trained lengths"),
@@ -177,7 +177,7 @@ def _corrected(own: Known) -> str:
     )
 
 
-_ORDERLESS = "cannot learn the task with any number of steps, since in an encoder it cannot tell orders apart"
+_ORDERLESS = "cannot learn the task with any number of steps, since in an encoder it cannot tell positions apart"
 
 
 def _words(card: Card, found: Finding) -> str:
@@ -194,7 +194,7 @@ def _seen(found: Finding) -> str:
 
 
 def _by_word(found: Iterable[tuple[str, Finding, str]]) -> str:
-    """Clauses on arms, by what was seen of them: name, finding, and its words."""
+    """Clauses on arms, by their results: name, finding, and its words."""
     said: dict[str, list[str]] = {}
     for name, _, words in sorted(found, key=lambda one: (WORDS.index(one[1].word), one[1].carried_by is not None)):
         said.setdefault(words, []).append(name)
@@ -261,7 +261,7 @@ def _within(own: Known) -> str:
     more = "still more" if len(again) == len(failed) else "more"
     left = f"the other {len(failed) - len(reached)}" if reached else those
     others = [f"{_with_tables(failed)}{tried if again else ''}"] if failed else []
-    cannot = ", which in an encoder cannot tell orders apart, so that more steps cannot help"
+    cannot = ", which in an encoder cannot tell positions apart, so that more steps cannot help"
     others += [f"{_with_tables(unable)}{cannot}"] if unable else []
     return (
         f"**Inputs no longer than those of training**: {len(own.cards) - len({row[0] for row in missed})} of "
@@ -442,7 +442,7 @@ def _words_table(own: Known) -> str:
             if column in row
         ]
         rows.append([not_tests.of_verdicts(column), _by_word(found)])
-    return grid(("table", "what was seen"), "ll", rows)
+    return grid(("table", "result"), "ll", rows)
 
 
 def _published_table(own: Known) -> str:
@@ -455,7 +455,7 @@ def _published_table(own: Known) -> str:
         rows += [
             [_folder(name), not_tests.of_folder(name, table), _by_word(found)] for table, found in by_table.items()
         ]
-    return grid(("folder", "table", "what was seen"), "lll", rows)
+    return grid(("folder", "table", "result"), "lll", rows)
 
 
 def _folder(name: str) -> str:

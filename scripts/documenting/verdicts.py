@@ -24,6 +24,7 @@ from posenc_jax.verdict.evidence import Evidence, as_text, collected
 from posenc_jax.verdict.finding import Finding, listed
 from posenc_jax.verdict.headline import effect
 from posenc_jax.verdict.measuring import of_lengths
+from posenc_jax.verdict.tables import tables
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 VERDICTS = ROOT / "experiments" / "verdicts"
@@ -87,7 +88,7 @@ def _sealed(card: Card) -> dict[str, Any]:
 
 
 def verdicts_table(cards: Cards) -> str:
-    """One row for each card and baseline: the difference on each table with its interval, and what was seen."""
+    """One row for each card and baseline: the difference on each table with its interval, and the result."""
     names = list(dict.fromkeys(name for _, card in cards for name in card.tables))
     rows = []
     for path, card in cards:
@@ -101,8 +102,45 @@ def verdicts_table(cards: Cards) -> str:
     columns = ("encoding", "against", *names, "seeds", "commit, time of all its runs")
     summary = grid(columns, "l" * (2 + len(names)) + "rl", rows)
     scores = f"Mean scores:\n\n{_scores(cards)}"
-    lines = (_orderless(cards), f"{_ends(cards)} {_ties(cards)}".strip(), _correlations(cards))
-    return "\n\n".join((summary, scores, *filter(None, lines)))
+    lines = (_by_range(cards), _orderless(cards), f"{_ends(cards)} {_ties(cards)}".strip(), _correlations(cards))
+    return "\n\n".join((_asked(cards), summary, scores, *filter(None, lines)))
+
+
+def _asked(cards: Cards) -> str:
+    """A line for each table: what is asked, at which lengths, on how many examples."""
+    every = tables()
+    lines = []
+    for name, own in {name: own for _, card in cards for name, own in card.tables.items()}.items():
+        examples = every[name].run.evaluation.num_examples
+        lines.append(
+            f"- {code(name)}: {own.question}; {own.kind.title}; lengths {_ends_of(own.trained_lengths)} in training, "
+            f"{_ends_of(own.score_lengths)} beyond; {examples} test examples a length and seed."
+        )
+    return "\n".join(lines)
+
+
+def _by_range(cards: Cards) -> str:
+    """The rows that are better or worse, and not so in a range of the lengths beyond training."""
+    rows = []
+    for _, card in cards:
+        for found in card.findings:
+            ranges = [own for own in found.ranges if own.place != "within"]
+            if found.word in ("better", "worse") and {own.word for own in ranges} != {found.word}:
+                said = ", ".join(f"{own.word} at {_ends_of((*own.lengths, *own.blind))}" for own in ranges)
+                rows.append(f"- {named(card.label)} on {code(found.table)}: {found.brief}; {said}")
+    if not rows:
+        return ""
+    first = (
+        "Rows that are better or worse, and not so up to twice the trained lengths or not beyond (p is corrected for "
+        "all ranges of a card, of which there are more than rows):"
+    )
+    return "\n".join((first, "", *rows))
+
+
+def _ends_of(lengths: Iterable[int]) -> str:
+    """The shortest and the longest of some lengths: ``12 to 20``."""
+    low, *_, high = sorted(lengths)
+    return f"{low} to {high}"
 
 
 class OfAll(NamedTuple):
@@ -132,7 +170,7 @@ def _questions(text: str, cards: Cards) -> str:
             [found.label, found.said, *_means(card, found), effect(found, card.kinds[found.table]), _p(found)]
             for found in card.findings
         ]
-        columns = ("encoding", "seen", *_MEANS, "difference [95 %]", "p")
+        columns = ("encoding", "result", *_MEANS, "difference [95 %]", "p")
         lines = "\n".join(f"- {escaped(line)}" for line in card.headline)
         seconds = f"{card.seconds / 60:.0f} minutes of runs, including compilation."
         part = f"{lines}\n\n{grid(columns, 'llrrrrrr', rows)}\n\n{seconds}"
@@ -145,8 +183,8 @@ def _p(finding: Finding) -> str:
 
 
 def whole_table(cards: Cards, quick: Cards) -> str:
-    """A row for each table of the verdicts on all: both means, the difference, what was seen and could have been; and
-    how far scores move between these cards and the quick ones.
+    """A row for each table of the verdicts on all: both means, the difference, the result, what could have been seen;
+    and how far scores move between these cards and the quick ones.
     """
     rows = []
     for path, card in cards:
@@ -155,7 +193,7 @@ def whole_table(cards: Cards, quick: Cards) -> str:
             cells = [*_means(card, found), _seen(found, kind), _detectable(found, kind), _other(found)]
             name = not_tests.of_verdicts(found.table)
             rows.append([f"[{card.label}]({path.relative_to(VERDICTS).as_posix()})", name, *cells])
-    columns = ("encoding", "table", *_MEANS, "seen", "detectable", _OTHER)
+    columns = ("encoding", "table", *_MEANS, "result", "detectable", _OTHER)
     return "\n\n".join((grid(columns, "llrrrrlrl", rows), _moves([*quick, *cards]), _repeated(cards)))
 
 
@@ -169,7 +207,7 @@ def matched_table(cards: Cards) -> str:
             link = f"[{card.label}]({path.relative_to(VERDICTS).as_posix()})"
             seen = _seen(found, card.kinds[found.table])
             rows.append([link, code(found.table), found.baseline, *sizes, *_means(card, found), seen])
-    columns = ("encoding", "table", "against", "parameters", "baseline's", *_MEANS, "seen")
+    columns = ("encoding", "table", "against", "parameters", "baseline's", *_MEANS, "result")
     return grid(columns, "lllrrrrrrl", rows)
 
 
@@ -207,8 +245,8 @@ def _detectable(finding: Finding, kind: ScoreKind) -> str:
 
 
 def _scores(cards: Cards) -> str:
-    """One row for each finding: both means, what was seen, what could have been, and what is left of the word when all
-    cards are one family.
+    """One row for each finding: both means, the result, what could have been seen, and what is left of the word when
+    all cards are one family.
     """
     rows = []
     of_all = together(cards)
@@ -217,7 +255,16 @@ def _scores(cards: Cards) -> str:
         left = f"corrected for {len(of_all)} rows: {own.word}" if own.lost else found.said
         cells = [*_means(own.card, found), found.said, _detectable(found, kind), left, _other(found)]
         rows.append([own.card.label, found.baseline, code(found.table), *cells])
-    columns = ("encoding", "against", "table", *_MEANS, "seen", "detectable", "seen, corrected over all cards", _OTHER)
+    columns = (
+        "encoding",
+        "against",
+        "table",
+        *_MEANS,
+        "result",
+        "detectable",
+        "result, corrected over all cards",
+        _OTHER,
+    )
     return grid(columns, "lllrrrrlrll", rows)
 
 
@@ -240,7 +287,7 @@ def _orderless(cards: Cards) -> str:
     which = "; ".join(f"{label} on {listed(names)}" for label, names in arms.items())
     return (
         "Self-attention without an encoding of positions is equivariant to permutations, so in an encoder it cannot "
-        f"tell orders apart, and no number of steps teaches it these tables: {which}."
+        f"tell positions apart, and no number of steps teaches it these tables: {which}."
     )
 
 
@@ -274,9 +321,12 @@ def _ties(cards: Cards) -> str:
         parts.append(f"{code(name)}: {arms}")
     if not parts:
         return ""
+    blind = [name for name, by_count in found.items() if all(count == seeds for count, seeds in by_count)]
+    same = [code(name) for name in blind if _arms(cards, next(iter(found[name].values()))) == "every arm"]
+    untuned = f" On {listed(same)} validation thus chooses no rate for any arm, and all results are of the lowest."
     return (
         "For many seeds several rates share the best validation score; the lowest of them is taken, which counts as "
-        f"no preference: {'; '.join(parts)}."
+        f"no preference: {'; '.join(parts)}.{untuned if same else ''}"
     )
 
 

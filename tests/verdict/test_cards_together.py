@@ -126,6 +126,14 @@ def test_a_row_takes_the_first_of_two_arms_of_its_encoding(known):
     assert found.rows["NoPE"]["needles"] == arms["NoPE"] != arms["DroPE"]
 
 
+def test_a_row_of_one_pair_is_not_said_to_be_at_chance(known):
+    (rows,) = (card.findings for _, card in known.cards if card.label == "PoPE")
+    found = next(own for own in rows if own.word == "not measurable here")
+    assert together._seen(found).startswith("not comparable (both at chance")
+    one = dataclasses.replace(found, comparison=found.comparison._replace(pairs=1))
+    assert together._seen(one) == one.said == "not measurable here"
+
+
 def test_the_page_is_that_of_the_records(known):
     for path, text in together.texts(known).items():
         assert path.read_text() == text, REGENERATE
@@ -197,7 +205,7 @@ def test_what_an_encoder_without_positions_cannot_learn_is_not_said_to_lack_step
     said = together.sentences(known)
     assert all("cannot learn the task with any number of steps" in said[number] for number in (1, 2))
     assert re.search(
-        r"NoPE\][^)]*\) \(`even_pairs` and `bucket_sort`\), which in an encoder cannot tell orders", said[5]
+        r"NoPE\][^)]*\) \(`even_pairs` and `bucket_sort`\), which in an encoder cannot tell positions", said[5]
     )
     readme = (ROOT / "experiments" / "verdicts" / "README.md").read_text()
     assert "teaches it these tables: NoPE on `even_pairs` and `bucket_sort`.\n" in readme

@@ -94,6 +94,21 @@ def test_what_is_there_already_is_not_looked_at_twice(asked, tmp_path, monkeypat
     assert not any(line.startswith("first") for line in heard.notes)
 
 
+def test_what_no_arm_could_be_told_from_is_said_before_it_is_trained(tmp_path, monkeypatch):
+    heard = Heard()
+
+    def measure(table, slot, label, directory, **_):
+        heard.note(f"{label} is measured")
+        return measured((0.2, 0.9), label, table=table.name)
+
+    monkeypatch.setattr(deciding, "measure", measure)
+    monkeypatch.setattr(deciding, "histories", lambda *_: ({}, True))
+    decide({"mine": parse("alibi")}, {"rope": parse("rope")}, ONE, tmp_path, seeds=(0, 1), reporter=heard, once=True)
+    baseline, told, mine, _ = heard.notes
+    assert (baseline, mine) == ("rope is measured", "mine is measured")
+    assert told.startswith("on copy even a perfect arm could not be told from rope with 2 seeds, corrected for 1 row")
+
+
 def test_a_line_for_each_baseline():
     ours = measured({0: 0.6, 1: 0.7}, "mine")
     theirs = {"a": measured({0: 0.5, 1: 0.6}, "a"), "b": measured({1: 0.7}, "b")}
@@ -177,6 +192,17 @@ def test_the_grid_grows_for_all_arms_until_none_prefers_an_end(grown, tmp_path):
     said = " ".join(text_card(card, 100).split())
     assert "up to 6 rates; no arm prefers an end." in said
     assert "Every seed is trained at the learning rates 0.0005, 0.001, 0.002, 0.004, and keeps" in said
+
+
+def test_runs_of_a_longer_grid_may_be_of_another_environment(grown, tmp_path, monkeypatch):
+    def compared(encodings, tables, *_):
+        return tuple(f"another processor for {own.run.learning_rates}" for own in tables.values())
+
+    grown(0.002)
+    monkeypatch.setattr(deciding, "_compared", compared)
+    card, _ = decided(tmp_path)
+    grids = [(5e-4, 1e-3), (5e-4, 1e-3, 2e-3), (5e-4, 1e-3, 2e-3, 4e-3)]
+    assert card.elsewhere == tuple(f"another processor for {grid}" for grid in grids)
 
 
 def test_the_grid_has_a_bound_that_the_card_names(grown, tmp_path):
