@@ -136,6 +136,8 @@ def _differences(said: Json, found: Json) -> Iterator[str]:
     """Differences of a card from what its scores give, those of single seeds first."""
     for label, by_table in found["measured"].items():
         for name, cell in by_table.items():
+            if cell["learning_rates"] and not cell["tried"] and not found["tables"][name]["finished"]:
+                yield f"{label} on {name}: there are no validation scores that its learning rates follow from"
             for member, source in _SOURCES.items():
                 for seed, value in cell[member].items():
                     kept = said["measured"][label][name].get(member, {}).get(seed)

@@ -87,6 +87,10 @@ def test_one_altered_word_is_found(check):
             "FIRE on copy, seed 3: its validation scores give learning_rates 0.0005, the card says 0.5",
         ),
         (
+            lambda card: card["measured"]["FIRE"]["copy"].update(tried={}),
+            "FIRE on copy: there are no validation scores that its learning rates follow from",
+        ),
+        (
             lambda card: card["tables"]["copy"].update(better="lower"),
             "tables: copy: better: the scores give higher, the card says lower",
         ),
