@@ -57,7 +57,7 @@ def _found(card: Card) -> TextTable:
     names, sides = _columns(card)
     return TextTable(
         title=f"{card.label} against {', '.join(card.baselines)}",
-        columns=(*names, "seen", "within", *sides, "difference [95 %]", "p", "detectable"),
+        columns=(*names, "result", "within", *sides, "difference [95 %]", "p", "detectable"),
         align="l" * len(names) + "lrrrrrr",
         entries=tuple(entries),
         notes=(
@@ -146,7 +146,7 @@ def _ranges(card: Card) -> TextTable:
     names, sides = _columns(card)
     return TextTable(
         title="By range of lengths",
-        columns=(*names, "lengths", *sides, "difference [95 %]", "seen"),
+        columns=(*names, "lengths", *sides, "difference [95 %]", "result"),
         align="l" * len(names) + "lrrrl",
         entries=tuple(entries),
         notes=(
@@ -197,7 +197,7 @@ def _otherwise(card: Card) -> TextTable:
     names, sides = _columns(card)
     return TextTable(
         title="Scored otherwise",
-        columns=(*names, "score", *sides, "difference [95 %]", "seen"),
+        columns=(*names, "score", *sides, "difference [95 %]", "result"),
         align="l" * (1 + len(names)) + "rrrl",
         entries=tuple(entries),
         notes=(
@@ -271,7 +271,7 @@ def _at_equal_time(card: Card) -> TextTable:
     names, _ = _columns(card)
     return TextTable(
         title="At equal time",
-        columns=(*names, "seen", "time per step", "at equal time", "extra parameters"),
+        columns=(*names, "result", "time per step", "at equal time", "extra parameters"),
         align="l" * len(names) + "lrlr",
         entries=tuple(entries),
         notes=(

@@ -255,7 +255,7 @@ def _directions(folder: Folder, checked: tuple[CheckedDirection, ...]) -> TextTa
     equal = " or ".join("×1" if ratio else "0" for ratio in ratios)
     return TextTable(
         title=f"What was expected: {f'{held(checked)} held' if run else 'not run'}{folder.tested}",
-        columns=("", "expected", "published", "difference [95 %]", "p", "seen"),
+        columns=("", "expected", "published", "difference [95 %]", "p", "result"),
         align="lllrrl",
         entries=tuple(_direction(own, " (not a test at this size)" * (own in marked)) for own in checked),
         notes=(
