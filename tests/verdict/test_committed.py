@@ -126,6 +126,12 @@ def test_the_card_on_all_tables_asks_all():
     found = json.loads((FOLDER / "all_tables" / "pope-against-rope.json").read_text())
     assert list(found["tables"]) == list(TABLES)
     assert len(found["seeds"]) == 8
+    hours, again = (found["seconds"] + found["twice"]["seconds"]) / 3600, len(found["twice"]["tables"])
+    assert f"and {found['twice']['seconds'] / 60:.0f} with twice the steps" in (FOLDER / "README.md").read_text()
+    guide = (FOLDER.parent.parent / "scripts" / "docs" / "guides" / "idea-to-verdict.md").read_text()
+    assert f"which took {hours:.1f} hours for the same two" in guide
+    assert again == 4
+    assert "four tables were trained twice" in guide
 
 
 @pytest.mark.parametrize(("name", "digest"), RUNS.items())

@@ -165,7 +165,7 @@ def test_what_cannot_be_shown_is_said_before_the_run():
     ]
 
 
-@pytest.mark.parametrize("name", ["learned-absolute", "all_tables/pope"])
+@pytest.mark.parametrize("name", ["learned-absolute", "pope"])
 def test_even_pairs_is_length_12_alone(name):
     """As a referee found of the committed scores."""
     card = card_of(json.loads((ROOT / f"{name}-against-rope.json").read_text()))
