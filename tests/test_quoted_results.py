@@ -377,7 +377,7 @@ def test_what_is_said_of_translation():
     )
     apart = sum(first) / len(first) - sum(second) / len(second)
     nearest = min(first) - max(second)
-    assert f"The two kinds lie {apart:.1f} points of chrF apart in the mean and {nearest:.1f} at the nearest" in readme
+    assert f"are {nearest:.1f} points of chrF apart at the nearest and {apart:.1f} on average" in readme
     (learned,) = (
         row
         for row in found["means"]
@@ -389,6 +389,7 @@ def test_what_is_said_of_translation():
         if means["chrf", label, "within"] < learned["high"]
     }
     assert inside == {"RoPE", "Shaw", "ALiBi"}
+    assert "the interval of the learned table includes the means of RoPE, Shaw and ALiBi." in readme
     better = [minus[label, "beyond"] for label in ("alibi, symmetric", "shaw")]
     assert all(row["low"] > 0 for row in better)
     assert "by {:.1f} and {:.1f} (the intervals exclude 0".format(*(row["mean"] for row in better)) in readme

@@ -164,11 +164,14 @@ def falls(found: Results) -> str:
 
 
 def unused(found: Results) -> str:
-    """A sentence on the encodings whose perplexity is that of NoPE, within 1 %, at every size; "" if there are none."""
+    """A sentence on the encodings whose perplexity differs by less than 1 % from NoPE's at every size, within the
+    training lengths too; "" if there are none.
+    """
     said = []
     for name in _names(found):
         every = [Selection(f"{name} {size}") for size in WIDTHS]
         kind = found.kind(every[0])
+        every += [Selection(own.table, where="within") for own in every]
         means = {
             label: [kind.mean(found.scores(own, label).values()) for own in every]
             for label in dict.fromkeys(cell.label for cell in found.cells if cell.table == every[0].table)
@@ -183,8 +186,8 @@ def unused(found: Results) -> str:
     if not said:
         return ""
     return (
-        f" The scores of {listed(said)} are within 1 % of those of nope at every size, as if these encodings had "
-        "hardly been trained yet, so their rows and that of nope are one result."
+        f" The scores of {listed(said)} differ by less than 1 % from those of nope at every size, so their rows say "
+        "little beyond that of nope: these encodings have hardly been trained yet."
     )
 
 

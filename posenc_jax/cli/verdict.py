@@ -155,7 +155,7 @@ def _checked(path: Path, *, as_json: bool) -> int:
         tell(f"posenc: {path}: {line}")
     if differs:
         return 1
-    count = len(card.findings)
+    count = len(card.findings) + (len(card.twice.findings) if card.twice else 0)
     tell(
         f"posenc: {path}: its {count} word{'s' * (count != 1)} and every number behind them follow from its scores; "
         "a check cannot tell whether the question, scores, settings, times, environments and other differences between "

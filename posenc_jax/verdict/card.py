@@ -131,7 +131,9 @@ def _with_twice(found: Finding, later: Finding | None) -> Finding:
     """The finding with what a second training found, where an arm did not learn the task."""
     if later is None or False not in found.learned:
         return found
-    return dataclasses.replace(found, with_twice=later.word, learned_with_twice=later.learned)
+    return dataclasses.replace(
+        found, with_twice=later.word, learned_with_twice=later.learned, unseen_with_twice=later.unseen
+    )
 
 
 def record(card: Card) -> Json:

@@ -157,6 +157,8 @@ def _differences(said: Json, found: Json) -> Iterator[str]:
     lost = {int(seed) for cells in found["measured"].values() for own in cells.values() for seed in own["diverged"]}
     if sorted(scored | lost) != sorted(found["seeds"]):
         yield f"seeds: the scores are of {sorted(scored | lost)}, the card says {found['seeds']}"
+    cells = [cell["seconds"] for by_table in found["measured"].values() for cell in by_table.values()]
+    yield from _of_values("seconds", said["seconds"], math.fsum(cells))
     for part in ("findings", "otherwise"):
         kept = {_name(own): own for own in said[part]}
         if len(kept) < len(said[part]):

@@ -95,6 +95,7 @@ class Finding:
       with_twice: the word of both, trained once more with twice the steps, where one of them did not learn the task;
         None where that was not done.
       learned_with_twice: whether each arm learned the task then.
+      unseen_with_twice: `unseen` of that training.
     """
 
     table: str
@@ -114,6 +115,14 @@ class Finding:
     label: str = ""
     with_twice: Word | None = None
     learned_with_twice: tuple[bool | None, bool | None] = (None, None)
+    unseen_with_twice: Literal["better", "worse"] | None = None
+
+    @property
+    def unseen(self) -> Literal["better", "worse"] | None:
+        """The difference that could not have been seen, where none is and the other one could have been."""
+        if self.word != "no difference seen" or self.best_case is None or len(self.best_case.seen) != 1:
+            return None
+        return "worse" if "better" in self.best_case.seen else "better"
 
     @property
     def last_learned(self) -> tuple[bool | None, bool | None]:
@@ -128,7 +137,8 @@ class Finding:
     @property
     def _twice(self) -> str:
         still = f", {self._unlearned(self.learned_with_twice)}" if False in self.learned_with_twice else ""
-        return f"with twice the steps: {self.with_twice}{still * (self.with_twice != 'did not learn')}"
+        unseen = f", a {self.unseen_with_twice} arm could not have been seen" if self.unseen_with_twice else ""
+        return f"with twice the steps: {self.with_twice}{still * (self.with_twice != 'did not learn')}{unseen}"
 
     @property
     def said(self) -> str:
@@ -160,9 +170,8 @@ class Finding:
         if self.carried_by is not None:
             yield f"length {self.carried_by.length} alone"
         yield from self._of_learning()
-        if self.word == "no difference seen" and self.best_case is not None and len(self.best_case.seen) == 1:
-            other = "worse" if "better" in self.best_case.seen else "better"
-            yield f"a {other} arm could not have been seen"
+        if self.unseen is not None:
+            yield f"a {self.unseen} arm could not have been seen"
 
     def _of_learning(self) -> Iterator[str]:
         if self.word != "not measurable here" and False in self.learned:

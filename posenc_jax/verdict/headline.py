@@ -109,7 +109,11 @@ def _where(found: list[Finding], baseline: str, orderless: Container[tuple[str, 
     few = [_told(own) + own.later for own in unlearned if own.table not in blind]
     end = f"; it did not learn {listed(few)} at this budget" if few else ""
     end += f"; it did not learn {listed(blind)}, {_WITHOUT_ORDER}" if blind else ""
-    others = [f"{own.with_twice} on {own.table}" for own in found if own.with_twice and own.word != "did not learn"]
+    again: dict[str, list[str]] = {}
+    for own in found:
+        if own.with_twice and own.word != "did not learn":
+            again.setdefault(own.with_twice, []).append(own.table)
+    others = [f"{word} on {listed(names)}" for word, names in again.items()]
     end += f"; with twice the steps, since not both arms learned the task: {listed(others)}" if others else ""
     return _compared(found, baseline, of) + end
 
@@ -205,14 +209,15 @@ def _untold(
         row, case = name(own), own.best_case
         if own.word == "no difference seen":
             small.append(f"{_missed(own.comparison.detectable, kinds[own.table])} {at} {row}")
-            if case is not None and len(case.seen) == 1:
-                unseen.append(f"{'worse' if 'better' in case.seen else 'better'} {at} {row}")
+            unseen += [f"{own.unseen} {at} {row}"] * (own.unseen is not None)
         elif own.word == "not measurable here":
             (blind if own.comparison.pairs > 1 else unscored).append(row)
         elif own.word == "cannot be told":
             needed = case.would_do if case is not None else None
             enough = "no number would be enough" if needed is None else f"{needed} would show a perfect one"
             few.append(f"{row} ({enough})")
+        later = own.unseen_with_twice
+        unseen += [f"{later} {at} {row} with twice the steps"] * (later is not None)
         arms = zip((own.label, own.baseline), own.last_learned, strict=True)
         if any(known is False and (label, own.table) not in orderless for label, known in arms):
             (unlearned if own.with_twice is None else still).append(row)
@@ -244,4 +249,4 @@ def _some(names: Iterable[str]) -> str:
     """The first `MOST`, and how many others there are."""
     every = list(names)
     kept = every if len(every) <= MOST + 1 else every[:MOST]
-    return ", ".join(kept) + (f" and {len(every) - len(kept)} more below" if len(kept) < len(every) else "")
+    return ", ".join(kept) + (f" and {len(every) - len(kept)} more in the table" if len(kept) < len(every) else "")

@@ -52,7 +52,7 @@ def texts() -> dict[Path, str]:
         **{path.with_suffix(".md"): markdown_card(card) for path, card in every if path.with_suffix(".md").exists()},
         QUESTIONS / "README.md": _questions((QUESTIONS / "README.md").read_text(), asked),
         EVIDENCE: as_text(evidence()),
-        readme: refilled(page, BEGIN_WHOLE, whole_table(whole, quick), END_WHOLE),
+        readme: refilled(page, BEGIN_WHOLE, whole_table(whole), END_WHOLE),
     }
 
 
@@ -125,7 +125,7 @@ def _by_range(cards: Cards) -> str:
     for _, card in cards:
         for found in card.findings:
             ranges = [own for own in found.ranges if own.place != "within"]
-            if found.word in ("better", "worse") and {own.word for own in ranges} != {found.word}:
+            if ranges and found.word in ("better", "worse") and {own.word for own in ranges} != {found.word}:
                 said = ", ".join(f"{own.word} at {_ends_of((*own.lengths, *own.blind))}" for own in ranges)
                 rows.append(f"- {named(card.label)} on {code(found.table)}: {found.brief}; {said}")
     if not rows:
@@ -138,9 +138,13 @@ def _by_range(cards: Cards) -> str:
 
 
 def _ends_of(lengths: Iterable[int]) -> str:
-    """The shortest and the longest of some lengths: ``12 to 20``."""
-    low, *_, high = sorted(lengths)
-    return f"{low} to {high}"
+    """The shortest and the longest of some lengths.
+
+    >>> _ends_of([20, 15, 12]), _ends_of([64])
+    ('12 to 20', '64')
+    """
+    low, high = min(found := [*lengths]), max(found)
+    return f"{low}" if low == high else f"{low} to {high}"
 
 
 class OfAll(NamedTuple):
@@ -182,9 +186,9 @@ def _p(finding: Finding) -> str:
     return "-" if finding.p is None else p_value(finding.p)
 
 
-def whole_table(cards: Cards, quick: Cards) -> str:
+def whole_table(cards: Cards) -> str:
     """A row for each table of the verdicts on all: both means, the difference, the result, what could have been seen;
-    and how far scores move between these cards and the quick ones.
+    and how far scores move between these cards and earlier ones.
     """
     rows = []
     for path, card in cards:
@@ -194,7 +198,8 @@ def whole_table(cards: Cards, quick: Cards) -> str:
             name = not_tests.of_verdicts(found.table)
             rows.append([f"[{card.label}]({path.relative_to(VERDICTS).as_posix()})", name, *cells])
     columns = ("encoding", "table", *_MEANS, "result", "detectable", _OTHER)
-    return "\n\n".join((grid(columns, "llrrrrlrl", rows), _moves([*quick, *cards]), _repeated(cards)))
+    lines = (_by_range(cards), f"{_ends(cards)} {_ties(cards)}".strip())
+    return "\n\n".join((grid(columns, "llrrrrlrl", rows), *filter(None, lines), _repeated(cards)))
 
 
 def matched_table(cards: Cards) -> str:
@@ -209,23 +214,6 @@ def matched_table(cards: Cards) -> str:
             rows.append([link, code(found.table), found.baseline, *sizes, *_means(card, found), seen])
     columns = ("encoding", "table", "against", "parameters", "baseline's", *_MEANS, "result")
     return grid(columns, "lllrrrrrrl", rows)
-
-
-def _moves(cards: Cards) -> str:
-    """How far the mean of the baseline differs between cards, on every table that several have."""
-    means: dict[tuple[str, str], list[float]] = {}
-    kinds: dict[str, ScoreKind] = {}
-    for _, card in cards:
-        for label in card.baselines:
-            for name, measured in card.measured[label].items():
-                kinds[name] = card.kinds[name]
-                means.setdefault((label, name), []).append(kinds[name].mean(measured.scores.values()))
-    moves: dict[str, list[str]] = {}
-    for (label, name), own in means.items():
-        if len(own) > 1:
-            moves.setdefault(label, []).append(f"{kinds[name].show(max(own) - min(own))} on {code(name)}")
-    every = "; ".join(f"the mean of {label} moves by up to {listed(parts)}" for label, parts in moves.items())
-    return f"Between all {len(cards)} cards, which have other grids or builds and the same seeds, {every}."
 
 
 _MEANS = ("score within", "baseline's", "score beyond", "baseline's")
@@ -350,7 +338,7 @@ def _correlations(cards: Cards) -> str:
 def _repeated(cards: Cards) -> str:
     """How far seeds that chose the same learning rate differ from the scores of an earlier build."""
     rows = []
-    for path, card in cards:
+    for path, card in ((path, card) for path, card in cards if (REPEATS / path.name).exists()):
         earlier = unseal((REPEATS / path.name).read_bytes())["measured"]
         for label, name in ((label, name) for label in card.arms for name in card.tables):
             kind, new = card.kinds[name], card.measured[label][name]
@@ -361,7 +349,17 @@ def _repeated(cards: Cards) -> str:
             means = [kind.show(kind.mean(of.values())) for of in (old, new.scores)]
             spread = [kind.show(own) for own in (sum(moved) / len(moved), max(moved))] if moved else ["-", "-"]
             rows.append([label, code(name), *means, f"{len(same)} of {len(old)}", *spread])
-    columns = ("encoding", "table", "earlier build", "this card", "seeds at the same rate", "mean change", "largest")
+    columns = (
+        *(
+            "encoding",
+            "table",
+            "mean of all seeds, earlier",
+            "now",
+            "seeds at the same rate",
+            "their mean absolute change",
+        ),
+        "largest",
+    )
     return grid(columns, "llrrrrr", rows)
 
 

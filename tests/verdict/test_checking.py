@@ -73,6 +73,7 @@ def test_one_altered_word_is_found(check):
             "needs_more_seeds: the scores give False, the card says True",
         ),
         (lambda card: card.update(rule="none"), "rule: the scores give"),
+        (lambda card: card.update(seconds=1.0), "seconds: the scores give"),
         (lambda card: card["seeds"].__setitem__(0, 77), "seeds: the scores are of [0, 1, 2, 3, 4, 5, 6, 7], the card"),
         (lambda card: card["seeds"].append(0), "seeds: the scores are of [0, 1, 2, 3, 4, 5, 6, 7], the card"),
         (
@@ -155,7 +156,7 @@ def test_members_of_later_versions_are_passed_over(check):
 
 
 def test_a_changed_file_says_so_by_its_checksum_too(check):
-    code, lines, _ = check(lambda card: card.update(seconds=1.0), sealed=False)
+    code, lines, _ = check(lambda card: card.update(newer=1.0), sealed=False)
     assert (code, lines) == (1, ["checksum: its checksum is not that of its content"])
 
 

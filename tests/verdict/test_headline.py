@@ -128,7 +128,7 @@ def test_several_baselines_share_the_five_lines():
 
 def test_many_names_are_counted():
     said = lines(*(finding(name, "better") for name in NAMES))
-    assert said[1].endswith(" and 6 more below.")
+    assert said[1].endswith(" and 6 more in the table.")
 
 
 @pytest.mark.parametrize("word", ["better", "worse", "no difference seen", "not measurable here"])
