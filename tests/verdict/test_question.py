@@ -43,7 +43,7 @@ def card(asked):
         otherwise=(),
         seeds=tuple(range(8)),
         environments=(),
-        seconds=1.0,
+        seconds=0.0,
     )
     return judged(found)
 
