@@ -13,6 +13,7 @@ from posenc_jax.verdict.card import Card
 from posenc_jax.verdict.headline import row_name
 
 COLORS = {"better": "#009e73", "worse": "#d55e00"}
+_LOWER = "lower is better"
 
 
 def render(card: Card) -> dict[str, bytes]:
@@ -44,11 +45,13 @@ def _curves(card: Card, name: str, style: dict[str, Style]) -> Lines:
         wide = card.labels == (label,)  # and below: it is seen where another has the same scores
         lines.append(PlotLine(name=style[label].name, x=x, y=y, style=style[label], seeds=seeds, wide=wide))
     trained = table.trained_lengths
+    one = (*lines[0].x,) if len(lines[0].x) == 1 else ()
+    better = _LOWER * (table.kind.better == "lower")
     return Lines(
         slug=name,
         title=f"{name}: {table.kind.title}",
-        x=Axis(table.length_unit or "length"),
-        y=Axis("", -0.03, 1.03) if table.kind.whole_axis else Axis(),
+        x=Axis(table.length_unit or "length", ticks=one, names=tuple(f"{n:g}" for n in one)),
+        y=Axis(better, -0.03, 1.03) if table.kind.whole_axis else Axis(better),
         lines=tuple(lines),
         markers=True,
         shade=(min(trained), max(trained), "") if trained else None,
@@ -59,14 +62,17 @@ def _curves(card: Card, name: str, style: dict[str, Style]) -> Lines:
 def _differences(card: Card) -> IntervalRows:
     """A row for each finding that is measurable; those of perplexities are logarithms."""
     who = card.label if len(card.labels) == 1 else "encoding"
+    other = card.baselines[0] if len(card.baselines) == 1 else "baseline"
+    lower = [name for name, kind in card.kinds.items() if kind.better == "lower"]
+    mixed = 0 < len(lower) < len(card.kinds)
     return IntervalRows(
         slug="differences",
         title="Differences",
-        x=Axis(f"{who} minus baseline, 95 % interval over paired seeds"),
+        x=Axis(f"{who} minus {other}, 95 % interval over paired seeds"),
         y=Axis(),
         rows=tuple(
             IntervalRow(
-                name=row_name(own, card.labels, card.findings),
+                name=row_name(own, card.labels, card.findings) + f" ({_LOWER})" * (mixed and own.table in lower),
                 style=Style("", COLORS.get(own.word, MUTED), "solid", "circle"),
                 mean=own.comparison.difference,
                 low=own.comparison.low,

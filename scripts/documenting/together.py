@@ -50,6 +50,7 @@ def known() -> Known:
     results = {name: own for name, own in found.items() if own is not None}
     named = [(card.label, card) for _, card in cards]
     named += [(f"{card.label} ({len(card.tables)} tables)", card) for _, card in whole]
+    named.sort(key=lambda own: own[1].label.lower())  # an encoding's cards together, the quick one first
     return Known(cards, whole, results, aggregates([card for _, card in cards]), matrix(named, results))
 
 

@@ -11,6 +11,8 @@ from measured_cells import measured
 
 from posenc_jax.config import config_hash
 from posenc_jax.data.score_kinds import kind_of
+from posenc_jax.drawing.style import styles
+from posenc_jax.verdict import figure
 from posenc_jax.verdict.card_files import card_of
 from posenc_jax.verdict.card_tables import markdown_card
 from posenc_jax.verdict.rule import findings
@@ -195,3 +197,17 @@ def test_the_page_counts_the_rows_on_which_both_protocols_agree():
     page = (FOLDER.parent.parent / "scripts" / "docs" / "protocols.md").read_text()
     assert other == {("Sinusoidal", "even_pairs")}
     assert "Sinusoidal on `even_pairs` is" in page
+
+
+def test_a_picture_says_where_lower_is_better():
+    card = card_of(json.loads((FOLDER / "all_tables" / "pope-against-rope.json").read_text()))
+    style = styles(card.arms)
+    panels = {name: figure._curves(card, name, style) for name in card.tables}
+    assert [name for name, panel in panels.items() if panel.y.title == "lower is better"] == ["flip_flop"]
+    assert {name: panel.x.names for name, panel in panels.items() if panel.x.ticks} == {
+        "flip_flop": ("64",),
+        "arrow_grid": ("5",),
+    }
+    below = figure._differences(card)
+    assert "flip_flop (lower is better)" in {row.name for row in below.rows}
+    assert below.x.title.startswith("PoPE minus RoPE, ")
