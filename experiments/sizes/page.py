@@ -176,13 +176,11 @@ def unused(found: Results) -> str:
             label: [kind.mean(found.scores(own, label).values()) for own in every]
             for label in dict.fromkeys(cell.label for cell in found.cells if cell.table == every[0].table)
         }
-        if kind.better == "lower" and "nope" in means:
-            none = means.pop("nope")
-            said += [
-                f"{listed(alike)} on {code(name)}"
-                for alike in [[label for label, own in means.items() if np.allclose(own, none, rtol=0.01, atol=0)]]
-                if alike
-            ]
+        none = means.pop("nope", None)
+        if kind.better == "higher" or none is None:
+            continue
+        if alike := [label for label, own in means.items() if np.allclose(own, none, rtol=0.01, atol=0)]:
+            said.append(f"{listed(alike)} on {code(name)}")
     if not said:
         return ""
     return (

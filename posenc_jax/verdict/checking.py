@@ -51,8 +51,8 @@ _CARD["twice?"] = dict(_CARD)
 def check(path: Path) -> tuple[Card, tuple[str, ...]]:
     """The card that the scores in a file give, and a line for each difference from what the file says.
 
-    Compared are the checksum, the mean score and the learning rate of every seed, the direction and the best value of
-    every score, every number and word of every finding, and the sentences.
+    Compared are the checksum, the seconds, the mean score and the learning rate of every seed, the direction and the
+    best value of every score, every number and word of every finding, and the sentences.
 
     Raises:
       RefusedError: the file holds no card, or one of a later version.

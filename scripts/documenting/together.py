@@ -14,7 +14,7 @@ from typing import NamedTuple
 from documenting import not_tests, together_pictures, verdicts
 from documenting.not_tests import TABLES
 from documenting.together_pictures import PICTURES, drawn
-from documenting.verdicts import named
+from documenting.verdicts import named, span
 from posenc_jax.drawing.markdown import code, escaped, grid, refilled
 from posenc_jax.drawing.paper import source_of_png
 from posenc_jax.statistics import CLAIM_SEEDS, at_ends
@@ -100,10 +100,10 @@ def page(own: Known) -> str:
 
 def _about(own: Known) -> str:
     cells = [cell for _, card in own.cards for by_table in card.measured.values() for cell in by_table.values()]
-    steps = _range(asked.steps for _, card in own.cards for asked in card.tables.values())
+    steps = span(asked.steps for _, card in own.cards for asked in card.tables.values())
     training = statistics.median(cell.seconds / len(cell.seeds) / len(cell.tried) for cell in cells)
     return (
-        f"The models of the {len(own.cards)} cards have {_range(cell.num_parameters for cell in cells)} parameters and "
+        f"The models of the {len(own.cards)} cards have {span(cell.num_parameters for cell in cells)} parameters and "
         f"are trained for {steps} steps; a training takes about {training:.0f} seconds on one core, with compilation "
         "and tests. What holds for them may not hold for yours."
     )
@@ -309,7 +309,7 @@ def _arms(own: Known, folder: str, when: str, unknown: str) -> str:
         for name, found in by_table.items()
     ]
     hint = ", so only a hint" if min(pairs) < CLAIM_SEEDS else ""
-    seeds = f"{_folder(folder)}, {_range(pairs)} seeds{hint}"
+    seeds = f"{_folder(folder)}, {span(pairs)} seeds{hint}"
     return f"**{when}** ({seeds}): compared with RoPE, {'; '.join(parts)}. *Not known*: {unknown}."
 
 
@@ -381,11 +381,6 @@ def _shown(found: tuple[float, float, float]) -> str:
     return f"{value} [{low}, {high}]"
 
 
-def _range(numbers: Iterable[int]) -> str:
-    low, high = min(found := [*numbers]), max(found)
-    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
-
-
 def _means(own: Known) -> str:
     first = own.cards[0][1]
     base = _baseline(own).label
@@ -403,7 +398,7 @@ def _means(own: Known) -> str:
     same = "the same" if same_baseline([card for _, card in own.cards]) else "not the same"
     return (
         f"{grid(columns, 'lrrrr', rows)}\n\nThe tables are {listed([code(name) for name in first.tables])}, which all "
-        f"{len(own.cards)} cards have, with {_range(len(card.seeds) for _, card in own.cards)} seeds each. The runs of "
+        f"{len(own.cards)} cards have, with {span(len(card.seeds) for _, card in own.cards)} seeds each. The runs of "
         f"{base} are {same} in all cards. The grids of learning rates differ between cards: an arm has {grids}. A rank "
         "across cards thus also depends on these grids, and on parameters and time. The last two columns compare an "
         f"encoding with {base} in its own card, as medians over the tables: the parameters that it has more, and its "
@@ -427,7 +422,7 @@ def _cost(card: Card) -> tuple[float, float]:
 
 def _grids(own: Known, name: str) -> str:
     """The fewest and the most learning rates of an arm on a table."""
-    found = _range(len(by_table[name].tried) for _, card in own.cards for by_table in card.measured.values())
+    found = span(len(by_table[name].tried) for _, card in own.cards for by_table in card.measured.values())
     return f"{found} rates"
 
 

@@ -5,6 +5,7 @@ python scripts/documenting/verdicts.py      # a part of scripts/regenerate, in s
 
 from __future__ import annotations
 
+import itertools
 import json
 import statistics
 from collections.abc import Iterable
@@ -113,8 +114,8 @@ def _asked(cards: Cards) -> str:
     for name, own in {name: own for _, card in cards for name, own in card.tables.items()}.items():
         examples = every[name].run.evaluation.num_examples
         lines.append(
-            f"- {code(name)}: {own.question}; {own.kind.title}; lengths {_ends_of(own.trained_lengths)} in training, "
-            f"{_ends_of(own.score_lengths)} beyond; {examples} test examples a length and seed."
+            f"- {code(name)}: {own.question}; {own.kind.title}; lengths {span(own.trained_lengths)} in training, "
+            f"{span(own.score_lengths)} beyond; {examples} test examples a length and seed."
         )
     return "\n".join(lines)
 
@@ -126,7 +127,7 @@ def _by_range(cards: Cards) -> str:
         for found in card.findings:
             ranges = [own for own in found.ranges if own.place != "within"]
             if ranges and found.word in ("better", "worse") and {own.word for own in ranges} != {found.word}:
-                said = ", ".join(f"{own.word} at {_ends_of((*own.lengths, *own.blind))}" for own in ranges)
+                said = ", ".join(f"{own.word} at {span((*own.lengths, *own.blind))}" for own in ranges)
                 rows.append(f"- {named(card.label)} on {code(found.table)}: {found.brief}; {said}")
     if not rows:
         return ""
@@ -137,14 +138,14 @@ def _by_range(cards: Cards) -> str:
     return "\n".join((first, "", *rows))
 
 
-def _ends_of(lengths: Iterable[int]) -> str:
-    """The shortest and the longest of some lengths.
+def span(numbers: Iterable[int]) -> str:
+    """The least and the largest of some numbers.
 
-    >>> _ends_of([20, 15, 12]), _ends_of([64])
-    ('12 to 20', '64')
+    >>> span([20, 15, 1200]), span([64])
+    ('15 to 1,200', '64')
     """
-    low, high = min(found := [*lengths]), max(found)
-    return f"{low}" if low == high else f"{low} to {high}"
+    low, high = min(found := [*numbers]), max(found)
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
 class OfAll(NamedTuple):
@@ -244,14 +245,8 @@ def _scores(cards: Cards) -> str:
         cells = [*_means(own.card, found), found.said, _detectable(found, kind), left, _other(found)]
         rows.append([own.card.label, found.baseline, code(found.table), *cells])
     columns = (
-        "encoding",
-        "against",
-        "table",
-        *_MEANS,
-        "result",
-        "detectable",
-        "result, corrected over all cards",
-        _OTHER,
+        *("encoding", "against", "table", *_MEANS, "result", "detectable"),
+        *("result, corrected over all cards", _OTHER),
     )
     return grid(columns, "lllrrrrlrll", rows)
 
@@ -311,10 +306,12 @@ def _ties(cards: Cards) -> str:
         return ""
     blind = [name for name, by_count in found.items() if all(count == seeds for count, seeds in by_count)]
     same = [code(name) for name in blind if _arms(cards, next(iter(found[name].values()))) == "every arm"]
-    untuned = f" On {listed(same)} validation thus chooses no rate for any arm, and all results are of the lowest."
+    untuned = ""
+    if same:
+        untuned = f" On {listed(same)} validation thus chooses no rate for any arm, and all results are of the lowest."
     return (
         "For many seeds several rates share the best validation score; the lowest of them is taken, which counts as "
-        f"no preference: {'; '.join(parts)}.{untuned if same else ''}"
+        f"no preference: {'; '.join(parts)}.{untuned}"
     )
 
 
@@ -338,27 +335,21 @@ def _correlations(cards: Cards) -> str:
 def _repeated(cards: Cards) -> str:
     """How far seeds that chose the same learning rate differ from the scores of an earlier build."""
     rows = []
-    for path, card in ((path, card) for path, card in cards if (REPEATS / path.name).exists()):
+    for path, card in cards:
+        if not (REPEATS / path.name).exists():
+            continue
         earlier = unseal((REPEATS / path.name).read_bytes())["measured"]
-        for label, name in ((label, name) for label in card.arms for name in card.tables):
-            kind, new = card.kinds[name], card.measured[label][name]
-            of = earlier[label][name]
+        for label, name in itertools.product(card.arms, card.tables):
+            kind, new, of = card.kinds[name], card.measured[label][name], earlier[label][name]
             old, rates = ({int(seed): own for seed, own in of[what].items()} for what in ("scores", "learning_rates"))
             same = [seed for seed in new.scores if seed in old and new.learning_rates[seed] == rates[seed]]
             moved = [abs(new.scores[seed] - old[seed]) for seed in same]
-            means = [kind.show(kind.mean(of.values())) for of in (old, new.scores)]
+            means = [kind.show(kind.mean(scores.values())) for scores in (old, new.scores)]
             spread = [kind.show(own) for own in (sum(moved) / len(moved), max(moved))] if moved else ["-", "-"]
             rows.append([label, code(name), *means, f"{len(same)} of {len(old)}", *spread])
     columns = (
-        *(
-            "encoding",
-            "table",
-            "mean of all seeds, earlier",
-            "now",
-            "seeds at the same rate",
-            "their mean absolute change",
-        ),
-        "largest",
+        *("encoding", "table", "mean of all seeds, earlier", "now"),
+        *("seeds at the same rate", "their mean absolute change", "largest"),
     )
     return grid(columns, "llrrrrr", rows)
 

@@ -146,6 +146,9 @@ def test_the_card_on_all_tables_asks_all():
     assert {own["word"] for own in words["reverse_string"]["ranges"]} <= {"no difference seen", "not measurable here"}
     parity = words["parity"]
     assert (parity["learned_with_twice"], parity["unseen_with_twice"]) == ([True, True], "better")
+    assert parity["said"].endswith("; with twice the steps: no difference seen, a better arm could not have been seen)")
+    (last,) = card_of(found).headline[-1:]
+    assert "could not have been seen: worse on copy_digits, better on parity with twice the steps;" in last
     for name in ("counting", "flip_flop", "indirect_indexing"):
         assert words[name]["learned_with_twice"] == [False, False]
 
