@@ -9,7 +9,9 @@ from posenc_jax.drawing.plain import plain
 
 _BRACED = r"\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\}"
 _FIELD = rf"(\w+)\s*=\s*({_BRACED}|\"[^\"]*\"|\d+)"
-_ENTRY = re.compile(rf"@(\w+)\{{([^\s,{{}}]+)((?:\s*,\s*{_FIELD})+)\s*,?\s*\}}")
+_ENTRY = re.compile(rf"@(\w+)\{{([\w:./+-]+)((?:\s*,\s*{_FIELD})+)\s*,?\s*\}}")
+# Of LaTeX, but for accents, letters and faces of type; or a character by its number.
+_COMMAND = re.compile(r"\\(?=[A-Za-z@]{2})(?!(?:aa|ae|oe|ss|AA|AE|OE|url|emph|text[a-z]{2})(?![A-Za-z@]))|\^\^")
 
 Entry = tuple[str, str, dict[str, str]]
 """Kind, key and fields."""
@@ -27,12 +29,16 @@ def prose(citation: str) -> str:
 
 def bibtex(citations: Iterable[str]) -> str:
     """The works that citations name: an entry for each, in order of first use, by the citation that names most authors;
-    "" where there are none. A citation that is no BibTeX is the ``note`` of an entry. Letters stay UTF-8.
+    "" where there are none. A citation that is no BibTeX is the ``note`` of an entry. Letters stay UTF-8. Commands of
+    LaTeX for accents, letters, addresses and faces of type stay, any other is text.
     """
     found: dict[str, Entry] = {}
     for text in filter(str.strip, citations):
         said = " ".join(plain(text).split())
-        for entry in _entries(text) or [("misc", "", {"note": tex.escaped(said)})]:
+        entries = [
+            (kind, key, {name: _harmless(fields[name]) for name in fields}) for kind, key, fields in _entries(text)
+        ]
+        for entry in entries or [("misc", "", {"note": tex.escaped(said)})]:
             before = found.get(entry[1] or said, entry)
             found[entry[1] or said] = max(before, entry, key=lambda one: len(one[2].get("author", "")))
     keys = {key for _, key, _ in found.values()}
@@ -46,6 +52,10 @@ def bibtex(citations: Iterable[str]) -> str:
         body = [f"  {name} = {{{value}}}," for name, value in fields.items()]
         written.append("\n".join([f"@{kind}{{{key},", *body, "}", ""]))
     return "\n".join(written)
+
+
+def _harmless(value: str) -> str:
+    return _COMMAND.sub(lambda command: tex.escaped(command[0]), value)
 
 
 def _entries(text: str) -> list[Entry]:

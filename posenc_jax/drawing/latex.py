@@ -26,7 +26,8 @@ def latex_table(table: TextTable, label: str, least: Sequence[str] = ()) -> str:
     still too wide, its further columns go on below.
 
     Args:
-      label: what ``\ref`` finds it by.
+      label: what ``\ref`` finds it by; each run of other characters than ASCII letters, digits and ``_:.-`` becomes
+        a hyphen.
     """
     left_out = []
     for column in least:
@@ -46,7 +47,7 @@ def latex_table(table: TextTable, label: str, least: Sequence[str] = ()) -> str:
         rf"\begin{{{kind}}}",
         r"  \centering\footnotesize\setlength{\tabcolsep}{3pt}",
         rf"  \caption{{{_tex(table.title.rstrip('.'))}.}}",
-        rf"  \label{{{label}}}",
+        rf"  \label{{{re.sub('[^A-Za-z0-9_:.-]+', '-', label)}}}",
         r"  \providecommand{\stacked}[2]{\begin{tabular}[t]{@{}#1@{}}#2\end{tabular}}",
         *("\n\n  \\medskip\n".join(_tabular(table, block) for block in blocks).split("\n")),
         *([r"  \par\smallskip\parbox{\linewidth}{\scriptsize " + " ".join(small) + "}"] if small else []),

@@ -15,7 +15,7 @@ def escaped(text: str) -> str:
 
 def code(text: str) -> str:
     """Code as an entry of a table."""
-    text = plain(text).replace("|", "\\|")
+    text = plain(text).replace("|", "\\|").replace("\n", " ")
     fence = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
     return f"{fence} {text} {fence}" if "`" in text else f"`{text}`"
 

@@ -132,7 +132,7 @@ def _blocks(entries: list[list[str]], width: int) -> list[str]:
 
 
 def _entries(table: TextTable) -> list[list[str]]:
-    return [[_unbroken(plain(entry)) for entry in line] for line in (table.columns, *table.entries)]
+    return [[_unbroken(plain(entry).replace("\n", " ")) for entry in line] for line in (table.columns, *table.entries)]
 
 
 def _unbroken(entry: str) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from posenc_jax.analysis.outcome import way_out
-from posenc_jax.drawing.markdown import code, grid
+from posenc_jax.drawing.markdown import code, escaped, grid
 from posenc_jax.drawing.quantities import NONE
 from posenc_jax.drawing.text_table import TextTable, filled, narrowed, text
 from posenc_jax.files.shapes import Json
@@ -29,8 +29,8 @@ SHOWN_SHIFTS = ("1000", "10000", "1000000")
 def audit_markdown(audit: Json) -> str:
     """The whole audit, ``{"settings": ..., "encodings": [...]}``, as a Markdown document with a legend."""
     parts = ["# Audit", *map(_markdown, audit_tables(audit))]
-    for title, lines in _sections(audit, [f"**{column}**: {about}" for column, about in _legend().items()]):
-        parts += [f"## {title}\n\n" + "\n".join(f"- {line}" for line in lines)] if lines else []
+    for title, lines in _sections(audit, [f"{column}: {about}" for column, about in _legend().items()]):
+        parts += [f"## {title}\n\n" + "\n".join(f"- {escaped(line)}" for line in lines)] if lines else []
     return "\n\n".join(parts) + "\n"
 
 
@@ -68,7 +68,7 @@ def _table(family: str, records: list[Json]) -> TextTable:
 
 def _markdown(table: TextTable) -> str:
     lines = [
-        [code(entry) if column == "spec" else entry for column, entry in zip(table.columns, line)]
+        [code(entry) if column == "spec" else escaped(entry) for column, entry in zip(table.columns, line)]
         for line in table.entries
     ]
     return f"## {table.title}\n\n{grid(table.columns, table.align, lines)}"

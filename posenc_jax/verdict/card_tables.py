@@ -38,7 +38,7 @@ def text_card(card: Card, width: int) -> str:
 
 def markdown_card(card: Card) -> str:
     """The card in Markdown."""
-    lines = [f"# {card.label}", "", *(f"- {escaped(line)}" for line in card.headline), ""]
+    lines = [f"# {escaped(card.label)}", "", *(f"- {escaped(line)}" for line in card.headline), ""]
     return "\n".join([*lines, *(markdown_table(table) + "\n" for table in text_tables(card))])
 
 

@@ -110,6 +110,15 @@ def test_entries(citation):
     assert bibtex([citation]) == EXACT[citation]
 
 
+def test_commands_of_others_are_text():
+    hostile = r"@misc{a, title = {M\"uller {\o}k \aa\ \emph{b} \input{/etc/hostname} ^^5cinput \\\write}, year = 1}"
+    kept = r"M\"uller {\o}k \aa\ \emph{b} \textbackslash{}input{/etc/hostname} "
+    kept += r"\textasciicircum{}\textasciicircum{}5cinput \\\textbackslash{}write"
+    assert fields(bibtex([hostile]))["a"]["title"] == kept
+    assert r"\input" in prose(hostile)
+    assert list(fields(bibtex([r"@misc{a\input/etc/hostname, title = {b}}"]))) == ["misc"], "a key is a word"
+
+
 def test_each_work_once_where_it_is_first_used():
     found = fields(bibtex([CITATIONS["flip_flop"], "nowhere", CITATIONS["path"], "nowhere", "nowhere else"]))
     assert list(found) == ["liu2023exposing", "yang2025path", "nowhere", "nowhere1"]

@@ -2,7 +2,7 @@
 
 import re
 
-from posenc_jax.drawing.markdown import code, grid
+from posenc_jax.drawing.markdown import code, escaped, grid
 from posenc_jax.show.audit_table import audit_markdown, audit_text
 
 WINDOWS = ("float32", "bfloat16", "float32 from 1000000")
@@ -85,6 +85,13 @@ def test_what_failed_is_shown():
     assert (cells["contract"], cells["leak"]) == ("fails causality", "0.5")
     assert cells["memory"] == cells["shift, float32"] == cells["beyond max_len"] == "-"
     assert "## What could not be measured\n\n- One: shift: E: no\n" in text
+
+
+def test_names_and_messages_are_text():
+    name = "<b>|mine_1|"
+    found, text = tables(record(name=name, problems=["E: <script>"]))
+    assert found["Additive"][0]["encoding"] == r"\<b\>\|mine\_1\|"
+    assert rf"- {escaped(name)}: E: \<script\>" in text
 
 
 def test_a_clause_that_fails_is_told_with_what_was_seen_and_the_way_out():

@@ -10,6 +10,7 @@ from measured_cells import measured
 from tex_pages import check_margins, needs_latex
 
 from posenc_jax.cli.verdict import _named
+from posenc_jax.drawing import markdown
 from posenc_jax.drawing.hypertext import escaped
 from posenc_jax.runs.environment import environment
 from posenc_jax.verdict import card_files
@@ -124,6 +125,16 @@ def test_a_card_is_read_back_from_its_record(card):
     assert (again.headline, again.findings, again.otherwise) == (card.headline, card.findings, card.otherwise)
     assert markdown_card(again) == markdown_card(card)
     assert record(again) == record(card)
+
+
+def test_a_label_is_text_in_every_form(card):
+    label = "50% [a](javascript:b) <b> x}\\input{/etc/hostname}\\label{y\nposenc: done"
+    found = dataclasses.replace(card, labels=(label,), measured={label: card.measured["mine"], **card.measured})
+    assert markdown_card(found).splitlines()[0] == f"# {markdown.escaped(label)}"
+    (line,) = (line.strip() for line in latex_card(found).splitlines() if r"\label" in line)
+    assert line == r"\label{tab:verdict-50-a-javascript:b-b-x-input-etc-hostname-label-y-posenc:-done}"
+    assert "<b>" not in page(found, None)
+    assert not re.search("^posenc: done", text_card(found, 100), re.MULTILINE)
 
 
 def test_every_form_says_the_same(card):
