@@ -7,7 +7,7 @@ from pathlib import Path
 
 from posenc_jax.cli.errors import Parser, UsageError, as_path, check_file, guarded, in_words, refusing
 from posenc_jax.cli.screen import show, tell
-from posenc_jax.drawing.plain import short
+from posenc_jax.drawing.plain import plain, short
 from posenc_jax.files.atomic import write_atomically
 from posenc_jax.files.user_paths import full
 from posenc_jax.refusals.system import of_the_system, or_else
@@ -40,9 +40,10 @@ def _as_csv(directory: Path, file: Path) -> None:
     if file.suffix != ".csv" and full(file).exists() and full(directory).resolve() in full(file).resolve().parents:
         raise UsageError(f"--csv {file} is a file of the ablation, and would be replaced: name another")
     with refusing():
-        text, left_out = long_table(read_record(directory))
+        table, left_out = long_table(read_record(directory))
     for line in left_out:
-        tell(f"not used: {line}")
+        tell(f"not used: {' '.join(line.split())}")
+    text = plain(table)
     if printed:
         show(text, end="")
         return

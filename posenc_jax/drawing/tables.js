@@ -1,9 +1,10 @@
 // Buttons that copy a table and save it as CSV. A table's text: a true minus sign is a hyphen again, what stands small
-// below a number stands behind it.
+// below a number stands behind it, and a text that a spreadsheet would compute has an apostrophe before it.
 for (const table of document.querySelectorAll("table[data-name]")) {
   const inCell = (cell) => Array.from(cell.childNodes, (node) => node.textContent.trim()).filter(Boolean).join(" ");
+  const asText = (text) => /^([=@]|[+-](?!$|[\d.,]+(e[+-]?\d+)?( |$)))/.test(text) ? "'" + text : text;
   const lines = Array.from(table.rows, (row) =>
-    Array.from(row.cells, (cell) => inCell(cell).replaceAll("\u2212", "-")));
+    Array.from(row.cells, (cell) => asText(inCell(cell).replaceAll("\u2212", "-"))));
   const quoted = (text) => /[",\n]/.test(text) ? '"' + text.replaceAll('"', '""') + '"' : text;
   const button = (name, action) => {
     const made = Object.assign(document.createElement("button"), {type: "button", textContent: name});

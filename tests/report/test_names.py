@@ -88,6 +88,17 @@ def test_each_kind_of_escape_has_one_home():
         assert ("textbackslash" in source) == (path.name == "tex.py"), path
 
 
+@pytest.mark.parametrize(
+    ("cell", "formula"),
+    [("=cmd()", True), ("@a", True), ("-a", True), ("+1+cmd", True), ("- a", True)]
+    + [(cell, False) for cell in ("-", "-1", "+0.97 [+0.86, +0.99] (4 of 4 higher)", "-3e-05", "rope")],
+)
+def test_what_a_page_saves_as_csv_is_no_formula(cell, formula):
+    script = (ROOT / "posenc_jax" / "drawing" / "tables.js").read_text()
+    (pattern,) = re.findall(r'/(\S+.*)/\.test\(text\) \? "\'" \+ text : text', script)
+    assert (re.search(pattern, cell) is not None) == formula
+
+
 def test_latex_makes_no_sign_of_two():
     assert tex.escaped("--- , ``a'' ?` ,,") == "-{}-{}- , `{}`a'{}' ?{}` ,{},"
     assert tex.unknown("日 α é – ×") == ["α", "日"]
@@ -146,6 +157,11 @@ def test_another_font_stands_in_for_what_the_first_lacks():
         warnings.simplefilter("error")
         figure, _ = drawn(sign, "b")
     assert len(figure.legends[0].get_texts()[0].get_fontfamily()) == 2
+
+
+def test_an_entry_of_a_table_is_one_line_on_a_terminal():
+    table = TextTable("t", ("name", "n"), "lr", (("two\nposenc: done", "1"),))
+    assert text(table).splitlines()[4] == "two posenc: done  1"
 
 
 def test_tables_of_a_terminal_stand_in_columns_in_any_script():
