@@ -57,7 +57,7 @@ def test_a_page_with_code_is_a_notebook_too(tmp_path):
     assert [cell.source for cell in found.cells if cell.source != first] == ["# B", "C.", "print(1)"]
 
 
-def installed(here, monkeypatch, package=None, driver=None, error=""):
+def installed(here, monkeypatch, package=None, driver=None, error=None):
     """What the first cell installs in a folder, or the line that it ends with."""
     (first, *_) = (cell.source for cell in nbformat.read(FILES[0], as_version=4).cells if cell.cell_type == "code")
     asked = []
@@ -68,7 +68,7 @@ def installed(here, monkeypatch, package=None, driver=None, error=""):
 
     def run(words, **how):
         asked.append(words)
-        return SimpleNamespace(returncode=int(bool(error)), stderr=error)
+        return SimpleNamespace(returncode=int(error is not None), stderr=error or "")
 
     monkeypatch.setattr(subprocess, "run", run)
     try:
@@ -86,20 +86,23 @@ def checkout(folder):
     return folder
 
 
-def test_the_package_is_installed_from_what_lies_beside_or_around_them(tmp_path, monkeypatch):
-    here = tmp_path / "here"
-    here.mkdir()
-    assert re.fullmatch("posenc_jax is not installed here: put an archive .*", installed(here, monkeypatch))
-    inside = checkout(here / "checkout") / "scripts" / "notebooks"
-    inside.mkdir(parents=True)
-    assert installed(inside, monkeypatch) == f"{here / 'checkout'}[text,report]"
-    unpacked = checkout(here / "posenc_jax")
+def test_the_package_is_installed_from_the_archive_beside_them_and_from_nothing_else(tmp_path, monkeypatch):
+    here = checkout(tmp_path / "around") / "here"
+    checkout(here / "posenc_jax")
+    (here / "a-posenc_jax-9.whl").touch()
     found = importlib.util.spec_from_loader("posenc_jax", None)  # its folder, which looks like a package of no files
-    assert installed(here, monkeypatch, found) == f"{unpacked}[text,report]"
-    (here / "posenc_jax-main.zip").touch()
-    assert installed(here, monkeypatch, driver="/bin/nvidia-smi") == f"{here / 'posenc_jax-main.zip'}[text,report,cuda]"
+    for package in (None, found):
+        assert re.fullmatch(
+            "posenc_jax is not installed here: put an archive .*", installed(here, monkeypatch, package)
+        )
+    (here / "posenc_jax.tar.gz").touch()
+    assert installed(here, monkeypatch) == f"{here / 'posenc_jax.tar.gz'}[text,report]"
+    (here / "posenc_jax.zip").touch()
+    assert installed(here, monkeypatch, found, "/bin/nvidia-smi") == f"{here / 'posenc_jax.zip'}[text,report,cuda]"
     said = installed(here, monkeypatch, error="a warning\nERROR: no network\n")
-    assert said == "posenc_jax-main.zip cannot be installed: ERROR: no network"
+    assert said == "posenc_jax.zip cannot be installed: ERROR: no network"
+    said = installed(here, monkeypatch, error="")
+    assert said == "posenc_jax.zip cannot be installed: pip says nothing, and ends with 1"
     assert installed(here, monkeypatch, importlib.util.spec_from_file_location("posenc_jax", "x.py")) is None
 
 

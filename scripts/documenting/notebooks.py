@@ -18,7 +18,7 @@ OF_REPOSITORY = {
 """The notebooks in scripts/notebooks, and their pages."""
 _CELLS = f"{FRONT}kernelspec:\n  name: python3\n---\n\n"
 _FIRST = """\
-# Where posenc_jax is not installed: from an archive of its repository beside this notebook, or a checkout around it.
+# Where posenc_jax is not installed: from an archive of its repository beside this notebook.
 import importlib.util
 import os
 import pathlib
@@ -29,21 +29,20 @@ import sys
 os.environ["PATH"] = os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"]  # `posenc` is there
 package = importlib.util.find_spec("posenc_jax")
 if package is None or package.origin is None:
-    here = pathlib.Path.cwd()
-    found = [file for end in ("whl", "zip", "tar.gz", "tgz") for file in sorted(here.glob(f"*posenc*jax*.{end}"))]
-    around = [*sorted(here.glob("*posenc*jax*")), *here.parents]
-    found += [folder for folder in around if (folder / "posenc_jax" / "__init__.py").is_file()]
-    if not found:
+    archives = [pathlib.Path.cwd() / name for name in ("posenc_jax.zip", "posenc_jax.tar.gz")]
+    archive = next(filter(pathlib.Path.is_file, archives), None)
+    if archive is None:
         raise SystemExit(
             "posenc_jax is not installed here: put an archive of its repository beside this notebook, as "
             "posenc_jax.zip or posenc_jax.tar.gz, and run this cell again"
         )
     extras = "text,report,cuda" if shutil.which("nvidia-smi") else "text,report"
-    print(f"installing {found[0].name} with {extras}: a few minutes")
-    words = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", f"{found[0]}[{extras}]"]
+    print(f"installing {archive.name} with {extras}: a few minutes")
+    words = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", f"{archive}[{extras}]"]
     done = subprocess.run(words, capture_output=True, text=True)
     if done.returncode:
-        raise SystemExit(f"{found[0].name} cannot be installed: {done.stderr.strip().splitlines()[-1]}")
+        said = done.stderr.strip() or f"pip says nothing, and ends with {done.returncode}"
+        raise SystemExit(f"{archive.name} cannot be installed: {said.splitlines()[-1]}")
 """
 _LINK = '<p><a href="{}" download>This page as a notebook</a></p>'
 
