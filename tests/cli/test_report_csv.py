@@ -66,7 +66,7 @@ def test_texts_of_others_are_no_formulas(tmp_path, sign):
     directory, text = write_ablation(tmp_path / "a"), f"{sign}cmd()\r=1"
     for file in ("ablation.json", "results.jsonl"):
         sealed_files.replace(directory / file, {'"label": "t5"': f'"label": {json.dumps(text)}'})
-    shown = f"{'' if sign == chr(13) else chr(39)}{text}".replace("\r", "\\r")
+    shown = ("'" * (sign != "\r") + text).replace("\r", "\\r")
     assert main(["report", str(directory), "--csv", str(tmp_path / "a.csv")]) == 0
     written = (tmp_path / "a.csv").read_bytes().decode()
     assert shown in {row["cell"] for row in rows_of(written)}
