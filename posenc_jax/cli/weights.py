@@ -70,7 +70,7 @@ def table(shapes: dict[str, tuple[list[int], str]], entries: dict[str, str]) -> 
     lines += ["", f"{len(rows)} tensors, {count:,} values, {size:,} bytes"]
     for name, text in sorted(_described(entries).items()):
         lines.append(f"{name}: {text}")
-    return "\n".join(lines)
+    return "\n".join(line.replace("\n", " ") for line in lines)
 
 
 def _key(name: str) -> list[tuple[bool, int, str]]:

@@ -49,8 +49,8 @@ def test_inspect(tmp_path, capsys, printed, refusal):
     sums = [line for line in lines if line.startswith(("checksum: sha256:", "tensors: "))]
     assert len(sums) == 2
     assert "".join(line for line in lines if line not in sums) == INSPECTED.format(model=shown)
-    save_file(tensors, path, {"other": "x" * 200})
-    assert printed("weights", "inspect", str(path)).endswith(f"70 bytes\nother: {'x' * 97}...\n")
+    save_file(tensors, path, {"other": "a\n" + "x" * 200})
+    assert printed("weights", "inspect", str(path)).endswith(f"70 bytes\nother: a {'x' * 95}...\n")
     save_file(tensors, path, {"posenc_jax": "x" * 200})
     assert " is damaged (what it says of its model: " in refusal("weights", "inspect", str(path))
 
