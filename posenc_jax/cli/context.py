@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from posenc_jax.cli.errors import Parser, UsageError, as_path, guarded, refusing, whole
 from posenc_jax.cli.screen import show
+from posenc_jax.drawing.plain import short
 
 if TYPE_CHECKING:
     from posenc_jax.encodings.slots import Slot
@@ -26,12 +27,12 @@ A change is one of none, linear, ntk, dynamic_ntk, ntk_by_parts, yarn, longrope,
 string, log_scaling, p_rope and nope, or an encoding in full. Changes with a factor derive it from the length that is
 read; yarn(2) is made for twice the trained length, whatever is read. Every answer is kept in the output folder, so
 the same command resumes where it was stopped. The texts are the first tokens of your files, or of documents of
-python_docs.
+python_docs, after the tokenizer's token for the beginning of a text (bos), which counts as one of the length.
 
 With --recalibrate, training first continues from the run under every change, including none, in folders beside the
 answers. It uses the corpus and settings of the run. Texts are as long as those the run was trained on, or s times as
 long for a change with a factor s."""
-_LENGTH = re.compile(r"(\d+(?:\.\d+)?)x|(\d+)")
+_LENGTH = re.compile(r"(\d{1,8}(?:\.\d{1,20})?)x|(\d{1,8})")
 
 
 def main(arguments: list[str]) -> int:
@@ -141,7 +142,9 @@ def _length(word: str, trained: int) -> int:
     found = _LENGTH.fullmatch(word)
     length = 0 if found is None else round(float(found[1]) * trained) if found[1] else int(found[2])
     if not 16 <= length <= 2**24:
-        raise UsageError(f"--lengths {word}: write tokens (from 16 on) or times the trained {trained:,}, as in 2x")
+        raise UsageError(
+            f"--lengths {short(word)}: write tokens (from 16 on) or times the trained {trained:,}, as in 2x"
+        )
     return length
 
 

@@ -27,7 +27,7 @@ from posenc_jax.files.shapes import Json
 from posenc_jax.models import model_dims
 from posenc_jax.runs.directory import finished
 from posenc_jax.runs.environment import environment
-from posenc_jax.runs.errors import RefusedError, StoppedError
+from posenc_jax.runs.errors import DamagedFileError, RefusedError, StoppedError
 from posenc_jax.runs.files import locked, read_json, write_json
 from posenc_jax.runs.inference import Loaded
 from posenc_jax.runs.reporter import Reporter
@@ -199,7 +199,7 @@ def answer(
         for path, cell in zip(paths, asked):
             about = {"measure": cell.measure, "change": cell.change, "example": cell.example, "name": cell.name}
             depth = None if cell.prompt is None else cell.prompt.depth
-            rows.append({"environment": {}, **read_json(path, _AGAIN), **about, "depth": depth})
+            rows.append({"environment": {}, **_kept(path, cell.question(parameters)), **about, "depth": depth})
     others = [row["environment"] for row in rows if row["environment"] != here]
     if others:
         lines = dict.fromkeys(line for own in others for line in compared(own, here, OF_PROCESS).lines)
@@ -213,6 +213,13 @@ def answer(
 def path_of(folder: Path, cell: StudyCell, parameters: str) -> Path:
     """The file of a cell's answer."""
     return folder / f"{cell.measure}-{cell.length}-{sha256_of(cell.question(parameters))[:12]}.json"
+
+
+def _kept(path: Path, question: Json) -> Json:
+    found = read_json(path, _AGAIN)
+    if sha256_of(question) != sha256_of({name: found.get(name) for name in question}):
+        raise DamagedFileError(path, "it answers another question", _AGAIN)
+    return found
 
 
 def _done(paths: list[Path], asked: Sequence[StudyCell], left: dict[Path, StudyCell]) -> Iterator[int]:

@@ -10,6 +10,7 @@ import numpy as np
 from posenc_jax.data.corpora.source import load_split
 from posenc_jax.data.errors import DataError
 from posenc_jax.data.tokenizer import Tokenizer
+from posenc_jax.files.atomic import read_regular
 
 CORPUS = "python_docs"
 """The documentation of Python: long, public (PSF-2.0), and prepared from a package of Debian."""
@@ -30,8 +31,7 @@ def of_files(paths: Sequence[Path], tokenizer: Tokenizer, length: int) -> list[T
     found, most = [], 4 * _CHARACTERS * length  # UTF-8 has at most four bytes a character
     for path in paths:
         try:
-            with path.open("rb") as file:
-                data = file.read(most)  # devices have no end
+            data = read_regular(path, first=most)
             content = codecs.getincrementaldecoder("utf-8")().decode(data, final=len(data) < most)
         except UnicodeDecodeError as error:
             raise DataError(f"{path} is no UTF-8 text (byte {error.start}): convert it") from None

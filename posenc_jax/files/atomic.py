@@ -181,9 +181,9 @@ def refuse_links(root: Path, inner: Path) -> None:
             raise LinkError(path)
 
 
-def read_regular(path: Path, limit: int | None = None) -> bytes:
-    """The bytes of a file; OSError for a directory, for a pipe, a socket or a device, which never end, and above
-    ``limit`` bytes.
+def read_regular(path: Path, limit: int | None = None, *, first: int = -1) -> bytes:
+    """The bytes of a file, of all or only the ``first``; OSError for a directory, for a pipe, a socket or a device, which
+    never end, and above ``limit`` bytes.
     """
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     try:
@@ -195,7 +195,7 @@ def read_regular(path: Path, limit: int | None = None) -> bytes:
         if limit is not None and found.st_size > limit:
             raise OSError(errno.EFBIG, f"it has more than {limit:,} bytes", str(path))
         with open(handle, "rb", closefd=False) as file:
-            return file.read()
+            return file.read(first)
     finally:
         os.close(handle)
 

@@ -47,7 +47,7 @@ def affordable(
     work = [plan_of(cell, target).operations for cell in cells]
     grown = [own * _longest(cell) / len(cell.learning_rates) for own, cell in zip(work, cells, strict=True)]
     soonest, latest = (sum(own) * timed.seconds / timed.operations for own in (work, grown))
-    seeds = min(math.floor(3600 * hours / latest), MOST_SEEDS)
+    seeds = math.floor(min(3600 * hours / latest, MOST_SEEDS))
     step = f"a step of {label} on {name} takes {1e3 * timed.seconds / timed.steps:.1f} ms"
     each = f"one seed of {len(encodings)} encodings on {len(tables)} table{'s' * (len(tables) != 1)} {duration(latest)}"
     each += f", or {duration(soonest)} if no grid of learning rates grows" * (soonest < latest)

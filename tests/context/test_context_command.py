@@ -2,6 +2,8 @@
 
 import dataclasses
 import json
+import os
+import shutil
 
 import jax
 import numpy as np
@@ -109,6 +111,17 @@ def test_a_damaged_answer_is_named_with_the_way_out(run, tmp_path):
         study.answer(loaded, [cell], tmp_path, Reporter())
 
 
+def test_an_answer_in_the_place_of_another_is_refused(run, tmp_path, monkeypatch):
+    loaded, tokens = load_run(run), np.arange(3, 16, dtype=np.int32)
+    asked = [study.StudyCell("perplexity", "", loaded.config.posenc, 64, i, tokens + i) for i in range(2)]
+    monkeypatch.setattr(Reader, "losses", lambda *_: np.ones(12))
+    study.answer(loaded, asked, tmp_path, Reporter())
+    own, other = (study.path_of(tmp_path, cell, study.parameters_digest(loaded)) for cell in asked)
+    shutil.copy(own, other)
+    with pytest.raises(DamagedFileError, match=rf"{other.name} is damaged .it answers another question.: remove it"):
+        study.answer(loaded, asked, tmp_path, Reporter())
+
+
 def test_programs_of_other_positions_are_let_go(run, tmp_path, monkeypatch):
     own, other = load_run(run).config.posenc, parse("nope")
     tokens, said = np.arange(3, 16, dtype=np.int32), []
@@ -173,6 +186,8 @@ def test_no_more_of_a_text_is_read_than_its_tokens_need(run, tmp_path):
     [
         ("--lengths 3", "--lengths 3: write tokens (from 16 on) or times the trained 192, as in 2x"),
         ("--lengths far", "--lengths far: write tokens"),
+        (f"--lengths {'9' * 400}x", "(401 characters): write tokens"),
+        (f"--lengths {'9' * 5000}", "(5,000 characters): write tokens"),
         ("--lengths 1x 192", "--lengths: 192, 192 holds a length twice"),
         ("--change yarn(0.5)", "--change: yarn(0.5): a factor must be at least 1"),
         ("--change yearn", "(`posenc list` shows all); the nearest change is yarn or yarn(2)"),
@@ -188,10 +203,14 @@ def test_no_more_of_a_text_is_read_than_its_tokens_need(run, tmp_path):
         ("--measure passkey --lengths 64", "passkey needs 3"),
         ("--text TEXT --lengths 4x", "text.txt has 401 tokens, and the longest length is 768: give a longer text"),
         ("--text RUN/group-000/weights.safetensors", "is no UTF-8 text"),
+        ("--text PIPE", "pipe cannot be read or written (it is no regular file)"),
     ],
 )
 def test_what_is_refused(run, refusal, words, said):
-    words = words.replace("TEXT", str(run.parent / "text.txt")).replace("RUN", str(run)).split()
+    pipe = run.parent / "pipe"
+    pipe.exists() or os.mkfifo(pipe)
+    words = words.replace("TEXT", str(run.parent / "text.txt")).replace("RUN", str(run)).replace("PIPE", str(pipe))
+    words = words.split()
     assert said in refusal("context", str(run), *words, "--output", str(run.parent / "none"))
     assert not (run.parent / "none").exists()
 

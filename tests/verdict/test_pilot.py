@@ -41,7 +41,7 @@ def slow(monkeypatch):
 
 
 @pytest.mark.usefixtures("slow")
-@pytest.mark.parametrize(("hours", "seeds"), [(0.035, 2), (0.105, 6), (1.01, 60), (100, 1000)])
+@pytest.mark.parametrize(("hours", "seeds"), [(0.035, 2), (0.105, 6), (1.01, 60), (100, 1000), (1e308, 1000)])
 def test_the_seeds_that_a_time_affords(tmp_path, hours, seeds):
     heard = Notes()
     assert pilot.affordable(ARMS, TABLES, hours, tmp_path, reporter=heard) == seeds
