@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from posenc_jax.cli.errors import UsageError, refusing
-from posenc_jax.cli.overrides import RunArguments, override_each, override_run
+from posenc_jax.cli.overrides import RunArguments, named_anew, override_each, override_run
 from posenc_jax.cli.own_files import refuse_unusable
 from posenc_jax.cli.report import final_report
 from posenc_jax.cli.screen import shell_words, show
@@ -91,12 +91,14 @@ def override_all(
     if one does not fit.
     """
     runs: list[Run] = []
+    names = ("table",) * (len({run.table for run in config.runs}) == 1)  # of several, the config file says what differs
     starts: dict[str | None, str] = {}
     each = override_each(
         config.runs, overrides, program, f"{description} The defaults shown are those of the first cell."
     )
     for run, changed in zip(config.runs, each, strict=True):
         start = starts.get(run.init_from)  # the cell that this one starts from has changed too
+        changed = dataclasses.replace(changed, run=named_anew(run, changed.run, overrides, names))
         runs.append(changed.run if start is None else dataclasses.replace(changed.run, init_from=start))
         starts[run.as_start] = runs[-1].as_start
     for field in ("posenc", "posenc_encoder", "posenc_cross", "label", "table"):

@@ -199,11 +199,18 @@ def field_help(cls: Any) -> dict[str, str]:
     return found
 
 
-def named_anew(before: Run, after: Run, arguments: Sequence[str]) -> Run:
-    """The overridden run, without a label of the config file that is of the encodings before."""
-    given = any(word.partition("=")[0] == "--label" for word in arguments)
-    stale = after.slots != before.slots and not given
-    return dataclasses.replace(after, label="") if stale else after
+def named_anew(before: Run, after: Run, arguments: Sequence[str], names: Sequence[str] = ("label", "table")) -> Run:
+    """The overridden run, without a label of the config file that is of the encodings before, and without a table that
+    is of the task or the corpus before.
+    """
+    stale = {"label": after.slots != before.slots, "table": _subject(after) != _subject(before)}
+    given = {word.partition("=")[0].removeprefix("--") for word in arguments}
+    return dataclasses.replace(after, **{name: "" for name in names if stale[name] and name not in given})
+
+
+def _subject(run: Run) -> tuple[str, str]:
+    """The automatic name of a run's table, and its corpus."""
+    return dataclasses.replace(run, table="").table, getattr(getattr(run.task, "data", None), "name", "")
 
 
 def _value_rule(

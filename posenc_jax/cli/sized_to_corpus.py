@@ -28,6 +28,8 @@ def split_first(arguments: list[str]) -> tuple[str, list[str]]:
         first, rest = f"{ON}{rest[0]}", rest[1:]
     if not first.startswith(ON) or "--on" in options[1:] or (rest and not rest[0].startswith("-")):
         raise UsageError("--on CORPUS stands in the place of a config file: give one corpus, or one config file")
+    if other := next((option for option in options if option in ("--task", "--data.name", "--task.data.name")), None):
+        raise UsageError(f"--on says what is read, and so does {other}: leave one of them out")
     return first, rest
 
 

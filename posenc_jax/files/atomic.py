@@ -182,8 +182,8 @@ def refuse_links(root: Path, inner: Path) -> None:
 
 
 def read_regular(path: Path, limit: int | None = None, *, first: int = -1) -> bytes:
-    """The bytes of a file, of all or only the ``first``; OSError for a directory, for a pipe, a socket or a device, which
-    never end, and above ``limit`` bytes.
+    """The bytes of a file, all or the ``first``; OSError for a directory, for a pipe, a socket or a device, which never
+    end, and above ``limit`` bytes.
     """
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     try:

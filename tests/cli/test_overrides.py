@@ -116,6 +116,28 @@ def test_a_label_of_other_encodings_does_not_stay():
     assert named_anew(named, train(named, *overrides)[0], overrides).label == "RoPE"
 
 
+@pytest.mark.parametrize(
+    ("run", "overrides", "table"),
+    [
+        (COPY, ["--task", "even_pairs"], "even_pairs"),
+        (COPY, ["--task.kind", "mc"], "mc"),
+        (COPY, ["--task.kind", "mc", "--table", "pairs"], "pairs"),
+        (COPY, ["--training.steps", "50"], "ours"),
+        (Run(task=text.Translation()), ["--data.name", "own/notes"], "translation"),
+        (Run(task=text.Translation()), ["--task.target", "fr"], "ours"),
+    ],
+)
+def test_a_table_of_another_task_or_corpus_does_not_stay(run, overrides, table):
+    named = dataclasses.replace(run, table="ours")
+    assert named_anew(named, train(named, *overrides)[0], overrides).table == table
+    changed, _ = override_all(Ablation(name="a", runs=(named,)), overrides, "posenc ablate x.py")
+    assert [one.table for one in changed.runs] == [table]
+    two = Ablation(name="a", runs=(named, dataclasses.replace(named, table="with less", learning_rates=(1e-4,))))
+    if "--table" not in overrides:  # the tables differ in what the config file says
+        changed, _ = override_all(two, overrides, "posenc ablate x.py")
+        assert [one.table for one in changed.runs] == ["ours", "with less"]
+
+
 def test_an_option_that_is_given_twice_is_refused():
     with pytest.raises(UsageError, match="--seeds is given twice"):
         train(COPY, "--seeds", "0", "1", "--seeds", "5")
