@@ -212,6 +212,41 @@ def test_an_error_names_the_file_that_was_asked_for(tmp_path):
         pass
 
 
+FILLER = """
+import sys, time
+from pathlib import Path
+from posenc_jax.files.atomic import new_folder
+with new_folder(Path(sys.argv[1])) as folder:
+    (folder / "config.json").write_text("of another")
+    print("half", flush=True)
+    time.sleep(100)
+"""
+
+
+def test_a_folder_is_filled_by_one_process_and_what_a_killed_one_left_goes(tmp_path):
+    def fill():
+        with new_folder(tmp_path / "out") as folder:
+            assert not list(folder.iterdir())
+            (folder / "config.json").write_text("ours")
+
+    filler = start(FILLER, tmp_path / "out")
+    assert filler.stdout.readline() == "half\n"
+    with pytest.raises(OSError, match=rf"process {filler.pid} is making it: '.*/out'"):
+        fill()
+    filler.kill()
+    filler.wait()
+    assert [path.name for path in tmp_path.iterdir()] == [".out.preparing"]
+    fill()
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["config.json"]
+    with pytest.raises(OSError, match=r"not empty: '.*/out'"):  # made since it was looked for
+        fill()
+    with new_folder(tmp_path / "out", replace=True):
+        pass
+    assert not list((tmp_path / "out").iterdir())
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
 def test_where_no_file_can_be_made(tmp_path):
     (tmp_path / "file").touch()
     assert unwritable(tmp_path / "new" / "newer") is None

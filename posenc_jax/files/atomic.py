@@ -127,25 +127,46 @@ def not_new(directory: Path, needed: int = 0) -> str | None:
 
 
 @contextlib.contextmanager
-def new_folder(path: Path) -> Iterator[Path]:
-    """A folder to fill, which takes the place of ``path`` if all went well; what killed processes left goes first."""
-    unfinished, replaced = (path.with_name(f".{path.name}.{word}") for word in ("preparing", "replaced"))
-    for left in (unfinished, replaced):
-        shutil.rmtree(left, ignore_errors=True)
+def new_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
+    """A folder to fill, which becomes ``path`` if all went well; only with ``replace`` where a filled one is there.
+
+    It lies in a hidden folder beside ``path``, which one process holds; what killed ones left in it goes first.
+
+    Raises:
+      OSError: another process holds it, or has made ``path`` meanwhile.
+    """
+    home = path.with_name(f".{path.name}.preparing")
+    new, old = home / "new", home / "old"
     try:
-        try:
-            unfinished.mkdir(parents=True)
-        except OSError as error:
-            raise OSError(error.errno, error.strerror, str(path)) from None
-        yield unfinished
-        sync_tree(unfinished)
-        if path.exists():
-            path.rename(replaced)
-        unfinished.rename(path)
-        sync(path.parent)
-    finally:
-        for left in (unfinished, replaced):
-            shutil.rmtree(left, ignore_errors=True)
+        with _naming(path):
+            make_directory(home)
+        with held(home):
+            try:
+                for left in (new, old):
+                    shutil.rmtree(left, ignore_errors=True)
+                new.mkdir()
+                yield new
+                sync_tree(new)
+                if replace and path.exists():
+                    path.rename(old)
+                with _naming(path):
+                    new.rename(path)
+                sync(path.parent)
+            finally:
+                for left in (new, old, home):  # the lock last: then another process may make the next one there
+                    shutil.rmtree(left, ignore_errors=True)
+    except (HeldError, LockingError) as error:
+        why = f"{error} is making it" if isinstance(error, HeldError) else str(error)
+        raise OSError(errno.EBUSY, why, str(path)) from None
+
+
+@contextlib.contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Within, an OSError is of the path that was asked for."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None
 
 
 def append(path: Path, text: str, *, wait: bool = True) -> None:

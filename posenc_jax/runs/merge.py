@@ -2,7 +2,6 @@
 
 import dataclasses
 import os
-import secrets
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import TypeVar
 
 from posenc_jax.config import Ablation, Published, Run, difference, identity, to_json
 from posenc_jax.data.text import words
-from posenc_jax.files.atomic import LinkError, make_directory, sync, sync_tree, write_atomically
+from posenc_jax.files.atomic import LinkError, new_folder, write_atomically
 from posenc_jax.files.shapes import Json
 from posenc_jax.files.user_paths import full
 from posenc_jax.runs import own_code
@@ -75,18 +74,13 @@ def merge(
     config = joined(configs)
     chosen = {cell: _chosen(cell, configs, note) for cell in config.runs}
     refuse_other_corpora({cell: groups[0][0].parent for cell, groups in chosen.items() if groups})
-    make_directory(directory.parent)
-    unfinished = directory.with_name(f"{directory.name}.{secrets.token_hex(4)}.unfinished")
-    try:
-        claim(_made(unfinished), config)
+    with new_folder(directory) as folder:
+        claim(folder, config)
         for cell, groups in chosen.items():
-            _write_cell(_made(unfinished / cell.directory_name), cell, groups, note)
-        write_results(unfinished, config)
-        sync_tree(unfinished)
-        unfinished.rename(directory)
-        sync(directory.parent)
-    finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
+            home = folder / cell.directory_name
+            home.mkdir()
+            _write_cell(home, cell, groups, note)
+        write_results(folder, config)
     return config
 
 
@@ -228,8 +222,3 @@ def _copy(group: Path, copy: Path) -> None:
         if path.is_symlink():
             raise LinkError(path)
     shutil.copytree(group, copy, ignore=shutil.ignore_patterns("lock", "holder", "*.unfinished", "*.bad*"))
-
-
-def _made(directory: Path) -> Path:
-    make_directory(directory)
-    return directory

@@ -236,7 +236,7 @@ def _put(
         with held(root, wait=lambda who: note(f"{who} prepares data in {root}: waiting for it")):
             kept = home.is_dir() and not rebuild
             if not kept:
-                with new_folder(home) as working:
+                with new_folder(home, replace=True) as working:
                     build(working)
             splits = manifest(name, directory)["splits"]
             counts = ", ".join(f"{split} {part['count']:,}" for split, part in splits.items())

@@ -232,14 +232,14 @@ def kills(folder: str) -> None:
 
     CORPORA[NAME] = corpus()
     home = Path(folder) / "data" / NAME
-    for point in ("extract", "written train", "before .en-de.preparing"):
+    for point in ("extract", "written train", "before new"):
         run(point)
         assert not home.exists(), point
     run("")
     whole = manifest(NAME, Path(folder) / "data")
     assert [path.name for path in home.parent.iterdir()] == ["en-de"]  # nothing is left of the killed ones
     # And when it is made anew: the old one, none between two renames, or the new one.
-    for point, there in (("written train", True), ("after .en-de.preparing", True), ("after en-de", False)):
+    for point, there in (("written train", True), ("after new", True), ("after en-de", False)):
         run(point, rebuild=True)
         assert home.exists() == there, point
         if there:
