@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import difflib
 import json
 import math
@@ -75,6 +76,7 @@ def _context(options: argparse.Namespace) -> int:
     from posenc_jax.drawing.text_table import markdown_table, text
     from posenc_jax.files.atomic import unusable
     from posenc_jax.refusals.hints import did_you_mean
+    from posenc_jax.runs.files import locked
     from posenc_jax.runs.inference import load_run
 
     for measure in options.measure:
@@ -106,20 +108,22 @@ def _context(options: argparse.Namespace) -> int:
     folder = options.output or options.run / "context"
     if reason := unusable(folder):
         raise UsageError(f"--output: {reason}")
-    with TerminalReporter() as reporter, stoppable() as stop:
-        if runs:
-            _work(loaded, asked)  # refused before anything is trained
-            reporter.note(recalibration.in_words([*dict.fromkeys(runs.values())]))
-        parts = recalibration.by_run(loaded, asked, runs, folder, reporter, stop)
-        reporter.note(_said_before(parts, folder))
-        rows = [row for own, cells in parts for row in study.answer(own, cells, folder, reporter, stop)]
     from posenc_jax.context.table import heat_maps, record, table
 
-    entries = record(rows)
-    made = table(entries, f"{options.run.name}, made for {study.trained_length(loaded):,} tokens")
-    show(text(made, shutil.get_terminal_size((100, 24)).columns))
-    files = {"table.md": markdown_table(made), "record.json": json.dumps(entries, indent=1)}
-    _write(folder, {name: f"{content}\n" for name, content in files.items()}, heat_maps(entries))
+    with contextlib.ExitStack() as holding:
+        with TerminalReporter() as reporter, stoppable() as stop:
+            if runs:
+                _work(loaded, asked)  # refused before anything is trained
+                reporter.note(recalibration.in_words([*dict.fromkeys(runs.values())]))
+            parts = recalibration.by_run(loaded, asked, runs, folder, reporter, stop)
+            reporter.note(_said_before(parts, folder))
+            holding.enter_context(locked(folder))  # until table, record and heat maps of these answers are there
+            rows = [row for own, cells in parts for row in study.answer(own, cells, folder, reporter, stop)]
+        entries = record(rows)
+        made = table(entries, f"{options.run.name}, made for {study.trained_length(loaded):,} tokens")
+        show(text(made, shutil.get_terminal_size((100, 24)).columns))
+        files = {"table.md": markdown_table(made), "record.json": json.dumps(entries, indent=1)}
+        _write(folder, {name: f"{content}\n" for name, content in files.items()}, heat_maps(entries))
     return 0
 
 

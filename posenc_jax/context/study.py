@@ -21,14 +21,13 @@ from posenc_jax.data.text import LanguageModel
 from posenc_jax.encodings import elements, spec
 from posenc_jax.encodings.slots import Slot, for_layer
 from posenc_jax.environments import OF_PROCESS, compared, of_process
-from posenc_jax.files.atomic import make_directory
 from posenc_jax.files.checksums import sha256_of
 from posenc_jax.files.shapes import Json
 from posenc_jax.models import model_dims
 from posenc_jax.runs.directory import finished
 from posenc_jax.runs.environment import environment
 from posenc_jax.runs.errors import DamagedFileError, RefusedError, StoppedError
-from posenc_jax.runs.files import locked, read_json, write_json
+from posenc_jax.runs.files import read_json, write_json
 from posenc_jax.runs.inference import Loaded
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.runs.state import best_replica, count_parameters
@@ -169,8 +168,9 @@ def answer(
     reporter: Reporter,
     stop: Callable[[], int | None] = lambda: None,
 ) -> list[Json]:
-    """The answer to each cell. Answers in the folder are read; the others are computed and written there, a file for
-    each cell, with the environment. A note names answers from another environment; they count too.
+    """The answer to each cell. Answers in the folder, which the caller holds, are read; the others are computed and
+    written there, a file for each cell, with the environment. A note names answers from another environment; they
+    count too.
 
     Returns:
       Rows with measure, change, posenc, length, example, name, depth, environment ({} where none was recorded), and
@@ -180,26 +180,24 @@ def answer(
       StoppedError: ``stop`` gave a signal; what was answered is kept.
     """
     parameters, here = parameters_digest(loaded), of_process(environment())
-    make_directory(folder)
     rows = []
-    with locked(folder):
-        paths = [path_of(folder, cell, parameters) for cell in asked]
-        left = {path: cell for path, cell in zip(paths, asked) if not path.exists()}
-        reporter.phase("read", sum(cell.reads for cell in asked), sum(_done(paths, asked, left)), unit="tokens")
-        reader: Reader | None = None
-        for path, cell in left.items():
-            if (signal := stop()) is not None:
-                raise StoppedError(signal, f"stopped with {len(left)} cells to answer at most")
-            if reader is None or (reader.run.posenc, reader.length) != (cell.slot, cell.length):
-                if reader is not None and reader.run.posenc != cell.slot:
-                    jax.clear_caches()  # nothing else frees the programs of other positions, which are done
-                reader = Reader.of(loaded, cell.slot, cell.length)
-            write_json(path, {**cell.question(parameters), "environment": here, **_answered(loaded, reader, cell)})
-            reporter.advance(cell.reads, f"{cell.change} at {cell.length}")
-        for path, cell in zip(paths, asked):
-            about = {"measure": cell.measure, "change": cell.change, "example": cell.example, "name": cell.name}
-            depth = None if cell.prompt is None else cell.prompt.depth
-            rows.append({"environment": {}, **_kept(path, cell.question(parameters)), **about, "depth": depth})
+    paths = [path_of(folder, cell, parameters) for cell in asked]
+    left = {path: cell for path, cell in zip(paths, asked) if not path.exists()}
+    reporter.phase("read", sum(cell.reads for cell in asked), sum(_done(paths, asked, left)), unit="tokens")
+    reader: Reader | None = None
+    for path, cell in left.items():
+        if (signal := stop()) is not None:
+            raise StoppedError(signal, f"stopped with {len(left)} cells to answer at most")
+        if reader is None or (reader.run.posenc, reader.length) != (cell.slot, cell.length):
+            if reader is not None and reader.run.posenc != cell.slot:
+                jax.clear_caches()  # nothing else frees the programs of other positions, which are done
+            reader = Reader.of(loaded, cell.slot, cell.length)
+        write_json(path, {**cell.question(parameters), "environment": here, **_answered(loaded, reader, cell)})
+        reporter.advance(cell.reads, f"{cell.change} at {cell.length}")
+    for path, cell in zip(paths, asked):
+        about = {"measure": cell.measure, "change": cell.change, "example": cell.example, "name": cell.name}
+        depth = None if cell.prompt is None else cell.prompt.depth
+        rows.append({"environment": {}, **_kept(path, cell.question(parameters)), **about, "depth": depth})
     others = [row["environment"] for row in rows if row["environment"] != here]
     if others:
         lines = dict.fromkeys(line for own in others for line in compared(own, here, OF_PROCESS).lines)

@@ -9,6 +9,7 @@ directory is waited for in the one that it lies in.
 
 import contextlib
 import errno
+import glob
 import os
 import platform
 import secrets
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 _UNFINISHED = ".unfinished"
+_DAY = 24 * 60 * 60
 
 
 class HeldError(Exception):
@@ -65,8 +67,8 @@ def write_atomically(path: Path, content: str | bytes) -> None:
 
 @contextlib.contextmanager
 def replaced(path: Path) -> Iterator[BinaryIO]:
-    """A new file to write, under a name that nobody can foresee, which is renamed to ``path`` if all went well;
-    OSError for a device, which nobody wants replaced.
+    """A new file to write, under a name that nobody can foresee, which is renamed to ``path`` if all went well; what
+    killed processes left of ``path`` a day before goes then. OSError for a device, which nobody wants replaced.
     """
     if path.is_char_device() or path.is_block_device():
         raise OSError(errno.EINVAL, "it is a device, and would be replaced by a file", str(path))
@@ -76,6 +78,11 @@ def replaced(path: Path) -> Iterator[BinaryIO]:
             yield file
             file.flush()
             os.fsync(file.fileno())
+            written = os.fstat(file.fileno()).st_mtime
+        for left in path.parent.glob(f"{glob.escape(path.name)}.*{_UNFINISHED}"):
+            with contextlib.suppress(OSError):  # another may have removed it
+                if written - left.stat().st_mtime > _DAY:
+                    left.unlink()
         os.replace(unfinished, path)
         sync(path.parent)
     except OSError as error:

@@ -18,6 +18,7 @@ from posenc_jax.context.table import record, table
 from posenc_jax.context.texts import of_files
 from posenc_jax.encodings import parse
 from posenc_jax.runs.errors import DamagedFileError
+from posenc_jax.runs.files import locked
 from posenc_jax.runs.importing import import_checkpoint
 from posenc_jax.runs.inference import load_run
 from posenc_jax.runs.reporter import Reporter
@@ -120,6 +121,16 @@ def test_an_answer_in_the_place_of_another_is_refused(run, tmp_path, monkeypatch
     shutil.copy(own, other)
     with pytest.raises(DamagedFileError, match=rf"{other.name} is damaged .it answers another question.: remove it"):
         study.answer(loaded, asked, tmp_path, Reporter())
+
+
+def test_the_folder_is_held_until_its_table_is_written(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(Reader, "losses", lambda reader, tokens: np.ones(len(tokens) - 1))
+    words = ["--lengths", "64", "--change", "none", "--measure", "perplexity", "--text", str(run.parent / "text.txt")]
+    with locked(tmp_path):
+        assert main(["context", str(run), *words, "--output", str(tmp_path)]) == 2
+    monkeypatch.setattr("posenc_jax.context.table.heat_maps", lambda _: locked(tmp_path).__enter__())
+    assert main(["context", str(run), *words, "--output", str(tmp_path)]) == 2
+    assert not (tmp_path / "table.md").exists()
 
 
 def test_programs_of_other_positions_are_let_go(run, tmp_path, monkeypatch):
