@@ -1,18 +1,15 @@
 """The command line, in two stages: this table answers at once; a subcommand's module imports what it needs."""
 
-import contextlib
 import importlib
 import io
 import os
 import signal
 import sys
-import threading
-from collections.abc import Iterator
 from types import FrameType
 from typing import NoReturn
 
 from posenc_jax import __version__
-from posenc_jax.cli import screen
+from posenc_jax.cli import screen, signals
 from posenc_jax.cli.examples import examples
 from posenc_jax.drawing.plain import short
 from posenc_jax.extras import plain_one
@@ -64,8 +61,8 @@ GROUPS = {
 }
 COMMANDS = {name: entry for group in GROUPS.values() for name, entry in group.items()}
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _STOPPED = "posenc: stopped"
+_STOPPING = "posenc: stopping when the program that runs is done; a second signal ends it at once"
 FIRST = """A laboratory for positional encodings in Transformers. Six things to do:
 
   posenc lesson                    learn what an encoding is, in steps of a few seconds
@@ -85,7 +82,7 @@ def console() -> NoReturn:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # what the terminal's encoding lacks is no error
     code = main()
-    for number in _SIGNALS:  # while Python ends there is nobody to catch an exception
+    for number in signals.NUMBERS:  # while Python ends there is nobody to catch an exception
         signal.signal(number, signal.SIG_DFL)
     sys.exit(code)
 
@@ -97,7 +94,7 @@ def main(argv: list[str] | None = None) -> int:
     """
     arguments = sys.argv[1:] if argv is None else argv
     try:
-        with _ending():
+        with signals.answered(_end, _STOPPING, patience=1.0):
             code = _refused(arguments) or _run(arguments)
             screen.flush()  # here, where it can be said that it cannot be written, not while Python ends
     except KeyboardInterrupt as error:
@@ -166,24 +163,11 @@ def usage() -> str:
     return "\n".join(lines)
 
 
-@contextlib.contextmanager
-def _ending() -> Iterator[None]:
-    """Within, both signals raise a KeyboardInterrupt with their number, so that what is under way is cleared away.
-
-    While it trains or measures, `session.stoppable` takes them instead.
-    """
-    if threading.current_thread() is not threading.main_thread():  # others cannot set handlers
-        yield
-        return
-    before = {number: signal.signal(number, _end) for number in _SIGNALS}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
 def _end(number: int, frame: FrameType | None) -> None:
+    """Raises a KeyboardInterrupt with the number, so that what is under way is cleared away.
+
+    While it trains or measures, `session.stoppable` takes signals instead.
+    """
     if _importing(frame):  # it may be swallowed there, or become another error; and nothing is there to be saved
         os.write(2, f"{_STOPPED}\n".encode())
         os._exit(128 + number)

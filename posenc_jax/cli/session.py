@@ -5,7 +5,6 @@ import dataclasses
 import importlib.util
 import os
 import re
-import signal
 import sys
 import traceback
 from collections.abc import Callable, Iterator
@@ -16,6 +15,7 @@ from typing import Any
 from posenc_jax.cli.errors import UsageError, first_line, guarded
 from posenc_jax.cli.own_files import nearest_file, run_file
 from posenc_jax.cli.screen import show, tell
+from posenc_jax.cli.signals import answered
 from posenc_jax.cli.sized_to_corpus import ON, on_corpus, split_first
 from posenc_jax.drawing.plain import short
 from posenc_jax.encodings.value import Value
@@ -178,21 +178,8 @@ def deterministic(flags: str) -> str:
 
 @contextlib.contextmanager
 def stoppable() -> Iterator[Callable[[], int | None]]:
-    """A function that gives the number of the signal (interrupt or terminate) that asked to stop, or None.
-
-    A second interrupt ends the process at once.
-    """
+    """A function that gives the number of the signal (interrupt or terminate) that asked to stop, or None."""
     received: list[int] = []
-
-    def receive(number: int, frame: Any) -> None:
-        if received and number == signal.SIGINT:
-            os._exit(130)
-        received.append(number)
-        tell("\nstopping as soon as the state is saved; interrupt again to quit at once")
-
-    before = {number: signal.signal(number, receive) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
+    words = "\nstopping when the program that runs is done and the state is saved; a second signal ends it at once"
+    with answered(lambda number, _: received.append(number), words):
         yield lambda: received[0] if received else None
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

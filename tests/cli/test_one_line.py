@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import logging
@@ -327,6 +328,40 @@ def test_stopped_while_it_works(monkeypatch, capsys, number):
     assert capsys.readouterr().err == "posenc: stopped\n"
     assert cleared == [True]
     assert [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)] == before
+
+
+COMPUTES = """
+import hashlib, sys, threading
+from posenc_jax import cli
+def compute(arguments):
+    threading.Timer(0.5, lambda: print("computes", flush=True)).start()
+    hashlib.pbkdf2_hmac("sha256", b"", b"", 10**9)  # for minutes, without Python, as a compiled program
+def measure(arguments):
+    from posenc_jax.cli.session import stoppable
+    with stoppable():
+        compute(arguments)
+cli.signals.TOGETHER = 1.0
+cli._run = {work}
+sys.exit(cli.main(["list"]))
+"""
+
+
+@pytest.mark.parametrize(("work", "number"), [("compute", signal.SIGINT), ("measure", signal.SIGTERM)])
+def test_signals_while_a_compiled_program_runs(work, number):
+    command = [sys.executable, "-c", COMPUTES.replace("{work}", work)]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, cwd=ROOT, **pipes) as process, contextlib.ExitStack() as ending:
+        ending.callback(process.kill)
+        assert process.stdout.readline() == "computes\n"
+        for _ in range(3):  # at once, as schedulers may
+            process.send_signal(signal.SIGTERM)
+        said = process.stderr.readline().strip() or process.stderr.readline()
+        assert said.startswith(("posenc: stopping when the program that runs is done", "stopping when the program"))
+        assert "a second signal ends it at once" in said
+        while process.poll() is None:
+            process.send_signal(number)
+            time.sleep(0.1)
+        assert process.returncode == 128 + number
 
 
 def test_commands_for_a_terminal_are_shown():
