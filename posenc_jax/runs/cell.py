@@ -308,7 +308,7 @@ class Engine:
         with programs.timings.phase(f"evaluate{again}") as meter:
             for bucket in buckets(config, lengths, at_once, devices.backend):
                 for length in bucket.lengths:
-                    sums[length] = programs.evaluate(bucket, length, replicas)
+                    sums[length] = programs.evaluate(bucket, length, replicas, functools.partial(self._heed, group))
                     meter.add(of_length(config, length, at_once, devices.backend) * len(group.replicas))
                     self._done(group, length)
         found = [
@@ -350,8 +350,12 @@ class Engine:
         return largest(self.stop() or 0) or None
 
     def _done(self, group: Group, length: int) -> None:
-        """Tells that a length is measured; StoppedError where that is asked for."""
+        """Tells that a length is measured; otherwise as `_heed`."""
         self.reporter.advance(1, f"length {length}")
+        self._heed(group)
+
+    def _heed(self, group: Group) -> None:
+        """StoppedError where a signal asks for it."""
         if (signal := self._signal()) is not None:
             raise StoppedError(signal, f"stopped during evaluation, training is saved in {group.directory}")
 

@@ -8,6 +8,7 @@ from concurrent.futures import Future, wait
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.config import Run, identity, to_json
@@ -18,9 +19,10 @@ from posenc_jax.runs.supply import Supply
 from posenc_jax.runs.timing import Timings
 from posenc_jax.training.batches import Bucket
 from posenc_jax.training.generation import decode_chunk
+from posenc_jax.training.operations import chunks_at_once
 from posenc_jax.training.processes import host
 from posenc_jax.training.replicas import Program, make_mesh, put_state
-from posenc_jax.training.step import evaluate_length, train_call, validate
+from posenc_jax.training.step import evaluate_length, sums_of_chunks, total, train_call, validate
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,6 +79,10 @@ class UncompiledPrograms:
         """The data on the devices."""
         return self._supply.arrays(self.mesh)
 
+    def chunks_at_once(self, bucket: Bucket) -> int:
+        """Of a call of `evaluate`."""
+        return chunks_at_once(self._config, bucket, jax.default_backend())
+
     def train(self, state: Any, fed: Any) -> Uncompiled:
         """`train_call`; of ``state``, here and below, shapes are enough."""
         name = "train" if fed is None else f"train@{jax.tree.leaves(fed)[0].shape[2]}"
@@ -95,13 +101,17 @@ class UncompiledPrograms:
         return self._part("validate", "validate", scores, replicas, self.arrays)
 
     def evaluate(self, bucket: Bucket, replicas: Any) -> Uncompiled:
-        """`evaluate_length` at any length of a bucket."""
+        """`evaluate_length` at any length of a bucket; `sums_of_chunks` where it takes several calls."""
+        count = self.chunks_at_once(bucket)
 
-        def scores(replica: Any, _: None, shared: tuple[Any, Any]) -> Any:
-            length, data = shared
-            return evaluate_length(self._config, bucket, replica["params"], replica["seed"], length, data, self._split)
+        def scores(replica: Any, _: None, shared: tuple[Any, Any, Any]) -> Any:
+            length, first, data = shared
+            given = self._config, bucket, replica["params"], replica["seed"], length
+            if count == bucket.chunks:
+                return evaluate_length(*given, data, self._split)
+            return sums_of_chunks(*given, first + jnp.arange(count), data, self._split)
 
-        title, shared = f"evaluate@{bucket.max_length}", (np.int32(0), self.arrays)
+        title, shared = f"evaluate@{bucket.max_length}", (np.int32(0), np.int32(0), self.arrays)
         return self._part(bucket, title, scores, replicas, shared)
 
     def decode(self, length: int, replicas: Any) -> Uncompiled:
@@ -160,10 +170,17 @@ class Programs:
         """The scores of a validation."""
         return self._run(self._parts.validate(replicas), replicas, self._parts.arrays)
 
-    def evaluate(self, bucket: Bucket, length: int, replicas: Any) -> dict[str, np.ndarray]:
-        """The scores at a length of a bucket."""
-        shared = (np.int32(length), self._parts.arrays)
-        return self._run(self._parts.evaluate(bucket, replicas), replicas, shared)
+    def evaluate(
+        self, bucket: Bucket, length: int, replicas: Any, pause: Callable[[], None] = lambda: None
+    ) -> dict[str, np.ndarray]:
+        """The scores at a length of a bucket; ``pause`` is called between calls, where it takes several."""
+        part = self._parts.evaluate(bucket, replicas)
+        found: list[dict[str, np.ndarray]] = []
+        for first in range(0, bucket.chunks, self._parts.chunks_at_once(bucket)):
+            if found:
+                pause()
+            found.append(self._run(part, replicas, (np.int32(length), np.int32(first), self._parts.arrays)))
+        return found[0] if len(found) == 1 else _total(found, bucket.chunks)
 
     def decode(self, length: int, first: int, replicas: Any) -> np.ndarray:
         """``[R, CHUNK, T]`` the outputs for a chunk of test examples of one length."""
@@ -186,6 +203,14 @@ class Programs:
         if (seconds := known.ahead.pop(part.key, None)) is not None:
             self.timings.compiled(part.title, seconds)
         return found.result()
+
+
+def _total(calls: list[dict[str, np.ndarray]], chunks: int) -> dict[str, np.ndarray]:
+    """The scores of every replica, to the bit those of one call; the last one may go beyond the last chunk."""
+    sums = {name: np.concatenate([call[name] for call in calls], axis=1)[:, :chunks] for name in calls[0]}
+    replicas = range(len(next(iter(sums.values()))))
+    found = [jax.jit(total)({name: own[replica] for name, own in sums.items()}) for replica in replicas]
+    return {name: np.stack([np.asarray(own[name]) for own in found]) for name in found[0]}
 
 
 def replicas_of(state: Any) -> Any:

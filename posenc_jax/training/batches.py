@@ -88,6 +88,11 @@ class Bucket:
         """``share`` rounded up to a multiple of ``chunk``."""
         return -(-self.share // self.chunk) * self.chunk
 
+    @property
+    def chunks(self) -> int:
+        """Of all draws."""
+        return self.draws * self.examples_per_draw // self.chunk
+
 
 def buckets(run: Run, lengths: tuple[int, ...], replicas_at_once: int = 1, backend: str = "cpu") -> tuple[Bucket, ...]:
     """Evaluated lengths by their `Task.padded_length`, so that programs grow with the logarithm.

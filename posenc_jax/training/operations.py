@@ -20,8 +20,19 @@ from __future__ import annotations
 import dataclasses
 
 from posenc_jax.config import Run
-from posenc_jax.training.batches import Batch, batch_of_length, buckets, costs_of, training_batch, training_batches
+from posenc_jax.training.batches import (
+    Batch,
+    Bucket,
+    batch_of_length,
+    buckets,
+    costs_of,
+    training_batch,
+    training_batches,
+)
 from posenc_jax.training.generation import CHUNK, new_tokens
+
+_OF_A_CALL = 2**38
+"""The operations of a call of an evaluation on a CPU, if a chunk takes no more; on accelerators 1,024 times as many."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,6 +66,13 @@ def of_length(run: Run, length: int, at_once: int, backend: str = "cpu") -> Work
     (bucket,) = buckets(run, (length,), at_once, backend)
     batch = batch_of_length(run, bucket.draws * bucket.examples_per_draw, bucket.max_length)
     return Work(forward(run, batch), batch.tokens)
+
+
+def chunks_at_once(run: Run, bucket: Bucket, backend: str) -> int:
+    """Chunks of one call of an evaluation: so many that it returns within some ten seconds, and one at least."""
+    whole = forward(run, batch_of_length(run, bucket.chunks * bucket.chunk, bucket.max_length))
+    calls = min(-(-whole // (_OF_A_CALL if backend == "cpu" else 1024 * _OF_A_CALL)), bucket.chunks)
+    return -(-bucket.chunks // calls)
 
 
 def of_decoding(run: Run, length: int) -> Work:

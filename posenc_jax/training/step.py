@@ -347,6 +347,25 @@ def evaluate_length(
     mesh: Mesh | None = None,
 ) -> dict[str, Array]:
     """Scores on the test examples of one length, chunk by chunk; all chunks of a draw share their random positions."""
+    return total(sums_of_chunks(run, bucket, params, seed, length, jnp.arange(bucket.chunks), data, mesh))
+
+
+def total(sums: dict[str, Array]) -> dict[str, Array]:
+    """The `means` of what has a leading axis of chunks."""
+    return means(jax.tree.map(lambda x: jnp.sum(x, axis=0), sums))
+
+
+def sums_of_chunks(
+    run: Run,
+    bucket: Bucket,
+    params: Params,
+    seed: Array,
+    length: Array,
+    chunks: Array,
+    data: Any = None,
+    mesh: Mesh | None = None,
+) -> dict[str, Array]:
+    """What `evaluate_length` adds up, of the chunks of these numbers, along a leading axis."""
     chunks_per_draw = bucket.examples_per_draw // bucket.chunk
     key = jax.random.fold_in(stream(seed, "evaluation"), length)
     position_key = jax.random.fold_in(stream(seed, "evaluation_positions"), length)
@@ -364,5 +383,5 @@ def evaluate_length(
         logits = forward(run, params, example, streams=streams, example_ids=numbers, train=False)
         return all_sums(run, logits, example)
 
-    sums = jax.lax.map(chunk_scores, jnp.arange(bucket.draws * chunks_per_draw))
-    return means(jax.tree.map(lambda x: jnp.sum(x, axis=0), sums))
+    found: dict[str, Array] = jax.lax.map(chunk_scores, chunks)
+    return found

@@ -23,12 +23,13 @@ from posenc_jax.models import Streams, Transformer, greedy
 from posenc_jax.runs import preflight
 from posenc_jax.runs.cell import run
 from posenc_jax.runs.directory import finished_in, load_config, read_stored
-from posenc_jax.runs.errors import RefusedError
+from posenc_jax.runs.errors import RefusedError, StoppedError
 from posenc_jax.runs.evaluation import changed_config, evaluate, states_of
 from posenc_jax.runs.state import load_group_state, state_at
 from posenc_jax.training import step as step_module
 from posenc_jax.training.batches import CACHED_MB, Bucket, buckets
 from posenc_jax.training.layout import Devices
+from posenc_jax.training.operations import of_length
 from posenc_jax.training.step import evaluate_length, forward, init_params, model_of
 from posenc_jax.training.streams import stream
 
@@ -252,6 +253,18 @@ def test_the_same_question_gives_the_same_answer(finished):
     path, of_group = evaluate(finished / "group-000", (2,))
     assert path.parent == finished / "group-000" / "evaluations"
     assert of_group == [row for row in rows if row["length"] == 2]
+
+
+def test_a_long_evaluation_takes_calls_that_return_and_gives_the_same_bits(finished, monkeypatch):
+    monkeypatch.setattr("posenc_jax.training.batches.examples_within", lambda *_: 1)
+    whole = evaluate(finished, (2, 5))[1]
+    asked = []
+    for operations in (1, of_length(CONFIG, 5, 1).operations // 2):  # a chunk a call, and two calls of which one is cut
+        monkeypatch.setattr("posenc_jax.training.operations._OF_A_CALL", operations)
+        assert evaluate(finished, (2, 5), stop=lambda: asked.append(None))[1] == whole
+    assert len(asked) > CONFIG.evaluation.num_examples
+    with pytest.raises(StoppedError, match="stopped during evaluation"):
+        evaluate(finished, (2, 5), stop=iter([None, 2]).__next__)
 
 
 @pytest.mark.parametrize(
