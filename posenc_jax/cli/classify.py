@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +17,9 @@ DESCRIPTION = """Classify a UTF-8 document with a finished run of task "classifi
   a *.json file: an object {"header": ..., "body": ..., "footer": ...} of strings, with the names of the sections that
     the run reads; any of them may be missing;
   a *.md or *.html file, for a run whose sections have other names: its outermost headings name the sections;
-  any other text file: paragraphs separated by empty lines. The first is the header, the last of three or more is the
-    footer, and the rest are the body (joined by line breaks, as in corpora).
+  any other text file, which is read as the texts that the run was trained on. All of it is the body (or the only
+    section) if these were your own; in help/modules and descriptions/sections its first paragraph is the header, the
+    last of three or more is the footer, and the rest are the body. Empty lines separate paragraphs.
 
 A run that reads the structure of whole documents (task.structure) is given the file as it is: Markdown, HTML, or JSON
 with spans. A file whose name declares another of these formats (*.md, *.html, *.json) is refused."""
@@ -41,13 +41,19 @@ def main(arguments: list[str]) -> int:
 
 def _classify(options: argparse.Namespace, reporter: Any) -> None:
     path, text = options.file, read_file(options.file)
-    given = document_of_json(text, path) if path.suffix.lower() == ".json" else None
+    if path.suffix.lower() == ".json":
+        document_of_json(text, path)  # refused before a run is loaded
     loaded = load(options, reporter)
     from posenc_jax.runs.inference import classify
 
-    document = read_document(loaded.config.task, path, text, given)
+    document = read_document(loaded.config.task, path, text)
     (probabilities,) = classify(
-        loaded, [document], too_long=options.too_long, random_seed=options.random_seed, reporter=reporter
+        loaded,
+        [document],
+        too_long=options.too_long,
+        random_seed=options.random_seed,
+        names=[str(path)],
+        reporter=reporter,
     )
     shown = {plain(label): probability for label, probability in probabilities.items()}
     width = max(map(len, shown))
@@ -55,8 +61,9 @@ def _classify(options: argparse.Namespace, reporter: Any) -> None:
         show(f"{label:<{width}}  {probability:.4f}")
 
 
-def read_document(task: Any, path: Path, text: str, given: dict[str, str] | None = None) -> str | dict[str, str]:
-    """Takes from a file's text what a run of the task is given: the text, or its sections."""
+def read_document(task: Any, path: Path, text: str) -> str | dict[str, str]:
+    """What a run of the task is given of a file: its text, or the sections that it names."""
+    from posenc_jax.data.documents import SUFFIXES
     from posenc_jax.data.text import Classification
 
     if not isinstance(task, Classification):
@@ -64,16 +71,33 @@ def read_document(task: Any, path: Path, text: str, given: dict[str, str] | None
     if task.has_outline:
         check_format(path, task.structure)
         return text
-    if given is None and path.suffix.lower() == ".json":
-        given = document_of_json(text, path)
-    return document_for(task.input_columns, text, path, given)
+    form = SUFFIXES.get(path.suffix.lower())
+    if form == "spans":
+        return _in_json(text, path, task.sections)
+    if form is None or "header" in task.input_columns:
+        return task.sections_of(text, str(path))
+    return _by_headings(text, path, form, task)
 
 
-def document_of_text(text: str) -> dict[str, str]:
-    """Header, body and footer of a plain text, as the help says."""
-    paragraphs = [paragraph.strip() for paragraph in re.split(r"\n\s*\n", text.strip())]
-    footer = paragraphs.pop() if len(paragraphs) > 2 else ""
-    return {"header": paragraphs[0], "body": "\n".join(paragraphs[1:]), "footer": footer}
+def _in_json(text: str, path: Path, sections: tuple[str, ...]) -> dict[str, str]:
+    if given := document_of_json(text, path):
+        return given
+    raise UsageError(f"{path} is a text with spans, and this run reads the sections {', '.join(sections)}: give them")
+
+
+def _by_headings(text: str, path: Path, form: str, task: Any) -> dict[str, str]:
+    from posenc_jax.data.documents import document_parts
+
+    given: dict[str, str] = {}
+    for part in document_parts(text, form, str(path)):
+        if part.section and part.coordinates[2]:
+            given[part.section] = f"{given.get(part.section, '')}\n{part.text}".strip()
+    if len(task.sections) == 1 and task.sections[0] not in given:
+        return task.sections_of(text, str(path))
+    if not given.keys() & set(task.sections):
+        found = ", ".join(given) or "no headings"
+        raise UsageError(f"{path} has the sections {found}, and this run reads {', '.join(task.sections)}")
+    return {name: section for name, section in given.items() if name in task.sections}
 
 
 def document_of_json(text: str, path: Path) -> dict[str, str] | None:
@@ -106,41 +130,3 @@ def check_format(path: Path, structure: str) -> None:
             f"{path} is {form} by its name, and this run reads {structure} (task.structure): give a document in "
             f"{structure}; if it is one, call it .txt"
         )
-
-
-def document_for(
-    sections: tuple[str, ...], text: str, path: Path, given: dict[str, str] | None = None
-) -> dict[str, str]:
-    """The sections of a file, by the names that a run reads; UsageError for other ones.
-
-    Args:
-      given: what a JSON file holds.
-    """
-    from posenc_jax.data.documents import SUFFIXES, document_parts
-
-    form = SUFFIXES.get(path.suffix.lower())
-    if given is None and form == "spans":
-        raise UsageError(
-            f"{path} is a text with spans, and this run reads the sections {', '.join(sections)}: give them"
-        )
-    if given is None and "header" in sections:
-        return document_of_text(text)
-    if given is None:
-        if form is None:
-            raise UsageError(
-                f"{path}: this run reads the sections {', '.join(sections)}: give them in a .json, .md or .html file"
-            )
-        given = {}
-        for part in document_parts(text, form, str(path)):
-            if part.section and part.coordinates[2]:
-                given[part.section] = f"{given.get(part.section, '')}\n{part.text}".strip()
-        if not given.keys() & set(sections):
-            found = ", ".join(given) or "no headings"
-            raise UsageError(f"{path} has the sections {found}, and this run reads {', '.join(sections)}")
-        given = {name: section for name, section in given.items() if name in sections}
-    unknown = [name for name in given if name not in sections]
-    if unknown:
-        raise UsageError(f"{path} has the key {unknown[0]!r}: a document has {', '.join(sections)}")
-    if not any(value.strip() for value in given.values()):
-        raise UsageError(f"{path} is empty: none of {', '.join(sections)} has text")
-    return given

@@ -18,5 +18,6 @@ def main(arguments: list[str]) -> int:
 
 
 def _summarize(options: argparse.Namespace, reporter: Any) -> None:
-    decoding, document = texts.decoding_of(options), texts.read_file(options.file).strip()
-    texts.show_outputs(texts.outputs("summarize", [document], decoding, options, reporter), options, reporter)
+    decoding, document = texts.decoding_of(options), texts.read_file(options.file)
+    found = texts.outputs("summarize", [document], decoding, options, reporter, names=[str(options.file)])
+    texts.show_outputs(found, options, reporter)

@@ -174,7 +174,7 @@ def bounded(file: BinaryIO, name: str) -> bytes:
 
 
 def text_of(data: bytes, name: str) -> str:
-    """Bytes of UTF-8 as text; UsageError names the offset of a byte that is none, or is NUL."""
+    """Bytes of UTF-8 as text with the line ends of corpora; UsageError names the offset of a bad byte."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -185,7 +185,7 @@ def text_of(data: bytes, name: str) -> str:
         ) from None
     if (nul := data.find(0)) >= 0:
         raise UsageError(f"{name} has a NUL byte at offset {nul}, and text has none: save it as UTF-8 text")
-    return text
+    return "\n".join(line.rstrip("\r") for line in text.split("\n"))
 
 
 def show_outputs(outputs: list[TextOutput], options: argparse.Namespace, reporter: Any) -> None:

@@ -149,6 +149,7 @@ def summarize(
     max_new_tokens: int | None = None,
     too_long: TooLong = "refuse",
     random_seed: int = 0,
+    names: Sequence[str] | None = None,
     reporter: Reporter | None = None,
 ) -> list[TextOutput]:
     """The summary of each document by a run of task "summarization"; arguments and errors as in `translate`.
@@ -168,7 +169,7 @@ def summarize(
         return Records(_ragged(rows, len(batch) * (task.width(length) + 1)), given=given)
 
     asked = records, decoding, max_new_tokens, too_long, random_seed
-    return _written("summarize", loaded, documents, _numbered("document", documents), *asked, reporter)
+    return _written("summarize", loaded, documents, names or _numbered("document", documents), *asked, reporter)
 
 
 def classify(
@@ -177,10 +178,11 @@ def classify(
     *,
     too_long: TooLong = "refuse",
     random_seed: int = 0,
+    names: Sequence[str] | None = None,
     reporter: Reporter | None = None,
 ) -> list[dict[str, float]]:
     """The probability of every class for each document: its sections, as ``{"header": ..., "body": ..., "footer":
-    ...}``, or one text for a run that reads the structure of whole documents (``task.structure``).
+    ...}``, or one text, of which a run that reads sections makes what its corpus has (`Classification.sections_of`).
 
     Args:
       loaded: a run of task "classification". Sections that it does not read are ignored, missing ones are empty.
@@ -189,6 +191,7 @@ def classify(
         with header and footer, which take at most half of the room. Of sections with other names the longest lose their
         ends, or the one with the most text is cut into pieces; documents whose structure is read have no windows.
       random_seed: of the positions of encodings that draw them.
+      names: how messages call the documents (default: document 1, document 2, ...).
       reporter: hears what was cut, and progress.
 
     Raises:
@@ -200,7 +203,7 @@ def classify(
     read = functools.partial(document_pieces, task=task, too_long=too_long)
     texts = {
         name: one if isinstance(one, str) else "\n".join(one.values())
-        for name, one in zip(_numbered("document", documents), documents, strict=True)
+        for name, one in zip(names or _numbered("document", documents), documents, strict=True)
     }
     pieces = _pieces(loaded, dict(zip(texts, documents, strict=True)), texts, read, reporter)
 

@@ -1,6 +1,7 @@
 """Trained encodings of a finished run, and attention maps of one input, for `posenc_jax.show`."""
 
 import dataclasses
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from posenc_jax.config import Run
 from posenc_jax.data.text.base import TextTask
 from posenc_jax.data.text.classification import Classification
 from posenc_jax.data.text.masked_language_model import MaskedLanguageModel
+from posenc_jax.data.text.pieces import document_pieces
 from posenc_jax.data.text.translation import Translation
 from posenc_jax.data.tokenizer import BOS, SEP, Tokenizer
 from posenc_jax.encodings import spec
@@ -189,10 +191,13 @@ def _of_text(replica: TrainedReplica, text: str | dict[str, str]) -> InputTokens
 
     names = names_by(tokenizer)
 
-    if isinstance(text, dict):
-        assert isinstance(task, Classification)  # whose documents alone are read so
-        shown = task.joined({name: tokenizer.encode(text.get(name, "")) for name in task.sections})
-        return InputTokens(shown.tokens, None, names, shown.types)
+    if isinstance(task, Classification):
+        if isinstance(text, str) and not task.has_outline:
+            text = {"body" if "body" in task.types else task.sections[0]: text}
+        how: dict[str, Any] = {"tokenizer": tokenizer, "limit": sys.maxsize, "note": print}
+        (shown,) = document_pieces(text, "the input", "refuse", task=task, **how)
+        return InputTokens(shown.tokens, None, names, shown.types, outline=shown.outline)
+    assert isinstance(text, str)  # of documents alone sections are given
     ids = tokenizer.encode(text)
     if isinstance(task, Translation):
         written = translate(load_run(replica.directory, replica.seed), [text])[0].text
@@ -202,12 +207,6 @@ def _of_text(replica: TrainedReplica, text: str | dict[str, str]) -> InputTokens
         )
     if kind == "summarization":
         return InputTokens([BOS, *ids, SEP], None, names)
-    if isinstance(task, Classification):
-        if task.has_outline:
-            shown = task.read(tokenizer, text, "the input")
-            return InputTokens(shown.tokens, None, names, shown.types, outline=shown.outline)
-        section = "body" if "body" in task.types else task.sections[0]
-        return InputTokens(ids, None, names, [task.types[section]] * len(ids))
     if isinstance(task, MaskedLanguageModel):
         return InputTokens([tokenizer.bos, *ids, tokenizer.eos], None, names, [0] * (len(ids) + 2))
     return InputTokens([tokenizer.bos, *ids], None, names)

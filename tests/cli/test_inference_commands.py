@@ -13,8 +13,14 @@ from text_runs import LABELS, trained
 
 from posenc_jax.cli import classify as classify_command
 from posenc_jax.cli import main
-from posenc_jax.cli.classify import document_of_text
-from posenc_jax.data.text import Classification
+from posenc_jax.cli.classify import read_document
+from posenc_jax.cli.texts import read_file
+from posenc_jax.data.corpora import reading
+from posenc_jax.data.corpora.corpus import DataError
+from posenc_jax.data.corpora.fields import Fields
+from posenc_jax.data.text import Classification, Data
+from posenc_jax.data.text.pieces import document_pieces, text_pieces
+from posenc_jax.data.tokenizer import ByteTokenizer
 from posenc_jax.models import Beam, Sampling
 from posenc_jax.runs import inference
 from posenc_jax.runs.inference import classify, load_run, summarize, translate
@@ -111,10 +117,53 @@ def test_an_output_that_was_cut_off_is_noted(capsys):
     assert cut == "cut off at the largest number of tokens: output 1"
 
 
-def test_plain_text_as_a_document():
-    assert document_of_text("\n\none\n") == {"header": "one", "body": "", "footer": ""}
-    assert document_of_text("one\ntwo\n \nthree") == {"header": "one\ntwo", "body": "three", "footer": ""}
-    assert document_of_text("1\n\n2\n\n3\n\n4") == {"header": "1", "body": "2\n3", "footer": "4"}
+def test_plain_text_as_a_document_of_our_corpora():
+    def sections(text):
+        return Classification(data=Data("help/modules")).sections_of(text, "x")
+
+    assert sections("\n\none\n") == {"header": "one", "body": "", "footer": ""}
+    assert sections("one\ntwo\n \nthree") == {"header": "one\ntwo", "body": "three", "footer": ""}
+    assert sections("1\n\n2\n\n3\n\n4") == {"header": "1", "body": "2\n3", "footer": "4"}
+
+
+AS_PEOPLE_WRITE = {
+    "one paragraph.txt": b"sun ice\n",
+    "three.txt": b"sun ice\n\nred sun\n\nend\n",
+    "blanks around.md": b"\n  # sun\n\n\nice \n\n",
+    "of Windows": b"\xef\xbb\xbfsun\r\n\r\nice\r\n\r\nend",
+}
+
+
+@pytest.mark.parametrize("sections", [("body",), ("header", "body", "footer")])
+@pytest.mark.parametrize("name", AS_PEOPLE_WRITE)
+def test_a_file_is_read_as_training_read_it(tmp_path, name, sections):
+    """By `posenc data add --folder`, or as a field of JSON lines."""
+    task = Classification(data=Data("own/t", tokenizer="bytes"), sections=sections, labels=("a", "b"))
+    for label in task.labels:
+        (tmp_path / "texts" / label).mkdir(parents=True)
+        (tmp_path / "texts" / label / name).write_bytes(AS_PEOPLE_WRITE[name])
+    (_, record), _ = reading.classes(tmp_path / "texts")
+    row = Fields(text="text", label="label").row(record, "")
+    trained_on = task.encode(ByteTokenizer(), [row], training=False).records.inputs.tokens.tolist()
+    (tmp_path / "same.json").write_text(json.dumps({"body": f" {record['text']}\n"}))
+    for path in (tmp_path / "texts" / "a" / name, tmp_path / "same.json"):
+        given = read_document(task, path, read_file(path))
+        (read,) = document_pieces(given, "x", "refuse", task=task, tokenizer=ByteTokenizer(), limit=99, note=print)
+        assert read.tokens == trained_on
+
+
+def test_one_section_of_any_name_is_the_whole_text(tmp_path):
+    one, two = (Classification(data=Data("imdb_reviews"), sections=names) for names in (("text",), ("text", "title")))
+    for name in ("a.txt", "a.md"):
+        assert read_document(one, tmp_path / name, TEXT) == {"text": TEXT}
+    assert read_document(one, tmp_path / "a.md", "# Text\nsun\n# More\nice") == {"text": "sun"}
+    with pytest.raises(DataError, match=r"a\.txt is one text, and this run reads the sections text, title: name them"):
+        read_document(two, tmp_path / "a.txt", TEXT)
+
+
+def test_blanks_around_a_sentence_are_not_read():
+    options = {"tokenizer": ByteTokenizer(), "limit": 9, "note": print}
+    assert text_pieces("\t sun ice\r\n", "x", "refuse", **options) == [ByteTokenizer().encode("sun ice")]
 
 
 T, S, C = "translation", "summarization", "classification"
@@ -123,7 +172,7 @@ T, S, C = "translation", "summarization", "classification"
 @pytest.mark.parametrize(
     ("command", "kind", "arguments", "message"),
     [
-        ("translate", T, [LONG], "has 52 tokens, and this run was trained and evaluated with at most 47: shorten it"),
+        ("translate", T, [LONG], "has 51 tokens, and this run was trained and evaluated with at most 47: shorten it"),
         ("translate", T, ["sun", " "], "posenc: text 2 (' ') is empty: give it at least one word, or leave it out\n"),
         (
             *("translate", T, [f"zebra {LONG}"]),
@@ -132,7 +181,7 @@ T, S, C = "translation", "summarization", "classification"
         ),
         (
             *("translate", T, [LONG, "sun", " ", "gnu"]),
-            "posenc: 2 of 4 are refused: text 1 ('owl sun ice. owl sun ...') has 52 tokens, and this run was trained "
+            "posenc: 2 of 4 are refused: text 1 ('owl sun ice. owl sun ...') has 51 tokens, and this run was trained "
             "and evaluated with at most 47: shorten it, or choose --too-long truncate (drop its end) or --too-long "
             "window (in pieces); text 3 (' ') is empty: give it at least one word, or leave it out; 1 of 14 words "
             "occur in none of the 96 training examples that were looked through (gnu; in text 4 ('gnu')): ",
@@ -163,7 +212,7 @@ T, S, C = "translation", "summarization", "classification"
             ["bad"],
             "bad is no UTF-8 text: byte 0xe9 at offset 1 (unexpected end of data); save it as UTF-8",
         ),
-        ("summarize", S, ["long.txt"], "has 51 tokens"),
+        ("summarize", S, ["long.txt"], "long.txt ('owl sun ice. owl sun ...') has 51 tokens"),
         ("summarize", S, ["long.txt"], "or choose --too-long truncate (drop its end)\n"),
         ("summarize", S, ["a.txt", "--max-new-tokens", "99"], "; for longer ones train with a larger task.max_summary"),
         ("translate", T, ["sun", "--max-new-tokens", "99"], "; for longer ones train with a larger task.max_length"),
@@ -171,8 +220,8 @@ T, S, C = "translation", "summarization", "classification"
         ("summarize", C, ["a.txt"], "use `posenc classify`"),
         ("classify", C, ["list.json"], "list.json must hold an object of strings"),
         ("classify", C, ["number.json"], "number.json must hold an object of strings"),
-        ("classify", C, ["title.json"], "title.json has the key 'title': a document has header, body, footer"),
-        ("classify", C, ["empty.json"], "empty.json is empty: none of header, body, footer has text"),
+        ("classify", C, ["title.json"], "title.json has the section 'title': the sections are header, body, footer"),
+        ("classify", C, ["empty.json"], "empty.json is empty: this run reads its header, body, footer"),
         (
             "classify",
             C,
@@ -180,7 +229,7 @@ T, S, C = "translation", "summarization", "classification"
             "spans.json is a text with spans, and this run reads the sections header",
         ),
         ("classify", C, ["no.json"], "no.json, line 2, column 7: no JSON"),
-        ("classify", C, ["long.txt"], "document 1 has 51 tokens"),
+        ("classify", C, ["long.txt"], "long.txt has 51 tokens"),
         ("classify", C, ["long.txt"], "or choose --too-long truncate (drop its end) or --too-long window (in pieces)"),
         ("classify", T, ["a.txt"], "use `posenc translate`"),
     ],
@@ -234,8 +283,8 @@ def test_lines_of_standard_input_are_refused_by_their_numbers(refusal, monkeypat
     """An empty one, which is passed over, counts."""
     given(monkeypatch, f"sun\n\n{LONG}\nice\n{LONG}\n".encode())
     said = refusal("translate", str(trained("translation")))
-    assert said.startswith("posenc: 2 of 4 are refused: line 3 ('owl sun ice. owl sun ...') has 52 tokens, ")
-    assert "; line 5 ('owl sun ice. owl sun ...') has 52 tokens, " in said
+    assert said.startswith("posenc: 2 of 4 are refused: line 3 ('owl sun ice. owl sun ...') has 51 tokens, ")
+    assert "; line 5 ('owl sun ice. owl sun ...') has 51 tokens, " in said
 
 
 @pytest.mark.slow

@@ -129,7 +129,7 @@ def test_the_command_reads_ten_sections_from_json_and_markdown(columns, tmp_path
     (tmp_path / "d.md").write_text("# Part a\n\n### Deep\n")
     for name, message in {
         "b.md": "b.md has the sections other, and this run reads part_a, part_b",
-        "c.txt": "c.txt: this run reads the sections part_a, part_b",
+        "c.txt": "c.txt is one text, and this run reads the sections part_a, part_b",
         "d.md": "d.md, line 3: the heading 'Deep' of level 3 does not nest",
     }.items():
         assert main(["classify", str(directory), name]) != 0

@@ -52,15 +52,17 @@ def all_pieces(
 def text_pieces(
     text: str, what: str, too_long: TooLong, *, tokenizer: Tokenizer, limit: int, note: Note, parts: bool = True
 ) -> list[list[int]]:
-    """The tokens of a text, as one piece or several of at most ``limit`` tokens; DataError when that cannot be.
+    """The tokens of a text without the blanks around it, as rows of corpora are, as one piece or several of at most
+    ``limit`` tokens; DataError when that cannot be.
 
     Args:
       what: how messages call the text.
       note: hears what was cut.
       parts: whether windows make sense for its task.
     """
-    tokens = tokenizer.encode(_checked(text, what))
-    if not text.strip():
+    text = _checked(text, what).strip()
+    tokens = tokenizer.encode(text)
+    if not text:
         raise DataError(f"{what} is empty: give it at least one word, or leave it out")
     _check_length(len(tokens), limit, what, too_long, parts=parts)
     if len(tokens) <= limit:
@@ -81,8 +83,8 @@ def document_pieces(
     limit: int,
     note: Note,
 ) -> list[Tokens]:
-    """The tokens of a document as the task reads it, as one piece or several of at most ``limit`` tokens; DataError
-    when that cannot be.
+    """The tokens of a document as the task reads it (`Classification.sections_of` one text), as one piece or several of
+    at most ``limit`` tokens; DataError when that cannot be.
 
     "truncate" cuts as in training. With "window" each piece has a part of the body, and header and footer, which take
     at most half of the room; a document with an empty body is cut. Of sections with other names, or without a body,
@@ -105,22 +107,22 @@ def document_pieces(
             _note_cut(len(whole.tokens), limit, what, note)
         return [whole.cut(limit)]
     if isinstance(document, str):
-        raise DataError(f"{what} is one text, and this run reads the sections {', '.join(task.sections)}: give those")
+        document = task.sections_of(document, what)
     known, sections = tuple(task.input_columns), task.sections
     unknown = [name for name in document if name not in known]
     if unknown:
         raise DataError(f"{what} has the section {unknown[0]!r}: the sections are {', '.join(known)}")
-    texts = {name: _checked(document.get(name, ""), f"{what}, {name},") for name in sections}
-    if not any(text.strip() for text in texts.values()):
+    texts = {name: _checked(document.get(name, ""), f"{what}, {name},").strip() for name in sections}
+    if not any(texts.values()):
         raise DataError(f"{what} is empty: this run reads its {', '.join(sections)}")
     shown = {name: tokenizer.encode(text) for name, text in texts.items()}
     total = sum(map(len, shown.values()))
     _check_length(total, limit, what, too_long, parts=True)
     if total <= limit:
         return [task.joined(shown)]
-    longest = max(shown, key=lambda name: len(shown[name]) if texts[name].strip() else 0)
+    longest = max(shown, key=lambda name: len(shown[name]) if texts[name] else 0)
     parted = "body" if "body" in shown and SECTIONS.keys() >= shown.keys() else longest
-    if too_long == "truncate" or not texts[parted].strip():
+    if too_long == "truncate" or not texts[parted]:
         _note_cut(total, limit, what, note)
         return [task.joined(shortened(shown, limit))]
     others = {name: part for name, part in shown.items() if name != parted}
