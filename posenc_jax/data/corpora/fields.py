@@ -2,6 +2,7 @@
 
 import dataclasses
 import hashlib
+import unicodedata
 from collections.abc import Mapping
 
 from posenc_jax.data.corpora.corpus import DataError, Kind, Row
@@ -93,8 +94,14 @@ class Fields:
 
 
 def words_of(text: str) -> str:
-    """The words of a text in lower case. Two texts with the same words are one text, whatever their case and spaces."""
-    return " ".join(text.casefold().split())
+    """The words by which texts are told apart: two texts that have the same ones are one.
+
+    They are in lower case, in Unicode's form NFKC (composed letters, plain digits), one space between them, without
+    format characters (category Cf: U+FEFF, zero-width spaces and joiners, soft hyphens, ...) and variation selectors.
+    """
+    unseen = {c for c in set(text) if unicodedata.category(c) == "Cf" or "VARIATION SEL" in unicodedata.name(c, "")}
+    shown = text.translate(dict.fromkeys(map(ord, unseen)))
+    return " ".join(unicodedata.normalize("NFKC", shown).casefold().split())
 
 
 def digest_of(text: str) -> str:

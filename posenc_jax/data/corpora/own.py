@@ -196,7 +196,7 @@ def _held_out(kept: Located, fields: Fields) -> tuple[Located, int]:
     given = {split: list(part) for split, part in kept.items() if split != "train"}
     rows = kept.get("train", [])
     missing = [split for split in ("test", "validation") if split not in given]
-    documents = sorted({row["doc"] for _, row in rows}, key=digest_of)
+    documents = sorted({row["doc"] for _, row in rows}, key=lambda name: (digest_of(name), name))
     if len(documents) < (fewest := len(missing) + 1):
         has = "1 document is" if len(documents) == 1 else f"{len(documents)} documents are"
         raise DataError(
@@ -218,8 +218,9 @@ def _without_leaks(found: Located, fields: Fields) -> tuple[Located, int]:
     seen: set[str] = set()
     kept: Located = {}
     for split in reversed(SPLITS):
-        kept[split] = [(location, row) for location, row in found[split] if words_of(fields.input_of(row)) not in seen]
-        seen |= {words_of(fields.input_of(row)) for _, row in found[split]}
+        words = [words_of(fields.input_of(row)) for _, row in found[split]]
+        kept[split] = [one for one, own in zip(found[split], words, strict=True) if own not in seen]
+        seen.update(words)
         if not kept[split]:
             raise DataError(f"the split {split} has no row of its own: the texts are too few, or too much alike")
     leaking = sum(len(part) for part in found.values()) - sum(len(part) for part in kept.values())

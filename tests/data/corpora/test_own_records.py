@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import json
+import unicodedata
 
 import pytest
-from own_corpora import PAIR, pairs, read, records, why, write_jsonl
+from own_corpora import PAIR, pairs, read, records, sentence, why, write_jsonl
 
 from posenc_jax.data.corpora import own, reading
 from posenc_jax.data.corpora.corpus import DataError
-from posenc_jax.data.corpora.fields import Fields
+from posenc_jax.data.corpora.fields import Fields, words_of
 from posenc_jax.data.corpora.own import take
 from posenc_jax.data.corpora.reading import Malformed
 
@@ -217,6 +219,45 @@ def test_splits_share_no_document_and_no_text():
     again = take({"": records(list(reversed(rows)))}, Fields(source="q", target="a", document="page"))
     for split in texts:
         assert {row["doc"] for row in again.rows[split]} == {row["doc"] for row in taken.rows[split]}
+
+
+TWINS = {
+    "case": str.upper,
+    "NFD": lambda text: unicodedata.normalize("NFD", text),
+    "a byte order mark": lambda text: "\ufeff" + text,
+    "a zero-width space": lambda text: text.replace(" ", "\u200b ", 1),
+    "a joiner between a letter and its accent": lambda text: text.replace("é", "e\u200d\u0301"),
+    "a soft hyphen": lambda text: text.replace("é", "\u00adé"),
+    "another direction": lambda text: f"\u202d{text}\u202c",
+    "digits of full width": lambda text: text.translate({ord("0") + n: 0xFF10 + n for n in range(10)}),
+    "no-break spaces": lambda text: text.replace(" ", "\u00a0"),
+    "a variation selector": lambda text: text.replace("☂", "☂\ufe0f"),
+    "a ligature": lambda text: text.replace("fi", "ﬁ"),
+}
+
+
+@pytest.mark.parametrize("form", TWINS)
+def test_a_text_in_another_form_is_the_same_text_and_stays_as_it_is(form):
+    texts = [f"fichée {sentence(number)} ☂" for number in range(100)]
+    twins = [TWINS[form](text) for text in texts]
+    assert not set(twins) & set(texts)
+    paged = Fields(text="text", document="page")  # one page each, so that they would be in any split
+    rows = [{"text": text, "page": f"p{number}"} for number, text in enumerate([*texts, *twins])]
+    taken = take({"": records(rows)}, paged)
+    numbers = {text: number % 100 for number, text in enumerate([*texts, *twins])}  # as they were written
+    found = {split: {numbers[row["text"]] for row in part} for split, part in taken.rows.items()}
+    for one, other in itertools.combinations(found.values(), 2):
+        assert not one & other
+    assert len(found["train"] | found["test"] | found["validation"]) == 100
+    with pytest.raises(DataError, match="1 rows of one split have the text of another one"):
+        take({"train": records(rows[:100]), "test": records(rows[100:101])}, paged)
+    alone = take({"": records([{"text": text} for text in (*texts, *twins)])}, Fields(text="text"))
+    assert len({row["doc"] for part in alone.rows.values() for row in part}) == 100
+
+
+@pytest.mark.parametrize("other", ["fichee", "fichè", "fich é", "fiché!"])
+def test_other_texts_are_others(other):
+    assert words_of(other) != words_of("fiché")
 
 
 def test_given_splits_are_kept_unless_they_share_a_text():
