@@ -19,7 +19,7 @@ from posenc_jax.data.corpora.corpus import DataError
 from posenc_jax.drawing.plain import short
 from posenc_jax.extras import MissingExtraError, plain_one
 from posenc_jax.files.atomic import unwritable
-from posenc_jax.files.user_paths import PathError, full
+from posenc_jax.files.user_paths import PathError, full, real
 from posenc_jax.refusals.duplicates import refuse_twice
 from posenc_jax.refusals.own_exits import ExitError, exits_as_errors, is_own, own_frames, said_by
 from posenc_jax.refusals.system import PASSING, WAYS_OUT, of_the_system
@@ -59,7 +59,7 @@ class _Once(argparse.Action):
 
 def _resolved(value: Any) -> Any:
     """The value, with a path made absolute, so that paths compare equal however they are written."""
-    return full(value).resolve() if isinstance(value, Path) else value
+    return real(full(value)) if isinstance(value, Path) else value
 
 
 def given_twice(option: str) -> str:

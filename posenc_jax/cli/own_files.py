@@ -28,7 +28,7 @@ from posenc_jax.encodings.parsing import parse_values
 from posenc_jax.encodings.slots import Slot
 from posenc_jax.encodings.structure import MASKS, StructureMask
 from posenc_jax.encodings.value import Value
-from posenc_jax.files.user_paths import full
+from posenc_jax.files.user_paths import full, real
 from posenc_jax.refusals.own_exits import SourceLoader, exits_as_errors
 
 
@@ -216,7 +216,7 @@ def _module(path: Path, text: str) -> ModuleType:
                 f"{text} cannot be imported ({first_line(error)}): mend it, or install what it needs"
             ) from None
     file = Path(str(present.__file__))
-    if file.resolve() != path.resolve() and file.read_bytes() != path.read_bytes():
+    if real(file) != real(path) and file.read_bytes() != path.read_bytes():
         raise UsageError(f"{text}: this process has another module {present.__name__}, from {file}: rename the file")
     return present
 

@@ -9,7 +9,7 @@ from posenc_jax.cli.errors import Parser, UsageError, as_path, check_file, guard
 from posenc_jax.cli.screen import show, tell
 from posenc_jax.drawing.plain import plain, short
 from posenc_jax.files.atomic import write_atomically
-from posenc_jax.files.user_paths import full
+from posenc_jax.files.user_paths import full, real
 from posenc_jax.refusals.system import of_the_system, or_else
 
 DESCRIPTION = """Write report.html, figures and tables of the finished results in an ablation's directory, and print the
@@ -37,7 +37,7 @@ def _as_csv(directory: Path, file: Path) -> None:
 
     printed = str(file) == "-"
     check_file("--csv", None if printed else file)
-    if file.suffix != ".csv" and full(file).exists() and full(directory).resolve() in full(file).resolve().parents:
+    if file.suffix != ".csv" and full(file).exists() and real(full(directory)) in real(full(file)).parents:
         raise UsageError(f"--csv {file} is a file of the ablation, and would be replaced: name another")
     with refusing():
         table, left_out = long_table(read_record(directory))

@@ -33,6 +33,13 @@ def full(path: str | os.PathLike[str], named: str = "") -> Path:
     return found
 
 
+def real(path: str | os.PathLike[str]) -> Path:
+    """The absolute path without links. Of a link to itself, for which `Path.resolve` raises on Python up to 3.12, it is
+    the link.
+    """
+    return Path(os.path.realpath(path))
+
+
 def _here() -> str:
     try:
         return os.getcwd()

@@ -16,6 +16,7 @@ import jax
 import posenc_jax
 from posenc_jax.environments import DRAW_FLAGS, ROUNDING_FLAGS, VARIABLES
 from posenc_jax.files.shapes import Json
+from posenc_jax.files.user_paths import real
 from posenc_jax.runs.errors import RefusedError
 
 _PACKAGE = Path(posenc_jax.__file__).resolve().parent
@@ -187,7 +188,7 @@ def _commit() -> dict[str, str | bool | None]:
     """The commit of this package's own repository, never of one that happens to enclose an installation."""
     unknown: dict[str, str | bool | None] = {"commit": None, "dirty": None}
     top = _git("rev-parse", "--show-toplevel")
-    if top is None or Path(top.strip()).resolve() != _PACKAGE.parent or not _git("ls-files", "__init__.py"):
+    if top is None or real(top.strip()) != _PACKAGE.parent or not _git("ls-files", "__init__.py"):
         return unknown
     commit, changed = _git("rev-parse", "HEAD"), _git("status", "--porcelain", "--", ".")
     if commit is None or changed is None:

@@ -11,7 +11,7 @@ from posenc_jax.config import Ablation, Published, Run, difference, identity, to
 from posenc_jax.data.text import words
 from posenc_jax.files.atomic import LinkError, new_folder, write_atomically
 from posenc_jax.files.shapes import Json
-from posenc_jax.files.user_paths import full
+from posenc_jax.files.user_paths import full, real
 from posenc_jax.runs import own_code
 from posenc_jax.runs.ablation_record import write_results
 from posenc_jax.runs.directory import (
@@ -64,7 +64,7 @@ def merge(
     """
     folders = [full(source).absolute() for source in sources]
     directory = full(directory).absolute()
-    if len({folder.resolve() for folder in folders}) < 2:
+    if len({real(folder) for folder in folders}) < 2:
         raise RefusedError(f"merge joins at least two ablations, and got {', '.join(map(str, folders)) or 'none'}")
     if directory.is_dir() and any(directory.iterdir()):
         raise RefusedError(f"{directory} is not empty, and a merge begins a directory: choose another")

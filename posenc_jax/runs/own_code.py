@@ -16,6 +16,7 @@ from typing import Any
 import posenc_jax
 from posenc_jax.config import is_own, type_name, values_in
 from posenc_jax.files.atomic import refuse_links, write_changed
+from posenc_jax.files.user_paths import real
 from posenc_jax.refusals.own_exits import SourceLoader, exits_as_errors
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.own_sources import (
@@ -173,7 +174,7 @@ def _files(folder: Path) -> Files:
     """The Python files in a copy by module; RefusedError for a link, or where there is none."""
     paths = sorted(folder.rglob("*.py"))
     for path in paths:
-        if path.resolve() != folder.resolve() / path.relative_to(folder) or not path.is_file():
+        if real(path) != real(folder) / path.relative_to(folder) or not path.is_file():
             raise RefusedError(f"{path} is a link or no file, which no run writes: restore it")
     if not paths:
         raise RefusedError(f"{folder} is not there, which this run needs: restore it from where the run was made")

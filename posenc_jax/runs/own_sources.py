@@ -19,6 +19,7 @@ from typing import Any
 
 import posenc_jax
 from posenc_jax.encodings.parsing import syntax_tree
+from posenc_jax.files.user_paths import real
 from posenc_jax.runs.errors import RefusedError
 
 Files = dict[str, Path]
@@ -129,7 +130,7 @@ def user_file(module: ModuleType | None) -> Path | None:
 
 
 def _users(file: Path) -> Path | None:
-    path = file.resolve()
+    path = real(file)
     return path if path.is_file() and not _is_installed_in(path) else None
 
 
@@ -137,12 +138,12 @@ def is_installed(name: str) -> bool:
     """True if a top-level module of this name belongs to Python, this package or an installed package."""
     if name in sys.stdlib_module_names or name == "posenc_jax":
         return True
-    installed = [entry for entry in sys.path if entry and _is_installed_in(Path(entry).resolve())]
+    installed = [entry for entry in sys.path if entry and _is_installed_in(real(entry))]
     return importlib.machinery.PathFinder.find_spec(name, installed) is not None
 
 
 def _is_installed_in(path: Path) -> bool:
-    elsewhere = {Path(sysconfig.get_paths()[name]).resolve() for name in ("stdlib", "platstdlib")}
+    elsewhere = {real(sysconfig.get_paths()[name]) for name in ("stdlib", "platstdlib")}
     elsewhere.add(Path(posenc_jax.__file__).resolve().parent)
     installed = {"site-packages", "dist-packages"}.intersection(path.parts)
     return bool(installed) or any(path.is_relative_to(folder) for folder in elsewhere)

@@ -261,8 +261,8 @@ def test_a_nul_byte_is_refused_in_one_line(refusal, tmp_path, command):
 
 def test_a_nul_in_json_is_refused_in_one_line(refusal, tmp_path):
     file = tmp_path / "nul.json"
-    file.write_text('{"header": "a", "body": "b\\u0000c"}')
-    said = f"posenc: {file}, body, has a NUL character at 1, and text has none: leave it out\n"
+    file.write_text('{"header": "sun", "body": "sun\\u0000"}')
+    said = f"posenc: {file}, body, has a NUL character at 3, and text has none: leave it out\n"
     assert refusal("classify", str(trained("classification")), str(file)) == said
 
 

@@ -30,7 +30,7 @@ TRAINED = 192
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """A run of a model for 192 words, and a text of 400."""
+    """A run of a model for 192 words, a text of 400, and a pipe."""
     folder = tmp_path_factory.mktemp("context")
     path = checkpoint_of("qwen2", folder / "hf", max_position_embeddings=TRAINED)
     names = ("grass", "green", "sky", "blue", "sun", "yellow", "go", "back", "again", "pass", "key", "5", "7")
@@ -41,6 +41,7 @@ def run(tmp_path_factory):
     import_checkpoint(path, folder / "run")
     drawn = np.random.default_rng(0).choice(names, 400)
     (folder / "text.txt").write_text(" ".join(drawn))
+    os.mkfifo(folder / "pipe")
     return folder / "run"
 
 
@@ -218,10 +219,8 @@ def test_no_more_of_a_text_is_read_than_its_tokens_need(run, tmp_path):
     ],
 )
 def test_what_is_refused(run, refusal, words, said):
-    pipe = run.parent / "pipe"
-    pipe.exists() or os.mkfifo(pipe)
-    words = words.replace("TEXT", str(run.parent / "text.txt")).replace("RUN", str(run)).replace("PIPE", str(pipe))
-    words = words.split()
+    words = words.replace("TEXT", str(run.parent / "text.txt")).replace("PIPE", str(run.parent / "pipe"))
+    words = words.replace("RUN", str(run)).split()
     assert said in refusal("context", str(run), *words, "--output", str(run.parent / "none"))
     assert not (run.parent / "none").exists()
 

@@ -9,6 +9,7 @@ from typing import Literal
 from posenc_jax.data.errors import DataError as DataError
 from posenc_jax.data.errors import UnfitError as UnfitError
 from posenc_jax.files.atomic import read_regular
+from posenc_jax.files.user_paths import real
 
 Kind = Literal["translation", "summarization", "classification", "text", "pairs"]
 Row = dict[str, str]
@@ -68,10 +69,23 @@ MOST_BYTES = 2**28
 """Of one file, and of what a compressed one unpacks to: several times what Debian's longest index has."""
 
 
+def files_below(folder: Path) -> list[Path]:
+    """The files in a folder and its folders, by name; DataError for a link that leads out of it or to a folder, for a
+    pipe and for a device.
+    """
+    found = sorted(folder.rglob("*"))
+    for path in found:
+        if path.is_symlink() and (path.is_dir() or not real(path).is_relative_to(real(folder))):
+            raise DataError(f"{path} is a link to {real(path)}, which is not followed: put what is meant there itself")
+        if path.exists() and not path.is_file() and not path.is_dir():
+            raise DataError(f"{path} is no regular file: take it out of the folder")
+    return [path for path in found if path.is_file()]
+
+
 def content_of(path: Path, root: Path) -> bytes:
     """The bytes of a file below ``root``; DataError for what leads out of it, never ends, or is beyond `MOST_BYTES`."""
-    if not path.resolve().is_relative_to(root.resolve()):
-        raise DataError(f"{path} leads out of {root}, to {path.resolve()}: put the file itself there")
+    if not real(path).is_relative_to(real(root)):
+        raise DataError(f"{path} leads out of {root}, to {real(path)}: put the file itself there")
     try:
         return read_regular(path, MOST_BYTES)
     except OSError as error:

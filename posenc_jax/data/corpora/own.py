@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from posenc_jax.data.corpora import arrow, reading
-from posenc_jax.data.corpora.corpus import SPLITS, DataError, Row, Rows
+from posenc_jax.data.corpora.corpus import SPLITS, DataError, Row, Rows, files_below
 from posenc_jax.data.corpora.debian import Note
 from posenc_jax.data.corpora.fields import Fields, digest_of, words_of
 from posenc_jax.data.corpora.reading import Malformed, ReadRecord
@@ -59,6 +59,7 @@ def records(form: Format, paths: Iterable[Path], fields: Fields) -> dict[str, It
     read, names = fields.read, fields.names
     if form == "saved":
         (folder,) = paths
+        files_below(folder)  # which refuses what leads out of it, or never ends
         return arrow.saved(folder, read, names)
     readers: dict[str, Callable[[Path], Iterator[ReadRecord]]] = {
         "text": reading.text,
@@ -268,6 +269,5 @@ def nested(
 
 def structure_of(folder: Path) -> str | None:
     """The structure that the names of all files in a folder say, None where they say none or several."""
-    files = [path for path in folder.glob("[!.]*/**/*") if path.is_file() and not path.name.startswith(".")]
-    said = {SUFFIXES.get(path.suffix.lower()) for path in files}
+    said = {SUFFIXES.get(path.suffix.lower()) for _, path in reading.files_of_classes(folder)}
     return said.pop() if len(said) == 1 else None

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from posenc_jax.data.corpora.corpus import DataError
+from posenc_jax.data.corpora.corpus import DataError, files_below
 
 LONGEST_LINE = 2**20
 """Bytes of a line, and characters of a field: longer ones are malformed."""
@@ -93,20 +93,30 @@ def _document(path: Path, first: int, part: list[str | Malformed]) -> Iterator[R
 
 def classes(folder: Path) -> Iterator[ReadRecord]:
     """The documents of a folder that has one folder of texts for each class: ``FOLDER/CLASS/FILE``."""
-    found = [path for path in sorted(folder.iterdir()) if path.is_dir() and not path.name.startswith(".")]
-    if len(found) < 2:
+    found = files_of_classes(folder)
+    if len(names := {name for name, _ in found}) < 2:
         raise DataError(
-            f"{folder} has {len(found)} folders, and every class is one: put the texts of each class into FOLDER/CLASS/"
+            f"{folder} has {len(names)} folders of texts, and every class is one: put the texts of each class into "
+            "FOLDER/CLASS/"
         )
-    for inner in found:
-        for path in sorted(path for path in inner.rglob("*") if path.is_file() and not path.name.startswith(".")):
-            whole = [line for _, line in lines(path)]
-            if damage := _damage(whole, 1):
-                yield f"{path}:1", damage
-                continue
-            text_lines = [str(line) for line in whole]
-            first = next((number for number, line in enumerate(text_lines, 1) if line.strip()), 1)
-            yield f"{path}:{first}", {"text": "\n".join(text_lines).strip(), "label": inner.name}
+    for name, path in found:
+        whole = [line for _, line in lines(path)]
+        if damage := _damage(whole, 1):
+            yield f"{path}:1", damage
+            continue
+        text_lines = [str(line) for line in whole]
+        first = next((number for number, line in enumerate(text_lines, 1) if line.strip()), 1)
+        yield f"{path}:{first}", {"text": "\n".join(text_lines).strip(), "label": name}
+
+
+def files_of_classes(folder: Path) -> list[tuple[str, Path]]:
+    """The files of a folder that are not hidden, each after its class."""
+    found = [(path.relative_to(folder).parts[0], path) for path in files_below(folder)]
+    return [
+        (name, path)
+        for name, path in found
+        if path.parent != folder and not name.startswith(".") and not path.name.startswith(".")
+    ]
 
 
 def jsonl(path: Path, fields: Iterable[str], names: Iterable[str] = ()) -> Iterator[ReadRecord]:

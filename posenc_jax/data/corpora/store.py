@@ -21,7 +21,7 @@ from posenc_jax.data.corpora.debian import Note
 from posenc_jax.files.atomic import LockingError, held, new_folder
 from posenc_jax.files.checksums import sha256_of, sha256_of_files
 from posenc_jax.files.shapes import loads, problem
-from posenc_jax.files.user_paths import cache_directory, from_environment
+from posenc_jax.files.user_paths import cache_directory, from_environment, real
 from posenc_jax.refusals.hints import did_you_mean
 from posenc_jax.refusals.system import or_else
 
@@ -144,7 +144,7 @@ _SHAPE = {
 
 def _damage(home: Path, name: str, sha256: str) -> str:
     path = home / name
-    if not path.resolve().is_relative_to(home.resolve()):
+    if not real(path).is_relative_to(real(home)):
         return f"it leads out of {home}"
     if path.exists() and not path.is_file():
         return "it is no file"

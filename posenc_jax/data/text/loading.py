@@ -25,6 +25,7 @@ from posenc_jax.data.tokenizer import (
     of_two_sides,
     train_sentencepiece,
 )
+from posenc_jax.files.user_paths import real
 
 TOKENIZER_EXAMPLES = 200_000
 """When training examples are read in turn, the tokenizer is trained on the first so many."""
@@ -211,7 +212,7 @@ def tokenizer_of_file(data: Data) -> Tokenizer:
     if not path.is_file():
         raise DataError(f"data.tokenizer = {data.tokenizer!r}: there is no file {path.absolute()}")
     try:
-        found = JsonTokenizer(content_of(path.resolve(), path.resolve().parent))  # caches hold links
+        found = JsonTokenizer(content_of(real(path), real(path).parent))  # caches hold links
     except DataError as error:
         raise DataError(f"data.tokenizer = {data.tokenizer!r}: {error}") from None
     if found.vocab_size != data.vocab_size:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
-from own_corpora import PAIR, hashes, pairs, records, said, write_jsonl
+from own_corpora import PAIR, hashes, pairs, records, said, sentence, write_jsonl
 
 from posenc_jax.cli import main
-from posenc_jax.data.corpora import builders, own
+from posenc_jax.data.corpora import builders, own, reading
 from posenc_jax.data.corpora.corpus import DataError
 from posenc_jax.data.corpora.fields import Fields
 from posenc_jax.data.corpora.own import take
@@ -158,7 +159,7 @@ def test_a_larger_share_can_be_stated():
         (["x", "--text", "none.txt"], "--text: there is no none.txt"),
         (["x", "--text", "reviews"], "--text: reviews is no file"),
         (["x", "--folder", "play.txt"], "--folder: play.txt is no folder"),
-        (["x", "--folder", "reviews/bad"], "has 0 folders, and every class is one"),
+        (["x", "--folder", "reviews/bad"], "has 0 folders of texts, and every class is one"),
         (["x", "--jsonl", "chat.jsonl"], "name the fields to read: --source F --target F for pairs"),
         (["x", "--jsonl", "chat.jsonl", "--source", "q"], "name the fields to read"),
         (["x", "--jsonl", "chat.jsonl", "--source", "q", "--target", "q"], "two of the fields have one name"),
@@ -185,6 +186,35 @@ def test_what_is_refused_leaves_nothing(here, refusal, arguments, message):
     line = refusal("data", "add", *arguments)
     assert message in line
     assert not list((here / "data").rglob("*x*"))
+
+
+LEADING_OUT = {
+    "a file": lambda folder, private: (folder / "good" / "x.txt").symlink_to(private / "key.txt"),
+    "a class": lambda folder, private: (folder / "other").symlink_to(private),
+    "a hidden file": lambda folder, private: (folder / ".x").symlink_to(private / "key.txt"),
+    "a folder in it": lambda folder, private: (folder / "good" / "again").symlink_to(folder / "bad"),
+    "a pipe": lambda folder, private: os.mkfifo(folder / "good" / "x.txt"),
+}
+
+
+@pytest.mark.parametrize("form", ["folder", "saved"])
+@pytest.mark.parametrize("kind", LEADING_OUT)
+def test_links_out_of_a_folder_and_pipes_are_not_followed(here, refusal, kind, form):
+    folder = here / "reviews"
+    (here / "private").mkdir()
+    (here / "private" / "key.txt").write_text("my own secret\n")
+    (folder / "state.json").write_text('{"_data_files": [{"filename": "x.arrow"}]}')
+    LEADING_OUT[kind](folder, here / "private")
+    field = ["--field", "text"] if form == "saved" else []
+    line = refusal("data", "add", "x", f"--{form}", "reviews", *field)
+    assert "is no regular file: take it out" in line if kind == "a pipe" else "which is not followed: put" in line
+    assert not list((here / "data").rglob("*x*"))
+
+
+def test_a_link_within_a_folder_is_read(here):
+    (here / "reviews" / "good" / "again.txt").symlink_to(here / "reviews" / "bad" / "0.txt")
+    found = {place.rpartition("/")[2]: record for place, record in reading.classes(here / "reviews")}
+    assert found["again.txt:1"] == {"text": f"bad {sentence(0)}", "label": "good"}
 
 
 def test_a_corpus_is_replaced_only_when_asked_and_never_half(here, capsys, monkeypatch):

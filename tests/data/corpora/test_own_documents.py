@@ -111,6 +111,6 @@ def test_structure_is_for_documents_with_classes(here, refusal):
 def test_lines_of_a_folder_are_counted_from_the_file(tmp_path):
     for kind in ("a", "b"):
         (tmp_path / kind).mkdir()
-    (tmp_path / "a" / "x.md").write_bytes(b"\n\n# A\n\n### B\n")
+        (tmp_path / kind / "x.md").write_bytes(b"\n\n# A\n\n### B\n")
     found = nested({"": reading.classes(tmp_path)}, "text", "markdown", of_many_lines=True)[""]
     assert why(found)[-1][0] == "x.md:5"
