@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 ADD = """Make a corpus of your own texts, stored like the others in the format of TensorFlow Datasets. Texts are read,
 counted and split by the hash of their document (or as given); no text is in two splits, and hashes of everything
-that was read are kept. Your files are never changed.
+that was read are kept. Your files are never changed. A field
+within another one of JSON is named OUTER.INNER.
 
     posenc data add plays --text hamlet.txt othello.txt --validation macbeth.txt --test lear.txt
     posenc data add chat --jsonl chat.jsonl --source question --target answer
@@ -29,8 +30,8 @@ that was read are kept. Your files are never changed.
 Records that cannot be used are counted and named; if their share exceeds --most-malformed, no corpus is made."""
 FORMS = {
     "text": "plain UTF-8 texts, one document per file",
-    "jsonl": "files with one JSON object per line",
-    "csv": "tables whose first line names the fields",
+    "jsonl": "files with one JSON object per line, or with one list of objects",
+    "csv": "tables whose first line names the fields, separated by commas, semicolons or tabs",
     "parquet": "Parquet files (needs pyarrow)",
     "folder": "one sub-folder of texts per class: DIR/CLASS/FILE",
     "saved": "a folder written by save_to_disk of Hugging Face datasets (needs pyarrow)",

@@ -8,6 +8,7 @@ those that are ``names``, of classes and documents, may be whole numbers too.
 import csv
 import dataclasses
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,13 @@ LONGEST_LINE = 2**20
 """Bytes of a line, and characters of a field: longer ones are malformed."""
 DOCUMENT = 2**14
 """Characters from which on a text file is cut, at the end of a line, into several documents."""
+_BOM = b"\xef\xbb\xbf"
+_OTHER_FILES = {
+    b"\x1f\x8b": "packed by gzip: unpack it",
+    b"\xff\xfe": "in UTF-16: save it in UTF-8",
+    b"\xfe\xff": "in UTF-16: save it in UTF-8",
+}
+"""The first two bytes of files that hold no line of UTF-8."""
 _LINE_ENDS = ", or save the table as CSV in UTF-8, with lines that end in LF or CRLF"
 
 
@@ -43,6 +51,9 @@ def lines(path: Path) -> Iterator[tuple[int, str | Malformed]]:
         number = 0
         while raw := file.readline(LONGEST_LINE + 1):
             number += 1
+            if number == 1 and (other := _OTHER_FILES.get(raw[:2])):
+                yield 1, Malformed(other)
+                return
             quotes = raw.count(b'"')
             if len(raw) > LONGEST_LINE and not raw.endswith(b"\n"):
                 while rest := file.readline(LONGEST_LINE):
@@ -51,7 +62,7 @@ def lines(path: Path) -> Iterator[tuple[int, str | Malformed]]:
                         break
                 yield number, Malformed(f"longer than {LONGEST_LINE:,} bytes", 1, quotes % 2 == 1)
                 continue
-            raw = raw.removeprefix(b"\xef\xbb\xbf") if number == 1 else raw
+            raw = raw.removeprefix(_BOM)  # also where files were joined
             try:
                 line = raw.decode()
             except UnicodeDecodeError as error:
@@ -120,41 +131,48 @@ def files_of_classes(folder: Path) -> list[tuple[str, Path]]:
 
 
 def jsonl(path: Path, fields: Iterable[str], names: Iterable[str] = ()) -> Iterator[ReadRecord]:
-    """A JSON object a line, each of its keys once; blank lines are skipped."""
-    for number, line in lines(path):
-        location = f"{path}:{number}"
-        if isinstance(line, Malformed):
-            yield location, line
-        elif line.strip():
-            try:
-                value = json.loads(line, object_pairs_hook=_object)
-            except _TwiceError as error:
-                yield location, Malformed(f"the key {error} stands there more than once")
-                continue
-            except (ValueError, RecursionError) as error:
-                yield (
-                    location,
-                    Malformed(f"no JSON ({error.msg if isinstance(error, json.JSONDecodeError) else error})"),
-                )
-                continue
-            yield location, chosen(value, fields, names) if isinstance(value, dict) else Malformed("no JSON object")
+    """JSON objects, one a line, or as one list, where ``FILE:5`` is the fifth; blank lines are skipped."""
+    for place, value in _values(path):
+        record = chosen(value, fields, names) if isinstance(value, dict) else value
+        yield f"{path}:{place}", record if isinstance(record, dict | Malformed) else Malformed("no JSON object")
 
 
-class _TwiceError(ValueError):
-    """An object in JSON has a key more than once; the message is the key."""
+def _values(path: Path) -> Iterator[tuple[int, Any]]:
+    with _open(path) as file:
+        is_list = file.read(2**12).removeprefix(_BOM).lstrip().startswith(b"[")
+    if is_list:
+        value = _parsed(decoded(path.read_bytes().removeprefix(_BOM)))
+        yield from enumerate(value if isinstance(value, list) else [value], 1)
+    else:
+        yield from (
+            (number, _parsed(line)) for number, line in lines(path) if isinstance(line, Malformed) or line.strip()
+        )
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _parsed(text: str | Malformed) -> Any:
+    """The value of a JSON text; Malformed in the place of it, or of an object in it, that cannot be used."""
+    if isinstance(text, Malformed):
+        return text
+    try:
+        return json.loads(text, object_pairs_hook=_object)
+    except json.JSONDecodeError as error:
+        return Malformed(f"no JSON ({error.msg}{f' in line {error.lineno}' * (error.lineno > 1)})")
+    except (ValueError, RecursionError) as error:
+        return Malformed(f"no JSON ({error})")
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any] | Malformed:
     found = dict(pairs)
-    if len(found) < len(pairs):
-        keys = [key for key, _ in pairs]
-        raise _TwiceError(repr(next(key for key in keys if keys.count(key) > 1)))
-    return found
+    if len(found) == len(pairs):
+        return found
+    key = Counter(key for key, _ in pairs).most_common(1)[0][0]
+    return Malformed(f"an object with the key {key!r} more than once")
 
 
 def table(path: Path, fields: Iterable[str]) -> Iterator[ReadRecord]:
-    """A CSV file whose first line names its fields; DataError where it cannot, and for one that is missing or twice.
+    """A table whose first line names its fields; DataError where it cannot, and for one that is missing or twice.
 
+    Fields are parted by tabs in a .tsv, else by the first of comma, semicolon and tab that the first line has.
     A record may have several lines. A malformed one stands in it as a quote or as nothing: what is left of it tells
     where its record ends, which is left out as a whole.
     """
@@ -165,7 +183,9 @@ def table(path: Path, fields: Iterable[str]) -> Iterator[ReadRecord]:
             part.append(line)
             yield ('"' * line.odd_quotes if isinstance(line, Malformed) else line) + "\n"
 
-    reader = csv.reader(text_lines(), strict=True)
+    marks = "\t" if path.suffix.lower() == ".tsv" else ",;\t"
+    first_line = str(next(lines(path), (1, ""))[1])
+    reader = csv.reader(text_lines(), strict=True, delimiter=next((m for m in marks if m in first_line), marks[0]))
     try:
         names = _next_values(reader)
     except StopIteration:
@@ -193,6 +213,8 @@ def table(path: Path, fields: Iterable[str]) -> Iterator[ReadRecord]:
             damage = _damage(part, first)
         if damage:
             yield f"{path}:{first}", damage
+        elif values == names:
+            yield f"{path}:{first}", Malformed("the names of the fields once more")
         elif values and len(values) != len(names):
             yield f"{path}:{first}", Malformed(f"{len(values)} fields, and the first line names {len(names)}")
         elif values:
@@ -209,10 +231,12 @@ def _next_values(reader: Iterator[list[str]]) -> list[str]:
 
 
 def chosen(row: dict[str, Any], fields: Iterable[str], names: Iterable[str] = ()) -> dict[str, str] | Malformed:
-    """The fields of a row, which are texts, maybe empty; those among ``names`` may be whole numbers too."""
+    """The fields of a row, which are texts, maybe empty; those among ``names`` may be whole numbers too. A field of
+    another one is named ``outer.inner``.
+    """
     found = {}
     for name in fields:
-        value = row.get(name)
+        value = _member(row, name)
         if isinstance(value, Malformed):
             return Malformed(f"field {name!r} is {value.why}")
         if value is None and name in row:
@@ -229,6 +253,13 @@ def chosen(row: dict[str, Any], fields: Iterable[str], names: Iterable[str] = ()
             return Malformed(f"field {name!r} has a NUL byte or half a character")
         found[name] = word
     return found
+
+
+def _member(row: dict[str, Any], name: str) -> Any:
+    outer, dot, inner = name.partition(".")
+    if name in row or not dot:
+        return row.get(name)
+    return _member(row[outer], inner) if isinstance(row.get(outer), dict) else None
 
 
 _KINDS = {int: "a number", float: "a number", bool: "true or false", list: "a list", dict: "an object"}

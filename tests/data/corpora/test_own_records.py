@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import itertools
 import json
+import time
 import unicodedata
 
 import pytest
@@ -15,6 +17,8 @@ from posenc_jax.data.corpora.corpus import DataError
 from posenc_jax.data.corpora.fields import Fields, words_of
 from posenc_jax.data.corpora.own import take
 from posenc_jax.data.corpora.reading import Malformed
+from posenc_jax.data.text import Data, Translation
+from posenc_jax.data.text.loading import load
 
 
 def test_malformed_lines_are_named(tmp_path):
@@ -51,7 +55,7 @@ def test_malformed_lines_are_named(tmp_path):
         "x.jsonl:11": "field 'q' has a NUL byte or half a character",
         "x.jsonl:13": "field 'q' is null",
         "x.jsonl:14": "no field 'q' (it has a)",
-        "x.jsonl:15": "the key 'q' stands there more than once",
+        "x.jsonl:15": "an object with the key 'q' more than once",
         "x.jsonl:16": "field 'a' is a number, not a text",
     }
 
@@ -107,6 +111,96 @@ def test_a_table(tmp_path):
     path.write_text("q,a,page\n")
     with pytest.raises(DataError, match=r"x.csv has no field 'z': it has q, a, page"):
         list(reading.table(path, ("z",)))
+
+
+SEPARATED = {
+    "tabs by the name": ("x.TSV", 'q\ta, b\n"one\t1"\t2, 3; 4\n', {"q": "one\t1", "a, b": "2, 3; 4"}),
+    "tabs": ("x.csv", "q\ta\none\t2, 3; 4\n", {"q": "one", "a": "2, 3; 4"}),
+    "semicolons": ("x.csv", 'q;a\none, 1;"2, 3; 4"\n', {"q": "one, 1", "a": "2, 3; 4"}),
+    "commas": ("x.txt", 'q,a;b\none\t1,"2, 3; 4"\n', {"q": "one\t1", "a;b": "2, 3; 4"}),
+    "one field": ("x.csv", "q\none; 1\n", {"q": "one; 1"}),
+}
+
+
+@pytest.mark.parametrize("separators", SEPARATED)
+def test_the_separator_of_a_table_is_that_of_its_first_line(tmp_path, separators):
+    name, text, record = SEPARATED[separators]
+    (tmp_path / name).write_text(text)
+    assert read(reading.table(tmp_path / name, list(record))) == [(f"{name}:2", record)]
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+def test_a_list_of_objects_is_read(tmp_path, indent):
+    path = tmp_path / "x.json"
+    rows = [{"q": "x" * 2**20, "a": "one"}, ["no object"], {"q": "two"}, {"q": "three", "a": "3"}]
+    path.write_bytes(b"\xef\xbb\xbf\n " + json.dumps(rows, indent=indent).encode())
+    found = read(reading.jsonl(path, ("q", "a")))
+    assert found[0] == ("x.json:1", rows[0])
+    assert found[1:] == [
+        ("x.json:2", Malformed("no JSON object")),
+        ("x.json:3", Malformed("no field 'a' (it has q)")),
+        ("x.json:4", rows[3]),
+    ]
+    path.write_text('[{"q": "x",\n "a": "y", "q": "z"},\n {"q": "x", "a": "y"}]')
+    assert read(reading.jsonl(path, ("q", "a"))) == [
+        ("x.json:1", Malformed("an object with the key 'q' more than once")),
+        ("x.json:2", {"q": "x", "a": "y"}),
+    ]
+    path.write_text('[{"q": "x"},\n {"q": "x"\n')
+    assert why(reading.jsonl(path, ("q",))) == [("x.json:1", "no JSON (Expecting ',' delimiter in line 3)")]
+
+
+def test_a_field_within_another_one_has_a_dotted_name(here, printed):
+    rows = [{"translation": {"en": sentence(i), "de": sentence(i).upper()}, "x.y": "z"} for i in range(100)]
+    path = write_jsonl(here / "x.jsonl", rows)
+    printed("data", "add", "x", *["--jsonl", "x.jsonl", "--source", "translation.en", "--target", "translation.de"])
+    task = Translation(source="translation.en", target="translation.de", data=Data("own/x", tokenizer="bytes"))
+    assert load(task).test_rows[0]["translation.de"] in {row["translation"]["de"] for row in rows}
+    assert read(reading.jsonl(path, ("x.y",)))[0] == ("x.jsonl:1", {"x.y": "z"})
+    for name in ("translation.fr", "translation.en.x", "other.en"):
+        assert why(reading.jsonl(path, (name,)))[0] == ("x.jsonl:1", f"no field {name!r} (it has translation, x.y)")
+    assert why(reading.jsonl(path, ("translation",)))[0] == (
+        "x.jsonl:1",
+        "field 'translation' is an object, not a text",
+    )
+
+
+@pytest.mark.parametrize("order", ["gzip", "utf-16-le", "utf-16-be"])
+def test_files_that_hold_no_lines_of_utf8_are_named(tmp_path, order):
+    content = "".join(json.dumps(row) + "\n" for row in pairs(200))
+    raw = gzip.compress(content.encode()) if order == "gzip" else ("\ufeff" + content).encode(order)
+    reason = "packed by gzip: unpack it" if order == "gzip" else "in UTF-16: save it in UTF-8"
+    path = tmp_path / "x"
+    path.write_bytes(raw)
+    for reader in (reading.jsonl(path, PAIR.read), reading.text(path)):
+        assert read(reader) == [("x:1", Malformed(reason))]
+    with pytest.raises(DataError, match=rf"x:1 names the fields, and cannot be used \({reason}\)"):
+        list(reading.table(path, PAIR.read))
+
+
+def test_files_that_were_joined(tmp_path):
+    """Each with a byte order mark, a table with the names of its fields too."""
+    table = "q,a\none,1\ntwo,2\n"
+    lines = "".join(json.dumps(row) + "\n" for row in pairs(3))
+    for name, text in (("x.csv", table), ("x.jsonl", lines)):
+        (tmp_path / name).write_bytes(2 * text.encode("utf-8-sig"))
+    assert read(reading.table(tmp_path / "x.csv", ("q", "a"))) == [
+        ("x.csv:2", {"q": "one", "a": "1"}),
+        ("x.csv:3", {"q": "two", "a": "2"}),
+        ("x.csv:4", Malformed("the names of the fields once more")),
+        ("x.csv:5", {"q": "one", "a": "1"}),
+        ("x.csv:6", {"q": "two", "a": "2"}),
+    ]
+    assert not why(reading.jsonl(tmp_path / "x.jsonl", PAIR.read))
+
+
+def test_a_key_that_is_twice_is_found_in_linear_time(tmp_path):
+    keys = [f'"{number}": 0' for number in range(60_000)]
+    path = tmp_path / "x.jsonl"
+    path.write_text("{" + ", ".join([*keys, keys[-1]]) + "}")
+    begun = time.process_time()
+    assert why(reading.jsonl(path, ("q",))) == [("x.jsonl:1", "an object with the key '59999' more than once")]
+    assert time.process_time() - begun < 2
 
 
 DAMAGED = {
