@@ -62,7 +62,7 @@ def _classify(options: argparse.Namespace, reporter: Any) -> None:
 
 
 def read_document(task: Any, path: Path, text: str) -> str | dict[str, str]:
-    """What a run of the task is given of a file: its text, or the sections that it names."""
+    """The text of a file for a run of the task, or its sections: those that it names, or that rows of the corpus have."""
     from posenc_jax.data.documents import SUFFIXES
     from posenc_jax.data.text import Classification
 

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
 ADD = """Make a corpus of your own texts, stored like the others in the format of TensorFlow Datasets. Texts are read,
 counted and split by the hash of their document (or as given); no text is in two splits, and hashes of everything
-that was read are kept. Your files are never changed. A field
-within another one of JSON is named OUTER.INNER.
+that was read are kept. Your files are never changed. A field within another one of JSON is named OUTER.INNER.
 
     posenc data add plays --text hamlet.txt othello.txt --validation macbeth.txt --test lear.txt
     posenc data add chat --jsonl chat.jsonl --source question --target answer
