@@ -35,17 +35,10 @@ def write(rows: Rows, columns: tuple[str, ...], directory: Path) -> None:
             def _generate_examples(self, rows: list[dict[str, str]]) -> Any:
                 yield from enumerate(rows)
 
-    prepare(BuiltCorpus(data_dir=directory, file_format="array_record"))
-    shutil.rmtree(directory / "downloads", ignore_errors=True)  # it makes them whether it downloads or not
-
-
-def prepare(builder: Any) -> None:
-    """Has a builder of TensorFlow Datasets make its files, without a word of its own."""
-    import tensorflow_datasets as tfds
-
     tfds.disable_progress_bar()
     with contextlib.redirect_stdout(io.StringIO()):  # it prints sizes that it does not know
-        builder.download_and_prepare()
+        BuiltCorpus(data_dir=directory, file_format="array_record").download_and_prepare()
+    shutil.rmtree(directory / "downloads", ignore_errors=True)  # it makes them whether it downloads or not
 
 
 def read(directory: Path, split: str) -> Any:

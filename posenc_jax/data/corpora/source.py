@@ -254,13 +254,9 @@ def _text(value: bytes | str) -> str:
         ) from None
 
 
-class UnlabelledError(DataError):
-    """A class label is -1, by which TensorFlow Datasets says that there is none."""
-
-
 def _label(feature: Any, value: Any) -> str:
     if int(value) < 0:  # of which TFDS would make the last class
-        raise UnlabelledError(f"an example is unlabelled ({value}): choose a split whose examples have classes")
+        raise DataError(f"an example is unlabelled ({value}): choose a split whose examples have classes")
     return str(feature.int2str(int(value)))
 
 
