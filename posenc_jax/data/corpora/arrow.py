@@ -1,46 +1,38 @@
-"""Rows of Parquet files, and of folders that Hugging Face datasets saved (``save_to_disk``), unpacked within a bound.
+"""Rows of Parquet files, and of folders that Hugging Face datasets saved (``save_to_disk``), as pyarrow reads them."""
 
-Some bytes of either can stand for gigabytes: packed pages, values of a dictionary that many rows have, rows of nothing.
-So what a file unpacks to is counted before any of it is kept, in batches that are small by what the pages say of their
-own sizes, which a reader allocates: they cannot lie. Columns of lists and the like, of which one row may have any size,
-are refused by their type.
-"""
-
-import functools
-import json
-from collections.abc import Callable, Iterable, Iterator
+import contextlib
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from posenc_jax.data.corpora.corpus import MOST_BYTES, DataError
-from posenc_jax.data.corpora.packed import is_packed, page_sizes
-from posenc_jax.data.corpora.reading import Malformed, ReadRecord, check_fields, chosen, decoded
+from posenc_jax.data.corpora.corpus import MOST_BYTES, DataError, refuse_outside
+from posenc_jax.data.corpora.reading import Malformed, ReadRecord, check_fields, chosen
 from posenc_jax.extras import needed
+from posenc_jax.files.atomic import read_regular
+from posenc_jax.files.shapes import Shape, loads, problem
 from posenc_jax.refusals.system import first_line
 
 MOST_TIMES = 20
-"""How many times its size a file may unpack to, where that is more than `MOST_BYTES`."""
-_AT_ONCE = 2**26  # bytes that a batch may unpack to
+"""How many times its size a Parquet file may say that it unpacks to, where that is more than `MOST_BYTES`."""
 _ROWS = 1024  # of a batch
-_ROW = 64  # bytes that a row counts as beyond its texts
 
 
 def parquet(path: Path, fields: tuple[str, ...], names: tuple[str, ...] = ()) -> Iterator[ReadRecord]:
-    """A Parquet file; DataError for one that is none, lacks a field or unpacks to too much."""
+    """A Parquet file; DataError for one that is damaged, lacks a field or unpacks to too much by its own metadata."""
     with needed("report", "a Parquet file"):
-        import pyarrow
         import pyarrow.parquet
 
-    try:
+    with _refused(path):
         file = pyarrow.parquet.ParquetFile(path)
-        _check_columns(path, file.schema_arrow, fields)
-        sizes = page_sizes(path, file.metadata, fields)
-        if sum(sizes) + _ROW * file.metadata.num_rows > _most(path):
-            raise _too_much(path)
-        rows = max(1, min(_ROWS, _AT_ONCE // max(sizes, default=1)))
-        yield from _rows(path, lambda: file.iter_batches(rows, columns=list(fields)), fields, names=names)
-    except (pyarrow.ArrowException, OSError) as error:
-        raise DataError(f"{path} is no Parquet file that can be read: {first_line(error)}") from None
+        check_fields(path, file.schema_arrow.names, fields)
+        declared = sum(file.metadata.row_group(number).total_byte_size for number in range(file.num_row_groups))
+        size = path.stat().st_size
+        if declared > (most := max(MOST_BYTES, MOST_TIMES * size)):
+            raise DataError(
+                f"{path} of {size:,} bytes unpacks to {declared:,}, and {most:,} is the bound: save its texts as JSON "
+                "lines"
+            )
+        yield from _rows(path, file.iter_batches(_ROWS, columns=list(fields)), fields, {}, names)
 
 
 def saved(folder: Path, fields: tuple[str, ...], names: tuple[str, ...] = ()) -> dict[str, Iterator[ReadRecord]]:
@@ -48,106 +40,65 @@ def saved(folder: Path, fields: tuple[str, ...], names: tuple[str, ...] = ()) ->
     with needed("report", "a folder of Hugging Face datasets"):
         import pyarrow.ipc
 
+    def rows(home: Path) -> Iterator[ReadRecord]:
+        state = _json(home / "state.json", folder, {"_data_files": [{"filename": str}]})
+        labels = _labels(home / "dataset_info.json", folder)
+        for path in (home / one["filename"] for one in state["_data_files"]):
+            with _refused(path):
+                refuse_outside(path, folder)
+                if not path.is_file():
+                    raise OSError("it is no file")
+                with pyarrow.memory_map(str(path)) as file, pyarrow.ipc.open_stream(file) as batches:
+                    check_fields(path, batches.schema.names, fields)
+                    yield from _rows(path, batches, fields, labels, names)
+
     splits = {"": folder}
     if (folder / "dataset_dict.json").is_file():
-        splits = {name: folder / name for name in _names(folder / "dataset_dict.json", "splits")}
-
-    def batches(path: Path) -> Iterator[Any]:
-        with pyarrow.memory_map(str(path)) as file, pyarrow.ipc.open_stream(file) as reader:
-            for batch in reader:
-                batch.validate()
-                for start in range(0, batch.num_rows, _ROWS):
-                    yield batch.slice(start, _ROWS)
-
-    def rows(home: Path) -> Iterator[ReadRecord]:
-        labels = _labels(home)
-        for path in (home / name for name in _names(home / "state.json", "_data_files")):
-            try:
-                with pyarrow.memory_map(str(path)) as file:
-                    if any(map(is_packed, pyarrow.ipc.MessageReader.open_stream(file))):
-                        raise DataError(
-                            f"{path} is compressed, which save_to_disk does not do: save the data set again"
-                        )
-                with pyarrow.memory_map(str(path)) as file, pyarrow.ipc.open_stream(file) as reader:
-                    _check_columns(path, reader.schema, fields)
-                yield from _rows(path, functools.partial(batches, path), fields, labels, names)
-            except (pyarrow.ArrowException, OSError) as error:
-                raise DataError(f"{path} cannot be read: {first_line(error)}") from None
-
-    if not (next(iter(splits.values()), folder) / "state.json").is_file():
+        listed = _json(folder / "dataset_dict.json", folder, {"splits": [str]})["splits"]
+        splits = {name: folder / name for name in listed}
+    elif not (folder / "state.json").is_file():
         raise DataError(f"{folder} has no state.json: name the folder that Dataset.save_to_disk wrote")
     return {name: rows(home) for name, home in splits.items()}
 
 
-def _check_columns(path: Path, schema: Any, fields: Iterable[str]) -> None:
-    import pyarrow.types as types
-
-    check_fields(path, schema.names, fields)
-    for name in fields:
-        kind = schema.field(name).type
-        inner = kind.value_type if types.is_dictionary(kind) else kind
-        texts = types.is_string(inner) or types.is_large_string(inner)
-        if not (texts or types.is_primitive(inner) or types.is_null(inner)):
-            raise DataError(f"{path}: field {name!r} is of type {str(kind)[:100]}, not a text: name another field")
-
-
-def _rows(
-    path: Path,
-    batches: Callable[[], Iterable[Any]],
-    fields: tuple[str, ...],
-    labels: dict[str, list[str]] | None = None,
-    names: Iterable[str] = (),
-) -> Iterator[ReadRecord]:
-    """The rows of record batches, which are read twice: nothing is kept of a file that unpacks to too much."""
-    left = _most(path)
-    for batch in batches():
-        left -= sum(_size(path, batch.column(name)) for name in fields) + _ROW * batch.num_rows
-        if left < 0:
-            raise _too_much(path)
-    number = 0
-    for batch in batches():
-        columns = [_values(batch.column(name)) for name in fields]
-        for values in zip(*columns, strict=True):
-            number += 1
-            yield f"{path}:{number}", _labelled(dict(zip(fields, values, strict=True)), fields, labels or {}, names)
-
-
-def _size(path: Path, column: Any) -> int:
-    """Bytes of the texts of a column; DataError where its offsets are out of order."""
-    import pyarrow.compute as compute
-    import pyarrow.types as types
-
-    if types.is_dictionary(column.type):
-        return _size(path, column.dictionary.take(column.indices))
-    if not (types.is_string(column.type) or types.is_large_string(column.type)):
-        return 0
-    sizes = compute.binary_length(column)
-    if (compute.min(sizes).as_py() or 0) < 0:
-        raise DataError(f"{path} is damaged (a text ends before it begins): save it again")
-    return compute.sum(sizes).as_py() or 0
-
-
-def _values(column: Any) -> list[Any]:
+@contextlib.contextmanager
+def _refused(path: Path) -> Iterator[None]:
+    """DataError in place of what pyarrow says of a damaged file."""
     import pyarrow
 
     try:
-        return column.to_pylist()
-    except UnicodeDecodeError:
-        plain = column.dictionary_decode() if pyarrow.types.is_dictionary(column.type) else column
-        large = pyarrow.types.is_large_string(plain.type)
-        found = plain.cast(pyarrow.large_binary() if large else pyarrow.binary()).to_pylist()
-        return [None if value is None else decoded(value) for value in found]
+        yield
+    except (pyarrow.ArrowException, OSError, ValueError) as error:
+        raise DataError(f"{path} cannot be read ({first_line(error)}): save it again") from None
 
 
-def _most(path: Path) -> int:
-    return max(MOST_BYTES, MOST_TIMES * path.stat().st_size)
+def _rows(
+    path: Path, batches: Iterable[Any], fields: tuple[str, ...], labels: dict[str, list[str]], names: Iterable[str]
+) -> Iterator[ReadRecord]:
+    number = 0
+    for batch in batches:
+        columns = [_values(batch.column(name)) for name in fields]
+        for values in zip(*columns, strict=True):
+            number += 1
+            yield f"{path}:{number}", _labelled(dict(zip(fields, values, strict=True)), fields, labels, names)
 
 
-def _too_much(path: Path) -> DataError:
-    return DataError(
-        f"{path} of {path.stat().st_size:,} bytes unpacks to more than {_most(path):,}, which is the bound (or "
-        f"{MOST_TIMES} times a file's size): save its texts as JSON lines"
-    )
+def _values(column: Any) -> list[Any]:
+    """The values of a column; `Malformed` for a text that is not UTF-8, ValueError where the column is damaged."""
+    try:
+        column.validate(full=True)
+    except ValueError as error:
+        if "UTF8" not in str(error):
+            raise
+        return list(map(_value, column))
+    return column.to_pylist()
+
+
+def _value(scalar: Any) -> Any:
+    try:
+        return scalar.as_py()
+    except UnicodeDecodeError as error:
+        return Malformed(f"not UTF-8 at byte {error.start + 1}")
 
 
 def _labelled(
@@ -161,32 +112,18 @@ def _labelled(
     return chosen(row, fields, names)
 
 
-def _names(path: Path, field: str) -> list[str]:
-    """Names of files or folders beside a file that lists them; DataError for what leads elsewhere."""
-    listed = _json(path).get(field)
-    names: list[Any] = []
-    if isinstance(listed, list):
-        names = [one.get("filename") if isinstance(one, dict) else one for one in listed]
-    if not names or not all(isinstance(name, str) and name == Path(name).name for name in names):
-        raise DataError(f"{path} names no files beside it ({field} = {listed!r}): save the data set again")
-    return names
+def _labels(path: Path, folder: Path) -> dict[str, list[str]]:
+    features = (_json(path, folder, {"features?": {str: object}}) if path.is_file() else {}).get("features") or {}
+    return {name: feature["names"] for name, feature in features.items() if not problem(feature, {"names": [str]})}
 
 
-def _labels(home: Path) -> dict[str, list[str]]:
-    path = home / "dataset_info.json"
-    features = _json(path).get("features") if path.is_file() else None
-    return {
-        name: [str(word) for word in feature["names"]]
-        for name, feature in (features or {}).items()
-        if isinstance(feature, dict) and isinstance(feature.get("names"), list)
-    }
-
-
-def _json(path: Path) -> dict[str, Any]:
+def _json(path: Path, folder: Path, shape: Shape) -> dict[str, Any]:
+    """The object in a JSON file below ``folder``, of this shape."""
+    refuse_outside(path, folder)
     try:
-        found = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError) as error:
-        raise DataError(f"{path} cannot be read ({error}): save the data set again") from None
-    if not isinstance(found, dict):
-        raise DataError(f"{path} holds no JSON object: save the data set again")
-    return found
+        found = loads(read_regular(path, MOST_BYTES))
+        if wrong := problem(found, shape):
+            raise ValueError(wrong)
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path} cannot be read ({first_line(error)}): save the data set again") from None
+    return dict(found)

@@ -82,10 +82,15 @@ def files_below(folder: Path) -> list[Path]:
     return [path for path in found if path.is_file()]
 
 
-def content_of(path: Path, root: Path) -> bytes:
-    """The bytes of a file below ``root``; DataError for what leads out of it, never ends, or is beyond `MOST_BYTES`."""
+def refuse_outside(path: Path, root: Path) -> None:
+    """DataError for what leads out of ``root``, by a link or by its name."""
     if not real(path).is_relative_to(real(root)):
         raise DataError(f"{path} leads out of {root}, to {real(path)}: put the file itself there")
+
+
+def content_of(path: Path, root: Path) -> bytes:
+    """The bytes of a file below ``root``; DataError for what leads out of it, never ends, or is beyond `MOST_BYTES`."""
+    refuse_outside(path, root)
     try:
         return read_regular(path, MOST_BYTES)
     except OSError as error:

@@ -242,7 +242,7 @@ def chosen(row: dict[str, Any], fields: Iterable[str], names: Iterable[str] = ()
         if value is None and name in row:
             return Malformed(f"field {name!r} is null")
         if value is None:
-            return Malformed(f"no field {name!r} (it has {', '.join(map(str, row)) or 'none'})")
+            return Malformed(f"no field {name!r} (it has {shown(row)})")
         if not isinstance(value, str) and not (type(value) is int and name in names):
             kind = _KINDS.get(type(value), f"of type {type(value).__name__}")
             return Malformed(f"field {name!r} is {kind}, not a text{' or a whole number' * (name in names)}")
@@ -265,23 +265,21 @@ def _member(row: dict[str, Any], name: str) -> Any:
 _KINDS = {int: "a number", float: "a number", bool: "true or false", list: "a list", dict: "an object"}
 
 
-def decoded(value: bytes) -> str | Malformed:
-    """A value of UTF-8 as text."""
-    try:
-        return value.decode()
-    except UnicodeDecodeError as error:
-        return Malformed(f"not UTF-8 at byte {error.start + 1}")
-
-
 def _has_surrogate(word: str) -> bool:
     return any("\ud800" <= letter <= "\udfff" for letter in word)
+
+
+def shown(names: Iterable[str]) -> str:
+    """Names that a file has, as a message shows them: escaped, cut, and the first of many."""
+    found = [repr(name)[1:-1][:60] for name in names]
+    return ", ".join(found[:20] + ["..."] * (len(found) > 20)) or "none"
 
 
 def check_fields(path: Path, names: list[str], fields: Iterable[str]) -> None:
     """DataError for a field that a file lacks, or has twice."""
     missing = [name for name in fields if name not in names]
     if missing:
-        raise DataError(f"{path} has no field {missing[0]!r}: it has {', '.join(names) or 'none'}")
+        raise DataError(f"{path} has no field {missing[0]!r}: it has {shown(names)}")
     if twice := [name for name in fields if names.count(name) > 1]:
         raise DataError(f"{path} has {names.count(twice[0])} fields {twice[0]!r}: rename all but one of them")
 

@@ -1,6 +1,8 @@
-"""Parquet files and saved data sets: what is damaged in them, and how far they are unpacked."""
+"""Parquet files and saved data sets: what is damaged in them."""
 
 import json
+import os
+from functools import partial
 
 import pyarrow
 import pyarrow.parquet
@@ -8,7 +10,6 @@ import pytest
 
 from posenc_jax.data.corpora import arrow
 from posenc_jax.data.corpora.corpus import DataError
-from posenc_jax.data.corpora.packed import page_sizes
 from posenc_jax.data.corpora.reading import Malformed
 
 TYPES = {"string": pyarrow.string(), "large": pyarrow.large_string()}
@@ -61,94 +62,111 @@ def test_a_row_that_is_not_utf8_is_left_out(request, form, plain, kind):
     ]
 
 
-PACKED = {
-    "a dictionary": ({"text": few(["z" * 2**16] * 99)}, {"store_schema": False}),
-    "a packed page": (
-        {"text": [f"{i}" + "z" * 2**16 for i in range(99)]},
-        {"compression": "zstd", "use_dictionary": False},
-    ),
-    "shared beginnings": (
-        {"text": [f"{'z' * 2**16}{i}" for i in range(99)]},
-        {"use_dictionary": False, "column_encoding": "DELTA_BYTE_ARRAY"},
-    ),
-    "rows of nothing": ({"text": pyarrow.nulls(2**17, pyarrow.string())}, {}),
-    "one text": ({"text": ["z" * 2**23]}, {"compression": "zstd", "use_dictionary": False}),
-}
-
-
-@pytest.mark.parametrize("kind", PACKED)
-def test_a_parquet_file_is_unpacked_within_a_bound(parquet, monkeypatch, kind):
-    columns, options = PACKED[kind]
-    path = parquet(columns, **options)
-    monkeypatch.setattr(arrow, "MOST_BYTES", 2**22)
-    monkeypatch.setattr(arrow, "MOST_TIMES", 2)
-    monkeypatch.setattr(arrow, "chosen", None)  # which is not called: nothing has been kept
-    with pytest.raises(
-        DataError, match=r"x.parquet of [\d,]+ bytes unpacks to more than 4,194,304, which is the bound"
-    ):
-        read(path, "text")
-    monkeypatch.undo()
-    assert len(read(path, "text")) == len(next(iter(columns.values())))
-
-
-@pytest.mark.parametrize(
-    "options", [{}, {"use_dictionary": False, "compression": "zstd"}, {"data_page_version": "2.0"}]
-)
-def test_pages_say_what_they_unpack_to(parquet, options):
-    columns = {"a": [f"text {i}" * 9 for i in range(5000)], "b": list(range(5000)), "c": [[1, 2]] * 5000}
-    path = parquet(columns, row_group_size=2000, data_page_size=10_000, **options)
-    metadata = pyarrow.parquet.ParquetFile(path).metadata
-    groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
-    stated = sum(group.column(i).total_uncompressed_size for group in groups for i in range(group.num_columns))
-    found = page_sizes(path, metadata, ("a", "b", "c"))
-    assert 0.95 * stated < sum(found) < stated  # which has the headers too
-    assert sum(page_sizes(path, metadata, ("b",))) < sum(found) / 2
-
-
-def test_pages_are_believed_and_no_total(parquet, monkeypatch):
-    """The total that a file states of a column is not what is unpacked."""
-    path = parquet({"text": ["z" * 2**23]}, compression="zstd", use_dictionary=False)
-    content = path.read_bytes()
-    metadata = pyarrow.parquet.ParquetFile(path).metadata
-    stated = metadata.row_group(0).column(0).total_uncompressed_size
-    varint, left = b"", stated << 1
-    while left:
-        varint += bytes([left & 127 | 128 * (left > 127)])
-        left >>= 7
-    assert content.count(varint) >= 1
-    path.write_bytes(content.replace(varint, b"\x82" + b"\x80" * (len(varint) - 2) + b"\x00"))
-    assert pyarrow.parquet.ParquetFile(path).metadata.row_group(0).column(0).total_uncompressed_size == 1
-    monkeypatch.setattr(arrow, "MOST_BYTES", 2**22)
-    with pytest.raises(DataError, match="unpacks to more than"):
-        read(path, "text")
-
-
-def test_a_saved_data_set_is_unpacked_within_a_bound(saved, monkeypatch):
+def test_a_parquet_file_that_says_that_it_unpacks_to_too_much_is_refused(parquet, monkeypatch):
+    path = parquet({"text": ["z" * 2**20]}, compression="zstd", use_dictionary=False)
     monkeypatch.setattr(arrow, "MOST_BYTES", 2**20)
     monkeypatch.setattr(arrow, "MOST_TIMES", 2)
-    for texts in (few(["z" * 2**16] * 99), pyarrow.nulls(2**17)):
-        with pytest.raises(DataError, match="unpacks to more than 1,048,576"):
-            read(saved({"text": texts}), "text")
-    for codec in ("zstd", "lz4"):
-        options = {"options": pyarrow.ipc.IpcWriteOptions(compression=codec)}
-        for texts in (["z" * 2**16], few(["z" * 2**16] * 9)):
-            with pytest.raises(DataError, match=r"data.arrow is compressed, which save_to_disk does not do: save"):
-                read(saved({"text": texts}, **options), "text")
-    assert read(saved({"text": ["a", None]}), "text") == [{"text": "a"}, Malformed("field 'text' is null")]
+    with pytest.raises(DataError, match=r"x.parquet of [\d,]+ bytes unpacks to 1,048,\d+, and 1,048,576 is the bound"):
+        read(path, "text")
+    monkeypatch.setattr(arrow, "MOST_BYTES", 2**21)
+    assert read(path, "text") == [{"text": "z" * 2**20}]
+
+
+@pytest.mark.parametrize("texts", [["a", None], pyarrow.array(["a", None]).dictionary_encode()], ids=["plain", "few"])
+def test_a_compressed_stream_is_read_too(saved, texts):
+    options = {"options": pyarrow.ipc.IpcWriteOptions(compression="zstd")}
+    assert read(saved({"text": texts}, **options), "text") == [{"text": "a"}, Malformed("field 'text' is null")]
 
 
 @pytest.mark.parametrize("form", ["parquet", "saved"])
-def test_columns_of_lists_are_refused_by_their_type(request, form):
-    columns = {"a": [["x"] * 3], "b": [{"x": "y"}], "c": [b"x"], "text": ["x"]}
-    path = request.getfixturevalue(form)(columns)
-    for field, kind in (("a", "list<"), ("b", "struct<x: string>"), ("c", "binary")):
-        with pytest.raises(DataError, match=rf"field {field!r} is of type {kind}.*, not a text: name another field"):
-            read(path, "text", field)
+def test_columns_of_other_types_hold_no_texts(request, form):
+    path = request.getfixturevalue(form)({"a": [["x"] * 3], "b": [{"x": "y"}], "c": [b"x"], "text": ["x"]})
+    for field, kind in (("a", "a list"), ("b", "an object"), ("c", "of type bytes")):
+        assert read(path, "text", field) == [Malformed(f"field {field!r} is {kind}, not a text")]
     assert read(path, "text") == [{"text": "x"}]
 
 
-def test_offsets_that_are_out_of_order_are_damage(saved):
+NAMES = {"bad\n\x1b[2J": ["x"], "long" * 99: ["x"], **{f"c{i}": ["x"] for i in range(40)}}
+
+
+def flipped(request):
+    """A byte of the name of a column is none of UTF-8's."""
+    path = request.getfixturevalue("parquet")({"text": ["x"]}, store_schema=False)
+    path.write_bytes(path.read_bytes().replace(b"text", b"t\xe5xt"))
+    return path
+
+
+def cut(request):
+    path = request.getfixturevalue("parquet")({"text": ["x"]})
+    path.write_bytes(path.read_bytes()[:-9])
+    return path
+
+
+def out_of_order(request):
+    """A text that ends before it begins, of which pyarrow would read beyond the buffer."""
     offsets = pyarrow.py_buffer(pyarrow.array([0, 3, 1, 4], pyarrow.int32()).buffers()[1])
-    texts = pyarrow.Array.from_buffers(pyarrow.string(), 3, [None, offsets, pyarrow.py_buffer(b"abcd")])
-    with pytest.raises(DataError, match=r"data.arrow is damaged \(a text ends before it begins\)"):
-        read(saved({"text": texts}), "text")
+    texts = pyarrow.Array.from_buffers(pyarrow.string(), 3, [None, offsets, pyarrow.py_buffer(b"ab\xffd")])
+    return request.getfixturevalue("saved")({"text": texts})
+
+
+def beside(request, name, change):
+    """A saved data set after ``change`` of one of its files."""
+    folder = request.getfixturevalue("saved")({"text": ["x"]})
+    change(folder / name)
+    return folder
+
+
+def linked(path):
+    path.rename(path.parent.parent / f"{path.parent.name}-outside")
+    path.symlink_to(path.parent.parent / f"{path.parent.name}-outside")
+
+
+def piped(path):
+    path.unlink()
+    os.mkfifo(path)
+
+
+def said(content):
+    return lambda path: path.write_text(content)
+
+
+DAMAGE = {
+    "a name that is not UTF-8": (flipped, r"x.parquet cannot be read \('utf-8' codec can't decode"),
+    "no end": (cut, r"x.parquet cannot be read \(.*: save it again"),
+    "names of others": (
+        lambda request: request.getfixturevalue("parquet")(NAMES),
+        r"x.parquet has no field 'text': it has bad\\n\\x1b\[2J, (long){15}, c0, .*, c17, \.\.\.$",
+    ),
+    "offsets": (out_of_order, r"data.arrow cannot be read \(.*offset.*\): save it again"),
+    "a pipe as data": (partial(beside, name="data.arrow", change=piped), r"data.arrow cannot be read \(it is no file"),
+    "a pipe as state": (partial(beside, name="state.json", change=piped), "has no state.json: name the folder that"),
+    "data elsewhere": (partial(beside, name="data.arrow", change=linked), "data.arrow leads out of .*: put the file"),
+    "state elsewhere": (partial(beside, name="state.json", change=linked), "state.json leads out of .*: put the file"),
+    "a name elsewhere": (
+        partial(beside, name="state.json", change=said('{"_data_files": [{"filename": "../data.arrow"}]}')),
+        r"\.\./data.arrow leads out of",
+    ),
+    "half a character": (
+        partial(beside, name="state.json", change=said('{"_data_files": [{"filename": "\\ud800"}]}')),
+        r"state.json cannot be read \(it has a text with half a character\): save the data set again",
+    ),
+    "odd features": (
+        partial(beside, name="dataset_info.json", change=said('{"features": 3}')),
+        r"dataset_info.json cannot be read \(features is a whole number, not an object\)",
+    ),
+}
+
+
+@pytest.mark.parametrize(("made", "match"), DAMAGE.values(), ids=DAMAGE)
+def test_damage_is_one_line(request, made, match):
+    with pytest.raises(DataError, match=match) as error:
+        read(made(request), "text")
+    assert "\n" not in str(error.value)
+
+
+def test_a_pipe_in_the_second_split(tmp_path, saved):
+    (tmp_path / "test").mkdir()
+    os.mkfifo(tmp_path / "test" / "state.json")
+    (tmp_path / "dataset_dict.json").write_text('{"splits": ["test"]}')
+    with pytest.raises(DataError, match=r"test/state.json cannot be read \(.*no regular file"):
+        list(arrow.saved(tmp_path, ("text",))["test"])

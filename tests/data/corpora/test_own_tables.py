@@ -29,7 +29,7 @@ def test_a_parquet_file_and_a_saved_data_set(here, capsys):
     with pytest.raises(DataError, match=r"x.parquet has no field 'z': it has q, a, page"):
         list(arrow.parquet(here / "x.parquet", ("z",)))
     (here / "y.parquet").write_bytes(b"PAR1 and no more")
-    with pytest.raises(DataError, match=r"y.parquet is no Parquet file that can be read"):
+    with pytest.raises(DataError, match=r"y.parquet cannot be read"):
         list(arrow.parquet(here / "y.parquet", ("z",)))
 
     saved = here / "saved"
@@ -51,7 +51,7 @@ def test_a_parquet_file_and_a_saved_data_set(here, capsys):
     assert len(load_split("own/both", "test")) == 50
     assert manifest("own/both")["labels"] == ["neg", "pos"]
     assert main(["data", "add", "one", "--saved", "saved/train", "--field", "text"]) == 0
-    for damage in ("[]", "{", '{"splits": 3}', '{"splits": ["../train"]}'):
+    for damage in ("[]", "{", '{"splits": 3}'):
         (saved / "dataset_dict.json").write_text(damage)
         assert main(["data", "add", "damaged", "--saved", "saved", "--field", "text"]) == 2
         assert "dataset_dict.json" in said(capsys)
