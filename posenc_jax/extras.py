@@ -30,6 +30,7 @@ EXTRAS = {
         "grain": "grain",
         "sacrebleu": "sacrebleu",
         "safetensors": "safetensors",
+        "gguf": "gguf",
     },
     "report": {
         "plotly": "plotly",

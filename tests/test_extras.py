@@ -136,7 +136,8 @@ def test_the_command_line_says_it_and_writes_nothing(without, tmp_path, monkeypa
             "a figure for a paper needs matplotlib",
         ),
         (["show", "sinusoidal", "--view", "tsne"], ["sklearn"], "t-SNE needs scikit-learn"),
-        (["weights", "inspect", "w.safetensors"], ["safetensors"], "a safetensors file needs safetensors"),
+        (["weights", "inspect", "a.parquet"], ["safetensors"], "a safetensors file needs safetensors"),
+        (["import", "a.parquet", "-o", "run"], ["gguf"], "a GGUF file needs gguf"),
         (["data", "add", "a", "--parquet", "a.parquet", "--field", "x"], ["pyarrow"], "a Parquet file needs pyarrow"),
     ],
 )

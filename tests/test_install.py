@@ -140,7 +140,7 @@ def test_the_demo_from_a_wheel_in_an_empty_folder(built, tmp_path):
     assert "pip install 'posenc-jax[report]'" in done.stdout
     assert {path.name for path in here.iterdir()} == {"runs"}
     shown = run(posenc, "doctor", cwd=here).stdout
-    assert "no sentencepiece, tokenizers, grain, sacrebleu, safetensors: pip install 'posenc-jax[text]'" in shown
+    assert "no sentencepiece, tokenizers, grain, sacrebleu, safetensors, gguf: pip install 'posenc-jax[text]'" in shown
     refused = run(posenc, "train", "configs/translation.py", cwd=here, code=2)
     assert "which is not installed: pip install 'posenc-jax[text]'" in refused.stderr
     assert {path.name for path in here.iterdir()} == {"runs"}

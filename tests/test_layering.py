@@ -30,7 +30,7 @@ LAYERS = {
     "data": ({"encodings"} | _BOTTOM - {"environments", "statistics"}, {"jax", "numpy"}, OPTIONAL),
     "config": ({"encodings", "models", "data", "files", "refusals"}, set(), set()),
     "training": (_MODELS_AND_DATA | {"attention"}, {"jax", "numpy", "flax", "optax"}, set()),
-    "huggingface": (_MODELS_AND_DATA | {"training"}, {"jax", "numpy"}, set()),
+    "huggingface": (_MODELS_AND_DATA | {"extras", "training"}, {"jax", "numpy"}, {"gguf", "safetensors"}),
     "analysis": (_MODELS_AND_DATA, {"jax", "numpy", "flax"}, OPTIONAL),
     "results": ({"data", "environments", "files", "statistics"}, set(), set()),
     "runs": (

@@ -102,7 +102,7 @@ def add(options: argparse.Namespace, note: Callable[[str], None]) -> None:
             f"--structure {options.structure} is for documents with classes: give them as --folder, or by one --field "
             "and --label; or leave it out"
         )
-    found = {}
+    found: dict[str, Any] = {}
     for split, part in paths.items():
         found |= {inner or split: records for inner, records in own.records(form, part, fields).items()}
     of_many_lines = form in ("text", "folder")

@@ -1,23 +1,23 @@
-"""GGUF files of the llama architecture, treated as hostile, under the names and in the layout of Hugging Face.
+"""GGUF files of the llama architecture, under the names and in the layout of Hugging Face.
 
-A file is a header of keys and values, the tensors' names, shapes and places, and the tensors
-(https://github.com/ggml-org/ggml/blob/master/docs/gguf.md). Three things differ from Hugging Face: the names, blocks of
-32 weights that share a scale, and the rows of q and k, which stand in the interleaved layout (plane i of a head is rows
-2i and 2i + 1). Left as they are, a model halves in strength and goes on talking.
+The library ``gguf`` reads them (https://github.com/ggml-org/ggml/blob/master/docs/gguf.md). Besides the names, the rows
+of q and k differ from Hugging Face: they stand in the interleaved layout (plane i of a head is rows 2i and 2i + 1).
+Left as they are, a model halves in strength and goes on talking.
 """
 
 import functools
-import math
-import struct
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from posenc_jax.data.errors import DataError
+from posenc_jax.extras import needed
 from posenc_jax.files.shapes import Json
-from posenc_jax.huggingface.safetensors import StoredTensor, each_once
+from posenc_jax.huggingface.config import short
+from posenc_jax.huggingface.safetensors import StoredTensor, check_names
+from posenc_jax.refusals.system import first_line
 
 _NAMES = {
     "token_embd": "model.embed_tokens",
@@ -40,10 +40,7 @@ _READ = (
     *("attention.head_count", "attention.head_count_kv", "attention.key_length", "attention.value_length"),
 )
 """Keys of rotation and attention: any other one may change what is computed."""
-_SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
-_TEXT, _ARRAY = 8, 9
-_MOST = 2**24
-"""The most keys, and the most tensors: a file that claims more is none."""
+_AT_ONCE = 2**20  # weights
 
 
 class Gguf(NamedTuple):
@@ -55,27 +52,61 @@ class Gguf(NamedTuple):
 
 
 def read_gguf(path: Path) -> Gguf:
-    """Everything but the values of tensors; `DataError` for what is no whole GGUF file."""
+    """Everything but the values of tensors; `DataError` for what is no whole GGUF file of this machine's byte order."""
+    with needed("text", "a GGUF file"):
+        from gguf import GGUFEndian, GGUFReader
+
+    class Reader(GGUFReader):
+        """A reader that slices a plain array, not a memory map: 50,000 tokens take 1 s in place of 4."""
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            super().__setattr__(name, np.asarray(value) if name == "data" else value)
+
     try:
-        with path.open("rb") as file:
-            cursor = _Cursor(file, path.stat().st_size)
-            if cursor.take(4) != b"GGUF":
-                raise ValueError("it does not begin with GGUF")
-            if (version := cursor.number("I")) not in (2, 3):
-                raise ValueError(f"it is of version {version}, and 2 and 3 are read")
-            num_tensors, num_fields = cursor.count(), cursor.count()
-            fields = each_once((cursor.text(), cursor.value(cursor.number("I"))) for _ in range(num_fields))
-            infos = each_once((cursor.text(), cursor.info()) for _ in range(num_tensors))
-            alignment = fields.get("general.alignment", 32)
-            if not isinstance(alignment, int) or alignment < 1 or alignment & (alignment - 1):
-                raise ValueError(f"general.alignment = {alignment} is no power of two")
-            start = -(-cursor.at // alignment) * alignment
-    except (ValueError, struct.error) as error:
-        raise DataError(f"{path} is no whole GGUF file ({error}): fetch it again, or name another") from None
+        reader = Reader(path)
+        fields = {name: field.contents() for name, field in reader.fields.items()}
+        if reader.endianess == GGUFEndian.BIG:
+            raise DataError(f"{path} is a GGUF file for big-endian machines: name the little-endian one")
+        if (count := fields.get("split.count", 1)) not in (0, 1):
+            raise DataError(
+                f"{path} is one of the {count} files of a split model: join them first, by llama-gguf-split --merge"
+            )
+        check_names(tensor.name for tensor in reader.tensors)
+        end = reader.data_offset
+        for tensor in sorted(reader.tensors, key=lambda tensor: tensor.data_offset):
+            if tensor.data_offset < end or tensor.data_offset % reader.alignment:
+                raise ValueError(f"{tensor.name} begins inside another tensor, or where no alignment allows it")
+            end = tensor.data_offset + tensor.n_bytes
+        return Gguf(path, fields, {tensor.name: _stored(tensor) for tensor in reader.tensors})
+    except NotImplementedError as error:
+        raise DataError(f"{path} is quantised in a way that is not read ({error}): name another file of it") from None
+    except (ValueError, LookupError) as error:
+        raise DataError(
+            f"{path} is no whole GGUF file ({first_line(error)}): fetch it again, or name another"
+        ) from None
     except OSError as error:
         raise DataError(f"cannot read {path} ({error.strerror}): name a file that can be read") from None
-    tensors = {name: _stored(path, name, info, start, cursor.size) for name, info in infos.items()}
-    return Gguf(path, fields, tensors)
+
+
+def _stored(tensor: Any) -> StoredTensor:
+    from gguf.quants import dequantize
+
+    dequantize(tensor.data.reshape(-1, tensor.data.shape[-1])[:1], tensor.tensor_type)  # refused now, if at all
+    shape = tuple(tensor.shape.tolist()[::-1])
+    read = functools.partial(_values, tensor.data, tensor.tensor_type, shape)
+    return StoredTensor(shape, tensor.tensor_type.name, read)
+
+
+def _values(data: np.ndarray, kind: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """The weights of a tensor in float32, some rows after others: what is in between needs room too."""
+    from gguf.quants import dequantize
+
+    rows, out = data.reshape(-1, data.shape[-1]), np.empty(shape, np.float32)
+    each = out.reshape(len(rows), -1)
+    step = max(1, _AT_ONCE // each.shape[1])
+    for first in range(0, len(rows), step):
+        each[first : first + step] = dequantize(rows[first : first + step], kind)
+    return out
 
 
 def config_of(found: Gguf) -> Json:
@@ -83,7 +114,7 @@ def config_of(found: Gguf) -> Json:
     fields, kind = found.fields, found.fields.get("general.architecture")
     if kind != "llama":
         raise DataError(
-            f"{found.path} is of the architecture {kind!r}, and GGUF is read of 'llama' alone: name the model's "
+            f"{found.path} is of the architecture {short(kind)}, and GGUF is read of 'llama' alone: name the model's "
             "directory with config.json and safetensors instead"
         )
 
@@ -188,112 +219,3 @@ def _whole(value: Any) -> bool:
 def _short(value: Any) -> Any:
     """A number of float32 as people write it: 1e-5, not 9.999999747378752e-06."""
     return float(str(np.float32(value))) if isinstance(value, float) else value
-
-
-class _Cursor:
-    """Reads numbers and texts one after another; ValueError beyond the end of the file."""
-
-    def __init__(self, file: BinaryIO, size: int) -> None:
-        self.file, self.size, self.at = file, size, 0
-
-    def take(self, count: int) -> bytes:
-        if count > self.size - self.at:
-            raise ValueError(f"it ends at byte {self.size:,}, and {count:,} bytes should follow byte {self.at:,}")
-        self.at += count
-        return self.file.read(count)
-
-    def number(self, kind: str) -> Any:
-        return struct.unpack(f"<{kind}", self.take(struct.calcsize(kind)))[0]
-
-    def count(self) -> int:
-        count: int = self.number("Q")
-        if count > min(_MOST, self.size):
-            raise ValueError(f"it claims {count:,} entries")
-        return count
-
-    def text(self) -> str:
-        return self.take(self.number("Q")).decode()
-
-    def value(self, kind: int) -> Any:
-        if kind == _TEXT:
-            return self.text()
-        if kind in _SCALARS:
-            return self.number(_SCALARS[kind])
-        if kind != _ARRAY:
-            raise ValueError(f"it has a value of the unknown kind {kind}")
-        inner, count = self.number("I"), self.count()
-        if inner == _TEXT:
-            return [self.text() for _ in range(count)]
-        if inner not in _SCALARS:
-            raise ValueError(f"it has an array of the kind {inner}, which is not read")
-        code = f"{count}{_SCALARS[inner]}"
-        return list(struct.unpack(f"<{code}", self.take(struct.calcsize(f"<{code}"))))
-
-    def info(self) -> tuple[tuple[int, ...], int, int]:
-        """Shape, type and offset of a tensor."""
-        axes = self.number("I")
-        if not 1 <= axes <= 4:
-            raise ValueError(f"a tensor has {axes} axes")
-        shape = tuple(self.number("Q") for _ in range(axes))[::-1]
-        return shape, self.number("I"), self.number("Q")
-
-
-class _Kind(NamedTuple):
-    """A kind of block: its number of weights, its bytes, and the function that reads it."""
-
-    name: str
-    weights: int
-    size: int
-    values: Any
-
-
-def _half(blocks: np.ndarray, at: int) -> np.ndarray:
-    """``[n, 1]`` float32: the number of float16 at byte ``at`` of each block ``[n, size]``."""
-    return np.ascontiguousarray(blocks[:, at : at + 2]).view("<f2").astype(np.float32)
-
-
-def _nibbles(blocks: np.ndarray) -> np.ndarray:
-    """``[n, 32]``: the lower halves of 16 bytes, then the upper ones."""
-    return np.concatenate([blocks & 15, blocks >> 4], axis=1).astype(np.float32)
-
-
-_KINDS = {
-    0: _Kind("F32", 1, 4, lambda b: b.reshape(-1).view("<f4")),
-    1: _Kind("F16", 1, 2, lambda b: b.reshape(-1).view("<f2").astype(np.float32)),
-    2: _Kind("Q4_0", 32, 18, lambda b: (_nibbles(b[:, 2:]) - 8) * _half(b, 0)),
-    3: _Kind("Q4_1", 32, 20, lambda b: _nibbles(b[:, 4:]) * _half(b, 0) + _half(b, 2)),
-    8: _Kind("Q8_0", 32, 34, lambda b: b[:, 2:].view(np.int8).astype(np.float32) * _half(b, 0)),
-}
-_OTHERS = {6: "Q5_0", 7: "Q5_1", 10: "Q2_K", 11: "Q3_K", 12: "Q4_K", 13: "Q5_K", 14: "Q6_K", 15: "Q8_K", 30: "BF16"}
-_AT_ONCE = 2**14  # blocks
-
-
-def _stored(path: Path, name: str, info: tuple[tuple[int, ...], int, int], start: int, size: int) -> StoredTensor:
-    shape, number, offset = info
-    if number not in _KINDS:
-        raise DataError(
-            f"{path}: {name} is quantised as {_OTHERS.get(number, f'type {number}')}, and "
-            f"{', '.join(kind.name for kind in _KINDS.values())} are read: name a file in one of these"
-        )
-    kind = _KINDS[number]
-    if shape and shape[-1] % kind.weights:
-        raise DataError(f"{path}: {name} of shape {list(shape)} makes no whole {kind.name} blocks: fetch it again")
-    count = math.prod(shape) // kind.weights
-    if start + offset + count * kind.size > size:
-        raise DataError(
-            f"{path} is no whole GGUF file ({name} of shape {list(shape)} ends at byte "
-            f"{start + offset + count * kind.size:,}, and the file has {size:,}): fetch it again"
-        )
-    return StoredTensor(shape, kind.name, functools.partial(_read, path, kind, shape, start + offset, count))
-
-
-def _read(path: Path, kind: _Kind, shape: tuple[int, ...], offset: int, count: int) -> np.ndarray:
-    """The weights of a tensor in float32, some blocks after others: what is in between needs room too."""
-    out = np.empty(count * kind.weights, np.float32)
-    with path.open("rb") as file:
-        file.seek(offset)
-        for first in range(0, count, _AT_ONCE):
-            blocks = np.fromfile(file, np.uint8, min(_AT_ONCE, count - first) * kind.size).reshape(-1, kind.size)
-            values = kind.values(blocks).reshape(-1)
-            out[first * kind.weights : first * kind.weights + values.size] = values
-    return out.reshape(shape)

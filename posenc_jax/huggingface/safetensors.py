@@ -1,12 +1,10 @@
-"""Safetensors files, treated as hostile: every claim of a header is checked before a tensor is read, and tensors are
-read and written one by one.
+"""Safetensors files: tensors are read and written one by one.
 
-A file is the length of its header (8 bytes), a JSON header that has dtype, shape and place of every tensor, and the
-tensors (https://github.com/huggingface/safetensors, "Format").
+The library ``safetensors`` reads them (https://github.com/huggingface/safetensors, "Format"); it writes all tensors of
+a file at once, so they are written here.
 """
 
 import functools
-import itertools
 import json
 import math
 import os
@@ -14,15 +12,15 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-import jax.numpy as jnp
+import jax.numpy  # noqa: F401  from which NumPy knows bfloat16
 import numpy as np
 
 from posenc_jax.data.errors import DataError
-from posenc_jax.files.shapes import problem
+from posenc_jax.extras import needed
+from posenc_jax.refusals.system import first_line
 
-_LONGEST_HEADER = 100_000_000  # as the format's own library
-_DTYPES: dict[str, Any] = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": jnp.bfloat16}
-_OTHER_SIZES = {"I64": 8, "U64": 8, "I32": 4, "U32": 4, "I16": 2, "U16": 2, "I8": 1, "U8": 1, "BOOL": 1}
+_DTYPES = ("F64", "F32", "F16", "BF16")
+_LONGEST_NAME = 200
 
 
 class StoredTensor(NamedTuple):
@@ -37,57 +35,38 @@ def read_header(path: Path) -> tuple[dict[str, StoredTensor], dict[str, str]]:
     """The tensors of a file by name, none of them read yet, and its metadata; `DataError` for what is no whole
     safetensors file.
     """
+    with needed("text", "a safetensors file"):
+        from safetensors import SafetensorError, safe_open
+
     try:
-        size = path.stat().st_size
-        with path.open("rb") as file:
-            length = int.from_bytes(file.read(8), "little")
-            if not 0 < length <= min(size - 8, _LONGEST_HEADER):
-                raise ValueError(f"its header would have {length:,} bytes, and the file has {size:,}")
-            header = json.loads(file.read(length), object_pairs_hook=each_once)
-        return _checked(path, header, 8 + length, size)
-    except (ValueError, RecursionError) as error:
-        said = str(error) if isinstance(error, ValueError) else "its header is nested too deep"
-        raise DataError(f"{path} is no whole safetensors file ({said}): fetch it again, or name another") from None
+        found = {}
+        with safe_open(path, framework="numpy") as file:
+            for name in file.keys():  # noqa: SIM118  it is no dict
+                about, read = file.get_slice(name), functools.partial(_read, path, name)
+                found[name] = StoredTensor(tuple(about.get_shape()), about.get_dtype(), read)
+            metadata = file.metadata() or {}
+        check_names(found)
+        return found, metadata
+    except (SafetensorError, ValueError) as error:
+        raise DataError(
+            f"{path} is no whole safetensors file ({first_line(error)}): fetch it again, or name another"
+        ) from None
     except OSError as error:
-        raise DataError(f"cannot read {path} ({error.strerror}): name a file that can be read") from None
+        raise DataError(f"cannot read {path} ({first_line(error)}): name a file that can be read") from None
 
 
-def _checked(path: Path, header: Any, start: int, size: int) -> tuple[dict[str, StoredTensor], dict[str, str]]:
-    metadata = header.pop("__metadata__", None) or {} if isinstance(header, dict) else {}
-    shape = {"dtype": str, "shape": [int], "data_offsets": [int]}
-    if wrong := problem(metadata, {str: str}) or problem(header, {str: shape}):
-        raise ValueError(wrong)
-    found, places = {}, []
-    for name, entry in header.items():
-        dtype, dims, offsets = entry["dtype"], tuple(entry["shape"]), entry["data_offsets"]
-        itemsize = np.dtype(_DTYPES[dtype]).itemsize if dtype in _DTYPES else _OTHER_SIZES.get(dtype)
-        if len(offsets) != 2 or not 0 <= offsets[0] <= offsets[1] or any(n < 0 for n in dims):
-            raise ValueError(f"{name} has shape {list(dims)} at {offsets}")
-        if offsets[1] > size - start:
-            raise ValueError(f"{name} ends at byte {start + offsets[1]:,}, and the file has {size:,}")
-        claimed = offsets[1] - offsets[0]
-        if itemsize is not None and math.prod(dims) * itemsize != claimed:
-            raise ValueError(f"{name} of shape {list(dims)} in {dtype} has {claimed:,} bytes")
-        places.append((*offsets, name))
-        read = functools.partial(_read, path, dtype, dims, start + offsets[0], name)
-        found[name] = StoredTensor(dims, dtype, read)
-    places.sort()
-    for (_, end, before), (begin, _, after) in itertools.pairwise(places):
-        if begin < end:
-            raise ValueError(f"{before} and {after} overlap")
-    if after := size - start - max((end for _, end, _ in places), default=0):
-        raise ValueError(f"{after:,} bytes stand behind its last tensor")
-    return found, metadata
+def _read(path: Path, name: str) -> np.ndarray:
+    from safetensors import safe_open
+
+    with safe_open(path, framework="numpy") as file:
+        return np.asarray(file.get_tensor(name))
 
 
-def _read(path: Path, dtype: str, shape: tuple[int, ...], offset: int, name: str) -> np.ndarray:
-    check_dtype(path, name, dtype)
-    with path.open("rb") as file:
-        file.seek(offset)
-        array = np.fromfile(file, np.dtype(_DTYPES[dtype]), math.prod(shape))
-    if array.size != math.prod(shape):
-        raise DataError(f"{path} has become shorter than it was: fetch it again")
-    return array.reshape(shape)
+def check_names(names: Iterable[str]) -> None:
+    """ValueError for a name that no tensor has, since messages repeat names."""
+    for name in names:
+        if not name.isprintable() or len(name) > _LONGEST_NAME:
+            raise ValueError(f"it has the name {name[:40]!a}, which is not printable or too long")
 
 
 def check_dtype(path: Path, name: str, dtype: str) -> None:
@@ -97,18 +76,6 @@ def check_dtype(path: Path, name: str, dtype: str) -> None:
             f"{path}: {name} is stored in {dtype}, and weights are read from {', '.join(_DTYPES)}: convert the "
             "checkpoint to one of these"
         )
-
-
-def each_once(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """The values by their names; ValueError for a name that is there twice, or is not printable."""
-    found: dict[str, Any] = {}
-    for name, value in pairs:
-        if not name.isprintable():
-            raise ValueError(f"it has the name {name[:40]!a}, which is not printable")
-        if name in found:
-            raise ValueError(f"it has {name!r} twice")
-        found[name] = value
-    return found
 
 
 def write(

@@ -9,7 +9,7 @@ from posenc_jax.data.errors import DataError
 from posenc_jax.data.tokenizer import Tokenizer
 from posenc_jax.files.atomic import read_regular
 from posenc_jax.files.shapes import Json, loads, problem
-from posenc_jax.huggingface.config import FILE, check_token_id, token_id
+from posenc_jax.huggingface.config import FILE, check_token_id, short, token_id
 from posenc_jax.huggingface.gguf import Gguf
 
 _LONGEST = 2**27
@@ -76,19 +76,19 @@ def of_gguf(found: Gguf, config: Json, vocab_size: int) -> CheckpointTokenizer:
     kind, cut = fields.get("tokenizer.ggml.model"), fields.get("tokenizer.ggml.pre", "default")
     if kind != "llama" and (kind != "gpt2" or cut not in tuple(_CUTS)):
         raise DataError(
-            f"{found.path} has a vocabulary of the kind {kind!r}, {cut!r}, and 'llama' and 'gpt2' with one of "
-            f"{', '.join(_CUTS)} are read: name a directory with tokenizer.json"
+            f"{found.path} has a vocabulary of the kind {short(kind)}, {short(cut)}, and 'llama' and 'gpt2' with one "
+            f"of {', '.join(_CUTS)} are read: name a directory with tokenizer.json"
         )
     names = ("tokens", "token_type", "scores" if kind == "llama" else "merges")
     parts: list[Any] = [fields.get(f"tokenizer.ggml.{name}") for name in names]
     tokens, types, third = parts
-    whole = _texts(tokens) and isinstance(types, list) and len(types) == len(tokens)
+    whole = _texts(tokens) and isinstance(types, list) and len(types) == len(tokens) <= vocab_size
     if whole and (longest := max(map(len, tokens), default=0)) > _LONGEST_PIECE:
         raise DataError(
             f"{found.path} has a token of {longest:,} characters, and {_LONGEST_PIECE} are the most: fetch it again"
         )
-    if not whole or not (_scores(third, len(tokens)) if kind == "llama" else _texts(third)):
-        raise DataError(f"{found.path} has no whole vocabulary: fetch it again")
+    if not whole or not (_scores(third, len(tokens)) if kind == "llama" else _merges(third, tokens)):
+        raise DataError(f"{found.path} has no whole vocabulary, or that of another model: fetch it again")
     special = [
         {"id": number, "content": token, "special": kind == _CONTROL, "normalized": False}
         | dict.fromkeys(("single_word", "lstrip", "rstrip"), False)
@@ -171,3 +171,8 @@ def _texts(value: Any) -> bool:
 
 def _scores(value: Any, count: int) -> bool:
     return isinstance(value, list) and len(value) == count and all(isinstance(score, float) for score in value)
+
+
+def _merges(value: Any, tokens: list[str]) -> bool:
+    own = set(tokens)
+    return _texts(value) and all(own.issuperset(merge.split(" ")) for merge in value)

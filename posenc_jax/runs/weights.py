@@ -22,12 +22,14 @@ import jax
 import numpy as np
 
 from posenc_jax.config import Run, UnknownTypeError, from_json, to_json, type_name
+from posenc_jax.data.errors import DataError
 from posenc_jax.encodings import elements
 from posenc_jax.encodings.base import Params
 from posenc_jax.extras import needed
 from posenc_jax.files.atomic import write_atomically
 from posenc_jax.files.checksums import DamagedError, seal, unseal
 from posenc_jax.files.user_paths import full
+from posenc_jax.huggingface.safetensors import StoredTensor, read_header
 from posenc_jax.model_kind import ModelKind
 from posenc_jax.models import Model
 from posenc_jax.models.config import STACKS, Slots, Transformer
@@ -227,17 +229,14 @@ def export_weights(
 
 def read_tensors(path: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], dict[str, str]]:
     """All tensors of any safetensors file by name, and its metadata; RefusedError when it is none."""
-    return _read(path, lambda file, name: file.get_tensor(name))
+    tensors, metadata = _read(path)
+    return {name: stored.read() for name, stored in tensors.items()}, metadata
 
 
 def read_shapes(path: str | os.PathLike[str]) -> tuple[dict[str, tuple[list[int], str]], dict[str, str]]:
     """Shape and dtype ("F32") of every tensor of any safetensors file, and its metadata, without reading values."""
-
-    def shape_and_dtype(file: Any, name: str) -> tuple[list[int], str]:
-        tensor = file.get_slice(name)
-        return tensor.get_shape(), tensor.get_dtype()
-
-    return _read(path, shape_and_dtype)
+    tensors, metadata = _read(path)
+    return {name: (list(stored.shape), stored.dtype) for name, stored in tensors.items()}, metadata
 
 
 def refuse_damaged(path: Path) -> None:
@@ -308,15 +307,11 @@ def _check_for_torch(config: Run) -> None:
                 )
 
 
-def _read(path: str | os.PathLike[str], read: Callable[[Any, str], Any]) -> tuple[dict[str, Any], dict[str, str]]:
-    with needed("text", "a safetensors file"):
-        from safetensors import SafetensorError, safe_open
-
+def _read(path: str | os.PathLike[str]) -> tuple[dict[str, StoredTensor], dict[str, str]]:
     path = full(path)
     if not path.is_file():
         raise RefusedError(f"there is no file {path}: name a safetensors file")
     try:
-        with safe_open(path, framework="numpy") as file:
-            return {name: read(file, name) for name in file.keys()}, file.metadata() or {}  # noqa: SIM118
-    except (SafetensorError, OSError) as error:
-        raise RefusedError(f"{path} is no whole safetensors file ({error}): export it again, or name another") from None
+        return read_header(path)
+    except DataError as error:
+        raise RefusedError(str(error)) from None

@@ -11,17 +11,18 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 LOCK = ROOT / "requirements-3.12.lock"
 WANTED = (
     *("flax", "optax", "orbax-checkpoint", "tyro", "rich", "filelock", "importlib-resources"),
-    *("safetensors", "tokenizers"),
+    *("safetensors", "tokenizers", "gguf"),
 )
 """What the parts import; corpora, and so TensorFlow Datasets, are not among it."""
 IN_IMAGE = ("jax", "jaxlib", "numpy", "scipy", "ml-dtypes", "opt-einsum")
 """jax and what it needs."""
 CARRIED = (
-    *("absl-py", "aiofiles", "anyio", "click", "docstring-parser", "etils", "filelock", "flax", "fsspec", "h11"),
-    *("hf-xet", "httpcore2", "httpx2", "huggingface-hub", "humanize", "idna", "importlib-resources"),
-    *("markdown-it-py", "mdurl", "msgpack", "optax", "orbax-checkpoint", "packaging", "prometheus-client", "protobuf"),
-    *("psutil", "pygments", "pyyaml", "rich", "safetensors", "simplejson", "tensorstore", "tokenizers", "tqdm"),
-    *("treescope", "truststore", "typeguard", "typing-extensions", "tyro", "uvloop"),
+    *("absl-py", "aiofiles", "anyio", "certifi", "charset-normalizer", "click", "docstring-parser", "etils"),
+    *("filelock", "flax", "fsspec", "gguf", "h11", "hf-xet", "httpcore2", "httpx2", "huggingface-hub", "humanize"),
+    *("idna", "importlib-resources", "markdown-it-py", "mdurl", "msgpack", "optax", "orbax-checkpoint", "packaging"),
+    *("prometheus-client", "protobuf", "psutil", "pygments", "pyyaml", "requests", "rich", "safetensors"),
+    *("simplejson", "tensorstore", "tokenizers", "tqdm", "treescope", "truststore", "typeguard", "typing-extensions"),
+    *("tyro", "urllib3", "uvloop"),
 )
 """`WANTED` and all that they need, without `IN_IMAGE`."""
 MOST = 64 * 10**6

@@ -1,14 +1,16 @@
-"""GGUF files of the llama architecture: as in safetensors, in every kind of block; hostile ones are refused."""
+"""GGUF files of the llama architecture: as in safetensors, in every kind of block; damaged ones are refused."""
 
 import io
 import json
 import os
-import struct
 from pathlib import Path
 
 import numpy as np
 import pytest
 import sentencepiece
+from gguf import GGML_QUANT_SIZES, GGUFEndian, GGUFWriter
+from gguf import GGMLQuantizationType as Q
+from gguf.quants import dequantize, quantize
 from make_huggingface_reference import CASES, tensor
 from tiny_checkpoints import REFERENCE
 
@@ -16,7 +18,6 @@ from posenc_jax.data.errors import DataError
 from posenc_jax.huggingface.checkpoint import load
 from posenc_jax.huggingface.declared import from_hf
 from posenc_jax.huggingface.gguf import config_of, read_gguf, tensors_of
-from posenc_jax.huggingface.safetensors import read_header
 from posenc_jax.huggingface.tokenizer import of_gguf
 
 CONFIG = CASES["llama"] | {"rope_scaling": None}
@@ -35,59 +36,16 @@ NAMES = {
 }
 
 
-def _text(text: str) -> bytes:
-    return struct.pack("<Q", len(text.encode())) + text.encode()
-
-
-def _value(value) -> bytes:
-    if isinstance(value, str):
-        return struct.pack("<I", 8) + _text(value)
-    if isinstance(value, bool):
-        return struct.pack("<I?", 7, value)
-    if isinstance(value, float):
-        return struct.pack("<If", 6, value)
-    if isinstance(value, list) and isinstance(value[0], str):
-        return struct.pack("<IIQ", 9, 8, len(value)) + b"".join(map(_text, value))
-    if isinstance(value, list) and isinstance(value[0], float):
-        return struct.pack(f"<IIQ{len(value)}f", 9, 6, len(value), *value)
-    if isinstance(value, list):
-        return struct.pack(f"<IIQ{len(value)}i", 9, 5, len(value), *value)
-    return struct.pack("<II", 4, value)
-
-
-def _blocks(array: np.ndarray, kind: int) -> tuple[bytes, np.ndarray]:
-    """Bytes of a tensor, and the values that they stand for."""
-    if kind == 0:
-        return array.astype("<f4").tobytes(), array
-    if kind == 1:
-        return array.astype("<f2").tobytes(), array.astype("<f2").astype(np.float32)
-    blocks = array.reshape(-1, 32)
-    out, values = b"", []
-    for block in blocks:
-        if kind == 8:
-            scale = np.float16(np.abs(block).max() / 127)
-            codes = np.clip(np.round(block / np.float32(scale)), -127, 127).astype(np.int8)
-            out += scale.tobytes() + codes.tobytes()
-            values.append(codes.astype(np.float32) * np.float32(scale))
-            continue
-        least = np.float16(block.min() if kind == 3 else 0)
-        scale = np.float16((block.max() - block.min()) / 15 if kind == 3 else np.abs(block).max() / 7)
-        codes = np.round((block - np.float32(least)) / np.float32(scale)) + (8 if kind == 2 else 0)
-        codes = np.clip(codes, 0, 15).astype(np.uint8)
-        out += scale.tobytes() + (least.tobytes() if kind == 3 else b"") + (codes[:16] | codes[16:] << 4).tobytes()
-        values.append((codes.astype(np.float32) - (8 if kind == 2 else 0)) * np.float32(scale) + np.float32(least))
-    return out, np.array(values, np.float32).reshape(array.shape)
-
-
-def gguf(path: Path, kinds=(0,), divisors=None, **changes) -> dict[str, np.ndarray]:
-    """Writes a model with tensors of these kinds in turn, and gives Hugging Face's tensors that it stands for."""
+def gguf(path: Path, kinds=(Q.F32,), times=1, divisors=None, order=GGUFEndian.LITTLE, **changes) -> dict:
+    """Writes a model with matrices of these kinds in turn, ``times`` as wide as the case, and gives Hugging Face's
+    tensors that it stands for.
+    """
     shapes = json.loads(bytes(REFERENCE["llama/shapes"]))
     fields = {
-        "general.architecture": "llama",
         "llama.block_count": CONFIG["num_hidden_layers"],
         "llama.context_length": CONFIG["max_position_embeddings"],
-        "llama.embedding_length": CONFIG["hidden_size"],
-        "llama.feed_forward_length": 64,
+        "llama.embedding_length": CONFIG["hidden_size"] * times,
+        "llama.feed_forward_length": 64 * times,
         "llama.attention.head_count": CONFIG["num_attention_heads"],
         "llama.attention.head_count_kv": CONFIG["num_key_value_heads"],
         "llama.rope.freq_base": CONFIG["rope_theta"],
@@ -99,42 +57,109 @@ def gguf(path: Path, kinds=(0,), divisors=None, **changes) -> dict[str, np.ndarr
         "tokenizer.ggml.merges": ["a b"],
         "tokenizer.ggml.bos_token_id": 0,
     } | changes
-    fields = {name: value for name, value in fields.items() if value is not None}
-    infos, data, meant = [], b"", {}
+    writer = GGUFWriter(path, fields.pop("general.architecture", "llama"), endianess=order)
+    add = {str: writer.add_string, bool: writer.add_bool, float: writer.add_float32, list: writer.add_array}
+    for key, value in fields.items():
+        if value is not None:
+            add.get(type(value), writer.add_uint32)(key, value)
+    meant = {}
     for number, (name, shape) in enumerate(shapes.items()):
-        shape = [64 if size == 40 else size for size in shape]  # whole blocks
-        array, kind = tensor(name, tuple(shape)), kinds[number % len(kinds)] if len(shape) == 2 else 0
-        heads = {"q_proj": "num_attention_heads", "k_proj": "num_key_value_heads"}
-        stored, count = array, next((CONFIG[heads[part]] for part in heads if part in name), 0)
-        if count:
-            stored = array.reshape(count, 2, -1, shape[1]).swapaxes(1, 2).reshape(shape)
-        block, values = _blocks(stored, kind)
-        meant[name] = values.reshape(count, -1, 2, shape[1]).swapaxes(1, 2).reshape(shape) if count else values
-        theirs = name
-        for long, short in NAMES.items():
-            theirs = theirs.replace(long, short)
-        theirs = theirs.replace("model.layers.", "blk.")
-        infos.append(_text(theirs) + struct.pack(f"<I{len(shape)}Q", len(shape), *shape[::-1]))
-        infos[-1] += struct.pack("<IQ", kind, len(data))
-        data += block + b"\0" * (-len(block) % 32)
+        wide = {40: 64 * times, 48: 48}  # whole blocks, and the vocabulary
+        shape = tuple(wide.get(size, size * times) for size in shape)
+        kind = kinds[number % len(kinds)] if len(shape) == 2 else Q.F32
+        stored = drawn(shape, kind) if kind in DRAWN else quantize(in_turn(name, tensor(name, shape)), kind)
+        meant[name] = in_turn(name, dequantize(stored, kind), back=True)
+        writer.add_tensor(theirs(name), stored, raw_dtype=kind)
     if divisors is not None:
-        infos.append(_text("rope_freqs.weight") + struct.pack("<IQIQ", 1, len(divisors), 0, len(data)))
-        data += divisors.astype("<f4").tobytes()
-    head = b"GGUF" + struct.pack("<IQQ", 3, len(infos), len(fields))
-    head += b"".join(_text(key) + _value(value) for key, value in fields.items()) + b"".join(infos)
-    path.write_bytes(head + b"\0" * (-len(head) % 32) + data)
+        writer.add_tensor("rope_freqs.weight", divisors.astype(np.float32))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
     return meant
 
 
+DRAWN = {Q.Q4_K: slice(0, 4), Q.Q6_K: slice(208, 210)}  # which the library reads, and does not write: their scales
+
+
+def drawn(shape: tuple[int, ...], kind: Q) -> np.ndarray:
+    """Blocks of any bytes but for small scales."""
+    weights, size = GGML_QUANT_SIZES[kind]
+    blocks = np.random.default_rng(0).integers(0, 256, (*shape[:-1], shape[-1] // weights, size), np.uint8)
+    scales = blocks[..., DRAWN[kind]]
+    scales[:] = np.full(scales.shape[-1] // 2, 1e-3, np.float16).view(np.uint8)
+    return blocks.reshape(*shape[:-1], -1)
+
+
+def theirs(name: str) -> str:
+    for long, short in NAMES.items():
+        name = name.replace(long, short)
+    return name.replace("model.layers.", "blk.")
+
+
+def in_turn(name: str, array: np.ndarray, back: bool = False) -> np.ndarray:
+    """Rows of q and k with those of a plane beside each other, as GGUF files have them; or ``back``."""
+    heads = {"q_proj": "num_attention_heads", "k_proj": "num_key_value_heads"}
+    count = next((CONFIG[heads[part]] for part in heads if part in name), 0)
+    if not count:
+        return array
+    halves = array.reshape(count, -1, 2, array.shape[1]) if back else array.reshape(count, 2, -1, array.shape[1])
+    return halves.swapaxes(1, 2).reshape(array.shape)
+
+
 def test_all_kinds_of_blocks_and_the_rows_of_q_and_k(tmp_path):
-    meant = gguf(tmp_path / "m.gguf", kinds=(0, 1, 2, 3, 8))
+    kinds = (Q.F32, Q.F16, Q.BF16, Q.Q4_0, Q.Q4_1, Q.Q5_0, Q.Q8_0)
+    meant = gguf(tmp_path / "m.gguf", kinds=kinds)
     found = read_gguf(tmp_path / "m.gguf")
     tensors = tensors_of(found, config_of(found))
-    assert {stored.dtype for stored in tensors.values()} == {"F32", "F16", "Q4_0", "Q4_1", "Q8_0"}
+    assert {stored.dtype for stored in tensors.values()} == {kind.name for kind in kinds}
     assert tensors.keys() == meant.keys()
     for name, stored in tensors.items():
         np.testing.assert_array_equal(stored.read(), meant[name], err_msg=name)
+        # Four bits of the largest weight of a block.
+        np.testing.assert_allclose(meant[name], tensor(name, stored.shape), atol=np.abs(meant[name]).max() / 7)
     assert np.abs(meant["model.layers.0.mlp.up_proj.weight"]).max() > 0.1
+
+
+def q4_k(block: list[int], scale: float, least: float) -> list[float]:
+    """The 256 weights of a block, as llama.cpp's dequantize_row_q4_K computes them."""
+    packed, codes, out = block[4:16], block[16:], []
+    for j in range(8):
+        d, m = packed[j % 4] & 63, packed[j % 4 + 4] & 63
+        if j > 3:
+            d, m = packed[j + 4] & 15 | packed[j - 4] >> 6 << 4, packed[j + 4] >> 4 | packed[j] >> 6 << 4
+        each = [code >> 4 if j % 2 else code & 15 for code in codes[j // 2 * 32 :][:32]]
+        out += [scale * d * code - least * m for code in each]
+    return out
+
+
+def q6_k(block: list[int], scale: float) -> list[float]:
+    """The 256 weights of a block, as llama.cpp's dequantize_row_q6_K computes them."""
+    out = []
+    for i in range(256):
+        half, quarter, at = i // 128, i // 32 % 4, i % 32
+        low = block[half * 64 + quarter % 2 * 32 + at] >> quarter // 2 * 4 & 15
+        high = block[128 + half * 32 + at] >> 2 * quarter & 3
+        times = np.int8(np.uint8(block[192 + i // 16]))
+        out.append(scale * int(times) * ((low | high << 4) - 32))
+    return out
+
+
+@pytest.mark.parametrize(("kind", "computed", "scales"), [(Q.Q4_K, q4_k, 2), (Q.Q6_K, q6_k, 1)])
+def test_blocks_of_256_weights_are_those_of_llama_cpp(kind, computed, scales):
+    block = drawn((1, 256), kind)
+    wanted = computed(block[0].tolist(), *[float(np.float16(1e-3))] * scales)
+    np.testing.assert_allclose(dequantize(block, kind)[0], wanted, rtol=1e-6, atol=1e-9)
+
+
+def test_the_usual_file_of_four_bits(tmp_path):
+    """Q4_K_M: most matrices in Q4_K, some in Q6_K, norms in F32."""
+    meant = gguf(tmp_path / "m.gguf", kinds=(Q.Q6_K, Q.Q4_K, Q.Q4_K), times=8)
+    found = load(tmp_path / "m.gguf")
+    assert {stored.dtype for stored in found.tensors.values()} == {"Q4_K", "Q6_K", "F32"}
+    for name, stored in found.tensors.items():
+        np.testing.assert_array_equal(stored.read(), meant[name], err_msg=name)
+    assert found.params()["decoder"]
 
 
 def test_a_model_and_its_tokenizer(tmp_path):
@@ -252,60 +277,87 @@ def test_other_scaling_is_refused(tmp_path, fields, divisors, message):
         load(tmp_path / "m.gguf")
 
 
-def test_hostile_files(tmp_path):
+REFUSED = {
+    "another architecture": ({"general.architecture": "mamba"}, "architecture 'mamba', and GGUF is read of 'llama' al"),
+    "another vocabulary": ({"tokenizer.ggml.model": "t5"}, "vocabulary of the kind 't5'"),
+    "another cut": ({"tokenizer.ggml.pre": ["smollm"]}, r"vocabulary of the kind 'gpt2', \['smollm'\]"),
+    "no scores": ({"tokenizer.ggml.model": "llama"}, "has no whole vocabulary"),
+    "merges of other tokens": ({"tokenizer.ggml.merges": ["a b", "a zz"]}, "has no whole vocabulary"),
+    "more tokens than rows": (
+        {"tokenizer.ggml.tokens": [f"x{i}" for i in range(49)], "tokenizer.ggml.token_type": [1] * 49},
+        "has no whole vocabulary, or that of another model: fetch it again",
+    ),
+    "a long token": (
+        {"tokenizer.ggml.tokens": ["<s>", *(f"x{i}" for i in range(46)), "a" * 513]},
+        "has a token of 513 characters, and 512 are the most",
+    ),
+    "another width": (
+        {"llama.embedding_length": 64},
+        r"embed_tokens.weight has shape \[48, 32\], and its config says \[48, 64\]",
+    ),
+    "no depth": ({"llama.block_count": None}, "lacks llama.block_count: fetch it again, or name another"),
+    "a part rotates": ({"llama.rope.dimension_count": 4}, "rotates 4 of 8 dimensions: not read in GGUF"),
+    "alignment": ({"general.alignment": 24}, r"is no whole GGUF file \(Invalid alignment: .*\): fetch it again"),
+    "heads": ({"llama.attention.head_count": 3}, r"attn_q.weight of shape \[32, 32\] does not hold 3 heads"),
+    "a shard": (
+        {"split.count": 3},
+        "m.gguf is one of the 3 files of a split model: join them first, by llama-gguf-split --merge",
+    ),
+    "big-endian": ({"order": GGUFEndian.BIG}, "m.gguf is a GGUF file for big-endian machines: name the little-endian"),
+}
+
+
+@pytest.mark.parametrize(("changes", "match"), REFUSED.values(), ids=REFUSED)
+def test_files_of_other_models(tmp_path, changes, match):
+    gguf(tmp_path / "m.gguf", **changes)
+    refused(tmp_path / "m.gguf", match)
+
+
+def refused(path: Path, match: str) -> None:
+    with pytest.raises(DataError, match=match) as error:
+        load(path)
+    assert "\n" not in str(error.value)
+
+
+def at(name: str, field: int, value: int, width: int):
+    """A change of one of the numbers behind a tensor's name: axes, two sizes, kind, offset."""
+
+    def change(whole: bytes) -> bytes:
+        place = whole.index(name.encode()) + len(name) + (0, 4, 12, 20, 24)[field]
+        return whole[:place] + value.to_bytes(width, "little") + whole[place + width :]
+
+    return change
+
+
+DAMAGED = {
+    "nothing": (lambda whole: b"", "is no whole GGUF file"),
+    "another magic": (lambda whole: b"GGML" + whole[4:], r"is no whole GGUF file \(GGUF magic invalid\)"),
+    "another version": (lambda whole: whole[:4] + b"\1" + whole[5:], "is no whole GGUF file"),
+    **{
+        f"{end} bytes": (lambda whole, end=end: whole[:end], "is no whole GGUF file") for end in (3, 20, 200, 1500, -33)
+    },
+    "entries without end": (lambda whole: whole[:8] + b"\xff" * 8 + whole[16:], "is no whole GGUF file"),
+    "a name to command a terminal": (
+        lambda whole: whole.replace(b"output_norm.weight", b"output\n\x1b[31.weight"),
+        r"the name 'output\\n\\x1b\[31\.weight', which is not printable",
+    ),
+    "no axes": (at("token_embd.weight", 0, 0, 4), "is no whole GGUF file"),
+    "another kind": (at("token_embd.weight", 3, 26, 4), r"is quantised in a way that is not read \(.*I32.*\): name an"),
+    "no kind": (at("token_embd.weight", 3, 99, 4), "is no whole GGUF file"),
+    "tensors that overlap": (at("blk.0.ffn_down.weight", 4, 32, 8), "ffn_down.weight begins inside another tensor"),
+    "an offset of no alignment": (
+        at("token_embd.weight", 4, 3, 8),
+        "token_embd.weight begins inside another tensor",
+    ),
+}
+
+
+@pytest.mark.parametrize(("change", "match"), DAMAGED.values(), ids=DAMAGED)
+def test_damaged_files(tmp_path, change, match):
     path = tmp_path / "m.gguf"
     gguf(path)
-    whole = path.read_bytes()
-
-    def refused(match: str) -> None:
-        with pytest.raises(DataError, match=match) as error:
-            load(path)
-        assert "\n" not in str(error.value)
-
-    for end in (0, 3, 20, 200, 1500, len(whole) - 33):
-        path.write_bytes(whole[:end])
-        refused("no whole GGUF file")
-    path.write_bytes(whole[:8] + b"\xff" * 8 + whole[16:])
-    refused("claims 18,446,744,073,709,551,615 entries")
-    rng, said = np.random.default_rng(0), []
-    for _ in range(60):  # whatever stands there, it is one error or a model
-        damaged = bytearray(whole)
-        for at in rng.integers(0, 3000, 4):
-            damaged[at] = rng.integers(256)
-        path.write_bytes(bytes(damaged))
-        try:
-            load(path)
-        except DataError as error:
-            said.append(str(error))
-    assert said
-    assert "\n" not in "".join(said)
-    path.write_bytes(whole.replace(b"output_norm.weight", b"output\n\x1b[31.weight"))
-    refused(r"the name 'output\\n\\x1b\[31\.weight', which is not printable")
-    at = whole.index(b"token_embd.weight") + 17
-    path.write_bytes(whole[:at] + bytes(4) + whole[at + 4 + 16 :] + bytes(32))  # a number for a matrix
-    refused("a tensor has 0 axes")
-    gguf(path, **{"general.architecture": "mamba"})
-    refused("architecture 'mamba', and GGUF is read of 'llama' alone")
-    gguf(path, **{"tokenizer.ggml.model": "t5"})
-    refused("vocabulary of the kind 't5'")
-    gguf(path, **{"tokenizer.ggml.pre": ["smollm"]})
-    refused(r"vocabulary of the kind 'gpt2', \['smollm'\]")
-    gguf(path, **{"tokenizer.ggml.model": "llama"})
-    refused("has no whole vocabulary")
-    gguf(path, **{"tokenizer.ggml.tokens": ["<s>", *(f"x{i}" for i in range(46)), "a" * 513]})
-    refused("has a token of 513 characters, and 512 are the most")
-    gguf(path, **{"llama.embedding_length": 64})
-    refused(r"embed_tokens.weight has shape \[48, 32\], and its config says \[48, 64\]")
-
-
-def test_quantisations_that_are_not_read(tmp_path):
-    path = tmp_path / "m.gguf"
-    gguf(path, kinds=(8,))
-    content = path.read_bytes()
-    at = content.index(b"token_embd.weight") + 17 + 4 + 16
-    path.write_bytes(content[:at] + struct.pack("<I", 12) + content[at + 4 :])
-    with pytest.raises(DataError, match=r"token_embd\.weight is quantised as Q4_K, and F32, F16, Q4_0, Q4_1, Q8_0 are"):
-        load(path)
+    path.write_bytes(change(path.read_bytes()))
+    refused(path, match)
 
 
 @pytest.mark.skipif("SMOLLM2_GGUF" not in os.environ, reason="SMOLLM2_GGUF names no SmolLM2-135M-Instruct.Q4_1.gguf")
@@ -320,10 +372,3 @@ def test_smollm2_goes_on_as_transformers_does():
         " a fundamental concept in physics that describes the curvature of spacetime caused by the presence of matter"
     )
     assert found.tokenizer.decode(np.asarray(written)[0]).startswith(wanted)
-
-
-def test_names_in_safetensors_are_one_line(tmp_path):
-    header = json.dumps({"a\nb": {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]}}).encode()
-    (tmp_path / "m").write_bytes(len(header).to_bytes(8, "little") + header)
-    with pytest.raises(DataError, match=r"the name 'a\\nb', which is not printable"):
-        read_header(tmp_path / "m")

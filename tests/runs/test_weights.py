@@ -164,7 +164,7 @@ def test_damaged_and_foreign_files(tmp_path):
     path.write_bytes(whole[:-1])
     assert f"{path} is no whole safetensors file (" in refused()
     path.write_bytes(b"# A page of text, not tensors.")
-    assert "export it again, or name another" in refused()
+    assert "fetch it again, or name another" in refused()
     save_file(tensors, path)
     assert "does not say which model its tensors belong to" in refused()
     assert "read_tensors and posenc_jax.models.torch_weights.from_torch" in refused()
