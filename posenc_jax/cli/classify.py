@@ -62,7 +62,7 @@ def _classify(options: argparse.Namespace, reporter: Any) -> None:
 
 
 def read_document(task: Any, path: Path, text: str) -> str | dict[str, str]:
-    """The text of a file for a run of the task, or its sections: those that it names, or that rows of the corpus have."""
+    """The text of a file for a run of the task, or its sections: those that it names, or as rows of the corpus have."""
     from posenc_jax.data.documents import SUFFIXES
     from posenc_jax.data.text import Classification
 
@@ -73,16 +73,14 @@ def read_document(task: Any, path: Path, text: str) -> str | dict[str, str]:
         return text
     form = SUFFIXES.get(path.suffix.lower())
     if form == "spans":
-        return _in_json(text, path, task.sections)
+        if given := document_of_json(text, path):
+            return given
+        raise UsageError(
+            f"{path} is a text with spans, and this run reads the sections {', '.join(task.sections)}: give them"
+        )
     if form is None or "header" in task.input_columns:
         return task.sections_of(text, str(path))
     return _by_headings(text, path, form, task)
-
-
-def _in_json(text: str, path: Path, sections: tuple[str, ...]) -> dict[str, str]:
-    if given := document_of_json(text, path):
-        return given
-    raise UsageError(f"{path} is a text with spans, and this run reads the sections {', '.join(sections)}: give them")
 
 
 def _by_headings(text: str, path: Path, form: str, task: Any) -> dict[str, str]:

@@ -122,12 +122,8 @@ def classes(folder: Path) -> Iterator[ReadRecord]:
 
 def files_of_classes(folder: Path) -> list[tuple[str, Path]]:
     """The files of a folder that are not hidden, each after its class."""
-    found = [(path.relative_to(folder).parts[0], path) for path in files_below(folder)]
-    return [
-        (name, path)
-        for name, path in found
-        if path.parent != folder and not name.startswith(".") and not path.name.startswith(".")
-    ]
+    found = [(path.relative_to(folder).parts, path) for path in files_below(folder)]
+    return [(names[0], path) for names, path in found if len(names) > 1 and "." not in (names[0][0], names[-1][0])]
 
 
 def jsonl(path: Path, fields: Iterable[str], names: Iterable[str] = ()) -> Iterator[ReadRecord]:
