@@ -261,6 +261,14 @@ def _member(row: dict[str, Any], name: str) -> Any:
 _KINDS = {int: "a number", float: "a number", bool: "true or false", list: "a list", dict: "an object"}
 
 
+def decoded(value: bytes) -> str | Malformed:
+    """A value of UTF-8 as text."""
+    try:
+        return value.decode()
+    except UnicodeDecodeError as error:
+        return Malformed(f"not UTF-8 at byte {error.start + 1}")
+
+
 def _has_surrogate(word: str) -> bool:
     return any("\ud800" <= letter <= "\udfff" for letter in word)
 
