@@ -381,15 +381,6 @@ def test_given_splits_of_other_documents_are_refused_for_a_text_too():
             take(given, paged)
 
 
-def test_a_link_out_of_a_folder_of_classes_is_refused(tmp_path):
-    for place in ("set/good/1.txt", "set/bad/1.txt", "own/key.txt"):
-        (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / place).write_text("a text\n")
-    (tmp_path / "set" / "more").symlink_to(tmp_path / "own")
-    with pytest.raises(DataError, match=r"more/key.txt leads out of .*/set, to .*/own/key.txt: put the file itself"):
-        list(reading.classes(tmp_path / "set"))
-
-
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
