@@ -38,6 +38,7 @@ both), ``dim_feedforward=mlp_dim, activation=activation, norm_first=norm == "pre
 decoder-only one called with a causal mask.
 """
 
+import dataclasses
 import functools
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
@@ -47,7 +48,7 @@ from flax import nnx
 
 from posenc_jax.model_kind import ModelKind
 from posenc_jax.models.blocks import Block
-from posenc_jax.models.config import Transformer
+from posenc_jax.models.config import COMPUTING, Transformer
 
 LeafPath = tuple[str | int, ...]
 
@@ -64,6 +65,12 @@ _LAYERS: dict[str, dict[str, tuple[str, ...]]] = {
     "cross_attention": {"multihead_attn.in_proj_": _QKV, "multihead_attn.out_proj.": ("output",)},
     "mlp": {"linear1.": ("hidden",), "linear2.": ("output",)},
 }
+# The fields that torch's modules have too; of all others the default is theirs.
+_EXPORTED = COMPUTING.union(
+    ("d_model", "num_layers", "num_encoder_layers", "num_decoder_layers", "num_heads", "mlp_dim", "final_norm"),
+    ("norm_epsilon", "norm_bias", "scale_embeddings", "tie_output", "tie_embeddings", "output_bias", "mlp_bias"),
+    ("attention_bias", "attention_output_bias"),
+)
 
 
 class _Tensor(NamedTuple):
@@ -195,12 +202,6 @@ def _block(config: Transformer, ours: LeafPath, theirs: str, *, cross: bool) -> 
         yield from _norm(config, (*ours, norm), f"{theirs}.norm{number}")
     for name, tensors in _LAYERS.items():
         there = _matrices(config, cross).get(name, {})
-        homeless = there.keys() - {matrix for stacked in tensors.values() for matrix in stacked}
-        if homeless:
-            raise ValueError(
-                f"{name}.{min(homeless)} does not fit torch.nn.Transformer, whose layers have no such matrix: keep "
-                "the model in posenc_jax's own format, or train one without"
-            )
         for tensor, stacked in tensors.items() if there else ():
             paths, matrices = [(*ours, name, matrix) for matrix in stacked], [there[matrix] for matrix in stacked]
             yield from _linear(paths, f"{theirs}.{tensor}", matrices)
@@ -232,41 +233,18 @@ def _linear(ours: list[LeafPath], theirs: str, matrices: list[nnx.Linear]) -> It
 
 
 def _check(config: Transformer) -> None:
-    default, divided, placed = Transformer(), "which divides logits by sqrt(D)", "whose norms stand before or after"
-    rules = {
-        "norm_type": "which has LayerNorm only",
-        **dict.fromkeys(("norm", "first_norm"), placed),
-        "parallel": "whose layers follow each other",
-        "query_key_norm": "which has none",
-        "windows": "which has none",
-        "embedding_norm": "which has none",
-        "output_transform": "whose output layer is one matrix",
-        "divide_logits": divided,
-        "attention_scale": divided,
-        **dict.fromkeys(("attention_cap", "logit_scale", "logit_cap"), "whose logits are as they come"),
+    some: dict[str, Any] = {
+        "norm": ("post",),
+        "activation": ("relu", "silu", "gelu_tanh"),
+        "num_kv_heads": (config.num_heads,),
+        "head_dim": (config.d_model / config.num_heads,),
     }
-    refused = {
-        f"{name} = {getattr(config, name)!r}": (
-            getattr(config, name) not in (getattr(default, name), "post" if name == "norm" else None),
-            rule,
-        )
-        for name, rule in rules.items()
-    }
-    refused |= {
-        f"num_kv_heads = {config.num_kv_heads}": (
-            config.kv_heads != config.num_heads,
-            f"whose num_heads = {config.num_heads} query heads have as many key heads",
-        ),
-        f"head_dim = {config.head_dim}": (
-            config.width_of_head * config.num_heads != config.d_model,
-            f"whose heads are d_model / num_heads = {config.d_model} / {config.num_heads} wide",
-        ),
-    }
-    for setting, (wrong, rule) in refused.items():
-        if wrong:
+    for field in dataclasses.fields(config):
+        name, value = field.name, getattr(config, field.name)
+        if name not in _EXPORTED and value not in (field.default, *some.get(name, ())):
             raise ValueError(
-                f"{setting} does not fit torch.nn.Transformer, {rule}: keep the model in posenc_jax's own format, "
-                "or train one without"
+                f"{name} = {value!r} does not fit torch.nn.Transformer, which has no such option: keep the model in "
+                "posenc_jax's own format, or train one without"
             )
 
 

@@ -8,14 +8,14 @@ from pathlib import Path
 from posenc_jax.config import Run, difference, to_json
 from posenc_jax.data.errors import DataError
 from posenc_jax.files.atomic import not_new
-from posenc_jax.files.shapes import Json
+from posenc_jax.files.shapes import Json, problem
 from posenc_jax.files.user_paths import full
 from posenc_jax.huggingface.checkpoint import declared_model
 from posenc_jax.huggingface.families import FAMILIES
 from posenc_jax.huggingface.family import Family
 from posenc_jax.huggingface.saving import save
 from posenc_jax.models import Slots, Transformer
-from posenc_jax.models.config import STACKS
+from posenc_jax.models.config import COMPUTING, STACKS
 from posenc_jax.runs.directory import home_of, load_config
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import read_json
@@ -26,8 +26,6 @@ from posenc_jax.runs.supply import read_tokenizer
 from posenc_jax.training.leaf_names import flat
 
 _FIELDS = {"posenc": "decoder", "posenc_encoder": "encoder", "posenc_cross": "cross"}
-# How a model is computed, which no config of theirs says.
-_COMPUTING = ("dtype", "param_dtype", "matmul_precision", "attention", "remat", "dropout")
 
 
 def export_checkpoint(
@@ -64,7 +62,7 @@ def export_checkpoint(
         raise RefusedError(f"every replica of {source} diverged: export another run")
     params = flat(replica_params(source, chosen, note))
     try:
-        save(directory, family, theirs, origin.get("generation", {}), model, params, read_tokenizer(source))
+        save(directory, family, theirs, origin.get("generation") or {}, model, params, read_tokenizer(source))
     except DataError as error:
         raise RefusedError(str(error)) from None
     return family
@@ -74,7 +72,10 @@ def _origin(source: Path, config: Run) -> Json:
     """The record of the checkpoint that a run, or one that it starts from, was imported from."""
     path = home_of(source) / ORIGIN
     if path.is_file():
-        return read_json(path)
+        found = read_json(path)
+        if wrong := problem(found, {"family": str, "config": {}, "generation?": {}}):
+            raise RefusedError(f"{path} is no record of a checkpoint ({wrong}): restore it, or import it again")
+        return found
     start = start_of(config, source)
     if start is None or not start.is_dir():
         raise RefusedError(
@@ -85,7 +86,7 @@ def _origin(source: Path, config: Run) -> Json:
 
 
 def _refuse_other(source: Path, config: Run, model: Transformer, slots: Slots) -> None:
-    own = dataclasses.replace(config.model, **{name: getattr(model, name) for name in _COMPUTING})
+    own = dataclasses.replace(config.model, **{name: getattr(model, name) for name in COMPUTING})
     lines = difference(to_json(model), to_json(own), "model")
     stacks = STACKS[config.task.model_kind]
     fields = {"posenc": stacks[0]} if len(stacks) == 1 else _FIELDS

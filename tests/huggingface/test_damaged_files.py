@@ -16,6 +16,8 @@ from posenc_jax.huggingface.checkpoint import load
 from posenc_jax.huggingface.families import FAMILIES
 from posenc_jax.huggingface.names import NameRule, of_model
 from posenc_jax.huggingface.safetensors import read_header
+from posenc_jax.models import Transformer
+from posenc_jax.runs.directory import load_config
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.exporting import export_checkpoint
 from posenc_jax.runs.files import read_json, write_json
@@ -232,7 +234,20 @@ def test_what_is_not_exported(folder, tmp_path, monkeypatch):
     refused(r"run is from a checkpoint that this version does not read \('lama'\)")
     write_json(path, origin | {"config": origin["config"] | {"rms_norm_eps": 1e-3}})
     refused(r"run is another model than its checkpoint's config says, and .* that one: model\.norm_epsilon")
+    for odd, why in (
+        ({"config": [1]}, "config is a list, not an object"),
+        ({"family": ["llama"]}, "family is a list, not a text"),
+        ({"generation": [1]}, "generation is a list, not an object"),
+    ):
+        write_json(path, origin | odd)
+        refused(rf"origin.json is no record of a checkpoint \({why}\): restore it, or import it again")
     write_json(path, origin)
+    config = load_config(tmp_path / "run")
+    later = dataclasses.make_dataclass("Later", [("unknown", int, 0)], bases=(Transformer,), frozen=True)
+    other = dataclasses.replace(config, model=later(**vars(config.model), unknown=1))
+    with monkeypatch.context() as patch:
+        patch.setattr("posenc_jax.runs.exporting.load_config", lambda path: other)
+        refused(r"run is another model than its checkpoint's config says, .* unknown=1\)$")
     monkeypatch.setattr("posenc_jax.runs.exporting.surviving_seeds", lambda run: [])
     refused("every replica of .*run diverged: export another run")
     path.unlink()

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 import random
-from typing import get_args, get_type_hints
+from typing import Literal, get_args, get_origin, get_type_hints
 
 import jax
 import jax.numpy as jnp
@@ -131,6 +131,26 @@ def drawn(pick) -> dict:
 def some(first: int, count: int) -> list:
     """Seeds of which the first few are for the default suite."""
     return [seed if seed < first else pytest.param(seed, marks=pytest.mark.slow) for seed in range(count)]
+
+
+def never_sampled(kind: type) -> set[str]:
+    """The fields of a config, and the words of a field, that no model here has."""
+    models, missing = [sampled(seed).model for seed in range(120)], set()
+    hints = get_type_hints(kind)
+    for name in kind.__dataclass_fields__.keys() & hints.keys() - {"limits", "part_of_run"}:
+        found = {getattr(model, name, None) for model in models}
+        literals = [one for one in (hints[name], *get_args(hints[name])) if get_origin(one) is Literal]
+        words = {word for one in literals for word in get_args(one)}
+        missing |= {name} if len(found) == 1 else {f"{name}={word}" for word in words - found}
+    return missing
+
+
+def test_every_option_is_sampled():
+    """But for those that change no cost: a new field or word of one needs its line in `sampled`."""
+    same = {"dtype", "param_dtype", "matmul_precision", "attention", "mask", "pooling=first"}
+    assert never_sampled(Transformer) == same
+    later = dataclasses.make_dataclass("Later", [("unknown", int, 0)], bases=(Transformer,), frozen=True)
+    assert never_sampled(later) == {*same, "unknown"}
 
 
 @pytest.mark.parametrize("seed", some(9, 120))
