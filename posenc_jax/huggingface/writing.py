@@ -1,5 +1,6 @@
 """Writes the settings of a ``config.json`` that declares given encodings."""
 
+import dataclasses
 from typing import Any
 
 from posenc_jax.encodings import spec
@@ -17,8 +18,23 @@ from posenc_jax.encodings.rope_scaling import (
 from posenc_jax.encodings.rope_selection import PRoPE
 from posenc_jax.encodings.slots import Slot, is_pattern
 from posenc_jax.encodings.yarn import YaRN
-from posenc_jax.huggingface.rotation import ORIGINAL, dims_of
+from posenc_jax.huggingface.rotation import ORIGINAL, READ, dims_of
 
+_TYPES: dict[type, str] = {
+    PositionInterpolation: "linear",
+    DynamicNTK: "dynamic",
+    YaRN: "yarn",
+    LongRoPE: "longrope",
+    Llama3: "llama3",
+    PRoPE: "proportional",
+}
+_FIELDS = {
+    ORIGINAL: "original_length",
+    "short_factor": "short_factors",
+    "long_factor": "long_factors",
+    "partial_rotary_factor": "fraction",
+}
+"""Where ours has another name than theirs."""
 _HALF = "convert the weights with convert_layout(..., to='half'), then give layout='half'"
 
 
@@ -55,6 +71,7 @@ def _settings(encoding: PositionalEncoding, head_dim: int) -> dict[str, Any]:
         raise ValueError(f"{spec((encoding,))} is no rotation that transformers has a type for: use rope or mrope")
     if encoding.layout != "half":
         raise ValueError(f"{spec((encoding,))} turns neighbouring dimensions, and Llama's class halves: {_HALF}")
+    _refuse_others(encoding, "base", "layout", "rotary_dim", "scaling", "sections", order=("interleaved",))
     parameters: dict[str, Any] = {"rope_theta": encoding.base, "rope_type": "default"}
     beside: dict[str, Any] = {}
     if isinstance(encoding, MRoPE):
@@ -74,31 +91,27 @@ def _settings(encoding: PositionalEncoding, head_dim: int) -> dict[str, Any]:
 
 def _scaled(rope: RoPE | MRoPE, scaling: RoPEScaling, parameters: dict[str, Any], head_dim: int) -> dict[str, Any]:
     """Adds a scaling to the parameters; gives what stands beside them."""
-    given: dict[str, Any]
-    match scaling:
-        case NTK():  # a larger base is all that it is
-            dim = 2 * len(rope.frequencies_for(dims_of(head_dim)))
-            parameters["rope_theta"] = rope.base * scaling.factor ** (dim / (dim - 2))
-            return {}
-        case PositionInterpolation():
-            given = {"rope_type": "linear", "factor": scaling.factor}
-        case DynamicNTK():
-            parameters.update(rope_type="dynamic", factor=scaling.factor)
-            return {"max_position_embeddings": scaling.original_length}
-        case YaRN(ramp_space="index"):
-            given = {"rope_type": "yarn", "factor": scaling.factor, ORIGINAL: scaling.original_length}
-            fields = ("beta_fast", "beta_slow", "attention_factor", "mscale", "mscale_all_dim", "truncate")
-            given |= {name: getattr(scaling, name) for name in fields}
-        case LongRoPE():
-            given = {"rope_type": "longrope", "factor": scaling.factor, ORIGINAL: scaling.original_length}
-            given |= {"short_factor": list(scaling.short_factors), "long_factor": list(scaling.long_factors)}
-            given["attention_factor"] = scaling.attention_factor
-        case Llama3():
-            given = {"rope_type": "llama3", "factor": scaling.factor, ORIGINAL: scaling.original_length}
-            given |= {name: getattr(scaling, name) for name in ("low_freq_factor", "high_freq_factor")}
-        case PRoPE(fraction=fraction) if fraction > 0:
-            given = {"rope_type": "proportional", "partial_rotary_factor": fraction}
-        case _:
-            raise ValueError(f"{spec(scaling)} is no rope_type of transformers: use linear, ntk, yarn or another")
-    parameters.update({name: value for name, value in given.items() if value is not None})
-    return {}
+    if isinstance(scaling, NTK):  # a larger base is all that it is
+        dim = 2 * len(rope.frequencies_for(dims_of(head_dim)))
+        parameters["rope_theta"] = rope.base * scaling.factor ** (dim / (dim - 2))
+        return {}
+    kind = _TYPES.get(type(scaling))
+    if kind is None or scaling == PRoPE(0.0):
+        raise ValueError(f"{spec(scaling)} is no rope_type of transformers: use linear, ntk, yarn or another")
+    theirs = {_FIELDS.get(name, name): name for name in ("partial_rotary_factor", *READ[kind])}
+    beside = {"max_position_embeddings": scaling.original_length} if isinstance(scaling, DynamicNTK) else {}
+    _refuse_others(scaling, *theirs, *(["original_length"] if beside else []))
+    parameters["rope_type"] = kind
+    for field, name in theirs.items():
+        value = getattr(scaling, field, None)
+        if value is not None:
+            parameters[name] = list(value) if isinstance(value, tuple) else value
+    return beside
+
+
+def _refuse_others(value: Any, *written: str, **words: tuple[str, ...]) -> None:
+    """ValueError for a field that is not its default and is not ``written``, or is none of its ``words``."""
+    for field in dataclasses.fields(value):
+        name, found = field.name, getattr(value, field.name)
+        if name not in written and found not in (field.default, *words.get(name, ())):
+            raise ValueError(f"transformers has nothing for {name} = {found!r} of {spec(value)}: leave it out")

@@ -1,10 +1,13 @@
 """What is written of a slot declares that slot again, and what transformers has nothing for is refused."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
-from posenc_jax.encodings import parse
-from posenc_jax.huggingface import from_hf, to_hf
+from posenc_jax.encodings import RoPE, parse
+from posenc_jax.encodings.yarn import YaRN
+from posenc_jax.huggingface import from_hf, to_hf, writing
 
 SIZES = {"model_type": "llama", "num_hidden_layers": 4, "head_dim": 16, "max_position_embeddings": 64}
 
@@ -48,10 +51,25 @@ def test_ntk_is_a_larger_base():
         ("rope(layout='half')/rope(base=5e5, layout='half')", "is 2 encodings"),
         ("log_scaling|rope(layout='half')", "an element alone"),
         ("rope(layout='half', scaling=resonance)", "no rope_type"),
-        ("rope(layout='half', scaling=yarn(factor=2, original_length=8, ramp_space='rotations'))", "no rope_type"),
+        (
+            "rope(layout='half', scaling=yarn(factor=2, original_length=8, ramp_space='rotations'))",
+            "nothing for ramp_space",
+        ),
+        ("mrope(sections=(2, 3, 3), order='space_first')", "nothing for order = 'space_first' of mrope"),
+        ("mrope(sections=(2, 3, 3), still_time=True)", "nothing for still_time = True of mrope"),
         ("rope(layout='half', rotary_dim=8, scaling=p_rope(0.5))", "takes a part twice"),
     ],
 )
 def test_refused(text, message):
     with pytest.raises(ValueError, match=message):
         to_hf(parse(text), 16, 4)
+
+
+@pytest.mark.parametrize("value", [RoPE(layout="half"), YaRN(2.0, 8)])
+def test_a_field_that_nobody_knows_is_refused(monkeypatch, value):
+    kind = type(value)
+    later = dataclasses.make_dataclass("Later", [("unknown", int, 0)], bases=(kind,), frozen=True)
+    monkeypatch.setitem(writing._TYPES, later, "yarn")
+    own = later(**vars(value), unknown=1)
+    with pytest.raises(ValueError, match="transformers has nothing for unknown = 1"):
+        to_hf((own if kind is RoPE else RoPE(layout="half", scaling=own),), 16, 4)
