@@ -27,7 +27,7 @@ from posenc_jax.encodings import (
     position_bias,
     token_terms,
 )
-from posenc_jax.encodings.attention import UNFUSABLE
+from posenc_jax.encodings.attention import FUSABLE
 from posenc_jax.encodings.base import Array, Geometry, Params, Sequence, Terms
 from posenc_jax.encodings.catalogue import CATALOGUE
 
@@ -165,7 +165,7 @@ def _outputs(encodings: Encodings, params: tuple[Params, ...], dtype: Any) -> tu
             bias = position_bias(encodings, params, seen)
             assert bias is not None
             found[f"bias{suffix}"] = bias[0]
-        if acts_on & {*UNFUSABLE, "encode_values"} or not acts_on - {"map_positions"}:
+        if acts_on - FUSABLE - {"bias"} or "encode_values" in acts_on or not acts_on - {"map_positions"}:
             terms = token_terms(encodings, params, x, tokens)
             attention = _attention(encodings, params, (q, k, v), seen, terms)
             found |= {name + suffix: value[0] for name, value in attention.items()}

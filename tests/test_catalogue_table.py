@@ -14,7 +14,7 @@ from registry_slots import REGENERATE
 from posenc_jax.analysis.audit import DIMS, MODEL, rows
 from posenc_jax.attention import fused_paths
 from posenc_jax.encodings import ALiBi, check_slot, elements, init_slot, parse
-from posenc_jax.encodings.attention import UNFUSABLE
+from posenc_jax.encodings.attention import FUSABLE
 
 ROOT = Path(__file__).parent.parent
 
@@ -57,7 +57,7 @@ def test_what_the_code_says(lines):
         fused = [{"cudnn": "cuDNN", "kernel": "kernel"}[path] for path in fused_paths(parse(method.spec))]
         assert cells[7].split(", ") == [*fused, "blocks"], REGENERATE
         assert cells[10] == method.use, REGENERATE
-        if not acts_on & {"bias", *UNFUSABLE}:
+        if not acts_on - FUSABLE:
             assert fused == ["cuDNN", "kernel"], REGENERATE
 
 

@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.encodings.arrays import check_size
-from posenc_jax.encodings.attention import Prepared, dense, for_each_head, logits_of, masked, outputs
+from posenc_jax.encodings.attention import FUSABLE, Prepared, dense, for_each_head, logits_of, masked, outputs
 from posenc_jax.encodings.base import Array, Geometry, PositionalEncoding, at_least_float32
 
 # Of each head: so many logits are held at once, of at least and at most so many queries.
@@ -56,7 +56,7 @@ def blockwise(call: Prepared, size: int | None = None, of_keys: int = CPU_KEYS) 
     check_size("of_keys", of_keys)
     queries, keys = call.q.shape[2], call.k.shape[2]
     of_pairs = call.geometry.queries.sees is not None or call.geometry.pairs is not None  # cut along their queries
-    at_once = keys if of_pairs else keys_at_once(call.encodings, keys, of_keys)
+    at_once = keys if of_pairs or call.options - {"cap"} else keys_at_once(call.encodings, keys, of_keys)
     size = block_size(queries, at_once) if size is None else size
     check_size("size", size)
 
@@ -95,7 +95,7 @@ def keys_at_once(encodings: Iterable[PositionalEncoding], keys: int, of_keys: in
 
 def needs_all_keys(e: PositionalEncoding) -> bool:
     """True if an encoding changes the logits or weights of a pair by other keys."""
-    return bool(e.acts_on & {"adjust_logits", "normalize", "value_term"}) or "blocks" in e.breaks
+    return bool(e.acts_on - {*FUSABLE, "bias", "score", "content_bias"}) or "blocks" in e.breaks
 
 
 def _value(call: Prepared, size: int) -> tuple[Array, Array]:

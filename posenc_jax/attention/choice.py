@@ -17,7 +17,7 @@ from posenc_jax.attention.cudnn import LARGEST_HEAD
 from posenc_jax.attention.devices import HEADS, ROWS, devices_along, part_of
 from posenc_jax.attention.factors import MOST_COLUMNS, extra_dimensions
 from posenc_jax.attention.kernel import ON_GPU, fits
-from posenc_jax.encodings.attention import UNFUSABLE, Prepared
+from posenc_jax.encodings.attention import FUSABLE, Prepared
 from posenc_jax.encodings.base import Geometry, PositionalEncoding, at_least_float32
 from posenc_jax.encodings.slots import Slot, is_pattern
 
@@ -30,6 +30,8 @@ MANY = 2**26
 FEW = 128
 # From so many keys on blocks of them are faster on a CPU.
 LONG = 1024
+# Fields of a `Geometry` that other fields of a `Call` say.
+_DESCRIBED = ("queries", "keys", "causal", "num_heads", "contiguous", "window", "head_axis")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,13 +49,12 @@ class Call:
       causal, window: as in `Geometry`.
       segments: whether there are segment ids.
       right_padded: whether they say no more than how long each row is.
-      structured: whether there is a mask from structure.
-      capped: whether scaled products are capped.
       contiguous: positions are plain, those of all rows, and grow by one on both sides, before any mapping.
       packed: as in `Geometry`.
       ordered: the places of both sides are known when the program is built, are those of all rows, and grow by one.
       first: the place of query 0 minus that of key 0.
       return_weights: the weights are wanted.
+      options: names of what else is set, `Prepared.options` and fields of a `Geometry` that are not above.
     """
 
     batch: int
@@ -69,7 +70,6 @@ class Call:
     window: int | None = None
     segments: bool = False
     right_padded: bool = False
-    structured: bool = False
     contiguous: bool = True
     packed: bool = False
     ordered: bool = True
@@ -77,12 +77,13 @@ class Call:
     return_weights: bool = False
     values_dtype: Any = None
     x64: bool = False
-    capped: bool = False
+    options: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, call: Prepared, *, return_weights: bool = False) -> Call:
         """The call with prepared arguments, on `backend`; with several devices, the part of one of them."""
         batch, num_heads, queries, head_dim = call.q.shape
+        found = facts(call.geometry)
         return cls(
             batch=part_of(batch, devices_along(ROWS)),
             num_heads=part_of(num_heads, devices_along(HEADS)),
@@ -93,8 +94,7 @@ class Call:
             dtype=jnp.result_type(call.q, call.k),
             return_weights=return_weights,
             values_dtype=call.v.dtype,
-            capped=call.cap is not None,
-            **facts(call.geometry),
+            **found | {"options": found["options"] | call.options},
         )
 
     @property
@@ -131,11 +131,15 @@ def facts(geometry: Geometry) -> dict[str, Any]:
         "window": geometry.window,
         "segments": geometry.k_segments is not None,
         "right_padded": geometry.right_padded and geometry.k_segments is not None,
-        "structured": geometry.structure is not None,
         "contiguous": geometry.contiguous and all(len(p) == 1 and len(p.shape) == 2 for p in sides),
         "packed": geometry.packed,
         "ordered": ordered,
         "first": int(geometry.q_places[0, 0] - geometry.k_places[0, 0]) if ordered else 0,
+        "options": frozenset(
+            field.name
+            for field in dataclasses.fields(geometry)
+            if field.name not in _DESCRIBED and getattr(geometry, field.name) is not field.default
+        ),
     }
 
 
@@ -214,7 +218,7 @@ def in_table(encodings: tuple[PositionalEncoding, ...], call: Call) -> tuple[int
     """Indices of the elements whose bias fits in a table of distances in this call."""
     known, found = call.contiguous or call.packed, []
     for number, e in enumerate(encodings):
-        if e.acts_on & {"bias", *UNFUSABLE} == {"bias"} and e.bias_of_distance and known:
+        if e.acts_on - FUSABLE == {"bias"} and e.bias_of_distance and known:
             found.append(number)
         known = known and "map_positions" not in e.acts_on
     return tuple(found)
@@ -224,7 +228,7 @@ def in_factors(encodings: tuple[PositionalEncoding, ...], call: Call) -> tuple[i
     """Indices of the elements whose bias factors can express in this call (see `PositionalEncoding.factors`)."""
     contiguous, found = call.contiguous, []
     for number, e in enumerate(encodings):
-        added = e.acts_on & {"bias", *UNFUSABLE}
+        added = e.acts_on - FUSABLE
         in_order = call.causal and (contiguous or e.position_axes == "any")
         if added and added <= {"bias", "content_bias"} and e.num_factors and in_order:
             found.append(number)
@@ -245,7 +249,7 @@ def _served(encodings: tuple[PositionalEncoding, ...], call: Call, *, table: boo
 
 def _unserved(encodings: tuple[PositionalEncoding, ...], served: tuple[int, ...], *, table: bool) -> Iterator[str]:
     for number, e in enumerate(encodings):
-        added = e.acts_on & {"bias", *UNFUSABLE}
+        added = e.acts_on - FUSABLE
         if not added or number in served:
             continue
         if added == {"bias"} and (e.num_factors or (table and e.bias_of_distance)):
@@ -305,10 +309,8 @@ def _against_cudnn(encodings: tuple[PositionalEncoding, ...], call: Call) -> Ite
         yield f"the gradients of what {learned} adds would be rounded to {jnp.dtype(call.dtype)}"
     if call.segments and not call.right_padded:
         yield "segments would be a mask over all pairs"
-    if call.capped:
-        yield "it has no cap of the logits"
-    if call.structured:
-        yield "a mask from structure would be one over all pairs"
+    for option in sorted(call.options):
+        yield f"it has no {option}"
     if (call.causal or call.window) and (not call.ordered or call.first or call.queries != call.keys):
         yield "its masks are for queries and keys of the same places"
     if call.window and not call.causal:
@@ -335,10 +337,8 @@ def _against_kernel(encodings: tuple[PositionalEncoding, ...], call: Call) -> It
             yield f"the gradients of what {encodings[e].name} adds would be rounded to {jnp.dtype(call.dtype)}"
     if call.x64:
         yield "the kernel counts in 32 bits, and 64-bit types are enabled (jax_enable_x64)"
-    if call.capped:
-        yield "the kernel has no cap of the logits"
-    if call.structured:
-        yield "the kernel has no mask from structure"
+    for option in sorted(call.options):
+        yield f"the kernel has no {option}"
     if not call.ordered:
         yield "the kernel needs places that are known when the program is built, as without a cache"
     if dims > 256:

@@ -51,7 +51,7 @@ class Optimizer(Value):
         warmup_steps=at_least(0),
         final_fraction=at_least(0, ": it is a fraction of the learning rate", most=1),
         weight_decay=at_least(0),
-        eps=above(0, ""),
+        eps=above(0),
         clip_norm=above(0, ", or None for no clipping"),
     )
 

@@ -13,8 +13,10 @@ from posenc_jax.encodings.base import Array, Geometry, Params, PositionalEncodin
 from posenc_jax.encodings.parameters import check_params
 from posenc_jax.encodings.slots import check_axes, only
 
-# Hooks that need the logits or the weights as arrays, so that no fused kernel can serve them.
-UNFUSABLE = frozenset({"content_bias", "value_term", "score", "adjust_logits", "normalize"})
+# Hooks that see neither logits nor weights; all others but `bias` need them as arrays, which no fused kernel has.
+FUSABLE = frozenset(
+    {"map_positions", "embed", "encode_queries", "encode_keys", "encode_values", "encode_outputs", "token_terms"}
+)
 
 
 class Prepared(NamedTuple):
@@ -40,6 +42,11 @@ class Prepared(NamedTuple):
     geometries: tuple[Geometry, ...]
     geometry: Geometry
     cap: float | None = None
+
+    @property
+    def options(self) -> frozenset[str]:
+        """The names of the options that are set."""
+        return frozenset(name for name, default in self._field_defaults.items() if getattr(self, name) is not default)
 
     @property
     def scale(self) -> float:

@@ -156,8 +156,9 @@ class PositionalEncoding(Value):
         changes weights or logits together, if it breaks the clauses ``blocks`` or ``cached_decoding`` of the contract,
         and if it reads pairs, which belong to one sequence.
         """
-        together = {"map_positions", "adjust_logits", "normalize"}
-        return not (self.acts_on & together or self.needs_pairs) and not self.breaks & {"blocks", "cached_decoding"}
+        of_tokens = {"embed", "encode_queries", "encode_keys", "encode_values", "encode_outputs", "token_terms"}
+        alone = self.acts_on <= of_tokens | {"bias", "score", "content_bias", "value_term"} and not self.needs_pairs
+        return alone and not self.breaks & {"blocks", "cached_decoding"}
 
     @property
     def redraws_per_layer(self) -> bool:

@@ -41,7 +41,7 @@ def at_least(least: int, why: str = "", most: int | None = None) -> Limit:
     return Limit(least, (f"be at least {least}" if least else "not be negative") + why, most=most)
 
 
-def above(bound: int, why: str) -> Limit:
+def above(bound: int, why: str = "") -> Limit:
     """A field must be more than ``bound``."""
     return Limit(bound, (f"be above {bound}" if bound else "be positive") + why, strict=True)
 

@@ -117,6 +117,8 @@ def decode(
         found = beam_search(rows, cache, decoding, **call)
         return Decoded(found.tokens, found.log_probs, found.scores, found.lengths)
     choose: Callable[[Array, Array], Array] = most_probable
+    if not isinstance(decoding, Greedy | Sampling):
+        raise TypeError(f"decoding = {decoding!r} is none of Greedy, Beam and Sampling: pass one of these")
     if isinstance(decoding, Sampling):
         if key is None:
             raise ValueError(f"{decoding!r} draws tokens: pass key=jax.random.key(...)")

@@ -147,6 +147,7 @@ def layer_encodings(
 
 def _call(config: Transformer, dtype: Any, queries: Sequence, geometry: Geometry | tuple[Geometry, ...]) -> Call:
     first = geometry[0] if isinstance(geometry, tuple) else geometry
+    found = facts(first)
     assert queries.tokens is not None
     return Call(
         batch=queries.tokens.shape[0],
@@ -156,6 +157,11 @@ def _call(config: Transformer, dtype: Any, queries: Sequence, geometry: Geometry
         keys=first.k_positions.shape[1],
         head_dim=config.width_of_head,
         dtype=dtype,
-        capped=config.attention_cap is not None,
-        **facts(first),
+        **found | {"options": found["options"] | options_of(config)},
     )
+
+
+def options_of(config: Transformer) -> frozenset[str]:
+    """The `Call.options` of a model."""
+    given = {"cap": config.attention_cap, "structure": config.mask}
+    return frozenset(name for name, value in given.items() if value is not None)

@@ -10,6 +10,7 @@ from posenc_jax.config import Run
 from posenc_jax.data.text.base import is_packed
 from posenc_jax.encodings.slots import for_layer
 from posenc_jax.models.config import STACKS
+from posenc_jax.models.layer_encodings import options_of
 from posenc_jax.training.batches import Batch
 
 
@@ -31,13 +32,12 @@ def _of_stack(run: Run, batch: Batch, backend: str, stack: str) -> tuple[Choice,
         head_dim=model.width_of_head,
         dtype=jnp.dtype(model.dtype),
         backend=backend,
-        capped=model.attention_cap is not None,
         causal=stack == "decoder",
-        structured=model.mask is not None,
         segments=kind != "decoder_only" or packed,
         right_padded=not packed,
         contiguous=not packed,
         packed=packed and stack != "cross",
+        options=options_of(model),
     )
     slot = getattr(run.slots, stack)
     calls = (dataclasses.replace(call, window=model.window(layer)) for layer in range(model.depth(stack)))

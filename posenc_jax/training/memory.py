@@ -40,7 +40,7 @@ from posenc_jax.attention.blockwise import block_size, keys_at_once, keys_of_blo
 from posenc_jax.config import Run
 from posenc_jax.data.example import Example
 from posenc_jax.data.metric import metric_sums
-from posenc_jax.encodings.attention import UNFUSABLE
+from posenc_jax.encodings.attention import FUSABLE
 from posenc_jax.encodings.base import Dims, PositionalEncoding
 from posenc_jax.encodings.slots import dims_seen, elements, for_layer
 from posenc_jax.models.config import STACKS, stack_dims
@@ -230,7 +230,7 @@ def _more_arrays(run: Run, stack: str) -> list[int]:
     """The number of arrays of the size of the logits that the encodings of each layer need."""
     slot, heads = getattr(run.slots, stack), run.model.num_heads
     layers = (for_layer(slot, layer) for layer in range(run.model.depth(stack)))
-    return [sum(len(e.acts_on & UNFUSABLE) + e.more_logit_arrays(heads) for e in layer) for layer in layers]
+    return [sum(len(e.acts_on - {*FUSABLE, "bias"}) + e.more_logit_arrays(heads) for e in layer) for layer in layers]
 
 
 def _drawn(run: Run, rows: int) -> int:

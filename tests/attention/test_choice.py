@@ -10,10 +10,11 @@ from calls import DIMS
 from registry_slots import slots_of_registry
 
 from posenc_jax.attention import Call, attend, choose
-from posenc_jax.attention.blockwise import blockwise
+from posenc_jax.attention.blockwise import blockwise, needs_all_keys
 from posenc_jax.attention.choice import capability, facts
-from posenc_jax.encodings import Geometry, Sequence, elements, parse
+from posenc_jax.encodings import Geometry, RoPE, Sequence, elements, parse
 from posenc_jax.encodings.attention import prepare
+from posenc_jax.encodings.base import PositionalEncoding
 
 CALL = Call(batch=2, num_heads=8, num_kv_heads=4, queries=1024, keys=1024, head_dim=64, causal=True)
 GPU = dataclasses.replace(CALL, backend="gpu", dtype=jnp.bfloat16)
@@ -59,7 +60,8 @@ def test_on_a_cpu_it_is_the_reference_and_for_long_rows_blocks(dtype):
         ("fox|kerple", TPU, {}, "kernel: fused; kerple in a table of distances, fox in columns of queries and keys"),
         ("t5", TPU, {"queries": 65536, "keys": 65536}, "blockwise: 262144 MiB of logits, since 65536 tokens are more"),
         ("cope", GPU, {}, "dense: only 64 MiB of logits, since cope acts on logits or weights (content_bias)"),
-        ("rope", GPU, {"capped": True}, "dense: only 64 MiB of logits, since the kernel has no cap of the logits"),
+        ("rope", GPU, {"options": frozenset({"cap"})}, "dense: only 64 MiB of logits, since the kernel has no cap"),
+        ("rope", GPU, {"options": frozenset({"new"})}, "dense: only 64 MiB of logits, since the kernel has no new"),
         ("cope", GPU, {"keys": 8192}, "blockwise: 512 MiB of logits, since cope acts on logits or weights (content_"),
         ("fire", TPU, {}, "dense: only 64 MiB of logits, since the bias of fire is no function of the distance alone"),
         ("t5", TPU, {"contiguous": False}, "dense: only 64 MiB of logits, since the bias of t5 needs plain positions"),
@@ -158,11 +160,11 @@ def test_facts_of_a_geometry():
         "window": None,
         "segments": False,
         "right_padded": False,
-        "structured": False,
         "contiguous": True,
         "packed": False,
         "ordered": True,
         "first": 0,
+        "options": frozenset(),
     }
     keys = Sequence.of_length(8)
     later = Sequence(np.arange(5, 8)[None], np.array([8]), places=np.arange(5, 8)[None])
@@ -178,6 +180,22 @@ def test_facts_of_a_geometry():
         ValueError, match=r"window = 0 must be a whole number from 1 on: 1 is a query's own place, None"
     ):
         dataclasses.replace(last, window=0)
+
+
+@pytest.mark.parametrize("way", ["cudnn", "kernel"])
+def test_what_is_not_known_is_not_fused(monkeypatch, way):
+    """A hook, and a field of the geometry, that were added later."""
+    assert chosen("rope", GPU, way) == f"{way}: asked for"
+    monkeypatch.setattr(PositionalEncoding, "HOOKS", (*PositionalEncoding.HOOKS, "sharpen"))
+    monkeypatch.setattr(PositionalEncoding, "sharpen", None, raising=False)
+    monkeypatch.setattr(RoPE, "sharpen", lambda self, logits: 2 * logits, raising=False)
+    with pytest.raises(ValueError, match=r"cannot serve this call: rope acts on logits or weights \(sharpen\)"):
+        chosen("rope", GPU, way)
+    assert not RoPE().by_pairs
+    assert needs_all_keys(RoPE())
+    later = dataclasses.make_dataclass("Later", [("prefix", int, 0)], bases=(Geometry,), frozen=True)
+    sides = {name: getattr(Geometry.of_length(4, num_heads=2), name) for name in ("queries", "keys")}
+    assert [facts(later(**sides, prefix=n))["options"] for n in (0, 2)] == [set(), {"prefix"}]
 
 
 def test_a_device_that_is_not_there_can_be_chosen_for():

@@ -122,6 +122,8 @@ def test_sampling_needs_a_key():
     model = small("decoder_only", num_layers=1)
     with pytest.raises(ValueError, match=r"Sampling\(temperature=1.0.*\) draws tokens: pass key"):
         decode(model, np.ones((1, 1), np.int32), Sampling(), max_new_tokens=1)
+    with pytest.raises(TypeError, match="decoding = 'greedy' is none of Greedy, Beam and Sampling: pass one of these"):
+        decode(model, np.ones((1, 1), np.int32), "greedy", max_new_tokens=1)
 
 
 @pytest.mark.parametrize(
