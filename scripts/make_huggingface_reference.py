@@ -177,6 +177,7 @@ CASES = {
         "eos_token_id": 39,
         "pad_token_id": 1,
     },
+    "mt5": _COMMON | _T5 | {"model_type": "mt5"},
     "umt5": _COMMON | _T5 | {"model_type": "umt5", "feed_forward_proj": "gated-gelu", "eos_token_id": 24},
     "marian": _COMMON
     | {

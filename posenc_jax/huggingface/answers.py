@@ -9,7 +9,7 @@ from posenc_jax.data.answer_ids import AnswerIds
 from posenc_jax.data.errors import DataError
 from posenc_jax.files.atomic import read_regular
 from posenc_jax.files.shapes import Json, loads
-from posenc_jax.huggingface.config import MOST_BYTES, check_token_id, integer, short, token_id
+from posenc_jax.huggingface.config import MOST_BYTES, checked_id, short, token_id
 from posenc_jax.huggingface.family import Family
 
 FILE = "generation_config.json"
@@ -61,14 +61,12 @@ def answer_ids(family: Family, settings: Mapping[str, Any], vocab_size: int, whe
     """
 
     def declared(name: str) -> Any:
-        value = token_id(settings, name)
+        value = token_id(where, settings, name, vocab_size)
         return family.ids.get(name) if value is None else value
 
     start = "bos" if declared("decoder_start") is None else "decoder_start"
-    found = {name: declared(name) for name in (start, "eos", "pad")}
-    for name, value in found.items():
-        check_token_id(where, name, value, vocab_size)
-    first, eos, pad = (integer(value) for value in found.values())
+    ids = (checked_id(where, f"{name}_token_id", declared(name), vocab_size) for name in (start, "eos", "pad"))
+    first, eos, pad = ids
     return AnswerIds(first, eos, pad, _never(settings, vocab_size, eos, where))
 
 
@@ -84,8 +82,7 @@ def _never(settings: Mapping[str, Any], vocab_size: int, eos: int, where: Path) 
                 f"{where}: bad_words_ids has {short(word)}, and words of one token are kept out of answers: take the "
                 "others away"
             )
-        check_token_id(where, "bad_words_ids: ", word[0], vocab_size)
-        found[integer(word[0])] = None
+        found[checked_id(where, "bad_words_ids: a word", word[0], vocab_size)] = None
     return tuple(token for token in found if token != eos)
 
 

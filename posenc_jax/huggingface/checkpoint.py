@@ -7,7 +7,6 @@
 """
 
 import dataclasses
-import difflib
 import functools
 import os
 import re
@@ -42,6 +41,7 @@ from posenc_jax.huggingface.tokenizer import of_directory, of_gguf
 from posenc_jax.models import Model, Slots, Transformer
 from posenc_jax.models.config import STACKS
 from posenc_jax.models.torch_weights import listed
+from posenc_jax.refusals.hints import did_you_mean
 from posenc_jax.training.leaf_names import filled, flat
 from posenc_jax.training.sharding import partition
 from posenc_jax.training.step import model_with, shapes_of
@@ -180,7 +180,8 @@ def _matched(
     tokenizer: Callable[[Json, int], Tokenizer | None],
 ) -> Checkpoint:
     where = path / "config.json" if path.is_dir() else path
-    model, slots, vocab_size, max_len = declared_model(family, config, where)
+    tied = family.head not in tensors
+    model, slots, vocab_size, max_len = declared_model(family, config, where, tied)
     if (there := _num_layers(family, tensors)) < model.num_layers:  # found before all of them are traced
         layers = f"{there} layers" if there else f"no layer, but {listed(list(tensors))}"
         raise DataError(
@@ -221,10 +222,14 @@ def _num_layers(family: Family, tensors: Mapping[str, StoredTensor]) -> int:
     return len({found[2] for name in tensors if (found := re.match(pattern, name))})
 
 
-def declared_model(family: Family, config: Json, where: Path) -> tuple[Transformer, Slots, int, int]:
-    """The model of a config, its encodings, the size of its vocabulary and its longest text; `DataError` without."""
+def declared_model(family: Family, config: Json, where: Path, tied: bool) -> tuple[Transformer, Slots, int, int]:
+    """The model of a config, its encodings, the size of its vocabulary and its longest text; `DataError` without.
+
+    Args:
+      tied: whether the output layer is the table, where the files of a family say that (`Family.head`).
+    """
     settings = Settings(config, str(where))
-    fields = family.settings(settings)
+    fields = family.settings(settings) | ({"tie_output": tied} if family.head else {})
     vocab_size = settings.whole("vocab_size")
     found = _declared(config, where)
     length = found.max_length or family.max_length
@@ -272,8 +277,10 @@ def _check_names(
     path: Path, family: Family, rows: Mapping[str, NameRule], named: dict[str, StoredTensor], ours: Mapping[str, Shape]
 ) -> None:
     for repeat, original in family.tied.items():
-        if repeat in named and repeat not in rows and original in named:
+        if repeat in named and repeat not in rows:
             repeated = named.pop(repeat)
+            if named.setdefault(original, repeated) is repeated:
+                continue
             if repeated.shape != named[original].shape or not np.array_equal(repeated.read(), named[original].read()):
                 own = any(rule.theirs == repeat for rule in family.names)
                 way = "set tie_word_embeddings to false in its config" if own else "name another checkpoint"
@@ -298,11 +305,9 @@ def _family_of(config: Json, path: Path) -> Family:
             "name the checkpoint in full precision, or a GGUF file of it"
         )
     if not isinstance(kind, str) or kind not in FAMILIES:
-        near = difflib.get_close_matches(str(kind), FAMILIES, 1, 0.0)[0]
+        hint = did_you_mean(str(kind), FAMILIES, "name a checkpoint of one of them")
         code = ", whose code (auto_map) is never run," if config.get("auto_map") else ""
-        raise DataError(
-            f"{path}: model_type = {kind!r}{code} is not read; {', '.join(FAMILIES)} are; {near} is the nearest by name"
-        )
+        raise DataError(f"{path}: model_type = {short(kind)}{code} is not read, and {', '.join(FAMILIES)} are: {hint}")
     return of_config(config)
 
 

@@ -63,6 +63,7 @@ def integer(value: Any) -> Any:
 def whole(config: Mapping[str, Any], name: str) -> int | None:
     """A whole number above 0, 128.0 too, or None; `DataError` for another value."""
     value = integer(setting(config, name))
+    _refuse_several(name, value)
     if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not 0 < value < 2**31):
         limit = " and below 2^31" if isinstance(value, int) and value >= 2**31 else ""
         raise DataError(f"{name} = {short(value)} must be a whole number above 0{limit}: mend the config")
@@ -87,24 +88,39 @@ def number(config: Mapping[str, Any], name: str, where: str = "") -> float | Non
     value = config.get(name)
     if value is None:
         return None
+    _refuse_several(where + name, value)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e300:
         raise DataError(f"{where}{name} = {short(value)} must be a number above 0: mend the config")
     return float(value)
 
 
-def token_id(config: Mapping[str, Any], name: str) -> Any:
-    """The id of a token such as ``bos``, the first of several; None where it is missing or null; unchecked."""
-    value = config.get(f"{name}_token_id")
-    return integer(value[0] if isinstance(value, list) and value else value)
+def _refuse_several(name: str, value: Any) -> None:
+    if isinstance(value, list):
+        raise DataError(
+            f"{name} = {short(value)} has a value for each layer, and one for all is read: name another config"
+        )
 
 
-def check_token_id(where: object, name: str, value: Any, vocab_size: int) -> None:
-    """`DataError` for a `token_id` that is none of the model."""
+def token_id(where: object, config: Mapping[str, Any], name: str, vocab_size: int) -> int | None:
+    """The id of a token such as ``bos``, the first of several; None where it is missing or null; `DataError` for one
+    that is none of the model.
+    """
+    given = config.get(f"{name}_token_id")
+    if given is None:
+        return None
+    several = given if isinstance(given, list) and given else [given]
+    first, *_ = (checked_id(where, f"{name}_token_id", one, vocab_size) for one in several)
+    return first
+
+
+def checked_id(where: object, name: str, value: Any, vocab_size: int) -> int:
+    """An id; `DataError` for one that is none of the model."""
+    value = integer(value)
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < vocab_size:
         raise DataError(
-            f"{where}: {name}_token_id = {short(value)} must be a token of the {vocab_size:,} that there are: mend the "
-            "config"
+            f"{where}: {name} = {short(value)} must be a token of the {vocab_size:,} that there are: mend the config"
         )
+    return value
 
 
 def flag(config: Mapping[str, Any], name: str) -> bool | None:

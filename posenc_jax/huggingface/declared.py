@@ -24,7 +24,7 @@ from posenc_jax.encodings.t5 import T5Bias
 from posenc_jax.huggingface import layers
 from posenc_jax.huggingface.config import integer, natural, needed, number, short, whole
 from posenc_jax.huggingface.dialects import DIALECTS, MAX_LENGTHS, Dialect, dialect
-from posenc_jax.huggingface.rotation import ORIGINAL, Rotation, dims_of, kind_of, rotated_width
+from posenc_jax.huggingface.rotation import ALWAYS, ORIGINAL, Rotation, dims_of, kind_of, rotated_width
 from posenc_jax.refusals.hints import did_you_mean
 
 _ROTARY = ("rope_parameters", "rope_scaling", "rope_theta", "rotary_dim", "rotary_pct", "rotary_emb_base")
@@ -265,7 +265,7 @@ def _parameters(config: Mapping[str, Any], own: Dialect, kind: str, odd: dict[st
     if old and new:
         odd["both rope_scaling and rope_parameters are there: transformers takes rope_scaling"] = None
     chosen: Mapping[str, Any] = old or new or {}
-    if kind in chosen or any(isinstance(value, Mapping) for value in chosen.values()):
+    if kind in chosen or any(isinstance(value, Mapping) for name, value in chosen.items() if name not in ALWAYS):
         inner = chosen.get(kind, {})
         if kind not in chosen:
             odd[f"rope_parameters has nothing for layers of {kind}: plain RoPE is taken"] = None
@@ -313,7 +313,10 @@ def _other(config: Mapping[str, Any], odd: dict[str, None]) -> tuple[PositionalE
         return (_deberta(config),)
     if kind == "marian":
         return (Sinusoidal(layout="half"),)
-    if kind in _LEARNED and config.get("position_embedding_type", "absolute") == "absolute":
+    if kind in _LEARNED:
+        told = config.get("position_embedding_type", "absolute")
+        if told != "absolute":
+            raise DataError(f"position_embedding_type = {short(told)}, and 'absolute' is read: name another config")
         count, padding = whole(config, "max_position_embeddings"), natural(config, "pad_token_id", 1)
         offset = 2 if kind == "opt" else padding + 1 if kind in ("roberta", "xlm-roberta") else 0
         if offset:

@@ -105,7 +105,8 @@ class Family:
       title: the name that people know it by.
       settings: the fields of `Transformer` for a config; encodings and windows are those of `declared.from_hf`.
       names: the table.
-      tied: tensors that some files have beside the one that each repeats, as an output layer.
+      tied: tensors that some files have beside the one that each repeats, or in its place, as an output layer.
+      head: the tensor of the output layer, where a file that lacks it has the table as one, whatever its config says.
       left_out: what some files leave out in front of all names, or have there in addition.
       spellings: what stands in names of other files, and in those of the table in its place.
       ignored: patterns of the names of tensors that hold no parameters of the model: masks, tables made of the config,
@@ -125,6 +126,7 @@ class Family:
     names: tuple[NameRule, ...]
     kind: ModelKind = "decoder_only"
     tied: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    head: str = ""
     left_out: str = ""
     spellings: Mapping[str, str] = dataclasses.field(default_factory=dict)
     ignored: tuple[str, ...] = ()

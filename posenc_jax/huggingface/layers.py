@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from posenc_jax.data.errors import DataError
-from posenc_jax.huggingface.config import integer, natural, needed, whole
+from posenc_jax.huggingface.config import integer, natural, needed, setting, whole
 from posenc_jax.huggingface.dialects import Dialect
 
 LOCAL, FULL, CHUNKED = "sliding_attention", "full_attention", "chunked_attention"
@@ -14,7 +14,9 @@ _MOST_LAYERS = 1024
 
 def layer_kinds(config: Mapping[str, Any], dialect: Dialect) -> list[str]:
     """The type of attention of each layer; `DataError` for a list of another length."""
-    count = needed(config, "num_hidden_layers", "the number of layers")
+    parts = [name for name, part in config.items() if isinstance(part, Mapping) and setting(part, "num_hidden_layers")]
+    own = f" ({' and '.join(parts)} in it say one each: name such a part, as a config of its own)" if parts else ""
+    count = needed(config, "num_hidden_layers", f"the number of layers{own}")
     if count > _MOST_LAYERS:
         raise DataError(f"num_hidden_layers = {count} must be at most {_MOST_LAYERS}: mend the config")
     given = config.get("layer_types")

@@ -238,10 +238,10 @@ def kind_of(given: Mapping[str, Any], model_type: Any, odd: dict[str, None]) -> 
         kind = "default"
     if kind == "su" or (kind == "yarn" and model_type == "phi3"):  # Phi-3's first files
         kind = "longrope"
-    if kind not in READ:
+    if not isinstance(kind, str) or kind not in READ:
         hint = did_you_mean(str(kind), READ) or f"there are {', '.join(READ)}"
         raise DataError(f"rope_type = {str(kind)[:40]!r} is none that is read: {hint}")
-    return str(kind)
+    return kind
 
 
 def dims_of(width: int) -> Dims:

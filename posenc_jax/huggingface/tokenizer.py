@@ -9,7 +9,7 @@ from posenc_jax.data.errors import DataError
 from posenc_jax.data.tokenizer import Tokenizer
 from posenc_jax.files.atomic import read_regular
 from posenc_jax.files.shapes import Json, loads, problem
-from posenc_jax.huggingface.config import FILE, check_token_id, short, token_id
+from posenc_jax.huggingface.config import FILE, short, token_id
 from posenc_jax.huggingface.gguf import Gguf
 
 _LONGEST = 2**27
@@ -140,15 +140,10 @@ def _made(data: bytes, where: Path, config: Json, of_config: Path, vocab_size: i
 
 def _bos_and_eos(config: Json, around: Json, of_config: Path, vocab_size: int) -> tuple[int, int]:
     """The ids of bos and eos in the config, one serving for both if need be, else those ``around`` a text."""
-    ids = {name: token_id(config, name) for name in ("bos", "eos")}
-    declared = any(value is not None for value in ids.values())
-    if not declared:
-        ids = around
-    known = {name: value for name, value in ids.items() if isinstance(value, int) and not isinstance(value, bool)}
+    ids = {name: token_id(of_config, config, name, vocab_size) for name in ("bos", "eos")}
+    known = {name: value for name, value in ids.items() if value is not None} or around
     if not known:
         raise DataError(f"{of_config}: the config has neither bos_token_id nor eos_token_id: add one of them")
-    for name, value in known.items() if declared else ():
-        check_token_id(of_config, name, value, vocab_size)
     bos, eos = (known.get(name, next(iter(known.values()))) for name in ("bos", "eos"))
     return bos, eos
 
@@ -162,7 +157,7 @@ def _around(data: bytes) -> Json:
     if problem(content, {"added_tokens": [{"content": str, "id": int}]}):
         return {}
     added = {token["content"]: token["id"] for token in content["added_tokens"]}
-    return {"bos": added.get("[CLS]"), "eos": added.get("[SEP]")}
+    return {name: added[word] for name, word in (("bos", "[CLS]"), ("eos", "[SEP]")) if word in added}
 
 
 def _texts(value: Any) -> bool:

@@ -52,7 +52,7 @@ def export_checkpoint(
     origin = _origin(source, config)
     try:
         family, theirs = FAMILIES[origin["family"]], origin["config"]
-        model, slots, _, _ = declared_model(family, theirs, source / ORIGIN)
+        model, slots, _, _ = declared_model(family, theirs, source / ORIGIN, config.model.tie_output)
     except (KeyError, DataError) as error:
         raise RefusedError(f"{source} is from a checkpoint that this version does not read ({error})") from None
     _refuse_other(source, config, model, slots)

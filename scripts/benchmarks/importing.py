@@ -51,7 +51,7 @@ def make(folder: Path, width: int, layers: int, vocab_size: int) -> int:
         "eos_token_id": 0,
     }
     family = FAMILIES["llama"]
-    model, slots, *_ = declared_model(family, config, folder)
+    model, slots, *_ = declared_model(family, config, folder, tied=True)
     ours = flat(shapes_of(family.kind, model, slots, vocab_size=vocab_size, num_classes=vocab_size, max_len=64))
     rows = of_model(family.names, {name: leaf.shape for name, leaf in ours.items()}, layers)
     shapes = {name: row.change.shape([ours[part].shape for part in row.ours]) for name, row in rows.items()}

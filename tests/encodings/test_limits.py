@@ -8,7 +8,7 @@ import pytest
 from posenc_jax.config import Evaluation, Execution, Optimizer, Training
 from posenc_jax.encodings import REGISTERED, parse
 from posenc_jax.encodings.catalogue import CATALOGUE
-from posenc_jax.encodings.value import Value
+from posenc_jax.encodings.value import Value, above, limited
 from posenc_jax.models.decoding_config import Beam, Sampling
 
 SETTINGS = (Beam(), Sampling(), Optimizer(), Training(), Evaluation(), Execution())
@@ -165,3 +165,16 @@ def test_a_field_called_like_a_fact_of_the_class_is_refused(name):
     taken = dataclasses.make_dataclass("Mine", [(name, int, 3)], bases=(Value,), frozen=True)
     with pytest.raises(ValueError, match=rf"Mine\.{name} is a fact of the class, and no field: give the field another"):
         taken()
+
+
+def test_a_limit_needs_no_reason():
+    """As in the steps for an encoding."""
+
+    @dataclasses.dataclass(frozen=True)
+    class Wide(Value):
+        width: float = 1.0
+
+        limits = limited(width=above(0))
+
+    with pytest.raises(ValueError, match=r"^Wide.width = 0.0 must be positive$"):
+        Wide(0)

@@ -59,6 +59,9 @@ def test_ids_that_a_config_leaves_out(tmp_path):
             {"decoder_start_token_id": 48},
             "config.json: decoder_start_token_id = 48 must be a token of the 48",
         ),
+        ({"decoder_start_token_id": [0, "a"]}, "decoder_start_token_id = 'a' must be a token"),
+        ({"pad_token_id": "0"}, "pad_token_id = '0' must be a token"),
+        ({"bad_words_ids": [["a"]]}, "bad_words_ids: a word = 'a' must be a token of the 48"),
         ({"eos_token_id": "</s>"}, "eos_token_id = '</s>' must be a token"),
         (unset | {"bos_token_id": None}, "bos_token_id = None must be a token"),
     ):

@@ -128,6 +128,13 @@ def test_damaged_directories(folder, damage, match):
         ({"rope_scaling": "linear"}, "config.json: rope_scaling must be an object, as in"),
         ({"num_key_value_heads": 3}, "config.json gives no model: .*num_kv_heads"),
         ({"bos_token_id": None, "eos_token_id": None}, "the config has neither bos_token_id nor eos_token_id: add one"),
+        ({"bos_token_id": "<s>"}, "config.json: bos_token_id = '<s>' must be a token of the 48 that there are: mend"),
+        ({"bos_token_id": {}}, "bos_token_id = {} must be a token"),
+        ({"eos_token_id": [2, "</s>"]}, "eos_token_id = '</s>' must be a token"),
+        ({"eos_token_id": []}, r"eos_token_id = \[\] must be a token"),
+        ({"eos_token_id": True}, "eos_token_id = True must be a token"),
+        ({"model_type": "llamma"}, r"= 'llamma' is not read, and llama, .*, marian are: did you mean 'llama'\?$"),
+        ({"model_type": "cohere"}, "= 'cohere' is not read, and llama, .* are: name a checkpoint of one of them$"),
         ({"num_hidden_layers": "3"}, "num_hidden_layers = '3' must be a whole number above 0: mend the config"),
         (
             {"rope_scaling": {"rope_type": "linear", "factor": 0}},

@@ -73,6 +73,8 @@ def test_configs_that_say_defaults_or_say_them_otherwise(tmp_path, name):
     [
         ("bert", {"tie_word_embeddings": False}, "tie_word_embeddings = False, and True is read"),
         ("mpt", {"attn_config": "alibi"}, "attn_config = 'alibi' must be an object"),
+        ("t5", {"dense_act_fn": "gelu_new"}, "dense_act_fn = 'gelu_new', and 'relu' is read"),
+        ("umt5", {"is_gated_act": False}, "is_gated_act = False, and True is read"),
         ("t5", {"feed_forward_proj": "gated-relu"}, "feed_forward_proj = 'gated-relu' must be one of 'relu', "),
         ("opt", {"word_embed_proj_dim": 16}, "word_embed_proj_dim = 16 is not hidden_size = 32"),
         ("marian", {"decoder_ffn_dim": 48}, "encoder_ffn_dim = 40 and decoder_ffn_dim = 48"),
@@ -95,6 +97,41 @@ def test_settings_that_are_not_read_are_refused(tmp_path, name, changes, message
         load(path)
     assert str(path / "config.json") in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["t5", "mt5", "umt5"])
+@pytest.mark.parametrize("own", [True, False], ids=["own head", "table as head"])
+@pytest.mark.parametrize(
+    ("said", "scaled"),
+    [({}, True), ({"tie_word_embeddings": False}, False), ({"scale_decoder_outputs": False}, False)],
+)
+def test_the_head_of_t5_is_told_by_its_file_and_its_factor_by_its_config(tmp_path, name, own, said, scaled):
+    path = checkpoint_of(name, tmp_path, **said)
+    tensors = tensors_of(path)
+    head = {"lm_head.weight": tensors["shared.weight"] + 1}
+    write_tensors(path, tensors | (head if own else {}))
+    model = load(path).model
+    assert model.tie_output != own
+    assert model.logit_scale == (32**-0.5 if scaled and name != "mt5" else 1.0)
+
+
+TABLES = [f"{stack}.embed_tokens.weight" for stack in ("encoder", "decoder")]
+
+
+@pytest.mark.parametrize("names", [TABLES, TABLES[:1], TABLES[1:], [*TABLES, "shared.weight"]])
+def test_the_table_of_t5_has_any_of_its_names(tmp_path, names):
+    """Files of MADLAD-400 have it under those of the stacks alone."""
+    path = checkpoint_of("t5_1_1", tmp_path)
+    first, tensors = load(path).params(), tensors_of(path)
+    table = tensors.pop("shared.weight")
+    write_tensors(path, tensors | dict.fromkeys(names, table))
+    again = flat(load(path).params())
+    for name, leaf in flat(first).items():
+        np.testing.assert_array_equal(again.pop(name), leaf, err_msg=name)
+    assert not again
+    write_tensors(path, tensors | dict(zip(TABLES, (table, table + 1), strict=True)))
+    with pytest.raises(DataError, match=r"decoder.embed_tokens.weight is not equal to shared.weight, which it must r"):
+        load(path)
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ def test_a_run_answers_as_generate_does(tmp_path, name, row, count):
     assert ended == (name == "t5_1_1")
 
 
-@pytest.mark.parametrize("name", ["t5", "marian"])
+@pytest.mark.parametrize("name", ["t5", "t5_1_1", "mt5", "marian"])
 def test_export_gives_it_back(tmp_path, name):
     source = whole(tmp_path / "hf", name)
     generation = {"bad_words_ids": [[11], [CASES[name]["eos_token_id"]]], "eos_token_id": None}

@@ -63,8 +63,8 @@ def test_what_is_refused(tmp_path, monkeypatch):
     (path / "config.json").write_text(json.dumps(CASES["llama"] | {"intermediate_size": 44}))
     refused(tmp_path, r"gate_proj.weight has shape \[40, 32\], and its config says \[44, 32\]")
     (path / "config.json").write_text(json.dumps({"model_type": "lama", "auto_map": {"AutoModel": "x.y"}}))
-    others = "llama, .*, mpt, bert, .*, t5, umt5, marian are; llama is the nearest by name"
-    refused(tmp_path, rf"'lama', whose code \(auto_map\) is never run, is not read; {others}")
+    others = r"llama, .*, mpt, bert, .*, t5, mt5, umt5, marian are: did you mean 'llama'\?"
+    refused(tmp_path, rf"'lama', whose code \(auto_map\) is never run, is not read, and {others}")
     (path / "config.json").write_text(json.dumps(CASES["llama"] | {"quantization_config": {"quant_method": "gptq"}}))
     refused(tmp_path, r"quantization_config is there \('gptq'\), and quantised weights are read from GGUF alone: name")
     (path / "config.json").write_text(json.dumps(CASES["llama"] | {"hidden_act": "gelu"}))

@@ -15,6 +15,7 @@ from posenc_jax.huggingface.families import (
     mistral,
     modernbert,
     mpt,
+    mt5,
     olmo2,
     opt,
     phi3,
@@ -31,7 +32,7 @@ _MODULES = (
     *(llama, mistral, qwen2, qwen3, phi3, gemma2, gemma3, olmo2, smollm3),
     *(gpt2, gpt_neox, gptj, opt, bloom, mpt),
     *(bert, roberta, modernbert, deberta_v2),
-    *(t5, umt5, marian),
+    *(t5, mt5, umt5, marian),
 )
 FAMILIES: dict[str, Family] = {module.FAMILY.name: module.FAMILY for module in _MODULES}
 

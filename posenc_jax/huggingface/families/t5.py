@@ -1,7 +1,8 @@
 """T5 1.0 and 1.1: an encoder and a decoder with RMSNorm and no biases, buckets of distances in place of positions,
 logits of attention that are not divided (https://arxiv.org/abs/1910.10683; transformers ``models/t5/modeling_t5.py``).
 
-1.1 has a gate, and an output layer of its own in place of the table times ``d_model**-0.5``.
+1.1 has a gate and no factor ``d_model**-0.5`` before the output layer. That is a layer of its own if its file has one,
+as those of 1.1 that were released, and the table otherwise.
 """
 
 from __future__ import annotations
@@ -15,13 +16,21 @@ from posenc_jax.huggingface.names import TURNED, NameRule, attention, each_layer
 if TYPE_CHECKING:
     from posenc_jax.encodings.slots import Slot
 
-_ACTIVATIONS = {"relu": "relu", "gated-gelu": "geglu_tanh", "gated-silu": "swiglu"}
+_ACTIVATIONS = {
+    "relu": ("relu", False, "relu"),
+    "gated-gelu": ("geglu_tanh", True, "gelu_new"),
+    "gated-silu": ("swiglu", True, "silu"),
+}
+"""Ours, and what transformers writes of each, which counts where it says something else."""
 
 
-def settings(config: Settings) -> dict:
+def settings(config: Settings, feed_forward: str = "relu") -> dict:
     width, layers = config.whole("hidden_size"), config.whole("num_layers")
-    # Of 1.1 released files say that the first is false, and those that transformers 5 writes the second.
-    tied = config.flag("tie_word_embeddings", True) and config.flag("scale_decoder_outputs", True)
+    activation, gated, function = config.one_of("feed_forward_proj", _ACTIVATIONS, feed_forward)
+    config.refuse_unless("is_gated_act", gated)
+    config.refuse_unless("dense_act_fn", function)
+    # Of 1.1 released files say that the second is false, and those that transformers 5 writes the first.
+    scaled = config.flag("scale_decoder_outputs", config.flag("tie_word_embeddings", True))
     return {
         "d_model": width,
         "num_layers": layers,
@@ -31,14 +40,13 @@ def settings(config: Settings) -> dict:
         "mlp_dim": config.whole("d_ff"),
         "norm_type": "rms",
         "norm_epsilon": config.number("layer_norm_epsilon", 1e-6),
-        "activation": config.one_of("feed_forward_proj", _ACTIVATIONS, "relu"),
+        "activation": activation,
         "scale_embeddings": False,
-        "tie_output": tied,
         "output_bias": False,
         "attention_bias": False,
         "mlp_bias": False,
         "attention_scale": 1.0,
-        "logit_scale": width**-0.5 if tied else 1.0,
+        "logit_scale": width**-0.5 if scaled else 1.0,
     }
 
 
@@ -96,8 +104,8 @@ FAMILY = Family(
             for stack in ("encoder", "decoder")
         ),
     ),
-    tied={name: "shared.weight" for name in ("encoder.embed_tokens.weight", "decoder.embed_tokens.weight")}
-    | {"lm_head.weight": "shared.weight"},
+    tied={name: "shared.weight" for name in ("encoder.embed_tokens.weight", "decoder.embed_tokens.weight")},
+    head="lm_head.weight",
     ignored=(r"decoder\.block\.0\.layer\.1\.EncDecAttention\.relative_attention_bias\.weight",),
     max_length=512,
     ids={"eos": 1, "pad": 0},

@@ -3,23 +3,17 @@
 """
 
 import dataclasses
+import functools
 
 from posenc_jax.huggingface.families import t5
-from posenc_jax.huggingface.family import Settings
 from posenc_jax.huggingface.names import TURNED, NameRule
-
-
-def settings(config: Settings) -> dict:
-    config.refuse_unless("feed_forward_proj", "gated-gelu", "gated-silu", "relu")
-    return t5.settings(Settings({"feed_forward_proj": "gated-gelu", **config.values}, config.where))
-
 
 FAMILY = dataclasses.replace(
     t5.FAMILY,
     name="umt5",
     architecture="UMT5ForConditionalGeneration",
     title="UMT5",
-    settings=settings,
+    settings=functools.partial(t5.settings, feed_forward="gated-gelu"),
     ids={**t5.FAMILY.ids, "decoder_start": 0},
     names=(
         *t5.OUTSIDE,
