@@ -7,7 +7,6 @@ from pathlib import Path
 from posenc_jax.cli.errors import Parser, UsageError, refusing
 from posenc_jax.cli.screen import show
 from posenc_jax.config import Ablation, Run, source_of
-from posenc_jax.drawing.quantities import duration
 from posenc_jax.files.atomic import write_atomically
 
 ON = "--on="
@@ -86,16 +85,14 @@ def shown_and_kept(config: Run | Ablation, config_file: str, directory: Path) ->
     if not config_file.startswith(ON):
         yield
         return
-    from posenc_jax.runs.plan import plan_of
+    from posenc_jax.runs.estimate import on_target, seconds_of
     from posenc_jax.runs.targets import target_here
 
     here, file = Path.cwd(), directory / KEPT
     file = file.relative_to(here) if file.is_relative_to(here) else file
-    text = source_of(config, about(config, config_file.removeprefix(ON), file))
-    target = target_here()
-    hours = [plan_of(run, target).hours for run in ([config] if isinstance(config, Run) else config.runs)]
-    seconds = None if None in hours else 3600 * sum(filter(None, hours))
-    show(f"{text}\n# estimate, excluding compilation: {duration(seconds)} on {target.count} x {target.chip.title}")
+    text, target = source_of(config, about(config, config_file.removeprefix(ON), file)), target_here()
+    runs = [config] if isinstance(config, Run) else config.runs
+    show(f"{text}\n# {on_target(seconds_of(runs, target), target)}")
     stored = directory / "config.json"
     owned = not stored.exists()
     try:

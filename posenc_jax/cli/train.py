@@ -7,7 +7,7 @@ from posenc_jax.cli.own_files import refuse_unusable
 from posenc_jax.cli.scores import score_table
 from posenc_jax.cli.screen import show
 from posenc_jax.cli.session import load_config, of_config, prepare_jax, stoppable, trust
-from posenc_jax.cli.sized_to_corpus import refuse_elsewhere, shown_and_kept
+from posenc_jax.cli.sized_to_corpus import ON, refuse_elsewhere, shown_and_kept
 from posenc_jax.cli.together import HELP, join, leaving, read_together
 from posenc_jax.config import Run
 
@@ -36,6 +36,9 @@ def _train(config_file: str, arguments: list[str]) -> int:
         trust(source)
     from posenc_jax.cli.progress import TerminalReporter
     from posenc_jax.runs.cell import run
+    from posenc_jax.runs.directory import complete
+    from posenc_jax.runs.estimate import foretell, seconds_of
+    from posenc_jax.runs.targets import target_here
     from posenc_jax.runs.trackers import Tracked
     from posenc_jax.training.processes import first
 
@@ -46,6 +49,9 @@ def _train(config_file: str, arguments: list[str]) -> int:
         Tracked(terminal, directory, chosen.track) as reporter,
         stoppable() as stop,
     ):
+        if first() and not config_file.startswith(ON) and not complete(directory, config):
+            seconds = seconds_of([config], target_here())
+            foretell(reporter.note, seconds, "fewer seeds, training.steps or evaluation.lengths")
         results = run(config, directory, accept_changed_code=chosen.accept_changed_code, reporter=reporter, stop=stop)
     if not first():  # of several processes
         return 0

@@ -19,6 +19,7 @@ from posenc_jax.runs.compile_ahead import Ahead
 from posenc_jax.runs.directory import Stored, read_stored
 from posenc_jax.runs.environment import environment
 from posenc_jax.runs.errors import DamagedFileError, FailedCellsError, RefusedError, StoppedError
+from posenc_jax.runs.estimate import foretell, seconds_of
 from posenc_jax.runs.groups import refuse_damaged_metrics
 from posenc_jax.runs.origins import refuse_other_start
 from posenc_jax.runs.own_code import digests
@@ -27,6 +28,7 @@ from posenc_jax.runs.preflight import check_run, refuse_several_processes
 from posenc_jax.runs.programs import KnownPrograms, likeness
 from posenc_jax.runs.reporter import Reporter, shown
 from posenc_jax.runs.supply import refuse_other_corpora, refuse_other_tokenizers, refuse_unfit
+from posenc_jax.runs.targets import target_here
 from posenc_jax.training.layout import Devices
 
 
@@ -85,6 +87,8 @@ def run_cells(
             reporter.note(f"{directory} is already complete: nothing to do")
         elif other := _other_draws(cells):
             reporter.note(f"{other}: no difference between what is there and what is trained now will be paired")
+        seconds = seconds_of([cells[number].config for number in to_run], target_here())
+        foretell(reporter.note, seconds, "fewer cells, seeds, training.steps or evaluation.lengths")
         alike = [likeness(cells[number].config) for number in to_run]
         known = {word: KnownPrograms(executables={} if alike.count(word) > 1 else None) for word in {*alike}}
         telling = varying([to_json(cell) for cell in config.runs])

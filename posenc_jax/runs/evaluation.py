@@ -35,6 +35,7 @@ from posenc_jax.runs.directory import (
 )
 from posenc_jax.runs.environment import environment
 from posenc_jax.runs.errors import RefusedError
+from posenc_jax.runs.estimate import foretell
 from posenc_jax.runs.files import read_json, sealed_line
 from posenc_jax.runs.origins import is_imported, read_environments
 from posenc_jax.runs.own_code import Digests, changed_here, changes, digests, load_here
@@ -44,6 +45,7 @@ from posenc_jax.runs.reporter import Reporter
 from posenc_jax.runs.state import final_state, state_at
 from posenc_jax.runs.supply import home_of, read_tokenizer, refuse_rebuilt_corpus
 from posenc_jax.runs.transplant import partners
+from posenc_jax.training.operations import Work
 from posenc_jax.training.step import init_encodings_of
 
 
@@ -112,7 +114,10 @@ def evaluate(
         if data is None:
             refuse_rebuilt_corpus(directory, loaded.identity)
     states = states_of(config, groups, steps, None, reporter.note)
-    rows, decoded = measure(config, Engine(changed, reporter, stop, loaded), states, lengths)
+    engine = Engine(changed, reporter, stop, loaded)
+    work = sum(engine.plan.measuring(lengths).values(), Work()) * len(steps or (None,))
+    foretell(reporter.note, engine.plan.seconds_of(work), "fewer or shorter lengths")
+    rows, decoded = measure(config, engine, states, lengths)
     question: dict[str, Any] = {
         "lengths": lengths,
         "posenc": spec(changed.posenc),

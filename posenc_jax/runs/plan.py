@@ -2,7 +2,7 @@
 
 import dataclasses
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from posenc_jax.config import Run
@@ -95,13 +95,19 @@ class Plan:
     def work(self) -> dict[str, Work]:
         """Phase -> its work for one replica in the whole run."""
         run, training = self.run, self.run.training
-        devices, lengths = self.target.devices, run.evaluation.lengths
-        _, at_once = in_one_memory(run.execution, self.layout.size, devices)
         # The last step is always validated.
         validations = -(-training.steps // training.validate_every) if training.validate_every else 1
         return {
             "train": self.step * training.steps,
             "validate": of_validation(run) * validations,
+            **self.measuring(run.evaluation.lengths),
+        }
+
+    def measuring(self, lengths: Sequence[int]) -> dict[str, Work]:
+        """The phases of measuring one replica at these lengths."""
+        run, devices = self.run, self.target.devices
+        _, at_once = in_one_memory(run.execution, self.layout.size, devices)
+        return {
             "evaluate": sum((of_length(run, length, at_once, devices.backend) for length in lengths), Work()),
             "decode": sum((of_decoding(run, length) for length in lengths), Work()),
         }
@@ -117,11 +123,15 @@ class Plan:
         return sum(work.operations for work in self.work.values()) * self.layout.replicas
 
     def seconds(self, phase: str) -> float | None:
-        """Seconds of a phase of all groups: a row of devices does one replica after the other."""
+        """Seconds of a phase of all groups."""
+        return self.seconds_of(self.work[phase])
+
+    def seconds_of(self, work: Work) -> float | None:
+        """Seconds of work that every replica does, of all groups: a row of devices does one replica after the other."""
         if self.peak is None:
             return None
         speed = self.peak * self.utilisation * self.run.execution.data * self.run.execution.model
-        return self.layout.groups * self.layout.on_each * self.work[phase].operations / speed
+        return self.layout.groups * self.layout.on_each * work.operations / speed
 
     @property
     def hours(self) -> float | None:

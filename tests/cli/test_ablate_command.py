@@ -9,13 +9,13 @@ from synthetic_ablation import write_ablation
 from posenc_jax import report
 from posenc_jax.cli import main, progress
 from posenc_jax.results.timing import read_commands
-from posenc_jax.runs import ablation
+from posenc_jax.runs import ablation, cell
 from posenc_jax.runs.errors import FailedCellsError, StoppedError
 
 CONFIG = """
-from posenc_jax import Ablation, Run, tasks
+from posenc_jax import Ablation, Evaluation, Run, tasks
 
-config = Ablation(name="small", runs=(Run(task=tasks.Copying(max_length=8)),))
+config = Ablation(name="small", runs=(Run(task=tasks.Copying(max_length=8), evaluation=Evaluation(lengths=(8,))),))
 """
 
 
@@ -80,6 +80,20 @@ def test_a_signal_is_told_with_the_way_on(home, capsys, monkeypatch):
         capsys.readouterr().err
         == "posenc: stopped at step 4 of 80, saved in here. Run the same command again to go on.\n"
     )
+
+
+@pytest.mark.parametrize("command", ["train", "ablate"])
+def test_what_takes_longer_than_a_minute_is_foretold(tmp_path, capsys, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "config.py").write_text(CONFIG if command == "ablate" else CONFIG + "config = config.runs[0]\n")
+    for place in (ablation, cell):
+        monkeypatch.setattr(place, "run", _stopped)
+    assert main([command, "config.py"]) == 128 + signal.SIGTERM
+    assert "estimate" in (err := capsys.readouterr().err)
+    assert "seeds, training.steps or evaluation.lengths take less" in err
+    monkeypatch.setattr("posenc_jax.runs.targets.CPU_PEAK", 1e18)
+    assert main([command, "config.py"]) == 128 + signal.SIGTERM
+    assert "estimate" not in capsys.readouterr().err
 
 
 def test_an_error_in_the_report_hides_no_failed_cell(home, capsys, monkeypatch):

@@ -255,6 +255,16 @@ def test_the_same_question_gives_the_same_answer(finished):
     assert of_group == [row for row in rows if row["length"] == 2]
 
 
+def test_what_takes_longer_than_a_minute_is_foretold(finished, monkeypatch):
+    heard = Notes()
+    evaluate(finished, (2,), reporter=heard)
+    assert not heard.notes
+    monkeypatch.setattr("posenc_jax.runs.targets.CPU_PEAK", 1e3)
+    evaluate(finished, (2,), reporter=heard)
+    assert heard.notes[0].startswith("estimate, excluding compilation: ")
+    assert heard.notes[0].endswith("by the number of operations; fewer or shorter lengths take less")
+
+
 def test_a_long_evaluation_takes_calls_that_return_and_gives_the_same_bits(finished, monkeypatch):
     monkeypatch.setattr("posenc_jax.training.batches.examples_within", lambda *_: 1)
     whole = evaluate(finished, (2, 5))[1]
