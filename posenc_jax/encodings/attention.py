@@ -9,14 +9,12 @@ import jax
 import jax.numpy as jnp
 
 from posenc_jax.encodings.arguments import PAIRS, check_call, check_return, check_shared_bias
-from posenc_jax.encodings.base import Array, Geometry, Params, PositionalEncoding, Terms, at_least_float32
+from posenc_jax.encodings.base import OF_TOKENS, Array, Geometry, Params, PositionalEncoding, Terms, at_least_float32
 from posenc_jax.encodings.parameters import check_params
 from posenc_jax.encodings.slots import check_axes, only
 
 # Hooks that see neither logits nor weights; all others but `bias` need them as arrays, which no fused kernel has.
-FUSABLE = frozenset(
-    {"map_positions", "embed", "encode_queries", "encode_keys", "encode_values", "encode_outputs", "token_terms"}
-)
+FUSABLE = OF_TOKENS | {"map_positions"}
 
 
 class Prepared(NamedTuple):

@@ -59,6 +59,10 @@ class Dims(Value):
             )
 
 
+OF_TOKENS = frozenset({"embed", "encode_queries", "encode_keys", "encode_values", "encode_outputs", "token_terms"})
+"""The hooks that see one token each."""
+
+
 class PositionalEncoding(Value):
     """Base class of all encodings; subclass as a frozen dataclass and override the hooks that the method needs.
 
@@ -156,8 +160,7 @@ class PositionalEncoding(Value):
         changes weights or logits together, if it breaks the clauses ``blocks`` or ``cached_decoding`` of the contract,
         and if it reads pairs, which belong to one sequence.
         """
-        of_tokens = {"embed", "encode_queries", "encode_keys", "encode_values", "encode_outputs", "token_terms"}
-        alone = self.acts_on <= of_tokens | {"bias", "score", "content_bias", "value_term"} and not self.needs_pairs
+        alone = self.acts_on <= OF_TOKENS | {"bias", "score", "content_bias", "value_term"} and not self.needs_pairs
         return alone and not self.breaks & {"blocks", "cached_decoding"}
 
     @property

@@ -63,10 +63,9 @@ def integer(value: Any) -> Any:
 def whole(config: Mapping[str, Any], name: str) -> int | None:
     """A whole number above 0, 128.0 too, or None; `DataError` for another value."""
     value = integer(setting(config, name))
-    _refuse_several(name, value)
     if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not 0 < value < 2**31):
         limit = " and below 2^31" if isinstance(value, int) and value >= 2**31 else ""
-        raise DataError(f"{name} = {short(value)} must be a whole number above 0{limit}: mend the config")
+        raise _wrong(name, value, f"a whole number above 0{limit}")
     return value
 
 
@@ -88,17 +87,15 @@ def number(config: Mapping[str, Any], name: str, where: str = "") -> float | Non
     value = config.get(name)
     if value is None:
         return None
-    _refuse_several(where + name, value)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e300:
-        raise DataError(f"{where}{name} = {short(value)} must be a number above 0: mend the config")
+        raise _wrong(where + name, value, "a number above 0")
     return float(value)
 
 
-def _refuse_several(name: str, value: Any) -> None:
+def _wrong(name: str, value: Any, rule: str) -> DataError:
     if isinstance(value, list):
-        raise DataError(
-            f"{name} = {short(value)} has a value for each layer, and one for all is read: name another config"
-        )
+        return DataError(f"{name} = {short(value)} is one for each layer, and one for all is read: name another config")
+    return DataError(f"{name} = {short(value)} must be {rule}: mend the config")
 
 
 def token_id(where: object, config: Mapping[str, Any], name: str, vocab_size: int) -> int | None:

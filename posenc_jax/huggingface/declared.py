@@ -314,8 +314,8 @@ def _other(config: Mapping[str, Any], odd: dict[str, None]) -> tuple[PositionalE
     if kind == "marian":
         return (Sinusoidal(layout="half"),)
     if kind in _LEARNED:
-        told = config.get("position_embedding_type", "absolute")
-        if told != "absolute":
+        told = config.get("position_embedding_type")
+        if told not in (None, "absolute"):
             raise DataError(f"position_embedding_type = {short(told)}, and 'absolute' is read: name another config")
         count, padding = whole(config, "max_position_embeddings"), natural(config, "pad_token_id", 1)
         offset = 2 if kind == "opt" else padding + 1 if kind in ("roberta", "xlm-roberta") else 0
