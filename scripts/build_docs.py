@@ -82,7 +82,7 @@ def make_sources(folder: Path, *, executes: bool = True) -> None:
         ROOT / "scripts" / "docs", source, ignore=shutil.ignore_patterns("*.md", "*.toml", "*.txt", "*.json")
     )
     for name, path in pages.written().items():
-        pages.copy(name, path, source)
+        pages.copy(name, path, source, executes=executes)
     texts = {f"encodings/{row.page}.md": encodings.page(row, drawn[row.page], api.linked_of) for row in found}
     texts["encodings/index.md"] = encodings.index(found, {row.page: f"{row.page}-small.png" for row in found})
     for package in api.packages():

@@ -32,6 +32,9 @@ SENTENCES = {
         "**Tasks.** {tasks} generated on the device",
         "numbers of {models} released models",
     ),
+    "posenc_jax/lessons/README.md": (
+        "Of {lessons} claims, {confirmed} are confirmed, {refuted} refuted, and {conditional} hold under a condition",
+    ),
     "scripts/docs/guides/what-a-config-declares.md": ("has the configs of {models} released models",),
     "scripts/docs/index.md": ("{{doc}}`{published} published methods",),
     "scripts/docs/guides/catalogue.md": (

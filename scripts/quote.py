@@ -31,7 +31,10 @@ and what scripts/protocols.py simulated of two rules for differences between
     <!-- protocols -->
     <!-- end of protocols -->
 
-Lessons quote experiments too, in posenc_jax/lessons/quoted.json, since the package has no experiments.
+A table that another page has, after the words that stand before it there, is copied between
+
+    <!-- table of: experiments/NAME/README.md "written by recurrent.py" -->
+    <!-- end of table -->
 """
 
 from __future__ import annotations
@@ -65,22 +68,9 @@ BLOCK = re.compile(r"(<!-- results: (\S+) (\S+) ([^>]*?) -->\n)(.*?)(<!-- end of
 BENCH = re.compile(r"(<!-- bench: (\w+)(, short)? -->\n)(.*?)(<!-- end of bench -->)", re.DOTALL)
 HOURS = re.compile(r"(<!-- hours of tables -->\n)(.*?)(<!-- end of hours -->)", re.DOTALL)
 PROTOCOLS = re.compile(r"(<!-- protocols -->\n)(.*?)(<!-- end of protocols -->)", re.DOTALL)
-MARKER = re.compile(r"^ *<!-- (end of )?(results|bench|hours|protocols)\b", re.MULTILINE)
+COPIED = re.compile(r'(<!-- table of: (\S+) "(.*?)" -->\n)(.*?)(<!-- end of table -->)', re.DOTALL)
+MARKER = re.compile(r"^ *<!-- (end of )?(results|bench|hours|protocols|table)\b", re.MULTILINE)
 MEASURED = ROOT / "scripts" / "benchmarks" / "measured.json"
-LESSONS = ROOT / "posenc_jax" / "lessons" / "quoted.json"
-OF_LESSONS = {  # name: the results, in experiments, their table, its columns
-    "longer": ("length_generalisation/results.json", "rsc", "exact_match@within exact_match@beyond"),
-    "translation": ("translation/results.json", "help_en-de", "chrf@within chrf@beyond"),
-    "summaries": ("summarization/results.json", "descriptions", "rouge_l@64 rouge_l@beyond"),
-    "documents": ("classification/results.json", "help_modules", "validation"),
-    "agreement": ("word_order/near_far.json", "agreement", "exact_match@within exact_match@64"),
-    "bands": ("word_order/bands.json", "earlier", "near_accuracy@64 far_accuracy@64"),
-}
-WRITTEN_ON_PAGES = {  # name: the page, and what stands before and after the table
-    "recurrent": ("word_order/README.md", "written by recurrent.py -->\n", "<!-- end of recurrent"),
-    "gap": ("length_generalisation/README.md", "written by gap.py -->\n", "<!-- end of gap"),
-    "copied": ("summarization/README.md", "and there in\n", "Models, documents"),
-}
 _WHERE = {"within": "training lengths", "beyond": "unseen lengths"}
 
 Json = dict[str, Any]
@@ -102,7 +92,6 @@ def main(arguments: list[str] | None = None) -> int:
         except (ValueError, OSError) as error:
             parser.error(str(error))
         _write(given.folder if given.folder.suffix == ".json" else given.folder / "results.json", as_text(found))
-    _write(LESSONS, of_lessons())
     for page in pages():
         try:
             text = printed.refilled(filled(page.read_text()))
@@ -209,18 +198,6 @@ def as_text(found: Json) -> str:
     return text + "\n}\n"
 
 
-def of_lessons() -> str:
-    """The tables of experiments that lessons quote, as JSON."""
-    found = {
-        name: table(json.loads((ROOT / "experiments" / file).read_text()), asked, columns.split())
-        for name, (file, asked, columns) in OF_LESSONS.items()
-    }
-    for name, (page, begin, end) in WRITTEN_ON_PAGES.items():
-        written = (ROOT / "experiments" / page).read_text().partition(begin)[2]
-        found[name] = written.partition(end)[0].strip() + "\n"
-    return json.dumps(found, indent=1, ensure_ascii=False) + "\n"
-
-
 def pages() -> list[Path]:
     """The pages of the project that ask for tables."""
     listed = subprocess.run(["git", "ls-files", "*.md"], cwd=ROOT, capture_output=True, text=True, check=True)
@@ -249,8 +226,13 @@ def filled(text: str) -> str:
     def simulated(match: re.Match[str]) -> str:
         return f"{match[1]}{protocols.tables(json.loads(protocols.RECORD.read_text()))}{match[3]}"
 
+    def copied(match: re.Match[str]) -> str:
+        begin, page, words, _, end = match.groups()
+        rest = (ROOT / page).read_text().partition(words)[2]
+        return begin + "".join(re.findall(r"^\|.*\n(?:\|.*\n)*", rest, re.MULTILINE)[:1]) + end
+
     _check_markers(text)
-    text = PROTOCOLS.sub(simulated, text)
+    text = COPIED.sub(copied, PROTOCOLS.sub(simulated, text))
     return HOURS.sub(hours, BENCH.sub(measured, BLOCK.sub(table_of, text)))
 
 
@@ -261,6 +243,7 @@ def _check_markers(text: str) -> None:
         ("bench", BENCH, "bench:"),
         ("hours", HOURS, "hours of"),
         ("protocols", PROTOCOLS, "protocols"),
+        ("table", COPIED, "table of:"),
     ):
         found = [match.group(0) for match in block.finditer(text)]
         lines = [line.strip() for line in text.splitlines()]

@@ -13,7 +13,7 @@
 - the tables of scripts/docs/guides/catalogue.md: encodings, from the code, the audit and the verdicts, and comparisons
   with public code, from scripts/docs/comparisons.json;
 - counts in the README and on pages of the site (scripts/counts.py);
-- the pages of lessons, in scripts/docs/start/lessons, from posenc_jax/lessons;
+- the list of lessons in posenc_jax/lessons/README.md, from their pages;
 - the tables of imported models in scripts/docs/guides/weights-and-surgery.md, from scripts/docs/parity.json;
 - the notebooks in scripts/notebooks, from pages of the site.
 
@@ -45,8 +45,8 @@ from documenting.rows import lacking
 
 from posenc_jax.drawing.markdown import refilled
 from posenc_jax.golden.rope import check as rope
-from posenc_jax.lessons import LESSONS, TEXTS
-from posenc_jax.lessons.pages import FOLDER, INDEX, index, page
+from posenc_jax.lessons import LESSONS
+from posenc_jax.lessons.pages import index
 from posenc_jax.refusals.hints import did_you_mean
 from posenc_jax.verdict.evidence import Evidence
 
@@ -55,6 +55,7 @@ GOLDEN = ROOT / "posenc_jax" / "golden" / "encodings-v1.json"
 SEQUENCES = ROOT / "posenc_jax" / "golden" / "sequences" / "sequences-v1.json"
 AUDIT = ROOT / "scripts" / "catalogue_audit.json"
 PAGE = ROOT / "scripts" / "docs" / "guides" / "catalogue.md"
+INDEX = ROOT / "posenc_jax" / "lessons" / "README.md"
 BEGIN = "<!-- The catalogue: written by scripts/regenerate from the code and scripts/catalogue_audit.json -->"
 END = "<!-- end of the catalogue -->"
 COLUMNS = (
@@ -91,7 +92,7 @@ def main(arguments: list[str] | None = None) -> int:
         texts |= together.texts(all_cards)
         texts |= counts.pages()
         texts |= {PAGE: refilled(public_code.page(texts[PAGE]), BEGIN, table(audit, verdicts.evidence()), END)}
-        texts |= lesson_pages() | huggingface_parity.pages()
+        texts |= {INDEX: index(texts[INDEX], LESSONS)} | huggingface_parity.pages()
         texts |= notebooks_of_repository()
     except ValueError as error:
         print(f"scripts/regenerate: {error}\nnothing was written", file=sys.stderr)
@@ -106,16 +107,7 @@ def main(arguments: list[str] | None = None) -> int:
     for path, draw in together.pictures(all_cards).items():
         path.write_bytes(draw())
         print(f"{path.relative_to(ROOT)}: drawn")
-    for path in {*(ROOT / FOLDER).glob("*.md")} - {*texts}:
-        path.unlink()
-        print(f"{path.relative_to(ROOT)}: removed")
     return 0
-
-
-def lesson_pages() -> dict[Path, str]:
-    """The pages of all lessons, and that of their list."""
-    pages = {ROOT / FOLDER / f"{own.name}.md": page(LESSONS, number) for number, own in enumerate(LESSONS, 1)}
-    return {ROOT / INDEX: index(LESSONS, TEXTS), **pages}
 
 
 def check_names(changed: list[str], kept: list[Record]) -> None:

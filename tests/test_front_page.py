@@ -23,7 +23,10 @@ ROOT = Path(__file__).parent.parent
 
 README = ROOT / "README.md"
 PAGES = sorted(
-    {README, *ROOT.glob("scripts/docs/**/*.md"), *ROOT.glob(".github/*.md"), *ROOT.glob("experiments/*/*.md")}
+    {
+        *(README, *ROOT.glob("scripts/docs/**/*.md"), *ROOT.glob(".github/*.md"), *ROOT.glob("experiments/*/*.md")),
+        *ROOT.glob("posenc_jax/lessons/*.md"),
+    }
 )
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 

@@ -398,7 +398,3 @@ def test_what_is_said_of_translation():
         scores = sorted((means["chrf", label, where], names[label]) for label in names)
         words = " ".join(docstring.split())
         assert f"from {scores[0][0]:.1f} ({scores[0][1]}) to {scores[-1][0]:.1f} ({scores[-1][1]})" in words
-
-
-def test_lessons_quote_the_committed_results():
-    assert quote.LESSONS.read_text() == quote.of_lessons(), "scripts/quote writes posenc_jax/lessons/quoted.json"

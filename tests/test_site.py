@@ -373,6 +373,17 @@ def test_links_to_files_of_the_repository_go_along(tmp_path):
     assert (tmp_path / "files/experiments/verdicts/pope-against-rope.png").exists()
 
 
+def test_a_lesson_is_a_page_with_its_numbers_and_a_notebook(tmp_path):
+    pages.copy("start/lessons/aliases.md", pages.LESSONS / "aliases.md", tmp_path, executes=True)
+    text = (tmp_path / "start" / "lessons" / "aliases.md").read_text()
+    assert "](/guides/positions-that-look-alike.md)" in text
+    assert "\n0.9479. A step of 6" in text
+    assert (tmp_path / "files/scripts/docs/pictures/kernel-128x8.png").exists()
+    assert '<a href="../../notebooks/start/lessons/aliases.ipynb" download>' in text
+    cells = json.loads((tmp_path / pages.SMALL / "notebooks/start/lessons/aliases.ipynb").read_text())["cells"]
+    assert sum(cell["cell_type"] == "code" for cell in cells) == 1 + 4
+
+
 @pytest.mark.parametrize("guide", GUIDES, ids=lambda path: path.stem)
 def test_the_code_of_guides_is_python(guide):
     cells = re.findall(r"^```\{code-cell\}\n((?::[^\n]*\n)*)(.*?)^```$", guide.read_text(), re.MULTILINE | re.DOTALL)

@@ -34,16 +34,17 @@ def main(arguments: list[str]) -> int:
 def _lesson(options: argparse.Namespace) -> int:
     if options.lesson is None and (options.answer or options.output is not None):
         raise UsageError("lesson: --answer and --output are about one step: name it, as in `posenc lesson 1`")
-    from posenc_jax.cli.session import prepare_jax
     from posenc_jax.lessons import LESSONS, numbered
-    from posenc_jax.lessons.pages import for_terminal
-    from posenc_jax.show.files import check_output
 
     if options.lesson is None:
         show(_listed(LESSONS))
         return 0
     with refusing("lesson: "):
         number, lesson = numbered(options.lesson)
+    from posenc_jax.cli.session import prepare_jax
+    from posenc_jax.lessons.pages import for_terminal
+    from posenc_jax.show.files import check_output
+
     folder = options.output or Path("lessons") / lesson.name
     if options.output is not None and not lesson.pictures:
         drawn = ", ".join(str(n) for n, own in enumerate(LESSONS, 1) if own.pictures)

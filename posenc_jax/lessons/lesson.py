@@ -1,10 +1,9 @@
-"""A lesson, and what it prints."""
+"""A lesson: a page of Markdown with Python in it, and its facts in front."""
 
-import contextlib
 import dataclasses
-import io
-from collections.abc import Callable
-from typing import Any, Literal
+import importlib.resources
+import json
+from typing import Literal
 
 Verdict = Literal["confirmed", "refuted", "holds under a condition"]
 
@@ -14,20 +13,15 @@ class Lesson:
     """One step of the path; its number is its place in `posenc_jax.lessons.LESSONS`.
 
     Attributes:
-      name: what it is asked for by.
+      name: what it is asked for by, and its file without ``.md``.
       title: of its page.
       where: in which texts its claim stands.
       claim: in one sentence of ours.
       verdict: on the claim.
       because: the finding in one sentence.
-      body: what shows it, as Markdown, computed when it is called; links as in `pages`.
-      question: the exercise.
-      answer: to it, as Markdown, computed when it is called.
       seconds: what all of it takes, about.
-      code: some lines of Python that show the claim; they are run, and what they print is shown.
-      commands: lines for a shell that show more.
       pictures: presets of ``posenc show`` that show it.
-      formula: what its page has typeset, in LaTeX.
+      body: the page below its facts, as `running` reads it; its answer stands between ``<details>`` and ``</details>``.
     """
 
     name: str
@@ -36,18 +30,16 @@ class Lesson:
     claim: str
     verdict: Verdict
     because: str
-    body: Callable[[], str]
-    question: str
-    answer: Callable[[], str]
     seconds: int
-    code: str = ""
-    commands: str = ""
-    pictures: tuple[str, ...] = ()
-    formula: str = ""
+    pictures: tuple[str, ...]
+    body: str
 
-    def output(self) -> str:
-        """The text that `code` prints."""
-        names: dict[str, Any] = {}
-        with contextlib.redirect_stdout(io.StringIO()) as printed:
-            exec(self.code, names)
-        return printed.getvalue().rstrip()
+
+def read(name: str) -> Lesson:
+    """The lesson of a name. Its facts are lines of ``key: JSON``, which is YAML too."""
+    text = (importlib.resources.files(__package__) / f"{name}.md").read_text(encoding="utf-8")
+    _, front, body = text.split("---\n", 2)
+    facts = {key: json.loads(value) for key, _, value in (line.partition(": ") for line in front.splitlines())}
+    of_jupyter = {"file_format", "kernelspec"}
+    own = {key: value for key, value in facts.items() if key not in of_jupyter}
+    return Lesson(**own | {"pictures": tuple(facts["pictures"]), "body": body.strip() + "\n"})

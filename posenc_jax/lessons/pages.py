@@ -1,99 +1,67 @@
-"""Lessons as Markdown: for a terminal, and as the pages of the site.
-
-Links of a lesson are ``[words](lesson:NAME)``, to another one, and ``[words](file:PATH)``, to a file of the repository.
-"""
+"""Lessons for a terminal, for the site and for notebooks."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
+from posenc_jax.drawing.markdown import grid, refilled
 from posenc_jax.lessons.lesson import Lesson
-from posenc_jax.lessons.markdown import table
+from posenc_jax.lessons.running import CodeCell, run
 
-FOLDER = "scripts/docs/start/lessons"
-INDEX = f"{FOLDER}.md"
-PICTURES = "scripts/docs/pictures"
-_LINK = re.compile(r"\[([^\]]*)\]\((lesson|file):([^)]*)\)")
+BEGIN, END = "<!-- lessons: written by scripts/regenerate from their pages -->", "<!-- end of lessons -->"
+PICTURES = "../../scripts/docs/pictures"
+_LINK = re.compile(r"\[([^\]]*)\]\((?:(\w+)\.md|[^)]*)\)")
+_ANSWER = re.compile(r"<details>\n<summary>Answer</summary>\n\n(.*?)\n\n</details>", re.DOTALL)
+_UNSEEN = re.compile(r"^(```math\n.*?^```|<!--.*?-->)\n", re.MULTILINE | re.DOTALL)
 _NAMED = {"confirmed": "Confirmed.", "refuted": "**Refuted.**", "holds under a condition": "*Only under a condition.*"}
 
 
 def for_terminal(number: int, lesson: Lesson, *, answer: bool) -> str:
     """A lesson for a reader at a terminal, its answer only if asked for."""
-    end = lesson.answer() if answer else f"`posenc lesson {lesson.name} --answer` shows the answer."
-    drawn = ", ".join(f"`posenc show --preset {name}`" for name in lesson.pictures)
-    shown = [f"The picture{'s' * (len(lesson.pictures) > 1)}: {drawn}."] if drawn else []
-    told = "\n\n".join([*_parts(number, lesson), *shown, lesson.body(), f"## Exercise\n\n{lesson.question}", end])
-    return _LINK.sub(lambda m: f"{m[1]} (`posenc lesson {m[3]}`)" if m[2] == "lesson" else m[1], told) + "\n"
+    end = r"\1" if answer else f"`posenc lesson {lesson.name} --answer` shows the answer."
+    parts = run(_UNSEEN.sub("", _ANSWER.sub(end, lesson.body)), {})
+    return _head(number, lesson) + _commands(lesson) + "".join(_unlinked(part) for part in parts)
 
 
-def page(lessons: Sequence[Lesson], number: int) -> str:
-    """The page of the lesson of a number, its answer behind a click."""
-    lesson = lessons[number - 1]
-    hidden = f"<details>\n<summary>Answer</summary>\n\n{lesson.answer()}\n\n</details>"
-    ways = [
-        f"{word}: [{other}, {lessons[other - 1].title}](lesson:{lessons[other - 1].name})"
-        for word, other in (("Previous", number - 1), ("Next", number + 1))
-        if 1 <= other <= len(lessons)
-    ]
-    end = f"{'. '.join([*ways, '[All steps](../lessons.md)'])}."
-    typeset = [f"```math\n{lesson.formula}\n```"] if lesson.formula else []
+def for_site(number: int, lesson: Lesson, *, runs: bool) -> tuple[str, str]:
+    """A lesson as a page, whose links lead from the folder of this module, and as MyST for a notebook, without links.
+
+    ``runs``: if not, expressions stand where numbers would.
+    """
+    parts = run(lesson.body, {}, dry=not runs)
     shown = [
-        f"![{name}](file:{PICTURES}/{name}.png)\n\n*`posenc show --preset {name}` draws it and says how to read it.*"
+        f"![{name}]({PICTURES}/{name}.png)\n\n*`posenc show --preset {name}` draws it and says how to read it.*\n\n"
         for name in lesson.pictures
     ]
-    parts = [*_parts(number, lesson), *typeset, *shown, lesson.body()]
-    told = [*parts, f"## Exercise\n\n{lesson.question}", hidden, end]
-    return _LINK.sub(_led("", 4), "\n\n".join(told)) + "\n"
+    cells = "".join(part.source if isinstance(part, CodeCell) else _unlinked(part) for part in parts)
+    notebook = _commands(lesson) + _ANSWER.sub(r"## Answer\n\n\1", cells)
+    return _head(number, lesson) + "".join([*shown, *map(str, parts)]), _head(number, lesson) + notebook
 
 
-def index(lessons: Sequence[Lesson], texts: str) -> str:
-    """The page of all lessons. ``texts``: what they go through."""
-    counts = {verdict: sum(own.verdict == verdict for own in lessons) for verdict in _NAMED}
+def index(text: str, lessons: Sequence[Lesson]) -> str:
+    """The page of all lessons with their list, and with the table of contents for the site."""
     rows = [
-        (number, f"[{own.title}](lesson:{own.name})", own.claim, f"{_NAMED[own.verdict]} {own.because}")
+        (str(number), f"[{own.title}]({own.name}.md)", own.claim, f"{_NAMED[own.verdict]} {own.because}")
         for number, own in enumerate(lessons, 1)
     ]
-    entries = "\n".join(f"lessons/{own.name}" for own in lessons)
-    text = f"""# Lessons: the sinusoidal encoding, claim by claim
-
-{texts}
-
-`posenc lesson` lists the steps; `posenc lesson 1` or `posenc lesson {lessons[0].name}` runs one in seconds, in any \
-folder and without training. Results that take seconds are computed on the spot; those that took hours of training \
-are quoted from the experiments. Of {len(lessons)} claims, \
-{counts["confirmed"]} are confirmed, {counts["refuted"]} refuted, and {counts["holds under a condition"]} hold under a \
-condition that is left out.
-
-{table(["", "step", "claim", "finding"], rows)}
-
-```{{toctree}}
-:hidden:
-
-{entries}
-```
-"""
-    return _LINK.sub(_led("lessons/", 3), text)
+    found = grid(["", "step", "claim", "finding"], "llll", rows)
+    contents = "\n".join(f"lessons/{own.name}" for own in lessons)
+    return refilled(text, BEGIN, f"{found}\n\n```{{toctree}}\n:hidden:\n\n{contents}\n```", END)
 
 
-def _parts(number: int, lesson: Lesson) -> list[str]:
-    parts = [
-        f"# {number}. {lesson.title}",
-        f"*{lesson.where}*",
-        f"**Claim.** {lesson.claim}",
-        f"**{lesson.verdict.capitalize()}.** {lesson.because}",
-    ]
-    if lesson.code:
-        parts.append(f"```python\n{lesson.code.strip()}\n```")
-        parts.append(f"It prints\n\n```text\n{lesson.output()}\n```")
-    if lesson.commands:
-        parts.append(f"```sh\n{lesson.commands.strip()}\n```")
-    return parts
+def _head(number: int, lesson: Lesson) -> str:
+    return (
+        f"# {number}. {lesson.title}\n\n*{lesson.where}*\n\n**Claim.** {lesson.claim}\n\n"
+        f"**{lesson.verdict.capitalize()}.** {lesson.because}\n\n"
+    )
 
 
-def _led(folder: str, depth: int) -> Callable[[re.Match[str]], str]:
-    """A function from a link to its address, seen from ``depth`` folders below the top; lessons are in ``folder``."""
+def _commands(lesson: Lesson) -> str:
+    drawn = ", ".join(f"`posenc show --preset {name}`" for name in lesson.pictures)
+    return f"The picture{'s' * (len(lesson.pictures) > 1)}: {drawn}.\n\n" if drawn else ""
 
-    def led(match: re.Match[str]) -> str:
-        words, kind, target = match.groups()
-        return f"[{words}]({f'{folder}{target}.md' if kind == 'lesson' else '../' * depth + target})"
 
-    return led
+def _unlinked(part: str | CodeCell) -> str:
+    """A part of a page with a lesson's command, or nothing, in place of an address."""
+    if isinstance(part, CodeCell):
+        return str(part)
+    return _LINK.sub(lambda m: f"{m[1]} (`posenc lesson {m[2]}`)" if m[2] else m[1], part)

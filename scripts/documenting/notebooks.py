@@ -47,13 +47,15 @@ if package is None or package.origin is None:
 _LINK = '<p><a href="{}" download>This page as a notebook</a></p>'
 
 
-def with_notebook(page: str, text: str, small: Path) -> str:
-    """The page with a link to its notebook, which is written below ``small``; a page without code as it is."""
-    if not text.startswith(FRONT) and not is_printed(text):
+def with_notebook(page: str, text: str, small: Path, cells: str = "") -> str:
+    """The page with a link to its notebook, of ``cells`` or of itself, which is written below ``small``; a page without
+    code as it is.
+    """
+    if not cells and not text.startswith(FRONT) and not is_printed(text):
         return text
     address = Path(FOLDER) / Path(page).with_suffix(".ipynb")
     (small / address).parent.mkdir(parents=True, exist_ok=True)
-    (small / address).write_text(notebook(text))
+    (small / address).write_text(notebook(cells or text))
     heading = next(line for line in text.splitlines() if line.startswith("# "))
     link = _LINK.format(os.path.relpath(address, Path(page).parent))
     return text.replace(heading, f"{heading}\n\n{link}", 1)
@@ -64,7 +66,7 @@ def notebook(text: str) -> str:
     import nbformat
     from myst_nb.core.read import read_myst_markdown_notebook
 
-    if is_printed(text):
+    if not text.startswith(FRONT):
         text = _CELLS + as_cells(text)
     found = read_myst_markdown_notebook(text)
     heading, _, rest = found.cells[0].source.partition("\n")

@@ -10,10 +10,13 @@ import shutil
 from pathlib import Path
 
 from documenting.notebooks import FOLDER, OF_REPOSITORY, notebook, with_notebook
+from posenc_jax.lessons import NAMES, numbered
+from posenc_jax.lessons.pages import for_site
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 DOCS = ROOT / "scripts" / "docs"
 EXPERIMENTS = ROOT / "experiments"
+LESSONS = ROOT / "posenc_jax" / "lessons"
 SMALL = "_small"
 """The folder of sources that is copied to the site as it is: its files are shown or linked by their address."""
 GENERATED = ("encodings", "experiments", "reference")
@@ -27,9 +30,11 @@ _HEADING = re.compile(r"^ *#+ +(.*?) *#*$", re.MULTILINE)
 @functools.cache
 def written() -> dict[str, Path]:
     """The pages of the site that are in the repository: their name on the site, and their file."""
+    lessons = {f"start/lessons/{name}.md": LESSONS / f"{name}.md" for name in NAMES}
+    lessons["start/lessons.md"] = LESSONS / "README.md"
     docs = {str(path.relative_to(DOCS)): path for path in sorted(DOCS.rglob("*.md"))}
     measured = {f"measured/{path.parent.name}.md": path for path in sorted(ROOT.glob("scripts/*/README.md"))}
-    return docs | measured | {experiment_page(path): path for path in sorted(EXPERIMENTS.rglob("*.md"))}
+    return docs | lessons | measured | {experiment_page(path): path for path in sorted(EXPERIMENTS.rglob("*.md"))}
 
 
 def experiment_page(path: Path) -> str:
@@ -38,8 +43,10 @@ def experiment_page(path: Path) -> str:
     return f"experiments/{folder}.md" if name == "README" else f"experiments/{folder}-{name}.md"
 
 
-def copy(page: str, path: Path, target: Path) -> None:
-    """Writes one page into the folder of sources ``target``, with the files that it shows or links to."""
+def copy(page: str, path: Path, target: Path, *, executes: bool = False) -> None:
+    """Writes one page into the folder of sources ``target``, with the files that it shows or links to; a lesson is run
+    if ``executes``.
+    """
 
     def led(link: str) -> str:
         file, _, anchor = link.partition("#")
@@ -60,8 +67,11 @@ def copy(page: str, path: Path, target: Path) -> None:
 
     destination = target / page
     destination.parent.mkdir(parents=True, exist_ok=True)
-    text = with_pages_that_are_there(path.read_text(), {*written(), *generated()}, Path(page).parent)
-    text = with_notebook(page, text, target / SMALL)
+    text, cells = path.read_text(), ""
+    if path.parent == LESSONS and path.stem in NAMES:
+        text, cells = for_site(*numbered(path.stem), runs=executes)
+    text = with_pages_that_are_there(text, {*written(), *generated()}, Path(page).parent)
+    text = with_notebook(page, text, target / SMALL, cells)
     destination.write_text(relinked(text, lambda link: link if kept(link) else led(link)))
 
 

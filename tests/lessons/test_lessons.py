@@ -1,25 +1,33 @@
-"""The lessons: pages as committed, and the mathematics that they state, by other ways."""
+"""The lessons: pages that run, and the mathematics that they state, by other ways."""
 
-import importlib
+import functools
 import itertools
 import json
 import math
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from posenc_jax.lessons import LESSONS, TEXTS, numbered
-from posenc_jax.lessons.pages import FOLDER, INDEX, for_terminal, index, page
+from posenc_jax.encodings import vaswani_frequencies
+from posenc_jax.lessons import LESSONS, NAMES, eagles, numbered, properties, table
+from posenc_jax.lessons.lesson import Verdict
+from posenc_jax.lessons.pages import for_site, for_terminal, index
+from posenc_jax.lessons.running import CodeCell, run
 
 ROOT = Path(__file__).resolve().parents[2]
-NAMES = [lesson.name for lesson in LESSONS]
-SLOW = ("order", "fox", "eagles", "claims")
+FOLDER = ROOT / "posenc_jax" / "lessons"
+SLOW = ("order", "eagles")
 
 
+@functools.cache
 def load(name):
-    return importlib.import_module(f"posenc_jax.lessons.{name}")
+    """The names that the cells of a lesson define, and its ``page``."""
+    names = {}
+    page = "".join(map(str, run(numbered(name)[1].body, names)))
+    return SimpleNamespace(**names | {"page": page})
 
 
 def angle_vector(position, exponents, base=10000.0):
@@ -34,47 +42,102 @@ def oracle(position, d):
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in NAMES]
 )
-def test_a_page_is_what_its_lesson_gives(name):
-    """Else: scripts/regenerate. And the finding in one sentence has numbers of the page only."""
-    number, lesson = numbered(name)
-    text = page(LESSONS, number)
-    assert text == (ROOT / FOLDER / f"{name}.md").read_text(), f"lesson {name}: scripts/regenerate writes its page"
-    below = text.partition(lesson.because)[2]
-    shown = re.findall(r"\d+\.\d+", below)
+def test_a_page_runs_and_computes_the_finding_in_its_front(name):
+    lesson, page = numbered(name)[1], load(name).page
+    assert "{eval}" not in page
+    assert "{code-cell}" not in page
+    shown = re.findall(r"\d+\.\d+", page)
     for said in re.findall(r"\d+\.\d+", lesson.because):
         digits = len(said.partition(".")[2])
         assert any(f"{float(value):.{digits}f}" == said for value in shown), said
 
 
-def test_the_list_is_of_all_lessons_and_no_page_is_left_over():
-    assert index(LESSONS, TEXTS) == (ROOT / INDEX).read_text(), "scripts/regenerate writes it"
-    assert {path.name for path in (ROOT / FOLDER).glob("*.md")} == {f"{name}.md" for name in NAMES}
-    modules = {path.stem for path in (ROOT / "posenc_jax" / "lessons").glob("*.py")}
-    assert modules - {"__init__", "lesson", "markdown", "pages", "quoted"} == {*NAMES}
+def test_every_page_is_a_lesson_and_stands_in_the_list():
+    assert {path.stem for path in FOLDER.glob("*.md")} == {*NAMES, "README"}
+    assert [lesson.name for lesson in LESSONS] == list(NAMES)
+    assert {lesson.verdict for lesson in LESSONS} == {*Verdict.__args__}
+    text = (FOLDER / "README.md").read_text()
+    assert index(text, LESSONS) == text, "scripts/regenerate writes it"
 
 
 def test_the_claims_are_as_many_as_the_last_lesson_says():
-    found = (ROOT / FOLDER / "claims.md").read_text()
+    found = load("claims").page
     rows = [line.split(" | ")[1] for line in found.splitlines() if line.startswith("| ")][2:]
     holds, condition, fails = (sum(v.startswith(word) for v in rows) for word in ("true", "only if", "**false"))
     assert LESSONS[-1].because == (
         f"{holds} of {len(rows)} claims hold, {condition} only under a condition that is left out, and {fails} do not."
     )
+    assert f"Of {len(rows)} claims, {holds} are true, {fails} false, and {condition} true under a" in found
 
 
-@pytest.mark.parametrize("lesson", LESSONS, ids=NAMES)
-def test_a_lesson_is_short_and_keeps_its_answer_to_itself(lesson):
-    assert len([line for line in lesson.code.splitlines() if line]) <= 12
-    assert lesson.code or lesson.commands
-    if lesson.name in SLOW:
-        return
-    told = for_terminal(3, lesson, answer=False)
+@pytest.mark.parametrize("name", NAMES)
+def test_the_code_of_a_page_is_short(name):
+    lesson = numbered(name)[1]
+    cells = [part.code for part in run(lesson.body, {}, dry=True) if isinstance(part, CodeCell)]
+    assert cells or "```sh\n" in lesson.body
+    for code in cells:
+        lines = [line for line in code.splitlines() if line]
+        assert len(lines) <= 16, code
+        assert max(map(len, lines)) <= 120, code
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("vectors", "The last one, 127"), ("aliases", "628, with cosine 0.9396"), ("longer", "requires extrapolation")],
+)
+def test_a_lesson_at_a_terminal_keeps_its_answer_to_itself(name, words):
+    lesson = numbered(name)[1]
+    told, answered = (for_terminal(3, lesson, answer=answer) for answer in (False, True))
     assert told.startswith(f"# 3. {lesson.title}\n")
-    assert lesson.question in told
-    assert lesson.answer() not in told
-    assert "](lesson:" not in told
-    assert "](file:" not in told
-    assert f"`posenc lesson {lesson.name} --answer`" in told
+    assert (words in told, words in answered) == (False, True)
+    assert not re.search(r"\]\(|<details>|<!--|```math", answered)
+    assert told.endswith(f"`posenc lesson {lesson.name} --answer` shows the answer.\n")
+
+
+def test_one_page_for_site_and_notebook():
+    number, lesson = numbered("near")
+    site, notebook = for_site(number, lesson, runs=True)
+    assert all(text.startswith(f"# {number}. {lesson.title}\n\n*{lesson.where}*\n") for text in (site, notebook))
+    assert "![kernel-128x512](../../scripts/docs/pictures/kernel-128x512.png)" in site
+    assert "| 8 | 0.8838 | 0.3249 | 0.3275 | **no** |" in site
+    assert "<details>\n<summary>Answer</summary>" in site
+    assert "[positions 5 and 68](aliases.md)" in site
+    assert "The picture: `posenc show --preset kernel-128x512`." in notebook
+    assert "| 8 |" not in notebook
+    assert notebook.count("```{code-cell} python\n") == lesson.body.count("```{code-cell} python\n")
+    assert "## Answer\n\nAt d_model 8, yes: its cosine with 5 is 0.9479" in notebook
+    assert "positions 5 and 68 (`posenc lesson aliases`)" in notebook
+
+
+def test_cells_and_expressions_are_run_in_turn():
+    code, value, names = "x = 2\nprint(x)\nx + 1\n", 'f"{x:.1f}"', {}
+    page = f"A.\n\n```{{code-cell}} python\n{code}```\n\nIt is {{eval}}`{value}`.\n```python\nx = 5\n```\n"
+    before, cell, between, found, after = run(page, names)
+    assert cell == CodeCell(code, "2\n", "3")
+    assert str(cell) == f"```python\n{code}```\n\nIt prints\n\n```text\n2\n```\n\n3"
+    assert f"{before}{cell.source}{between}{{eval}}`{value}`{after}" == page
+    assert (found, names["x"]) == ("2.0", 2)
+    assert "".join(map(str, run(page, {}, dry=True))) == page.replace("{code-cell} ", "").replace("{eval}", "")
+    with pytest.raises(ZeroDivisionError):
+        run("{eval}`1 / 0`", {})
+
+
+def test_a_table_of_numbers():
+    rows = [("a", 1, 0.25, np.float64(-1e-9)), ("b", 20, 1.0, 2.0)]
+    assert table(["", *range(3)], rows, digits=(0, 0, 2, 1)) == (
+        "|  | 0 | 1 | 2 |\n| --- | --- | --- | --- |\n| a | 1 | 0.25 | 0.0 |\n| b | 20 | 1.00 | 2.0 |"
+    )
+    assert table(["x"], [(0.5,)])._repr_markdown_() == "| x |\n| --- |\n| 0.5000 |"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_jupyter_reads_the_same_cells(name):
+    read = pytest.importorskip("myst_nb.core.read", reason="myst-nb is not installed: install requirements.lock")
+    text = (FOLDER / f"{name}.md").read_text()
+    assert read.is_myst_markdown_notebook(text)
+    found = [cell.source for cell in read.read_myst_markdown_notebook(text).cells if cell.cell_type == "code"]
+    cells = [part for part in run(numbered(name)[1].body, {}, dry=True) if isinstance(part, CodeCell)]
+    assert found == [cell.code.rstrip() for cell in cells]
 
 
 def test_a_lesson_that_does_not_exist():
@@ -89,7 +152,7 @@ def test_a_lesson_that_does_not_exist():
 
 
 def test_dolphins_vectors_are_those_of_the_formula():
-    zero, five = load("dolphins").rows([0, 5])
+    zero, five = load("dolphins").dolphins, load("dolphins").waves
     assert zero.tolist() == [0.0, 1.0] * 256
     np.testing.assert_allclose(five, oracle(5, 512), rtol=0, atol=1e-14)
     assert (five != zero).all()
@@ -97,15 +160,14 @@ def test_dolphins_vectors_are_those_of_the_formula():
 
 def test_the_article_s_tokens_are_counted_from_zero():
     dolphins = load("dolphins")
-    assert dolphins.TOKENS == ("Dolphins", "leap", "grace", "##fully", "over", "waves", ".")
-    assert dolphins.TOKENS.index("waves") == 5
-    assert f"| 0 | sin | {oracle(5, 512)[0]:.4f} | {oracle(6, 512)[0]:.4f} |" in dolphins.LESSON.answer()
+    assert dolphins.tokens == ["Dolphins", "leap", "grace", "##fully", "over", "waves", "."]
+    assert dolphins.tokens.index("waves") == 5
+    assert f"| 0 | sin | {oracle(5, 512)[0]:.4f} | {oracle(6, 512)[0]:.4f} |" in dolphins.page.partition("<details>")[2]
 
 
 def test_the_table_by_hand_is_the_formula():
     formula = load("formula")
     np.testing.assert_allclose([formula.by_hand(p, 4) for p in range(3)], [oracle(p, 4) for p in range(3)], atol=1e-15)
-    assert formula.apart(32, 20) < 1e-14
 
 
 def test_near_and_far():
@@ -116,21 +178,18 @@ def test_near_and_far():
         np.testing.assert_allclose(near.cosines(d), by_vectors, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_the_numbers_of_the_article_are_no_sum():
-    eagles = load("eagles")
-    rows = eagles.impossible_rows()
-    assert [row[1] for row in rows] == [0.12, -0.48, 0.85, -0.03]
-    assert [row[4] for row in rows] == [0.95, -0.87, 1.82, 0.45]
-    one = oracle(1, 512)
-    np.testing.assert_allclose(
-        [row[3] for row in rows], [0.12 + one[0], -0.48 + one[1], 0.85 + one[2], -0.03 + one[511]]
-    )
+    page, one = load("eagles").page, oracle(1, 512)
+    for i, word, printed in ((0, 0.12, 0.95), (1, -0.48, -0.87), (2, 0.85, 1.82), (511, -0.03, 0.45)):
+        assert f"| {i} | {word} | {one[i]:.4f} | {word + one[i]:.4f} | {printed} |" in page
     wrong = [np.array(angle_vector(p, [4 * k / 512 for k in range(256)])) for p in (1, 6)]
     assert round(float(wrong[0] @ wrong[1] / 256), 3) == 0.870
+    assert "a cosine of 0.870 instead of" in page
 
 
 def test_nearest_of_128_positions_are_6_and_63_away():
-    near = load("clusters").neighbours()
+    near = load("clusters").neighbours
     assert sorted(near[5].tolist()) == [11, 68, 74]
     assert near[5][0] == 68
     assert {abs(int(q) - p) for p, row in enumerate(near) for q in row} == {6, 63, 69}
@@ -138,34 +197,40 @@ def test_nearest_of_128_positions_are_6_and_63_away():
 
 def test_the_fox_reads_what_is_computed_by_hand():
     fox = load("fox")
-    rows, scaled, added = fox.by_hand()
-    np.testing.assert_array_equal(scaled, 2 * rows)
-    table = np.array([oracle(p, 4) for p in range(4)])
-    np.testing.assert_allclose(added, scaled + table, rtol=0, atol=1e-14)
-    np.testing.assert_allclose(fox.table_of_positions(3), table[:3], rtol=0, atol=1e-14)
-    np.testing.assert_allclose(fox.inputs(train=False), added, rtol=0, atol=1e-6)
-    trained = fox.inputs(train=True)
-    kept = trained != 0
+    np.testing.assert_array_equal(fox.scaled, 2 * fox.rows)
+    positions = np.array([oracle(p, 4) for p in range(4)])
+    np.testing.assert_allclose(fox.added, fox.scaled + positions, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(fox.first_layer_reads(train=False), fox.added, rtol=0, atol=1e-6)
+    kept = fox.trained != 0
     assert 0 < kept.sum() < kept.size
-    np.testing.assert_allclose(trained[kept], added[kept] / 0.9, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(fox.trained[kept], fox.added[kept] / 0.9, rtol=1e-6, atol=1e-6)
+    entries = [f"`{word}` = {number}" for number, word in enumerate(fox.vocabulary)]
+    assert f"The vocabulary has {len(entries)} entries: {', '.join(entries)}." in fox.page
 
 
 @pytest.mark.slow
 def test_only_positions_tell_who_chased_whom():
     order = load("order")
-    for first, second in order.PAIRS:
+    for first, second in order.pairs:
         assert sorted(first.split()) == sorted(second.split())
-    for name in order.ENCODINGS:
-        found = order.differences(name)
-        assert max(found) < order.EQUAL if name == "nope" else min(found) > 1e-3, name
+    for name in ("nope", "sinusoidal", "learned", "rope"):
+        model = order.encoder(name)
+        found = [order.difference(model, *pair) for pair in order.pairs]
+        assert max(found) < 1e-5 if name == "nope" else min(found) > 1e-3, name
+
+
+def margin(a, b, p, q):
+    """Negative exactly where the cosine falls: ``R^2 K + cross terms - c (|a+p| |b+q| - |a| |b|)``."""
+    sizes, sums = (np.linalg.norm(x, axis=-1) * np.linalg.norm(y, axis=-1) for x, y in ((a, b), (a + p, b + q)))
+    return p @ q + a @ q + b @ p - eagles.cosine(a, b) * (sums - sizes)
 
 
 def test_margin_is_negative_exactly_where_the_cosine_falls():
     """In d = 2 to 16, with cosines of all sizes, near the threshold too, by sums over entries."""
-    eagles, rng, signs = load("eagles"), np.random.default_rng(5), set()
+    rng, signs = np.random.default_rng(5), set()
     for d, c, sd in itertools.product((2, 8, 16), (-1.0, -0.3, 0.0, 0.6, 0.8, 1.0), (0.02, 1.0, 5.0)):
-        p, q = oracle(eagles.FIRST, d), oracle(eagles.SECOND, d)
-        for a, b in zip(*eagles.with_cosine(d, sd, c, rng, draws=20)):
+        p, q = oracle(1, d), oracle(6, d)
+        for a, b in zip(*sd * eagles.with_cosine(d, c, rng, draws=20)):
             dot, first, second = (math.fsum(x * y) for x, y in ((a, b), (a, a), (b, b)))
             before = dot / math.sqrt(first * second)
             assert before == pytest.approx(c, abs=1e-12)
@@ -173,38 +238,40 @@ def test_margin_is_negative_exactly_where_the_cosine_falls():
             after = math.fsum(u * v) / math.sqrt(math.fsum(u * u) * math.fsum(v * v))
             fell = bool(after < before)
             signs.add((c, fell))
-            assert bool(eagles.margin(a, b, p, q) < 0) == fell
+            assert bool(margin(a, b, p, q) < 0) == fell
     assert {(0.6, True), (0.6, False), (0.8, True), (0.8, False)} <= signs
     assert (1.0, False) not in signs  # the same word twice always falls,
     assert (-1.0, True) not in signs  # and opposite ones always rise
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("first", "second"), [(1.0, 1.0), (0.1, 0.1), (7.0, 7.0), (1.0, 3.0), (0.2, 9.0)])
 @pytest.mark.parametrize("k", [0.74, 0.2])
 def test_without_cross_terms_the_cosine_changes_its_course_at_the_threshold(first, second, k):
     """Embeddings in four dimensions in which no encoding has a share: the cross terms are 0 exactly."""
-    eagles, r = load("eagles"), 2.0
+    r = 2.0
     p, q = r * np.array([1, 0, 0, 0, 0, 0]), r * np.array([k, math.sqrt(1 - k * k), 0, 0, 0, 0])
-    at = eagles.threshold(k, first, second, r)
+    at = load("eagles").threshold(k, first, second, r)
     if first == second:
         assert at == pytest.approx(k)
     else:
         assert 0 < at < k
     for c, falls in ((at - 1e-6, False), (at + 1e-6, True)):
         a, b = first * np.array([0, 0, 1, 0, 0, 0]), second * np.array([0, 0, c, math.sqrt(1 - c * c), 0, 0])
-        assert bool(eagles.change(a, b, p, q) < 0) == falls
+        assert bool(eagles.cosine(a + p, b + q) < eagles.cosine(a, b)) == falls
 
 
+@pytest.mark.slow
 def test_the_share_that_falls_is_the_formula_s():
     """At d = 128 and positions far apart, where the share is neither 0 nor 1; 5 standard errors of 20,000 draws."""
-    eagles, d, draws = load("eagles"), 128, 20_000
+    d, draws = 128, 20_000
     for offset, sd in ((700, 0.5), (700, 1.0), (2000, 2.0)):
         p, q = oracle(1, d), oracle(1 + offset, d)
         k = p @ q / (d / 2)
-        predicted = eagles.predicted_share(k, d, sd)
+        predicted = load("eagles").predicted(k, d, sd)
         assert 0.02 < predicted < 0.98
-        a, b = eagles.independent(d, sd, np.random.default_rng(offset), draws)
-        found = (eagles.change(a, b, p, q) < 0).mean()
+        a, b = sd * np.random.default_rng(offset).normal(size=(2, draws, d))
+        *_, found = eagles.before_and_after(a, b, (1, 1 + offset))
         assert found == pytest.approx(predicted, abs=5 * math.sqrt(predicted * (1 - predicted) / draws))
 
 
@@ -221,32 +288,29 @@ def test_a_doubled_exponent_is_a_squared_base():
 
 def test_nearest_positions_by_distances_of_all_vectors():
     doubled = load("doubled")
-    for frequencies, of in (
-        (doubled.vaswani_frequencies(8), lambda p: oracle(p, 8)),
-        (doubled.doubled_frequencies(8), lambda p: angle_vector(p, [4 * k / 8 for k in range(4)])),
-    ):
+    for base, of in ((1e4, lambda p: oracle(p, 8)), (1e8, lambda p: angle_vector(p, [4 * k / 8 for k in range(4)]))):
         table = np.array([of(p) for p in range(512)])
         order = np.linalg.norm(table - table[5], axis=1).argsort(kind="stable")
         assert order[0] == 5
-        assert [p for p, _ in doubled.nearest(frequencies, 5)[:4]] == order[1:5].tolist()
+        assert [p for p, _ in doubled.nearest(base)[:4]] == order[1:5].tolist()
 
 
 def test_a_shift_is_linear_for_pairs_of_one_frequency_only():
     doubled = load("doubled")
     positions = np.arange(300)
-    assert doubled.shift_residual(doubled.doubled(positions, 8), 5) < 1e-9
-    assert doubled.shift_residual(doubled.doubled_and_shifted(positions, 8), 5) > 0.1
+    assert doubled.error_of_best_map(doubled.doubled(positions, 8)) < 1e-9
+    assert doubled.error_of_best_map(doubled.doubled_and_shifted(positions, 8)) > 0.1
 
 
 def test_columns_turn_as_fast_as_the_table_says():
     frequencies = load("frequencies")
-    w = frequencies.vaswani_frequencies(512)
-    assert (np.diff(frequencies.sign_changes(512, 512)) <= 0).all()
-    np.testing.assert_allclose(frequencies.strongest_frequency(512, 512)[:97], w[:97], rtol=0, atol=math.tau / 512)
+    w = [1e4 ** (-2 * k / 512) for k in range(256)]
+    np.testing.assert_allclose(frequencies.w, w, rtol=1e-12)
+    assert (np.diff(frequencies.changes) <= 0).all()
+    np.testing.assert_allclose(frequencies.strongest[:97], w[:97], rtol=0, atol=math.tau / 512)
 
 
 def test_rotations_shift_and_share_is_of_offsets():
-    properties = load("properties")
     matrix = properties.rotation(8, 63)
     np.testing.assert_allclose(matrix @ oracle(5, 8), oracle(68, 8), rtol=0, atol=1e-12)
     np.testing.assert_allclose(matrix @ matrix.T, np.eye(8), rtol=0, atol=1e-12)
@@ -256,13 +320,12 @@ def test_rotations_shift_and_share_is_of_offsets():
 
 
 def test_the_closest_pair_is_that_of_all_pairs():
-    properties = load("properties")
-    table = np.array([oracle(p, 8) for p in range(300)])
-    distances = np.linalg.norm(table[:, None] - table[None], axis=-1) + 10 * np.eye(300)
-    offset, distance = properties.closest(8, 300)
-    first, second = np.unravel_index(distances.argmin(), distances.shape)
-    assert offset == abs(first - second)
-    assert distance == pytest.approx(distances.min())
+    distances = load("properties").distances(vaswani_frequencies(8), np.arange(1, 300))
+    vectors = np.array([oracle(p, 8) for p in range(300)])
+    pairs = np.linalg.norm(vectors[:, None] - vectors[None], axis=-1) + 10 * np.eye(300)
+    first, second = np.unravel_index(pairs.argmin(), pairs.shape)
+    assert 1 + distances.argmin() == abs(first - second)
+    assert distances.min() == pytest.approx(pairs.min())
 
 
 def test_a_recurrent_network_and_distant_words_are_of_the_records():
@@ -274,18 +337,47 @@ def test_a_recurrent_network_and_distant_words_are_of_the_records():
     for task, length, said in (("earlier", "64", "1.000"), ("agreement", "16", "1.000"), ("agreement", "64", "0.980")):
         seeds = [own[length]["exact_match"] for own in records["recurrent"]["trained"][task].values()]
         assert f"{np.mean(seeds):.3f}" == said
-        assert f"| {task} | {length} | exact match | {said} |" in load("recurrent").LESSON.body()
+        assert f"| {task} | {length} | exact match | {said} |" in load("recurrent").page
     assert "0.980 of those at four times the length" in numbered("recurrent")[1].because
     at = {
         (m["label"], m["score"]): m["mean"] for n in records for m in records[n].get("means", ()) if m["length"] == 64
     }
     assert {name for (name, score), mean in at.items() if score == "exact_match" and mean < 0.9} == {"rope", "none"}
-    assert "only RoPE gets worse as the distance grows" in load("distance").LESSON.body()
+    assert "only RoPE gets worse as the distance grows" in load("distance").page
     fast, slow = (
         f"{at[of, score]:.3f}" for of, score in (("fast only", "far_accuracy"), ("slow only", "near_accuracy"))
     )
     because = numbered("distance")[1].because
     assert because.endswith(f"(accuracy {fast}); with slow ones alone, near marks too ({slow}).")
+
+
+@pytest.mark.parametrize(
+    ("name", "cells"),
+    [
+        ("longer", [("sinusoidal", 2), ("nope", 2)]),
+        ("distance", [("fast only", 2), ("slow only", 1)]),
+        ("translation", [("sinusoidal", 1), ("nope", 1)]),
+        ("summaries", [("sinusoidal", 1), ("nope", 1), ("sinusoidal", 2), ("nope", 2)]),
+        ("documents", [("nope", 1), ("sinusoidal", 1), ("structured, token types, pooling by section", 1)]),
+    ],
+)
+def test_a_finding_of_training_runs_is_that_of_its_rows(name, cells):
+    lesson = numbered(name)[1]
+    rows = {line.split(" | ")[0]: line.split(" | ") for line in lesson.body.splitlines()}
+    assert re.findall(r"\d+\.\d+", lesson.because) == [rows[f"| {label}"][column].split()[0] for label, column in cells]
+
+
+def test_what_is_typed_of_training_runs_is_what_their_pages_say():
+    """The means of the gap in lesson longer, and the exact match in the table of claims."""
+    page = (ROOT / "experiments" / "length_generalisation" / "README.md").read_text()
+    rows = {line.split(" | ")[0]: line.split(" | ") for line in page.partition("written by gap.py")[2].splitlines()}
+    trained, hole, _, beyond = (cell.split()[0] for cell in rows["| sinusoidal"][1:5])
+    text = " ".join(numbered("longer")[1].body.split())
+    assert f"with accuracy {trained} there, {hole} at 22 to 37, and {beyond} beyond all of them (8 seeds;" in text
+    (rope,) = {cell.split()[0] for cell in rows["| rope"][1:5]}
+    assert f"RoPE, which reads only distances, has {rope} everywhere." in text
+    (line,) = (line for line in numbered("claims")[1].body.splitlines() if line.startswith("| Defined at any position"))
+    assert f"exact match beyond its lengths is {re.findall('[0-9.]+[0-9]', numbered('longer')[1].because)[0]} |" in line
 
 
 def test_unseen_values_are_beyond_the_seen_ones():

@@ -12,7 +12,8 @@ from posenc_jax.drawing.interactive import figure
 from posenc_jax.drawing.printed import render
 from posenc_jax.encodings import Dims, parse
 from posenc_jax.files.names import file_name
-from posenc_jax.lessons import fox
+from posenc_jax.lessons import numbered
+from posenc_jax.lessons.running import run
 from posenc_jax.show import page, projections, properties
 from posenc_jax.show.measure import measure, with_flow
 from posenc_jax.show.measured import (
@@ -243,12 +244,12 @@ def test_the_flow_adds_positions_to_words():
     assert [text for text in texts if text in ("+", "=", "→", "encoder")] == ["+", "=", "→", "encoder"]
     assert plot.rows[0] == ("the →", "fox →", "the →")
     # The words of the lesson have the numbers of its page.
-    slot, words = parse("sinusoidal"), tuple(WORDS.split())
-    assert words == fox.WORDS
+    slot, words, fox = parse("sinusoidal"), tuple(WORDS.split()), {}
+    run(numbered("fox")[1].body, fox)
+    assert words == tuple(fox["words"])
     one = with_flow(measure("sinusoidal", slot, dims, 8), slot, dims, words)
-    _, scaled, added = fox.by_hand()
-    np.testing.assert_allclose(one.flow.embeddings, scaled, atol=1e-6)
-    np.testing.assert_allclose(one.flow.sums, added, atol=1e-6)
+    np.testing.assert_allclose(one.flow.embeddings, fox["scaled"], atol=1e-6)
+    np.testing.assert_allclose(one.flow.sums, fox["added"], atol=1e-6)
     none = with_flow(measure("rope", parse("rope"), dims, 8), parse("rope"), dims, words)
     assert "flow" not in views_of(none)
 
