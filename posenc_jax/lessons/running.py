@@ -53,8 +53,10 @@ def run(page: str, names: dict[str, Any], *, dry: bool = False) -> list[str | Co
 
 def _ran(code: str, names: dict[str, Any]) -> CodeCell:
     tree = ast.parse(code)
-    last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+    last = tree.body[-1]
+    ends = last.value if isinstance(last, ast.Expr) else None
+    tree.body = tree.body[:-1] if ends else tree.body
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         exec(compile(tree, "a cell", "exec"), names)
-        value = last and eval(compile(ast.Expression(last.value), "a cell", "eval"), names)
+        value = eval(compile(ast.Expression(ends), "a cell", "eval"), names) if ends else None
     return CodeCell(code, printed.getvalue(), "" if value is None else str(value))

@@ -14,9 +14,17 @@ class MarkdownTable(str):
         return str(self)
 
 
-def table(head: Iterable[object], rows: Iterable[Sequence[object]], digits: int | Sequence[int] = 4) -> MarkdownTable:
-    """A Markdown table; floats have ``digits`` decimals, in all columns or one number for each."""
-    columns = [str(title) for title in head]
+def table(
+    head: str | Iterable[object], rows: Iterable[Sequence[object]], digits: int | Sequence[int] = 4
+) -> MarkdownTable:
+    """A Markdown table.
+
+    Args:
+      head: the titles, one by one or in one text as ``"d | K(1) | K(6)"``.
+      rows: the lines.
+      digits: decimals of floats, in all columns or one number for each.
+    """
+    columns = [str(title).strip() for title in (head.split("|") if isinstance(head, str) else head)]
     places = [digits] * len(columns) if isinstance(digits, int) else digits
     lines = [[number(x, n) if isinstance(x, float) else str(x) for x, n in zip(row, places)] for row in rows]
     return MarkdownTable(grid(columns, "l" * len(columns), lines))

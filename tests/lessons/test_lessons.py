@@ -78,7 +78,7 @@ def test_the_code_of_a_page_is_short(name):
     for code in cells:
         lines = [line for line in code.splitlines() if line]
         assert len(lines) <= 16, code
-        assert max(map(len, lines)) <= 120, code
+        assert max(map(len, lines)) <= 100, code
 
 
 @pytest.mark.parametrize(
