@@ -80,7 +80,7 @@ class UncompiledPrograms:
         return self._supply.arrays(self.mesh)
 
     def chunks_at_once(self, bucket: Bucket) -> int:
-        """Of a call of `evaluate`."""
+        """Number of chunks in a call of `evaluate`."""
         return chunks_at_once(self._config, bucket, jax.default_backend())
 
     def train(self, state: Any, fed: Any) -> Uncompiled:

@@ -90,7 +90,7 @@ class Bucket:
 
     @property
     def chunks(self) -> int:
-        """Of all draws."""
+        """Number of chunks of all draws."""
         return self.draws * self.examples_per_draw // self.chunk
 
 

@@ -365,7 +365,7 @@ def sums_of_chunks(
     data: Any = None,
     mesh: Mesh | None = None,
 ) -> dict[str, Array]:
-    """What `evaluate_length` adds up, of the chunks of these numbers, along a leading axis."""
+    """Sums of `evaluate_length` over the chunks of these numbers, along a leading axis."""
     chunks_per_draw = bucket.examples_per_draw // bucket.chunk
     key = jax.random.fold_in(stream(seed, "evaluation"), length)
     position_key = jax.random.fold_in(stream(seed, "evaluation_positions"), length)
