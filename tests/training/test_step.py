@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
+from types import SimpleNamespace
 
 import jax
 import numpy as np
@@ -20,7 +21,7 @@ from posenc_jax.models import Transformer, build
 from posenc_jax.runs.files import dumps
 from posenc_jax.training import step as step_module
 from posenc_jax.training.replicas import over_replicas, stack
-from posenc_jax.training.step import init_params, init_state, train_call, train_step
+from posenc_jax.training.step import init_params, init_state, train_call, train_step, validate
 
 MODEL = Transformer(d_model=16, num_layers=1, num_heads=2, dropout=0.2)
 TASK = AllowingTypes(kind="cmc", max_length=3, num_symbols=4)
@@ -100,6 +101,24 @@ def test_data_and_dropout_are_paired(monkeypatch):
     for encoding, slot in slots_of_tasks().items():
         for name, got in record_of(slot, 3, 5).items():
             np.testing.assert_array_equal(expected[name], got, err_msg=f"{encoding}: {name}")
+
+
+def test_validation_draws_its_positions_apart_from_its_batch(monkeypatch):
+    def drawn(task, data, key, index, size):
+        seen["batch"] = np.asarray(jax.random.key_data(key))
+        return SimpleNamespace(inputs=np.zeros((size, 1)))
+
+    def record(run, params, example, *, streams, example_ids, train):
+        raise SeenError({**seen, "positions": np.asarray(jax.random.key_data(streams.positions))})
+
+    seen: dict[str, np.ndarray] = {}
+    monkeypatch.setattr(Task, "validation_batch", drawn)
+    monkeypatch.setattr(step_module, "forward", record)
+    monkeypatch.setattr(jax.lax, "map", lambda function, indices: function(indices[0]))
+    with pytest.raises(SeenError) as found:
+        validate(run_with(), {}, np.int32(3))
+    batch, positions = found.value.args[0].values()
+    assert (batch != positions).all()
 
 
 # The step.

@@ -16,6 +16,7 @@ from posenc_jax.data.tasks.base import Task
 from posenc_jax.data.text import Classification
 from posenc_jax.encodings import RoPE
 from posenc_jax.models import Transformer
+from posenc_jax.training import step
 from posenc_jax.training.replicas import over_replicas, stack
 from posenc_jax.training.step import init_params, init_state, train_call
 
@@ -104,6 +105,37 @@ def test_a_step_is_that_of_the_same_examples_at_full_width(monkeypatch, strata):
         np.testing.assert_allclose(metrics[name], wanted[name], rtol=2e-5, err_msg=name)
     for a, b in zip(jax.tree.leaves(state["opt"]), jax.tree.leaves(wanted_state["opt"]), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
+
+
+class SeenError(Exception):
+    """Ends a step as soon as all examples were seen."""
+
+
+def test_examples_of_a_step_have_numbers_of_their_own(monkeypatch):
+    """By which their positions and dropout are drawn."""
+    seen = []
+
+    def record(run, params, example, *, streams, example_ids, train):
+        seen.append(np.asarray(example_ids).tolist())
+        if len(seen) == 3:
+            raise SeenError
+        return jnp.zeros((*example.targets.shape, run.task.num_classes))
+
+    shapes = jax.eval_shape(lambda key: TASK.stratified_batch(key, 12, 3), jax.random.key(0))
+    batches = jax.tree.map(lambda own: np.ones(own.shape, own.dtype), shapes)
+    monkeypatch.setattr(step, "forward", record)
+    monkeypatch.setattr(Task, "stratified_batch", lambda task, key, size, strata: batches)
+    training = dataclasses.replace(TRAINING, microbatches=3, length_strata=3)
+    state = {"params": {}, "opt": (), "step": np.int32(0), "seed": np.int32(0)}
+    with pytest.raises(SeenError):
+        step.train_step(dataclasses.replace(RUN, training=training), None, state)
+    assert seen == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]]
+
+
+@pytest.mark.parametrize(("apart", "wanted"), [(True, 2.5), (False, 2.6)])
+def test_a_gradient_is_the_mean_over_targets_or_over_strata(apart, wanted):
+    totals = [({"a": jnp.array(4.0)}, {"weight_sum": 2.0}), ({"a": jnp.array(9.0)}, {"weight_sum": 3.0})]
+    assert step._mean_gradient(totals, apart=apart)["a"] == pytest.approx(wanted)
 
 
 def first_moment(state):
