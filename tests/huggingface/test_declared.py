@@ -378,4 +378,4 @@ def test_tables_of_positions_have_the_rows_before_position_0():
     assert from_hf({"model_type": "opt", **sizes}).slot == (Learned(516, offset=2),)
     assert from_hf({"model_type": "roberta", **sizes}).slot == (Learned(514, offset=2),)
     assert from_hf({"model_type": "roberta", "pad_token_id": 0, **sizes}).slot == (Learned(514, offset=1),)
-    assert from_hf({"model_type": "bert", **sizes}).slot == (Learned(514),)
+    assert from_hf({"model_type": "bert", "position_embedding_type": None, **sizes}).slot == (Learned(514),)
