@@ -54,8 +54,8 @@ def _distances_apart(e: PositionalEncoding, params: Params, geometry: Geometry) 
     """The largest difference of the biases from those of their distances."""
     whole = e.bias(params, geometry)
     distances = np.arange(1 - TOKENS, TOKENS, dtype=np.int32)[None]
-    one = np.ones((1,), np.int32)
-    query, keys = Sequence(np.zeros((1, 1), np.int32), one), Sequence(distances, one, places=np.zeros_like(distances))
+    at, one = np.zeros((1, 1), np.int32), np.ones((1,), np.int32)
+    query, keys = Sequence(at, one, places=at), Sequence(distances, one, places=np.zeros_like(distances))
     alone = Geometry.between(query, keys, causal=True, num_heads=DIMS.num_heads)
     table = e.bias(params, alone)
     assert whole is not None

@@ -26,7 +26,7 @@ def distance_table(call: Prepared, elements: tuple[int, ...]) -> Array | None:
         distances = keys[:, :1] - queries[:, -1:] + steps
         nowhere, nothing = np.zeros((1, 1), np.int32), np.zeros((1,), np.int32)
         one = Geometry.between(
-            Sequence(nowhere, nothing),
+            Sequence(nowhere, nothing, places=nowhere),
             Sequence(distances, nothing),
             causal=geometry.causal,
             num_heads=geometry.num_heads,

@@ -81,8 +81,9 @@ def dot_product_attention(
     if len(set(tokens.values())) > 1:
         raise ValueError(
             f"tokens: {', '.join(f'{n} of {name}' for name, n in tokens.items())}, and a sequence attends to itself "
-            "here, [batch, sequence, heads, head_dim]: cross-attention and caches take attend, with geometries(...) of "
-            "both sides"
+            "here, [batch, sequence, heads, head_dim]: with a cache, call attend with layer_inputs(slot, params, x, "
+            "whole.part(...)), see 'Decode with a cache' in scripts/docs/guides/in-your-own-model.md; in "
+            "cross-attention, with geometries(...) of both sides"
         )
     given = next((s for s in (sequence, mask) if s is not None), Sequence.of_length(tokens["q"]))
     heads = arrays["q"].shape[2] if num_heads is None else num_heads

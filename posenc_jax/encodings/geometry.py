@@ -112,10 +112,11 @@ class Sequence:
         arrays = {name: getattr(self, name) for name in _TOKENS if name != "example_ids"}
         return {name: x for name, x in arrays.items() if x is not None and (name != "length" or x.ndim == 2)}
 
-    def part(self, tokens: slice) -> Sequence:
-        """Some of these tokens."""
-        cut: dict[str, Any] = {name: x[:, tokens] for name, x in self.for_each_token().items()}
-        return dataclasses.replace(self, **cut, packed=self.packed and tokens.step in (None, 1))
+    def part(self, tokens: slice | Array) -> Sequence:
+        """Some of these tokens, which know their places and the whole: a slice or, in a program, numbers ``[N]``."""
+        places = np.arange(self.positions.shape[1], dtype=np.int32)[None] if self.places is None else self.places
+        whole = self if self.context is None else self.context
+        return dataclasses.replace(_cut(self, tokens), places=_taken(places, tokens), context=whole)
 
     def from_context(self, function: Callable[[Sequence], Array]) -> Array:
         """``function(whole sequence)``, ``[#B, C, ...]`` with a value per token, at the tokens of this one:
@@ -137,6 +138,18 @@ class Sequence:
 
 
 _FIELDS = {field.name for field in dataclasses.fields(Sequence)}
+
+
+def _taken(x: Array, tokens: slice | Array) -> Array:
+    return (jnp.asarray(x) if isinstance(tokens, jax.Array) else x)[:, tokens]
+
+
+def _cut(sequence: Sequence, tokens: slice | Array) -> Sequence:
+    """Some tokens, their arrays alone."""
+    ordered = isinstance(tokens, slice) and tokens.step in (None, 1)
+    cut: dict[str, Any] = {name: _taken(x, tokens) for name, x in sequence.for_each_token().items()}
+    promised = {name: getattr(sequence, name) and ordered for name in ("packed", "right_padded")}
+    return dataclasses.replace(sequence, **cut, **promised)
 
 
 def _signed(positions: Array) -> Array:
@@ -219,6 +232,13 @@ class Geometry:
         Sequence.check(queries)
         Sequence.check(keys)
         check_options("Geometry.between", call, CALL_OPTIONS)
+        size, of = queries.positions.shape[1], keys.positions.shape[1]
+        if size < of and queries.places is None and any(call.get(name) for name in ("causal", "window", "structure")):
+            raise ValueError(
+                f"places is None for {size} queries of {of} keys, and the mask needs them: cut the queries out of the "
+                "keys' sequence, as in geometries(encodings, keys.part(slice(first, last + 1)), keys, ...), or give "
+                "places="
+            )
         packed = queries is keys and queries.packed and queries.places is None
 
         def side(own: Sequence, length: Array) -> Sequence:
@@ -344,12 +364,12 @@ class Geometry:
     def block(self, q: slice, k: slice) -> Geometry:
         """This call, restricted to some queries and some keys."""
         contiguous = self.contiguous and {q.step, k.step} <= {None, 1}
-        queries = self.queries.part(q)
+        queries = _cut(self.queries, q)
         if queries.sees is not None:
             queries = dataclasses.replace(queries, sees=queries.sees[:, :, k])
         if queries.pairs is not None:
             queries = dataclasses.replace(queries, pairs=queries.pairs[:, :, k])
-        return dataclasses.replace(self, queries=queries, keys=self.keys.part(k), contiguous=contiguous)
+        return dataclasses.replace(self, queries=queries, keys=_cut(self.keys, k), contiguous=contiguous)
 
 
 CALL_OPTIONS = frozenset(field.name for field in dataclasses.fields(Geometry)) - {"queries", "keys"}

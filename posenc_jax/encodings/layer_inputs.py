@@ -37,12 +37,14 @@ def layer_inputs(
     """Arguments of the self-attention of one layer for any slot: ``attend(q, k, v, *layer_inputs(...))``.
 
     It takes the encodings and the parameters of the layer, maps positions, and computes what encodings read of the
-    tokens. Parameters that are not trained (`frozen`) get no gradient.
+    tokens. Parameters that are not trained (`frozen`) get no gradient. The next tokens of a sequence whose past a cache
+    holds, `Sequence.part` of the whole, attend to the whole: q is of these tokens, k and v of all, and so are the terms
+    to be given to `attend`; those returned, of the new tokens, go into the cache as k and v do.
 
     Args:
       slot, params: the slot, and what `init_slot` gave for it.
       x: ``[B, S, M]``, what q, k and v are projected from; None where it is not at hand and no encoding reads it.
-      sequence: the tokens; None for the S of x, unpadded, at the positions 0 .. S-1.
+      sequence: the tokens, or a part of their ``context``; None for the S of x, unpadded, at the positions 0 .. S-1.
       embedded: whether `embed` was called, before the first layer: encodings that act on embeddings do it there.
       key, train: for random positions, as of `geometries`, which takes ``call`` too (``window``, ``head_axis``, ...).
       params, x: where heads are split over devices (`Geometry.head_axis`) whole, on each of them.
@@ -88,12 +90,14 @@ def layer_inputs(
                 f"{element!r} needs a causal mask: say causal=True (is_causal=True where Flax or jax.nn is called), or "
                 "choose another encoding"
             )
+    Sequence.check(sequence)
+    keys = sequence if sequence.context is None else sequence.context
     encodings = for_layer(slot, layer)
     own = layer_params(slot, params, layer)
     check_params(encodings, own, sizes)
     own = tuple(map(_without_gradients, encodings, own))
     seen = geometries(
-        encodings, sequence, sequence, num_heads=num_heads, causal=causal, key=key, train=train, layer=layer, **call
+        encodings, sequence, keys, num_heads=num_heads, causal=causal, key=key, train=train, layer=layer, **call
     )
     terms: tuple[Terms, ...] = (None,) * len(own) if x is None else own_terms(encodings, own, x, sequence)
     return LayerInputs(encodings, own, seen, terms)

@@ -1,6 +1,8 @@
 """Attention with the layout of jax.nn and the arguments of Flax's modules: the reference, or what it refuses."""
 
 import functools
+import re
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -76,8 +78,10 @@ def test_other_keys_than_the_queries_and_another_layout_are_refused(arrays):
     message = (
         r"tokens: 6 of q, 3 of k, 3 of v, and a sequence attends to itself here, \[batch, sequence, heads, head_dim"
     )
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=message) as refused:
         dot_product_attention(q, k[:, :3], v[:, :3], parse("rope"), ({},))
+    section, page = re.search(r"see '(.*)' in (scripts/\S+\.md)", str(refused.value)).groups()
+    assert f"\n## {section}\n" in (Path(__file__).parents[2] / page).read_text()
     with pytest.raises(ValueError, match=r"tokens: 4 of q, 2 of k, 2 of v, 6 of x, and"):
         dot_product_attention(*(jnp.swapaxes(a, 1, 2) for a in (q, k, v)), parse("rope"), ({},), x)
     with pytest.raises(
