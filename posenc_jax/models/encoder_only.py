@@ -9,7 +9,7 @@ from posenc_jax.models.blocks import Stack
 from posenc_jax.models.config import Slots, Transformer
 from posenc_jax.models.layer_encodings import TokenFacts, refuse_unread, sequence_of
 from posenc_jax.models.model import Model
-from posenc_jax.models.pooling import AttentionPooling, mean_of_real
+from posenc_jax.models.pooling import AttentionPooling, first_of_real, mean_of_real
 from posenc_jax.models.randomness import Streams
 
 
@@ -37,9 +37,9 @@ class EncoderOnly(Model):
         ``outline`` has the coordinates of each token in a document (`encodings.structure.Coordinates`), for the mask of
         the config; ValueError if the mask needs it and it is None.
 
-        Pooling "mean" averages the real tokens of a row (segment id not 0), "first" takes the first token, "attention"
-        is `AttentionPooling`; a row is then one example, not several packed. With "attention" ``capture`` also returns
-        "pooling_weights" ``[B, H, P, S]`` beside the activations of the stack.
+        Pooling "mean" averages the real tokens of a row (segment id not 0), "first" takes the first of them,
+        "attention" is `AttentionPooling`; a row is then one example, not several packed. With "attention" ``capture``
+        also returns "pooling_weights" ``[B, H, P, S]`` beside the activations of the stack.
         """
         refuse_unread(facts, "token_types", "outline", "right_padded", "attributes", "pairs")
         sequence = sequence_of(tokens, **facts)
@@ -54,7 +54,7 @@ class EncoderOnly(Model):
         x, dropout = self.embed("encoder", sequence, **call)
         x, _, captured = self.encoder(x, layers, dropout=dropout, capture=capture)
         if self.config.pooling == "first":
-            x = x[:, 0]
+            x = first_of_real(x, sequence.segment_ids)
         elif self.config.pooling == "mean":
             x = mean_of_real(x, sequence.segment_ids)
         elif self.pooling is not None:

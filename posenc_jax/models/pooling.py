@@ -22,6 +22,14 @@ def mean_of_real(x: jax.Array, segment_ids: Array | None) -> jax.Array:
     return (jnp.sum(x, axis=1, where=real) / jnp.maximum(jnp.sum(real, axis=1), 1)).astype(x.dtype)
 
 
+def first_of_real(x: jax.Array, segment_ids: Array | None) -> jax.Array:
+    """``[B, M]``: the first of ``x [B, S, M]`` whose segment id ``[#B, S]`` is not 0; slot 0 without any."""
+    if segment_ids is None:
+        return x[:, 0]
+    first = jnp.argmax(segment_ids != 0, axis=1)[:, None, None]
+    return jnp.take_along_axis(x, first, axis=1, mode="clip")[:, 0]
+
+
 class AttentionPooling(nnx.Module):
     """Learned queries attend to the tokens of a row, one query for each type of section::
 
