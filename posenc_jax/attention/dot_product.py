@@ -5,7 +5,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from posenc_jax.attention.paths import attend
-from posenc_jax.encodings.arrays import check_kind, check_ndim
+from posenc_jax.encodings.arrays import check_kind
 from posenc_jax.encodings.base import Array, Sequence
 from posenc_jax.encodings.layer_inputs import layer_inputs
 from posenc_jax.encodings.slots import Slot, SlotParams
@@ -74,8 +74,7 @@ def dot_product_attention(
     arrays = {name: a for name, a in (("q", q), ("k", k), ("v", v), ("x", x)) if a is not None}
     for name, a in arrays.items():
         axes = ("batch", "sequence", *(("d_model",) if name == "x" else ("heads", "head_dim")))
-        check_kind(name, a, "arguments of attention", "floats")
-        check_ndim(name, a, "the inputs of the layer" if name == "x" else "its heads", *axes[single:])
+        check_kind(name, a, "the inputs of the layer" if name == "x" else "its heads", "floats", *axes[single:])
     arrays = {name: a[None] if single else a for name, a in arrays.items()}
     tokens = {name: a.shape[1] for name, a in arrays.items()}
     if len(set(tokens.values())) > 1:

@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from posenc_jax.encodings.arrays import check_heads, check_kind, check_vectors
+from posenc_jax.encodings.arrays import check_heads, check_kind, check_same, check_vectors
 from posenc_jax.encodings.base import Array, Geometry, Params, PositionalEncoding, Terms
 from posenc_jax.encodings.parameters import check_params
 from posenc_jax.encodings.slots import check_sets
@@ -170,17 +170,10 @@ def _check_vectors(q: Array, k: Array, v: Array, geometry: Geometry) -> None:
             "multiple"
         )
     _check_split(q, k, geometry)
-    for name, x, axis, words, other, wanted in (
-        ("v", v, 1, "heads", "k", k.shape[1]),
-        ("k", k, 3, "dimensions", "q", q.shape[3]),
-        ("k", k, 0, "rows", "q", q.shape[0]),
-        ("v", v, 0, "rows", "q", q.shape[0]),
-    ):
-        if x.shape[axis] != wanted:
-            raise ValueError(
-                f"{name} has {x.shape[axis]} {words} (axis {axis} of its shape {list(x.shape)}) and {other} {wanted}: "
-                "both say it of one call, so pass the same number"
-            )
+    said: dict[str, tuple[str, int]] = {}
+    check_same(said, "q", q, "rows", "query heads", "queries", "dimensions")
+    check_same(said, "k", k, "rows", "heads", "keys", "dimensions")
+    check_same(said, "v", v, "rows", "heads", "keys", "dimensions of values")
 
 
 def _check_terms(

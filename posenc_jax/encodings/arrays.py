@@ -39,6 +39,7 @@ _TOKENS: dict[str, tuple[str, Kind, tuple[str, ...]]] = {
     "example_ids": ("example ids", "integers", ("rows",)),
 }
 _LONGER = {"positions": "axes", "length": "tokens"}
+_SHARED = (_ROWS, "rows", "tokens", "heads", "dimensions")
 
 
 def check_sizes(**sizes: Any) -> None:
@@ -87,31 +88,45 @@ def check_options(call: str, given: Iterable[str], known: Iterable[str]) -> None
             raise TypeError(f"{name} is no argument of {call}, which takes {', '.join(known)}: {hint}")
 
 
-def is_narrow(x: Any) -> bool:
-    """True if an array has integers of less than 32 bits, in which sums of positions overflow."""
-    return bool(jnp.issubdtype(x.dtype, jnp.integer)) and x.dtype.itemsize < 4
+def summable(x: Any) -> Any:
+    """Positions whose sums neither overflow nor become floats: those of less than 32 bits as int32, uint64 as int64."""
+    if jnp.issubdtype(x.dtype, jnp.integer) and x.dtype.itemsize < 4:
+        return x.astype(np.int32)
+    return x.astype(np.int64) if x.dtype == np.uint64 else x
 
 
-def check_kind(name: str, x: Any, what: str, kind: Kind) -> None:
-    """Refuses (ValueError) what is no array of these numbers; ``what`` says what they are, in the plural."""
-    if not (hasattr(x, "dtype") and hasattr(x, "shape")):
+def check_kind(name: str, x: Any, what: str, kind: Kind, *axes: str) -> None:
+    """Refuses (ValueError) what is no array of these numbers, or has not these axes, if any are named; ``what`` says
+    what they are, in the plural.
+    """
+    if not (hasattr(x, "dtype") and hasattr(x, "shape")) or isinstance(x, np.ma.MaskedArray):
         raise ValueError(f"{name} is of type {type(x).__name__}, and {what} are an array of {kind}: pass such an array")
     kinds, dtype = _KINDS[kind]
-    if not any(jnp.issubdtype(x.dtype, k) for k in kinds):
+    if x.dtype.kind == "m" or not any(jnp.issubdtype(x.dtype, k) for k in kinds):  # NumPy counts times as integers
         part = "its real part" if jnp.issubdtype(x.dtype, jnp.complexfloating) else "it"
         raise ValueError(f"{name} is of {x.dtype}, and {what} are {kind}: convert {part} by .astype(jnp.{dtype})")
 
-
-def check_ndim(name: str, x: Any, what: str, *axes: str) -> None:
-    """Refuses (ValueError) an array that has not these axes."""
-    if len(x.shape) != len(axes):
+    if axes and len(x.shape) != len(axes):
         raise ValueError(f"{name} has the shape {list(x.shape)}, and {what} are [{', '.join(axes)}]")
 
 
 def check_ids(name: str, x: Any, what: str = "token ids") -> None:
-    """Refuses (ValueError) what is no ``[B, S]`` of integers."""
-    check_kind(name, x, what, "integers")
-    check_ndim(name, x, what, "batch", "sequence")
+    """Refuses (ValueError) what is no ``[B, S]`` of integers, one at least."""
+    check_kind(name, x, what, "integers", "batch", "sequence")
+    if 0 in x.shape:
+        raise ValueError(f"{name} has the shape {list(x.shape)}: give one row and one token at least")
+
+
+def check_same(said: dict[str, tuple[str, int]], name: str, x: Any, *axes: str) -> None:
+    """Refuses (ValueError) a size along one of these `_SHARED` axes that is not what the arrays before it ``said``."""
+    for axis, size in zip(axes, x.shape, strict=True):
+        if axis not in _SHARED or (axis == _ROWS and size == 1):
+            continue
+        other, wanted = said.setdefault(axis.removesuffix(" or 1"), (name, size))
+        if size != wanted:
+            raise ValueError(
+                f"{name} has {size} {axis.removesuffix(' or 1')} and {other} {wanted}: pass those of the same call"
+            )
 
 
 def check_tokens(arrays: Mapping[str, Any], rows: int | None = None, prefix: str = "") -> None:
@@ -127,26 +142,32 @@ def check_tokens(arrays: Mapping[str, Any], rows: int | None = None, prefix: str
         if x is None:
             continue
         name, (what, kind, axes) = prefix + field, _TOKENS[field]
-        check_kind(name, x, what, kind)
-        if field in ("positions", "attributes") and jnp.issubdtype(x.dtype, jnp.floating) and x.dtype.itemsize < 4:
-            raise ValueError(f"{name} is of {x.dtype}, which rounds {what}: give them as int32 or float32")
-        if field in _LONGER and len(x.shape) == len(axes) + 1:
+        if field in _LONGER and len(getattr(x, "shape", ())) == len(axes) + 1:
             axes = (*axes, _LONGER[field])
-        check_ndim(name, x, what, *axes)
-        for axis, size in zip(axes, x.shape, strict=True):
-            if axis not in (_ROWS, "rows", "tokens") or (axis == _ROWS and size == 1):
-                continue
-            other, wanted = said.setdefault(axis.removesuffix(" or 1"), (name, size))
-            if size != wanted:
-                raise ValueError(
-                    f"{name} has {size} {axis.removesuffix(' or 1')} and {other} {wanted}: pass those of the same call"
-                )
+        check_kind(name, x, what, kind, *axes)
+        _check_numbers(name, x, what, kind)
+        check_same(said, name, x, *axes)
         if field == "outline" and x.shape[2] != 4:
             raise ValueError(
                 f"{name} has {x.shape[2]} numbers a token, not 4 as an outline, see `structure.Coordinates`"
             )
         if field == "length" and isinstance(x, np.ndarray) and (x < 0).any():
             raise ValueError(f"{name} has {x.min()}, and a length is the number of real tokens, from 0 on")
+
+
+def _check_numbers(name: str, x: Any, what: str, kind: Kind) -> None:
+    """Refuses (ValueError) narrow floats, and, where they are known, whole numbers that JAX would cut off."""
+    if jnp.issubdtype(x.dtype, jnp.floating) and x.dtype.itemsize < 4:
+        raise ValueError(f"{name} is of {x.dtype}, which rounds {what}: give them as int32 or float32")
+    if isinstance(x, np.ndarray) and x.size and jnp.issubdtype(x.dtype, jnp.integer):
+        fits = jnp.iinfo(jax.dtypes.canonicalize_dtype(np.int64))
+        for value in (int(x.min()), int(x.max())):
+            if not fits.min <= value <= fits.max:
+                floats = ", or give floats" if "floats" in kind else ""
+                raise ValueError(
+                    f"{name} has {value}, and whole numbers have {fits.bits} bits in JAX, up to {fits.max}: subtract "
+                    f"what all have in common{floats}"
+                )
 
 
 def check_pairs(pairs: Any, keys: int, segment_ids: Any) -> None:
@@ -170,8 +191,7 @@ _LAYOUT = ("batch", "heads", "sequence", "head_dim")
 def check_heads(name: str, x: Any) -> None:
     """Refuses (ValueError) queries, keys or values that are no floats ``[B, H, S, D]``, or none."""
     what = _VECTORS[name]
-    check_kind(name, x, what, "floats")
-    check_ndim(name, x, what, *_LAYOUT)
+    check_kind(name, x, what, "floats", *_LAYOUT)
     for axis, size in zip(_LAYOUT, x.shape, strict=True):
         if size == 0 and axis in ("heads", "head_dim"):
             raise ValueError(f"{name} has the shape {list(x.shape)}, and without {axis} there are no {what}")
@@ -207,8 +227,7 @@ def check_vectors(name: str, x: Any, positions: Any, of: str = "positions", head
 
 def check_embedded(x: Any, positions: Any) -> None:
     """Refuses (ValueError) what is no ``[B, S, M]`` of floats at ``positions [#B, S]``."""
-    check_kind("x", x, "embeddings", "floats")
-    check_ndim("x", x, "embeddings", "batch", "sequence", "d_model")
+    check_kind("x", x, "embeddings", "floats", "batch", "sequence", "d_model")
     if x.shape[1] != positions.shape[1]:
         raise ValueError(f"x has {x.shape[1]} tokens and the sequence {positions.shape[1]} positions: give each one")
 

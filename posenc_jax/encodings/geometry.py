@@ -17,7 +17,7 @@ from posenc_jax.encodings.arrays import (
     check_pairs,
     check_size,
     check_tokens,
-    is_narrow,
+    summable,
 )
 from posenc_jax.encodings.structure import Array, Coordinates, StructureMask, seen_by_structure
 
@@ -148,14 +148,13 @@ def _cut(sequence: Sequence, tokens: slice | Array) -> Sequence:
     """Some tokens, their arrays alone."""
     ordered = isinstance(tokens, slice) and tokens.step in (None, 1)
     cut: dict[str, Any] = {name: _taken(x, tokens) for name, x in sequence.for_each_token().items()}
-    promised = {name: getattr(sequence, name) and ordered for name in ("packed", "right_padded")}
-    return dataclasses.replace(sequence, **cut, **promised)
+    cut |= {name: getattr(sequence, name) and ordered for name in ("packed", "right_padded")}
+    return dataclasses.replace(sequence, **cut)
 
 
 def _signed(positions: Array) -> Array:
-    """Unsigned and narrow positions as int32, whose differences are right even where these wrap."""
-    unsigned = jnp.issubdtype(positions.dtype, jnp.unsignedinteger)
-    return positions.astype(np.int32) if unsigned or is_narrow(positions) else positions
+    """Positions whose differences are right: of uint32 as int32, even where these wrap."""
+    return positions.astype(np.int32) if positions.dtype == np.uint32 else summable(positions)
 
 
 def by_token(length: Array) -> Array:

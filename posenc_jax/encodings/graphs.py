@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from posenc_jax.encodings.arrays import check_size
+from posenc_jax.encodings.arrays import check_kind, check_size
 
 
 def laplacian_eigenvectors(adjacency: np.ndarray, count: int, size: int | None = None) -> np.ndarray:
@@ -98,6 +98,7 @@ def edge_paths(adjacency: np.ndarray, features: np.ndarray, most: int, size: int
     """
     adjacency, size = _graph(adjacency, size)
     check_size("most", most)
+    features = _real("features", features)
     if features.shape[:2] != adjacency.shape or features.ndim != 3:
         raise ValueError(
             f"features has the shape {list(features.shape)}, and of {len(adjacency)} nodes edges have features "
@@ -140,8 +141,14 @@ def tree_paths(parents: Sequence[int], depth: int, size: int | None = None) -> n
     return found
 
 
+def _real(name: str, numbers: np.ndarray) -> np.ndarray:
+    numbers = np.asanyarray(numbers) * 1  # True is an edge of weight 1
+    check_kind(name, numbers, "weights and features", "integers or floats")
+    return numbers.astype(np.float64)
+
+
 def _graph(adjacency: np.ndarray, size: int | None) -> tuple[np.ndarray, int]:
-    adjacency = np.asarray(adjacency, np.float64)
+    adjacency = _real("adjacency", adjacency)
     if adjacency.ndim != 2 or adjacency.shape[0] != adjacency.shape[1]:
         raise ValueError(f"adjacency has the shape {list(adjacency.shape)}, and that of N nodes is [N, N]: one graph")
     if not (adjacency >= 0).all() or np.isinf(adjacency).any():

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import jax
 
-from posenc_jax.encodings.arrays import check_choices, check_kind, check_ndim, check_options, check_size
+from posenc_jax.encodings.arrays import check_choices, check_kind, check_options, check_size
 from posenc_jax.encodings.base import Array, Geometry, Key, Params, PositionalEncoding, Sequence, Terms
 from posenc_jax.encodings.geometry import CALL_OPTIONS
 from posenc_jax.encodings.parameters import check_params
@@ -65,8 +65,7 @@ def layer_inputs(
     check_options("layer_inputs", call, CALL_OPTIONS - {"num_heads", "causal"})
     sizes = {"num_heads": num_heads}
     if x is not None:
-        check_kind("x", x, "the inputs of a layer", "floats")
-        check_ndim("x", x, "the inputs of a layer", "batch", "sequence", "d_model")
+        check_kind("x", x, "the inputs of a layer", "floats", "batch", "sequence", "d_model")
         sizes["d_model"] = x.shape[2]
     check_choices(embedded=embedded, train=train)
     check_size("num_heads", num_heads)

@@ -44,7 +44,7 @@ class PairTable(_OfPairs):
     may use any numbers below ``rows`` for them.
 
     Attributes:
-      rows: how many rows the table has, 512 in Graphormer. Numbers outside read the nearest row.
+      rows: how many rows the table has, 512 in Graphormer. Numbers outside read the nearest row, and NaN gives NaN.
       column: which attribute of a pair is r, from 0. Fractions are rounded.
 
     Parameters: ``table [H, rows]``, N(0, 0.02^2).
@@ -81,8 +81,9 @@ class PairTable(_OfPairs):
         return normals(key, {"table": (dims.num_heads, self.rows)})
 
     def bias(self, params: Params, geometry: Geometry) -> Array:
-        numbers = jnp.round(read_pairs(self, geometry)[..., self.column]).astype(jnp.int32)
-        return jnp.moveaxis(jnp.take(params["table"], numbers, axis=1, mode="clip"), 0, 1)
+        numbers = jnp.clip(jnp.round(read_pairs(self, geometry)[..., self.column]), 0, self.rows - 1)
+        rows = jnp.where(jnp.isnan(numbers), self.rows, numbers).astype(jnp.int32)
+        return jnp.moveaxis(jnp.take(params["table"], rows, axis=1, mode="fill", fill_value=jnp.nan), 0, 1)
 
 
 @dataclasses.dataclass(frozen=True)

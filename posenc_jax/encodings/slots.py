@@ -18,9 +18,8 @@ from posenc_jax.encodings.arrays import (
     check_embedded,
     check_key,
     check_kind,
-    check_ndim,
     check_size,
-    is_narrow,
+    summable,
 )
 from posenc_jax.encodings.base import (
     Array,
@@ -228,10 +227,10 @@ def map_slot(
     check_size("layer", layer, 0)
     if key is not None:
         check_key("key", key)
-    if is_narrow(sequence.positions):  # what is added to positions would wrap
-        sequence = dataclasses.replace(sequence, positions=sequence.positions.astype(np.int32))
     seen = []
     for index, element in enumerate(encodings):
+        if (positions := summable(sequence.positions)) is not sequence.positions:
+            sequence = dataclasses.replace(sequence, positions=positions)
         check_axes(element, sequence.positions)
         seen.append(sequence)
         if "map_positions" not in element.acts_on:
@@ -300,8 +299,7 @@ def token_terms(
     check_sets(params)
     if len(params) != len(encodings):
         raise ValueError(f"{len(encodings)} encodings need as many parameter sets, got {len(params)}")
-    check_kind("x", x, "embeddings", "floats")
-    check_ndim("x", x, "embeddings", "batch", "sequence", "d_model")
+    check_kind("x", x, "embeddings", "floats", "batch", "sequence", "d_model")
     check_params(encodings, params, {"d_model": x.shape[2]})
     return own_terms(encodings, params, x, sequence)
 

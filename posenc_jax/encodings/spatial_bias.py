@@ -11,7 +11,7 @@ from posenc_jax.encodings.base import Array, Dims, Geometry, HeadAxes, Key, Para
 from posenc_jax.encodings.method import Method
 from posenc_jax.encodings.shared.distances import by_distance, relative_on_device
 from posenc_jax.encodings.shared.draws import normals
-from posenc_jax.encodings.t5 import read_buckets, t5_buckets
+from posenc_jax.encodings.t5 import read_buckets
 from posenc_jax.encodings.value import above, at_least, limited, of_field
 
 
@@ -111,8 +111,8 @@ class LayoutBias(PositionalEncoding):
 
     def bias(self, params: Params, geometry: Geometry) -> Array:
         def values(relative: Array) -> Array:
-            buckets = t5_buckets(relative, self.num_buckets, self.max_distance, bidirectional=True)
-            parts = [read_buckets(params[f"axis_{axis}"], buckets[..., axis]) for axis in range(self.axes)]
+            read = functools.partial(read_buckets, max_distance=self.max_distance, bidirectional=True)
+            parts = [read(params[f"axis_{axis}"], relative[..., axis]) for axis in range(self.axes)]
             return functools.reduce(jnp.add, parts)
 
         return by_distance(values, geometry)

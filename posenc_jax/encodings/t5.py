@@ -65,9 +65,12 @@ def t5_buckets(relative: Array, num_buckets: int = 32, max_distance: int = 128, 
     return buckets + side * (relative > 0).astype(np.int32) if bidirectional else buckets
 
 
-def read_buckets(table: Array, buckets: Array) -> Array:
-    """``table[:, buckets]`` with the batch in front: ``[H, N]`` and ``[#B, P]`` give ``[#B, H, P]``."""
-    return jnp.swapaxes(jnp.take(table, buckets, axis=1, mode="clip"), 0, 1)
+def read_buckets(table: Array, relative: Array, max_distance: int, *, bidirectional: bool) -> Array:
+    """``[#B, H, P]``: of ``table [H, num_buckets]`` the column that each of ``relative [#B, P]`` has; NaN for NaN."""
+    buckets = t5_buckets(relative, table.shape[1], max_distance, bidirectional=bidirectional)
+    values = jnp.swapaxes(jnp.take(table, buckets, axis=1, mode="clip"), 0, 1)
+    whole = jnp.issubdtype(relative.dtype, jnp.integer)
+    return values if whole else jnp.where(jnp.isnan(relative)[:, None], jnp.nan, values)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -161,7 +164,6 @@ class T5Bias(PositionalEncoding):
         """``[#B, H, Q, K]``; for contiguous positions from the Q+K-1 distances that occur."""
 
         def values(relative: Array) -> Array:
-            buckets = t5_buckets(relative, self.num_buckets, self.max_distance, bidirectional=not geometry.causal)
-            return read_buckets(params["table"], buckets)
+            return read_buckets(params["table"], relative, self.max_distance, bidirectional=not geometry.causal)
 
         return by_distance(values, geometry)

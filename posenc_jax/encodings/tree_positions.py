@@ -79,8 +79,9 @@ class TreePositions(PositionalEncoding):
         used = rates.size * self.depth * self.degree
         steps = jnp.arange(self.depth, dtype=dtype)[:, None]
         weights = jnp.sqrt((1 - rates**2) * used / 2)[None] * rates[None] ** steps
-        branches = jnp.round(jnp.asarray(sequence.positions)).astype(jnp.int32)
-        chosen = (branches[..., None] == np.arange(1, self.degree + 1, dtype=np.int32)[None, None, None]).astype(dtype)
+        branches = jnp.round(jnp.asarray(sequence.positions))[..., None]
+        chosen = (branches == np.arange(1, self.degree + 1, dtype=branches.dtype)[None, None, None]).astype(dtype)
+        chosen = jnp.where(jnp.isnan(branches), jnp.nan, chosen)
         vectors = chosen[..., None] * weights[None, None, :, None]
         vectors = vectors.reshape(*vectors.shape[:2], used)
         padded = jnp.pad(vectors, ((0, 0), (0, 0), (0, x.shape[2] - used)))

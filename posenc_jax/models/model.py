@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from flax import nnx
 
 from posenc_jax.encodings import slots as slot_functions
@@ -65,7 +66,16 @@ class Model(nnx.Module):
     def layer_encodings(
         self, stack: str, queries: Sequence, keys: Sequence, *, streams: Streams, train: bool, **call: Any
     ) -> tuple[LayerEncodings, ...]:
-        """The encodings of every layer of one slot; ``call`` goes to `slots.geometries`."""
+        """The encodings of every layer of one slot; ``call`` goes to `slots.geometries`.
+
+        Raises:
+          ValueError: for a length above the number of an encoder's tokens, to which no more are added.
+        """
+        size, length = queries.positions.shape[1], queries.length
+        if stack == "encoder" and isinstance(length, np.ndarray) and (length > size).any():
+            raise ValueError(
+                f"length has {length.max()}, and an encoder's {size} tokens are all that there are: count real ones"
+            )
         return layer_encodings(
             getattr(self.slots, stack),
             self.posenc_params(stack),

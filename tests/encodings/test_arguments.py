@@ -18,6 +18,8 @@ from posenc_jax.encodings import (
     elements,
     embed,
     geometries,
+    init_slot,
+    layer_inputs,
     map_slot,
     parse,
 )
@@ -79,12 +81,12 @@ WRONG = {
     "fewer queries": (lambda: (Q[:, :, -1:], K, V, G), r"q has 1 tokens, and q_positions of the geometry 6"),
     "fewer keys": (lambda: (Q, K[:, :, :1], V[:, :, :1], G), r"k has 1 tokens, and k_positions of the geometry 6"),
     "fewer values": (lambda: (Q, K, V[:, :, :4], G), r"v has 4 tokens, and k_positions of the geometry 6"),
-    "rows of q": (lambda: (Q[:1], K, V, G), r"k has 2 rows \(axis 0 .*\) and q 1"),
-    "rows of v": (lambda: (Q, K, V[:1], G), r"v has 1 rows .* and q 2"),
-    "heads of v": (lambda: (Q, K, V[:, :1], G), r"v has 1 heads .* and k 2"),
+    "rows of q": (lambda: (Q[:1], K, V, G), r"k has 2 rows and q 1: pass those of the same call"),
+    "rows of v": (lambda: (Q, K, V[:1], G), r"v has 1 rows and q 2"),
+    "heads of v": (lambda: (Q, K, V[:, :1], G), r"v has 1 heads and k 2"),
     "heads of q and k": (lambda: (Q[:, :1], K[:, :1], V[:, :1], G), r"q has 1 heads .* and the geometry 2"),
     "heads of the geometry": (lambda: (Q, K, V, replaced(num_heads=4)()), r"q has 2 heads .* and the geometry 4"),
-    "dimensions": (lambda: (Q[..., :4], K, V, G), r"k has 8 dimensions .* and q 4"),
+    "dimensions": (lambda: (Q[..., :4], K, V, G), r"k has 8 dimensions and q 4"),
     "no heads": (
         lambda: (Q[:, :0], K, V, G),
         r"q has the shape \[2, 0, 6, 8\], and without heads there are no queries",
@@ -222,6 +224,9 @@ def test_what_a_sequence_says_of_its_tokens_fits():
         ({"example_ids": np.arange(2.0)}, r"example_ids is of float64"),
         ({"length": np.array([6, 6, 6])}, r"tokens has 2 rows and length 3"),
         ({"outline": ids}, r"outline has the shape \[2, 6\], and outlines are \[rows or 1, tokens, 4\]"),
+        ({"positions": ids.astype("m8[s]")}, r"positions is of timedelta64\[s\], and positions are integers or floats"),
+        ({"positions": np.ma.masked_array(ids, ids == 0)}, r"positions is of type MaskedArray, and positions are an"),
+        ({"pairs": np.ones((2, 6, 6, 1), np.float16)}, r"pairs is of float16, which rounds pairs"),
     ):
         side = dataclasses.replace(of, **fields)
         for use in (
@@ -243,6 +248,76 @@ def test_narrow_integers_count_as_far_as_others():
     assert seen.positions.tolist() == [[200, 0]]
     rows = read_rows(jnp.arange(200.0)[:, None], jnp.asarray([100, -1], jnp.int8))
     np.testing.assert_array_equal(rows, [[100], [np.nan]])
+
+
+WIDE = {
+    "positions": (1, 6),
+    "attributes": (1, 6, 2),
+    "pairs": (1, 6, 6, 1),
+    **dict.fromkeys(("tokens", "segment_ids", "token_types", "places"), (1, 6)),
+    "outline": (1, 6, 4),
+    "length": (1,),
+    "example_ids": (1,),
+}
+
+
+@pytest.mark.parametrize("value", [2**31, 2**32 + 1, -(2**31) - 1, 2**63], ids=str)
+@pytest.mark.parametrize("field", WIDE)
+def test_whole_numbers_that_jax_would_cut_off_are_refused(field, value):
+    array = np.ones(WIDE[field], np.int64 if value < 2**63 else np.uint64)
+    array.flat[-1] = value
+    fields = {"tokens": np.ones((1, 6), np.int32), "segment_ids": np.ones((1, 6), np.int32), field: array}
+    side = dataclasses.replace(Sequence.of_length(6), **fields)
+    message = rf"^{field} has {value}, and whole numbers have 32 bits in JAX, up to 2147483647: subtract what all have"
+    for use in (
+        lambda: Geometry.between(side, side, num_heads=1),
+        lambda: embed(parse("sinusoidal"), ({},), np.ones((1, 6, 8), np.float32), side),
+        lambda: side.check(),
+    ):
+        with pytest.raises(ValueError, match=message):
+            use()
+    if value == 2**32 + 1:
+        with jax.enable_x64(True):
+            side.check()
+
+
+def test_times_beyond_32_bits_are_right_as_floats():
+    """Milliseconds since 1970, turned by RoPE: what counts is how far they are apart."""
+    times = np.array([[1.7e12, 1.7e12 + 3, 1.7e12 + 1000]])
+    q = np.random.default_rng(0).normal(size=(3, 1, 2, 3, 8)).astype(np.float32)
+    found = []
+    for at in (times, times - times[0, 0]):
+        sequence = Sequence.of_length(3, attributes=at[..., None])
+        found.append(attend(*q, *layer_inputs(parse("attributes|rope"), ({}, {}), None, sequence, num_heads=2)))
+    np.testing.assert_allclose(*found, atol=1e-3)  # a double has 2e-4 milliseconds there
+
+
+@pytest.mark.parametrize(
+    "spec",
+    ["pair_table(rows=4)", "t5", "layout_bias", "attributes|learned", "attributes(count=2)|tree_positions(depth=2)"],
+)
+def test_no_row_of_a_table_stands_for_nan(spec):
+    """What is no number gives none, known or traced."""
+    slot = parse(spec)
+    params = init_slot(jax.random.key(0), slot, Dims(16, 2, 2, 8, 1, max_len=8))
+    q, x = jnp.ones((1, 2, 4, 8)), jnp.ones((1, 4, 16))
+    axes = slot[0].position_axes
+    positions = np.zeros((1, 4, axes) if isinstance(axes, int) else (1, 4), np.float32)
+    fields = {"attributes": np.zeros((1, 4, 2), np.float32), "pairs": np.zeros((1, 4, 4, 1), np.float32)}
+    sequence = Sequence(positions, np.array([4]), segment_ids=np.ones((1, 4), np.int32), **fields)
+    read = "pairs" if slot[0].needs_pairs else "attributes" if slot[0].needs_attributes else "positions"
+
+    def call(array):
+        side = dataclasses.replace(sequence, **{read: array})
+        y = embed(slot, params, x, side)
+        return y.sum() + attend(q, q, q, *layer_inputs(slot, params, y, side, num_heads=2, embedded=True)).sum()
+
+    array = getattr(sequence, read).copy()
+    assert np.isfinite(call(array))
+    array.flat[-1 if read == "pairs" else 0] = np.nan
+    assert np.isnan(jax.jit(call)(array))
+    if spec != "attributes|learned":  # refuses what it knows
+        assert np.isnan(call(array))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -117,6 +117,15 @@ def test_what_does_not_fit_is_refused():
             "adjacency[0, 1] = -1.0 is no weight of an edge: give numbers above 0",
         ),
         (lambda: shortest_paths(np.full((2, 2), np.nan), 9), "adjacency[0, 0] = nan is no weight of an edge"),
+        (
+            lambda: random_walks(PATH + 1j * PATH, 2),
+            "adjacency is of complex128, and weights and features",
+        ),
+        (lambda: edge_paths(PATH, np.zeros((5, 5, 2), complex), 3), "features is of complex128, and weights and"),
+        (
+            lambda: shortest_paths(np.ma.masked_array(PATH, PATH > 0), 9),
+            "adjacency is of type MaskedArray, and",
+        ),
     ):
         with pytest.raises(ValueError, match=re.escape(message)):
             call()

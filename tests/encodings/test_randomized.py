@@ -106,7 +106,7 @@ def test_draws_for_each_example_need_to_know_how_many_there_are():
 def test_queries_and_keys_of_a_slot_share_the_draw():
     slot = (Randomized(100), RoPE())
     keys = Sequence.of_length(8)
-    queries = Sequence(np.array([[5, 6, 7]]), np.array([8]))
+    queries = keys.part(slice(5, 8))
     before, after = geometries(slot, queries, keys, num_heads=1, causal=True, key=KEY, contiguous=True)
     np.testing.assert_array_equal(before.k_positions, np.arange(8)[None])
     np.testing.assert_array_equal(after.q_positions, after.k_positions[:, 5:])

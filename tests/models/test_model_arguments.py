@@ -1,5 +1,7 @@
 """What models are given: tokens outside the vocabulary, arrays of other tokens, caches of other calls."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -12,6 +14,7 @@ from posenc_jax.models.embedding import of_vocabulary
 
 KINDS = ("decoder_only", "encoder_only", "encoder_decoder")
 TOKENS = random_tokens(2, 5)
+LONGER = np.array([9, 3], np.int32)
 
 
 def arguments(kind, tokens):
@@ -87,6 +90,14 @@ def test_tokens_of_padding_are_not_read(kind):
         ("tokens", TOKENS == 1, r"tokens is of bool"),
         ("tokens", TOKENS[0], r"tokens has the shape \[5\], and token ids are \[batch, sequence\]"),
         ("tokens", [[1, 2]], r"tokens is of type list, and token ids are an array of integers"),
+        ("tokens", TOKENS[:0], r"tokens has the shape \[0, 5\]: give one row and one token at least"),
+        ("tokens", TOKENS[:, :0], r"tokens has the shape \[2, 0\]: give one row and one token at least"),
+        (
+            "tokens",
+            np.ma.masked_array(TOKENS, TOKENS > 1),
+            r"tokens is of type MaskedArray, and token ids are an array",
+        ),
+        ("tokens", TOKENS.astype("timedelta64[s]"), r"tokens is of timedelta64\[s\], and token ids are integers"),
         ("positions", np.arange(4)[None], r"tokens has 5 tokens and positions 4"),
         ("positions", np.ones((1, 5), bool), r"positions is of bool"),
         ("segment_ids", np.ones((3, 5), int), r"segment_ids has 3 rows|tokens has 2 rows and segment_ids 3"),
@@ -106,6 +117,17 @@ def test_arrays_of_other_tokens_or_numbers_are_refused(kind, name, value, messag
     call = (tokens, TOKENS) if kind == "encoder_decoder" else (tokens,)
     with pytest.raises(ValueError, match=message):
         jax.eval_shape(lambda: model(*call, **given))
+
+
+def test_a_length_counts_tokens_that_an_encoder_has():
+    """A decoder's may count those that are still to come."""
+    for kind in KINDS:
+        call = functools.partial(jax.eval_shape, lambda kind=kind: small(kind)(*arguments(kind, TOKENS), length=LONGER))
+        if kind == "decoder_only":
+            call()
+            continue
+        with pytest.raises(ValueError, match=r"length has 9, and an encoder's 5 tokens are all that there are: count"):
+            call()
 
 
 def test_both_sides_have_the_same_rows():
