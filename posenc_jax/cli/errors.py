@@ -148,10 +148,16 @@ def guarded(work: Callable[[], int | None]) -> int:
         code, message = _outcome(work)
     where = noise.filed(said)
     if message:
-        tell(f"posenc: {message}{where}")
+        tell(f"posenc: {_bounded(message)}{where}")
     elif where:
         tell(f"posenc: {where.strip(' ()')}")
     return code
+
+
+def _bounded(message: str) -> str:
+    """A message that may repeat names of others, however long they are."""
+    lines = (" ".join(short(word, 1000) for word in line.split(" ")) for line in message.split("\n"))
+    return "\n".join(short(line, 4000) for line in lines)
 
 
 def _outcome(work: Callable[[], int | None]) -> tuple[int, str]:

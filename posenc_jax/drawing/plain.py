@@ -4,11 +4,15 @@ import re
 import unicodedata
 from typing import Any
 
-_COMMANDS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+# Joiners (200c, 200d), which form letters of several scripts, and what chooses the form of a sign are none of them.
+_COMMANDS = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"
+)
 
 
 def plain(text: str) -> str:
-    r"""The text with characters that command a terminal, reorder a line or are none written as escapes: ``\x1b[2J``.
+    r"""The text with characters that command a terminal, reorder a line, have no width or are none written as escapes:
+    ``\x1b[2J``.
 
     Line breaks and tabs stay.
     """
@@ -26,9 +30,11 @@ def display_width(text: str) -> int:
     return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 
 
-def short(text: str) -> str:
-    """A text in a message: of one beyond 200 characters the beginning, the end and how long it is."""
-    return text if len(text) <= 200 else f"{text[:60]} ... {text[-20:]} ({len(text):,} characters)"
+def short(text: str, most: int = 200) -> str:
+    """A text in a message: of one beyond ``most`` characters the beginning, the end and how long it is."""
+    if len(text) <= most:
+        return text
+    return f"{text[: most * 3 // 10]} ... {text[-most // 10 :]} ({len(text):,} characters)"
 
 
 def number(value: Any, digits: int = 4) -> str:

@@ -136,7 +136,10 @@ def _entries(table: TextTable) -> list[list[str]]:
 
 
 def _unbroken(entry: str) -> str:
-    """Ties what stands in brackets together, so that an interval stays on one line."""
+    """Keeps an entry, such as a label of others, in its line, and ties what stands in brackets together, so that an
+    interval stays on one line.
+    """
+    entry = re.sub(r"[\n\t]", " ", entry)
     return re.sub(r"(?<!\S)(\[[^]]*\]|\([^)]*\)|\d+ of \d+)", lambda match: match.group().replace(" ", "\u00a0"), entry)
 
 

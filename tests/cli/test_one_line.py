@@ -24,7 +24,7 @@ from effort import counted
 from trained_runs import CONFIG, copy_of_the_run
 
 from posenc_jax.cli import main, noise
-from posenc_jax.cli.errors import guarded
+from posenc_jax.cli.errors import UsageError, guarded
 from posenc_jax.config import to_json
 from posenc_jax.drawing.plain import plain, short
 from posenc_jax.files.atomic import DiskFullError
@@ -366,8 +366,24 @@ def test_signals_while_a_compiled_program_runs(work, number):
 
 def test_commands_for_a_terminal_are_shown():
     assert plain("a\x1b[2Jb\r\x07\n\tc\u202ed\x9b31m\ud800é日") == "a\\x1b[2Jb\\r\\x07\n\tc\\u202ed\\x9b31m\\ud800é日"
+    assert plain("\u200eU\u200f\u061c\u200b\ufeff می\u200cخواهم 👩\u200d🔬") == (
+        "\\u200eU\\u200f\\u061c\\u200b\\ufeff می\u200cخواهم 👩\u200d🔬"
+    )
     assert short("x" * 200) == "x" * 200
     assert short("x" * 1000).endswith("xxx (1,000 characters)")
+
+
+@pytest.mark.parametrize("names", ["x" * 10**6, ", ".join(map(str, range(10**5))), "a\n" + "x" * 10**6])
+def test_a_refusal_repeats_no_long_name_whole(capsys, names):
+    def work():
+        raise UsageError(f"tensor {names} is not read: leave it out")
+
+    assert guarded(work) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("posenc: tensor ")
+    assert ": leave it out" in said
+    assert "characters)" in said
+    assert len(said) < 3000
 
 
 def test_labels_that_command_a_terminal_are_shown_by_tables(capsys):
@@ -375,9 +391,10 @@ def test_labels_that_command_a_terminal_are_shown_by_tables(capsys):
     from posenc_jax.drawing.latex import latex_table
     from posenc_jax.drawing.text_table import TextTable, markdown_table, text
 
-    table = TextTable("t\x1b[2J", ("a\x07",), "l", (("b\x1b]0;x",),), ("n\x9b",))
+    table = TextTable("t\x1b[2J", ("a\x07",), "l", (("b\x1b]0;x\n\tposenc: done",),), ("n\x9b",))
     for shown in (text(table), markdown_table(table), latex_table(table, "x")):
         assert not any((ord(c) < 32 and c != "\n") or 127 <= ord(c) < 160 for c in shown)
+    assert "b\\x1b]0;x  posenc: done\n" in text(table)
     label = dataclasses.replace(CONFIG, label="x\x1b[31m")
     assert "x\\x1b[31m" in score_table(label, [])
 
