@@ -1,6 +1,6 @@
 """A document model of 6 layers, d_model 512, on 1,024 tokens: the module of a help page, with four kinds of positions.
 
-    posenc data prepare help/modules
+    python -m experiments.corpora.make help-modules
     posenc ablate configs/base_documents.py
     posenc plan configs/base_documents.py --target h100
 
@@ -23,7 +23,7 @@ from posenc_jax.encodings import Learned, RoPE, Sinusoidal, T5Bias
 sinusoidal = Run(
     table="help modules",
     label="sinusoidal",
-    task=Classification(data=Data(name="help/modules", vocab_size=8000), max_length=1024, row=1024),
+    task=Classification(data=Data(name="own/help-modules", vocab_size=8000), max_length=1024, row=1024),
     model=Transformer(
         d_model=512, num_layers=6, num_heads=8, dropout=0.2, token_types=4, pooling="attention", dtype="bfloat16"
     ),

@@ -1,7 +1,7 @@
 """A summariser of 6 layers, d_model 512, on 1,024 tokens: abstracts of papers, with four kinds of positions.
 
     posenc ablate configs/base_summarization.py
-    posenc ablate configs/base_summarization.py --data.name descriptions/summaries --task.source document
+    posenc ablate configs/base_summarization.py --data.name own/descriptions-summaries --task.source document
         --task.target summary                          # without a network
     posenc plan configs/base_summarization.py --target h100:8
 

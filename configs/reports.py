@@ -1,6 +1,5 @@
 """A summariser for reports of a small grammar, in minutes: what happened first, and what came of it in the end.
 
-    posenc data prepare grammar/reports
     posenc train configs/reports.py --directory runs/reports
     posenc summarize runs/reports FILE
 

@@ -1,6 +1,5 @@
 """A translator for sentences of a small grammar, English to German, in minutes: "The cat sat on the mat."
 
-    posenc data prepare grammar/en-de
     posenc train configs/sentences.py --directory runs/sentences
     posenc translate runs/sentences "The cat sat on the mat." "The mat sat on the cat."
 

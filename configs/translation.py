@@ -1,6 +1,6 @@
 """A small translator, English to German, on the help pages of LibreOffice: 1.2 million parameters, RoPE.
 
-    posenc data prepare help/en-de
+    python -m experiments.corpora.make help-en-de
     posenc train configs/translation.py --directory runs/translator
     posenc translate runs/translator "Opens the dialog to format the selected cells."
 
@@ -13,7 +13,7 @@ from posenc_jax.data.text import Data, Translation
 from posenc_jax.encodings import RoPE
 
 config = Run(
-    task=Translation(data=Data(name="help/en-de", vocab_size=2000), max_length=32, row=64),
+    task=Translation(data=Data(name="own/help-en-de", vocab_size=2000), max_length=32, row=64),
     model=Transformer(d_model=128, num_layers=2, num_heads=4, tie_output=True),
     posenc=(RoPE(),),
     optimizer=Optimizer(schedule="cosine", warmup_steps=100),

@@ -1,6 +1,6 @@
 """A translator that is worth reading, English to German, on the help pages of LibreOffice: 14 epochs, for 2 cores.
 
-    posenc data prepare help/en-de
+    python -m experiments.corpora.make help-en-de
     posenc train configs/translator.py --directory runs/translator
     posenc translate runs/translator --beam 4 "Opens the dialog to format the selected cells."
 
@@ -17,7 +17,7 @@ from posenc_jax.encodings import RoPE
 from posenc_jax.models.decoding_config import Beam
 
 config = Run(
-    task=Translation(data=Data(name="help/en-de", vocab_size=3000), max_length=48, row=80),
+    task=Translation(data=Data(name="own/help-en-de", vocab_size=3000), max_length=48, row=80),
     model=Transformer(d_model=128, num_layers=2, num_encoder_layers=3, num_heads=4, dropout=0.1, tie_output=True),
     posenc=(RoPE(),),
     optimizer=Optimizer(schedule="cosine", warmup_steps=200, final_fraction=0.05),

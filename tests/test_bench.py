@@ -254,7 +254,7 @@ def test_padding(tmp_path, monkeypatch):
     assert 0 <= fitted <= buckets <= plain < 1
     assert packed is None
     monkeypatch.setenv("POSENC_DATA", str(tmp_path / "nothing"))
-    with pytest.raises(SystemExit, match="posenc data prepare"):
+    with pytest.raises(SystemExit, match="posenc data add"):
         list(padding.padding({"pages": (config.task, Training(batch_size=2))}))
 
 

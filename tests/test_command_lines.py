@@ -49,7 +49,7 @@ STAND_INS |= {"CHANGE": "yarn", "MEASURE": "passkey"}
 SOME = {
     "--posenc": "rope",
     "--against": "alibi",
-    "--data": "help/en-de",
+    "--data": "own/help-en-de",
     "--lengths": "8",
     "--steps": "8",
     "--change": "yarn",
@@ -185,10 +185,10 @@ def is_part(line, said):
 
 @functools.cache
 def script_says(words):
-    """What a script has against its arguments, where it is in Python; those of two are of `posenc`."""
+    """What a script has against its arguments, where it is in Python; those of the demo are of `posenc`."""
     name, *rest = words
-    if name in ("scripts/demo", "scripts/prepare_data"):
-        return says(("demo", *rest) if name == "scripts/demo" else ("data", "prepare", *(rest or ["help/en-de"])))
+    if name == "scripts/demo":
+        return says(("demo", *rest))
     if not (ROOT / name).exists():
         return "there is no such file"
     file = next((path for path in (ROOT / f"{name}.py", ROOT / name) if path.is_file()), None)

@@ -112,7 +112,7 @@ REFUSED = [
     ),
     (lambda: Classification(sections=("a", "label")), ["'label' is the column of the classes", "another name"]),
     (
-        lambda: Classification(structure="markdown", data=Data(name="help/modules", in_memory=False)),
+        lambda: Classification(structure="markdown", data=Data(name="own/help-modules", in_memory=False)),
         ["structure = 'markdown' is read into memory", "data.in_memory to True"],
     ),
     (
@@ -126,7 +126,7 @@ REFUSED = [
     (lambda: base(model=Transformer(mask=OwnSection())), ["does not say"]),
     (lambda: LanguageModel(max_length=64), ["row = 128", "row = 64"]),
     (
-        lambda: LanguageModel(data=Data(name="python_docs", shuffle_words="test")),
+        lambda: LanguageModel(data=Data(name="own/python-docs", shuffle_words="test")),
         ["shuffle_words", "whose inputs are its targets"],
     ),
     (lambda: base(posenc=(WithinSection(), RoPE())), ["WithinSection()", "task 'copying' has none", "classification"]),

@@ -98,7 +98,7 @@ def test_shuffled_words_and_other_data_are_other_questions(data, finished):
     assert np.mean([row["loss"] for row in rows]) < np.mean([row["loss"] for row in shuffled])
     record = json.loads(mixed.read_text())
     assert record["shuffle_words"]
-    assert record["data"]["name"] == "help/en-de"
+    assert record["data"]["name"] == "own/help-en-de"
     assert (directory / "group-000" / "result.json").read_bytes() == before
     with pytest.raises(ValueError, match=r"generated: it has no text"):
         changed_config(Run(task=EvenPairs()), (4,), (), shuffle_words=True)
@@ -192,9 +192,9 @@ def test_a_run_goes_on_with_its_own_data_only(data, tmp_path):
 def test_what_is_missing_is_said_before_anything_is_written(data, tmp_path):
     config = text_runs.CONFIGS["translation"]
     for name, message in (
-        ("help/en-fr", r"help/en-fr is not prepared in .*posenc data prepare help/en-fr"),
-        ("help/en-ed", r"help/en-ed.*did you mean 'help/en-de'"),
-        ("help/modules", r"columns header, body, footer, label, doc.*reads en, de"),
+        ("own/help-en-fr", r"own/help-en-fr is not prepared in .*posenc data add help-en-fr"),
+        ("help/en-de", r"help/en-de is own/help-en-de now: .*python -m experiments\.corpora\.make help-en-de"),
+        ("own/help-modules", r"columns header, body, footer, label, doc.*reads en, de"),
     ):
         task = dataclasses.replace(config.task, data=dataclasses.replace(config.task.data, name=name))
         with pytest.raises(DataError, match=message):
@@ -207,7 +207,7 @@ def test_what_is_missing_is_said_before_anything_is_written(data, tmp_path):
     [
         (
             "buckets",
-            r"help/modules does not suit training.batch_size = 128 \(96 examples do not fill a call of 10 steps, .*\): "
+            r"does not suit training.batch_size = 128 \(96 examples do not fill a call of 10 steps, .*\): "
             r"set training.batch_size = 64, training.steps_per_call = 1, or use more text",
         ),
         ("plain", r"batch_size = 128 \(96 examples do not fill a batch of 128\): set training.batch_size = 64, or use"),

@@ -14,9 +14,8 @@ import numpy as np
 import session
 
 from posenc_jax.config import Evaluation, Execution, Run, Training
-from posenc_jax.data.corpora import CORPORA
 from posenc_jax.data.corpora.corpus import Rows
-from posenc_jax.data.corpora.store import prepare
+from posenc_jax.data.corpora.store import add
 from posenc_jax.data.text import Classification, Data, Summarization, Translation
 from posenc_jax.encodings import LogScaling, Sinusoidal
 from posenc_jax.models.config import Transformer
@@ -68,12 +67,12 @@ ROWS = {
 }
 _BYTES = {"tokenizer": "bytes"}
 TASKS = {
-    "translation": Translation(data=Data(name="help/en-de", **_BYTES), max_length=12, row=32, batching="plain"),
+    "translation": Translation(data=Data(name="own/help-en-de", **_BYTES), max_length=12, row=32, batching="plain"),
     "summarization": Summarization(
-        data=Data(name="descriptions/summaries", **_BYTES), max_length=12, max_summary=6, row=32
+        data=Data(name="own/descriptions-summaries", **_BYTES), max_length=12, max_summary=6, row=32
     ),
     "classification": Classification(
-        data=Data(name="help/modules", **_BYTES), max_length=20, row=20, batching="plain", labels=LABELS
+        data=Data(name="own/help-modules", **_BYTES), max_length=20, row=20, batching="plain", labels=LABELS
     ),
 }
 MODEL = Transformer(d_model=16, num_layers=1, num_heads=2)
@@ -100,15 +99,12 @@ CONFIGS = {
 
 @contextlib.contextmanager
 def small_corpus(name: str, rows: Rows, directory: Path) -> Iterator[Path]:
-    """The corpus ``name`` with these rows in the place of its own, prepared in ``directory``; POSENC_DATA says so."""
-    corpus = dataclasses.replace(CORPORA[name], extract=lambda folder: rows, packages=(), indexes=(), sha256=None)
-    with (
-        mock.patch.dict(CORPORA, {name: corpus}),
-        mock.patch.dict(os.environ, {"POSENC_DATA": str(directory)}),
-    ):
-        sources = directory / "no sources"
-        sources.mkdir(parents=True, exist_ok=True)
-        yield prepare(name, directory=directory, from_dir=sources, note=lambda text: None)
+    """The corpus ``name`` with these rows, in ``directory``; POSENC_DATA says so."""
+    columns = tuple(rows["test"][0])
+    kind = "classification" if "label" in columns else "text" if "text" in columns else "pairs"
+    facts = {"kind": kind, "licence": "CC0", "sources": {}}
+    with mock.patch.dict(os.environ, {"POSENC_DATA": str(directory)}):
+        yield add(name, rows, columns, facts, rebuild=True, note=lambda text: None)
 
 
 @functools.cache

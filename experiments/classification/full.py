@@ -1,6 +1,6 @@
 """Documents at the size of an accelerator: the sections of packages, 20 classes, with and without parts of a document.
 
-    posenc data prepare descriptions/sections
+    python -m experiments.corpora.make descriptions-sections
     posenc ablate experiments/classification/full.py
 
 Not run: it needs an accelerator. Its small version, experiments/classification/small.py,
@@ -9,9 +9,9 @@ has the scores of a real run.
 
 import dataclasses
 
+from experiments.corpora.descriptions import PACKAGE_SECTIONS
 from posenc_jax import Ablation, Evaluation, Optimizer, Run, Training, Transformer, parse
 from posenc_jax.data.text import Classification, Data
-from posenc_jax.data.text.classification import PACKAGE_SECTIONS
 from posenc_jax.encodings import ALiBi, RoPE, Sinusoidal, T5Bias
 
 STRUCTURED = parse("sinusoidal|within_section|sinusoidal|section_index|learned")
@@ -19,7 +19,7 @@ STRUCTURED = parse("sinusoidal|within_section|sinusoidal|section_index|learned")
 structured = Run(
     table="sections",
     label="structured",
-    task=Classification(data=Data(name="descriptions/sections", vocab_size=8000), labels=PACKAGE_SECTIONS),
+    task=Classification(data=Data(name="own/descriptions-sections", vocab_size=8000), labels=PACKAGE_SECTIONS),
     model=Transformer(
         d_model=256, num_layers=4, num_heads=8, token_types=4, pooling="attention", dropout=0.2, dtype="bfloat16"
     ),

@@ -1,6 +1,6 @@
 """Scores of a linear model on words on the same pages, and the numbers of pages: linear.json, and its table.
 
-    posenc data prepare help/modules
+    python -m experiments.corpora.make help-modules
     python -m experiments.classification.linear     # seconds
 
 Linear support vectors, and once logistic regression, on TF-IDF of words, all with the defaults of scikit-learn.

@@ -1,6 +1,6 @@
 """What does a document classifier gain from knowing header, body and footer? LibreOffice Help by module, for 2 cores.
 
-    posenc data prepare help/modules
+    python -m experiments.corpora.make help-modules
     posenc ablate experiments/classification/small.py
 
 Accuracy on validation pages from 0.74 (structured) to 0.84 (NoPE).
@@ -17,7 +17,9 @@ STRUCTURED = parse("sinusoidal|within_section|sinusoidal|section_index|learned")
 plain = Run(
     table="help modules",
     label="sinusoidal",
-    task=Classification(data=Data(name="help/modules", vocab_size=2000), max_length=256, row=256, batching="fitted"),
+    task=Classification(
+        data=Data(name="own/help-modules", vocab_size=2000), max_length=256, row=256, batching="fitted"
+    ),
     model=Transformer(d_model=64, num_layers=2, num_heads=4, pooling="mean", dropout=0.1),
     posenc=(Sinusoidal(),),
     optimizer=Optimizer(schedule="cosine", warmup_steps=50, weight_decay=0.01),

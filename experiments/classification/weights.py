@@ -1,6 +1,6 @@
 """How much attention header, body and footer of a document get from a classifier: a picture and its numbers.
 
-    posenc data prepare descriptions/sections
+    python -m experiments.corpora.make descriptions-sections
     posenc train experiments/classification/weights.py --directory runs/weights
     python -m experiments.classification.weights runs/weights     # writes weights.json, weights.png and a table
 
@@ -21,12 +21,12 @@ from typing import Any
 
 import numpy as np
 
+from experiments.corpora.descriptions import PACKAGE_SECTIONS
 from experiments.records import NAMED, short
 from posenc_jax import Evaluation, Optimizer, Run, Training, Transformer, parse
 from posenc_jax.cli.errors import guarded
 from posenc_jax.cli.session import prepare_jax
 from posenc_jax.data.text import Classification, Data
-from posenc_jax.data.text.classification import PACKAGE_SECTIONS
 from posenc_jax.data.text.loading import open_split
 from posenc_jax.drawing.markdown import grid, refilled
 from posenc_jax.drawing.printed import render
@@ -48,7 +48,7 @@ config = Run(
     table="package sections",
     label="sinusoidal",
     task=Classification(
-        data=Data(name="descriptions/sections", vocab_size=2000), labels=PACKAGE_SECTIONS, max_length=128, row=128
+        data=Data(name="own/descriptions-sections", vocab_size=2000), labels=PACKAGE_SECTIONS, max_length=128, row=128
     ),
     model=Transformer(d_model=64, num_layers=2, num_heads=4, token_types=4, pooling="mean", dropout=0.1),
     posenc=parse("sinusoidal"),

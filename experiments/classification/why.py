@@ -1,6 +1,6 @@
 """Why does structure cost accuracy on help pages: is it the data, the encoding, or the budget? 8 seeds, for 2 cores.
 
-    posenc data prepare help/modules
+    python -m experiments.corpora.make help-modules
     posenc ablate experiments/classification/why.py
 
 Data: the words of every page in a random order, in training too. If that costs nothing, no encoding of order can help.

@@ -38,8 +38,8 @@ import jax
 import numpy as np
 import scipy.stats
 
+from experiments.context.texts import of_corpus
 from experiments.records import short
-from posenc_jax.context.texts import of_corpus
 from posenc_jax.drawing.markdown import grid, refilled
 from posenc_jax.drawing.plots import Axis, HeatMap, Lines, PlotLine
 from posenc_jax.drawing.printed import render
@@ -381,7 +381,7 @@ def costs_of_layers() -> np.ndarray:
 def main(run: str) -> None:
     """Measures, keeps the record, and fills the page."""
     loaded = load_run(run)
-    found = measured(loaded, [text.tokens for text in of_corpus(loaded.tokenizer, LENGTH, TEXTS)])
+    found = measured(loaded, of_corpus(loaded.tokenizer, LENGTH, TEXTS))
     RECORD.write_text(json.dumps(found) + "\n")
     found = json.loads(RECORD.read_text())
     for path, plot in zip(PICTURES, (picture(found), kernels_picture(found))):

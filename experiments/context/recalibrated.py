@@ -1,13 +1,13 @@
 """Published orders of models that were trained on for a little after a change, written down before measuring.
 
-    posenc context runs/context-small --lengths 1x 2x 4x --measure perplexity --examples 16 \\
+    posenc context runs/context-small --text runs/texts/*.txt --lengths 1x 2x 4x --measure perplexity \\
         --change none nope "yarn(2)" --recalibrate 100 --output runs/on-100
 
 and the same without --recalibrate (runs/on-0) and with 400; as a control of longer texts alone
 
     posenc train experiments/context/small.py --init-from runs/context-small --task.max-length 256 --task.row 256 \\
         --training.steps 100 --optimizer.warmup-steps 10 --directory runs/context-256
-    posenc context runs/context-256 --lengths 128 256 512 --measure perplexity --examples 16 --change none \\
+    posenc context runs/context-256 --text runs/texts/*.txt --lengths 128 256 512 --measure perplexity --change none \\
         --output runs/on256-100
 
 and then

@@ -1,6 +1,6 @@
 """A small language model with RoPE, to be read beyond its 128 tokens: the documentation of Python, for 2 cores.
 
-    posenc data prepare python_docs
+    python -m experiments.corpora.make python-docs
     posenc train experiments/context/small.py --directory runs/context-small
 
 With so few steps it is no good model; what changes of positions do to it can be seen all the same. Perplexities are on

@@ -1,14 +1,17 @@
 """The published orders of `directions` on SmolLM2-135M, whose context is 8,192 tokens, at one and two times of it.
 
     posenc import SmolLM2-135M-Instruct.Q4_1.gguf -o runs/smollm2
-    posenc context runs/smollm2 --lengths 1x 2x --change none ntk yarn self_extend "linear(2)" "yarn(2)" \\
-        --examples 2 --measure perplexity
+    python -m experiments.context.texts runs/smollm2 16384 2 runs/two-texts
+    posenc context runs/smollm2 --text runs/two-texts/*.txt --lengths 1x 2x --measure perplexity \\
+        --change none ntk yarn self_extend "linear(2)" "yarn(2)"
     python -m experiments.context.smollm2 runs/smollm2/context    # the record of posenc context, judged
 
 And at four times of it:
 
-    posenc context runs/smollm2 --lengths 1x 2x 4x --examples 1 --measure perplexity --output runs/smollm2-longer \\
-        --change none linear ntk dynamic_ntk yarn longrope self_extend rerope leaky_rerope string log_scaling nope
+    python -m experiments.context.texts runs/smollm2 32768 1 runs/one-text
+    posenc context runs/smollm2 --text runs/one-text/*.txt --lengths 1x 2x 4x --measure perplexity \\
+        --output runs/smollm2-longer --change none linear ntk dynamic_ntk yarn longrope self_extend rerope \\
+        leaky_rerope string log_scaling nope
     python -m experiments.context.smollm2 runs/smollm2-longer smollm2-longer
 
 Two texts are too few for an interval: an order holds where it holds in each of them, which two fair coins do in one of

@@ -30,8 +30,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from experiments.context.texts import of_corpus
 from experiments.records import short
-from posenc_jax.context.texts import of_corpus
 from posenc_jax.drawing.markdown import grid, refilled
 from posenc_jax.encodings import Dims, RoPE
 from posenc_jax.encodings.base import Array, Params, at_least_float32
@@ -130,7 +130,7 @@ def main(run: str) -> None:
     texts = of_corpus(loaded.tokenizer, LENGTH, TEXTS)
     dims = loaded.config.dims
     cases = cases_of(dims.num_layers, dims.head_dim // 2)
-    found = losses(loaded, np.stack([text.tokens for text in texts]), cases)
+    found = losses(loaded, np.stack(texts), cases)
     record = short({"note": loaded.config.note, "texts": TEXTS, "length": LENGTH, "losses": found})
     RECORD.write_text(json.dumps(record, indent=1) + "\n")
     README.write_text(refilled(README.read_text(), BEGIN, page(json.loads(RECORD.read_text())), END))

@@ -1,6 +1,6 @@
 """Train short, test long, at the size of an accelerator: perplexity at 1x to 8x the training length.
 
-    posenc data prepare python_docs
+    python -m experiments.corpora.make python-docs
     posenc ablate experiments/language_model/full.py
 
 Not run: it needs an accelerator. Its small version, experiments/language_model/small.py,
@@ -15,7 +15,7 @@ from posenc_jax.data.text import Data, LanguageModel
 base = Run(
     table="python docs",
     label="sinusoidal",
-    task=LanguageModel(data=Data(name="python_docs", vocab_size=8000), max_length=512, row=512),
+    task=LanguageModel(data=Data(name="own/python-docs", vocab_size=8000), max_length=512, row=512),
     model=Transformer(d_model=512, num_layers=6, num_heads=8, dropout=0.1, tie_output=True, dtype="bfloat16"),
     posenc=parse("sinusoidal"),
     optimizer=Optimizer(schedule="cosine", warmup_steps=500, weight_decay=0.01),

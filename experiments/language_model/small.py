@@ -1,6 +1,6 @@
 """Train short, test long: the perplexity of the documentation of Python at 1x to 8x the training length, for 2 cores.
 
-    posenc data prepare python_docs
+    python -m experiments.corpora.make python-docs
     posenc ablate experiments/language_model/small.py
 
 Perplexity at 1024 tokens from 76.7 (ALiBi) to 124 (sinusoidal).
@@ -15,7 +15,7 @@ from posenc_jax.encodings import ALiBi, RoPE, Sinusoidal, T5Bias
 base = Run(
     table="python docs",
     label="sinusoidal",
-    task=LanguageModel(data=Data(name="python_docs", vocab_size=2000), max_length=128, row=128),
+    task=LanguageModel(data=Data(name="own/python-docs", vocab_size=2000), max_length=128, row=128),
     model=Transformer(d_model=128, num_layers=2, num_heads=4, tie_output=True),
     posenc=(Sinusoidal(),),
     optimizer=Optimizer(schedule="cosine", warmup_steps=50),

@@ -1,6 +1,6 @@
 """Translators of width 8 whose positions start anywhere in training, for `moved.py`.
 
-    posenc data prepare help/en-de
+    python -m experiments.corpora.make help-en-de
     posenc ablate experiments/periodicity/moved_translation.py
     python -m experiments.periodicity.moved runs/periodicity-translation
 
@@ -21,7 +21,7 @@ START = SHAPE(max_shift=96, evaluation="none")
 base = Run(
     table="help en-de, d_model 8, random starts",
     label="sinusoidal",
-    task=Translation(data=Data(name="help/en-de", vocab_size=2000), max_length=32, row=64),
+    task=Translation(data=Data(name="own/help-en-de", vocab_size=2000), max_length=32, row=64),
     model=Transformer(d_model=8, num_layers=2, num_heads=1, mlp_dim=64, tie_output=True),
     posenc=(START, Sinusoidal()),
     optimizer=Optimizer(schedule="cosine", warmup_steps=100),

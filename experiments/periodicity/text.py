@@ -1,6 +1,6 @@
 """Language models of width 8, whose sinusoidal encoding has its alias at offset 63, for `moved.py`.
 
-    posenc data prepare python_docs
+    python -m experiments.corpora.make python-docs
     posenc ablate experiments/periodicity/text.py
 
 Perplexity 199 (RoPE) to 242 (sinusoidal), 4 seeds. The frequencies of tensor2tensor (no alias at 63) and a learned
@@ -16,7 +16,7 @@ from posenc_jax.encodings import Learned, RoPE, Sinusoidal
 base = Run(
     table="python docs, d_model 8",
     label="sinusoidal",
-    task=LanguageModel(data=Data(name="python_docs", vocab_size=2000), max_length=128, row=128),
+    task=LanguageModel(data=Data(name="own/python-docs", vocab_size=2000), max_length=128, row=128),
     model=Transformer(d_model=8, num_layers=2, num_heads=2, mlp_dim=64, tie_output=True),
     posenc=(Sinusoidal(),),
     optimizer=Optimizer(schedule="cosine", warmup_steps=50),

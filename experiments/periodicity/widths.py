@@ -1,7 +1,7 @@
 """Language models of widths 16, 32 and 64, for `moved.py`: between the 8 of text.py and the 128 of
 experiments/language_model.
 
-    posenc data prepare python_docs
+    python -m experiments.corpora.make python-docs
     posenc ablate experiments/periodicity/widths.py
     python -m experiments.periodicity.moved runs/periodicity-widths
 

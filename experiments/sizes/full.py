@@ -1,6 +1,6 @@
 """Does a difference between encodings grow with the size of the model? Three sizes of four tables and a language model.
 
-    posenc data prepare python_docs
+    python -m experiments.corpora.make python-docs
     posenc ablate experiments/sizes/full.py
     python -m experiments.sizes.trend runs/sizes
 

@@ -1,6 +1,6 @@
 """What do summaries of package descriptions lack? The best small model with more steps, and a larger one.
 
-    posenc data prepare descriptions/summaries
+    python -m experiments.corpora.make descriptions-summaries
     posenc ablate experiments/summarization/budgets.py
 
 ALiBi's decoder of small.py with almost seven times as many steps, and one with 8 times the parameters in its layers;

@@ -1,6 +1,6 @@
 """Summaries at the size of an accelerator: package descriptions to synopses.
 
-    posenc data prepare descriptions/summaries
+    python -m experiments.corpora.make descriptions-summaries
     posenc ablate experiments/summarization/full.py
 
 Not run: it needs an accelerator. Its small version, experiments/summarization/small.py,
@@ -17,7 +17,7 @@ from posenc_jax.models.decoding_config import Beam
 base = Run(
     table="descriptions",
     label="sinusoidal",
-    task=Summarization(data=Data(name="descriptions/summaries", vocab_size=8000), max_length=128, row=512),
+    task=Summarization(data=Data(name="own/descriptions-summaries", vocab_size=8000), max_length=128, row=512),
     model=Transformer(d_model=512, num_layers=6, num_heads=8, dropout=0.2, tie_output=True, dtype="bfloat16"),
     posenc=(Sinusoidal(),),
     optimizer=Optimizer(schedule="cosine", warmup_steps=1000, weight_decay=0.01),

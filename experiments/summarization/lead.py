@@ -22,7 +22,7 @@ SHOWN = 45
 
 def main() -> None:
     """Writes the record."""
-    rows = list(load_source("descriptions/summaries", "test"))
+    rows = list(load_source("own/descriptions-summaries", "test"))
     there = [
         sum(word in set(words(_first(row["document"], SHOWN))) for word in words(row["summary"]))
         / max(1, len(words(row["summary"])))

@@ -1,6 +1,6 @@
 """Does it matter for summaries how positions are encoded? Package descriptions to synopses, for 2 cores.
 
-    posenc data prepare descriptions/summaries
+    python -m experiments.corpora.make descriptions-summaries
     posenc ablate experiments/summarization/small.py
 
 ROUGE-L at 33-64 tokens from 0.134 (NoPE) to 0.199 (ALiBi), beyond from 0.070 (sinusoidal) to 0.147 (ALiBi).
@@ -15,7 +15,7 @@ from posenc_jax.encodings import ALiBi, Learned, RoPE, Sinusoidal, T5Bias
 base = Run(
     table="descriptions",
     label="sinusoidal",
-    task=Summarization(data=Data(name="descriptions/summaries", vocab_size=2000), max_length=64, row=256),
+    task=Summarization(data=Data(name="own/descriptions-summaries", vocab_size=2000), max_length=64, row=256),
     model=Transformer(d_model=128, num_layers=2, num_heads=4, tie_output=True),
     posenc=(Sinusoidal(),),
     optimizer=Optimizer(schedule="cosine", warmup_steps=100),

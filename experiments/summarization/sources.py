@@ -1,6 +1,6 @@
 """Where in a document a summary comes from: in real descriptions, and in models whose documents are as lead-heavy.
 
-    posenc data prepare descriptions/summaries
+    python -m experiments.corpora.make descriptions-summaries
     python -m experiments.summarization.sources     # writes sources.json, its part of the README and sources.png
 
 First no model: in which fifth of a description stand the words that its synopsis has too. Then small models that are

@@ -1,6 +1,6 @@
 """Translation at the size of "Attention is all you need", for an accelerator: which positions, and in which attention?
 
-    posenc data prepare help/en-de
+    python -m experiments.corpora.make help-en-de
     posenc ablate experiments/translation/full.py
     posenc ablate experiments/translation/full.py --data.name wmt14_translate/de-en    # with a network
 
@@ -18,7 +18,7 @@ from posenc_jax.models.decoding_config import Beam
 base = Run(
     table="help en-de",
     label="sinusoidal",
-    task=Translation(data=Data(name="help/en-de", vocab_size=8000), max_length=64, row=128),
+    task=Translation(data=Data(name="own/help-en-de", vocab_size=8000), max_length=64, row=128),
     model=Transformer.attention_is_all_you_need(dropout=0.3, dtype="bfloat16"),
     posenc=(Sinusoidal(),),
     # Vaswani et al. 2017, section 5.3; the peak of their schedule at d_model 512 and 4000 steps of warm-up is 7e-4.

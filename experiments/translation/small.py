@@ -1,6 +1,6 @@
 """Does it matter for translation how positions are encoded? English to German, help pages, small enough for 2 cores.
 
-    posenc data prepare help/en-de
+    python -m experiments.corpora.make help-en-de
     posenc ablate experiments/translation/small.py
 
 Scores: chrF from 35.5 (T5) to 40.1 (sinusoidal) within the training lengths, from 24.4 (learned) to 27.3 (Shaw) beyond.
@@ -15,7 +15,7 @@ from posenc_jax.encodings import ALiBi, Learned, RoPE, Shaw, Sinusoidal, T5Bias
 base = Run(
     table="help en-de",
     label="sinusoidal",
-    task=Translation(data=Data(name="help/en-de", vocab_size=2000), max_length=32, row=64),
+    task=Translation(data=Data(name="own/help-en-de", vocab_size=2000), max_length=32, row=64),
     model=Transformer(d_model=128, num_layers=2, num_heads=4, tie_output=True),
     posenc=(Sinusoidal(),),
     optimizer=Optimizer(schedule="cosine", warmup_steps=100),

@@ -1,8 +1,6 @@
 """What does position buy where the order of words differs? English to German, French and Japanese, for 2 cores.
 
-    posenc data prepare help/en-de
-    posenc data prepare help/en-fr
-    posenc data prepare help/en-ja
+    python -m experiments.corpora.make help-en-de help-en-fr help-en-ja
     posenc ablate experiments/word_order/languages.py
 
 French keeps the order of English, German moves verbs, Japanese puts the verb last. The translators of
@@ -29,7 +27,7 @@ POSITIONS = {"none": (), "sinusoidal": (Sinusoidal(),), "learned": (Learned(),),
 
 def cell(language: str, label: str) -> Run:
     """One language with one kind of positions."""
-    data = Data(name=f"help/en-{language}", vocab_size=base.task.data.vocab_size)
+    data = Data(name=f"own/help-en-{language}", vocab_size=base.task.data.vocab_size)
     return dataclasses.replace(
         base,
         table=f"help en-{language}",

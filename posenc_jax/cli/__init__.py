@@ -43,7 +43,7 @@ GROUPS = {
         "verdict": "judge an encoding against RoPE: posenc verdict ENCODING [--against ...] [--quick]",
     },
     "Text and weights": {
-        "data": "manage text corpora: posenc data prepare|add NAME ... | posenc data list",
+        "data": "manage text corpora: posenc data add NAME ... | posenc data list",
         "translate": 'translate sentences with a trained run: posenc translate RUN "A sentence." [...]',
         "summarize": "summarise a document with a trained run: posenc summarize RUN FILE",
         "classify": "classify a document with a trained run: posenc classify RUN FILE",

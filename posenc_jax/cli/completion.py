@@ -15,7 +15,7 @@ from posenc_jax.cli.screen import show
 DESCRIPTION = """Print a script with which your shell completes commands and their options. Save it where your shell
 looks for completions, as in the examples. This takes a few seconds, once."""
 SHELLS = ("bash", "zsh", "fish")
-INNER = {"data": ("prepare", "add", "list"), "weights": ("export", "inspect")}
+INNER = {"data": ("add", "list"), "weights": ("export", "inspect")}
 """Commands that have commands."""
 _OPTION = re.compile(r"(?<![\w-])--([a-z][a-z0-9]*(?:[.-][a-z0-9]+)*)")
 

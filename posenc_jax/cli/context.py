@@ -27,8 +27,8 @@ text.
 A change is one of none, linear, ntk, dynamic_ntk, ntk_by_parts, yarn, longrope, self_extend, rerope, leaky_rerope,
 string, log_scaling, p_rope and nope, or an encoding in full. Changes with a factor derive it from the length that is
 read; yarn(2) is made for twice the trained length, whatever is read. Every answer is kept in the output folder, so
-the same command resumes where it was stopped. The texts are the first tokens of your files, or of documents of
-python_docs, after the tokenizer's token for the beginning of a text (bos), which counts as one of the length.
+the same command resumes where it was stopped. The texts are the first tokens of your files, after the tokenizer's
+token for the beginning of a text (bos), which counts as one of the length.
 
 With --recalibrate, training first continues from the run under every change, including none, in folders beside the
 answers. It uses the corpus and settings of the run. Texts are as long as those the run was trained on, or s times as
@@ -52,13 +52,13 @@ def main(arguments: list[str]) -> int:
     measures = "perplexity, far (tokens that need far context), passkey, and RULER's niah_single_1, niah_multikey_2, "
     measures += "niah_multikey_3, vt, cwe and fwe (default: perplexity far passkey)"
     add("--measure", nargs="+", metavar="MEASURE", default=["perplexity", "far", "passkey"], help=measures)
-    add("--text", type=as_path, nargs="+", metavar="FILE", help="your own texts (default: documents of python_docs)")
+    add("--text", type=as_path, nargs="+", metavar="FILE", help="texts to read, one document per file")
     add(
         "--examples",
         type=whole(1, 1000),
         default=5,
         metavar="N",
-        help="documents to read, and prompts of each task (default: 5)",
+        help="prompts of each task (default: 5)",
     )
     text = "first train for STEPS more steps, at the run's learning rate or at RATE"
     add("--recalibrate", nargs="+", metavar=("STEPS", "RATE"), help=text)
@@ -97,12 +97,10 @@ def _context(options: argparse.Namespace) -> int:
         runs = {
             own: recalibration.recalibrated(loaded, own[0], slot, own[1], *on) for own, slot in by_change.items() if on
         }
-    reads = {"perplexity", "far"} & set(options.measure)
-    found: list[texts.Text] = []
-    if reads and options.text:
-        found = texts.of_files(options.text, loaded.tokenizer, max(lengths))
-    elif reads:
-        found = texts.of_corpus(loaded.tokenizer, max(lengths), options.examples)
+    reads = [measure for measure in options.measure if measure in ("perplexity", "far")]
+    if reads and not options.text:
+        raise UsageError(f"--measure {reads[0]} reads texts: name their files with --text")
+    found = texts.of_files(options.text, loaded.tokenizer, max(lengths)) if reads else []
     with refusing():
         asked = study.cells(loaded, by_change, options.measure, found, options.examples)
     folder = options.output or options.run / "context"

@@ -83,7 +83,6 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "data": (
         ("posenc data list", "list corpora, and which are prepared"),
-        ("posenc data prepare help/en-de", "prepare a corpus"),
         (
             "posenc data add plays --text hamlet.txt othello.txt --validation macbeth.txt --test lear.txt",
             "add your own texts",
@@ -99,11 +98,14 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "export": (("posenc export RUN --to smollm2-again", "write config.json, model.safetensors and tokenizer.json"),),
     "context": (
         (
-            "posenc context RUN --lengths 1x 2x --change none ntk yarn",
+            "posenc context RUN --text book.txt --lengths 1x 2x --change none ntk yarn",
             "compare changes at 1 and 2 times the trained length",
         ),
         ('posenc context RUN --change none "yarn(2)" --text book.txt --measure perplexity', "read your own text"),
-        ("posenc context RUN --change none nope --recalibrate 100", "drop positions, and train for 100 more steps"),
+        (
+            "posenc context RUN --text book.txt --change none nope --recalibrate 100",
+            "drop positions, and train for 100 more steps",
+        ),
     ),
     "weights": (
         ("posenc weights export RUN model.safetensors", "export the parameters of its first seed"),

@@ -118,7 +118,7 @@ def _data(checkpoint: Checkpoint, name: str) -> Data:
 def _modelling(checkpoint: Checkpoint) -> dict[str, Any]:
     """Fields of a run of a decoder: windows of its context."""
     length = checkpoint.max_len
-    task = LanguageModel(data=_data(checkpoint, "python_docs"), max_length=length, row=length)
+    task = LanguageModel(data=_data(checkpoint, "own/python-docs"), max_length=length, row=length)
     return {"task": task, "evaluation": Evaluation(lengths=(min(_MEASURED, length),))}
 
 
@@ -135,7 +135,7 @@ def _translating(checkpoint: Checkpoint) -> dict[str, Any]:
     unbounded = checkpoint.family.max_length is not None  # positions are distances, in buckets
     ratio = 2.0 if unbounded else 1.5
     length = most if unbounded else int((most - 8) / ratio)
-    task = Translation(data=_data(checkpoint, "help/en-de"), ids=answers)
+    task = Translation(data=_data(checkpoint, "own/help-en-de"), ids=answers)
     return {
         "task": task.lengthened(max_length=length, target_ratio=ratio, **languages(checkpoint.path)),
         "posenc_encoder": checkpoint.slots.encoder,
@@ -152,7 +152,7 @@ def _unmasking(checkpoint: Checkpoint) -> dict[str, Any]:
             f"{checkpoint.path}: its tokenizer.json has neither [MASK] nor <mask>, which hides the tokens that an "
             "encoder predicts: take that of the same checkpoint"
         )
-    data = _data(checkpoint, "python_docs")
+    data = _data(checkpoint, "own/python-docs")
     task = MaskedLanguageModel(data=data, max_length=length, row=length, mask=mask)
     return {"task": task, "evaluation": Evaluation(lengths=(min(_MEASURED, length),))}
 

@@ -131,7 +131,7 @@ def refuse_other_tokenizers(config: Run, directory: Path) -> None:
 
 def _of_corpus(identity: Json) -> Json:
     """The part of an identity of data that says which corpus it is, at which state."""
-    return _as_json({k: identity[k] for k in ("name", "sha256", "version", "held_out", "packages") if k in identity})
+    return _as_json({k: identity[k] for k in ("name", "sha256", "version", "held_out") if k in identity})
 
 
 def _as_json(value: Json) -> Json:

@@ -20,15 +20,15 @@ Way = Literal["plain", "buckets", "fitted", "packed"]
 _WAYS: tuple[Way, ...] = ("plain", "buckets", "fitted", "packed")
 TASKS: dict[str, tuple[TextTask, Training]] = {  # the settings of experiments/*/small.py, and how they cut a batch
     "translation, help/en-de": (
-        Translation(data=Data(name="help/en-de", vocab_size=2000), max_length=32, row=64),
+        Translation(data=Data(name="own/help-en-de", vocab_size=2000), max_length=32, row=64),
         Training(batch_size=24, microbatches=4),
     ),
     "summaries, descriptions/summaries": (
-        Summarization(data=Data(name="descriptions/summaries", vocab_size=2000), max_length=64, row=256),
+        Summarization(data=Data(name="own/descriptions-summaries", vocab_size=2000), max_length=64, row=256),
         Training(batch_size=12, microbatches=4),
     ),
     "classes, help/modules": (
-        Classification(data=Data(name="help/modules", vocab_size=2000), max_length=256, row=256),
+        Classification(data=Data(name="own/help-modules", vocab_size=2000), max_length=256, row=256),
         Training(batch_size=16, microbatches=2),
     ),
 }

@@ -173,7 +173,7 @@ REFUSED = {
     "no place for an ablation": (["ablate", "ablation.py", "--directory="], ["--directory: '' is no path"]),
     "no run to evaluate": (["evaluate", ""], ["'' is no path"]),
     "no ablation to report": (["report", ""], ["'' is no path"]),
-    "no place for data": (["data", "prepare", "help/en-de", "--directory", ""], ["'' is no path"]),
+    "no place for data": (["data", "list", "--directory", ""], ["'' is no path"]),
     "a config that ends the program": (
         ["train", "exits.py"],
         ["exits.py, line 2: it ends the program (SystemExit: 0)", "assigns `config`"],

@@ -1,15 +1,15 @@
-"""``posenc data``: what it prepares, lists and refuses, with its exit codes; and its help, which answers at once."""
+"""``posenc data``: what it lists and refuses, with its exit codes; and its help, which answers at once."""
 
-import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from help_pages import write_help
 
 from posenc_jax.cli import main
 from posenc_jax.data.corpora import CORPORA
+from posenc_jax.data.corpora.store import manifest
 
 ROOT = Path(__file__).parents[2]
 
@@ -23,64 +23,42 @@ def data(tmp_path, monkeypatch) -> Path:
 def test_the_help_imports_nothing_heavy():
     code = (
         "import sys; from posenc_jax.cli import main\n"
-        "codes = [main(['data', '--help']), main(['data', 'prepare', '--help']), main(['data', 'list'])]\n"
+        "codes = [main(['data', '--help']), main(['data', 'add', '--help']), main(['data', 'list'])]\n"
         "print('heavy:', codes, {'jax', 'numpy', 'tensorflow_datasets'} & set(sys.modules))"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
     assert found.stdout.endswith("heavy: [0, 0, 0] set()\n"), found.stderr
-    for word in ("--from-dir", "--strict", "--rebuild", "--directory", "dpkg-deb -x", "Translation-de"):
+    for word in ("--jsonl", "--rebuild", "--directory"):
         assert word in found.stdout
 
 
-def test_the_list_has_every_corpus_with_what_it_needs(printed, data):
+def test_the_list_has_every_corpus_as_it_is(printed, data):
     text = printed("data", "list")
     assert str(data) in text
-    assert text.count("not prepared") == len(CORPORA)
+    assert text.count("made when it is first read") == len(CORPORA)
     for corpus in CORPORA.values():
         assert f"  {corpus.name} ({corpus.kind}: {', '.join(corpus.columns)})" in text
-        origin = ", ".join(corpus.packages + corpus.indexes) or "a grammar of this package: needs no network"
-        assert f"from {origin}\n" in text
-        assert f"licence: {corpus.licence}\n" in text
-
-
-def test_prepare_from_a_folder_then_list_damage_and_rebuild(capsys, printed, refusal, tmp_path, data):
-    folder = str(write_help(tmp_path / "unpacked"))
-    command = ["data", "prepare", "help/en-de", "help/modules", "--from-dir", folder]
-    assert main([*command, "--strict"]) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert "posenc: help/en-de: the text has sha256" in err.splitlines()[-1]
-    assert main(command) == 0
-    err = capsys.readouterr().err
-    assert "s] help/en-de is prepared in" in err
-    assert "another revision of a package" in err
-    found = json.loads((data / "help/modules/manifest.json").read_text())
-    assert found["labels"] == ["scalc", "shared", "swriter"]
-    assert sum(split["count"] for split in found["splits"].values()) == 60
-    assert main(["data", "prepare", "help/en-de"]) == 0  # there and whole: no package is needed
-    assert "is prepared in" in capsys.readouterr().err
-    damaged = next(data.glob("help/en-de/**/*test.array_record*"))
+    manifest("grammar/reports")
+    assert f"train 11,074, validation 469, test 457 rows in {data / 'grammar/reports'}" in printed("data", "list")
+    damaged = next(data.glob("grammar/reports/**/*test.array_record*"))
     damaged.write_bytes(b"")
-    listed = printed("data", "list")
-    assert f"damaged: {damaged}" in listed
-    assert f"rows in {data / 'help/modules'}" in listed
-    assert f"posenc: {damaged} is damaged" in refusal("data", "prepare", "help/en-de")
-    assert main([*command, "--rebuild"]) == 0
+    wanted = f"damaged: {damaged} is damaged (its hash is not that of the manifest); remove {data / 'grammar/reports'}"
+    assert wanted in printed("data", "list")
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["prepare"], "data prepare: the following arguments are required: NAME; `posenc data prepare --help`"),
-        ([], "data: the following arguments are required: prepare|add|list"),
+        (
+            ["prepare", "help/en-de"],
+            "there is no `prepare` any more: .* -m experiments.corpora.make NAME` makes",
+        ),
+        ([], r"data: the following arguments are required: add\|list"),
         (["fetch"], "invalid choice: 'fetch'"),
-        (["prepare", "help/modules", "help/en-d"], "there is no corpus 'help/en-d'; did you mean 'help/en-de'?"),
-        (["prepare", "help/en-de", "--from-dir", "nowhere"], "nowhere is no folder: from_dir names one"),
-        (["prepare", "help/en-de", "--directory", "/dev/null/x"], "choose another folder (directory, or the variable"),
     ],
 )
 def test_refused_in_one_line(arguments, message, refusal, data):
-    assert message in refusal("data", *arguments)
+    assert re.search(message, refusal("data", *arguments))
     assert not data.exists()
 
 

@@ -164,7 +164,7 @@ try posenc train --tr
 
 def test_options_are_those_of_the_help():
     assert {"training.steps", "posenc", "directory", "model.d-model"} <= set(options_of("train"))
-    assert {"from-dir", "jsonl"} <= set(options_of("data"))
+    assert {"rebuild", "jsonl"} <= set(options_of("data"))
     assert {"seeds", "directory"} <= set(options_of("demo"))
 
 

@@ -78,7 +78,7 @@ def test_what_is_trained_is_shown_kept_and_the_config_that_new_writes(notes, cap
             "train --on own/note",
             "{}: did you mean 'own/notes'? Else posenc data add note ...",
         ),
-        ("train --on notes", "there is no corpus 'notes'; did you mean 'own/notes'? the local ones are help/en-de"),
+        ("train --on notes", "there is no corpus 'notes'; did you mean 'own/notes'? the local ones are grammar/en-de"),
         (
             "train --on notes.txt",
             "'notes.txt' is a file's name, not a corpus's: `posenc data add NAME",

@@ -36,10 +36,10 @@ def test_data_has_a_short_name():
     run = Run(task=text.Translation(), evaluation=Evaluation(lengths=(8,), decoded_examples=4, decoding=Beam(size=2)))
     changed, _ = train(
         run,
-        *["--data.name", "help/en-fr", "--task.target", "fr", "--data.vocab-size=1000", "--data.no-in-memory"],
+        *["--data.name", "own/help-en-fr", "--task.target", "fr", "--data.vocab-size=1000", "--data.no-in-memory"],
         *["--evaluation.decoding.size", "3"],
     )
-    expected = text.Data(name="help/en-fr", vocab_size=1000, in_memory=False)
+    expected = text.Data(name="own/help-en-fr", vocab_size=1000, in_memory=False)
     assert changed.task == dataclasses.replace(run.task, data=expected, target="fr")
     assert changed.evaluation == dataclasses.replace(run.evaluation, decoding=Beam(size=3))
 

@@ -200,6 +200,7 @@ def test_no_more_of_a_text_is_read_than_its_tokens_need(run, tmp_path):
         ("--lengths far", "--lengths far: write tokens"),
         (f"--lengths {'9' * 400}x", "(401 characters): write tokens"),
         (f"--lengths {'9' * 5000}", "(5,000 characters): write tokens"),
+        ("--measure passkey far", "--measure far reads texts: name their files with --text"),
         ("--lengths 1x 192", "--lengths: 192, 192 holds a length twice"),
         ("--change yarn(0.5)", "--change: yarn(0.5): a factor must be at least 1"),
         ("--change yearn", "(`posenc list` shows all); the nearest change is yarn or yarn(2)"),

@@ -21,7 +21,7 @@ TRAINED = 32
 def imported(tmp_path_factory):
     folder = tmp_path_factory.mktemp("recalibrated")
     import_checkpoint(whole(folder / "hf", max_position_embeddings=TRAINED), folder / "run")
-    with text_runs.small_corpus("python_docs", text_runs.letters(48, 8), folder / "data"):
+    with text_runs.small_corpus("own/python-docs", text_runs.letters(48, 8), folder / "data"):
         yield folder / "run"
 
 
@@ -75,7 +75,10 @@ def test_what_is_refused(imported, refusal, words, message):
 def test_it_trains_on_and_reads_with_that(imported, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("posenc_jax.context.recalibration.recalibrated", _small)
     words = ["context", str(imported), "--lengths", "1x", "2x", "--change", "none", "nope", "--measure", "perplexity"]
-    words += ["far", "--examples", "2"]
+    texts = [tmp_path / f"{number}.txt" for number in range(2)]
+    for path, row in zip(texts, text_runs.letters(0, 2)["test"], strict=True):
+        path.write_text(row["text"])
+    words += ["far", "--text", *map(str, texts)]
     assert main([*words, "--output", str(tmp_path / "before")]) == 0
     assert main([*words, "--recalibrate", "3", "--output", str(tmp_path / "after")]) == 0
     assert "2 x 3 steps are trained first, of 4 texts of 32 tokens" in (said := capsys.readouterr().err)

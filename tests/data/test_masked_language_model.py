@@ -7,7 +7,7 @@ import pytest
 from posenc_jax.data.text import Data, MaskedLanguageModel
 from posenc_jax.data.tokenizer import BOS, EOS, UNK, ByteTokenizer
 
-TASK = MaskedLanguageModel(data=Data(name="python_docs", tokenizer="bytes"), max_length=6, row=6)
+TASK = MaskedLanguageModel(data=Data(name="own/python-docs", tokenizer="bytes"), max_length=6, row=6)
 ROWS = [{"text": "abcdef"}, {"text": "ghi"}]
 TEXT = [*(5 + byte for byte in b"abcdef"), EOS, *(5 + byte for byte in b"ghi"), EOS]
 
@@ -80,7 +80,7 @@ def test_what_is_hidden():
         ({"share": 0.0}, r"task.share = 0.0 must be above 0, and at most 1"),
         ({"share": 1.5}, r"task.share = 1.5 must be above 0, and at most 1"),
         ({"mask": 4000}, r"task.mask = 4000 must be a token of the 4,000 that there are"),
-        ({"data": Data(name="python_docs", in_memory=False)}, r"are read into memory; set it to True"),
+        ({"data": Data(name="own/python-docs", in_memory=False)}, r"are read into memory; set it to True"),
         ({"row": 256}, r"windows all have task.max_length = 128 tokens"),
     ],
 )

@@ -38,7 +38,7 @@ TEXT = {
         "test": [texts(30, 3, 7)],
     }.items()
 }
-WINDOWS = LanguageModel(data=Data(name="python_docs", tokenizer="bytes"), max_length=24, row=24)
+WINDOWS = LanguageModel(data=Data(name="own/python-docs", tokenizer="bytes"), max_length=24, row=24)
 # Some pairs and documents are too long.
 PAIRS = dataclasses.replace(TASKS["translation"], max_length=10)
 TASKS_AND_ROWS = {
@@ -178,7 +178,7 @@ def test_examples_are_measured_once(tmp_path, monkeypatch):
         first = load(task, notes.append)
         [file] = (tmp_path / "derived").iterdir()
         kept = file.read_bytes()
-        measuring = "help/en-de: reading 96 training examples once, to measure them"
+        measuring = "own/help-en-de: reading 96 training examples once, to measure them"
         assert notes.count(measuring) == 1
         again = load(task, notes.append)
         assert notes.count(measuring) == 1
@@ -201,13 +201,15 @@ def test_text_that_changed_under_its_name_is_refused(tmp_path):
         stream = load(task, quiet).on_demand
     with small_corpus(task.data.name, changed, tmp_path / "other"):
         stream = dataclasses.replace(stream, split=load(task, quiet).on_demand.split)
-        with pytest.raises(DataError, match=r"'help/en-de' have other lengths .* remove .*other/derived to have it"):
+        with pytest.raises(
+            DataError, match=r"'own/help-en-de' have other lengths .* remove .*other/derived to have it"
+        ):
             stream.records(np.array([3]))
-    with small_corpus("python_docs", TEXT, tmp_path / "text"):
+    with small_corpus("own/python-docs", TEXT, tmp_path / "text"):
         windows = load(read_on_demand(WINDOWS), quiet).on_demand
         starts = windows.starts.copy()
         starts[1:] += 1
-        with pytest.raises(DataError, match="'python_docs' have other lengths than"):
+        with pytest.raises(DataError, match="'own/python-docs' have other lengths than"):
             dataclasses.replace(windows, starts=starts).records(np.array([0]))
 
 
@@ -241,17 +243,6 @@ def test_a_kept_file_is_for_its_key_only_and_no_place_to_keep_it_is_no_error(tmp
     monkeypatch.setenv("POSENC_DATA", str(tmp_path / "file"))
     (tmp_path / "file").write_text("in the way")
     assert derived("a", lambda: {"x": np.arange(2)})["x"].tolist() == [0, 1]
-
-
-def test_a_test_set_is_not_trained_on(tmp_path, monkeypatch):
-    monkeypatch.setenv("POSENC_DATA", str(tmp_path))  # nothing is prepared
-    for name in ("descriptions/en-de", "descriptions/en-fr"):
-        task = Translation(data=Data(name=name))
-        message = (
-            rf"{name} is a test set: .* `posenc evaluate RUN --data {name}`, and train on help/en-de or help/en-fr"
-        )
-        with pytest.raises(DataError, match=message):
-            check_source(task)
 
 
 def test_other_columns_are_refused_with_the_fields_that_name_them(tmp_path, monkeypatch):

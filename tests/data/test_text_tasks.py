@@ -41,7 +41,7 @@ def test_a_length_stands_for_its_bucket():
 
 
 def test_windows_are_the_text_cut_into_pieces():
-    task = LanguageModel(data=Data(name="python_docs", tokenizer="bytes"), max_length=4, row=4)
+    task = LanguageModel(data=Data(name="own/python-docs", tokenizer="bytes"), max_length=4, row=4)
     stream = np.arange(5, 105, dtype=np.int32)
     data = {"test": Records(Ragged(stream, np.array([0, 100], np.int32)), given=np.ones(1, np.int32))}
     for length, width in ((4, 4), (9, 16)):
@@ -57,7 +57,7 @@ def test_windows_are_the_text_cut_into_pieces():
 
 
 def test_perplexity_by_position():
-    task = LanguageModel(data=Data(name="python_docs", tokenizer="bytes"), max_length=4, row=4)
+    task = LanguageModel(data=Data(name="own/python-docs", tokenizer="bytes"), max_length=4, row=4)
     rng = np.random.default_rng(1)
     logits, targets = rng.normal(size=(3, 6, 8)).astype(np.float32), rng.integers(0, 8, (3, 6)).astype(np.int32)
     weights = np.ones((3, 6), np.float32)

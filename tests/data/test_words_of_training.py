@@ -1,7 +1,6 @@
 """Words and pairs of words that no training text has are counted and named."""
 
 import functools
-from pathlib import Path
 
 import pytest
 
@@ -28,7 +27,7 @@ def test_foreign_words_are_counted_and_named():
 
 @functools.cache
 def english():
-    rows = grammar.translation(Path())
+    rows = grammar.translation()
     return {split: [row["en"] for row in own] for split, own in rows.items()}
 
 
@@ -65,7 +64,7 @@ def test_nothing_is_said_of_sentences_of_a_grammar():
 
 def test_nothing_tells_a_report_whose_end_stands_in_its_middle():
     """As its page says: each pair of its words is known."""
-    train = [row["document"] for row in grammar.reports(Path())["train"]]
+    train = [row["document"] for row in grammar.reports()["train"]]
     assert [said_of(report, train) for report in generated.REPORTS] == [[], []]
     assert len(said_of("The cat sat.", train)) == 1
 

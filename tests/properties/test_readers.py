@@ -18,9 +18,6 @@ from posenc_jax.cli.overrides import override_run
 from posenc_jax.config import Ablation, Run, from_json, to_json
 from posenc_jax.data.checkpoint_tokenizers import tokenizer_from_bytes
 from posenc_jax.data.corpora.corpus import DataError
-from posenc_jax.data.corpora.indexes import stanzas
-from posenc_jax.data.corpora.libreoffice import read_page
-from posenc_jax.data.corpora.python_docs import documents
 from posenc_jax.data.tasks import Copying
 from posenc_jax.data.tokenizer import ByteTokenizer, train_sentencepiece
 from posenc_jax.encodings import ENCODINGS, SCALINGS, parse, spec
@@ -75,24 +72,6 @@ def read_row_file(data):
     path.write_bytes(data)
     with contextlib.suppress(RefusedError):
         Log(path).cut_back(75)
-
-
-def read_html(text):
-    read_page(text, "swriter")
-
-
-def read_index(data):
-    (FOLDER / "Packages").write_bytes(data)
-    with contextlib.suppress(DataError):
-        list(stanzas(FOLDER, "Packages"))
-
-
-def read_rst(data):
-    page = FOLDER / "doc" / "_sources" / "a.rst.txt"
-    page.parent.mkdir(parents=True, exist_ok=True)
-    page.write_bytes(data)
-    with contextlib.suppress(DataError):
-        documents(FOLDER / "doc")
 
 
 def read_tokenizer(data):
@@ -183,20 +162,12 @@ def mutated(data):
 
 RESULT = sealed_line({"replicas": [{"seed": 0, "evaluation": [{"exact_match": 0.5}], "diverged_at": None}]}).encode()
 ROWS = "".join(sealed_line({"step": step, "seed": 0, "loss": 0.25}) for step in (50, 75, 100)).encode()
-PAGE = (
-    '<h1 id="a">T</h1><div class="relatedtopics"><p id="b">x<span class="WIN">y</span></p></div><meta name="keywords">'
-)
-INDEX = b"Package: a\nVersion: 1\nDescription: x\n y\n .\n z\n\nPackage: b\n"
-
 READERS = {
     "encodings": (read_encodings, encodings),
     "overrides": (read_overrides, overrides),
     "config": (read_config, damaged(RUN) | damaged(ABLATION) | anything),
     "json": (read_json_file, mutated(RESULT) | st.binary(max_size=40)),
     "rows": (read_row_file, mutated(ROWS) | st.binary(max_size=40)),
-    "html": (read_html, st.lists(st.sampled_from(PAGE.split("<")) | st.text(max_size=5)).map("<".join) | st.text()),
-    "index": (read_index, mutated(INDEX) | st.binary(max_size=60)),
-    "rst": (read_rst, st.binary(max_size=60) | st.text().map(str.encode)),
     "tokenizer": (read_tokenizer, mutated(SENTENCEPIECE.to_bytes()) | mutated(ByteTokenizer().to_bytes())),
 }
 
@@ -224,10 +195,6 @@ FOUND = [
     ("rows", b"[" * 100_000),
     ("rows", b"3\n"),
     ("rows", b'{"step": 1}\n[1]\n'),
-    ("html", "<span " * 500),
-    ("html", "<![CDATA["),
-    ("index", b"a: b\n\xff"),
-    ("rst", b"\xff"),
     ("tokenizer", b""),
 ]
 

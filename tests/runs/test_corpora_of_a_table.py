@@ -35,7 +35,7 @@ def test_two_cells_that_read_other_text_are_refused(places):
     (places[SECOND] / "data.json").unlink()
     places[SECOND].rmdir()
     begun(places[SECOND], "2" * 8)
-    with pytest.raises(RefusedError, match=r"second reads help/en-de at another state than .*first(.|\n)*sha256"):
+    with pytest.raises(RefusedError, match=r"second reads own/help-en-de at another state than .*first(.|\n)*sha256"):
         supply.refuse_other_corpora(places)
     elsewhere = dataclasses.replace(SECOND, table="another")
     supply.refuse_other_corpora({FIRST: places[FIRST], elsewhere: places[SECOND]})
@@ -48,7 +48,7 @@ def test_a_cell_that_is_still_to_run_is_asked_for_the_text_as_it_is_now(places, 
     supply.refuse_other_corpora(places, [SECOND])
     now["sha256"] = "2" * 8
     supply.refuse_other_corpora(places)
-    with pytest.raises(RefusedError, match=r"t second, which is still to run, reads help/en-de at another state"):
+    with pytest.raises(RefusedError, match=r"t second, which is still to run, reads own/help-en-de at another state"):
         supply.refuse_other_corpora(places, [SECOND])
 
 

@@ -27,7 +27,7 @@ from posenc_jax.training.operations import of_step
 
 NAMES = tuple(f"part_{letter}" for letter in "abcdefghij")
 LABELS = ("ice", "sun")
-DATA = Data(name="help/modules", tokenizer="bytes")
+DATA = Data(name="own/help-modules", tokenizer="bytes")
 COLUMNS = Classification(
     data=dataclasses.replace(DATA, name="own/ten"),
     labels=LABELS,
@@ -99,7 +99,7 @@ def whole(tmp_path_factory):
     base = config(MARKDOWN, mask=OwnSection())
     few = dataclasses.replace(base.training, steps=10, steps_per_call=10, log_every=10)
     made = dataclasses.replace(base, posenc=(SinusoidalAxes(axes=4),), label="", training=few)
-    with small_corpus("help/modules", rows(in_markdown), folder / "data"):
+    with small_corpus("own/help-modules", rows(in_markdown), folder / "data"):
         results = run(made, folder / "run", reporter=Reporter())
         return made, folder / "run", results, load(MARKDOWN)
 
@@ -217,7 +217,7 @@ def test_a_corpus_whose_headings_do_not_nest_is_named(tmp_path):
     bad = {**in_markdown(0), "body": "# a\n\n#### b", "doc": "bad"}
     made = rows(in_markdown)
     made["train"][3] = bad
-    with small_corpus("help/modules", made, tmp_path), pytest.raises(DataError) as error:
+    with small_corpus("own/help-modules", made, tmp_path), pytest.raises(DataError) as error:
         load(MARKDOWN)
     assert "line 3: the heading 'b' of level 4 does not nest" in str(error.value)
 

@@ -42,7 +42,7 @@ def test_loss_of_hidden_tokens(tmp_path, name):
     path = with_mask(tmp_path / "hf", name)
     config = import_checkpoint(path, tmp_path / "run")
     assert (config.task.mask, config.posenc) == (MASK, load(path).slots.encoder)
-    with text_runs.small_corpus("python_docs", text_runs.letters(8, 4), tmp_path / "data"):
+    with text_runs.small_corpus("own/python-docs", text_runs.letters(8, 4), tmp_path / "data"):
         _, (row,) = evaluate(tmp_path / "run", (24,))
         data = load_data(config.task, tokenizer=load_run(tmp_path / "run").tokenizer, splits=("test",))
         batch = config.task.test_batch(data.arrays, None, np.int32(24), np.arange(row["count"]), 24)
@@ -78,7 +78,7 @@ def test_a_run_starts_from_it(tmp_path):
         init_from=str(tmp_path / "run"),
         note="",
     )
-    with text_runs.small_corpus("python_docs", text_runs.letters(24, 20), tmp_path / "data"):
+    with text_runs.small_corpus("own/python-docs", text_runs.letters(24, 20), tmp_path / "data"):
         run(further, tmp_path / "further", reporter=Reporter())
     export_checkpoint(tmp_path / "further", tmp_path / "again")
     assert load(tmp_path / "again").family.name == "bert"

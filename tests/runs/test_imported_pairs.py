@@ -160,7 +160,7 @@ def test_it_is_measured_on_pairs_and_started_from(tmp_path):
             ("train", "validation", "test"), (enumerate(lines[i::3][:8]) for i in range(3)), strict=True
         )
     }
-    with text_runs.small_corpus("help/en-de", rows, tmp_path / "data"):
+    with text_runs.small_corpus("own/help-en-de", rows, tmp_path / "data"):
         path, (row,) = evaluate(tmp_path / "run", (32,))
         assert row["count"] > 0
         written = [json.loads(line) for line in path.with_name(f"{path.stem}-decoded.jsonl").read_text().splitlines()]

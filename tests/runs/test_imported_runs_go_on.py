@@ -20,7 +20,7 @@ from posenc_jax.runs.origins import trained_in
 def imported(tmp_path_factory):
     folder = tmp_path_factory.mktemp("imported")
     import_checkpoint(whole(folder / "hf", "llama"), folder / "run")
-    with text_runs.small_corpus("python_docs", text_runs.letters(24, 4), folder / "data"):
+    with text_runs.small_corpus("own/python-docs", text_runs.letters(24, 4), folder / "data"):
         yield folder / "run"
 
 
@@ -41,7 +41,7 @@ def test_nobody_knows_where_it_was_trained(imported):
 @pytest.mark.slow
 def test_a_run_starts_from_it(imported, tmp_path):
     config = load_config(imported)
-    data = Data(name="python_docs", tokenizer="checkpoint", vocab_size=config.task.vocab_size)
+    data = Data(name="own/python-docs", tokenizer="checkpoint", vocab_size=config.task.vocab_size)
     config = dataclasses.replace(
         config,
         task=LanguageModel(data=data, max_length=16, row=16),

@@ -14,7 +14,7 @@ from posenc_jax.data.text import Data, Translation
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.supply import load_data, read_tokenizer
 
-NAME = "help/en-de"
+NAME = "own/help-en-de"
 CONFIG = dataclasses.replace(
     text_runs.CONFIGS["translation"],
     task=Translation(data=Data(name=NAME, vocab_size=300), max_length=16, row=40, batching="plain"),

@@ -214,7 +214,7 @@ from posenc_jax import Evaluation, Execution, Run, Training, Transformer, parse
 from posenc_jax.data.text import Data, Translation
 
 config = Run(
-    task=Translation(data=Data(name="help/en-de", tokenizer="bytes", in_memory=False), max_length=12, row=32),
+    task=Translation(data=Data(name="own/help-en-de", tokenizer="bytes", in_memory=False), max_length=12, row=32),
     model=Transformer(d_model=16, num_layers=1, num_heads=2),
     posenc=parse("sinusoidal"),
     training=Training(steps=20, batch_size=8, steps_per_call=5, log_every=5, validation_batches=1),
@@ -227,7 +227,7 @@ config = Run(
 def test_text_is_read_by_each_process_for_its_own_replicas(tmp_path):
     both = Both(tmp_path, "")
     (tmp_path / "one.py").write_text(TEXT)
-    with small_corpus("help/en-de", ROWS["translation"], tmp_path / "data"):
+    with small_corpus("own/help-en-de", ROWS["translation"], tmp_path / "data"):
         assert both.finish(both.two("together")) == [0, 0], both.said()
         assert both.finish([both.start("alone", devices=4)]) == [0], both.said()
     assert both.result("together") == both.result("alone")

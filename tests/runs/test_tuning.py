@@ -97,7 +97,7 @@ def test_nothing_that_the_text_is_too_short_for_is_tried(told, tmp_path):
     task = dataclasses.replace(run.task, batching="buckets")
     run = dataclasses.replace(run, task=task, training=Training(steps=64, batch_size=16, steps_per_call=4))
     told.cost = lambda parts, strata, steps: 100 - steps
-    with text_runs.small_corpus("help/modules", text_runs.ROWS["classification"], tmp_path):
+    with text_runs.small_corpus("own/help-modules", text_runs.ROWS["classification"], tmp_path):
         assert max(steps for _, _, steps in [(0, 0, 4), *tried(list(tune(run)))]) == 4
 
 

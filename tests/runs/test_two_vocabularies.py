@@ -49,7 +49,7 @@ def rows():
 @pytest.fixture(scope="module")
 def trained(rows, tmp_path_factory):
     folder = tmp_path_factory.mktemp("two")
-    with small_corpus("help/en-de", rows, folder / "data"):
+    with small_corpus("own/help-en-de", rows, folder / "data"):
         results = run(CONFIG, folder / "run", reporter=Reporter())
         data = load(CONFIG.task)
     return CONFIG, folder / "run", results, data
@@ -85,18 +85,21 @@ def test_a_start_needs_both_vocabularies(trained, rows, tmp_path):
         task = dataclasses.replace(config.task, **change)
         begun = dataclasses.replace(config, task=task, model=model, init_from=str(directory))
         (tmp_path / name).mkdir()
-        with small_corpus("help/en-de", rows, tmp_path / f"{name}-data"), pytest.raises(RefusedError) as refused:
+        with small_corpus("own/help-en-de", rows, tmp_path / f"{name}-data"), pytest.raises(RefusedError) as refused:
             load_data(begun, tmp_path / name, print)
         assert "has a tokenizer of 261 and 300 pieces, and this run asks for 261" in str(refused.value)
     (tmp_path / "same").mkdir()
-    with small_corpus("help/en-de", rows, tmp_path / "same-data"):
+    with small_corpus("own/help-en-de", rows, tmp_path / "same-data"):
         load_data(dataclasses.replace(config, init_from=str(directory)), tmp_path / "same", print)
     assert read_tokenizer(tmp_path / "same").sha256 == read_tokenizer(directory).sha256
 
 
 def test_a_vocabulary_that_the_targets_cannot_fill_is_refused_by_its_own_name(rows, tmp_path):
     task = dataclasses.replace(CONFIG.task, target_vocab_size=5000)
-    with small_corpus("help/en-de", rows, tmp_path), pytest.raises(DataError, match=r"^task\.target_vocab_size = 5000"):
+    with (
+        small_corpus("own/help-en-de", rows, tmp_path),
+        pytest.raises(DataError, match=r"^task\.target_vocab_size = 5000"),
+    ):
         load(task)
 
 

@@ -20,7 +20,7 @@ def enlarged(run: Run) -> Run:
     """The published sizes."""
     return dataclasses.replace(
         run,
-        task=LanguageModel(data=Data(name="python_docs", vocab_size=8000), max_length=512, row=512),
+        task=LanguageModel(data=Data(name="own/python-docs", vocab_size=8000), max_length=512, row=512),
         model=Transformer(d_model=768, num_layers=12, num_heads=12, tie_output=True, dtype="bfloat16"),
         optimizer=Optimizer(schedule="cosine", warmup_steps=1000, weight_decay=0.01),
         training=Training(

@@ -3,7 +3,7 @@
     posenc tables perplexity
     posenc ablate experiments/tables/perplexity/reduced.py
 
-    posenc data prepare python_docs
+    python -m experiments.corpora.make python-docs
 
 What was published and what is expected: published.toml and directions.toml; what came out, and how long it took: the
 README.
@@ -20,7 +20,7 @@ from posenc_jax.encodings import DAPE, KERPLE, ALiBi, RoPE, T5Bias
 base = Run(
     table="python docs",
     label="RoPE",
-    task=LanguageModel(data=Data(name="python_docs", vocab_size=2000), max_length=128, row=128),
+    task=LanguageModel(data=Data(name="own/python-docs", vocab_size=2000), max_length=128, row=128),
     model=Transformer(d_model=128, num_layers=2, num_heads=4, tie_output=True),
     posenc=(RoPE(),),
     optimizer=Optimizer(schedule="cosine", warmup_steps=50),

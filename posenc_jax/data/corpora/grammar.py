@@ -9,7 +9,6 @@ know: who does what to whom stands in cases (`den Hund`, `dem Hund`), the verb i
 import functools
 import random
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from posenc_jax.data.corpora.corpus import Row, Rows, split_rows
@@ -99,13 +98,13 @@ class Clause(NamedTuple):
         return _words(self.subject, self.rest, self.infinitive, self.finite) + self.behind
 
 
-def translation(folder: Path) -> Rows:
+def translation() -> Rows:
     """Sentences with their translations; each is a document of its own, in one split."""
     rows = ({"en": english, "de": german, "doc": english} for english, german in _sentences(_picking("sentences")))
     return _some(rows, SENTENCES)
 
 
-def reports(folder: Path) -> Rows:
+def reports() -> Rows:
     """Reports with their headlines: of what the first sentence says, and of what came of it, which the last says.
 
     What stands between could as well be the first sentence: only its place tells what a report is about.

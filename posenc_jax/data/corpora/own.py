@@ -9,10 +9,9 @@ from typing import Any, Literal
 
 from posenc_jax.data.corpora import arrow, reading
 from posenc_jax.data.corpora.corpus import SPLITS, DataError, Row, Rows, files_below
-from posenc_jax.data.corpora.debian import Note
 from posenc_jax.data.corpora.fields import Fields, digest_of, words_of
 from posenc_jax.data.corpora.reading import Malformed, ReadRecord
-from posenc_jax.data.corpora.store import LEFT_OUT, OWN, add
+from posenc_jax.data.corpora.store import LEFT_OUT, OWN, Note, add
 from posenc_jax.data.documents import SUFFIXES, NotNested, document_parts
 
 Located = dict[str, list[tuple[str, Row]]]

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from posenc_jax.data.corpora import CORPORA, builders
-from posenc_jax.data.corpora.corpus import DataError, Kind, Row
+from posenc_jax.data.corpora.corpus import DataError, Row
 from posenc_jax.data.corpora.store import OWN, home_of, is_own, manifest, own_names, refuse_path
 
 NEEDS_TENSORFLOW = ("lm1b", "cnn_dailymail", "xsum", "wiki40b")
@@ -79,7 +79,7 @@ class Source:
 
 
 def load_source(name: str, split: str, directory: Path | None = None) -> Source:
-    """The rows of a split of a prepared local corpus ("help/en-de", "own/mine"), or of a data set of the hub ("scan").
+    """The rows of a split of a local corpus ("grammar/en-de", "own/mine"), or of a data set of the hub ("scan").
 
     A data set of the hub is downloaded and prepared when it is not there; ``directory`` is then that of TensorFlow
     Datasets. Errors: DataError for what is not prepared, damaged, unknown, or cannot be fetched.
@@ -98,16 +98,9 @@ def load_split(name: str, split: str, directory: Path | None = None) -> Source:
 
     If a data set of the hub lacks one of the latter, every `HELD_OUT`-th row of training is held out for it.
 
-    Errors: DataError, also for a local corpus that is for testing only.
+    Errors: DataError.
     """
-    corpus = CORPORA.get(name)
-    if corpus is not None and split not in corpus.splits and corpus.splits == ("test",):
-        others = [other.name for other in CORPORA.values() if other.kind == corpus.kind and "train" in other.splits]
-        raise DataError(
-            f"{name} is a test set: measure a trained run on it with `posenc evaluate RUN --data {name}`, and "
-            f"train on {' or '.join(others)}"
-        )
-    if corpus is not None or is_own(name):
+    if name in CORPORA or is_own(name):
         return load_source(name, split, directory)
     with quiet():
         builder = _prepared_builder(name, directory)
@@ -180,7 +173,7 @@ def _hub_builder(name: str, directory: Path | None) -> Any:
         # Without the format it would be TFRecord, which needs TensorFlow.
         return tfds.builder(name, data_dir=directory, file_format="array_record")
     except (ValueError, AssertionError) as error:
-        local = f"the local corpora are {', '.join(CORPORA)}"
+        local = f"the local corpora are {', '.join([*CORPORA, *own_names(directory)])}"
         if plain not in known:
             near = difflib.get_close_matches(name, dict.fromkeys([*CORPORA, *own_names(directory), *known]), n=3)
             if f"{OWN}{name}" in own_names(directory):
@@ -197,15 +190,14 @@ def _hub_builder(name: str, directory: Path | None) -> Any:
 
 
 def _prepare_from_hub(name: str, builder: Any) -> None:
-    local = local_like(builder.info.features)
-    instead = f"without a network use {local!r}: posenc data prepare {local}"
+    instead = "without a network use grammar/en-de, grammar/reports, or texts of your own: posenc data add"
     if builder.name == "scan":
         instead = "without a network use the task Scan, which generates the same examples"
     if builder.name in NEEDS_TENSORFLOW and importlib.util.find_spec("tensorflow") is None:
         raise DataError(
             f"{name} is not prepared in {builder.data_dir}, and its code needs tensorflow for that (to read it needs "
             "none): prepare it once in an environment that has it, with "
-            f"tfds.builder({name!r}, data_dir=..., file_format='array_record').download_and_prepare(); or use {local!r}"
+            f"tfds.builder({name!r}, data_dir=..., file_format='array_record').download_and_prepare()"
         )
     host = next((host for start, host in HOSTS.items() if builder.name.startswith(start)), HUB)
     if not reachable(host):
@@ -215,18 +207,6 @@ def _prepare_from_hub(name: str, builder: Any) -> None:
     except Exception as error:  # whatever the hub's code, its hosts and the disk can do
         what = f"{type(error).__name__}: {_first_line(error)}"
         raise DataError(f"{name} could not be prepared ({what}); {instead}") from error
-
-
-def local_like(features: Any) -> str:
-    """The local corpus of the kind that a data set of the hub has, by its features."""
-    kind: Kind = "text"
-    if type(features).__name__.startswith("Translation"):
-        kind = "translation"
-    elif any(type(feature).__name__ == "ClassLabel" for feature in features.values()):
-        kind = "classification"
-    elif len(features) > 1:
-        kind = "summarization"
-    return next(name for name, corpus in CORPORA.items() if corpus.kind == kind)
 
 
 def _check_split(name: str, split: str, splits: Any) -> None:

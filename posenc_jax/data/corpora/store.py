@@ -1,13 +1,13 @@
 """The folder of prepared corpora, with checksums that find damage.
 
-    DIRECTORY/sources/          unpacked packages and indexes, in the layout of ``debian``
-    DIRECTORY/help/en-de/       a prepared corpus: manifest.json, and the files that it lists with their hashes
-    DIRECTORY/own/NAME/         one that the user added, likewise
+    DIRECTORY/own/NAME/         a corpus that was added: manifest.json, and the files that it lists with their hashes
+    DIRECTORY/grammar/en-de/    one that this package makes, likewise
     DIRECTORY/derived/          what was measured of corpora, and is measured again when it is removed
 
 A corpus is prepared in a folder beside its own and renamed; one process at a time prepares in a directory.
 """
 
+import functools
 import hashlib
 import json
 import re
@@ -15,9 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from posenc_jax.data.corpora import CORPORA, builders, debian
+from posenc_jax.data.corpora import CORPORA, builders
 from posenc_jax.data.corpora.corpus import Corpus, DataError, Rows, content_of
-from posenc_jax.data.corpora.debian import Note
 from posenc_jax.files.atomic import LockingError, held, new_folder
 from posenc_jax.files.checksums import sha256_of, sha256_of_files
 from posenc_jax.files.shapes import loads, problem
@@ -25,6 +24,7 @@ from posenc_jax.files.user_paths import cache_directory, from_environment, real
 from posenc_jax.refusals.hints import did_you_mean
 from posenc_jax.refusals.system import or_else
 
+Note = Callable[[str], None]
 FORMAT = 1
 """Of manifests and of the files beside them."""
 MANIFEST = "manifest.json"
@@ -42,24 +42,30 @@ def data_directory() -> Path:
 
 
 def corpus_of(name: str) -> Corpus:
-    """The local corpus of a name; DataError names those there are."""
+    """The corpus of this package of a name; DataError names those there are."""
     if name in CORPORA:
         return CORPORA[name]
     refuse_path(name)
     hint = did_you_mean(name, [*CORPORA, *own_names()])
     hint = f"; {hint}" if hint else ":"
     raise DataError(
-        f"there is no corpus {name!r}{hint} the local ones are {', '.join(CORPORA)}; data sets of the hub of "
-        "TensorFlow Datasets are fetched when they are first read"
+        f"there is no corpus {name!r}{hint} the local ones are {', '.join([*CORPORA, *own_names()])}; data sets of the "
+        "hub of TensorFlow Datasets are fetched when they are first read"
     )
 
 
 def refuse_path(name: str) -> None:
-    """DataError for the name of a file: a corpus is made of it first."""
+    """DataError for the name of a file, of which a corpus is made first, and for one that is made elsewhere now."""
     if name.startswith((".", "/", "~")) or name.endswith((".txt", ".jsonl", ".csv", ".parquet", ".md")):
         raise DataError(
             f"{name!r} is a file's name, not a corpus's: `posenc data add NAME --text {name}` (or --jsonl, --csv, "
             "--parquet, --folder) makes a corpus of it, which is then named own/NAME"
+        )
+    if name.startswith(("help/", "descriptions/")) or name == "python_docs":  # those of 0.1.0 and before
+        now = name.replace("/", "-").replace("_", "-")
+        raise DataError(
+            f"{name} is {OWN}{now} now: in a checkout, `python -m experiments.corpora.make {now}` makes it, with the "
+            "same rows"
         )
 
 
@@ -69,7 +75,7 @@ def is_own(name: str) -> bool:
 
 
 def own_names(directory: Path | None = None) -> list[str]:
-    """The corpora of the user's that are there."""
+    """The corpora that were added."""
     return sorted(f"{OWN}{home.name}" for home in (directory or data_directory()).glob(f"{OWN}[!.]*"))
 
 
@@ -93,23 +99,23 @@ def is_prepared(name: str, directory: Path | None = None) -> bool:
 
 
 def manifest(name: str, directory: Path | None = None, *, verify: bool = True) -> dict[str, Any]:
-    """The manifest of a prepared corpus: name, kind, columns, splits, packages, hashes; DataError if absent or damaged.
+    """The manifest of a corpus: name, kind, columns, splits, hashes; DataError if absent or damaged.
 
-    ``verify`` reads every file and compares its hash.
+    One of this package is made if it is not there. ``verify`` reads every file and compares its hash.
     """
     home = home_of(name, directory)
-    where = "" if directory is None else f" --directory {directory}"
-    make, columns = f"posenc data prepare {name}{where}", None
+    rebuild = f"remove {home}, and it is made anew"
     if is_own(name):
         check_own(name)
+        where = "" if directory is None else f" --directory {directory}"
         make = f"posenc data add {name.removeprefix(OWN)} ...{where}"
-    else:
-        columns = corpus_of(name).columns
-    if not home.is_dir():
-        near = did_you_mean(name, own_names(directory)) if is_own(name) else ""
-        near = f"{near} Else " if near else ""
-        raise DataError(f"{name} is not prepared in {home.parents[name.count('/')]}: {near}{make}")
-    rebuild = f"prepare it anew: {make} --rebuild"
+        rebuild = f"prepare it anew: {make} --rebuild"
+        if not home.is_dir():
+            near = did_you_mean(name, own_names(directory))
+            near = f"{near} Else " if near else ""
+            raise DataError(f"{name} is not prepared in {home.parents[1]}: {near}{make}")
+    elif (corpus := corpus_of(name)) and not home.is_dir():
+        _put(name, directory, functools.partial(_make, corpus), rebuild=False, note=lambda text: None)
     try:
         found = loads(content_of(home / MANIFEST, home))
         if not isinstance(found, dict) or found.pop("checksum", None) != sha256_of(found):
@@ -120,8 +126,6 @@ def manifest(name: str, directory: Path | None = None, *, verify: bool = True) -
         raise DataError(f"{home / MANIFEST} is damaged ({error}); {rebuild}") from None
     if found["format"] != FORMAT:
         raise DataError(f"{home} has format {found['format']}, this version reads {FORMAT}: {rebuild}")
-    if columns is not None and tuple(found["columns"]) != columns:
-        raise DataError(f"{home} has columns {found['columns']}, this version has {list(columns)}: {rebuild}")
     for path, sha256 in found["files"].items() if verify else ():
         try:
             why = _damage(home, path, sha256)
@@ -149,35 +153,6 @@ def _damage(home: Path, name: str, sha256: str) -> str:
     if path.exists() and not path.is_file():
         return "it is no file"
     return "" if sha256_of_files(path) == sha256 else "its hash is not that of the manifest"
-
-
-def prepare(
-    name: str,
-    *,
-    directory: Path | None = None,
-    from_dir: Path | None = None,
-    strict: bool = False,
-    rebuild: bool = False,
-    note: Note = print,
-) -> Path:
-    """Makes a corpus ready and gives its folder; one that is there and whole stays as it is.
-
-    Files come from ``from_dir`` (see ``debian`` for its layout), else from the archive of this machine. ``strict``
-    refuses text with another hash than the corpus has, ``rebuild`` makes anew what is there; ``note`` is told what
-    happens. Errors: DataError.
-    """
-    corpus = corpus_of(name)
-    if from_dir is not None and not from_dir.is_dir():
-        raise DataError(f"{from_dir} is no folder: from_dir names one with unpacked packages")
-    root = directory or data_directory()
-
-    def build(working: Path) -> None:
-        _build(corpus, working, root, from_dir, strict, note)
-
-    home, kept = _put(name, directory, build, rebuild=rebuild, note=note)
-    if kept:
-        _compare(corpus, manifest(name, directory, verify=False)["sha256"], strict=strict, note=note)
-    return home
 
 
 def add(
@@ -260,33 +235,9 @@ def rows_sha256(rows: Rows, columns: tuple[str, ...]) -> tuple[str, dict[str, st
     return total.hexdigest(), parts
 
 
-def _build(corpus: Corpus, working: Path, root: Path, from_dir: Path | None, strict: bool, note: Note) -> None:
-    """Fills the folder ``working`` from the sources, which are fetched where they are not there."""
-    sources = from_dir or root / "sources"
-    if from_dir is None:
-        sources.mkdir(parents=True, exist_ok=True)
-        debian.download_packages(corpus.packages, sources, note)
-        debian.download_indexes(corpus.indexes, sources, note)
-    versions = debian.versions(corpus.packages, sources)
-    note(f"{corpus.name}: " + ("making its texts" if corpus.generated else f"reading {sources}"))
-    rows = corpus.extract(sources)
-    for split in corpus.splits:
-        if not rows.get(split):
-            raise DataError(
-                f"{corpus.name}: no rows for the split {split!r}; the files are fewer than the packages have, or other "
-                f"ones: unpack {', '.join(corpus.packages + corpus.indexes)} again"
-            )
-    _compare(corpus, rows_sha256(rows, corpus.columns)[0], strict=strict, note=note)
-    note(f"{corpus.name}: writing {sum(map(len, rows.values())):,} rows")
-    facts = {
-        "name": corpus.name,
-        "kind": corpus.kind,
-        "expected_sha256": corpus.sha256,
-        "packages": versions,
-        "indexes": corpus.indexes,
-        "licence": corpus.licence,
-    }
-    _write(working, rows, corpus.columns, facts)
+def _make(corpus: Corpus, working: Path) -> None:
+    facts = {"name": corpus.name, "kind": corpus.kind, "licence": "that of this package"}
+    _write(working, corpus.rows(), corpus.columns, facts)
 
 
 def _write(
@@ -319,17 +270,3 @@ def _write(
     found["files"] = {path.relative_to(working).as_posix(): sha256_of_files(path) for path in paths}
     found["checksum"] = sha256_of(found)
     (working / MANIFEST).write_text(json.dumps(found, indent=1) + "\n")
-
-
-def _compare(corpus: Corpus, sha256: str, *, strict: bool, note: Note) -> None:
-    if corpus.sha256 in (None, sha256):
-        return
-    text = (
-        f"{corpus.name}: the text has sha256 {sha256[:16]}..., not {str(corpus.sha256)[:16]}... as measured when the "
-        "corpus was written down"
-    )
-    if strict:
-        raise DataError(
-            f"{text}; strict refuses that: leave it out, or unpack other versions and name their folder (from_dir)"
-        )
-    note(f"{text}: another revision of a package. It is recorded; compare scores only where the hash is the same")

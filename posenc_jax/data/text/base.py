@@ -35,8 +35,8 @@ class Data(Value):
     """A corpus and its tokenizer.
 
     Attributes:
-      name: a local corpus ("help/en-de", see `posenc data list`) or a data set of TensorFlow Datasets
-        ("wmt14_translate/de-en").
+      name: a corpus of `posenc data list` ("grammar/en-de", "own/plays") or a data set of TensorFlow Datasets
+        ("wmt14_translate/de-en"). The defaults are corpora that `experiments/corpora` makes.
       tokenizer: "bpe" (sentencepiece, trained on the training split), "bytes", a file of the package tokenizers, such
         as "my/tokenizer.json", or "checkpoint": the tokenizer of the imported run that the run starts from (init_from),
         for language modelling.
@@ -50,7 +50,7 @@ class Data(Value):
         these limits change nothing, the batches are the same.
     """
 
-    name: str = "help/en-de"
+    name: str = "own/help-en-de"
     tokenizer: str = "bpe"
     vocab_size: int = 4000
     max_examples: int | None = None

@@ -26,13 +26,7 @@ HEADER, BODY, FOOTER = 1, 2, 3
 """Token types of these three; 0 is padding."""
 
 HELP_MODULES = ("sbasic", "scalc", "schart", "sdatabase", "sdraw", "shared", "simpress", "smath", "swriter")
-"""The classes of help/modules."""
-
-PACKAGE_SECTIONS = (
-    *("admin", "devel", "doc", "games", "gnu-r", "golang", "haskell", "java", "javascript", "libdevel", "libs"),
-    *("misc", "net", "perl", "python", "ruby", "science", "sound", "utils", "x11"),
-)
-"""The classes of descriptions/sections."""
+"""The classes of the corpus help-modules of `experiments/corpora`."""
 
 SECTIONS = {"header": HEADER, "body": BODY, "footer": FOOTER}
 
@@ -61,7 +55,7 @@ class Classification(TextTask):
     cut, it belongs to its own length.
     """
 
-    data: Data = Data(name="help/modules")  # noqa: RUF009  (frozen)
+    data: Data = Data(name="own/help-modules")  # noqa: RUF009  (frozen)
     max_length: int = 256
     row: int = 256
     batching: Literal["packed", "buckets", "fitted", "plain"] = "buckets"

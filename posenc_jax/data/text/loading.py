@@ -128,9 +128,7 @@ def _identity(name: str, source: Source) -> dict[str, Any]:
     if name not in CORPORA and not is_own(name):
         held_out = {"held_out": list(source.held_out)} if source.held_out else {}
         return {"name": name, "version": source.version, **held_out}
-    record = manifest(name)
-    packages = {} if is_own(name) else {"packages": record["packages"]}
-    return {"name": name, "sha256": record["sha256"], **packages}
+    return {"name": name, "sha256": manifest(name)["sha256"]}
 
 
 def open_on_demand(task: TextTask, tokenizer: Tokenizer, split: Source, note: Callable[[str], None]) -> OnDemand:

@@ -28,7 +28,7 @@ class Summarization(PairTask):
     tokens, and counted; a test document is never cut, it belongs to its own length.
     """
 
-    data: Data = Data(name="descriptions/summaries")  # noqa: RUF009  (frozen)
+    data: Data = Data(name="own/descriptions-summaries")  # noqa: RUF009  (frozen)
     max_summary: int = 24
     source: str = "document"
     target: str = "summary"

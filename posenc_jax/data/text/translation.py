@@ -94,15 +94,6 @@ class Translation(PairTask):
         return dataclasses.replace(self.data, tokenizer=self.target_tokenizer, vocab_size=self.target_vocab_size)
 
     @property
-    def note(self) -> str:
-        from posenc_jax.data.corpora import CORPORA
-
-        corpus = CORPORA.get(self.data.name)
-        if corpus is None or corpus.generated:
-            return ""
-        return "About half a million words of one domain rank encodings; these scores do not compare with BLEU on WMT."
-
-    @property
     def signatures(self) -> dict[str, str]:
         found = {"chrf": chrf(["a"], ["a"]).signature}
         if self.target not in _WITHOUT_WORDS:

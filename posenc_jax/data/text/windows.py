@@ -21,7 +21,7 @@ WINDOWS = 8
 class WindowTask(TextTask):
     """Base class of the tasks whose examples are windows of ``max_length`` tokens of the joined documents."""
 
-    data: Data = Data(name="python_docs")  # noqa: RUF009  (frozen)
+    data: Data = Data(name="own/python-docs")  # noqa: RUF009  (frozen)
     max_length: int = 128
     row: int = 128
     batching: Literal["packed", "buckets", "fitted", "plain"] = "plain"

@@ -7,12 +7,12 @@ import threading
 import pytest
 import tensorflow_datasets as tfds
 
-from posenc_jax.data.corpora import CORPORA, source
-from posenc_jax.data.corpora.corpus import Corpus, DataError
+from posenc_jax.data.corpora import source
+from posenc_jax.data.corpora.corpus import DataError
 from posenc_jax.data.corpora.source import load_source, reachable
-from posenc_jax.data.corpora.store import prepare
+from posenc_jax.data.corpora.store import add
 
-NAME = "tiny"
+NAME = "own/tiny"
 ROWS = {
     "train": [{"text": f"Zeile {i} „ü“ 日本\n\n語", "doc": f"d{i}"} for i in range(2500)],
     "test": [{"text": "", "doc": "leer"}],
@@ -20,10 +20,8 @@ ROWS = {
 
 
 @pytest.fixture
-def prepared(tmp_path, monkeypatch):
-    corpus = Corpus(NAME, "text", ("text", "doc"), "CC0", lambda folder: ROWS, splits=("train", "test"))
-    monkeypatch.setitem(CORPORA, NAME, corpus)
-    prepare(NAME, directory=tmp_path, from_dir=tmp_path, note=str)
+def prepared(tmp_path):
+    add(NAME, ROWS, ("text", "doc"), {"kind": "text"}, directory=tmp_path, note=str)
     return tmp_path
 
 
@@ -35,14 +33,14 @@ def test_rows_of_a_local_corpus_in_order(prepared):
     assert [rows[i] for i in (2499, 0, 1024)] == [ROWS["train"][i] for i in (2499, 0, 1024)]
     assert list(load_source(NAME, "test", prepared)) == ROWS["test"]
     for outside in (-1, 2500):
-        with pytest.raises(IndexError, match=rf"row {outside} of tiny, split train: it has rows 0 to 2499"):
+        with pytest.raises(IndexError, match=rf"row {outside} of own/tiny, split train: it has rows 0 to 2499"):
             rows[outside]
 
 
 def test_a_local_corpus_that_cannot_be_read(prepared, tmp_path):
-    with pytest.raises(DataError, match=r"tiny has no split 'tets': use one of train, test"):
+    with pytest.raises(DataError, match=r"own/tiny has no split 'tets': use one of train, test"):
         load_source(NAME, "tets", prepared)
-    with pytest.raises(DataError, match=r"tiny is not prepared in .*: posenc data prepare tiny --directory .*empty"):
+    with pytest.raises(DataError, match=r"own/tiny is not prepared in .*: posenc data add tiny .* --directory .*empty"):
         load_source(NAME, "train", tmp_path / "empty")
     next(prepared.rglob("*train.array_record*")).write_bytes(b"")
     with pytest.raises(DataError, match=r"train\.array_record.* is damaged .*--rebuild"):
@@ -73,13 +71,16 @@ def test_data_sets_of_the_hub_give_text(name, columns, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("name", "host", "instead"),
     [
-        ("wmt14_translate/de-en", "https://www.statmt.org", "use 'help/en-de': posenc data prepare help/en-de"),
+        ("wmt14_translate/de-en", "https://www.statmt.org", "use grammar/en-de, grammar/reports, or texts of your"),
         ("scan", "https://github.com", "use the task Scan, which generates"),
-        ("ag_news_subset", "https://storage.googleapis.com", "use 'help/modules'"),
-        ("scientific_papers", "https://storage.googleapis.com", "use 'descriptions/summaries'"),
+        (
+            "ag_news_subset",
+            "https://storage.googleapis.com",
+            "use grammar/en-de, grammar/reports, or texts of your",
+        ),
     ],
 )
-def test_without_a_network_the_local_corpus_of_the_kind_is_named(name, host, instead, tmp_path, monkeypatch):
+def test_without_a_network_other_corpora_are_named(name, host, instead, tmp_path, monkeypatch):
     asked = []
     monkeypatch.setattr(source, "reachable", lambda url: asked.append(url))
     with pytest.raises(DataError) as error:
@@ -101,14 +102,14 @@ def test_a_download_that_fails_is_one_message(tmp_path, monkeypatch):
 
 def test_what_needs_tensorflow_to_prepare_says_so(tmp_path, monkeypatch):
     monkeypatch.setattr(source.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(DataError, match=r"lm1b is not prepared in .* needs tensorflow .*array_record.*python_docs"):
+    with pytest.raises(DataError, match=r"lm1b is not prepared in .* needs tensorflow .*array_record"):
         load_source("lm1b", "train", tmp_path)
 
 
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("help/en-d", r"no corpus 'help/en-d', .* did you mean 'help/en-de' .*local corpora are help/en-de, help"),
+        ("grammar/en-d", r"no corpus 'grammar/en-d', .* mean 'grammar/en-de' .*local corpora are grammar/en-de, gram"),
         ("scann", r"no corpus 'scann', .* did you mean 'scan'\?"),
         ("", r"no corpus '', neither here nor on the hub"),
         ("wmt14_translate/de-xx", r"wmt14_translate .* has no 'de-xx': use one of cs-en, de-en, fr-en"),

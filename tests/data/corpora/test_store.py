@@ -1,4 +1,4 @@
-"""Prepared data is whole or not there, whatever ends its preparation; damage is found; other text noted or refused."""
+"""A corpus is whole or not there, whatever ends its making; damage is found, and nothing leads out of its folder."""
 
 import hashlib
 import json
@@ -12,41 +12,23 @@ from pathlib import Path
 import pytest
 
 from posenc_jax.data.corpora import CORPORA, builders, store
-from posenc_jax.data.corpora.corpus import Corpus, DataError, read_text, split_of, split_rows
-from posenc_jax.data.corpora.store import MANIFEST, manifest, prepare, rows_sha256
+from posenc_jax.data.corpora.corpus import Corpus, DataError, split_of, split_rows
+from posenc_jax.data.corpora.store import MANIFEST, add, manifest
+from posenc_jax.files.checksums import sha256_of
 
 NAME = "tiny/en-de"
+COLUMNS = ("en", "de", "doc")
 ROOT = Path(__file__).parents[3]
 
 
-def extract(folder: Path) -> dict:
-    lines = read_text(folder / "tiny-doc" / "lines", folder).splitlines()
-    return split_rows([{"en": f"line {i}", "de": f"Zeile „{line}“\n", "doc": str(i)} for i, line in enumerate(lines)])
-
-
-def corpus(**changes) -> Corpus:
-    fields = {
-        "name": NAME,
-        "kind": "translation",
-        "columns": ("en", "de", "doc"),
-        "licence": "CC0",
-        "extract": extract,
-        "packages": ("tiny-doc",),
-    }
-    return Corpus(**(fields | changes))
+def made() -> dict:
+    return split_rows([{"en": f"line {i}", "de": f"Zeile „ü{i}“\n", "doc": str(i)} for i in range(100)])
 
 
 @pytest.fixture
-def unpacked(tmp_path, monkeypatch) -> Path:
-    monkeypatch.setitem(CORPORA, NAME, corpus())
-    return write_package(tmp_path / "unpacked")
-
-
-def write_package(folder: Path, last: str = "ü", version: str = "1.0-1") -> Path:
-    (folder / "tiny-doc" / "DEBIAN").mkdir(parents=True, exist_ok=True)
-    (folder / "tiny-doc" / "DEBIAN" / "control").write_text(f"Package: tiny-doc\nVersion: {version}\n")
-    (folder / "tiny-doc" / "lines").write_text("\n".join([*map(str, range(99)), last]))
-    return folder
+def data(tmp_path, monkeypatch) -> Path:
+    monkeypatch.setitem(CORPORA, NAME, Corpus(NAME, "translation", COLUMNS, made))
+    return tmp_path / "data"
 
 
 def test_splits_by_the_hash_of_the_document():
@@ -56,11 +38,8 @@ def test_splits_by_the_hash_of_the_document():
     assert set(wanted) == {"train", "validation", "test"}
 
 
-def test_what_is_prepared_reads_back_and_is_recorded(unpacked, tmp_path):
-    notes: list[str] = []
-    home = prepare(NAME, directory=tmp_path / "data", from_dir=unpacked, note=notes.append)
-    assert home == tmp_path / "data" / NAME
-    rows, found = extract(unpacked), manifest(NAME, tmp_path / "data")
+def test_a_corpus_of_the_package_is_made_once_and_reads_back(data):
+    rows, found, home = made(), manifest(NAME, data), data / NAME
     total = hashlib.sha256()
     for split, part in rows.items():
         lines = [json.dumps([row["en"], row["de"], row["doc"]], ensure_ascii=False) + "\n" for row in part]
@@ -71,100 +50,58 @@ def test_what_is_prepared_reads_back_and_is_recorded(unpacked, tmp_path):
         read = [{column: value.decode() for column, value in source[i].items()} for i in range(len(source))]
         assert read == part
     assert found["sha256"] == total.hexdigest()
-    assert found["packages"] == {"tiny-doc": "1.0-1"}
-    assert (found["kind"], found["columns"], found["licence"]) == ("translation", ["en", "de", "doc"], "CC0")
+    assert (found["kind"], found["columns"]) == ("translation", ["en", "de", "doc"])
     assert "tensorflow" not in sys.modules
-    assert notes[-1] == f"{NAME} is prepared in {home}: train 95, validation 2, test 3"
-    # Again: it stays, without being read anew from the packages.
     before = {path: path.stat().st_mtime_ns for path in home.rglob("*")}
-    prepare(NAME, directory=tmp_path / "data", from_dir=tmp_path, note=notes.append)
+    assert manifest(NAME, data) == found
     assert {path: path.stat().st_mtime_ns for path in home.rglob("*")} == before
-    assert notes[-1] == notes[-2]
 
 
-def test_labels_of_a_classification_are_recorded(unpacked, tmp_path, monkeypatch):
-    def labelled(folder: Path) -> dict:
-        texts = [dict.fromkeys(("header", "body", "footer"), "x") for _ in range(100)]
-        return split_rows([text | {"label": "zya"[i % 3], "doc": str(i)} for i, text in enumerate(texts)])
-
-    columns = ("header", "body", "footer", "label", "doc")
-    monkeypatch.setitem(CORPORA, NAME, corpus(kind="classification", columns=columns, extract=labelled))
-    prepare(NAME, directory=tmp_path / "data", from_dir=unpacked, note=str)
-    assert manifest(NAME, tmp_path / "data")["labels"] == ["a", "y", "z"]
+def test_labels_of_a_classification_are_recorded(tmp_path):
+    texts = [dict.fromkeys(("header", "body", "footer"), "x") for _ in range(100)]
+    rows = split_rows([text | {"label": "zya"[i % 3], "doc": str(i)} for i, text in enumerate(texts)])
+    add("own/tiny", rows, tuple(rows["test"][0]), {"kind": "classification"}, directory=tmp_path, note=str)
+    assert manifest("own/tiny", tmp_path)["labels"] == ["a", "y", "z"]
 
 
-def test_every_damaged_file_is_named_and_rebuilt_only_when_told(unpacked, tmp_path):
-    home = prepare(NAME, directory=tmp_path / "data", from_dir=unpacked, note=str)
-    whole = {path: path.read_bytes() for path in home.rglob("*") if path.is_file()}
+@pytest.mark.parametrize(("name", "way"), [(NAME, "remove .*en-de, and"), ("own/tiny", "posenc data add tiny .*--reb")])
+def test_every_damaged_file_is_named(data, name, way):
+    if name != NAME:
+        add(name, made(), COLUMNS, {"kind": "pairs"}, directory=data, note=str)
+    manifest(name, data)
+    whole = {path: path.read_bytes() for path in (data / name).rglob("*") if path.is_file()}
     assert len(whole) == 6  # three splits, two descriptions, the manifest
-    for path, data in whole.items():
-        altered = data.replace(b"95", b"96") if path.name == MANIFEST else bytes([data[0] ^ 1]) + data[1:]
-        for damage in (altered, data[:-9], None):
+    for path, content in whole.items():
+        altered = content.replace(b"95", b"96") if path.name == MANIFEST else bytes([content[0] ^ 1]) + content[1:]
+        for damage in (altered, content[:-9], None):
             if damage is None:
                 path.unlink()
             else:
                 path.write_bytes(damage)
-            with pytest.raises(DataError, match=rf"{path.name} is damaged .*posenc data prepare {NAME} .*--rebuild"):
-                manifest(NAME, tmp_path / "data")
-            path.write_bytes(data)
-    path = next(iter(whole))
-    path.write_bytes(b"")
-    with pytest.raises(DataError, match="is damaged"):
-        prepare(NAME, directory=tmp_path / "data", from_dir=unpacked, note=str)
-    prepare(NAME, directory=tmp_path / "data", from_dir=unpacked, rebuild=True, note=str)
-    assert {path: path.read_bytes() for path in home.rglob("*") if path.is_file()} == whole
+            with pytest.raises(DataError, match=rf"{path.name} is damaged .*{way}"):
+                manifest(name, data)
+            path.write_bytes(content)
 
 
-def test_other_text_is_noted_and_recorded_and_refused_when_strict(unpacked, tmp_path, monkeypatch):
-    expected = rows_sha256(extract(unpacked), ("en", "de", "doc"))[0]
-    monkeypatch.setitem(CORPORA, NAME, corpus(sha256=expected))
-    prepare(NAME, directory=tmp_path / "data", from_dir=unpacked, strict=True, note=str)
-    write_package(unpacked, last="u", version="1.0-2")
-    with pytest.raises(DataError, match=rf"{NAME}: the text has sha256 .* not {expected[:16]}.*strict refuses that"):
-        prepare(NAME, directory=tmp_path / "data", from_dir=unpacked, strict=True, rebuild=True, note=str)
-    assert manifest(NAME, tmp_path / "data")["sha256"] == expected  # what was there is still there
-    notes: list[str] = []
-    prepare(NAME, directory=tmp_path / "data", from_dir=unpacked, rebuild=True, note=notes.append)
-    assert any("another revision of a package" in note for note in notes)
-    found = manifest(NAME, tmp_path / "data")
-    assert found["sha256"] != found["expected_sha256"] == expected
-    assert found["packages"] == {"tiny-doc": "1.0-2"}
-    with pytest.raises(DataError, match="strict refuses that"):
-        prepare(NAME, directory=tmp_path / "data", strict=True, note=str)
+def test_what_cannot_be_is_refused_in_words(data, tmp_path):
+    with pytest.raises(DataError, match=rf"there is no corpus 'tiny/en-d'; did you mean '{NAME}'\? .*grammar/en-de"):
+        manifest("tiny/en-d", data)
+    (tmp_path / "file").touch()
+    with pytest.raises(DataError, match=r"cannot be prepared in .*file .* choose another folder .directory, or"):
+        manifest(NAME, tmp_path / "file")
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("name", "now"),
     [
-        (lambda folder: (folder / "tiny-doc/lines").write_text("1"), r"no rows for the split .*unpack tiny-doc again"),
-        (lambda folder: (folder / "tiny-doc/lines").write_bytes(b"ab\xffc"), r"lines is not UTF-8: .* at offset 2"),
-        (
-            lambda folder: (folder / "tiny-doc/DEBIAN/md5sums").write_text(f"{'0' * 32}  lines\n"),
-            r"tiny-doc/lines is missing or altered",
-        ),
-        (
-            lambda folder: (folder / "tiny-doc").rename(folder / "x") and (folder / "tiny-doc_1_all.deb").touch(),
-            r"holds tiny-doc_1_all\.deb.*dpkg-deb -x",
-        ),
+        ("help/en-de", "help-en-de"),
+        ("descriptions/sections", "descriptions-sections"),
+        ("python_docs", "python-docs"),
     ],
 )
-def test_files_that_are_not_as_they_should_be_leave_nothing(unpacked, tmp_path, change, message):
-    change(unpacked)
-    with pytest.raises(DataError, match=message):
-        prepare(NAME, directory=tmp_path / "data", from_dir=unpacked, note=str)
-    assert [path.name for path in (tmp_path / "data").rglob("*") if path.name not in ("tiny", "lock")] == []
-
-
-def test_what_cannot_be_is_refused_in_words(unpacked, tmp_path):
-    with pytest.raises(DataError, match=rf"there is no corpus 'tiny/en-d'; did you mean '{NAME}'\? .*help/en-de"):
-        prepare("tiny/en-d", directory=tmp_path)
-    with pytest.raises(DataError, match=rf"{NAME} is not prepared in {tmp_path}: posenc data prepare {NAME}"):
-        manifest(NAME, tmp_path)
-    with pytest.raises(DataError, match=r"gone is no folder: from_dir names"):
-        prepare(NAME, directory=tmp_path, from_dir=tmp_path / "gone")
-    (tmp_path / "file").touch()
-    with pytest.raises(DataError, match=r"cannot be prepared in .*file .* choose another folder .directory, or"):
-        prepare(NAME, directory=tmp_path / "file", from_dir=unpacked)
+def test_a_corpus_that_moved_says_where_it_is(data, name, now):
+    with pytest.raises(DataError, match=rf"{name} is own/{now} now: .*python -m experiments\.corpora\.make {now}`"):
+        manifest(name, data)
 
 
 def test_the_default_directory(monkeypatch):
@@ -179,8 +116,8 @@ def test_the_default_directory(monkeypatch):
 
 
 def work(folder: str, die_at: str = "", rebuild: bool = False, together: bool = False) -> None:
-    """In a process of its own: prepares, counts its work, and dies at a point of it; ``together`` with another, which
-    it gives a minute to come and wait.
+    """In a process of its own: adds a corpus, counts its work, and dies at a point of it; ``together`` with another,
+    which it gives a minute to come and wait.
     """
     here, latest = Path(folder), time.monotonic() + 60 * together
 
@@ -193,15 +130,11 @@ def work(folder: str, die_at: str = "", rebuild: bool = False, together: bool = 
         if point == die_at:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    def slow_extract(unpacked: Path) -> dict:
-        with (here / "extractions").open("a") as file:
+    def write(rows: dict, columns: tuple, directory: Path) -> None:
+        with (here / "begun").open("a") as file:
             file.write("one\n")
-        reached("extract")
         while time.monotonic() < latest and not (here / "another waits").exists():
             time.sleep(0.01)
-        return extract(unpacked)
-
-    def write(rows: dict, columns: tuple, directory: Path) -> None:
         for split, part in rows.items():
             (directory / split).write_text(json.dumps(part))
             reached(f"written {split}")
@@ -212,10 +145,13 @@ def work(folder: str, die_at: str = "", rebuild: bool = False, together: bool = 
         reached(f"after {path.name}")
         return target
 
-    CORPORA[NAME] = corpus(extract=slow_extract)
     builders.write, Path.rename = write, rename
-    prepare(NAME, directory=here / "data", from_dir=here / "unpacked", rebuild=rebuild, note=note)
-    manifest(NAME, here / "data")
+    facts = {"kind": "pairs"}
+    try:
+        add("own/tiny", made(), COLUMNS, facts, directory=here / "data", rebuild=rebuild, note=note)
+    except DataError as error:
+        print(error)
+    manifest("own/tiny", here / "data")
 
 
 def kills(folder: str) -> None:
@@ -230,23 +166,22 @@ def kills(folder: str) -> None:
                 os._exit(0)
         assert os.waitpid(pid, 0)[1] == (signal.SIGKILL if point else 0), point
 
-    CORPORA[NAME] = corpus()
-    home = Path(folder) / "data" / NAME
-    for point in ("extract", "written train", "before new"):
+    home = Path(folder) / "data" / "own" / "tiny"
+    for point in ("written train", "before new"):
         run(point)
         assert not home.exists(), point
     run("")
-    whole = manifest(NAME, Path(folder) / "data")
-    assert [path.name for path in home.parent.iterdir()] == ["en-de"]  # nothing is left of the killed ones
+    whole = manifest("own/tiny", Path(folder) / "data")
+    assert [path.name for path in home.parent.iterdir()] == ["tiny"]  # nothing is left of the killed ones
     # And when it is made anew: the old one, none between two renames, or the new one.
-    for point, there in (("written train", True), ("after new", True), ("after en-de", False)):
+    for point, there in (("written train", True), ("after new", True), ("after tiny", False)):
         run(point, rebuild=True)
         assert home.exists() == there, point
         if there:
-            assert manifest(NAME, Path(folder) / "data") == whole
+            assert manifest("own/tiny", Path(folder) / "data") == whole
     run("")
-    assert manifest(NAME, Path(folder) / "data") == whole
-    assert [path.name for path in home.parent.iterdir()] == ["en-de"]
+    assert manifest("own/tiny", Path(folder) / "data") == whole
+    assert [path.name for path in home.parent.iterdir()] == ["tiny"]
 
 
 def start(call: str) -> subprocess.Popen:
@@ -260,16 +195,52 @@ def start(call: str) -> subprocess.Popen:
     )
 
 
-def test_a_process_killed_anywhere_leaves_all_or_nothing(unpacked, tmp_path):
+def test_a_process_killed_anywhere_leaves_all_or_nothing(tmp_path):
     process = start(f"kills({str(tmp_path)!r})")
     said = process.communicate(timeout=100)[0]
     assert process.returncode == 0, said
 
 
-def test_of_two_processes_one_prepares_and_the_other_waits(unpacked, tmp_path):
+def test_of_two_processes_one_writes_and_the_other_waits(tmp_path):
     first, second = (start(f"work({str(tmp_path)!r}, together=True)") for _ in range(2))
     said = sorted([first.communicate(timeout=100)[0], second.communicate(timeout=100)[0]], key=len)
     assert (first.returncode, second.returncode) == (0, 0), said
-    assert (tmp_path / "extractions").read_text() == "one\n"
+    assert (tmp_path / "begun").read_text() == "one\n"
     assert sum("waiting for it" in text for text in said) == 1
-    assert all(f"{NAME} is prepared in" in text for text in said)
+    assert all("own/tiny is prepared in" in text for text in said)
+
+
+@pytest.fixture
+def home(tmp_path) -> Path:
+    return add("own/tiny", made(), COLUMNS, {"kind": "pairs"}, directory=tmp_path / "data", note=str)
+
+
+def test_classes_that_a_prepared_corpus_names_are_not_imported(home, tmp_path, monkeypatch):
+    (tmp_path / "harm").mkdir()
+    (tmp_path / "harm" / "harmful.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
+    monkeypatch.syspath_prepend(str(tmp_path / "harm"))
+    path = home / "corpus/1.0.0/features.json"
+    path.write_text(path.read_text().replace("tensorflow_datasets.core.features.text_feature.Text", "harmful.Text", 1))
+    with pytest.raises(DataError, match=r"features\.json names harmful\.Text, which no corpus of ours has"):
+        builders.read(home, "test")
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda found: found | {"files": {"../../../secret": "0"}}, "leads out of"),
+        (lambda found: found | {"files": {"pipe": "0"}}, "it is no file"),
+        (lambda found: found | {"files": []}, "files is a list, not an object"),
+        (lambda found: {}, "it lacks 'format'"),
+        (lambda found: found | {"splits": {"test": 3}}, "splits.test is a whole number, not an object"),
+    ],
+)
+def test_a_manifest_of_others(home, tmp_path, change, message):
+    os.mkfifo(home / "pipe")
+    found = json.loads((home / MANIFEST).read_text())
+    del found["checksum"]
+    found = change(found)
+    (home / MANIFEST).write_text(json.dumps(found | {"checksum": sha256_of(found)}))
+    with pytest.raises(DataError, match=message):
+        manifest("own/tiny", tmp_path / "data")

@@ -10,7 +10,8 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import NamedTuple
 
-from posenc_jax.data.corpora.corpus import DataError, Row, Rows, clean, read_text, split_rows
+from experiments.corpora.clean import clean
+from posenc_jax.data.corpora.corpus import Row, Rows, split_rows
 
 FOLDERS = {"en": "en-US", "de": "de", "fr": "fr", "ja": "ja"}
 """Language: the folder of its pages; the package is ``libreoffice-help-`` and this in lower case."""
@@ -83,12 +84,7 @@ def pages(folder: Path, language: str) -> dict[str, Page]:
     """All pages of one language by their path below ``text``, sorted."""
     root = folder / package(language) / "usr/share/libreoffice/help" / FOLDERS[language] / "text"
     paths = sorted((path.relative_to(root).as_posix(), path) for path in root.rglob("*.html"))
-    if not paths:
-        raise DataError(
-            f"{root} holds no HTML pages: the folder needs the sub-folder {package(language)} "
-            f"as `dpkg-deb -x` unpacks that package"
-        )
-    return {name: read_page(read_text(path, folder), name.partition("/")[0]) for name, path in paths}
+    return {name: read_page(path.read_text(encoding="utf-8"), name.partition("/")[0]) for name, path in paths}
 
 
 def read_page(html: str, module: str = "") -> Page:
