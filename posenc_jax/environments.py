@@ -1,7 +1,7 @@
 """Recorded environments compared: whether results have the same bits, differ by rounding, or stand on other random
 numbers.
 
-Which setting decides what is written here and nowhere else; scripts/settings.py finds out whether all are here.
+Which setting decides what is written here and nowhere else; experiments/settings finds out whether all are here.
 """
 
 from __future__ import annotations

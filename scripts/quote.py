@@ -26,11 +26,6 @@ What the runs of all published tables took (experiments/tables/*/results.json) s
     <!-- hours of tables -->
     <!-- end of hours -->
 
-and what scripts/protocols.py simulated of two rules for differences between
-
-    <!-- protocols -->
-    <!-- end of protocols -->
-
 A table that another page has, after the words that stand before it there, is copied between
 
     <!-- table of: experiments/NAME/README.md "written by recurrent.py" -->
@@ -48,7 +43,6 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-import protocols
 from benchmarks.quoted import all_tables, numbered, side_by_side
 from documenting import printed
 
@@ -67,9 +61,8 @@ ROOT = Path(__file__).resolve().parent.parent
 BLOCK = re.compile(r"(<!-- results: (\S+) (\S+) ([^>]*?) -->\n)(.*?)(<!-- end of results -->)", re.DOTALL)
 BENCH = re.compile(r"(<!-- bench: (\w+)(, short)? -->\n)(.*?)(<!-- end of bench -->)", re.DOTALL)
 HOURS = re.compile(r"(<!-- hours of tables -->\n)(.*?)(<!-- end of hours -->)", re.DOTALL)
-PROTOCOLS = re.compile(r"(<!-- protocols -->\n)(.*?)(<!-- end of protocols -->)", re.DOTALL)
 COPIED = re.compile(r'(<!-- table of: (\S+) "(.*?)" -->\n)(.*?)(<!-- end of table -->)', re.DOTALL)
-MARKER = re.compile(r"^ *<!-- (end of )?(results|bench|hours|protocols|table)\b", re.MULTILINE)
+MARKER = re.compile(r"^ *<!-- (end of )?(results|bench|hours|table)\b", re.MULTILINE)
 MEASURED = ROOT / "scripts" / "benchmarks" / "measured.json"
 _WHERE = {"within": "training lengths", "beyond": "unseen lengths"}
 
@@ -223,16 +216,13 @@ def filled(text: str) -> str:
     def hours(match: re.Match[str]) -> str:
         return f"{match[1]}{hours_of_tables(ROOT / 'experiments' / 'tables')}\n{match[3]}"
 
-    def simulated(match: re.Match[str]) -> str:
-        return f"{match[1]}{protocols.tables(json.loads(protocols.RECORD.read_text()))}{match[3]}"
-
     def copied(match: re.Match[str]) -> str:
         begin, page, words, _, end = match.groups()
         rest = (ROOT / page).read_text().partition(words)[2]
         return begin + "".join(re.findall(r"^\|.*\n(?:\|.*\n)*", rest, re.MULTILINE)[:1]) + end
 
     _check_markers(text)
-    text = COPIED.sub(copied, PROTOCOLS.sub(simulated, text))
+    text = COPIED.sub(copied, text)
     return HOURS.sub(hours, BENCH.sub(measured, BLOCK.sub(table_of, text)))
 
 
@@ -242,7 +232,6 @@ def _check_markers(text: str) -> None:
         ("results", BLOCK, "results:"),
         ("bench", BENCH, "bench:"),
         ("hours", HOURS, "hours of"),
-        ("protocols", PROTOCOLS, "protocols"),
         ("table", COPIED, "table of:"),
     ):
         found = [match.group(0) for match in block.finditer(text)]

@@ -13,10 +13,10 @@ from documenting import pages
 from PIL import Image
 
 import posenc_jax
+from experiments.installs import measure as installs
 from posenc_jax.cli import COMMANDS
 from posenc_jax.config import Run
 from posenc_jax.data.tasks import EvenPairs
-from scripts import installs
 from scripts.docs import front_picture
 
 ROOT = Path(__file__).parent.parent
@@ -102,11 +102,9 @@ def test_its_numbers_are_those_of_the_records():
 
 
 def test_the_table_of_installs_is_that_of_the_record():
-    record = json.loads(installs.RECORD.read_text())
+    record, page = json.loads(installs.RECORD.read_text()), installs.PAGE.read_text()
     assert {"encodings", "plain"} <= set(record) <= set(installs.KINDS)
-    assert installs.filled(installs.PAGE.read_text(), record) == installs.PAGE.read_text(), "scripts/installs --page"
-    with pytest.raises(ValueError, match=r"install.md lacks the marks of the table"):
-        installs.filled("no place", record)
+    assert installs.filled(page, record) == page, "python -m experiments.installs.measure --page"
     assert record["encodings"]["packages"] < record["plain"]["packages"] < 60
     assert record["encodings"]["megabytes"] < record["plain"]["megabytes"] < 900
 

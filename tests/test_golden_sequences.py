@@ -1,12 +1,10 @@
 """Golden sequences are what the package computes and what formulas in NumPy give; they catch the faults of ports."""
 
 import json
-import re
 import subprocess
 import sys
 from pathlib import Path
 
-import golden_archive
 import golden_sequences
 import jax
 import numpy as np
@@ -15,6 +13,7 @@ from port_bugs import BUGS
 from registry_slots import REGENERATE
 from torch_live import run_torch
 
+from experiments.golden_archive import pack
 from posenc_jax.golden.rope import check as rope
 from posenc_jax.golden.sequences import check
 from posenc_jax.golden.sequences.reference import Engine, listed
@@ -84,7 +83,7 @@ def test_faults_of_real_ports_are_caught():
     rows = "\n".join(map(seen, BUGS))
     assert rows in (FOLDER / "README.md").read_text(), f"README.md needs this table:\n{rows}"
     missed = ("no", "one", "two", "three")[rows.count("| no |")]
-    page = golden_archive.PAGE.read_text()
+    page = pack.PAGE.read_text()
     assert f"names {len(BUGS)} faults" in page
     assert f"greedy tokens alone miss {missed} of them" in page
     assert {bug.scenario for bug in BUGS} == set(SCENARIOS)
@@ -158,31 +157,24 @@ sys.exit(check.main([str(path)]))
 """
 
 
-def test_the_archive_needs_numpy_alone(tmp_path, monkeypatch):
-    """Unpacked, in isolated mode, where nothing else can be imported."""
-    text = golden_archive.PAGE.read_text()
-    assert golden_archive.page(text) == text, "run scripts/golden_archive.py"
-    archive, page = tmp_path / golden_archive.NAME, tmp_path / "page.md"
-    page.write_text(re.sub(r"sha256 `\w+`", f"sha256 `{'0' * 64}`", text))
-    monkeypatch.setattr(golden_archive, "PAGE", page)
-    assert golden_archive.main(["--output", str(tmp_path)]) == 0
-    assert page.read_text() == text
-    assert archive.read_bytes() == golden_archive.packed() == golden_archive.packed()
-    assert archive.stat().st_size < 500_000
-    assert (tmp_path / f"{archive.name}.sha256").read_text() == f"{golden_archive.digest()}  {archive.name}\n"
-    subprocess.run(["tar", "xf", archive.name], cwd=tmp_path, check=True)
-    whole = tmp_path / golden_archive.NAME.removesuffix(".tar.bz2")
-    inside = whole / "sequences"
+def test_checkers_need_numpy_alone(tmp_path):
+    """In isolated mode, where nothing else can be imported."""
     done = subprocess.run(
-        [sys.executable, "-I", "-c", ALONE, str(inside), str(tmp_path)], capture_output=True, text=True, check=False
+        [sys.executable, "-I", "-c", ALONE, str(FOLDER), str(tmp_path)], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.count(": agrees, ") == 12
     asked = (
         "import sys; sys.path.insert(0, sys.argv[1]); import check; print(len(check.failures(lambda *_: ([], 1.0))))"
     )
-    found = subprocess.check_output([sys.executable, "-I", "-c", asked, str(whole / "rope")], text=True)
+    place = str(Path(rope.__file__).parent)
+    found = subprocess.check_output([sys.executable, "-I", "-c", asked, place], text=True)
     assert int(found) > len(rope.models())
+
+
+def test_the_page_names_the_archive():
+    text = pack.PAGE.read_text()
+    assert pack.page(text) == text, "python -m experiments.golden_archive.pack"
 
 
 TRANSFORMERS = """

@@ -9,13 +9,17 @@ from score_interval import score_interval
 
 from posenc_jax.statistics import (
     Interval,
+    bca_intervals,
     detectable,
     holm,
     mean_interval,
     p_value,
     paired_difference,
     select_learning_rate,
+    sign_flip_p,
+    two_tests,
 )
+from posenc_jax.verdict.finding import WORDS
 
 
 def test_interval_by_hand():
@@ -181,3 +185,29 @@ def test_holm_by_hand():
     assert list(found.values()) == pytest.approx([0.03, 0.06, 0.06, 0.02])  # 3 x 0.01, then 2 x 0.03, then at least it
     assert holm({"a": 0.6, "b": 0.7}) == {"a": 1.0, "b": 1.0}
     assert holm({}) == {}
+
+
+@pytest.mark.parametrize("seeds", [4, 8])
+def test_both_tests_are_those_of_scipy(seeds):
+    drawn = np.random.default_rng(seeds).normal(0.05, 0.1, (4, seeds))
+    low, high = bca_intervals(drawn)
+    width = high - low
+    for row, own in enumerate(drawn):
+        theirs = stats.bootstrap((own,), np.mean, n_resamples=9999, method="BCa", random_state=1).confidence_interval
+        assert abs(low[row] - theirs.low) <= 0.06 * width[row], "another 9,999 resamples"
+        assert abs(high[row] - theirs.high) <= 0.06 * width[row], "another 9,999 resamples"
+        flips = stats.permutation_test(
+            (own,), np.mean, permutation_type="samples", n_resamples=np.inf, vectorized=False
+        )
+        assert sign_flip_p(drawn)[row] == pytest.approx(flips.pvalue)
+
+
+def test_both_must_hold():
+    assert two_tests([0.3, 0.2, 0.25, 0.3, 0.2]).word == "no difference seen", "five flips have p 0.0625 at least"
+    assert two_tests([0.3, 0.2, 0.25, 0.3, 0.2, 0.1]).word == "better"
+    assert two_tests([0.3, 0.2, 0.25, 0.3, 0.2, 0.1], "lower").word == "worse"
+    assert two_tests([0.1] * 8).word == "better"
+    assert two_tests([0.0] * 8)[2:] == (1.0, "no difference seen")
+    assert two_tests([0.1]) is None
+    assert two_tests([0.1] * 20)[2] == 1 / 2**13, "the real one of 8,192 patterns"
+    assert two_tests([0.0] * 8).word in WORDS

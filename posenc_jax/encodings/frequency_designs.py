@@ -2,7 +2,7 @@
 
 How alike two positions k apart are is the kernel ``K(k) = mean over j of cos(k w_j)``. With Vaswani's frequencies it
 rises again at some far offsets, which look near: for d_model 8, positions 5 and 68 are nearer than 5 and 6. The designs
-here have the same K(1), or a lower one, and lower side lobes (`scripts/frequency_designs.py` says what is
+here have the same K(1), or a lower one, and lower side lobes (`experiments/frequency_designs` says what is
 compared with what, and finds the stored numbers; nothing is searched here).
 
 What they give up: their longest wavelength is a few times the main lobe, or that of a small base, so that all far
@@ -83,7 +83,7 @@ class LowSideLobes(FrequencyDesign):
         if self.length not in LENGTHS:
             raise ValueError(
                 f"LowSideLobes.length = {self.length} is not one of {', '.join(map(str, LENGTHS))}, for which numbers "
-                f"are stored: find others by minimax(d_model, {self.length}) of scripts/frequency_designs.py and give "
+                f"are stored: find others by minimax(d_model, {self.length}) of experiments/frequency_designs and give "
                 "them as a tuple, sinusoidal(frequencies=(...))"
             )
 
@@ -94,7 +94,7 @@ class LowSideLobes(FrequencyDesign):
         if dim not in DIMENSIONS:
             raise ValueError(
                 f"{self} has frequencies for {', '.join(map(str, DIMENSIONS))} dimensions, not for {dim}: find them by "
-                f"minimax({dim}, {self.length}) of scripts/frequency_designs.py and give them as a tuple, "
+                f"minimax({dim}, {self.length}) of experiments/frequency_designs and give them as a tuple, "
                 "sinusoidal(frequencies=(...))"
             )
         if self.search == "base":

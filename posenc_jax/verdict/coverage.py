@@ -15,7 +15,7 @@ Kind = Literal["inside", "mixed", "ends", "shares", "losses"]
 bound, and those of which a card says the share that solves the task; losses.
 """
 FILE = Path(__file__).with_name("coverage.json")
-"""Kind -> pairs of seeds -> the least and the most coverage in percent, written by ``scripts/intervals.py``."""
+"""Kind -> pairs of seeds -> the least and the most coverage in percent, written by ``experiments/intervals``."""
 
 
 @functools.cache

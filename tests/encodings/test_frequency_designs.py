@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from experiments.frequency_designs import search
 from posenc_jax.config import from_json, to_json
 from posenc_jax.encodings import (
     CosineDensity,
@@ -67,6 +68,12 @@ def test_peak_side_lobe_levels(name, length):
         else:
             assert 0 < lower < 0.1
     assert found == LEVELS[name, length]
+
+
+def test_stored_numbers_are_found_again():
+    assert search.best_base(8, 128) == BEST_BASE[128, 8]
+    units = np.round(np.array(search.minimax(128, 128)) / search.UNIT)
+    assert np.abs(units - [int(u) for u in MINIMAX[128, 128].split()]).max() <= 1
 
 
 def test_stored_numbers():

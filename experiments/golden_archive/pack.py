@@ -1,4 +1,6 @@
-"""Golden sequences and rotary frequencies as an archive, for people who port models: python scripts/golden_archive.py
+"""Golden sequences and rotary frequencies as an archive, for people who port models.
+
+    python -m experiments.golden_archive.pack
 
 It has a version, and a sha256 digest, which is written to the page scripts/docs/guides/golden-values.md. Equal files
 give equal bytes on every machine: no clocks, no owners, and bzip2, which has one implementation.
@@ -14,7 +16,7 @@ import re
 import tarfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 VERSION = 1
 NAME = f"posenc-golden-{VERSION}.tar.bz2"
 PAGE = ROOT / "scripts" / "docs" / "guides" / "golden-values.md"
@@ -58,7 +60,7 @@ def page(text: str) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="scripts/golden_archive.py", description=__doc__.partition("\n\n")[0])
+    parser = argparse.ArgumentParser(prog="experiments.golden_archive.pack", description=__doc__.partition("\n\n")[0])
     parser.add_argument("--output", "-o", type=Path, default=ROOT / "build", metavar="DIRECTORY", help="default: build")
     output = parser.parse_args(arguments).output
     output.mkdir(parents=True, exist_ok=True)

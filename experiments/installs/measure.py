@@ -1,4 +1,6 @@
-"""Size and duration of each kind of install; `scripts/installs` runs it.
+"""Size and duration of each kind of install, in fresh environments. Needs the network.
+
+    python -m experiments.installs.measure [KIND ...]     # writes installs.json and the table of start/install.md
 
 Each kind goes into a fresh environment of its own, from a wheel of this checkout, at the versions of requirements.lock
 where that names them. Counted are the packages but for pip, and the bytes of their files without compiled bytecode.
@@ -20,10 +22,10 @@ import venv
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-RECORD = ROOT / "scripts" / "docs" / "installs.json"
+ROOT = Path(__file__).resolve().parents[2]
+RECORD = Path(__file__).resolve().with_name("installs.json")
 PAGE = ROOT / "scripts" / "docs" / "start" / "install.md"
-BLOCK = re.compile(r"(<!-- installs: written by scripts/installs -->\n)(.*?)(<!-- end of installs -->)", re.DOTALL)
+BLOCK = re.compile(r"(<!-- installs: written by experiments/installs -->\n)(.*?)(<!-- end of installs -->)", re.DOTALL)
 KINDS: dict[str, tuple[str, ...]] = {
     "encodings": ("jax",),  # and then the wheel, with --no-deps
     "plain": ("",),
@@ -56,7 +58,7 @@ Json = dict[str, Any]
 
 def main(arguments: list[str] | None = None) -> int:
     """Measures the kinds that are asked for, and writes what differs."""
-    parser = argparse.ArgumentParser(prog="scripts/installs", description=__doc__.partition("\n\n")[0])
+    parser = argparse.ArgumentParser(prog="experiments.installs.measure", description=__doc__.partition("\n\n")[0])
     parser.add_argument("kinds", nargs="*", metavar="KIND", help=f"of {', '.join(KINDS)} (default: all)")
     parser.add_argument("--page", action="store_true", help="measure nothing, write the table of what is kept")
     given = parser.parse_args(arguments)
@@ -133,7 +135,7 @@ def imports(python: Path) -> dict[str, float]:
 def filled(page: str, record: Json) -> str:
     """The page with the table as it is now; ValueError where it lacks the marks."""
     if not BLOCK.search(page):
-        raise ValueError(f"{PAGE.name} lacks the marks of the table: see scripts/installs.py")
+        raise ValueError(f"{PAGE.name} lacks the marks of the table: see experiments/installs/measure.py")
     return BLOCK.sub(lambda match: f"{match[1]}{table(record)}{match[3]}", page)
 
 

@@ -1,13 +1,13 @@
 """Settings of a process that decide the numbers of a training, found by trying each.
 
-    python scripts/settings.py          # writes scripts/docs/settings.json and its table, in half an hour on a core
+    python -m experiments.settings.settings
 
 A tiny training on the CPU is repeated under every flag of `jax.config` (values that differ from the default, made from
-the flag's type) and every environment variable of scripts/settings.toml. What it gives is compared bit by bit with what
+the flag's type) and every environment variable of settings.toml. What it gives is compared bit by bit with what
 it gives without: ``draws`` where random numbers themselves are others, ``rounding`` where only results are,
 ``nothing``, or ``cannot run``; ``not tried yet`` is a setting that is newer than the table. What changes a bit has to
 stand in the record of the environment: ``record`` says what `posenc_jax.environments.compared` answers, ``names`` by
-which of its settings.
+which of its settings. Written are settings.json beside this file and the table of scripts/docs/reliability.md.
 
 Nothing is read from a cache of compiled programs, so that none hides a difference.
 """
@@ -35,12 +35,12 @@ import numpy as np
 from posenc_jax.drawing.markdown import refilled
 from posenc_jax.environments import compared
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 VARIABLES = Path(__file__).with_suffix(".toml")
-FOUND = ROOT / "scripts" / "docs" / "settings.json"
+FOUND = Path(__file__).with_suffix(".json")
 PAGE = ROOT / "scripts" / "docs" / "reliability.md"
 REFUSED, UNTRIED = "cannot run", "not tried yet"
-BEGIN, END = "<!-- written by scripts/settings.py -->", "<!-- end of settings -->"
+BEGIN, END = "<!-- written by experiments/settings -->", "<!-- end of settings -->"
 SECONDS = 300  # of one training, which takes four
 TOGETHER = 16
 
@@ -117,7 +117,7 @@ def _values(name: str, now: Any) -> Iterator[Any]:
 
 
 def variables() -> list[Tried]:
-    """Every variable of scripts/settings.toml with every value that stands there."""
+    """Every variable of settings.toml with every value that stands there."""
     data = tomllib.loads(VARIABLES.read_text(encoding="utf-8"))
     return [
         Tried("variable", name, value)
@@ -329,10 +329,9 @@ def table(found: dict[str, Any]) -> str:
 
 
 def main() -> int:
-    """Tries all, or a part of them, which is printed."""
+    """Tries all, or some of them."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     parser.add_argument("--train", action="store_true", help="one training with what is set; what it gives as JSON")
-    parser.add_argument("--part", type=int, nargs=2, metavar=("I", "N"), help="every N-th from the I-th, as JSON")
     parser.add_argument("--only", nargs="+", default=(), metavar="NAME", help="these anew, the others as they are")
     given = parser.parse_args()
     if given.train:
@@ -342,9 +341,6 @@ def main() -> int:
         return subprocess.run([sys.executable, *sys.argv], env=clean(), check=False).returncode
     every = [*flags(), *variables()]
     known = json.loads(FOUND.read_text())["settings"] if FOUND.exists() else {}
-    if given.part:
-        print(json.dumps(found_anew(every[given.part[0] :: given.part[1]], known)))
-        return 0
     asked = [one for one in every if not given.only or one.name in given.only]
     settings = (known if given.only else {}) | found_anew(asked, {} if given.only else known)
     write({one.key: settings[one.key] for one in every})

@@ -1,10 +1,11 @@
 """Two rules for differences of few paired seeds, by simulation: false finds and power, ours beside that of Du 2025.
 
-    python scripts/protocols.py         # writes scripts/docs/protocols.json, in some minutes on a core
+    python -m experiments.protocols.simulate
 
 Ours: the paired test of `posenc_jax.statistics.judge` with Holm's correction over the rows of a card. Theirs
 (arXiv:2511.19794): a BCa interval and a sign-flip test that must both hold, row by row. Welch's test, which knows no
 pairs, stands beside them. Scores are drawn for two arms with a correlation over seeds, in threes as a card has them.
+Written are protocols.json beside this file and the tables of scripts/docs/protocols.md.
 """
 
 from __future__ import annotations
@@ -17,10 +18,13 @@ from typing import NamedTuple
 import numpy as np
 from scipy import stats
 
+from posenc_jax.drawing.markdown import refilled
 from posenc_jax.statistics import bca_intervals, judge, paired_comparison, sign_flip_p
 
 SEEDS, REPEATS, ROWS = tuple(range(3, 13)), 1500, 3
-RECORD = Path(__file__).resolve().parent / "docs" / "protocols.json"
+RECORD = Path(__file__).resolve().with_name("protocols.json")
+PAGE = Path(__file__).resolve().parents[2] / "scripts" / "docs" / "protocols.md"
+BEGIN, END = "<!-- protocols -->", "<!-- end of protocols -->"
 METHODS = ("ours", "BCa and flips", "BCa", "flips", "Welch")
 
 
@@ -133,7 +137,7 @@ def tables(kept: dict) -> str:
                 cells = [", ".join(f"{by_seeds[seeds][method][n]:.1f}" for n in which) for method in METHODS]
                 lines.append(f"| {name} | {seeds} | {' | '.join(cells)} |")
         parts.append("\n".join(lines))
-    return "\n\n".join((*parts, _errors(kept["repeats"], kept["rows"]))) + "\n"
+    return "\n\n".join((*parts, _errors(kept["repeats"], kept["rows"])))
 
 
 def _errors(repeats: int, rows: int) -> str:
@@ -155,7 +159,7 @@ SHOWN = ("3", "5", "6", "8", "12")
 
 
 def main() -> None:
-    """Writes the record."""
+    """Writes the record and the page."""
     argparse.ArgumentParser(description=__doc__.partition("\n\n")[0]).parse_args()
     kept = {
         "repeats": REPEATS,
@@ -166,6 +170,7 @@ def main() -> None:
         },
     }
     RECORD.write_text(json.dumps(kept, indent=1) + "\n")
+    PAGE.write_text(refilled(PAGE.read_text(), BEGIN, tables(kept), END))
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
 """Coverage of 95 % intervals for a rate, by simulation: the reason for the method in `posenc_jax.statistics`.
 
-    python scripts/intervals.py         # writes scripts/docs/intervals.json and intervals.md, in 15 minutes on a core
+    python -m experiments.intervals.simulate
 
 Each repeat draws the true rate of every seed, then its score on `EXAMPLES` examples. Two numbers a method: of how many
-repeats in a hundred its interval holds the mean of the seeds' distribution, and the median width. What cards of
-`posenc verdict` say of it goes to posenc_jax/verdict/coverage.json.
+repeats in a hundred its interval holds the mean of the seeds' distribution, and the median width. They are written to
+intervals.json beside this file and to scripts/docs/intervals.md, and what cards of `posenc verdict` say of them to
+posenc_jax/verdict/coverage.json.
 """
 
 from __future__ import annotations
@@ -19,14 +20,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from interval_methods import CONFIDENCE, EXAMPLES, METHODS, Bounds, accelerated, student
 from scipy import stats
 
+from experiments.intervals.methods import CONFIDENCE, EXAMPLES, METHODS, Bounds, accelerated, student
 from posenc_jax.statistics import mean_interval, paired_difference, wilson
 from posenc_jax.verdict.coverage import FILE, Kind
 
 SEEDS, REPEATS = (3, 4, 5, 8, 10), 1000
-DOCS = Path(__file__).resolve().parent / "docs"
+RECORD = Path(__file__).resolve().with_name("intervals.json")
+PAGE = Path(__file__).resolve().parents[2] / "scripts" / "docs" / "intervals.md"
 Rates = Callable[[np.random.Generator, tuple[int, int]], np.ndarray]
 
 
@@ -233,7 +235,7 @@ def page(found: dict) -> str:
         "",
         f"Nominal {100 * CONFIDENCE:g} %; {found['repeats']:,} repeats, so 0.7 % of simulation error; "
         f"{found['examples']} examples a seed. Entries: of 100 repeats those whose interval holds the true mean "
-        "(median width). Written by `python scripts/intervals.py`; `score` is what "
+        "(median width). Written by `python -m experiments.intervals.simulate`; `score` is what "
         "`posenc_jax.statistics.mean_interval` gives.",
         "",
         *_summary(found["single"]),
@@ -337,8 +339,8 @@ def main() -> None:
 def texts(found: dict) -> dict[Path, str]:
     """The files that a record makes."""
     return {
-        DOCS / "intervals.json": _flat(found),
-        DOCS / "intervals.md": page(found),
+        RECORD: _flat(found),
+        PAGE: page(found),
         FILE: _a_row_a_line(of_cards(found)),
     }
 

@@ -12,7 +12,7 @@ low frequencies that told them apart are gone, and nothing is promised from L on
 
 The numbers that `posenc_jax.encodings.frequency_designs` stores are what this prints (a few minutes)::
 
-    python scripts/frequency_designs.py
+    python -m experiments.frequency_designs.search
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rules by which a 95 % interval of a mean of rates is made from a few seeds, for `intervals` to compare.
+"""Rules by which a 95 % interval of a mean of rates is made from a few seeds, for `simulate` to compare.
 
 Each takes the rates of the seeds, ``[repeats, seeds]`` between 0 and 1, and gives the lower and the upper bounds.
 """
