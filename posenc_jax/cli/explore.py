@@ -10,13 +10,14 @@ from posenc_jax.refusals.system import or_else
 
 DESCRIPTION = """Write one self-contained HTML page on which you can choose an encoding, its settings and a pair of
 positions, and see the heat map of the encoding, its kernel by offset, its aliases and the
-similarity of the pair side by side. The page opens with the settings given here."""
+similarity of the pair side by side. The page opens with the settings given here, without any with d_model 8, where
+position 68 looks like 5."""
 
 
 def main(arguments: list[str]) -> int:
     parser = Parser("posenc explore", description=DESCRIPTION)
     parser.add_argument(
-        "encoding", nargs="?", metavar="ENCODING", help="rope, sinusoidal, alibi, t5 or learned (default: rope)"
+        "encoding", nargs="?", metavar="ENCODING", help="rope, sinusoidal, alibi, t5 or learned (default: sinusoidal)"
     )
     parser.add_argument(
         "--output",
@@ -26,7 +27,7 @@ def main(arguments: list[str]) -> int:
         help="file to write (default: explorer.html)",
     )
     parser.add_argument(
-        "--d-model", dest="d", type=int, metavar="N", help="dimensions, an even number from 2 to 512 (default: 64)"
+        "--d-model", dest="d", type=int, metavar="N", help="dimensions, an even number from 2 to 512 (default: 8)"
     )
     parser.add_argument("--base", type=float, metavar="X", help="base, from 100 to 1e6 (default: 10000)")
     parser.add_argument(

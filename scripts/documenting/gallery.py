@@ -40,13 +40,13 @@ def filled(text: str, counts: Mapping[str, int], small: Path) -> str:
     Args:
       counts: how many methods each family has.
     """
-    from posenc_jax.show.explorer import ExplorerState, page
+    from posenc_jax.show.explorer import page
 
     shown = small / "gallery"
     shown.mkdir(parents=True, exist_ok=True)
     for _, picture, _ in FOUND:
         shutil.copyfile(ROOT / "experiments" / picture, shown / Path(picture).name)
-    (small / EXPLORER).write_text(page(ExplorerState()))
+    (small / EXPLORER).write_text(page())
     families = [
         (
             f"encodings/index.html#{anchor(title)}",

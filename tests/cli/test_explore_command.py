@@ -20,6 +20,8 @@ def test_it_writes_the_page_that_was_asked_for_and_prints_its_path(tmp_path, pri
 def test_it_writes_explorer_html_here(tmp_path, printed, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert printed("explore") == "explorer.html\n"
+    start = re.search(r'id="data">(.*?)</script>', (tmp_path / "explorer.html").read_text(encoding="utf-8")).group(1)
+    assert ExplorerState(**json.loads(start)["start"]) == ExplorerState("sinusoidal", d=8, a=5, b=68)
     assert [path.name for path in tmp_path.iterdir()] == ["explorer.html"]
 
 
@@ -28,9 +30,9 @@ def test_it_writes_explorer_html_here(tmp_path, printed, monkeypatch):
     [
         (["fire"], "explore: encoding 'fire' is not known: use sinusoidal, rope, alibi, t5, learned"),
         (["--d-model", "9"], "explore: d_model = 9 must be even: sines and cosines come in pairs"),
-        (["--head", "2"], "explore: rope with vaswani does not use --head: leave it out"),
+        (["--head", "2"], "explore: sinusoidal with vaswani does not use --head: leave it out"),
         (["alibi", "--d-model", "8", "--seed", "1"], "explore: alibi does not use --d-model, --seed: leave it out"),
-        (["--base", "100", "--frequencies", "low_side_lobes_512"], "explore: rope with low_side_lobes_512 does"),
+        (["--base", "100", "--frequencies", "low_side_lobes_512"], "explore: sinusoidal with low_side_lobes_512 does"),
         (["--length", "4096"], "explore: length = 4096 must lie in 16 .. 2048"),
         (["--pair", "5"], "explore: argument --pair: expected 2 arguments; `posenc explore --help` explains"),
         (["--base", "x"], "explore: argument --base: invalid float value: 'x'; `posenc explore --help` explains"),

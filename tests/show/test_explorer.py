@@ -85,7 +85,7 @@ VIEWS = [
     ExplorerState("sinusoidal", d=62, base=1e6, length=200, a=100, b=1),
     ExplorerState("sinusoidal", d=512, base=333.0, frequencies="tensor2tensor", length=2048, a=2047, b=2046),
     ExplorerState("rope", d=64, length=700, a=20, b=26),
-    ExplorerState("rope", d=8, frequencies="resonance", base=100.0, a=1, b=1),
+    ExplorerState("rope", frequencies="resonance", base=100.0, a=1, b=1),
     *(ExplorerState("sinusoidal", frequencies=name, d=max(design.frequencies)) for name, design in DESIGNS.items()),
     ExplorerState("learned", d=6, length=128, seed=3),
 ]
@@ -203,7 +203,7 @@ def test_controls_change_the_figures_and_back_returns(browser, address):
     other = dataclasses.replace(ARTICLE, b=131).fragment()
     shown(browser, other)
     browser.until(f"location.hash === {'#' + other!r}")
-    browser.evaluate("document.querySelectorAll('.presets a')[1].click()")
+    browser.evaluate("document.querySelectorAll('.presets a')[0].click()")
     shown(browser, PRESETS["the article’s d 8: 5 and 68"].fragment())
     current = browser.evaluate("document.querySelector('.presets [aria-current]').textContent")
     assert current == "the article’s d 8: 5 and 68"
@@ -214,15 +214,15 @@ def test_controls_change_the_figures_and_back_returns(browser, address):
 @pytest.mark.parametrize(
     ("fragment", "becomes", "said"),
     [
-        ("d=9", ExplorerState(d=8), "d 9 becomes 8 (even numbers only)"),
-        ("d=4000&base=1", ExplorerState(d=512, base=100.0), "d 4000 becomes 512 (2 to 512); base 1 becomes 100"),
-        ("length=16", ExplorerState(length=16, b=15), "b 68 becomes 15 (0 to 15, at length 16)"),
-        ("a=-3&b=", ExplorerState(a=0), "a -3 becomes 0 (0 to 511, at length 512); b “” is not a number; showing 68"),
-        ("base=NaN&length=1e99", ExplorerState(length=2048), "base “NaN” is not a number"),
-        ("encoding=toString&%E0%A4%A&d=8", ExplorerState(d=8), "encoding “toString” is not known; showing rope"),
-        ("encoding=alibi&head=<b>x</b>", ExplorerState("alibi"), "head “<b>x</b>” is not a number; showing 1"),
-        ("frequencies=constructor", ExplorerState(), "frequencies “constructor” is not known"),
-        ("frequencies=cosine_density&d=10", ExplorerState(d=8, frequencies="cosine_density"), "stored for d 8, 16"),
+        ("d=9", ExplorerState(d=8), "d “9” becomes 8"),
+        ("d=4000&base=1", ExplorerState(d=512, base=100.0), "d “4000” becomes 512; base “1” becomes 100"),
+        ("length=16", ExplorerState(length=16, b=15), "b “68” becomes 15"),
+        ("a=-3&b=", ExplorerState(a=0), "a “-3” becomes 0; b “” becomes 68"),
+        ("base=NaN&length=1e99", ExplorerState(length=2048), "base “NaN” becomes 10000"),
+        ("encoding=toString&%E0%A4%A&d=16", ExplorerState(d=16), "encoding “toString” becomes sinusoidal"),
+        ("encoding=alibi&head=<b>x</b>", ExplorerState("alibi"), "head “<b>x</b>” becomes 1"),
+        ("frequencies=constructor", ExplorerState(), "frequencies “constructor” becomes vaswani"),
+        ("frequencies=cosine_density&d=10", ExplorerState(d=8, frequencies="cosine_density"), "d “10” becomes 8"),
     ],
 )
 def test_impossible_fragments_become_possible_and_say_so(browser, address, fragment, becomes, said):
@@ -280,16 +280,15 @@ def test_the_browser_refuses_requests_and_tells_of_errors(browser, address):
     assert any("Content Security Policy" in line for line in browser.complaints())
 
 
-def test_it_opens_at_a_head_width_that_models_have_and_d_8_is_one_button_away():
+def test_it_opens_with_the_article_and_a_head_of_64_is_one_button_away():
     start = json.loads(re.search(r'id="data">(.*?)</script>', page()).group(1))["start"]
-    assert (start["encoding"], start["d"]) == ("rope", 64)
+    assert (start["encoding"], start["d"], start["a"], start["b"]) == ("sinusoidal", 8, 5, 68)
     links = re.findall(r'<a href="#([^"]*)">', page())
-    assert next(link for link in links if "&amp;d=8&amp;" in link) == ARTICLE.fragment().replace("&", "&amp;")
-    assert ARTICLE.d == 8
+    assert any(link.startswith("encoding=rope&amp;d=64&amp;") for link in links)
     front = (Path(__file__).parents[2] / "scripts" / "docs" / "index.md").read_text()
-    assert "It opens with RoPE in a head of 64; press *the article’s d 8*" in front
-    assert any(name.startswith("the article’s d 8") for name in PRESETS)
-    assert (ARTICLE.a, ARTICLE.b) == (5, 68)
+    assert "It opens with the article’s d 8" in front
+    assert "*RoPE, a head of 64*" in front
+    assert "RoPE, a head of 64" in PRESETS
 
 
 def test_the_page_names_no_other_file():
