@@ -205,7 +205,8 @@ def named_anew(before: Run, after: Run, arguments: Sequence[str], names: Sequenc
     """
     stale = {"label": after.slots != before.slots, "table": _subject(after) != _subject(before)}
     given = {word.partition("=")[0].removeprefix("--") for word in arguments}
-    return dataclasses.replace(after, **{name: "" for name in names if stale[name] and name not in given})
+    anew: dict[str, Any] = {name: "" for name in names if stale[name] and name not in given}
+    return dataclasses.replace(after, **anew)
 
 
 def _subject(run: Run) -> tuple[str, str]:
