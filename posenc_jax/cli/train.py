@@ -1,6 +1,7 @@
 """``posenc train CONFIG``: one run from its config."""
 
 from pathlib import Path
+from typing import Any
 
 from posenc_jax.cli.overrides import named_anew, override_run
 from posenc_jax.cli.own_files import refuse_unusable
@@ -36,9 +37,8 @@ def _train(config_file: str, arguments: list[str]) -> int:
         trust(source)
     from posenc_jax.cli.progress import TerminalReporter
     from posenc_jax.runs.cell import run
-    from posenc_jax.runs.directory import complete
-    from posenc_jax.runs.estimate import foretell, seconds_of
-    from posenc_jax.runs.targets import target_here
+    from posenc_jax.runs.estimate import foretell
+    from posenc_jax.runs.plan import Plan
     from posenc_jax.runs.trackers import Tracked
     from posenc_jax.training.processes import first
 
@@ -49,10 +49,14 @@ def _train(config_file: str, arguments: list[str]) -> int:
         Tracked(terminal, directory, chosen.track) as reporter,
         stoppable() as stop,
     ):
-        if first() and not config_file.startswith(ON) and not complete(directory, config):
-            seconds = seconds_of([config], target_here())
-            foretell(reporter.note, seconds, "fewer seeds, training.steps or evaluation.lengths")
-        results = run(config, directory, accept_changed_code=chosen.accept_changed_code, reporter=reporter, stop=stop)
+
+        def planned(plan: Plan) -> None:
+            if first() and not config_file.startswith(ON):
+                seconds = plan.hours and 3600 * plan.hours
+                foretell(reporter.note, seconds, "fewer seeds, training.steps or evaluation.lengths")
+
+        more: dict[str, Any] = {"accept_changed_code": chosen.accept_changed_code, "reporter": reporter, "stop": stop}
+        results = run(config, directory, **more, planned=planned)
     if not first():  # of several processes
         return 0
     asked = [replica for result in results for replica in result["replicas"]]

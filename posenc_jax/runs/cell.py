@@ -38,7 +38,7 @@ from posenc_jax.runs.machine import devices_with_memory
 from posenc_jax.runs.origins import keep_start, record_environment, refuse_other_start, start_of, trained_in
 from posenc_jax.runs.own_code import digests
 from posenc_jax.runs.ownership import owned
-from posenc_jax.runs.plan import plan_of
+from posenc_jax.runs.plan import Plan, plan_of
 from posenc_jax.runs.preflight import check_run
 from posenc_jax.runs.programs import KnownPrograms, Programs
 from posenc_jax.runs.reporter import Reporter, shown
@@ -63,6 +63,7 @@ def run(
     reporter: Reporter | None = None,
     stop: Callable[[], int | None] = lambda: None,
     known: KnownPrograms | None = None,
+    planned: Callable[[Plan], None] = lambda plan: None,
 ) -> list[Json]:
     """Trains and measures every replica of a cell that has no result yet.
 
@@ -73,6 +74,7 @@ def run(
       reporter: hears progress (default: as for `posenc_jax.ablate`).
       stop: asked at every call boundary; a signal number ends the run with its state saved.
       known: compiled programs of runs before, for those that share some.
+      planned: hears what the whole run costs, before anything is computed.
 
     Returns:
       The `result.json` of every group that has a replica of this config, in order.
@@ -104,6 +106,7 @@ def run(
         data = first_alone(lambda: load_data(config, directory, heard.note))  # which writes what the others read
         first_alone(lambda: keep_start(config, directory, found.values()))
         engine = Engine(config, heard, stop, data, known)
+        planned(engine.plan)
         groups = agreed(lambda: groups_of_missing(config, begun, devices_with_memory()))
         for group in groups:
             engine.run_group(group)

@@ -86,8 +86,7 @@ def test_a_signal_is_told_with_the_way_on(home, capsys, monkeypatch):
 def test_what_takes_longer_than_a_minute_is_foretold(tmp_path, capsys, monkeypatch, command):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "config.py").write_text(CONFIG if command == "ablate" else CONFIG + "config = config.runs[0]\n")
-    for place in (ablation, cell):
-        monkeypatch.setattr(place, "run", _stopped)
+    monkeypatch.setattr(cell.Engine, "run_group", _stopped)
     assert main([command, "config.py"]) == 128 + signal.SIGTERM
     assert "estimate" in (err := capsys.readouterr().err)
     assert "seeds, training.steps or evaluation.lengths take less" in err
