@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from posenc_jax.config import Ablation, to_json
+from posenc_jax.config import Ablation, to_json, without_effect
 from posenc_jax.environments import between, history
 from posenc_jax.files.atomic import refuse_links
 from posenc_jax.files.fields import in_words, value_text, varying
@@ -87,7 +87,10 @@ def run_cells(
             reporter.note(f"{directory} is already complete: nothing to do")
         elif other := _other_draws(cells):
             reporter.note(f"{other}: no difference between what is there and what is trained now will be paired")
-        seconds = seconds_of([cells[number].config for number in to_run], target_here())
+        runs = [cells[number].config for number in to_run]
+        for line in without_effect(runs):
+            reporter.note(line)
+        seconds = seconds_of(runs, target_here())
         foretell(reporter.note, seconds, "fewer cells, seeds, training.steps or evaluation.lengths")
         alike = [likeness(cells[number].config) for number in to_run]
         known = {word: KnownPrograms(executables={} if alike.count(word) > 1 else None) for word in {*alike}}
