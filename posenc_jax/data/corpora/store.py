@@ -61,7 +61,7 @@ def refuse_path(name: str) -> None:
             f"{name!r} is a file's name, not a corpus's: `posenc data add NAME --text {name}` (or --jsonl, --csv, "
             "--parquet, --folder) makes a corpus of it, which is then named own/NAME"
         )
-    if name.startswith(("help/", "descriptions/")) or name == "python_docs":  # those of 0.1.0 and before
+    if name.startswith(("help/", "descriptions/")) or name == "python_docs":  # their names until now; for one release
         now = name.replace("/", "-").replace("_", "-")
         raise DataError(
             f"{name} is {OWN}{now} now: in a checkout, `python -m experiments.corpora.make {now}` makes it, with the "
