@@ -40,7 +40,7 @@ TEXTS = [
 ]
 FOUND = {path: lines for path in TEXTS if (lines := command_lines.in_file(path))}
 
-CONFIGS = {"ablate": "configs/demo.py", "plan": "configs/demo.py", "tune": "configs/demo.py"}
+CONFIGS = {"ablate": "configs/demo.py", "plan": "configs/demo.py"}
 CONFIGS |= {"train": "configs/copy_rope.py"}
 STAND_INS = {"N": "2", "I": "0", "P": "1", "Q": "3", "D": "8", "S": "1", "T": "h100", "U": "0.5", "TIME": "5"}
 STAND_INS |= {"HOST:PORT": "localhost:1", "ENCODING": "rope", "ENCODINGS": "rope", "SHELL": "bash", "SIZE": "2"}
@@ -116,7 +116,7 @@ def _home(tmp_path_factory):
         for parse in ("parse_args", "parse_intermixed_args"):
             patch.setattr(Parser, parse, and_stop(getattr(Parser, parse)))
         patch.setattr(argparse.ArgumentParser, "parse_args", and_stop(argparse.ArgumentParser.parse_args))
-        for command in ("ablate", "plan", "tune"):
+        for command in ("ablate", "plan"):
             patch.setattr(f"posenc_jax.cli.{command}.load_config", with_few_cells)
         sized = load_config("configs/sentences.py", Run, "train")
         for module in ("sized_to_corpus", "session"):
@@ -207,6 +207,6 @@ def script_says(words):
 @pytest.mark.usefixtures("_home")
 def test_what_cannot_be_read_is_found():
     lines = command_lines.in_text(
-        "```sh\nposenc train configs/demo.py\nposenc list ropee # a\n```\n`posenc tune --sconds 3`"
+        "```sh\nposenc train configs/demo.py\nposenc list ropee # a\n```\n`posenc plan --targt h100`"
     )
     assert [bool(problem(line)) for line in lines] == [True, True, True]

@@ -67,10 +67,10 @@ ORDER = {
     "context": "changes prompts texts reading study recalibration table __init__",
     "attention": "devices kernel mosaic kernel_call cudnn factors blockwise choice distance paths dot_product __init__",
     "runs": (
-        "errors reporter progress files environment health own_sources own_code directory ownership digests checkpoint "
+        "errors reporter progress files environment own_sources own_code directory ownership digests checkpoint "
         "agreement origins groups state weights transplant supply machine preflight targets plan estimate on_corpus "
-        "idle compiling timing trackers calls programs compile_ahead decoded tuning cell ablation_record ablation "
-        "merge spread commands local cluster evaluation answering inference importing exporting"
+        "compiling timing trackers calls programs compile_ahead decoded cell ablation_record ablation merge "
+        "spread commands local cluster evaluation answering inference importing exporting"
     ),
     "config": "stored own_names settings run combinations reading source guessing __init__",
     "files": "names shapes fields shipped user_paths checksums atomic __init__",

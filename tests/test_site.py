@@ -316,8 +316,8 @@ def test_configs_have_all_fields():
 
 
 def test_a_command_whose_help_fails_is_named(monkeypatch):
-    monkeypatch.setattr(commands, "help_of", lambda name: "" if name in ("plan", "tune") else f"usage of {name}")
-    with pytest.raises(ValueError, match=r"^reference/commands: posenc plan, tune --help fails$"):
+    monkeypatch.setattr(commands, "help_of", lambda name: "" if name in ("plan", "train") else f"usage of {name}")
+    with pytest.raises(ValueError, match=r"^reference/commands: posenc train, plan --help fails$"):
         commands.page()
     monkeypatch.setattr(commands, "help_of", lambda name: f"usage of {name}")
     assert all(f"## posenc {name}\n" in commands.page() for name in COMMANDS)

@@ -53,13 +53,16 @@ GROUPS = {
         "weights": "export or show weights: posenc weights export RUN FILE | posenc weights inspect FILE",
     },
     "This machine": {
-        "doctor": "show versions, devices, caches, optional parts, and what is slow and why",
+        "doctor": "show versions, devices, caches and optional parts",
         "plan": "estimate what a run takes and whether it fits: posenc plan CONFIG [--target h100]",
-        "tune": "find the fastest training settings on this machine: posenc tune CONFIG [--seconds S]",
         "completion": "print a completion script for your shell: posenc completion bash|zsh|fish",
     },
 }
 COMMANDS = {name: entry for group in GROUPS.values() for name, entry in group.items()}
+GONE = {
+    "tune": "time settings side by side with `posenc train CONFIG --training.microbatches N`",
+}
+"""Commands of the last release, and what to use now."""
 
 _STOPPED = "posenc: stopped"
 _STOPPING = "posenc: stopping when the program that runs is done; a second signal ends it at once"
@@ -134,6 +137,9 @@ def _run(arguments: list[str]) -> int:
     if command == "--version":
         screen.show(f"posenc_jax {__version__}")
         return 0
+    if command in GONE:
+        screen.tell(f"posenc: there is no command {command!r} any more: {GONE[command]}")
+        return 2
     if command not in COMMANDS:
         hint = did_you_mean(command, COMMANDS)
         hint = f"; {hint}" if hint else "."

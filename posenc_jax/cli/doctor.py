@@ -1,14 +1,17 @@
-"""``posenc doctor``: what this machine has for runs, what it lacks, what is slow and why."""
+"""``posenc doctor``: versions, devices, caches and optional parts of this machine."""
 
 import argparse
+import os
+import re
+import sys
 
+from posenc_jax import extras
 from posenc_jax.cli.errors import Parser, guarded
 from posenc_jax.cli.screen import show
 from posenc_jax.cli.session import prepare_jax
 
 DESCRIPTION = """Report which versions are installed, which devices jax sees, how many threads a run has, where compiled
-programs and corpora are kept, which optional parts are installed, what makes runs slow on this machine,
-and how to fix it. Nothing is changed."""
+programs and corpora are kept, and which optional parts are installed. Nothing is changed."""
 
 
 def main(arguments: list[str]) -> int:
@@ -18,43 +21,49 @@ def main(arguments: list[str]) -> int:
 
 def _doctor(_: argparse.Namespace) -> None:
     prepare_jax(runs=False)
-    from posenc_jax.data.corpora.store import data_directory
-    from posenc_jax.runs import health
+    import jax
 
-    machine = health.this_machine()
-    _section("Versions", health.versions())
-    kinds = {kind: machine.devices.count(kind) for kind in machine.devices}
-    _section(
-        "Devices",
-        {
-            machine.platform: ", ".join(f"{count} x {kind}" for kind, count in kinds.items()),
-            "threads": f"{machine.threads} of {machine.cores} cores (NPROC sets it)",
-            "load": "unknown" if machine.load is None else f"{machine.load:.1f}",
-        },
-    )
-    kept = "none" if machine.cache is None else f"{machine.cache}, {machine.programs} programs"
+    from posenc_jax.data.corpora.store import data_directory
+    from posenc_jax.runs.environment import threads
+
+    kinds = [device.device_kind for device in jax.devices()]
+    devices = {jax.default_backend(): ", ".join(f"{kinds.count(kind)} x {kind}" for kind in dict.fromkeys(kinds))}
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    compiled = jax.config.jax_compilation_cache_dir  # type: ignore[attr-defined]
     data = data_directory()
+    _section("Versions", versions())
+    _section("Devices", {**devices, "threads": f"{threads()} of {cores} cores (NPROC sets it)"})
     _section(
         "Caches",
         {
-            "compiled": f"{kept} (JAX_COMPILATION_CACHE_DIR sets it)",
+            "compiled": f"{compiled or 'none'} (JAX_COMPILATION_CACHE_DIR sets it)",
             "corpora": f"{data}{'' if data.is_dir() else ', not created yet'} (POSENC_DATA sets it)",
-            "disk": f"{machine.room / 1e9:.1f} GB free here",
         },
     )
-    _section(
-        "Optional parts",
-        {
-            extra: f"no {', '.join(missing)}: pip install 'posenc-jax[{extra}]'" if missing else "installed"
-            for extra, missing in health.optional().items()
-        },
-    )
-    found = health.findings(machine)
-    show("What is slow, and why")
-    for finding in found:
-        show(f"  - {finding.what}\n    fix: {finding.way_out}")
-    if not found:
-        show("  nothing found; `posenc tune CONFIG` times the settings of a config")
+    absent = {
+        extra: ", ".join(name for module, name in modules.items() if not extras.is_there(module))
+        for extra, modules in extras.EXTRAS.items()
+    }
+    parts = {extra: f"no {names}: pip install 'posenc-jax[{extra}]'" for extra, names in absent.items() if names}
+    _section("Optional parts", {**dict.fromkeys(absent, "installed"), **parts})
+
+
+def versions() -> dict[str, str]:
+    """Versions of Python, this package and its dependencies. Of one that is newer than the tests know it says so."""
+    from posenc_jax.runs.environment import code, version
+
+    own = code()
+    commit = f", commit {str(own['commit'])[:12]}" if own["commit"] else ""
+    found = {name: version(name) or "not installed" for name in (*extras.PLAIN.values(), "jaxlib")}
+    for name, (_, newest) in extras.TESTED.items():
+        if _numbers(found[name]) > _numbers(newest):
+            found[name] += f", newer than {newest}, the last that the tests were run with"
+    changed = ", changed" if own["dirty"] else ""
+    return {"posenc_jax": f"{own['version']}{commit}{changed}", "Python": sys.version.split()[0], **found}
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", version)]
 
 
 def _section(title: str, entries: dict[str, str]) -> None:

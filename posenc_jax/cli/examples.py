@@ -115,8 +115,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("posenc plan configs/demo.py", "plan for this machine"),
         ("posenc plan configs/accelerator.py --target h100:4", "plan for four H100"),
     ),
-    "tune": (("posenc tune configs/demo.py --seconds 5", "find the fastest settings on this machine"),),
-    "doctor": (("posenc doctor", "report versions, devices, caches, optional parts, and what is slow"),),
+    "doctor": (("posenc doctor", "report versions, devices, caches and optional parts"),),
     "completion": (
         ("posenc completion bash > ~/.local/share/bash-completion/completions/posenc", "install for bash"),
         ("posenc completion zsh > ~/.zfunc/_posenc", "install for zsh, if ~/.zfunc is in fpath"),

@@ -15,7 +15,6 @@ from posenc_jax.drawing.quantities import count, duration
 from posenc_jax.drawing.text_table import TextTable, text
 
 if TYPE_CHECKING:
-    from posenc_jax.runs.idle import Idle
     from posenc_jax.runs.plan import Plan
 
 DESCRIPTION = "Estimate replicas, operations, memory and hours of a run or an ablation. Nothing is trained or written."
@@ -52,7 +51,6 @@ def _plan(config_file: str, words: list[str]) -> int:
         config = overridden(config, overrides, f"posenc plan {config_file}", DESCRIPTION)
     from posenc_jax.runs import targets
     from posenc_jax.runs.compiling import training_memory
-    from posenc_jax.runs.idle import idle_devices
     from posenc_jax.runs.plan import UTILISATION, plan_of
 
     target = targets.target_here() if options.target is None else targets.target(options.target)
@@ -62,8 +60,6 @@ def _plan(config_file: str, words: list[str]) -> int:
     width = shutil.get_terminal_size((100, 24)).columns
     tables = [_of_run(plans[0])] if isinstance(config, Run) else [_of_cells(plans)]
     show("\n".join(text(table, width) for table in tables))
-    for idle in idle_devices(plans):
-        show(_idle(idle, plans))
     lacking = [plan.shortage for plan in plans if plan.shortage is not None]
     for line in lacking:
         show(f"does not fit: {line}")
@@ -186,19 +182,6 @@ def _groups(plan: Plan) -> str:
 def _short_groups(plan: Plan) -> str:
     layout = plan.layout
     return f"{layout.groups} x {layout.size}{f', {layout.spares} spare' if layout.spares else ''}"
-
-
-def _idle(idle: Idle, plans: list[Plan]) -> str:
-    fields, better = (
-        " and ".join(f"execution.{name} = {value!r}" for name, value in part.items())
-        for part in (idle.fields, idle.better)
-    )
-    where = "" if len(plans) == 1 else f" in {'every cell' if idle.cells == len(plans) else f'{idle.cells} cells'}"
-    why = f"idle: {idle.devices} of {plans[0].target.count} devices{where}: {idle.replicas} replicas"
-    if not better:
-        return f"{why} cannot use more; give more seeds or fewer devices"
-    hours = "" if idle.then is None else f": {_hours(idle.then)} instead of {_hours(idle.hours)}"
-    return f"{why} with {fields} cannot use more; {better} uses the others too{hours}"
 
 
 def _measuring(plans: list[Plan]) -> str:

@@ -68,9 +68,7 @@ class Plan:
 
     @functools.cached_property
     def shortage(self) -> str | None:
-        """A line about what does not fit, and which field makes it fit; told by the formula times what it is wrong by
-        where the program is compiled.
-        """
+        """A line about what does not fit, by the formula times what it is wrong by where the program is compiled."""
         correction = 1.0 if self.compiled is None else self.compiled / (self.memory.state + self.memory.step)
         return shortage(self.run, self.target.devices, correction=correction)
 

@@ -18,9 +18,8 @@ from posenc_jax.runs.state import surviving_seeds
 from posenc_jax.runs.supply import start_tokenizer
 from posenc_jax.runs.transplant import check_start
 from posenc_jax.training.batches import of_few_lengths
-from posenc_jax.training.fitting import too_large
 from posenc_jax.training.layout import Devices, check_mesh, layout_of, memory_in_group
-from posenc_jax.training.memory import MemoryUse, own_sums
+from posenc_jax.training.memory import own_sums
 from posenc_jax.training.processes import count
 from posenc_jax.training.replicas import devices_here
 
@@ -82,36 +81,33 @@ def check_memory(config: Run, on: Devices | None = None, *, trained: bool = Fals
 def shortage(
     config: Run, devices: Devices, host: int | None = None, *, trained: bool = False, correction: float = 1.0
 ) -> str | None:
-    """The memory that a run lacks on these devices and the field to lower, in a line; None if all fits.
+    """The memory that a run lacks on these devices and what to lower, in a line; None if all fits.
 
     Args:
       host: bytes of the machine's memory beside that of accelerators; None where nobody tells.
       trained: whether the run is only measured.
       correction: what the formula of computing is multiplied by, where a compiled program says what it takes.
     """
-    config = of_few_lengths(config)  # memory is asked for many times
+    config = of_few_lengths(config)
+    memory = memory_in_group(config, layout_of(config, len(config.replicas), devices).size, devices)
+    computing = round(correction * (memory.state + memory.measuring if trained else memory.peak))
+    needs = [(memory.checkpoint, host, "this machine"), (computing, devices.memory, "its accelerator")]
+    if devices.on_cpu:
+        needs = [(memory.checkpoint + computing, devices.memory, "this machine")]
+    for needed, limit, what in needs:
+        if limit is not None and needed > limit:
+            part, size = memory.largest
+            takes = f"takes about {bytes_in_words(needed)} of memory ({part}: {bytes_in_words(size)})"
+            has, lower = f"{what} has {bytes_in_words(limit)}", _GROWS_WITH.get(part, _SIZES)
+            return f"{config.table} {config.label} {takes}, and {has}: lower {lower}"
+    return None
 
-    def lacking(run: Run) -> tuple[MemoryUse, int, str] | None:
-        memory = memory_in_group(run, layout_of(run, len(run.replicas), devices).size, devices)
-        computing = round(correction * (memory.state + memory.measuring if trained else memory.peak))
-        needs = [(memory.checkpoint, host, "this machine"), (computing, devices.memory, "its accelerator")]
-        if devices.on_cpu:
-            needs = [(memory.checkpoint + computing, devices.memory, "this machine")]
-        for needed, limit, what in needs:
-            if limit is not None and needed > limit:
-                return memory, needed, f"{what} has {bytes_in_words(limit)}"
-        return None
 
-    found = lacking(config)
-    if found is None:
-        return None
-    memory, needed, limit = found
-    part, size = memory.largest
-    takes = f"takes about {bytes_in_words(needed)} of memory ({part}: {bytes_in_words(size)}), and {limit}"
-    cell, field = f"{config.table} {config.label}", too_large(config, lambda run: lacking(run) is None)
-    if field is None:
-        return f"{cell} {takes}; no single setting is to blame: lower several"
-    return f"{field.field} = {field.value} is too large: {cell} {takes}; lower it to {field.largest} or less"
+_SIZES = "the sizes of the model and its encodings, or execution.group_size"
+_GROWS_WITH = {
+    **dict.fromkeys(("batch", "activations", "attention", "logits"), "training.batch_size or the lengths of the task"),
+    **dict.fromkeys(("evaluation", "decoding"), "evaluation.lengths or evaluation.memory_budget_mb"),
+}
 
 
 def _check_source(source: Path, config: Run) -> None:

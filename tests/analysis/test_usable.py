@@ -92,7 +92,6 @@ config = Run(task=tasks.EvenPairs(max_length=8), posenc=(Odd(),), evaluation=Eva
 COMMANDS = {
     "train": ["train", "odd_{}.py", "--directory", "made"],
     "ablate": ["ablate", "odd_{}_cells.py", "--directory", "made"],
-    "tune": ["tune", "odd_{}.py"],
     "verdict": ["verdict", "odd_{}.py:Odd", "--directory", "made"],
     "baseline": ["verdict", "alibi", "--against", "odd_{}.py:Odd", "--directory", "made"],
     "evaluate": ["evaluate", "run", "--posenc", "odd_{}.py:Odd"],

@@ -101,7 +101,7 @@ def test_gpus_give_equal_bits_unless_they_are_told_otherwise(flags, then):
     assert deterministic(flags) == then
 
 
-@pytest.mark.parametrize("command", ["train", "ablate", "plan", "tune"])
+@pytest.mark.parametrize("command", ["train", "ablate", "plan"])
 def test_devices_are_set_before_a_config_is_read(command, monkeypatch):
     """A config that computes something would fix them."""
     module, said = importlib.import_module(f"posenc_jax.cli.{command}"), []

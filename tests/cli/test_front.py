@@ -1,6 +1,5 @@
 """What somebody sees who types `posenc` for the first time: six things, groups, examples, the shell, the machine."""
 
-import dataclasses
 import json
 import re
 import shlex
@@ -11,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from posenc_jax import extras
-from posenc_jax.cli import COMMANDS, GROUPS, main
+from posenc_jax.cli import COMMANDS, GONE, GROUPS, doctor, main
 from posenc_jax.cli.completion import INNER, SHELLS, options_of, script
 from posenc_jax.cli.examples import EXAMPLES
 from posenc_jax.files.shipped import shipped_config
-from posenc_jax.runs import health
+from posenc_jax.runs import environment
 
 ROOT = Path(__file__).parents[2]
 
@@ -35,6 +34,11 @@ def test_help_is_grouped(printed):
         part = shown.partition(f"\n{title}:\n")[2].partition("\n\n")[0]
         assert [line.split()[0] for line in part.splitlines()] == list(group)
     assert sum(map(len, GROUPS.values())) == len(COMMANDS)
+
+
+@pytest.mark.parametrize("command", GONE)
+def test_a_command_that_went_names_what_to_use(refusal, command):
+    assert refusal(command, "--help") == f"posenc: there is no command {command!r} any more: {GONE[command]}\n"
 
 
 def test_help_imports_nothing_that_takes_long():
@@ -180,7 +184,6 @@ def test_the_doctor_looks_at_everything(capsys, printed):
         "threads",
         "Caches",
         "Optional parts",
-        "What is slow, and why",
         "jaxlib",
         "cpu",
     ):
@@ -192,59 +195,10 @@ def test_the_doctor_looks_at_everything(capsys, printed):
 
 
 def test_a_version_that_no_test_knows_is_named(monkeypatch):
-    installed = health.version
-    assert "newer" not in str(health.versions())
-    monkeypatch.setattr(health, "version", lambda name: "0.12.1" if name == "jax" else installed(name))
-    assert health.versions()["jax"] == "0.12.1, newer than 0.12.0.1, the last that the tests were run with"
-
-
-WELL = health.Machine(
-    variables={},
-    platform="cpu",
-    devices=("cpu", "cpu"),
-    cores=2,
-    threads=2,
-    load=1.0,
-    room=10**12,
-    gpus=(),
-    cache=Path("/cache"),
-    programs=3,
-    cache_is_writable=True,
-)
-
-
-def test_a_machine_without_fault():
-    assert health.findings(WELL) == []
-    assert health.findings(dataclasses.replace(WELL, load=None)) == []
-
-
-@pytest.mark.parametrize(
-    ("change", "what", "way_out"),
-    [
-        ({"gpus": ("/dev/nvidia0",)}, "there are 1 NVIDIA GPUs (/dev/nvidia0), and jax computes on the CPU", "[cuda]"),
-        ({"load": 3.1}, "load 3.1 on 2 cores", "end them, or wait"),
-        ({"cache": None}, "there is no cache: every command compiles", "JAX_COMPILATION_CACHE_DIR"),
-        ({"cache_is_writable": False}, "/cache cannot be written", "JAX_COMPILATION_CACHE_DIR"),
-        ({"programs": 0}, "no compiled program is in /cache yet", "the second run finds them"),
-        ({"threads": 1}, "1 of 2 cores are used, as NPROC says", "unset NPROC"),
-        ({"devices": ("cpu",) * 8}, "8 host devices share 2 cores", "--xla_force_host_platform_device_count"),
-        (
-            {"variables": {"XLA_FLAGS": "--xla_backend_optimization_level=0"}},
-            "XLA_FLAGS asks for optimization level 0: programs compile fast and run slowly",
-            "--xla_backend_optimization_level",
-        ),
-        (
-            {"variables": {"JAX_DISABLE_JIT": "1"}},
-            "JAX_DISABLE_JIT is set: nothing is compiled",
-            "unset JAX_DISABLE_JIT",
-        ),
-        ({"room": 10**9}, "1.0 GB are left on the disk of this folder", "make room"),
-    ],
-)
-def test_a_finding_says_what_and_the_way_out(change, what, way_out):
-    (found,) = health.findings(dataclasses.replace(WELL, **change))
-    assert found.what.startswith(what)
-    assert way_out in found.way_out
+    installed = environment.version
+    assert "newer" not in str(doctor.versions())
+    monkeypatch.setattr(environment, "version", lambda name: "0.12.1" if name == "jax" else installed(name))
+    assert doctor.versions()["jax"] == "0.12.1, newer than 0.12.0.1, the last that the tests were run with"
 
 
 def test_a_config_of_the_package_is_found_in_any_folder(tmp_path, monkeypatch, capsys, refusal):

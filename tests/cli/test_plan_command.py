@@ -39,21 +39,12 @@ def test_an_ablation_with_overrides_has_a_line_for_each_cell_and_their_sum(print
     assert "v6e:4x4 is 4 machines: the numbers are for one run with a process on each" in out
 
 
-def test_idle_devices_are_said_in_a_line(printed):
-    command = ("plan", "configs/base_translation.py", "--target", "h100:8")
-    out = printed(*command, "--execution.group-size", "1")
-    assert out.splitlines()[-1] == (
-        "idle: 7 of 8 devices in every cell: 8 replicas with execution.group_size = 1 cannot use more; "
-        "execution.group_size = None uses the others too: 3.86\xa0h instead of 30.9\xa0h"
-    )
-    assert "idle" not in printed(*command)
-
-
-def test_what_does_not_fit_ends_with_the_field(capsys):
+def test_what_does_not_fit_ends_with_what_to_lower(capsys):
     sizes = ("--training.batch-size", str(2**20), "--training.steps", "1")
     assert main(["plan", "configs/copy_rope.py", "--target", "v5e", *sizes]) == 1
     line = capsys.readouterr().out.splitlines()[-1]
-    assert line.startswith("does not fit: training.batch_size = 1048576 is too large: rsc rope takes ")
+    assert line.startswith("does not fit: rsc rope takes ")
+    assert ": lower training.batch_size" in line
 
 
 @pytest.mark.parametrize(
@@ -88,7 +79,7 @@ def test_its_own_help(printed):
 
 
 def test_the_compiled_program_says_what_it_takes(capsys, monkeypatch):
-    """And the field that would make it fit, by the formula times what it was wrong by."""
+    """And whether it fits, by the formula times what it was wrong by."""
     asked = []
 
     def training_memory(run, target):

@@ -56,14 +56,11 @@ def test_a_run_is_refused_where_memory_is_short():
     large = dataclasses.replace(RUN, training=Training(batch_size=10**9))
     assert preflight.shortage(large, Devices(1, "cpu", None)) is None, "nobody can tell"
     line = preflight.shortage(RUN, Devices(1, "cpu", 20_000_000))
-    assert line.startswith("training.batch_size = 64 is too large: rsc nope takes about ")
-    assert ", and this machine has 20 MB; lower it to " in line
-    batch_size = int(line.removesuffix(" or less").rpartition(" ")[2])
-    fitting = dataclasses.replace(RUN, training=Training(batch_size=batch_size))
+    assert line.startswith("rsc nope takes about ")
+    assert line.endswith(", and this machine has 20 MB: lower training.batch_size or the lengths of the task")
+    fitting = dataclasses.replace(RUN, training=Training(batch_size=8))
     assert preflight.shortage(fitting, Devices(1, "cpu", 20_000_000)) is None
     assert preflight.shortage(RUN, Devices(1, "cpu", 20_000_000), trained=True) is None, "to measure it takes less"
-    nothing = preflight.shortage(RUN, Devices(1, "cpu", 1000), trained=True)
-    assert nothing.endswith("no single setting is to blame: lower several")
 
 
 def test_an_accelerator_has_a_memory_of_its_own(monkeypatch):

@@ -18,7 +18,6 @@ from posenc_jax.encodings import parse
 from posenc_jax.models.config import Transformer
 from posenc_jax.runs import targets
 from posenc_jax.runs.errors import RefusedError
-from posenc_jax.runs.idle import Idle, idle_devices
 from posenc_jax.runs.plan import PHASES, in_record, plan_of
 from posenc_jax.runs.state import abstract_state
 from posenc_jax.runs.targets import chips, target, target_here
@@ -57,7 +56,7 @@ def test_every_config_is_planned_and_fits_its_machine(path):
             json.dumps(in_record(plan))
 
 
-def test_what_does_not_fit_is_said_with_the_field_that_makes_it_fit():
+def test_what_does_not_fit_is_said_with_what_to_lower():
     config = load_config("experiments/translation/full.py", Ablation, "plan")
     (shaw,) = (run for run in config.runs if run.label == "shaw")
 
@@ -65,11 +64,9 @@ def test_what_does_not_fit_is_said_with_the_field_that_makes_it_fit():
         return dataclasses.replace(shaw, training=dataclasses.replace(shaw.training, batch_size=rows, microbatches=1))
 
     line = plan_of(batches(1024), target("v5e")).shortage
-    assert line.startswith("training.batch_size = 1024 is too large: help en-de shaw takes about ")
-    assert "and its accelerator has 17.2 GB; lower it to " in line
-    largest = int(line.removesuffix(" or less").rpartition(" ")[2])
-    assert 16 < largest < 512
-    assert plan_of(batches(largest), target("v5e")).shortage is None
+    assert line.startswith("help en-de shaw takes about ")
+    assert "and its accelerator has 17.2 GB: lower training.batch_size" in line
+    assert plan_of(batches(16), target("v5e")).shortage is None
 
 
 def test_hours_are_rounds_of_a_row_of_devices():
@@ -203,40 +200,6 @@ def test_a_mesh_that_the_target_has_not(name, execution, line):
     with pytest.raises(RefusedError) as error:
         plan_of(dataclasses.replace(RUN, execution=execution), target(name))
     assert str(error.value).startswith(line)
-
-
-@pytest.mark.parametrize(
-    ("execution", "devices", "fields", "better"),
-    [
-        (Execution(group_size=1), 7, {"group_size": 1}, {"group_size": None}),
-        (Execution(group_size=2), 6, {"group_size": 2}, {"group_size": None}),
-        (Execution(mode="map"), 7, {"mode": "map"}, {"mode": "auto"}),
-        (
-            Execution(mode="map", group_size=1),
-            7,
-            {"mode": "map", "group_size": 1},
-            {"mode": "auto", "group_size": None},
-        ),
-        (Execution(model=2), 2, {"data": 1}, {"data": 2}),
-        (Execution(), 2, {"data": 1}, {"data": 4}),
-    ],
-)
-def test_idle_devices_are_told_with_the_fields_that_give_them_work(execution, devices, fields, better):
-    """Six replicas on eight devices."""
-    plan = plan_of(dataclasses.replace(RUN, execution=execution), target("h100:8"))
-    (idle,) = idle_devices([plan])
-    assert idle == Idle(devices, 1, 6, fields, better, plan.hours, idle.then)
-    then = dataclasses.replace(plan.run, execution=dataclasses.replace(execution, **better))
-    assert idle.then == plan_of(then, target("h100:8")).hours < plan.hours
-
-
-def test_what_nothing_gives_work_is_told_too():
-    """Five replicas of a batch of one row: no device shares them."""
-    run = dataclasses.replace(RUN, seeds=tuple(range(5)), learning_rates=(1e-3,))
-    run = dataclasses.replace(run, training=dataclasses.replace(run.training, batch_size=1))
-    plan = plan_of(run, target("h100:8"))
-    assert idle_devices([plan, plan]) == [Idle(3, 2, 5, {}, {}, 2 * plan.hours, 2 * plan.hours)]
-    assert idle_devices([plan_of(run, target_here()), plan_of(RUN, target("h100:2"))]) == []
 
 
 @pytest.mark.parametrize("path", [path for path in CONFIGS if path.startswith("configs/base_") or "full.py" in path])
