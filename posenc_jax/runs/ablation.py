@@ -26,7 +26,7 @@ from posenc_jax.runs.own_code import digests
 from posenc_jax.runs.ownership import changed_code, owned, refuse_changed_code, refuse_other, take
 from posenc_jax.runs.preflight import check_run, refuse_several_processes
 from posenc_jax.runs.programs import KnownPrograms, likeness
-from posenc_jax.runs.reporter import Reporter, shown
+from posenc_jax.runs.reporter import Reporter
 from posenc_jax.runs.supply import refuse_other_corpora, refuse_other_tokenizers, refuse_unfit
 from posenc_jax.runs.targets import target_here
 from posenc_jax.training.layout import Devices
@@ -49,8 +49,7 @@ def ablate(
       directory: where its cells live, one folder each. The same command on the same directory resumes.
       accept_changed_code: whether to go on where an own encoding, task or metric has changed since; the record then
         says which code computed what.
-      reporter: hears progress (default: a live display in a notebook and on a terminal, else lines on stderr;
-        `posenc_jax.Reporter()` is silent).
+      reporter: hears progress (default: nobody; commands show it).
       stop: asked at every call boundary; a signal number ends the ablation with its state saved.
 
     Returns:
@@ -63,8 +62,8 @@ def ablate(
       FailedCellsError: some cells failed; the others are complete and in the results.
       StoppedError: ``stop`` asked for it.
     """
-    with shown(reporter) as heard:
-        run_cells(config, directory, accept_changed_code=accept_changed_code, reporter=heard, stop=stop)
+    heard = reporter or Reporter()
+    run_cells(config, directory, accept_changed_code=accept_changed_code, reporter=heard, stop=stop)
     return read_result(full(directory).absolute())
 
 

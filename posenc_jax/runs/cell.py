@@ -41,7 +41,7 @@ from posenc_jax.runs.ownership import owned
 from posenc_jax.runs.plan import Plan, plan_of
 from posenc_jax.runs.preflight import check_run
 from posenc_jax.runs.programs import KnownPrograms, Programs
-from posenc_jax.runs.reporter import Reporter, shown
+from posenc_jax.runs.reporter import Reporter
 from posenc_jax.runs.state import count_parameters, misfit, restore
 from posenc_jax.runs.supply import Supply, load_data, refuse_other_tokenizers
 from posenc_jax.runs.targets import target_here
@@ -71,7 +71,7 @@ def run(
       config: the run.
       directory: its own directory (made if missing).
       accept_changed_code: whether to go on where an own encoding, task or metric has changed since.
-      reporter: hears progress (default: as for `posenc_jax.ablate`).
+      reporter: hears progress (default: nobody).
       stop: asked at every call boundary; a signal number ends the run with its state saved.
       known: compiled programs of runs before, for those that share some.
       planned: hears what the whole run costs, before anything is computed.
@@ -88,8 +88,8 @@ def run(
     directory = full(directory).absolute()
     refuse_other_configs(config)
     refuse_other_environments()
+    heard = reporter if reporter is not None and first() else Reporter()
     with contextlib.ExitStack() as holding:
-        heard = holding.enter_context(shown(reporter if first() else Reporter()))
 
         def taken() -> Begun:
             begun = holding.enter_context(_held(directory, config, accept_changed_code=accept_changed_code))

@@ -1,14 +1,12 @@
 """Receivers of the events of a run."""
 
-import contextlib
-from importlib import import_module
 from pathlib import Path
 
 from posenc_jax.files.shapes import Json
 
 
 class Reporter:
-    """The interface that hears about progress. This one is silent; that of `progress` shows it."""
+    """The interface that hears about progress. This one is silent."""
 
     def note(self, text: str) -> None:
         """Something that a user should read."""
@@ -30,12 +28,3 @@ class Reporter:
 
     def recorded(self, directory: Path) -> None:
         """The record of the ablation in a directory has one more cell, and others are to come."""
-
-
-def shown(reporter: Reporter | None) -> contextlib.AbstractContextManager[Reporter]:
-    """The reporter that was given, or one that shows progress. That computes no result, so it is found by its name: an
-    import would make it a part of the code that an environment has the digest of.
-    """
-    if reporter is not None:
-        return contextlib.nullcontext(reporter)
-    return import_module("posenc_jax.runs.progress").ProgressReporter()
