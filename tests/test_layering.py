@@ -69,7 +69,7 @@ ORDER = {
     "runs": (
         "errors reporter files environment own_sources own_code directory ownership digests checkpoint "
         "agreement origins groups state weights transplant supply machine preflight targets plan estimate on_corpus "
-        "compiling timing trackers calls programs compile_ahead decoded cell ablation_record ablation merge "
+        "compiling timing trackers calls programs compile_ahead decoded cell ablation_record ablation joining "
         "spread commands local cluster evaluation answering inference importing exporting"
     ),
     "config": "stored own_names settings run combinations reading source guessing __init__",

@@ -24,9 +24,8 @@ GROUPS = {
         "ablate": "compare encodings: posenc ablate CONFIG [--directory DIR] [overrides]",
         "train": "train and evaluate one run: posenc train CONFIG [--directory DIR] [overrides]",
         "evaluate": "evaluate a finished run again: posenc evaluate RUN --lengths ... [--posenc ...]",
-        "report": "write tables, figures and report.html of an ablation: posenc report DIR",
+        "report": "write tables, figures and report.html of ablations: posenc report DIR [DIR ... -o NEW]",
         "tables": "compare our results with published tables: posenc tables [NAME]",
-        "merge": "join ablations that were run separately: posenc merge A B -o C",
     },
     "Look at encodings": {
         "lesson": "test what is taught about encodings, claim by claim: posenc lesson [N|NAME]",
@@ -60,6 +59,7 @@ GROUPS = {
 }
 COMMANDS = {name: entry for group in GROUPS.values() for name, entry in group.items()}
 GONE = {
+    "merge": "join ablations with `posenc report A B -o NEW`",
     "tune": "time settings side by side with `posenc train CONFIG --training.microbatches N`",
 }
 """Commands of the last release, and what to use now."""

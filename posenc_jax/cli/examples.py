@@ -58,12 +58,12 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "report": (
         ("posenc report runs/demo", "write report.html, figures and tables of the finished results"),
         ("posenc report runs/demo --csv demo.csv", "write one line per score, to read with pandas"),
+        ("posenc report runs/here runs/there -o runs/both", "join cells or seeds that were run separately"),
     ),
     "tables": (
         ("posenc tables", "list the tables, and how far each has been run"),
         ("posenc tables copying", "run the reduced version of one table, in a checkout of the repository"),
     ),
-    "merge": (("posenc merge runs/here runs/there -o runs/both", "join cells or seeds that were run separately"),),
     "verdict": (
         ("posenc verdict pope --quick", "compare PoPE with RoPE on three tables"),
         ("posenc verdict my_window.py:MyWindow --against rope nope --quick", "compare your own encoding"),

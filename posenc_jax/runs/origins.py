@@ -143,21 +143,6 @@ def keep_start(config: Run, directory: Path, found: Iterable[Json]) -> None:
     write_json(path, {**own, **kept})
 
 
-def joined_starts(homes: Iterable[Path]) -> Json:
-    """Digests of the parameters that several directories of one run began with; RefusedError if they differ."""
-    found: Json = {}
-    first: dict[str, Path] = {}
-    for home in homes:
-        kept = read_json(home / START) if (home / START).exists() else {}
-        for seed, digests in kept.items():
-            if found.setdefault(seed, digests) != digests:
-                raise RefusedError(
-                    f"{home} began with other parameters than {first[seed]} ({_words(seed)}): run one of them anew"
-                )
-            first.setdefault(seed, home)
-    return found
-
-
 def refuse_other_start(config: Run, directory: Path) -> None:
     """Refuses a run that began with parameters which its start does not have any more. Nothing can be said where the
     start is away or unfinished, or the run was begun before this was kept.

@@ -11,7 +11,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from posenc_jax import extras
 from posenc_jax.files.atomic import append, make_directory
@@ -26,16 +26,6 @@ TrackerName = Literal["tensorboard", "wandb", "jsonl"]
 FOLDER = "tracking"
 
 _PACKAGES = {"tensorboard": "tensorboardX", "wandb": "wandb"}
-
-
-class Tracker(Protocol):
-    """One kind of tracker, as the command line knows it."""
-
-    def scalars(self, series: str, axis: str, at: int, values: dict[str, float]) -> None:
-        """Values of one replica (``series``: cell, seed, learning rate) at a "step" of training or a "length"."""
-
-    def close(self) -> None:
-        """Nothing more comes."""
 
 
 class Tracked(Reporter):
@@ -53,12 +43,12 @@ class Tracked(Reporter):
         self, reporter: Reporter, directory: Path, names: Sequence[TrackerName], part: str | None = None
     ) -> None:
         for name in names:
-            package = _PACKAGES.get(name)
-            if package is not None:
-                extras.check("tracking", package, f"--track {name}")
-        self._reporter, self._folder = reporter, full(directory).absolute() / FOLDER
-        self._part = part
-        self._waiting, self._open = list(dict.fromkeys(names)), dict[TrackerName, Tracker]()
+            if name in _PACKAGES:
+                extras.check("tracking", _PACKAGES[name], f"--track {name}")
+        self._folder, self._part = full(directory).absolute() / FOLDER, part
+        self._waiting, self._open = list(dict.fromkeys(names)), dict[TrackerName, Any]()
+        for event in ("note", "cell", "phase", "advance", "recorded"):  # go on to the other reporter
+            setattr(self, event, getattr(reporter, event))
 
     def __enter__(self) -> Tracked:
         return self
@@ -66,26 +56,6 @@ class Tracked(Reporter):
     def __exit__(self, *error: object) -> None:
         for name in list(self._open):
             self._guarded(name, self._open[name].close)
-
-    def note(self, text: str) -> None:
-        """Passes the note to the other reporter."""
-        self._reporter.note(text)
-
-    def cell(self, text: str, number: int, total: int) -> None:
-        """Passes the cell to the other reporter."""
-        self._reporter.cell(text, number, total)
-
-    def phase(self, text: str, total: int = 0, done: int = 0, unit: str = "steps") -> None:
-        """Passes the phase to the other reporter."""
-        self._reporter.phase(text, total, done, unit)
-
-    def advance(self, amount: int, text: str = "") -> None:
-        """Passes the progress to the other reporter."""
-        self._reporter.advance(amount, text)
-
-    def recorded(self, directory: Path) -> None:
-        """Passes it to the other reporter."""
-        self._reporter.recorded(directory)
 
     def rows(self, cell: str, rows: list[Json]) -> None:
         """Rows of metrics, by step."""
@@ -105,7 +75,7 @@ class Tracked(Reporter):
         for name in [*self._open, *self._waiting]:
             self._guarded(name, lambda name=name: self._tracker(name).scalars(series, axis, at, values))
 
-    def _tracker(self, name: TrackerName) -> Tracker:
+    def _tracker(self, name: TrackerName) -> Any:
         """Opened when it first hears something, so that a run that is refused leaves nothing."""
         if name in self._waiting:
             self._waiting.remove(name)
@@ -175,13 +145,10 @@ class _Lines:
     """``metrics.jsonl``: all replicas of all cells in one file, a line for each row, for scripts that follow it."""
 
     def __init__(self, folder: Path, part: str | None) -> None:
-        self._file = folder / "metrics.jsonl"
+        self._file, self.close = folder / "metrics.jsonl", lambda: None
 
     def scalars(self, series: str, axis: str, at: int, values: dict[str, float]) -> None:
         append(self._file, f"{dumps({'series': series, axis: at, **values})}\n", wait=False)
-
-    def close(self) -> None:
-        pass
 
 
 _KINDS: dict[TrackerName, Any] = {"tensorboard": _TensorBoard, "wandb": _WeightsAndBiases, "jsonl": _Lines}

@@ -177,7 +177,7 @@ def twice(scene: Scene, count: int) -> Counts:
         train(scene, Path(spare), "--learning-rates", "0.1", "0.1"),
         train(scene, Path(spare), "--evaluation.lengths", "2", "2"),
         train(scene, Path(spare), "--training.steps", "4", "--training.steps", "6"),
-        ["merge", two_cells(scene), two_cells(scene), "-o", spare],
+        ["report", two_cells(scene), two_cells(scene), "-o", spare],
     )
 
     def trial(i: int) -> str:

@@ -213,7 +213,7 @@ REFUSED_BY_DEVICES = {
     ),
     "draws beyond memory": (
         [*TRAIN, "--posenc", "randomized(max_position=2147483647, per='example')|rope"],
-        ["(positions: ", ": lower the sizes of the model and its encodings"],
+        ["and this machine has ", ": lower evaluation.lengths or evaluation.memory_budget_mb"],
     ),
     "devices": (
         [*TRAIN, "--execution.mode", "vmap", "--execution.data", "64", "--training.batch-size", "64"],

@@ -125,7 +125,7 @@ def test_devices_are_set_before_a_config_is_read(command, monkeypatch):
         (["audit", "rope", "rope"], "ENCODING: rope"),
         (["verdict", "nope", "--tables", "copy", "copy"], "--tables: copy"),
         (["verdict", "nope", "--against", "rope", "rope"], "--against: rope"),
-        (["merge", "a", "./a", "--output", "c"], "DIR: a"),
+        (["report", "a", "./a", "--output", "c"], "DIR: a"),
         (["data", "add", "x", "--text", "a.txt", "b/../a.txt"], "--text: b/../a.txt"),
         (["data", "add", "x", "--jsonl", "a", "--validation", "v", "v"], "--validation: v"),
     ],

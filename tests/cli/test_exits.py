@@ -190,8 +190,8 @@ def test_whoever_else_exits_does_not_succeed(capsys):
 
 
 def test_parsers_may_exit(capsys):
-    assert main(["merge", "--help"]) == 0
-    assert "usage: posenc merge" in capsys.readouterr().out
+    assert main(["report", "--help"]) == 0
+    assert "usage: posenc report" in capsys.readouterr().out
 
 
 def test_a_cell_that_exits_costs_the_others_nothing(tmp_path, monkeypatch):
@@ -235,7 +235,7 @@ def test_output_that_cannot_be_written_is_an_error(arguments, streams, code, out
 
 
 def test_help_that_cannot_be_written_is_an_error(monkeypatch, capsys):
-    for arguments in (["train", "--help"], ["merge", "--help"], ["--help"], []):
+    for arguments in (["train", "--help"], ["report", "--help"], ["--help"], []):
         with open(os.devnull) as closed, monkeypatch.context() as patch:
             patch.setattr(sys, "stdout", closed)  # which is only read
             assert main(arguments) == 1

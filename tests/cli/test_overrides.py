@@ -154,7 +154,7 @@ def test_an_option_that_is_given_twice_is_refused():
         "verdict rope --seed 3 --seeds=4",
         "aliases rope --pair 1 2 --pair 3 4",
         "data add x --text a --text b",
-        "merge a b -o c --output d",
+        "report a b -o c --output d",
         "plan configs/demo.py --target h100 --training.steps 4 --target=h200",
         "ablate configs/demo.py --local 2 --local 3",
         "train configs/copy_rope.py --process 0 --process 1",
