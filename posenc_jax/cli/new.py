@@ -106,7 +106,7 @@ def class_name(name: str) -> str:
 
 def _check(name: str) -> None:
     """UsageError for what is no name of a module, or the name of another one."""
-    from posenc_jax.runs.own_sources import is_installed
+    from posenc_jax.runs.own_code import is_installed
 
     if not name.isidentifier() or not name.isascii() or keyword.iskeyword(name) or not class_name(name).isidentifier():
         raise UsageError(f"{name!r} is no name of a Python module: letters, digits and _, as in my_window")

@@ -222,7 +222,7 @@ def _module(path: Path, text: str) -> ModuleType:
 
 
 def _refuse_installed(name: str, text: str) -> None:
-    from posenc_jax.runs.own_sources import is_installed
+    from posenc_jax.runs.own_code import is_installed
 
     if "." not in name and is_installed(name):
         raise UsageError(f"{text} is called like an installed module, which it would hide: rename it")

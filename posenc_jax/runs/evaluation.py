@@ -21,6 +21,7 @@ from posenc_jax.files.checksums import sha256_of
 from posenc_jax.files.shapes import Json
 from posenc_jax.files.user_paths import full
 from posenc_jax.refusals.duplicates import refuse_twice
+from posenc_jax.runs import own_code
 from posenc_jax.runs.cell import Engine
 from posenc_jax.runs.decoded import write_texts
 from posenc_jax.runs.directory import (
@@ -38,7 +39,7 @@ from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.estimate import foretell
 from posenc_jax.runs.files import read_json, sealed_line
 from posenc_jax.runs.origins import is_imported, read_environments
-from posenc_jax.runs.own_code import Digests, changed_here, changes, digests, load_here
+from posenc_jax.runs.own_code import Digests, changed_here, changes, digests
 from posenc_jax.runs.ownership import check_writable, refuse_changed_code
 from posenc_jax.runs.preflight import check_memory, refuse_several_processes
 from posenc_jax.runs.reporter import Reporter
@@ -217,7 +218,7 @@ def _config_of(stored: Stored, accept_changed_code: bool) -> tuple[Run, Digests]
         return run_in(stored), {}
     if not accept_changed_code:
         refuse_changed_code(stored.directory, changes({name: trained_with[name] for name in other}, other))
-    return run_in(stored, own=load_here(home, trained_with)), other
+    return run_in(stored, own=own_code.load(home, trained_with, changed=True)), other
 
 
 def _for_these_devices(config: Run, note: Callable[[str], None]) -> Run:

@@ -1,39 +1,36 @@
-"""The code that a user brings to a run: a digest of the whole files that each class stands on (`own_sources`), and the
-copy of them that the run keeps.
+"""The code that a user brings to a run: a digest of the whole files that each class stands on, its own and all that
+those import, and the copy of them that the run keeps.
+
+Only sources are read. Installed packages, this one and Python's own are recorded by their versions instead; data that a
+file opens is not seen. A copy is run on demand alone (`trust`), with its folder first on the path.
 """
 
-import dataclasses
+import ast
 import functools
 import hashlib
-import importlib.abc
 import importlib.machinery
 import importlib.util
+import inspect
 import sys
-from collections.abc import Callable, Iterable
+import sysconfig
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import posenc_jax
 from posenc_jax.config import is_own, type_name, values_in
+from posenc_jax.encodings.parsing import syntax_tree
 from posenc_jax.files.atomic import refuse_links, write_changed
 from posenc_jax.files.user_paths import real
 from posenc_jax.refusals.own_exits import SourceLoader, exits_as_errors
 from posenc_jax.runs.errors import RefusedError
-from posenc_jax.runs.own_sources import (
-    Files,
-    digest_of,
-    file_in,
-    files_of,
-    followed,
-    imported,
-    is_installed,
-    located,
-    user_file,
-    with_packages,
-)
 
 Digests = dict[str, str]
 """``"file.py:Class"`` -> SHA-256 of the files that it stands on."""
+
+Files = dict[str, Path]
+"""Module -> the user's file that it is."""
 
 
 def own_classes(config: Any) -> dict[str, type]:
@@ -55,7 +52,7 @@ def digests(config: Any) -> Digests:
 
 
 def _digest(cls: type) -> str:
-    return digest_of(files_of(cls).values())
+    return _digest_of(_files_of(cls).values())
 
 
 def changes(before: Digests, now: Digests) -> list[str]:
@@ -75,31 +72,25 @@ def save(config: Any, directory: Path) -> None:
     """Keeps a copy of every file that the own classes of a config stand on."""
     folder = _folder(directory, digests(config))
     for cls in own_classes(config).values():
-        for module, path in files_of(cls).items():
+        for module, path in _files_of(cls).items():
             copy = folder / _place(module, path)
             refuse_links(directory, copy.parent)
             copy.parent.mkdir(parents=True, exist_ok=True)
             write_changed(copy, path.read_text())
 
 
-def load(directory: Path, wanted: Digests) -> dict[str, type]:
+def load(directory: Path, wanted: Digests, *, changed: bool = False) -> dict[str, type]:
     """The classes that a run brought, as far as this process has imported them: nothing is run here, see `trust`.
 
+    Args:
+      changed: whether one may be another one than the run was made with.
+
     Raises:
-      RefusedError: one is not there, or is another one than the run was made with.
+      RefusedError: one is not there, or is another one.
     """
-    return _found(directory, wanted, lambda cls, digest: _digest(cls) == digest)
-
-
-def load_here(directory: Path, wanted: Digests) -> dict[str, type]:
-    """The classes as this process has them, whatever they were when the run was made; otherwise like `load`."""
-    return _found(directory, wanted, lambda cls, digest: True)
-
-
-def _found(directory: Path, wanted: Digests, fits: Callable[[type, str], bool]) -> dict[str, type]:
     found = {}
     for name, digest in wanted.items():
-        cls = next((cls for cls in _loaded(name) if fits(cls, digest)), None)
+        cls = next((cls for cls in _loaded(name) if changed or _digest(cls) == digest), None)
         if cls is None:
             raise RefusedError(
                 f"{directory} needs {name}, which it brought along, and no file of a run is run unasked: read "
@@ -116,7 +107,7 @@ def changed_here(directory: Path, wanted: Digests) -> Digests:
 
     def find(module: str) -> Path | None:
         ours = module.partition(".")[0] == posenc_jax.__name__  # which lies in this folder where it is a checkout
-        return None if ours else file_in(Path.cwd(), module) or located(module)
+        return None if ours else _file_in(Path.cwd(), module) or _located(module)
 
     for name, digest in wanted.items():
         here = [_digest(cls) for cls in _loaded(name)]
@@ -132,7 +123,7 @@ def changed_here(directory: Path, wanted: Digests) -> Digests:
 def _digest_in(module: str, path: Path, find: Callable[[str], Path | None]) -> str:
     """Digest of a file and its imports, which are only read; `_UNREADABLE` if one is not valid Python."""
     try:
-        return digest_of(followed(module, path, find).values())
+        return _digest_of(_followed(module, path, find).values())
     except (SyntaxError, ValueError, RecursionError):  # also bytes that are no text
         return _UNREADABLE
 
@@ -147,7 +138,7 @@ def _loaded(name: str) -> list[type]:
     for module in list(sys.modules.values()):
         if Path(getattr(module, "__file__", None) or "").name == file:
             cls = getattr(module, word, None)
-            if isinstance(cls, type) and cls.__module__ == module.__name__ and user_file(module):
+            if isinstance(cls, type) and cls.__module__ == module.__name__ and _user_file(module):
                 found.append(cls)
     return found
 
@@ -188,120 +179,200 @@ def _listed(files: Iterable[Path]) -> str:
 def trust(
     directory: Path, wanted: Digests, *, here: bool = False, note: Callable[[str], None] = lambda text: None
 ) -> None:
-    """Runs the Python files that a run brought, from the copy that it keeps. From then on this process has its classes,
-    and `load` finds them. The files can do whatever the user can.
-
-    A module that this process has from a file with the same content stays: its classes are the run's.
+    """Runs the Python files that a run brought, from the copy that it keeps, whose folder is first on the path of this
+    process from then on. The files can do whatever the user can.
 
     Args:
       note: hears the names and the digests of the files before they run.
-      here: whether the files of the current folder are run that the run's were copied from, as far as they are there.
+      here: whether the files of the current folder come before those of the copy.
 
     Raises:
-      RefusedError: a copy is missing, is not what the run was made with, or fails to run; or this process has another
-        module of its name, which is in use and cannot be replaced.
+      RefusedError: the copy is not what the run was made with, has other files beside it or fails to run; or this
+        process has another module of its name.
     """
     if not wanted:
         note(f"{directory} brought no code along")
         return
     folder = _folder(directory, wanted)
     copies = [_copy(folder, name, digest) for name, digest in wanted.items()]
-    files = {module: path for module, path in _files(folder).items() if not is_installed(_top(module))}
-    absent = {name for module, path in files.items() for name in imported(module, path) if not is_installed(_top(name))}
-    absent -= {name for module in files for name in with_packages(module)}
+    files = _files(folder)
+    kept = {path for module, _ in copies for path in _followed(module, files[module], _in(folder)).values()}
+    if strange := sorted({path for path in folder.rglob("*") if not path.is_dir()} - kept):
+        raise RefusedError(f"{strange[0]} is no file that the run brought, and could be imported: remove it")
     if here:
         now = {module: Path.cwd() / path.relative_to(folder) for module, path in files.items()}
-        files, absent = files | {module: path for module, path in now.items() if path.is_file()}, set()
-    _refuse_others_in_use(directory, files, absent)
+        files |= {module: path for module, path in now.items() if path.is_file()}
+    for module, path in files.items():
+        file = getattr(sys.modules.get(module), "__file__", None)
+        if module in sys.modules and (file is None or Path(file).read_bytes() != path.read_bytes()):
+            raise RefusedError(
+                f"this process has another module {module}, from {file}, than {path}, which {directory} brought along: "
+                "work with that run in a process of its own, or rename the other file"
+            )
     note(f"running what {directory} brought along: {_listed(files.values())}")
-    finder = _Finder(files, absent, here)
-    sys.meta_path.insert(0, finder)
+    sys.dont_write_bytecode = True
+    sys.path[:0] = [str(Path.cwd()), str(folder)] if here else [str(folder)]
+    importlib.invalidate_caches()
+    for (module, word), digest in zip(copies, wanted.values(), strict=True):
+        cls = getattr(_imported(module, files[module]), word, None)
+        if not isinstance(cls, type):
+            raise RefusedError(f"{files[module]} has no class {word}, which this run needs: restore it")
+        if not here and _digest(cls) != digest:
+            raise RefusedError(f"{files[module]} would import other files here than {folder} has: go to another folder")
+
+
+def _imported(module: str, path: Path) -> Any:
+    if module in sys.modules:
+        return sys.modules[module]
+    spec = importlib.util.spec_from_file_location(module, path, loader=SourceLoader(module, str(path)))
+    assert spec is not None
+    assert spec.loader is not None
+    found = sys.modules[module] = importlib.util.module_from_spec(spec)
     try:
-        for module, word in copies:
-            if not isinstance(getattr(_imported(module, files[module]), word, None), type):
-                raise RefusedError(f"{files[module]} has no class {word}, which this run needs: restore it")
-    except RefusedError:
-        sys.meta_path.remove(finder)
-        raise
+        with exits_as_errors():
+            spec.loader.exec_module(found)
+    except Exception as error:
+        del sys.modules[module]
+        said = f"{type(error).__name__}: {error}"
+        raise RefusedError(f"{path} does not run here ({said}): install what it needs") from None
+    return found
 
 
 def _copy(folder: Path, name: str, digest: str) -> tuple[str, str]:
     """The module of a copied class and its name in it; the files that it stands on are compared."""
     file, _, word = name.partition(":")
-    own = {module: path for module, path in _files(folder).items() if path.name == file}
-    for module, path in own.items():
-        if _digest_in(module, path, functools.partial(file_in, folder)) == digest:
+    for module, path in _files(folder).items():
+        if path.name == file and _digest_in(module, path, _in(folder)) == digest:
             return module, word
-    if own:
-        raise RefusedError(
-            f"{next(iter(own.values()))} and what it imports there is not the code that the run was made with: restore "
-            "it from where the run was made"
-        )
-    raise RefusedError(f"{folder} has no {file}, which this run needs: restore it from where the run was made")
-
-
-def _refuse_others_in_use(directory: Path, files: Files, absent: set[str]) -> None:
-    """Refuses what would be a second module of its name: what holds classes of the first would lose them."""
-    for module, path in files.items():
-        present = [getattr(sys.modules[module], "__file__", None)] if module in sys.modules else []
-        present += [f.files[module] for f in sys.meta_path if isinstance(f, _Finder) and module in f.files]
-        for file in present:
-            if file is None or not Path(file).is_file() or Path(file).read_bytes() != path.read_bytes():
-                raise _another_module(directory, module, file, f"{path}, which {directory} brought along")
-    for module in sorted(absent):
-        if (file := user_file(sys.modules.get(module))) is not None:
-            raise _another_module(directory, module, file, f"none, as {directory} was made")
-
-
-def _another_module(directory: Path, module: str, file: Any, than: str) -> RefusedError:
-    return RefusedError(
-        f"this process has another module {module}, from {file}, than {than}: work with that run in a process of its "
-        "own, or rename the other file"
+    raise RefusedError(
+        f"{folder / file} and what it imports there is not the code that the run was made with: restore it from where "
+        "the run was made"
     )
 
 
-def _top(module: str) -> str:
-    return module.partition(".")[0]
+def _in(folder: Path) -> Callable[[str], Path | None]:
+    return functools.partial(_file_in, folder)
 
 
-@dataclasses.dataclass(frozen=True)
-class _Finder(importlib.abc.MetaPathFinder):
-    """Finds modules in given files, and packages that lead to them, and says of the ``absent`` that there are none.
+def _digest_of(files: Iterable[Path]) -> str:
+    """SHA-256 of the names and the whole content of files, in whatever order and folders."""
+    return hashlib.sha256(repr(sorted((path.name, path.read_text()) for path in files)).encode()).hexdigest()
 
-    It stays on `sys.meta_path`, for functions import when they are called. Nothing plainer serves: files import each
-    other by the names that they had, so they cannot be put under others; `sys.modules` alone would run all of them at
-    once, `importlib.util.LazyLoader` when `inspect` looks at them; and with the copy on `sys.path`, files of this
-    folder, or of installed names, or bytecode would be taken for it.
 
-    Attributes:
-      here: whether the packages have what lies in this folder too.
-    """
+def _files_of(cls: type) -> Files:
+    """The files that a class of this process stands on; RefusedError for one without a source file."""
+    path = _user_file(sys.modules.get(cls.__module__))
+    if path is None:
+        raise RefusedError(
+            f"{cls.__qualname__} has no source file, so a run could not say later what it stood on: define it in a "
+            "Python file"
+        )
+    try:
+        return _followed(cls.__module__, path, _located)
+    except (SyntaxError, ValueError, RecursionError) as error:  # ValueError: bytes that are no text
+        raise RefusedError(
+            f"{cls.__qualname__} imports a file that is no Python ({error}): mend it, or take the import out"
+        ) from None
 
-    files: Files
-    absent: set[str]
-    here: bool
 
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> importlib.machinery.ModuleSpec | None:
-        """Finds a module of the files; Python's import system calls it."""
-        if name in self.files:
-            file = str(self.files[name])
-            inner = [str(self.files[name].parent)] if file.endswith("__init__.py") else None
-            loader = SourceLoader(name, file)
-            return importlib.util.spec_from_file_location(name, file, loader=loader, submodule_search_locations=inner)
-        if any(module.startswith(f"{name}.") for module in self.files):
-            package = importlib.machinery.ModuleSpec(name, None, is_package=True)
-            package.submodule_search_locations = [str(Path.cwd().joinpath(*name.split(".")))] if self.here else []
-            return package
-        if name in self.absent:
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+def _followed(module: str, path: Path, find: Callable[[str], Path | None]) -> Files:
+    """A file and all that it imports of those that ``find`` knows."""
+    found, todo = {module: path}, [(module, path)]
+    for module, path in todo:  # grows
+        for name in _names_imported(module, path):
+            file = None if name in found else find(name)
+            if file is not None:
+                found[name] = file
+                todo.append((name, file))
+    return found
+
+
+def _names_imported(module: str, path: Path) -> Iterator[str]:
+    """Every module that an import in a file may name, those of its packages before it."""
+    for node in ast.walk(_parsed(path.read_text(), str(path))):
+        names = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+            if node.level and package:
+                try:
+                    base = importlib.util.resolve_name("." * node.level + base, package)
+                except ImportError:  # no package is so far up
+                    continue
+            names = [f"{base}.{alias.name}" for alias in node.names] if base else []
+        for name in names:
+            yield from _with_packages(name)
+
+
+def _with_packages(module: str) -> list[str]:
+    """The packages that a module lies in, from the top, and the module."""
+    parts = module.split(".")
+    return [".".join(parts[:n]) for n in range(1, len(parts) + 1)]
+
+
+@functools.lru_cache(maxsize=64)
+def _parsed(source: str, path: str) -> ast.Module:
+    return syntax_tree(source, path)
+
+
+def _file_in(folder: Path, module: str) -> Path | None:
+    """The file of a module in a folder."""
+    base = folder.joinpath(*module.split("."))
+    return next((path for path in (base.with_suffix(".py"), base / "__init__.py") if path.is_file()), None)
+
+
+def _located(module: str) -> Path | None:
+    """The user's file of a module: of the imported one, or of that which would be imported; nothing is run."""
+    file, locations = None, None
+    for name in _with_packages(module):
+        if name in sys.modules:
+            file, locations = _user_file(sys.modules[name]), getattr(sys.modules[name], "__path__", ())
+        elif locations == () or (spec := _spec(name, locations)) is None:
+            return None
+        else:
+            source = spec.has_location and str(spec.origin).endswith(".py")
+            file = _users(Path(str(spec.origin))) if source else None
+            locations = () if spec.submodule_search_locations is None else spec.submodule_search_locations
+    return file
+
+
+def _spec(name: str, locations: Any) -> importlib.machinery.ModuleSpec | None:
+    try:
+        return (
+            importlib.util.find_spec(name)
+            if locations is None
+            else importlib.machinery.PathFinder.find_spec(name, locations)
+        )
+    except (ImportError, ValueError):  # as an import would end
         return None
 
 
-def _imported(name: str, path: Path) -> Any:
+def _user_file(module: ModuleType | None) -> Path | None:
+    """The file of a module that is the user's: not of this package, the standard library or an installed one."""
     try:
-        with exits_as_errors():
-            return importlib.import_module(name)
-    except Exception as error:
-        raise RefusedError(
-            f"{path} does not run here ({type(error).__name__}: {error}): install what it needs"
-        ) from None
+        file = inspect.getsourcefile(module) if module is not None else None
+    except TypeError:  # built in
+        return None
+    return _users(Path(file)) if file is not None else None
+
+
+def _users(file: Path) -> Path | None:
+    path = real(file)
+    return path if path.is_file() and not _is_installed_in(path) else None
+
+
+def is_installed(name: str) -> bool:
+    """True if a top-level module of this name belongs to Python, this package or an installed package."""
+    if name in sys.stdlib_module_names or name == "posenc_jax":
+        return True
+    installed = [entry for entry in sys.path if entry and _is_installed_in(real(entry))]
+    return importlib.machinery.PathFinder.find_spec(name, installed) is not None
+
+
+def _is_installed_in(path: Path) -> bool:
+    elsewhere = {real(sysconfig.get_paths()[name]) for name in ("stdlib", "platstdlib")}
+    elsewhere.add(Path(posenc_jax.__file__).resolve().parent)
+    installed = {"site-packages", "dist-packages"}.intersection(path.parts)
+    return bool(installed) or any(path.is_relative_to(folder) for folder in elsewhere)
