@@ -70,7 +70,7 @@ ORDER = {
         "errors reporter files environment own_code directory ownership digests checkpoint "
         "agreement origins groups state weights transplant supply machine preflight targets plan estimate on_corpus "
         "compiling timing trackers calls programs compile_ahead decoded cell ablation_record ablation joining "
-        "spread commands local cluster evaluation answering inference importing exporting"
+        "executors spread evaluation answering inference importing exporting"
     ),
     "config": "stored own_names settings run combinations reading source guessing __init__",
     "files": "names shapes fields shipped user_paths checksums atomic __init__",

@@ -26,15 +26,15 @@ DESCRIPTION = (
 
 
 def main(arguments: list[str]) -> int:
-    options = "[--directory DIR] [--local N | --slurm ...]"
+    options = "[--directory DIR] [--executor local|slurm ...]"
     return of_config(arguments, "ablate", options, (DESCRIPTION, HELP), _ablate)
 
 
 def _ablate(config_file: str, arguments: list[str]) -> int:
     prepare_jax()  # before the config: one that computes would fix the devices
     spread = read_spread(arguments)
-    if spread.slurm is not None:
-        refuse_elsewhere(config_file, "--slurm")
+    if spread.executor == "slurm":
+        refuse_elsewhere(config_file, "--executor slurm")
     asked = spread.overrides
     if config_file.startswith(ON):
         config, asked = ablation_on_corpus(config_file.removeprefix(ON), asked)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import functools
 import json
-import re
 import subprocess
 import sys
 import traceback
@@ -23,13 +21,13 @@ if TYPE_CHECKING:
     from posenc_jax.runs.reporter import Reporter
 
 HELP = """Many processes or machines:
-  --local N            run N processes on this machine, each with its share of the cores or GPUs
-  --slurm              submit a SLURM array with one task for each group of a cell, through submitit
-    --partition NAME, --gpus N, --cpus N   resources of each task
-    --time TIME        time limit of each task, as in SLURM (default: 1:00:00); at the limit the task saves its state,
-                       is requeued, and resumes
-    --parallel N       run at most N tasks at once
-  --group CELL/group-000   run only this group, made by --local or --slurm, which call this in their tasks"""
+  --executor local|slurm   run each group of a cell in a process of its own: on this machine, or as tasks of one SLURM
+                       array, through submitit
+    --parallel N       run at most N at once (default: 2 here, each with its share of the cores or GPUs; 256 on SLURM)
+    --partition NAME, --gpus N, --cpus N   resources of each task on SLURM
+    --time MINUTES     time limit of each task on SLURM (default: 60); at the limit the task saves its state, is
+                       requeued, and resumes
+  --group CELL/group-000   run only this group, made by --executor, which calls this in its processes"""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,53 +35,44 @@ class Spread:
     """Options of the command line for the distribution.
 
     Attributes:
-      local: processes at once.
-      slurm: what each task asks for (of `Allocation`), or None.
+      executor: "local", "slurm" or None.
+      parallel: processes or tasks at once.
+      resources: of each task on SLURM, by submitit's names.
       group: the only one to run.
-      overrides: what else it says.
+      overrides: what else the command line says.
     """
 
-    local: int | None
-    slurm: dict[str, Any] | None
+    executor: str | None
+    parallel: int | None
+    resources: dict[str, Any]
     group: str | None
     overrides: list[str]
+
+
+_RESOURCES = {"partition": "partition", "gpus": "gpus_per_node", "cpus": "cpus_per_task", "time": "time"}
 
 
 def read_spread(arguments: list[str]) -> Spread:
     """The options of `HELP` and the other arguments; UsageError for what is wrong with the former."""
     parser = Parser(prog="posenc ablate", add_help=False, allow_abbrev=False)
     where = parser.add_mutually_exclusive_group()
-    where.add_argument("--local", type=whole(1, 2**16))
-    where.add_argument("--slurm", action="store_true")
+    where.add_argument("--executor", choices=("local", "slurm"))
     where.add_argument("--group")
-    of_slurm = {
-        "partition": parser.add_argument("--partition"),
-        "gpus": parser.add_argument("--gpus", type=whole(1, 2**16)),
-        "cpus": parser.add_argument("--cpus", type=whole(1, 2**16)),
-        "minutes": parser.add_argument("--time", dest="minutes", type=minutes),
-        "parallel": parser.add_argument("--parallel", type=whole(1, 2**16)),
-    }
+    parser.add_argument("--partition")
+    for name in ("--gpus", "--cpus", "--time", "--parallel"):
+        parser.add_argument(name, type=whole(1, 2**16))
+    parser.add_argument("--local", nargs="?", const="N")
+    parser.add_argument("--slurm", action="store_true")
     found, rest = parser.parse_known_args(arguments)
-    asked = {name: getattr(found, name) for name in of_slurm if getattr(found, name) is not None}
-    if asked and not found.slurm:
-        raise UsageError(f"{of_slurm[next(iter(asked))].option_strings[0]} is about the tasks of --slurm: add --slurm")
-    return Spread(found.local, asked if found.slurm else None, found.group, rest)
-
-
-def minutes(text: str) -> int:
-    """A time as SLURM writes it, rounded up: minutes, minutes:seconds, hours:minutes:seconds, days-hours[:...]."""
-    found = re.fullmatch(r"(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?", text)
-    parts = [] if found is None else [int(part) for part in found.groups()[1:] if part is not None]
-    if found is None:
-        seconds = 0
-    elif found[1] is not None:
-        seconds = int(found[1]) * 86400 + sum(part * unit for part, unit in zip(parts, (3600, 60, 1)))
-    else:
-        units = {1: (60,), 2: (60, 1), 3: (3600, 60, 1)}[len(parts)]
-        seconds = sum(part * unit for part, unit in zip(parts, units))
-    if not seconds:
-        raise argparse.ArgumentTypeError(f"{text!r} is no time: write minutes, or days-hours:minutes:seconds")
-    return -(-seconds // 60)
+    if found.local or found.slurm:
+        now = "slurm" if found.slurm else f"local --parallel {found.local}"
+        raise UsageError(f"{'--slurm' if found.slurm else '--local'} is written --executor {now} now")
+    asked = {own: getattr(found, name) for name, own in _RESOURCES.items() if getattr(found, name) is not None}
+    if asked and found.executor != "slurm":
+        raise UsageError(f"--{next(n for n, own in _RESOURCES.items() if own in asked)} needs --executor slurm")
+    if found.parallel and found.executor is None:
+        raise UsageError("--parallel needs --executor local or slurm")
+    return Spread(found.executor, found.parallel, asked, found.group, rest)
 
 
 def runner(
@@ -93,40 +82,29 @@ def runner(
 
     RefusedError if this machine or the cluster cannot.
     """
-    if spread.local is None and spread.slurm is None:
+    if spread.executor is None:
         from posenc_jax.runs.ablation import run_cells
 
         return run_cells
-    from posenc_jax.runs.spread import ablate_in_tasks
+    from posenc_jax.runs.executors import check_slurm, run_here, run_on_slurm
+    from posenc_jax.runs.spread import ablate_in_tasks, shares
     from posenc_jax.training.layout import Devices
 
-    def commands(names: Sequence[str]) -> dict[str, Sequence[str]]:
+    def launch(names: Sequence[str], ended: Callable[[str], None]) -> dict[str, str]:
         own = ["ablate", config_file, *spread.overrides, "--group"]  # what was asked for, in this folder too
-        return {name: [*own, name] for name in names}
+        commands = {name: [*own, name] for name in names}
+        if spread.executor == "local":
+            return run_here(commands, parts, directory, ended, stop)
+        resources = {"time": 60, "array_parallelism": spread.parallel or 256, **spread.resources}
+        return run_on_slurm(commands, resources, directory, ended, stop, reporter.note)
 
-    if spread.slurm is not None:
-        from posenc_jax.runs.cluster import Allocation, check_cluster, run_on_slurm
-
-        check_cluster()
-        allocation = Allocation(**spread.slurm)
-        gpus = allocation.gpus
-        devices = Devices(allocation.cpus or 1, "cpu") if gpus is None else Devices(gpus, "gpu")
-        return functools.partial(
-            ablate_in_tasks,
-            launch=lambda names, ended: run_on_slurm(
-                commands(names), allocation, directory, ended, stop, reporter.note
-            ),
-            devices=devices,
-        )
-    from posenc_jax.runs.local import run_here, shares
-
-    assert spread.local is not None
-    parts = shares(spread.local, Devices(**_asked()))
-    return functools.partial(
-        ablate_in_tasks,
-        launch=lambda names, ended: run_here(commands(names), parts.variables, directory / "logs", ended, stop),
-        devices=parts.devices,
-    )
+    if spread.executor == "local":
+        devices, parts = shares(spread.parallel or 2, Devices(**_asked()))
+    else:
+        check_slurm()
+        gpus = spread.resources.get("gpus_per_node")
+        devices = Devices(spread.resources.get("cpus_per_task", 1), "cpu") if gpus is None else Devices(gpus, "gpu")
+    return functools.partial(ablate_in_tasks, launch=launch, devices=devices)
 
 
 def run_group(config: Ablation, directory: Path, name: str, **more: Any) -> None:
@@ -158,5 +136,5 @@ def _asked() -> dict[str, Any]:
     found = subprocess.run([sys.executable, "-c", _ASK], capture_output=True, text=True)
     if found.returncode:
         said = found.stderr.strip() or "it said nothing"
-        raise UsageError(f"--local: JAX finds no devices here ({said.splitlines()[-1]}): mend that first")
+        raise UsageError(f"--executor local: JAX finds no devices here ({said.splitlines()[-1]}): mend that first")
     return json.loads(found.stdout.splitlines()[-1])

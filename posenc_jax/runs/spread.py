@@ -16,6 +16,7 @@ from posenc_jax.runs.ablation import left_out, read_cells, refuse_failures
 from posenc_jax.runs.ablation_record import write_results
 from posenc_jax.runs.cell import Engine
 from posenc_jax.runs.directory import Stored, groups_of, is_group, read_stored, results
+from posenc_jax.runs.environment import threads
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import in_turn
 from posenc_jax.runs.groups import groups_of_missing, read_begun, take_over
@@ -99,7 +100,7 @@ def _refuse_starts(to_run: Sequence[Run]) -> None:
         if cell.init_from in unfinished:
             raise RefusedError(
                 f"{cell.table} {cell.label} starts from {unfinished[cell.init_from]}, which is not finished, and tasks "
-                "run all at once: run the ablation without --local and --slurm, or those cells first"
+                "run all at once: run the ablation without --executor, or those cells first"
             )
 
 
@@ -127,7 +128,7 @@ def run_task(
     cells = {cell.directory_name: cell for cell in config.runs}
     cell, home = cells.get(name.rpartition("/")[0]), directory / name
     if cell is None or not is_group(home) or not (home / "config.json").is_file():
-        raise RefusedError(f"{directory} has no group {name!r}: it is made by `posenc ablate` with --local or --slurm")
+        raise RefusedError(f"{directory} has no group {name!r}: it is made by `posenc ablate --executor ...`")
     stored = read_stored(home.parent)
     refuse_other(stored, cell, accept_changed_code=accept_changed_code, claimed=True)
     (group,) = (group for group in groups_of(stored, cell) if group.directory == home)
@@ -142,3 +143,24 @@ def run_task(
         data = load_data(cell, home.parent, reporter.note)
         keep_start(cell, home.parent, results(home.parent))
     Engine(cell, reporter, stop, data).run_group(group)
+
+
+def shares(count: int, whole: Devices) -> tuple[Devices, list[dict[str, str]]]:
+    """This machine, of which one process alone would have the devices ``whole``, in equal parts: the devices of one,
+    and for each the variables that give its processes their accelerators or cores. NPROC, where it is set, is the
+    number of cores of each. RefusedError where there are fewer accelerators.
+    """
+    if whole.on_cpu:
+        cores = threads() if os.environ.get("NPROC") else max(1, threads() // count)
+        memory = None if whole.memory is None else whole.memory // count
+        return Devices(cores, "cpu", memory), [{"NPROC": str(cores)}] * count
+    each = whole.count // count
+    if each < 1 or whole.backend != "gpu":
+        raise RefusedError(
+            f"--parallel {count}: each process needs a GPU of its own, and there are {whole.count} "
+            f"{whole.backend.upper()}s: take fewer, or `posenc ablate` without --executor, which uses all"
+        )
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "")
+    names = visible.split(",") if visible else [str(number) for number in range(whole.count)]
+    parts = [",".join(names[start : start + each]) for start in range(0, each * count, each)]
+    return dataclasses.replace(whole, count=each), [{"CUDA_VISIBLE_DEVICES": part} for part in parts]

@@ -28,7 +28,7 @@ from posenc_jax.runs.reporter import Reporter
 CONFIG = """from benchmarks.finished import ablation
 config = ablation({cells}, {seeds})
 """
-IMPORTS = "import jax, posenc_jax.cli.overrides, posenc_jax.report, posenc_jax.runs.local; jax.devices()"
+IMPORTS = "import jax, posenc_jax.cli.overrides, posenc_jax.report, posenc_jax.runs.executors; jax.devices()"
 
 
 def ablation(cells: int, seeds: int) -> Ablation:

@@ -94,7 +94,10 @@ def test_what_is_trained_is_shown_kept_and_the_config_that_new_writes(notes, cap
         ("ablate --on", "--on needs a corpus, as in --on own/notes: `posenc data list` names those there are"),
         ("ablate --on own/notes --posenc rope rope", "--posenc: rope is given twice"),
         ("ablate --on own/notes --posenc ropee", "--posenc: unknown encoding 'ropee': did you mean 'rope'?"),
-        ("ablate --on own/notes --slurm", "--on sizes a run to this machine, and --slurm trains on others: begin with"),
+        (
+            "ablate --on own/notes --executor slurm",
+            "--on sizes a run to this machine, and --executor slurm trains on others: begin with",
+        ),
         (
             "train --on own/notes --distributed",
             "--distributed trains on others: begin with the config that `posenc",

@@ -156,7 +156,7 @@ def test_an_option_that_is_given_twice_is_refused():
         "data add x --text a --text b",
         "report a b -o c --output d",
         "plan configs/demo.py --target h100 --training.steps 4 --target=h200",
-        "ablate configs/demo.py --local 2 --local 3",
+        "ablate configs/demo.py --executor local --executor slurm",
         "train configs/copy_rope.py --process 0 --process 1",
         "evaluate x --steps 3 --steps 4",
     ],

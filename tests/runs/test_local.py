@@ -1,4 +1,4 @@
-"""``posenc ablate --local``: two tiny cells; and tasks and the command itself killed at random, to the same bytes."""
+"""``posenc ablate --executor local``: two tiny cells; and tasks and the command killed at random, to the same bytes."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ config = Ablation(name="tiny", runs=tuple(map(cell, ("nope", "learned"))))
 def test_two_cells_are_run_at_once_and_told_in_one_record(tmp_path):
     log = tmp_path / "log"
     (tmp_path / "tiny.py").write_text(TINY)
-    words = ["ablate", str(tmp_path / "tiny.py"), "--directory", str(tmp_path / "out"), "--local", "2"]
+    words = ["ablate", str(tmp_path / "tiny.py"), "--directory", str(tmp_path / "out"), "--executor", "local"]
     assert processes.finish(processes.start(words, log), log) == 0, log.read_text()
     said = log.read_text()
     assert said.endswith(f"complete: {tmp_path / 'out'}\n")
@@ -81,7 +81,7 @@ def test_tasks_and_the_command_are_killed_at_random(tmp_path):
     assert processes.finish(ablate("undisturbed"), log, 600) == 0, log.read_text()[-4000:]
     left = {"task": KILLS - KILLS // 4, "command": KILLS // 4}
     for _ in range(KILLS + 1):
-        command = ablate("disturbed", "--local", "2")
+        command = ablate("disturbed", "--executor", "local")
         while command.poll() is None:
             time.sleep(chance.uniform(0.5, 5))
             kinds = [kind for kind, count in left.items() for _ in range(count)]

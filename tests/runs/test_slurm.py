@@ -118,7 +118,7 @@ class Cluster:
         return process
 
     def spread(self, name: str, *more: str) -> subprocess.Popen:
-        return self.start(name, "--slurm", "--cpus", "1", "--time", "30", *more)
+        return self.start(name, "--executor", "slurm", "--cpus", "1", "--time", "30", *more)
 
     def check(self, name: str) -> None:
         found = results(self.folder / name)
@@ -262,7 +262,7 @@ def test_what_slurm_does_not_take_is_said_in_one_line(tmp_path):
     with Slurm(tmp_path / "slurm") as slurm:
         (tmp_path / "tiny.py").write_text(config(2, 400, tmp_path / "broken"))
         found = subprocess.run(
-            [sys.executable, "-m", "posenc_jax", "ablate", "tiny.py", "--slurm", "--partition", "none"],
+            [sys.executable, "-m", "posenc_jax", "ablate", "tiny.py", "--executor", "slurm", "--partition", "none"],
             env=processes.environment() | {"SLURM_CONF": str(slurm.conf)},
             cwd=tmp_path,
             capture_output=True,

@@ -18,11 +18,11 @@ from trained_runs import CONFIG, Notes, contents, copy_of_the_run
 from posenc_jax.config import Ablation
 from posenc_jax.extras import MissingExtraError
 from posenc_jax.files.atomic import held
-from posenc_jax.runs import cluster, local
+from posenc_jax.runs import executors, spread
 from posenc_jax.runs.errors import FailedCellsError, RefusedError, StoppedError
 from posenc_jax.runs.ownership import claim
 from posenc_jax.runs.reporter import Reporter
-from posenc_jax.runs.spread import ablate_in_tasks, run_task
+from posenc_jax.runs.spread import ablate_in_tasks, run_task, shares
 from posenc_jax.training.layout import Devices
 
 sys.path.insert(0, str(processes.ROOT / "scripts"))
@@ -103,7 +103,7 @@ def test_a_task_that_ends_without_a_result_has_failed(tmp_path):
 
 def test_a_task_of_another_ablation_or_of_none_is_refused(tmp_path):
     place = not_measured(tmp_path / "a")
-    with pytest.raises(RefusedError, match=r"has no group 'x/group-000': it is made by `posenc ablate` with --local"):
+    with pytest.raises(RefusedError, match=r"has no group 'x/group-000': it is made by `posenc ablate --executor"):
         run_task(ABLATION, place, "x/group-000", reporter=Reporter())
     with pytest.raises(RefusedError, match=r"has no group '.*/group-007'"):
         run_task(ABLATION, place, f"{CONFIG.directory_name}/group-007", reporter=Reporter())
@@ -146,11 +146,11 @@ def python(arguments, log, variables):
 
 
 def test_processes_share_the_machine_and_say_why_they_failed(tmp_path, monkeypatch):
-    monkeypatch.setattr(local, "start", python)
+    monkeypatch.setattr(executors, "start", python)
     says = "import os; print(os.environ['PART']); print('posenc: it broke'); raise SystemExit({})"
     commands = {f"cell/group-00{n}": [says.format(n % 2)] for n in range(4)}
     ended = []
-    failed = local.run_here(commands, ({"PART": "a"}, {"PART": "b"}), tmp_path / "logs", ended.append, lambda: None)
+    failed = executors.run_here(commands, ({"PART": "a"}, {"PART": "b"}), tmp_path, ended.append, lambda: None)
     assert sorted(ended) == list(commands)
     logs = {name: tmp_path / "logs" / f"{name.replace('/', '-')}.log" for name in commands}
     assert {log.read_text().split()[0] for log in logs.values()} == {"a", "b"}
@@ -158,59 +158,59 @@ def test_processes_share_the_machine_and_say_why_they_failed(tmp_path, monkeypat
 
 
 def test_a_signal_ends_all_processes_with_their_state_saved(tmp_path, monkeypatch):
-    monkeypatch.setattr(local, "start", python)
+    monkeypatch.setattr(executors, "start", python)
     code = (
         "import signal, sys, time\n"
         "signal.signal(signal.SIGTERM, lambda *_: (print('saved', flush=True), sys.exit(143)))\n"
         "print('ready', flush=True); time.sleep(100)"
     )
     commands = {name: [code] for name in ("a", "b", "c")}
-    logs = [tmp_path / f"{name}.log" for name in ("a", "b")]
+    logs = [tmp_path / "logs" / f"{name}.log" for name in ("a", "b")]
 
     def stop():
         ready = all(log.exists() and "ready" in log.read_text() for log in logs)
         return signal.SIGTERM if ready else None
 
     with pytest.raises(StoppedError, match="stopped, with 3 groups to go"):
-        local.run_here(commands, ({}, {}), tmp_path, lambda name: None, stop)
+        executors.run_here(commands, ({}, {}), tmp_path, lambda name: None, stop)
     assert [log.read_text() for log in logs] == ["ready\nsaved\n"] * 2
-    assert not (tmp_path / "c.log").exists()
+    assert not (tmp_path / "logs" / "c.log").exists()
 
 
 def test_shares_of_a_machine(monkeypatch):
-    monkeypatch.setattr(local, "threads", lambda: 8)
+    monkeypatch.setattr(spread, "threads", lambda: 8)
     monkeypatch.delenv("NPROC", raising=False)
     whole = Devices(8, "cpu", 1600)
-    assert local.shares(3, whole) == local.Shares(Devices(2, "cpu", 533), ({"NPROC": "2"},) * 3)
-    assert local.shares(9, whole).devices.count == 1
+    assert shares(3, whole) == (Devices(2, "cpu", 533), [{"NPROC": "2"}] * 3)
+    assert shares(9, whole)[0].count == 1
     monkeypatch.setenv("NPROC", "8")
-    assert local.shares(3, whole).devices.count == 8
+    assert shares(3, whole)[0].count == 8
     gpus = Devices(5, "gpu", 100)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    parts = ({"CUDA_VISIBLE_DEVICES": "0,1"}, {"CUDA_VISIBLE_DEVICES": "2,3"})
-    assert local.shares(2, gpus) == local.Shares(Devices(2, "gpu", 100), parts)
+    parts = [{"CUDA_VISIBLE_DEVICES": "0,1"}, {"CUDA_VISIBLE_DEVICES": "2,3"}]
+    assert shares(2, gpus) == (Devices(2, "gpu", 100), parts)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-a,GPU-b")
-    assert local.shares(2, Devices(2, "gpu")).variables[1] == {"CUDA_VISIBLE_DEVICES": "GPU-b"}
-    with pytest.raises(RefusedError, match="--local 6: 5 GPUs cannot be shared out among 6 processes"):
-        local.shares(6, gpus)
-    with pytest.raises(RefusedError, match="--local 2: 4 TPUs cannot be shared out"):
-        local.shares(2, Devices(4, "tpu"))
+    assert shares(2, Devices(2, "gpu"))[1][1] == {"CUDA_VISIBLE_DEVICES": "GPU-b"}
+    with pytest.raises(RefusedError, match="--parallel 6: each process needs a GPU of its own, and there are 5 GPUs"):
+        shares(6, gpus)
+    with pytest.raises(RefusedError, match=r"--parallel 2: .* there are 4 TPUs"):
+        shares(2, Devices(4, "tpu"))
 
 
 def test_who_waits_for_a_task_needs_no_jax():
     """Of an array on SLURM each task has such a process."""
-    code = "import json, sys, posenc_jax.runs.cluster; print(json.dumps({'jax': 'jax' in sys.modules}))"
+    code = "import json, sys, posenc_jax.runs.executors; print(json.dumps({'jax': 'jax' in sys.modules}))"
     assert processes.python(code) == {"jax": False}
 
 
 def test_what_a_cluster_needs_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "submitit", None)
-    with pytest.raises(MissingExtraError, match=r"^--slurm needs submitit, .*: pip install 'posenc-jax\[cluster\]'$"):
-        cluster.check_cluster()
-    monkeypatch.setitem(sys.modules, "submitit", cluster)
+    with pytest.raises(MissingExtraError, match=r"^--executor slurm needs submitit, .*'posenc-jax\[cluster\]'$"):
+        executors.check_slurm()
+    monkeypatch.setitem(sys.modules, "submitit", executors)
     monkeypatch.setenv("PATH", "")
-    with pytest.raises(RefusedError, match=r"^--slurm needs SLURM, and there is no sbatch here: run on a login node"):
-        cluster.check_cluster()
+    with pytest.raises(RefusedError, match=r"^--executor slurm needs SLURM, and there is no sbatch here: run on"):
+        executors.check_slurm()
 
 
 @pytest.mark.parametrize(
@@ -225,13 +225,13 @@ def test_what_a_cluster_needs_is_named(monkeypatch):
 )
 def test_what_is_requeued(tmp_path, monkeypatch, code, state, requeued):
     """What `scontrol` says is made up here; test_slurm has the real one."""
-    monkeypatch.setattr(cluster, "start", python)
+    monkeypatch.setattr(executors, "start", python)
     (tmp_path / "scontrol").write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/asked\necho JobState={state}\n')
     (tmp_path / "scontrol").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("SLURM_JOB_ID", "7")
     with pytest.raises(RuntimeError, match=r"^exit code -?\d+: see .*log$"):
-        cluster.ClusterTask([code], tmp_path / "log")()
+        executors.ClusterTask([code], tmp_path / "log")()
     asked = (tmp_path / "asked").read_text().splitlines() if (tmp_path / "asked").exists() else []
     assert ("requeue 7" in asked) == requeued, asked
 
@@ -240,36 +240,36 @@ def test_a_slurm_that_does_not_answer_is_asked_again_and_loses_no_task(tmp_path,
     """What `squeue` says is made up here: None, that it failed."""
     says = [set(), {"0_0"}, None, None, {"0_0"}, None, *[set()] * 3]
     notes = []
-    monkeypatch.setattr(cluster, "_jobs_there", lambda: says.pop(0))
-    monkeypatch.setattr(cluster, "_submitted", lambda *_: ["0_0"])
-    monkeypatch.setattr(cluster, "_POLL", 0.001)
-    failed = cluster.run_on_slurm({"a": []}, cluster.Allocation(), tmp_path, notes.append, lambda: None, notes.append)
+    monkeypatch.setattr(executors, "_jobs_there", lambda: says.pop(0))
+    monkeypatch.setattr(executors, "_submitted", lambda *_: ["0_0"])
+    monkeypatch.setattr(executors, "_POLL", 0.001)
+    failed = executors.run_on_slurm({"a": []}, {}, tmp_path, notes.append, lambda: None, notes.append)
     assert failed == {"a": f"job 0_0: it ended: it said nothing [all in {tmp_path / 'logs' / 'a.log'}]"}
     silent = "SLURM does not answer (`squeue` fails): asking until it does"
     assert notes == ["waiting for 1 tasks in SLURM (jobs: 0)", silent, silent, "a"]
     assert not says
     says.append(None)
     with pytest.raises(RefusedError, match=r"^SLURM does not answer: run the same command again when `squeue --me`"):
-        cluster.run_on_slurm({"a": []}, cluster.Allocation(), tmp_path, notes.append, lambda: None, notes.append)
+        executors.run_on_slurm({"a": []}, {}, tmp_path, notes.append, lambda: None, notes.append)
 
 
 def test_tasks_that_slurm_has_already_are_not_submitted_again(tmp_path, monkeypatch):
     """What `squeue` and `sbatch` say is made up here; test_slurm has the real ones."""
     there, submitted = set(), []
 
-    def submit(tasks, allocation, folder):
+    def submit(tasks, resources, folder):
         new = [f"{len(submitted)}_{number}" for number in range(len(tasks))]
         submitted.append([task.arguments for task in tasks])
         there.update(new)
         return new
 
-    monkeypatch.setattr(cluster, "_jobs_there", lambda: set(there))
-    monkeypatch.setattr(cluster, "_submitted", submit)
-    monkeypatch.setattr(cluster, "_POLL", 0.001)
+    monkeypatch.setattr(executors, "_jobs_there", lambda: set(there))
+    monkeypatch.setattr(executors, "_submitted", submit)
+    monkeypatch.setattr(executors, "_POLL", 0.001)
     commands, notes, begun = {name: [name] for name in ("a", "b", "c")}, [], time.monotonic()
 
     def call(stop):
-        return cluster.run_on_slurm(commands, cluster.Allocation(), tmp_path, notes.append, stop, notes.append)
+        return executors.run_on_slurm(commands, {}, tmp_path, notes.append, stop, notes.append)
 
     with pytest.raises(StoppedError, match=r"stopped waiting; the tasks go on \(`scancel` ends them; jobs: 0\)"):
         call(lambda: signal.SIGINT)
