@@ -114,8 +114,8 @@ def compile_one(target_name: str, case: str) -> int:
     """Each program of a case, a line of JSON each, kept as soon as it is compiled."""
     from compiling.cases import CASES
     from compiling.fused import chosen_paths, problem_of
+    from compiling.programs import compiled, lowered_for
 
-    from posenc_jax.runs.compiling import compiled, lowered_for
     from posenc_jax.runs.targets import target
     from posenc_jax.training.layout import layout_of, memory_in_group
 

@@ -60,13 +60,12 @@ def test_what_was_compiled_is_well():
 
 def test_a_program_that_does_not_lower_is_kept_and_on_the_page(tmp_path, monkeypatch, capsys):
     import compile_check  # which sets variables of this process
-
-    from posenc_jax.runs import compiling
+    from compiling import programs
 
     def refused(*_):
         raise NotImplementedError("cannot be automatically partitioned\nat length")
 
-    monkeypatch.setattr(compiling, "lowered_for", refused)
+    monkeypatch.setattr(programs, "lowered_for", refused)
     monkeypatch.setattr(compile_check, "RECORD", tmp_path / "compiled.json")
     monkeypatch.setattr(compile_check, "versions", lambda platform: {"jax": "1"})
     assert compile_check.compile_one("h100", "bias: t5") == 0

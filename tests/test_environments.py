@@ -19,7 +19,7 @@ from posenc_jax.runs.directory import read_group
 from posenc_jax.runs.environment import environment
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import read_json, write_json
-from posenc_jax.runs.origins import record_environment, trained_in
+from posenc_jax.runs.identity import record_environment, trained_in
 from posenc_jax.verdict import deciding
 
 NOW = environment()

@@ -9,6 +9,7 @@ from pathlib import Path
 import jax
 import numpy as np
 import pytest
+from compiling.programs import KERNELS, traced_for
 
 from posenc_jax.cli.session import load_config
 from posenc_jax.config import Ablation
@@ -16,7 +17,6 @@ from posenc_jax.data.ragged import Ragged
 from posenc_jax.data.records import Records
 from posenc_jax.data.text import Classification, Translation
 from posenc_jax.data.text.on_demand import Fed
-from posenc_jax.runs.compiling import KERNELS, traced_for
 from posenc_jax.runs.plan import plan_of
 from posenc_jax.runs.targets import target
 from posenc_jax.training.step import init_params, init_state, train_step

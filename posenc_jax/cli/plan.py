@@ -18,17 +18,13 @@ if TYPE_CHECKING:
     from posenc_jax.runs.plan import Plan
 
 DESCRIPTION = "Estimate replicas, operations, memory and hours of a run or an ablation. Nothing is trained or written."
-USAGE = f"""usage: posenc plan CONFIG [--target T] [--utilisation U] [--compile] [overrides]
+USAGE = f"""usage: posenc plan CONFIG [--target T] [--utilisation U] [overrides]
 
 {DESCRIPTION}
-Without --compile, nothing is compiled either, and it takes seconds on any machine. The exit code is 1 if something does
-not fit.
+It takes seconds on any machine. The exit code is 1 if something does not fit.
 
   --target T       chip and number of devices: h100, h100:4, v5e:2x2 ... (default: the devices of this machine)
   --utilisation U  fraction of peak speed assumed for hours, above 0 and up to 1 (default: 0.3)
-  --compile        compile the training program for the target and report the memory of the compiled program; takes
-                   minutes per cell; for chips that are not in this machine it needs libtpu or jax[cuda12], but no
-                   driver
 
 Overrides are those of `posenc train` and `posenc ablate`, such as --training.batch-size 8. With --on CORPUS in place of
 CONFIG, plan the run that is sized to a text corpus and this machine."""
@@ -50,13 +46,11 @@ def _plan(config_file: str, words: list[str]) -> int:
 
         config = overridden(config, overrides, f"posenc plan {config_file}", DESCRIPTION)
     from posenc_jax.runs import targets
-    from posenc_jax.runs.compiling import training_memory
     from posenc_jax.runs.plan import UTILISATION, plan_of
 
     target = targets.target_here() if options.target is None else targets.target(options.target)
     runs = [config] if isinstance(config, Run) else list(config.runs)
-    compiled = training_memory if options.compile else None
-    plans = [plan_of(run, target, options.utilisation or UTILISATION, compiled) for run in runs]
+    plans = [plan_of(run, target, options.utilisation or UTILISATION) for run in runs]
     width = shutil.get_terminal_size((100, 24)).columns
     tables = [_of_run(plans[0])] if isinstance(config, Run) else [_of_cells(plans)]
     show("\n".join(text(table, width) for table in tables))
@@ -71,7 +65,6 @@ def _options(words: list[str]) -> tuple[argparse.Namespace, list[str]]:
     parser.add_argument("--target")
     rule = "must be a part of the peak, above 0 and up to 1, such as 0.3"
     parser.add_argument("--utilisation", type=above_0(rule, most=1))
-    parser.add_argument("--compile", action="store_true")
     return parser.parse_known_args(words)
 
 
@@ -81,26 +74,19 @@ def _of_run(plan: Plan) -> TextTable:
     lines = [
         ("replicas", f"{layout.replicas}, {_groups(plan)}"),
         ("mode", layout.mode),
-        ("parameters", f"{plan.parameters:,} ({plan.encoding_parameters:,} of the encodings)"),
+        ("parameters", f"{plan.parameters:,}"),
         ("a step of one replica", f"{_operations(plan.step.operations)}, {plan.step.tokens:,} tokens with padding"),
         ("attention", "; ".join(plan.attention)),
         ("memory", f"{_bytes(memory.peak)} of {_limit(plan)} (most: {part}, {_bytes(largest)})"),
+        *((phase, duration(plan.seconds(phase))) for phase, work in plan.work.items() if work.operations),
+        ("total", _hours(plan.hours)),
     ]
-    if plan.compiled is not None:
-        formula = f"the formula says {_bytes(memory.state + memory.step)}"
-        lines.append(("compiled, training", f"{_bytes(plan.compiled)} of {_limit(plan)}; {formula}"))
-    lines.append(("a checkpoint", f"{_bytes(plan.checkpoint)}; {_bytes(plan.checkpoints)} stay on disk"))
-    for phase, work in plan.work.items():
-        if work.operations:
-            lines.append((phase, f"{_operations(work.operations * layout.replicas)}, {duration(plan.seconds(phase))}"))
-    lines.append(("total", f"{_operations(plan.operations)}, {_hours(plan.hours)}"))
     title = f"{plan.run.table} {plan.run.label} on {_where(plan)}"
     return TextTable(title, ("", "plan"), "ll", tuple(lines), _notes(plan))
 
 
 def _of_cells(plans: list[Plan]) -> TextTable:
-    sizes = ("parameters", "a step", "total", "measuring", "memory", "checkpoints")
-    columns = ("cell", "replicas", "attention", *sizes, "time")
+    columns = ("cell", "replicas", "attention", "parameters", "a step", "memory", "time")
     lines = [
         (
             f"{plan.run.table} {plan.run.label}",
@@ -108,40 +94,23 @@ def _of_cells(plans: list[Plan]) -> TextTable:
             ", ".join(dict.fromkeys(way.partition(":")[0] for way in plan.attention)),
             f"{plan.parameters:,}",
             _operations(plan.step.operations),
-            _operations(plan.operations),
-            _measuring([plan]),
-            _bytes(plan.compiled or plan.memory.peak),
-            _bytes(plan.checkpoints),
+            _bytes(plan.memory.peak),
             _hours(plan.hours),
         )
         for plan in plans
     ]
     hours = [plan.hours for plan in plans]
-    lines.append(
-        (
-            "all",
-            str(sum(plan.layout.replicas for plan in plans)),
-            *("", "", ""),
-            _operations(sum(plan.operations for plan in plans)),
-            _measuring(plans),
-            f"at most {_bytes(max(plan.compiled or plan.memory.peak for plan in plans))}",
-            _bytes(sum(plan.checkpoints for plan in plans)),
-            _hours(None if None in hours else sum(h for h in hours if h is not None)),
-        )
-    )
-    align = "lrl" + "r" * (len(columns) - 3)
-    return TextTable(f"{len(plans)} cells on {_where(plans[0])}", columns, align, tuple(lines), _notes(plans[0]))
+    most = f"at most {_bytes(max(plan.memory.peak for plan in plans))}"
+    total = _hours(None if None in hours else sum(h for h in hours if h is not None))
+    lines.append(("all", str(sum(plan.layout.replicas for plan in plans)), "", "", "", most, total))
+    return TextTable(f"{len(plans)} cells on {_where(plans[0])}", columns, "lrlrrrr", tuple(lines), _notes(plans[0]))
 
 
 def _notes(plan: Plan) -> tuple[str, ...]:
     chip, dtype = plan.target.chip, plan.run.model.dtype
-    formula = "by the formula in training/memory.py"
-    means = f"{formula}, excluding corpora"
-    if plan.compiled is not None:
-        means = f"as XLA plans the compiled program of training; evaluation and checkpoints {formula}"
     notes = [
         "Operations: matrix products of the model, including padding and masked pairs, without the work of encodings.",
-        f"Memory: of one device (on CPU: of the machine), {means}.",
+        "Memory: of one device (on CPU: of the machine), by the formula in training/memory.py, excluding corpora.",
     ]
     if plan.peak is None:
         notes.append(f"Time: unknown, because no peak of {chip.title} is recorded: see runs/targets.toml.")
@@ -182,12 +151,6 @@ def _groups(plan: Plan) -> str:
 def _short_groups(plan: Plan) -> str:
     layout = plan.layout
     return f"{layout.groups} x {layout.size}{f', {layout.spares} spare' if layout.spares else ''}"
-
-
-def _measuring(plans: list[Plan]) -> str:
-    """The part of the operations that does not train."""
-    training = sum(plan.work["train"].operations * plan.layout.replicas for plan in plans)
-    return f"{100 - 100 * training / sum(plan.operations for plan in plans):.0f} %"
 
 
 def _operations(operations: int) -> str:

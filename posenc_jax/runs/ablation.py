@@ -1,11 +1,15 @@
 """An ablation: every cell run, one after the other, and one record of their results."""
 
+import dataclasses
 import functools
 import os
+import time
 from collections.abc import Callable
-from typing import Any
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Self
 
-from posenc_jax.config import Ablation, to_json, without_effect
+from posenc_jax.config import Ablation, Run, to_json, without_effect
+from posenc_jax.data.text.base import TextTask
 from posenc_jax.environments import between, history
 from posenc_jax.files.atomic import refuse_links
 from posenc_jax.files.fields import in_words, value_text, varying
@@ -15,21 +19,24 @@ from posenc_jax.refusals.own_exits import exits_as_errors, said_by
 from posenc_jax.results import AblationResult, read_result
 from posenc_jax.runs.ablation_record import StoredCell, read_homes, stored_cell, stored_cells, write_record
 from posenc_jax.runs.cell import run
-from posenc_jax.runs.compile_ahead import Ahead
 from posenc_jax.runs.directory import Stored, read_stored
 from posenc_jax.runs.environment import environment
 from posenc_jax.runs.errors import DamagedFileError, FailedCellsError, RefusedError, StoppedError
 from posenc_jax.runs.estimate import foretell, seconds_of
 from posenc_jax.runs.groups import refuse_damaged_metrics
-from posenc_jax.runs.origins import refuse_other_start
+from posenc_jax.runs.identity import changed_code, owned, refuse_changed_code, refuse_other, refuse_other_start, take
+from posenc_jax.runs.machine import devices_with_memory
 from posenc_jax.runs.own_code import digests
-from posenc_jax.runs.ownership import changed_code, owned, refuse_changed_code, refuse_other, take
 from posenc_jax.runs.preflight import check_run, refuse_several_processes
-from posenc_jax.runs.programs import KnownPrograms, likeness
+from posenc_jax.runs.programs import KnownPrograms, Uncompiled, UncompiledPrograms, likeness, replicas_of
 from posenc_jax.runs.reporter import Reporter
-from posenc_jax.runs.supply import refuse_other_corpora, refuse_other_tokenizers, refuse_unfit
+from posenc_jax.runs.state import abstract_state
+from posenc_jax.runs.supply import Supply, refuse_other_corpora, refuse_other_tokenizers, refuse_unfit
 from posenc_jax.runs.targets import target_here
-from posenc_jax.training.layout import Devices
+from posenc_jax.training.batches import buckets
+from posenc_jax.training.layout import Devices, in_one_memory, layout_of
+from posenc_jax.training.processes import count
+from posenc_jax.training.replicas import Program
 
 
 def ablate(
@@ -196,3 +203,57 @@ def refuse_failures(failures: list[str], failed: int, cells: int) -> None:
 
 def left_out(error: DamagedFileError) -> None:
     """A damaged result counts as none: its cell is run, which measures it again or fails."""
+
+
+class Ahead:
+    """Compiles ahead of runs, one program after the other; leaving it waits for the one that is being compiled.
+
+    Compiling mostly uses one core, and no result depends on when it happens. It serves CPUs only: the compiler for a
+    GPU times kernels on it, which a training would disturb.
+    """
+
+    def __init__(self) -> None:
+        self._pool = ThreadPoolExecutor(1, "ahead")
+        self._left = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._left = True
+        self._pool.shutdown(cancel_futures=True)
+
+    def prepare(self, config: Run, known: KnownPrograms) -> None:
+        """Compiles the programs of a cell that no other thread compiles. Tasks on text need their data first, so it
+        skips them. Errors are left to the cell, which meets them again.
+        """
+        if not isinstance(config.task, TextTask):
+            self._pool.submit(self._prepare, config, known)
+
+    def _prepare(self, config: Run, known: KnownPrograms) -> None:
+        devices = devices_with_memory()
+        if not devices.on_cpu or count() > 1:
+            return
+        size = layout_of(config, len(config.replicas), devices).size
+        state = abstract_state(config, size)
+        parts, replicas = UncompiledPrograms(config, Supply(config, None), size, known), replicas_of(state)
+        _, at_once = in_one_memory(config.execution, size, devices)
+        coming = [parts.train(state, None), parts.validate(replicas)]
+        found = buckets(config, config.evaluation.lengths, at_once, devices.backend)
+        coming += [parts.evaluate(own, replicas) for own in found]
+        for part in coming:
+            if self._left:
+                return
+            known.make(_timed(part, known))
+
+
+def _timed(part: Uncompiled, known: KnownPrograms) -> Uncompiled:
+    """The part, whose seconds are written down before anybody has its program."""
+
+    def make() -> Program:
+        begun = time.perf_counter()
+        program = part.make()
+        known.ahead[part.key] = time.perf_counter() - begun
+        return program
+
+    return dataclasses.replace(part, make=make)

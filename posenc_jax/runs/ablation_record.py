@@ -20,7 +20,7 @@ from posenc_jax.runs.directory import Stored, has_all, read_stored, results_by_g
 from posenc_jax.runs.environment import code_of, environment
 from posenc_jax.runs.errors import DamagedFileError
 from posenc_jax.runs.files import read_json, sealed_line, write_json
-from posenc_jax.runs.origins import read_environments
+from posenc_jax.runs.identity import read_environments
 from posenc_jax.runs.own_code import digests
 
 OnDamage = Callable[[DamagedFileError], None] | None

@@ -24,7 +24,6 @@ from posenc_jax.files.atomic import refuse_links, write_atomically
 from posenc_jax.files.fields import value_text
 from posenc_jax.files.shapes import Json
 from posenc_jax.files.user_paths import full
-from posenc_jax.runs.agreement import refuse_other_configs, refuse_other_environments, refuse_other_states
 from posenc_jax.runs.calls import Calls
 from posenc_jax.runs.checkpoint import Checkpoints
 from posenc_jax.runs.decoded import decoded_texts, text_scores, write_texts
@@ -34,10 +33,18 @@ from posenc_jax.runs.environment import environment
 from posenc_jax.runs.errors import CheckpointError, RefusedError, StoppedError
 from posenc_jax.runs.files import Log, in_turn, sealed_line
 from posenc_jax.runs.groups import Begun, groups_of_missing, read_begun, refuse_lost_rows, take_over
+from posenc_jax.runs.identity import (
+    keep_start,
+    owned,
+    record_environment,
+    refuse_other_processes,
+    refuse_other_start,
+    refuse_other_states,
+    start_of,
+    trained_in,
+)
 from posenc_jax.runs.machine import devices_with_memory
-from posenc_jax.runs.origins import keep_start, record_environment, refuse_other_start, start_of, trained_in
 from posenc_jax.runs.own_code import digests
-from posenc_jax.runs.ownership import owned
 from posenc_jax.runs.plan import Plan, plan_of
 from posenc_jax.runs.preflight import check_run
 from posenc_jax.runs.programs import KnownPrograms, Programs
@@ -86,8 +93,7 @@ def run(
       StoppedError: ``stop`` asked for it.
     """
     directory = full(directory).absolute()
-    refuse_other_configs(config)
-    refuse_other_environments()
+    refuse_other_processes(config)
     heard = reporter if reporter is not None and first() else Reporter()
     with contextlib.ExitStack() as holding:
 

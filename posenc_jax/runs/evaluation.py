@@ -38,9 +38,8 @@ from posenc_jax.runs.environment import environment
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.estimate import foretell
 from posenc_jax.runs.files import read_json, sealed_line
-from posenc_jax.runs.origins import is_imported, read_environments
+from posenc_jax.runs.identity import check_writable, is_imported, read_environments, refuse_changed_code
 from posenc_jax.runs.own_code import Digests, changed_here, changes, digests
-from posenc_jax.runs.ownership import check_writable, refuse_changed_code
 from posenc_jax.runs.preflight import check_memory, refuse_several_processes
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.runs.state import final_state, state_at

@@ -19,8 +19,8 @@ from posenc_jax.models.config import COMPUTING, STACKS
 from posenc_jax.runs.directory import home_of, load_config
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import read_json
+from posenc_jax.runs.identity import start_of
 from posenc_jax.runs.importing import ORIGIN
-from posenc_jax.runs.origins import start_of
 from posenc_jax.runs.state import replica_params, surviving_seeds
 from posenc_jax.runs.supply import read_tokenizer
 from posenc_jax.training.leaf_names import flat

@@ -22,8 +22,8 @@ from posenc_jax.runs.directory import (
 )
 from posenc_jax.runs.errors import DamagedFileError, RefusedError
 from posenc_jax.runs.files import Log, locked, put_aside, write_json
+from posenc_jax.runs.identity import config_record, is_begun, refuse_other, take
 from posenc_jax.runs.own_code import digests
-from posenc_jax.runs.ownership import config_record, is_begun, refuse_other, take
 from posenc_jax.training.layout import Devices, layout_of
 
 

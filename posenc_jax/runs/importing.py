@@ -28,7 +28,7 @@ from posenc_jax.runs.environment import environment
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import sealed_line, write_json
 from posenc_jax.runs.groups import write_group
-from posenc_jax.runs.ownership import config_record
+from posenc_jax.runs.identity import config_record
 from posenc_jax.training.leaf_names import flat
 
 ORIGIN = "origin.json"

@@ -25,7 +25,7 @@ from posenc_jax.runs.directory import (
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import read_json
 from posenc_jax.runs.groups import refuse_damaged_metrics
-from posenc_jax.runs.ownership import claim
+from posenc_jax.runs.identity import claim
 from posenc_jax.runs.supply import refuse_other_corpora
 
 
@@ -73,9 +73,9 @@ def joined(configs: dict[Path, Ablation]) -> Ablation:
                     f"{folder} has another cell {cell.table} {cell.label} than those before it: relabel one of them, "
                     "and run it. Differences:\n  " + "\n  ".join(lines)
                 )
-            both = {name: (*getattr(before, name), *getattr(cell, name)) for name in ("seeds", "learning_rates")}
-            once = {name: tuple(dict.fromkeys(values)) for name, values in both.items()}
-            runs[cell.table, cell.label] = dataclasses.replace(before, **once)
+            seeds = tuple(dict.fromkeys((*before.seeds, *cell.seeds)))
+            rates = tuple(dict.fromkeys((*before.learning_rates, *cell.learning_rates)))
+            runs[cell.table, cell.label] = dataclasses.replace(before, seeds=seeds, learning_rates=rates)
     published = dict.fromkeys(one for config in configs.values() for one in config.published)
     return dataclasses.replace(next(iter(configs.values())), runs=tuple(runs.values()), published=tuple(published))
 

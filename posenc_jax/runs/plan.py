@@ -2,18 +2,17 @@
 
 import dataclasses
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from posenc_jax.config import Run
-from posenc_jax.runs.checkpoint import kept
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.preflight import shortage
 from posenc_jax.runs.targets import Target
 from posenc_jax.training.attention_choice import choices
 from posenc_jax.training.batches import training_batch
 from posenc_jax.training.layout import GroupLayout, check_mesh, in_one_memory, layout_of, memory_in_group
-from posenc_jax.training.memory import MemoryUse, encoding_parameters_of, parameters_of, state_size
+from posenc_jax.training.memory import MemoryUse, parameters_of
 from posenc_jax.training.operations import Work, of_decoding, of_length, of_step, of_validation
 
 UTILISATION = 0.3
@@ -31,15 +30,12 @@ class Plan:
     Attributes:
       attention: the ways in which it is computed in training, each with its reason.
       utilisation: the part of the peak that hours are told by.
-      compiled: bytes that the compiled program of training takes of one device (of the machine on CPU); None where it
-        is not compiled.
     """
 
     run: Run
     target: Target
     attention: tuple[str, ...]
     utilisation: float
-    compiled: int | None = None
 
     @functools.cached_property
     def layout(self) -> GroupLayout:
@@ -57,32 +53,14 @@ class Plan:
         return parameters_of(self.run)
 
     @functools.cached_property
-    def encoding_parameters(self) -> int:
-        """Parameters of the encodings of one replica."""
-        return encoding_parameters_of(self.run)
-
-    @functools.cached_property
     def memory(self) -> MemoryUse:
         """The memory of one device (on CPU of the machine), by the formula of `memory_of`."""
         return memory_in_group(self.run, self.layout.size, self.target.devices)
 
     @functools.cached_property
     def shortage(self) -> str | None:
-        """A line about what does not fit, by the formula times what it is wrong by where the program is compiled."""
-        correction = 1.0 if self.compiled is None else self.compiled / (self.memory.state + self.memory.step)
-        return shortage(self.run, self.target.devices, correction=correction)
-
-    @property
-    def checkpoint(self) -> int:
-        """Bytes of one checkpoint of a group."""
-        return state_size(self.run) * self.layout.size
-
-    @property
-    def checkpoints(self) -> int:
-        """Bytes of all checkpoints that stay on disk."""
-        steps, every = self.run.training.steps, self.run.training.checkpoint_every or self.run.training.steps
-        saved = sorted({*range(every, steps, every), steps})
-        return self.layout.groups * len(kept(saved, self.run.training.keep_every)) * self.checkpoint
+        """A line about what does not fit."""
+        return shortage(self.run, self.target.devices)
 
     @functools.cached_property
     def step(self) -> Work:
@@ -138,13 +116,8 @@ class Plan:
         return None if None in found else sum(s for s in found if s is not None) / 3600
 
 
-def plan_of(
-    run: Run, target: Target, utilisation: float = UTILISATION, compiled: Callable[[Run, Target], int] | None = None
-) -> Plan:
+def plan_of(run: Run, target: Target, utilisation: float = UTILISATION) -> Plan:
     """The plan of a run on a target.
-
-    Args:
-      compiled: gives the bytes that its compiled program of training takes there.
 
     Raises:
       RefusedError: ``execution.data`` and ``execution.model`` do not fit the devices of the target, or
@@ -157,7 +130,7 @@ def plan_of(
     except ValueError as error:
         raise RefusedError(f"{target.name}: {error}") from None
     attention = tuple(dict.fromkeys(str(choice) for of_stack in ways.values() for choice in of_stack))
-    return Plan(run, target, attention, utilisation, None if compiled is None else compiled(run, target))
+    return Plan(run, target, attention, utilisation)
 
 
 def in_record(plan: Plan) -> dict[str, Any]:

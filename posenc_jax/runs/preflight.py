@@ -12,8 +12,8 @@ from posenc_jax.refusals.own_exits import own_frames
 from posenc_jax.runs.directory import load_config
 from posenc_jax.runs.environment import check_settings
 from posenc_jax.runs.errors import RefusedError
+from posenc_jax.runs.identity import start_of
 from posenc_jax.runs.machine import bytes_in_words, devices_with_memory, host_memory
-from posenc_jax.runs.origins import start_of
 from posenc_jax.runs.state import surviving_seeds
 from posenc_jax.runs.supply import start_tokenizer
 from posenc_jax.runs.transplant import check_start
@@ -78,19 +78,16 @@ def check_memory(config: Run, on: Devices | None = None, *, trained: bool = Fals
         raise RefusedError(found)
 
 
-def shortage(
-    config: Run, devices: Devices, host: int | None = None, *, trained: bool = False, correction: float = 1.0
-) -> str | None:
+def shortage(config: Run, devices: Devices, host: int | None = None, *, trained: bool = False) -> str | None:
     """The memory that a run lacks on these devices and what to lower, in a line; None if all fits.
 
     Args:
       host: bytes of the machine's memory beside that of accelerators; None where nobody tells.
       trained: whether the run is only measured.
-      correction: what the formula of computing is multiplied by, where a compiled program says what it takes.
     """
     config = of_few_lengths(config)
     memory = memory_in_group(config, layout_of(config, len(config.replicas), devices).size, devices)
-    computing = round(correction * (memory.state + memory.measuring if trained else memory.peak))
+    computing = memory.state + memory.measuring if trained else memory.peak
     needs = [(memory.checkpoint, host, "this machine"), (computing, devices.memory, "its accelerator")]
     if devices.on_cpu:
         needs = [(memory.checkpoint + computing, devices.memory, "this machine")]

@@ -20,8 +20,7 @@ from posenc_jax.runs.environment import threads
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import in_turn
 from posenc_jax.runs.groups import groups_of_missing, read_begun, take_over
-from posenc_jax.runs.origins import keep_start
-from posenc_jax.runs.ownership import owned, refuse_other, take
+from posenc_jax.runs.identity import keep_start, owned, refuse_other, take
 from posenc_jax.runs.preflight import check_run
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.runs.supply import load_data

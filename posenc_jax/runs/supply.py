@@ -25,7 +25,7 @@ from posenc_jax.files.shapes import Json
 from posenc_jax.runs.directory import home_of
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import read_json, write_json
-from posenc_jax.runs.origins import start_of
+from posenc_jax.runs.identity import start_of
 from posenc_jax.runs.weights import metadata_of, read_shapes
 from posenc_jax.training.processes import put, rows_here, stacked
 

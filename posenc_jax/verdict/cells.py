@@ -16,7 +16,7 @@ from posenc_jax.results.summary import CellSummary
 from posenc_jax.results.summation import draws_of, summarise
 from posenc_jax.runs.directory import groups_that_count
 from posenc_jax.runs.files import read_json, write_json
-from posenc_jax.runs.origins import read_environments
+from posenc_jax.runs.identity import read_environments
 from posenc_jax.statistics import select_by_seed
 from posenc_jax.verdict.published import Selection
 

@@ -17,9 +17,8 @@ from posenc_jax.results.record import ReplicaScores
 from posenc_jax.results.timing import Timing, read_timing
 from posenc_jax.runs.cell import run
 from posenc_jax.runs.directory import complete, groups_with, read_stored, results_by_group
-from posenc_jax.runs.origins import read_environments
+from posenc_jax.runs.identity import is_begun, read_environments
 from posenc_jax.runs.own_code import digests
-from posenc_jax.runs.ownership import is_begun
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.verdict.cells import JudgedCell, environments_of
 from posenc_jax.verdict.finding import Scored

@@ -22,7 +22,7 @@ from posenc_jax.data.tasks import Copying
 from posenc_jax.encodings import spec
 from posenc_jax.runs.directory import group_directories
 from posenc_jax.runs.files import read_json, sealed_line, write_json
-from posenc_jax.runs.ownership import claim
+from posenc_jax.runs.identity import claim
 from posenc_jax.runs.reporter import Reporter
 
 CONFIG = """from benchmarks.finished import ablation

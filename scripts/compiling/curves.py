@@ -8,9 +8,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from compiling.programs import compiled, devices_of, traced_for
 from posenc_jax.attention import attend
 from posenc_jax.encodings import Dims, Geometry, init_slot, layer_params, parse
-from posenc_jax.runs.compiling import compiled, devices_of, traced_for
 from posenc_jax.runs.targets import Target
 
 PATHS = ("kernel", "blockwise", "dense")

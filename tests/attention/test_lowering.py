@@ -7,10 +7,10 @@ import warnings
 import jax
 import jax.numpy as jnp
 import pytest
+from compiling.programs import traced_for
 
 from posenc_jax.attention.kernel import ON_GPU
 from posenc_jax.attention.kernel_call import attention_by_distance
-from posenc_jax.runs.compiling import traced_for
 
 TARGETS = {"cuda": {"triton": "__gpu$xla.gpu.triton", "mosaic": "mosaic_gpu_v2"}[ON_GPU], "tpu": "tpu_custom_call"}
 

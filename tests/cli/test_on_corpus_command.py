@@ -13,7 +13,7 @@ from posenc_jax.config import Ablation, Run, config_hash
 from posenc_jax.data.tasks import Copying
 from posenc_jax.runs import cell
 from posenc_jax.runs.files import write_json
-from posenc_jax.runs.ownership import config_record
+from posenc_jax.runs.identity import config_record
 
 
 @pytest.fixture

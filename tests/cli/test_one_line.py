@@ -186,7 +186,7 @@ def test_directories_of_others():
     """One that may not be searched, and one that may only be read."""
     code = (
         "import os, sys; from pathlib import Path; from posenc_jax.cli.errors import guarded\n"
-        "from posenc_jax.runs.ownership import check_writable\n"
+        "from posenc_jax.runs.identity import check_writable\n"
         "from posenc_jax.runs.directory import load_config\n"
         "os.setuid(65534)\n"
         "codes = [guarded(lambda: load_config(Path(sys.argv[1]) / 'closed' / 'run') and 0),\n"

@@ -87,7 +87,7 @@ def claimed(tmp_path_factory):
     tmp_path = tmp_path_factory.mktemp("trust")
     (tmp_path / "own_run.py").write_text(CONFIG)
     code = (
-        "import own_run; from pathlib import Path; from posenc_jax.runs.ownership import claim; Path('run').mkdir(); "
+        "import own_run; from pathlib import Path; from posenc_jax.runs.identity import claim; Path('run').mkdir(); "
         "claim(Path('run'), own_run.config)"
     )
     environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}

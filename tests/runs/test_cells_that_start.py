@@ -20,8 +20,8 @@ from posenc_jax.runs.ablation import ablate
 from posenc_jax.runs.cell import run
 from posenc_jax.runs.directory import home_of, results
 from posenc_jax.runs.errors import FailedCellsError, RefusedError
-from posenc_jax.runs.files import read_json, write_json
-from posenc_jax.runs.origins import joined_starts, keep_start
+from posenc_jax.runs.files import read_json
+from posenc_jax.runs.identity import keep_start
 from posenc_jax.runs.spread import ablate_in_tasks
 from posenc_jax.runs.state import replica_params
 from posenc_jax.training.layout import Devices
@@ -94,16 +94,6 @@ def test_what_is_kept_of_a_start_is_of_seeds_that_are_still_to_train(finished, t
     (later / "start.json").unlink()
     keep_start(dataclasses.replace(LATER, seeds=(0, 1, 2)), later, results(later))
     assert read_json(later / "start.json") == {}
-
-
-def test_starts_are_joined_where_they_agree(tmp_path):
-    homes = [tmp_path / name for name in "abc"]
-    for home, kept in zip(homes, ({"0": ["1" * 8]}, {"0": ["1" * 8], "1": ["2" * 8]}, {"1": ["3" * 8]})):
-        home.mkdir()
-        write_json(home / "start.json", kept)
-    assert joined_starts(homes[:2]) == {"0": ["1" * 8], "1": ["2" * 8]}
-    with pytest.raises(RefusedError, match=r"c began with other parameters than .*b \(seed 1\): run one of them anew"):
-        joined_starts(homes)
 
 
 def test_only_groups_are_taken_for_groups(tmp_path):

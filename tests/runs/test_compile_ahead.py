@@ -10,8 +10,8 @@ from trained_runs import CONFIG
 from posenc_jax.config import Ablation
 from posenc_jax.encodings import RoPE
 from posenc_jax.runs import ablation, programs
+from posenc_jax.runs.ablation import Ahead
 from posenc_jax.runs.cell import run
-from posenc_jax.runs.compile_ahead import Ahead
 from posenc_jax.runs.programs import KnownPrograms, Uncompiled
 from posenc_jax.runs.reporter import Reporter
 

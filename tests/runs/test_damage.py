@@ -20,8 +20,7 @@ from posenc_jax.runs.errors import CheckpointError, DamagedFileError, FailedCell
 from posenc_jax.runs.evaluation import evaluate
 from posenc_jax.runs.files import Log, read_json
 from posenc_jax.runs.groups import refuse_lost_rows
-from posenc_jax.runs.origins import read_environments
-from posenc_jax.runs.ownership import refuse_other
+from posenc_jax.runs.identity import read_environments, refuse_other
 from posenc_jax.runs.state import abstract_state, load_group_state, misfit
 
 # Orbax leaves a coroutine or a thread behind where a damaged file ended it.

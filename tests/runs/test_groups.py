@@ -16,8 +16,7 @@ from posenc_jax.runs.directory import complete, finished_groups, group_directori
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.evaluation import evaluate
 from posenc_jax.runs.groups import plan
-from posenc_jax.runs.origins import keep_start, refuse_other_start
-from posenc_jax.runs.ownership import claim
+from posenc_jax.runs.identity import claim, keep_start, refuse_other_start
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.runs.state import best_replica, surviving_seeds
 from posenc_jax.training import replicas

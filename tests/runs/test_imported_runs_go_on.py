@@ -12,8 +12,8 @@ from posenc_jax.data.text import Data, LanguageModel
 from posenc_jax.encodings import parse
 from posenc_jax.runs.directory import load_config, results
 from posenc_jax.runs.evaluation import evaluate
+from posenc_jax.runs.identity import trained_in
 from posenc_jax.runs.importing import import_checkpoint
-from posenc_jax.runs.origins import trained_in
 
 
 @pytest.fixture(scope="module")

@@ -18,8 +18,8 @@ from posenc_jax.runs.ablation_record import write_results
 from posenc_jax.runs.directory import load_stored
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import append_rows, read_json, sealed_line, write_json
+from posenc_jax.runs.identity import claim
 from posenc_jax.runs.joining import join, joined
-from posenc_jax.runs.ownership import claim
 from posenc_jax.runs.reporter import Reporter
 
 ABLATION = Ablation("tiny", (CONFIG,), baseline="rope|learned", title="Tiny")

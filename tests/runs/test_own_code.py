@@ -24,7 +24,7 @@ from posenc_jax.runs.cell import run
 from posenc_jax.runs.directory import code_in, load_config
 from posenc_jax.runs.errors import FailedCellsError, RefusedError
 from posenc_jax.runs.evaluation import evaluate
-from posenc_jax.runs.ownership import claim
+from posenc_jax.runs.identity import claim
 from posenc_jax.runs.spread import run_task
 
 SOURCE = '''"""An encoding of the user's own."""

@@ -20,7 +20,7 @@ from posenc_jax.extras import MissingExtraError
 from posenc_jax.files.atomic import held
 from posenc_jax.runs import executors, spread
 from posenc_jax.runs.errors import FailedCellsError, RefusedError, StoppedError
-from posenc_jax.runs.ownership import claim
+from posenc_jax.runs.identity import claim
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.runs.spread import ablate_in_tasks, run_task, shares
 from posenc_jax.training.layout import Devices

@@ -15,7 +15,7 @@ from posenc_jax.runs.cell import run
 from posenc_jax.runs.directory import read_stored
 from posenc_jax.runs.evaluation import evaluate
 from posenc_jax.runs.groups import plan
-from posenc_jax.runs.ownership import claim
+from posenc_jax.runs.identity import claim
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.verdict import other_scores as module
 from posenc_jax.verdict.other_scores import WAYS, other_scores

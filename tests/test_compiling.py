@@ -6,6 +6,7 @@ import dataclasses
 
 import jax
 import pytest
+from compiling.programs import KERNELS, compiled, functions, lowered_for, traced_for
 from test_catalogue_trains import ROWS
 
 from posenc_jax import Evaluation, Execution, Run, Training, Transformer
@@ -14,11 +15,9 @@ from posenc_jax.data.tasks import Copying, Scan, TokenAt
 from posenc_jax.data.text import Translation
 from posenc_jax.encodings import elements, is_pattern, parse
 from posenc_jax.encodings.base import PositionalEncoding
-from posenc_jax.runs.compiling import KERNELS, compiled, functions, lowered_for, traced_for, training_memory
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.state import abstract_state
-from posenc_jax.runs.targets import target, target_here
-from posenc_jax.training.layout import layout_of, memory_in_group
+from posenc_jax.runs.targets import target
 
 MODEL = Transformer(d_model=16, num_layers=1, num_heads=2, mlp_dim=16)
 SMALL = dict(
@@ -134,10 +133,10 @@ def test_text_needs_its_corpus():
 
 def test_replicas_lie_as_the_plan_has_them(monkeypatch):
     """On the CPU that is here, under the name of a chip: two replicas on one device."""
-    from posenc_jax.runs import compiling
+    from compiling import programs
 
-    monkeypatch.setattr(compiling, "devices_of", lambda target: jax.devices()[:1])
-    monkeypatch.setattr(compiling, "traced_for", lambda platform, kind="": traced_for("cpu"))
+    monkeypatch.setattr(programs, "devices_of", lambda target: jax.devices()[:1])
+    monkeypatch.setattr(programs, "traced_for", lambda platform, kind="": traced_for("cpu"))
     run = Run(
         task=Copying(kind="cmc", max_length=3, num_symbols=12),
         model=MODEL,
@@ -151,10 +150,3 @@ def test_replicas_lie_as_the_plan_has_them(monkeypatch):
     assert found.seconds > 0
     alone = compiled(lowered_for(dataclasses.replace(run, seeds=(0,)), target("h100"), "train"))
     assert found.arguments == pytest.approx(2 * alone.arguments, rel=0.01)
-
-
-def test_what_training_takes_of_this_machine_by_its_compiled_program():
-    run = dataclasses.replace(row("rope"), execution=Execution("map"))
-    here = target_here()
-    formula = memory_in_group(run, layout_of(run, 1, here.devices).size, here.devices)
-    assert 0.5 < training_memory(run, here) / (formula.state + formula.step) < 2

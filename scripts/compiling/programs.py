@@ -114,22 +114,6 @@ def compiled(program: Any) -> Compiled:
     )
 
 
-def training_memory(run: Run, target: Target) -> int:
-    """Bytes that the compiled program of training takes of one device of a target, or of all cores of a CPU together.
-
-    Raises:
-      RefusedError: as `lowered_for`; the task reads text; or XLA finds no room for the program.
-    """
-    program = lowered_for(run, target, "train")
-    try:
-        peak = compiled(program).peak
-    except jax.errors.JaxRuntimeError as error:
-        why = " ".join(str(error).split())[:200]
-        raise RefusedError(f"{target.name}: {run.table} {run.label} was not compiled: {why}") from error
-    layout = layout_of(run, len(run.replicas), target.devices)
-    return peak * layout.rows * run.execution.data * run.execution.model if target.devices.on_cpu else peak
-
-
 @dataclasses.dataclass(frozen=True)
 class _Described(AbstractDevice):
     """A device that is not here: with what Mosaic GPU asks of one, and by default takes for that of an H100."""
