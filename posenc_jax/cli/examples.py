@@ -88,9 +88,6 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
             "add your own texts",
         ),
     ),
-    "translate": (('posenc translate RUN "Opens the dialog." --beam 4', "translate a sentence with beam search"),),
-    "summarize": (("posenc summarize RUN article.txt", "summarise a file"),),
-    "classify": (("posenc classify RUN page.txt", "classify a file"),),
     "import": (
         ("posenc import SmolLM2-135M-Instruct.Q4_1.gguf -o runs/smollm2", "import a GGUF file"),
         ("posenc import opus-mt-en-de -o runs/opus", "import a translator, for `posenc translate`"),

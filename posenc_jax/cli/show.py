@@ -304,8 +304,7 @@ def _of_run(options: argparse.Namespace, reporter: TerminalReporter) -> dict[str
 def _document(options: argparse.Namespace, task: Any) -> str | dict[str, str] | None:
     if options.file is None:
         return None
-    from posenc_jax.cli.classify import read_document
-    from posenc_jax.cli.texts import read_file
+    from posenc_jax.cli.texts import read_document, read_file
 
     return read_document(task, options.file, read_file(options.file))
 

@@ -1,151 +1,290 @@
-"""The common part of `translate`, `summarize` and `classify`: options, reading inputs, printing outputs."""
+"""The commands `translate`, `summarize` and `classify`: a finished run on texts that are given."""
 
-from __future__ import annotations
-
-import argparse
+import dataclasses
+import json
 import re
-from collections.abc import Callable
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Annotated, Any, BinaryIO, Literal
 
-from posenc_jax.cli.errors import Parser, UsageError, add_trust, as_path, guarded, refusing, whole
-from posenc_jax.cli.screen import show
+from posenc_jax.cli.errors import UsageError, refusing, whole
+from posenc_jax.cli.screen import show, tell
 from posenc_jax.cli.session import prepare_jax, trust
 from posenc_jax.data.corpora.corpus import DataError
+from posenc_jax.drawing.plain import plain
+from posenc_jax.files.shapes import loads
 from posenc_jax.models.decoding_config import Beam, Decoding, Greedy, Sampling
-
-if TYPE_CHECKING:
-    from posenc_jax.runs.inference import TextOutput
-
 
 LARGEST_SEED = 2**31 - 1
 MOST_BYTES = 2**26
 """Of an input: far more than the tokens that runs read."""
 
 
-def run_parser(command: str, description: str) -> Parser:
-    """The parser of a command that uses a finished run."""
-    parser = Parser(
-        f"posenc {command}",
-        description=f"{description}\nStandard output holds only the results; notes go to standard error.",
-    )
-    parser.add_argument("run", metavar="RUN", type=as_path, help="directory of a finished run, or of a cell or group")
-    add_trust(parser)
-    return parser
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class OfRun:
+    """Options about the run.
 
+    Attributes:
+      trust: run the Python files that RUN brought along, naming each with its digest (default: they are not run)
+      seed: seed of the replica (default: the first that did not diverge), at the learning rate that is best by
+        validation
+      random_seed: seed of samples and of randomly drawn positions (default: 0)
+    """
 
-def add_run_options(parser: Parser, too_long: str, ways: tuple[str, ...] = ("truncate", "window")) -> None:
-    """Adds options for the replica and for long texts."""
-    parser.add_argument(
-        "--seed",
-        type=int,
-        metavar="N",
-        help="seed of the replica (default: the first that did not diverge), at the learning rate that is best by "
-        "validation",
-    )
-    parser.add_argument(
-        "--too-long",
-        choices=("refuse", *ways),
-        default="refuse",
-        help="a text of more tokens than the run was trained or evaluated with: refuse it (default), or " + too_long,
-    )
+    trust: Annotated[Path | None, "RUN"] = None
+    seed: int | None = None
+    random_seed: Annotated[int, whole(0, LARGEST_SEED)] = 0
 
-
-def add_decoding_options(parser: Parser) -> None:
-    """Adds options for decoding, which is greedy by default."""
-    add = parser.add_argument_group("decoding (default: greedy, token by token)").add_argument
-    add(
-        "--max-new-tokens", type=int, metavar="N", help="cut outputs off after N tokens (default: as in the evaluation)"
-    )
-    add("--beam", type=int, metavar="SIZE", help="use beam search with this many beams")
-    add("--length-penalty", choices=("gnmt", "huggingface", "none"), help="length penalty of --beam (default: gnmt)")
-    add("--alpha", type=float, help="exponent of the length penalty (default: 0.6)")
-    add("--sample", action="store_true", help="sample tokens")
-    add("--temperature", type=float, help="temperature of --sample (default: 1)")
-    add("--top-k", type=int, metavar="K", help="--sample: only from the K most probable tokens")
-    add(
-        "--top-p", type=float, metavar="P", help="--sample: only from the most probable tokens with total probability P"
-    )
-    add_random_seed(parser, "seed of --sample and of randomly drawn positions (default: 0)")
-    add("--scores", action="store_true", help="print the log-probability and a tab before each output")
-
-
-def add_random_seed(parser: Parser, help_line: str) -> None:
-    """``--random-seed``."""
-    parser.add_argument("--random-seed", type=whole(0, LARGEST_SEED), default=0, metavar="N", help=help_line)
-
-
-def decoding_of(options: argparse.Namespace) -> Decoding:
-    """The decoding that the options ask for; UsageError when they do not fit together."""
-
-    def given(*names: str) -> dict[str, Any]:
-        return {name: getattr(options, name) for name in names if getattr(options, name) is not None}
-
-    beam, sampling = given("length_penalty", "alpha"), given("temperature", "top_k", "top_p")
-    if options.beam is not None and options.sample:
-        raise UsageError("--beam and --sample are two ways to find outputs: choose one")
-    for settings, owner, there in ((beam, "beam", options.beam is not None), (sampling, "sample", options.sample)):
-        if settings and not there:
-            raise UsageError(f"--{next(iter(settings)).replace('_', '-')} is a setting of --{owner}: give both")
-    if options.length_penalty == "none" and options.alpha is not None:
-        raise UsageError("--alpha is the exponent of a length penalty, and --length-penalty none has none: drop one")
-    with refusing():
-        if options.beam is not None:
-            return Beam(options.beam, **beam)
-        return Sampling(**sampling) if options.sample else Greedy()
-
-
-def command(parser: Parser, arguments: list[str], work: Callable[[argparse.Namespace, Any], None]) -> int:
-    """Runs ``work(options, reporter)`` and gives its exit code."""
-
-    def run() -> None:
-        options = parser.parse_intermixed_args(arguments)
+    def answers(self, kind: str, run: Path, inputs: Mapping[str, Any] | Sequence[str], *how: Any, **more: Any) -> Any:
+        """The answers of a function of `runs.inference` to the inputs, which may have names; a function among them is
+        called with the run's task.
+        """
+        prepare_jax()
+        trust(self.trust)
         from posenc_jax.cli.progress import TerminalReporter
+        from posenc_jax.runs import inference
         from posenc_jax.runs.errors import RefusedError
 
+        names, given = (list(inputs), inputs.values()) if isinstance(inputs, Mapping) else (None, inputs)
         try:
             with TerminalReporter() as reporter:
-                work(options, reporter)
+                loaded = inference.load_run(run, self.seed, reporter=reporter)
+                texts = [one(loaded.config.task) if callable(one) else one for one in given]
+                more |= {"random_seed": self.random_seed, "names": names, "reporter": reporter}
+                return getattr(inference, kind)(loaded, texts, *how, **more)
         except (DataError, RefusedError) as error:
-            raise UsageError(_with_options(str(error))) from None
-
-    return guarded(run)
-
-
-def _with_options(message: str) -> str:
-    """A message of the library about its argument ``too_long``, in the words of the command line."""
-    return (
-        re.sub(r"(?:too_long = )?'(truncate|window)'", r"--too-long \1", message) if "too_long" in message else message
-    )
+            said = str(error)
+            if "too_long" in said:  # which is an option here
+                said = re.sub(r"(?:too_long = )?'(truncate|window)'", r"--too-long \1", said)
+            raise UsageError(said) from None
 
 
-def outputs(
-    kind: str, texts: list[str], decoding: Decoding, options: argparse.Namespace, reporter: Any, **more: Any
-) -> list[TextOutput]:
-    """Texts that the run of the options writes for others; ``kind``: "translate" or "summarize"."""
-    loaded = load(options, reporter)
-    from posenc_jax.runs import inference
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Decoded:
+    """Options for decoding, which is greedy by default.
 
-    found: list[TextOutput] = getattr(inference, kind)(
-        loaded,
-        texts,
-        decoding,
-        max_new_tokens=options.max_new_tokens,
-        too_long=options.too_long,
-        random_seed=options.random_seed,
-        reporter=reporter,
-        **more,
-    )
-    return found
+    Attributes:
+      max_new_tokens: cut outputs off after N tokens (default: as in the evaluation)
+      beam: use beam search with this many beams (default: greedy decoding, token by token)
+      length_penalty: length penalty of --beam (default: gnmt)
+      alpha: exponent of the length penalty (default: 0.6)
+      sample: sample tokens
+      temperature: temperature of --sample (default: 1)
+      top_k: --sample: only from the N most probable tokens
+      top_p: --sample: only from the most probable tokens with total probability X
+      scores: print the log-probability and a tab before each output
+    """
+
+    max_new_tokens: int | None = None
+    beam: Annotated[int | None, "SIZE"] = None
+    length_penalty: Literal["gnmt", "huggingface", "none"] | None = None
+    alpha: float | None = None
+    sample: bool = False
+    temperature: float | None = None
+    top_k: int | None = None
+    top_p: float | None = None
+    scores: bool = False
+
+    def decoding(self) -> Decoding:
+        """The decoding that the options ask for; UsageError when they do not fit together."""
+
+        def given(*names: str) -> dict[str, Any]:
+            return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+
+        beam, sampling = given("length_penalty", "alpha"), given("temperature", "top_k", "top_p")
+        if self.beam is not None and self.sample:
+            raise UsageError("--beam and --sample are two ways to find outputs: choose one")
+        for settings, owner, there in ((beam, "beam", self.beam is not None), (sampling, "sample", self.sample)):
+            if settings and not there:
+                raise UsageError(f"--{next(iter(settings)).replace('_', '-')} is a setting of --{owner}: give both")
+        if self.length_penalty == "none" and self.alpha is not None:
+            raise UsageError(
+                "--alpha is the exponent of a length penalty, and --length-penalty none has none: drop one"
+            )
+        with refusing():
+            if self.beam is not None:
+                return Beam(self.beam, **beam)
+            return Sampling(**sampling) if self.sample else Greedy()
+
+    def shown(self, outputs: Iterable[Any]) -> list[str]:
+        """A line for each output, in which line breaks are spaces; that some were cut off is said."""
+        cut_off = [str(number) for number, output in enumerate(outputs, 1) if not output.finished]
+        if cut_off:
+            more = f" and {len(cut_off) - 10} more" if len(cut_off) > 10 else ""
+            tell(f"cut off at the largest number of tokens: output {', '.join(cut_off[:10])}{more}")
+        score = "{:.4f}\t" if self.scores else ""
+        return [score.format(output.log_prob) + " ".join(output.text.splitlines()) for output in outputs]
 
 
-def load(options: argparse.Namespace, reporter: Any) -> Any:
-    """The replica that the options name."""
-    prepare_jax()
-    trust(options.trust)
-    from posenc_jax.runs.inference import load_run
+def translate(
+    run: Path,
+    sentences: Sequence[str] = (),
+    *,
+    too_long: Literal["refuse", "truncate", "window"] = "refuse",
+    of_run: OfRun,
+    decoded: Decoded,
+) -> None:
+    """Translate sentences with a finished run of task "translation", or with an imported T5 or Marian: the
+    sentences given after RUN, or else the lines of standard input. Each translation is one line; an empty input line
+    stays empty. All sentences are read before any is translated: if some cannot be translated, they are listed with
+    their numbers and nothing is translated. Words and pairs of words that did not occur in training are noted.
+    Standard output holds only the results; notes go to standard error.
 
-    return load_run(options.run, options.seed, reporter=reporter)
+    Args:
+      run: directory of a finished run, or of a cell or group
+      sentences: sentences (default: the lines of standard input)
+      too_long: a text of more tokens than the run was trained or evaluated with: refuse it (default), or translate it
+        without its end (truncate), or in pieces, cut between sentences where possible and joined by a space (window)
+
+    Examples:
+      posenc translate RUN "Opens the dialog." --beam 4
+          translate a sentence with beam search
+    """
+    decoding = decoded.decoding()
+    lines = list(sentences) or _lines()
+    given = {f"line {number}": line for number, line in enumerate(lines, 1) if line.strip()}
+    options = {"max_new_tokens": decoded.max_new_tokens, "too_long": too_long}
+    found = decoded.shown(of_run.answers("translate", run, sentences or given, decoding, **options))
+    for line in lines:
+        show(found.pop(0) if sentences or line.strip() else "0.0000\t" if decoded.scores else "")
+
+
+def _lines() -> list[str]:
+    if sys.stdin is None or sys.stdin.isatty():
+        raise UsageError("translate: give sentences after RUN, or one a line on standard input")
+    lines = text_of(bounded(sys.stdin.buffer, "standard input"), "standard input").removesuffix("\n").split("\n")
+    if not any(line.strip() for line in lines):
+        raise UsageError("standard input is empty: give one sentence a line, or sentences after RUN")
+    return lines
+
+
+def summarize(
+    run: Path, file: Path, *, too_long: Literal["refuse", "truncate"] = "refuse", of_run: OfRun, decoded: Decoded
+) -> None:
+    """Summarise a UTF-8 text file in one line with a finished run of task "summarization".
+    Standard output holds only the results; notes go to standard error.
+
+    Args:
+      run: directory of a finished run, or of a cell or group
+      file: the text
+      too_long: a text of more tokens than the run was trained or evaluated with: refuse it (default), or summarise it
+        without its end, as in training (truncate)
+
+    Examples:
+      posenc summarize RUN article.txt
+          summarise a file
+    """
+    options = {"max_new_tokens": decoded.max_new_tokens, "too_long": too_long}
+    text = {str(file): read_file(file)}
+    show("\n".join(decoded.shown(of_run.answers("summarize", run, text, decoded.decoding(), **options))))
+
+
+def classify(
+    run: Path, file: Path, *, too_long: Literal["refuse", "truncate", "window"] = "refuse", of_run: OfRun
+) -> None:
+    """Classify a UTF-8 document with a finished run of task "classification": print a line
+    `label  probability` for every class, the most probable first. FILE is one of
+
+      a *.json file: an object {"header": ..., "body": ..., "footer": ...} of strings, with the names of the sections
+        that the run reads; any of them may be missing;
+      a *.md or *.html file, for a run whose sections have other names: its outermost headings name the sections;
+      any other text file, which is read as the texts that the run was trained on. All of it is the body (or the only
+        section) if these were your own; in help/modules and descriptions/sections its first paragraph is the header,
+        the last of three or more is the footer, and the rest are the body. Empty lines separate paragraphs.
+
+    A run that reads the structure of whole documents (task.structure) is given the file as it is: Markdown, HTML, or
+    JSON with spans. A file whose name declares another of these formats (*.md, *.html, *.json) is refused.
+    Standard output holds only the results; notes go to standard error.
+
+    Args:
+      run: directory of a finished run, or of a cell or group
+      file: the document
+      too_long: a text of more tokens than the run was trained or evaluated with: refuse it (default), or classify it
+        without the end of its body, then of its header, as in training (truncate), or by the mean probabilities over
+        pieces of its body, each with header and footer (window); if sections have other names, the longest ones lose
+        their ends, or the one with the most text is read in pieces; task.structure allows only truncate
+
+    Examples:
+      posenc classify RUN page.txt
+          classify a file
+    """
+    text = read_file(file)
+    if file.suffix.lower() == ".json":
+        document_of_json(text, file)  # refused before a run is loaded
+
+    def document(task: Any) -> Any:
+        return read_document(task, file, text)
+
+    (found,) = of_run.answers("classify", run, {str(file): document}, too_long=too_long)
+    shown = {plain(label): probability for label, probability in found.items()}
+    width = max(map(len, shown))
+    for label, probability in sorted(shown.items(), key=lambda item: -item[1]):
+        show(f"{label:<{width}}  {probability:.4f}")
+
+
+def read_document(task: Any, path: Path, text: str) -> str | dict[str, str]:
+    """The text of a file for a run of the task, or its sections: those that it names, or as rows of the corpus have."""
+    from posenc_jax.data.documents import SUFFIXES
+    from posenc_jax.data.text import Classification
+
+    if not isinstance(task, Classification):
+        return text
+    if task.has_outline:
+        check_format(path, task.structure)
+        return text
+    form = SUFFIXES.get(path.suffix.lower())
+    if form == "spans":
+        if given := document_of_json(text, path):
+            return given
+        raise UsageError(
+            f"{path} is a text with spans, and this run reads the sections {', '.join(task.sections)}: give them"
+        )
+    if form is None or "header" in task.input_columns:
+        return task.sections_of(text, str(path))
+    return _by_headings(text, path, form, task)
+
+
+def _by_headings(text: str, path: Path, form: str, task: Any) -> dict[str, str]:
+    from posenc_jax.data.documents import document_parts
+
+    given: dict[str, str] = {}
+    for part in document_parts(text, form, str(path)):
+        if part.section and part.coordinates[2]:
+            given[part.section] = f"{given.get(part.section, '')}\n{part.text}".strip()
+    if len(task.sections) == 1 and task.sections[0] not in given:
+        return task.sections_of(text, str(path))
+    if not given.keys() & set(task.sections):
+        found = ", ".join(given) or "no headings"
+        raise UsageError(f"{path} has the sections {found}, and this run reads {', '.join(task.sections)}")
+    return {name: section for name, section in given.items() if name in task.sections}
+
+
+def document_of_json(text: str, path: Path) -> dict[str, str] | None:
+    """The sections in a JSON file, None where it holds a text with spans; UsageError when it holds something else."""
+    try:
+        document = loads(text)
+    except json.JSONDecodeError as error:
+        raise UsageError(f"{path}, line {error.lineno}, column {error.colno}: no JSON ({error.msg})") from None
+    except ValueError as error:
+        raise UsageError(f"{path} is no document: {error}") from None
+    if isinstance(document, dict) and isinstance(document.get("spans"), list):
+        return None
+    if not isinstance(document, dict) or not all(isinstance(value, str) for value in document.values()):
+        raise UsageError(f'{path} must hold an object of strings: {{"header": ..., "body": ..., "footer": ...}}')
+    return document
+
+
+def check_format(path: Path, structure: str) -> None:
+    """UsageError for a file whose name says that it has another structure than a run reads."""
+    from posenc_jax.data.documents import SUFFIXES
+
+    form = SUFFIXES.get(path.suffix.lower(), structure)
+    if form != structure:
+        raise UsageError(
+            f"{path} is {form} by its name, and this run reads {structure} (task.structure): give a document in "
+            f"{structure}; if it is one, call it .txt"
+        )
 
 
 def read_file(path: Path) -> str:
@@ -186,16 +325,3 @@ def text_of(data: bytes, name: str) -> str:
     if (nul := data.find(0)) >= 0:
         raise UsageError(f"{name} has a NUL byte at offset {nul}, and text has none: save it as UTF-8 text")
     return "\n".join(line.rstrip("\r") for line in text.split("\n"))
-
-
-def show_outputs(outputs: list[TextOutput], options: argparse.Namespace, reporter: Any) -> None:
-    """A line for each output; line breaks in it become spaces."""
-    cut_off = [str(number) for number, output in enumerate(outputs, 1) if not output.finished]
-    if cut_off:
-        reporter.note(
-            f"cut off at the largest number of tokens: output {', '.join(cut_off[:10])}"
-            + (f" and {len(cut_off) - 10} more" if len(cut_off) > 10 else "")
-        )
-    for output in outputs:
-        score = f"{output.log_prob:.4f}\t" if options.scores else ""
-        show(score + " ".join(output.text.splitlines()))

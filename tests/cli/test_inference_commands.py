@@ -11,10 +11,8 @@ import pytest
 from session import compilation_cache
 from text_runs import LABELS, trained
 
-from posenc_jax.cli import classify as classify_command
 from posenc_jax.cli import main
-from posenc_jax.cli.classify import read_document
-from posenc_jax.cli.texts import read_file
+from posenc_jax.cli.texts import read_document, read_file
 from posenc_jax.data.corpora import reading
 from posenc_jax.data.corpora.corpus import DataError
 from posenc_jax.data.corpora.fields import Fields
@@ -313,7 +311,7 @@ def test_a_document_with_spans_is_given_as_it_is(printed, tmp_path, monkeypatch)
     file.write_text(json.dumps({"text": "sun ice", "spans": [[0, 7, "section", "weather"]]}))
     asked = []
     task = Classification(structure="spans")
-    monkeypatch.setattr(classify_command, "load", lambda options, reporter: Namespace(config=Namespace(task=task)))
+    monkeypatch.setattr(inference, "load_run", lambda *_, **__: Namespace(config=Namespace(task=task)))
     monkeypatch.setattr(inference, "classify", lambda loaded, documents, **_: asked.extend(documents) or [{"hot": 1.0}])
     assert printed("classify", "run", str(file)) == "hot  1.0000\n"
     assert asked == [file.read_text()]
@@ -334,7 +332,7 @@ def test_a_file_of_another_structure_is_refused_by_its_name(capsys, tmp_path, mo
     file = tmp_path / name
     file.write_text(json.dumps({"text": "sun ice", "spans": []}))
     task = Classification(structure=structure)
-    monkeypatch.setattr(classify_command, "load", lambda options, reporter: Namespace(config=Namespace(task=task)))
+    monkeypatch.setattr(inference, "load_run", lambda *_, **__: Namespace(config=Namespace(task=task)))
     monkeypatch.setattr(inference, "classify", lambda loaded, documents, **_: [{"hot": 1.0}])
     assert main(["classify", "run", str(file)]) == (0 if form is None else 2)
     said = f"posenc: {file} is {form} by its name, and this run reads {structure} (task.structure): give a document in"
