@@ -1,10 +1,8 @@
 """``posenc audit``: what encodings do, measured."""
 
-import argparse
 import concurrent.futures.process
 import dataclasses
 import functools
-import json
 import multiprocessing
 import os
 import shutil
@@ -12,17 +10,16 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
+from json import dumps
+from pathlib import Path
 from typing import Any
 
-from posenc_jax.cli.errors import Parser, UsageError, as_path, check_file, guarded, own_error, refusing
+from posenc_jax.cli.errors import UsageError, check_file, own_error, refusing
+from posenc_jax.cli.options import command
 from posenc_jax.cli.screen import show, tell
 from posenc_jax.files.atomic import write_atomically
 from posenc_jax.refusals.own_exits import exits_as_errors
 
-DESCRIPTION = """Measure encodings (by default every row of the catalogue) and print tables with a legend, as Markdown
-if the output is not a terminal: the contract's clauses, invariance to shifts, distances and aliases of
-positions, causality, decoding, packing and padding, behaviour beyond max_len, parameters, memory and
-time."""
 GIVEN = "given"
 FEW = 3  # encodings that one process measures before others have started
 
@@ -40,51 +37,62 @@ class AuditRow:
     use: str = ""
 
 
-def main(arguments: list[str]) -> int:
-    parser = Parser("posenc audit", description=DESCRIPTION)
-    parser.add_argument("encodings", nargs="*", metavar="ENCODING", help="a catalogue name or a spec")
-    parser.add_argument("--json", type=as_path, metavar="FILE", help="also write all numbers to FILE")
-    parser.add_argument("--markdown", type=as_path, metavar="FILE", help="also write the tables to FILE as Markdown")
-    parser.add_argument(
-        "--no-timing", action="store_true", help="leave out the time, so that every run writes the same bytes"
-    )
-    try:
-        return guarded(lambda: _audit(parser.parse_args(arguments)))
-    except concurrent.futures.process.BrokenProcessPool:
-        tell("posenc: a process of the audit was killed (out of memory?); nothing was written")
-        return 1
+def _audit(
+    encodings: tuple[str, ...] = (),
+    *,
+    json: Path | None = None,
+    markdown: Path | None = None,
+    no_timing: bool = False,
+) -> int:
+    """Measure encodings (by default every row of the catalogue) and print tables with a legend, as Markdown
+    if the output is not a terminal: the contract's clauses, invariance to shifts, distances and aliases of
+    positions, causality, decoding, packing and padding, behaviour beyond max_len, parameters, memory and
+    time.
 
+    Args:
+      encodings: a catalogue name or a spec
+      json: also write all numbers to FILE
+      markdown: also write the tables to FILE as Markdown
+      no_timing: leave out the time, so that every run writes the same bytes
 
-def _audit(options: argparse.Namespace) -> int:
+    Examples:
+      posenc audit rope
+          check the contract and measure one encoding
+      posenc audit "fox|rope(base=5e5)" YaRN --no-timing
+          measure several encodings, without timing
+    """
     from posenc_jax.cli.own_files import read_slot, refuse_unusable
     from posenc_jax.cli.session import prepare_jax
 
     prepare_jax()  # before files of the user's: one that computes would fix the devices
-    rows = [row_of(text) for text in options.encodings] or catalogue_rows()
+    rows = [row_of(text) for text in encodings] or catalogue_rows()
     refuse_unusable(tuple(read_slot(row.spec) for row in rows if row.family == GIVEN))
-    check_file("--json", options.json)
-    check_file("--markdown", options.markdown)
-    if options.json and options.json == options.markdown:
-        raise UsageError(f"--json and --markdown are both {options.json}: name two files")
+    check_file("--json", json)
+    check_file("--markdown", markdown)
+    if json and json == markdown:
+        raise UsageError(f"--json and --markdown are both {json}: name two files")
     from posenc_jax.cli.progress import TerminalReporter
 
     records: list[dict[str, Any]] = [{}] * len(rows)
-    with TerminalReporter() as reporter:
-        reporter.phase("audit", total=len(rows), unit="encodings")
-        for i, record in _measured(rows, timing=not options.no_timing):
-            records[i] = dataclasses.asdict(rows[i]) | record
-            reporter.advance(1, rows[i].name)
+    try:
+        with TerminalReporter() as reporter:
+            reporter.phase("audit", total=len(rows), unit="encodings")
+            for i, record in _measured(rows, timing=not no_timing):
+                records[i] = dataclasses.asdict(rows[i]) | record
+                reporter.advance(1, rows[i].name)
+    except concurrent.futures.process.BrokenProcessPool:
+        tell("posenc: a process of the audit was killed (out of memory?); nothing was written")
+        return 1
     from posenc_jax.analysis.audit import settings
     from posenc_jax.show.audit_table import audit_markdown, audit_text
 
     document = {"settings": settings(), "encodings": records}
     text = audit_markdown(document)
     show(audit_text(document, shutil.get_terminal_size().columns) if sys.stdout.isatty() else text, end="")
-    if options.json:
-        numbers = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
-        write_atomically(options.json, f"{numbers}\n")
-    if options.markdown:
-        write_atomically(options.markdown, text)
+    if json:
+        write_atomically(json, f"{dumps(document, indent=1, ensure_ascii=False, allow_nan=False)}\n")
+    if markdown:
+        write_atomically(markdown, text)
     return 1 if any(record["verdict"].startswith("fails") or record["problems"] for record in records) else 0
 
 
@@ -163,3 +171,6 @@ def _measure(text: str, *, timing: bool) -> dict[str, Any]:
         raise UsageError(f"{text} cannot be audited: {error}") from None
     except Exception as error:  # from another process the lines of a traceback do not come along
         raise (own_error(error) or error) from None
+
+
+main = command(_audit)

@@ -11,99 +11,101 @@ import re
 import shutil
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from posenc_jax.cli.errors import Parser, UsageError, as_path, guarded, refusing, whole
+from posenc_jax.cli.errors import UsageError, refusing, whole
+from posenc_jax.cli.options import command
 from posenc_jax.cli.screen import show
 from posenc_jax.drawing.plain import short
 
 if TYPE_CHECKING:
     from posenc_jax.encodings.slots import Slot
 
-DESCRIPTION = """Read long texts with the parameters of a language model (a run of task language_model, or one made by
-`posenc import`) under each change of its positions, and report the effect on perplexity and on questions about the
-text.
-
-A change is one of none, linear, ntk, dynamic_ntk, ntk_by_parts, yarn, longrope, self_extend, rerope, leaky_rerope,
-string, log_scaling, p_rope and nope, or an encoding in full. Changes with a factor derive it from the length that is
-read; yarn(2) is made for twice the trained length, whatever is read. Every answer is kept in the output folder, so
-the same command resumes where it was stopped. The texts are the first tokens of your files, after the tokenizer's
-token for the beginning of a text (bos), which counts as one of the length.
-
-With --recalibrate, training first continues from the run under every change, including none, in folders beside the
-answers. It uses the corpus and settings of the run. Texts are as long as those the run was trained on, or s times as
-long for a change with a factor s."""
 _LENGTH = re.compile(r"(\d{1,8}(?:\.\d{1,20})?)x|(\d{1,8})")
 
 
-def main(arguments: list[str]) -> int:
-    parser = Parser("posenc context", description=DESCRIPTION)
-    add = parser.add_argument
-    add("run", type=as_path, metavar="RUN", help="directory of a finished run")
-    text = "lengths in tokens, or in multiples of the trained length, as in 2x (default: 1x 2x 4x)"
-    add("--lengths", nargs="+", metavar="N", default=["1x", "2x", "4x"], help=text)
-    add(
-        "--change",
-        nargs="+",
-        metavar="CHANGE",
-        default=["none", "yarn"],
-        help="changes to compare; the first is the baseline (default: none yarn)",
-    )
-    measures = "perplexity, far (tokens that need far context), passkey, and RULER's niah_single_1, niah_multikey_2, "
-    measures += "niah_multikey_3, vt, cwe and fwe (default: perplexity far passkey)"
-    add("--measure", nargs="+", metavar="MEASURE", default=["perplexity", "far", "passkey"], help=measures)
-    add("--text", type=as_path, nargs="+", metavar="FILE", help="texts to read, one document per file")
-    add(
-        "--examples",
-        type=whole(1, 1000),
-        default=5,
-        metavar="N",
-        help="prompts of each task (default: 5)",
-    )
-    text = "first train for STEPS more steps, at the run's learning rate or at RATE"
-    add("--recalibrate", nargs="+", metavar=("STEPS", "RATE"), help=text)
-    add("--output", type=as_path, metavar="DIR", help="folder for answers, table and heat maps (default: RUN/context)")
-    return guarded(lambda: _context(parser.parse_args(arguments)))
+def _context(
+    run: Path,
+    *,
+    lengths: tuple[str, ...] = ("1x", "2x", "4x"),
+    change: tuple[str, ...] = ("none", "yarn"),
+    measure: tuple[str, ...] = ("perplexity", "far", "passkey"),
+    text: tuple[Path, ...] = (),
+    examples: Annotated[int, whole(1, 1000)] = 5,
+    recalibrate: Annotated[tuple[str, ...], "STEPS"] = (),
+    output: Annotated[Path | None, "DIR"] = None,
+) -> None:
+    """Read long texts with the parameters of a language model (a run of task language_model, or one made by
+    `posenc import`) under each change of its positions, and report the effect on perplexity and on questions about the
+    text.
 
+    A change is one of none, linear, ntk, dynamic_ntk, ntk_by_parts, yarn, longrope, self_extend, rerope, leaky_rerope,
+    string, log_scaling, p_rope and nope, or an encoding in full. Changes with a factor derive it from the length that
+    is read; yarn(2) is made for twice the trained length, whatever is read. Every answer is kept in the output folder,
+    so the same command resumes where it was stopped. The texts are the first tokens of your files, after the
+    tokenizer's token for the beginning of a text (bos), which counts as one of the length.
 
-def _context(options: argparse.Namespace) -> int:
+    With --recalibrate, training first continues from the run under every change, including none, in folders beside the
+    answers. It uses the corpus and settings of the run. Texts are as long as those the run was trained on, or s times
+    as long for a change with a factor s.
+
+    Args:
+      run: directory of a finished run
+      lengths: lengths in tokens, or in multiples of the trained length, as in 2x (default: 1x 2x 4x)
+      change: changes to compare; the first is the baseline (default: none yarn)
+      measure: perplexity, far (tokens that need far context), passkey, and RULER's niah_single_1, niah_multikey_2,
+        niah_multikey_3, vt, cwe and fwe (default: perplexity far passkey)
+      text: texts to read, one document per file
+      examples: prompts of each task (default: 5)
+      recalibrate: first train for STEPS more steps, at the run's learning rate or at the one that follows
+      output: folder for answers, table and heat maps (default: RUN/context)
+
+    Examples:
+      posenc context RUN --text book.txt --lengths 1x 2x --change none ntk yarn
+          compare changes at 1 and 2 times the trained length
+      posenc context RUN --change none "yarn(2)" --text book.txt --measure perplexity
+          read your own text
+      posenc context RUN --text book.txt --change none nope --recalibrate 100
+          drop positions, and train for 100 more steps
+    """
     from posenc_jax.cli.session import prepare_jax, stoppable
 
     prepare_jax()
     from posenc_jax.cli.progress import TerminalReporter
     from posenc_jax.context import recalibration, study, texts
     from posenc_jax.context.changes import named
-    from posenc_jax.drawing.text_table import markdown_table, text
+    from posenc_jax.drawing.text_table import markdown_table
+    from posenc_jax.drawing.text_table import text as in_text
     from posenc_jax.files.atomic import unusable
     from posenc_jax.refusals.hints import did_you_mean
     from posenc_jax.runs.files import locked
     from posenc_jax.runs.inference import load_run
 
-    for measure in options.measure:
-        if measure not in study.MEASURES:
-            hint = did_you_mean(measure, study.MEASURES)
-            raise UsageError(f"--measure {measure} is none of {', '.join(study.MEASURES)}{f'; {hint}' if hint else ''}")
+    for word in measure:
+        if word not in study.MEASURES:
+            hint = did_you_mean(word, study.MEASURES)
+            raise UsageError(f"--measure {word} is none of {', '.join(study.MEASURES)}{f'; {hint}' if hint else ''}")
     changes: list[tuple[str, Slot | None]] = []
-    for word in options.change:
+    for word in change:
         with refusing("--change: "):
             changes.append((word, None if named(word) else _encoding(word)))
-    loaded = load_run(options.run)
-    lengths = [_length(word, study.trained_length(loaded)) for word in options.lengths]
-    if len(set(lengths)) < len(lengths):
-        raise UsageError(f"--lengths: {', '.join(map(str, lengths))} holds a length twice: leave one out")
+    loaded = load_run(run)
+    tokens = [_length(word, study.trained_length(loaded)) for word in lengths]
+    if len(set(tokens)) < len(tokens):
+        raise UsageError(f"--lengths: {', '.join(map(str, tokens))} holds a length twice: leave one out")
     with refusing():
-        by_change = study.slots(loaded, changes, sorted(lengths))
-        on = _recalibration(options.recalibrate)
+        by_change = study.slots(loaded, changes, sorted(tokens))
+        on = _recalibration(recalibrate)
         runs = {
             own: recalibration.recalibrated(loaded, own[0], slot, own[1], *on) for own, slot in by_change.items() if on
         }
-    reads = [measure for measure in options.measure if measure in ("perplexity", "far")]
-    if reads and not options.text:
+    reads = [name for name in measure if name in ("perplexity", "far")]
+    if reads and not text:
         raise UsageError(f"--measure {reads[0]} reads texts: name their files with --text")
-    found = texts.of_files(options.text, loaded.tokenizer, max(lengths)) if reads else []
+    found = texts.of_files(text, loaded.tokenizer, max(tokens)) if reads else []
     with refusing():
-        asked = study.cells(loaded, by_change, options.measure, found, options.examples)
-    folder = options.output or options.run / "context"
+        asked = study.cells(loaded, by_change, measure, found, examples)
+    folder = output or run / "context"
     if reason := unusable(folder):
         raise UsageError(f"--output: {reason}")
     from posenc_jax.context.table import heat_maps, record, table
@@ -118,11 +120,10 @@ def _context(options: argparse.Namespace) -> int:
             holding.enter_context(locked(folder))  # until table, record and heat maps of these answers are there
             rows = [row for own, cells in parts for row in study.answer(own, cells, folder, reporter, stop)]
         entries = record(rows)
-        made = table(entries, f"{options.run.name}, made for {study.trained_length(loaded):,} tokens")
-        show(text(made, shutil.get_terminal_size((100, 24)).columns))
+        made = table(entries, f"{run.name}, made for {study.trained_length(loaded):,} tokens")
+        show(in_text(made, shutil.get_terminal_size((100, 24)).columns))
         files = {"table.md": markdown_table(made), "record.json": json.dumps(entries, indent=1)}
         _write(folder, {name: f"{content}\n" for name, content in files.items()}, heat_maps(entries))
-    return 0
 
 
 def _encoding(word: str) -> Slot:
@@ -150,9 +151,9 @@ def _length(word: str, trained: int) -> int:
     return length
 
 
-def _recalibration(words: list[str] | None) -> tuple[Any, ...]:
+def _recalibration(words: tuple[str, ...]) -> tuple[Any, ...]:
     """The steps of ``--recalibrate`` and its learning rate, if given; () without the option."""
-    if words is None:
+    if not words:
         return ()
     steps, *rates = words
     try:
@@ -222,3 +223,6 @@ def _write(folder: Path, files: dict[str, str | bytes], maps: list[Any]) -> None
     for name, content in files.items():
         write_atomically(folder / name, content)
     show(f"written in {folder}: {', '.join(files)}")
+
+
+main = command(_context)

@@ -2,100 +2,109 @@
 
 from __future__ import annotations
 
-import argparse
+import dataclasses
+import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from posenc_jax.cli.errors import UsageError, as_path
-from posenc_jax.cli.screen import shell_words, show
+from posenc_jax.cli.errors import UsageError
+from posenc_jax.cli.screen import shell_words, show, tell
 from posenc_jax.files.checksums import sha256_of_files
 
 if TYPE_CHECKING:
     from posenc_jax.data.corpora.fields import Fields
 
-ADD = """Make a corpus of your own texts, stored like the others in the format of TensorFlow Datasets. Texts are read,
-counted and split by the hash of their document (or as given); no text is in two splits, and hashes of everything
-that was read are kept. Your files are never changed. A field within another one of JSON is named OUTER.INNER.
-
-    posenc data add plays --text hamlet.txt othello.txt --validation macbeth.txt --test lear.txt
-    posenc data add chat --jsonl chat.jsonl --source question --target answer
-    posenc data add papers --jsonl papers.jsonl --field title abstract method --label area
-    posenc data add reviews --folder reviews/          reviews/good/1.txt, reviews/bad/7.txt, ...
-
-Records that cannot be used are counted and named; if their share exceeds --most-malformed, no corpus is made."""
-FORMS = {
-    "text": "plain UTF-8 texts, one document per file",
-    "jsonl": "files with one JSON object per line, or with one list of objects",
-    "csv": "tables whose first line names the fields, separated by commas, semicolons or tabs",
-    "parquet": "Parquet files (needs pyarrow)",
-    "folder": "one sub-folder of texts per class: DIR/CLASS/FILE",
-    "saved": "a folder written by save_to_disk of Hugging Face datasets (needs pyarrow)",
-}
+Directory = Annotated[Path | None, "DIR"]
+FORMS = ("text", "jsonl", "csv", "parquet", "folder", "saved")
 _FOLDERS = ("folder", "saved")
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """The options of the command."""
-    add = parser.add_argument
-    add("name", metavar="NAME", help="name of the corpus, used as --data.name own/NAME")
-    forms = parser.add_mutually_exclusive_group(required=True)
-    for form, about in FORMS.items():
-        many: dict[str, Any] = {} if form in _FOLDERS else {"nargs": "+"}
-        forms.add_argument(f"--{form}", type=as_path, metavar="FILE" if many else "DIR", help=about, **many)
-    forms.add_argument("--builder", help=argparse.SUPPRESS)
-    add("--source", metavar="FIELD", help="pairs: the field that the model reads")
-    add("--target", metavar="FIELD", help="pairs: the field that the model writes")
-    add(
-        "--field",
-        metavar="FIELD",
-        nargs="+",
-        help="texts: their field; documents: the fields of their sections, in order",
-    )
-    add("--label", metavar="FIELD", help="texts with classes: the field of the class")
-    add(
-        "--document",
-        metavar="FIELD",
-        help="the field that says which rows belong together (default: each text is a document)",
-    )
-    for split in ("validation", "test"):
-        add(f"--{split}", type=as_path, nargs="+", metavar="FILE", help=f"{split} files (default: held out by hash)")
-    add(
-        "--structure",
-        choices=("markdown", "html", "spans"),
-        help="structure of documents with classes, for --task.structure; those that do not nest are left out as "
-        "malformed",
-    )
-    add(
-        "--licence",
-        default="not stated",
-        metavar="TEXT",
-        help="licence of the texts, stored with them (default: not stated)",
-    )
-    add(
-        "--most-malformed",
-        type=float,
-        default=0.01,
-        metavar="SHARE",
-        help="largest share of records that may be left out (default: 0.01)",
-    )
-    add("--rebuild", action="store_true", help="replace an existing corpus of this name")
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Added:
+    """What is added, and how it is read.
+
+    Attributes:
+      text: plain UTF-8 texts, one document per file
+      jsonl: files with one JSON object per line, or with one list of objects
+      csv: tables whose first line names the fields, separated by commas, semicolons or tabs
+      parquet: Parquet files (needs pyarrow)
+      folder: one sub-folder of texts per class: DIR/CLASS/FILE
+      saved: a folder written by save_to_disk of Hugging Face datasets (needs pyarrow)
+      source: pairs: the field that the model reads
+      target: pairs: the field that the model writes
+      field: texts: their field; documents: the fields of their sections, in order
+      label: texts with classes: the field of the class
+      document: the field that says which rows belong together (default: each text is a document)
+      validation: validation files (default: held out by hash)
+      test: test files (default: held out by hash)
+      structure: structure of documents with classes, for --task.structure; those that do not nest are left out as
+        malformed
+      licence: licence of the texts, stored with them (default: not stated)
+      most_malformed: largest share of records that may be left out (default: 0.01)
+      rebuild: replace an existing corpus of this name
+      directory: where corpora are kept (default: $POSENC_DATA, else posenc_jax/data in $XDG_CACHE_HOME or ~/.cache)
+    """
+
+    text: tuple[Path, ...] = ()
+    jsonl: tuple[Path, ...] = ()
+    csv: tuple[Path, ...] = ()
+    parquet: tuple[Path, ...] = ()
+    folder: Annotated[Path | None, "DIR"] = None
+    saved: Annotated[Path | None, "DIR"] = None
+    source: Annotated[str | None, "FIELD"] = None
+    target: Annotated[str | None, "FIELD"] = None
+    field: tuple[str, ...] = ()
+    label: Annotated[str | None, "FIELD"] = None
+    document: Annotated[str | None, "FIELD"] = None
+    validation: tuple[Path, ...] = ()
+    test: tuple[Path, ...] = ()
+    structure: Literal["markdown", "html", "spans"] | None = None
+    licence: Annotated[str, "TEXT"] = "not stated"
+    most_malformed: Annotated[float, "SHARE"] = 0.01
+    rebuild: bool = False
+    directory: Directory = None
+
+    @property
+    def form(self) -> Any:
+        """The form of the texts: the one of `FORMS` that is given."""
+        given = [form for form in FORMS if getattr(self, form)]
+        if len(given) == 1:
+            return given[0]
+        known = " ".join(f"--{form}" for form in FORMS)
+        both = f", not {' and '.join(f'--{form}' for form in given)}" if given else ""
+        raise UsageError(f"data add: one of the arguments {known} is required{both}")
 
 
-def add(options: argparse.Namespace, note: Callable[[str], None]) -> None:
+def add(name: str, options: Added) -> None:
+    """Make a corpus of your own texts, stored like the others in the format of TensorFlow Datasets. Texts are read,
+    counted and split by the hash of their document (or as given); no text is in two splits, and hashes of everything
+    that was read are kept. Your files are never changed. A field within another one of JSON is named OUTER.INNER.
+    Records that cannot be used are counted and named; if their share exceeds --most-malformed, no corpus is made.
+
+    Args:
+      name: name of the corpus, used as --data.name own/NAME
+
+    Examples:
+      posenc data add plays --text hamlet.txt othello.txt --validation macbeth.txt --test lear.txt
+          add your own texts
+      posenc data add chat --jsonl chat.jsonl --source question --target answer
+          add pairs
+      posenc data add papers --jsonl papers.jsonl --field title abstract method --label area
+          add documents in sections
+      posenc data add reviews --folder reviews/
+          add texts with classes: reviews/good/1.txt, reviews/bad/7.txt, ...
+    """
     from posenc_jax.data.corpora import own
     from posenc_jax.data.corpora.own import nested, structure_of
     from posenc_jax.data.corpora.store import OWN, check_own, is_prepared
 
-    if options.builder:
-        raise UsageError("--builder is gone: write the examples as JSON lines, and give them as --jsonl FILE")
-    name = f"{OWN}{options.name}"
-    check_own(name)
-    if is_prepared(name, options.directory) and not options.rebuild:
-        raise UsageError(f"{name} is there already: choose another name, or say --rebuild to replace it")
+    note, form, corpus = clocked(), options.form, f"{OWN}{name}"
+    check_own(corpus)
+    if is_prepared(corpus, options.directory) and not options.rebuild:
+        raise UsageError(f"{corpus} is there already: choose another name, or say --rebuild to replace it")
     if not 0 <= options.most_malformed < 1:
         raise UsageError(f"--most-malformed {options.most_malformed} must be a share, from 0 to below 1")
-    form: Any = next(form for form in FORMS if getattr(options, form))
     fields, paths = _fields(form, options), _paths(form, options)
     if options.structure and not (fields.text and fields.label):
         raise UsageError(
@@ -111,14 +120,20 @@ def add(options: argparse.Namespace, note: Callable[[str], None]) -> None:
     taken = own.take(found, fields, options.most_malformed, of_many_lines=of_many_lines)
     sources = {str(path): sha256_of_files(path) for part in paths.values() for path in part}
     facts = {"licence": options.licence, "read_as": form, "sources": sources}
-    named_as = structure_of(options.folder) if form == "folder" and not options.structure else None
+    named_as = structure_of(options.folder) if options.folder and not options.structure else None
     facts |= {"structure": options.structure} if options.structure else {}
     facts |= {"named_as": named_as} if named_as else {}
-    own.add_own(options.name, taken, fields, facts, directory=options.directory, rebuild=options.rebuild, note=note)
-    if named_as:
+    own.add_own(name, taken, fields, facts, directory=options.directory, rebuild=options.rebuild, note=note)
+    if options.folder and named_as:
         _note_structure(options.folder, named_as, note)
     place = f"POSENC_DATA={shell_words([str(options.directory.absolute())])} " if options.directory else ""
-    show(f"train on it: {place}posenc train --on {name}; compare encodings on it: {place}posenc ablate --on {name}")
+    show(f"train on it: {place}posenc train --on {corpus}; compare encodings on it: {place}posenc ablate --on {corpus}")
+
+
+def clocked() -> Callable[[str], None]:
+    """A function that prints a text with the seconds since now."""
+    begun = time.monotonic()
+    return lambda text: tell(f"[{time.monotonic() - begun:5.1f} s] {text}")
 
 
 def _note_structure(folder: Path, structure: str, note: Callable[[str], None]) -> None:
@@ -136,7 +151,7 @@ def _note_structure(folder: Path, structure: str, note: Callable[[str], None]) -
         )
 
 
-def _paths(form: str, options: argparse.Namespace) -> dict[str, list[Path]]:
+def _paths(form: str, options: Added) -> dict[str, list[Path]]:
     """The files of each split; UsageError for what is not there."""
     given = {split: getattr(options, split) for split in ("validation", "test") if getattr(options, split)}
     if form in _FOLDERS:
@@ -152,7 +167,7 @@ def _paths(form: str, options: argparse.Namespace) -> dict[str, list[Path]]:
     return paths
 
 
-def _fields(form: str, options: argparse.Namespace) -> Fields:
+def _fields(form: str, options: Added) -> Fields:
     from posenc_jax.data.corpora.fields import Fields
 
     if form in ("text", "folder"):
@@ -160,6 +175,6 @@ def _fields(form: str, options: argparse.Namespace) -> Fields:
         if unused := [name for name in names if getattr(options, name)]:
             raise UsageError(f"--{unused[0]} names a field, and --{form} has none: leave it out")
         return Fields(text="text", label="label" if form == "folder" else None)
-    given = options.field or [None]
+    given = options.field or (None,)
     text, sections = (given[0], ()) if len(given) == 1 else (None, tuple(given))
     return Fields(text, options.label, options.source, options.target, options.document, sections)

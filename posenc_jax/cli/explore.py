@@ -1,51 +1,53 @@
 """``posenc explore``: a page to look at encodings, their kernels and the aliases of positions."""
 
-import argparse
 from pathlib import Path
+from typing import Annotated, Any
 
-from posenc_jax.cli.errors import Parser, UsageError, as_path, guarded, refusing
+from posenc_jax.cli.errors import UsageError, refusing
+from posenc_jax.cli.options import command
 from posenc_jax.cli.screen import show
 from posenc_jax.files.atomic import write_atomically
 from posenc_jax.refusals.system import or_else
 
-DESCRIPTION = """Write one self-contained HTML page on which you can choose an encoding, its settings and a pair of
-positions, and see the heat map of the encoding, its kernel by offset, its aliases and the
-similarity of the pair side by side. The page opens with the settings given here, without any with d_model 8, where
-position 68 looks like 5."""
 
+def _explore(
+    encoding: str | None = None,
+    *,
+    output: Path = Path("explorer.html"),
+    d_model: int | None = None,
+    base: float | None = None,
+    frequencies: Annotated[str | None, "NAME"] = None,
+    length: int | None = None,
+    pair: tuple[int, int] = (5, 68),
+    head: int | None = None,
+    seed: int | None = None,
+) -> None:
+    """Write one self-contained HTML page on which you can choose an encoding, its settings and a pair of
+    positions, and see the heat map of the encoding, its kernel by offset, its aliases and the
+    similarity of the pair side by side. The page opens with the settings given here, without any with d_model 8, where
+    position 68 looks like 5.
 
-def main(arguments: list[str]) -> int:
-    parser = Parser("posenc explore", description=DESCRIPTION)
-    parser.add_argument(
-        "encoding", nargs="?", metavar="ENCODING", help="rope, sinusoidal, alibi, t5 or learned (default: sinusoidal)"
-    )
-    parser.add_argument(
-        "--output",
-        type=as_path,
-        default=Path("explorer.html"),
-        metavar="FILE",
-        help="file to write (default: explorer.html)",
-    )
-    parser.add_argument(
-        "--d-model", dest="d", type=int, metavar="N", help="dimensions, an even number from 2 to 512 (default: 8)"
-    )
-    parser.add_argument("--base", type=float, metavar="X", help="base, from 100 to 1e6 (default: 10000)")
-    parser.add_argument(
-        "--frequencies", metavar="NAME", help="choice of frequencies, as on the page (default: vaswani)"
-    )
-    parser.add_argument("--length", type=int, metavar="N", help="positions 0 to N-1, N from 16 to 2048 (default: 512)")
-    parser.add_argument("--pair", type=int, nargs=2, metavar=("A", "B"), help="pair of positions (default: 5 68)")
-    parser.add_argument("--head", type=int, metavar="N", help="head of alibi or t5, 1 to 8 (default: 1)")
-    parser.add_argument("--seed", type=int, metavar="N", help="seed of the learned table, 0 to 99 (default: 0)")
-    return guarded(lambda: _explore(parser.parse_args(arguments)))
+    Args:
+      encoding: rope, sinusoidal, alibi, t5 or learned (default: sinusoidal)
+      output: file to write (default: explorer.html)
+      d_model: dimensions, an even number from 2 to 512 (default: 8)
+      base: base, from 100 to 1e6 (default: 10000)
+      frequencies: choice of frequencies, as on the page (default: vaswani)
+      length: positions 0 to N-1, N from 16 to 2048 (default: 512)
+      pair: pair of positions (default: 5 68)
+      head: head of alibi or t5, 1 to 8 (default: 1)
+      seed: seed of the learned table, 0 to 99 (default: 0)
 
-
-def _explore(options: argparse.Namespace) -> None:
+    Examples:
+      posenc explore rope --d-model 16
+          write the page explorer.html
+    """
+    own = {"encoding": encoding, "d": d_model, "base": base, "frequencies": frequencies}
+    own |= {"length": length, "head": head, "seed": seed}
+    given: dict[str, Any] = {name: value for name, value in own.items() if value is not None}
+    given["a"], given["b"] = pair
     from posenc_jax.show.explorer import ExplorerState, page
 
-    given = {name: value for name, value in vars(options).items() if value is not None}
-    output = given.pop("output")
-    given["a"], given["b"] = given.pop("pair", (ExplorerState.a, ExplorerState.b))
     with refusing("explore: "):
         settings = ExplorerState(**given)
     if unused := [name for name in given if name not in ("encoding", *settings.used)]:
@@ -61,3 +63,6 @@ def _explore(options: argparse.Namespace) -> None:
             f"cannot write {output}: {reason}; {or_else(error, 'name another file by --output')}"
         ) from None
     show(output)
+
+
+main = command(_explore)

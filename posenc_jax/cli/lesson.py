@@ -2,59 +2,69 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import io
 import re
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from posenc_jax.cli.errors import Parser, UsageError, as_path, guarded, refusing
+from posenc_jax.cli.errors import UsageError, refusing
+from posenc_jax.cli.options import command
 from posenc_jax.cli.screen import show, tell
 
 if TYPE_CHECKING:
     from posenc_jax.lessons.lesson import Lesson
 
-DESCRIPTION = """Test what is taught about the sinusoidal encoding, one claim per lesson. Without an argument, list the
-lessons with their claims and verdicts. With one, run that lesson, in seconds and without training, and
-draw its picture if it has one."""
 
+def _lesson(
+    lesson: Annotated[str | None, "N|NAME"] = None,
+    *,
+    answer: bool = False,
+    output: Annotated[Path | None, "FOLDER"] = None,
+) -> int:
+    """Test what is taught about the sinusoidal encoding, one claim per lesson. Without an argument, list the
+    lessons with their claims and verdicts. With one, run that lesson, in seconds and without training, and
+    draw its picture if it has one.
 
-def main(arguments: list[str]) -> int:
-    parser = Parser("posenc lesson", description=DESCRIPTION)
-    parser.add_argument("lesson", nargs="?", metavar="N|NAME", help="lesson to run, by number or name")
-    parser.add_argument("--answer", action="store_true", help="also show the answer to its exercise")
-    parser.add_argument(
-        "--output", type=as_path, metavar="FOLDER", help="folder for its picture (default: lessons/NAME)"
-    )
-    return guarded(lambda: _lesson(parser.parse_args(arguments)))
+    Args:
+      lesson: lesson to run, by number or name
+      answer: also show the answer to its exercise
+      output: folder for its picture (default: lessons/NAME)
 
-
-def _lesson(options: argparse.Namespace) -> int:
-    if options.lesson is None and (options.answer or options.output is not None):
+    Examples:
+      posenc lesson
+          list the lessons with their claims and verdicts
+      posenc lesson 1
+          run the first lesson
+      posenc lesson clusters --output pictures
+          run a lesson by name and save its pictures
+      posenc lesson aliases --answer
+          run a lesson and show the answer to its exercise
+    """
+    if lesson is None and (answer or output is not None):
         raise UsageError("lesson: --answer and --output are about one step: name it, as in `posenc lesson 1`")
     from posenc_jax.lessons import LESSONS, numbered
 
-    if options.lesson is None:
+    if lesson is None:
         show(_listed(LESSONS))
         return 0
     with refusing("lesson: "):
-        number, lesson = numbered(options.lesson)
+        number, found = numbered(lesson)
     from posenc_jax.cli.session import prepare_jax
     from posenc_jax.lessons.pages import for_terminal
     from posenc_jax.show.files import check_output
 
-    folder = options.output or Path("lessons") / lesson.name
-    if options.output is not None and not lesson.pictures:
+    folder = output or Path("lessons") / found.name
+    if output is not None and not found.pictures:
         drawn = ", ".join(str(n) for n, own in enumerate(LESSONS, 1) if own.pictures)
         raise UsageError(f"--output: lesson {number} has no picture, those that have one are {drawn}: leave it out")
-    if lesson.pictures:
+    if found.pictures:
         with refusing("--output "):
             check_output(folder)
     prepare_jax()
-    show(_rendered(for_terminal(number, lesson, answer=options.answer)))
-    return _draw(lesson, folder) if lesson.pictures else 0
+    show(_rendered(for_terminal(number, found, answer=answer)))
+    return _draw(found, folder) if found.pictures else 0
 
 
 def _draw(lesson: Lesson, folder: Path) -> int:
@@ -109,3 +119,6 @@ def _rendered(markdown: str) -> str:
             console.print(Markdown(part))
     lines = "\n".join(line.rstrip() for line in drawn.getvalue().splitlines())
     return re.sub(r"\n{3,}", "\n\n", lines) + "\n"
+
+
+main = command(_lesson)

@@ -1,6 +1,5 @@
 """``posenc list``: the encodings and tasks that there are."""
 
-import argparse
 import dataclasses
 import difflib
 import inspect
@@ -9,16 +8,14 @@ import shutil
 import textwrap
 import types
 import typing
-from typing import Any
+from typing import Annotated, Any
 
-from posenc_jax.cli.errors import Parser, UsageError, guarded, whole
+from posenc_jax.cli.errors import UsageError, guarded, whole
+from posenc_jax.cli.options import command
 from posenc_jax.cli.screen import show, tell
 from posenc_jax.drawing.bibtex import prose
 from posenc_jax.drawing.plain import short
 from posenc_jax.refusals.hints import did_you_mean
-
-DESCRIPTION = """List encodings and tasks in brief, or describe one in full: an encoding (a catalogue name or a word of
-a spec), a value of an encoding's field, a mask, a task, or a class in your own file. The file is then run."""
 
 # What an encoding acts on, in words; `token_terms` serve the other hooks.
 _HOOK_WORDS = {
@@ -37,32 +34,39 @@ _HOOK_WORDS = {
 }
 
 
-def main(arguments: list[str]) -> int:
-    parser = Parser("posenc list", description=DESCRIPTION)
-    parser.add_argument(
-        "words", nargs="*", metavar="encodings | tasks | NAME | FILE.py:Class", help="what to show (default: all)"
-    )
-    parser.add_argument("--family", metavar="FAMILY", help="list encodings of this family, such as rotary")
-    parser.add_argument(
-        "--use", help="list encodings used this widely: W in released models, s in several repositories, p in a paper"
-    )
-    parser.add_argument(
-        "--axes", type=whole(1, 9), help="list encodings of positions with this many axes, such as 2 for images"
-    )
-    parser.add_argument(
-        "--since", type=whole(1900, 9999), metavar="YEAR", help="list encodings published in YEAR or later"
-    )
-    return guarded(lambda: _list(parser.parse_args(arguments)))
+def _list(
+    words: Annotated[tuple[str, ...], "encodings | tasks | NAME | FILE.py:Class"] = (),
+    *,
+    family: str | None = None,
+    use: str | None = None,
+    axes: Annotated[int | None, whole(1, 9)] = None,
+    since: Annotated[int | None, whole(1900, 9999), "YEAR"] = None,
+) -> int:
+    """List encodings and tasks in brief, or describe one in full: an encoding (a catalogue name or a word of
+    a spec), a value of an encoding's field, a mask, a task, or a class in your own file. The file is then run.
 
+    Args:
+      words: what to show (default: all)
+      family: list encodings of this family, such as rotary
+      use: list encodings used this widely: W in released models, s in several repositories, p in a paper
+      axes: list encodings of positions with this many axes, such as 2 for images
+      since: list encodings published in YEAR or later
 
-def _list(options: argparse.Namespace) -> int:
-    arguments, asked_of = options.words, {name: getattr(options, name) for name in ("family", "use", "axes", "since")}
+    Examples:
+      posenc list
+          list everything in brief
+      posenc list --use W --since 2024
+          list encodings in released models, from papers of 2024 or later
+      posenc list yarn
+          describe an encoding, value or task: its fields, formula and paper
+    """
+    asked_of: dict[str, Any] = {"family": family, "use": use, "axes": axes, "since": since}
     if any(value is not None for value in asked_of.values()):
-        if others := [word for word in arguments if word != "encodings"]:
+        if others := [word for word in words if word != "encodings"]:
             raise UsageError(f"{short(others[0])} beside options that choose encodings: leave one of them out")
         show(_chosen(**asked_of))
         return 0
-    return _listed(arguments)
+    return _listed(words)
 
 
 def _chosen(*, family: Any, use: Any, axes: int | None, since: int | None) -> str:
@@ -84,7 +88,7 @@ def _chosen(*, family: Any, use: Any, axes: int | None, since: int | None) -> st
     return "\n\n".join(f"{name}\n" + "\n".join(map(_row, rows)) for name, rows in found.items())
 
 
-def _listed(arguments: list[str]) -> int:
+def _listed(arguments: tuple[str, ...]) -> int:
     from posenc_jax.data.tasks import TASKS
     from posenc_jax.data.text import TEXT_TASKS
     from posenc_jax.encodings import ENCODINGS, SCALINGS
@@ -283,3 +287,6 @@ def _wrap(text: str, first: str, rest: str | None = None) -> str:
     width = min(max(shutil.get_terminal_size((100, 24)).columns, 40), 120)
     rest = first if rest is None else rest
     return textwrap.fill(text, width, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False)
+
+
+main = command(_list)

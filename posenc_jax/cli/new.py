@@ -1,38 +1,47 @@
 """``posenc new``: a commented file for an encoding, a task or a metric of one's own, and its test."""
 
-import argparse
 import ast
 import importlib.resources
 import keyword
 import re
 from pathlib import Path
+from typing import Annotated, Literal
 
-from posenc_jax.cli.errors import Parser, UsageError, guarded
+from posenc_jax.cli.errors import UsageError
+from posenc_jax.cli.options import command
 from posenc_jax.cli.screen import show
 
-DESCRIPTION = """Write NAME.py and test_NAME.py into this folder: an encoding, task or metric that works as it is, with
-comments on what to change, and a test that it passes. Refer to it on command lines as `NAME.py:Class`. With
-`posenc new config --on CORPUS`, write the config of a run instead, sized to a text corpus and this machine;
-`posenc train NAME.py` trains it."""
 KINDS = ("encoding", "task", "metric")
 
 
-def main(arguments: list[str]) -> int:
-    parser = Parser("posenc new", description=DESCRIPTION)
-    parser.add_argument("kind", choices=(*KINDS, "config"), help="what to write")
-    parser.add_argument("name", metavar="NAME", nargs="?", help="its name, a Python module name such as my_window")
-    parser.add_argument("--on", metavar="CORPUS", help="config: the corpus; for own/notes, NAME is notes by default")
+def _new(
+    kind: Literal["encoding", "task", "metric", "config"],
+    name: str | None = None,
+    *,
+    on: Annotated[str | None, "CORPUS"] = None,
+) -> None:
+    """Write NAME.py and test_NAME.py into this folder: an encoding, task or metric that works as it is, with
+    comments on what to change, and a test that it passes. Refer to it on command lines as `NAME.py:Class`. With
+    `posenc new config --on CORPUS`, write the config of a run instead, sized to a text corpus and this machine;
+    `posenc train NAME.py` trains it.
 
-    def work() -> None:
-        options = parser.parse_args(arguments)
-        if (options.kind == "config") != (options.on is not None):
-            raise UsageError("a config is written on a corpus, and nothing else is: posenc new config --on own/notes")
-        if options.on is None:
-            _new(options)
-        else:
-            _config(options.name, options.on)
+    Args:
+      kind: what to write
+      name: its name, a Python module name such as my_window
+      on: config: the corpus; for own/notes, NAME is notes by default
 
-    return guarded(work)
+    Examples:
+      posenc new encoding my_window
+          write my_window.py and its test
+      posenc new config --on own/plays
+          write plays.py, the run of `posenc train --on own/plays`, to edit
+    """
+    if (kind == "config") != (on is not None):
+        raise UsageError("a config is written on a corpus, and nothing else is: posenc new config --on own/notes")
+    if on is None:
+        _class(kind, name)
+    else:
+        _config(name, on)
 
 
 def _config(name: str | None, corpus: str) -> None:
@@ -49,18 +58,18 @@ def _config(name: str | None, corpus: str) -> None:
     show(f"wrote {path}, a config of {run.task.name.replace('_', ' ')}: posenc train {path}")
 
 
-def _new(options: argparse.Namespace) -> None:
+def _class(kind: str, name: str | None) -> None:
     from posenc_jax.config.own_names import wrong_word
 
-    if options.name is None:
-        raise UsageError(f"{options.kind} needs a name, as in posenc new {options.kind} my_{options.kind}")
-    name, cls = options.name, class_name(options.name)
+    if name is None:
+        raise UsageError(f"{kind} needs a name, as in posenc new {kind} my_{kind}")
+    cls = class_name(name)
     _check(name)
-    if wrong := wrong_word(name, options.kind):
+    if wrong := wrong_word(name, kind):
         raise UsageError(f"{name}.py:{cls} would have name = {wrong}")
     folder = importlib.resources.files("posenc_jax.cli") / "templates"
     templates = {
-        Path(f"{start}{name}.py"): (folder / f"{start}{options.kind}.txt").read_text(encoding="utf-8")
+        Path(f"{start}{name}.py"): (folder / f"{start}{kind}.txt").read_text(encoding="utf-8")
         for start in ("", "test_")
     }
     if any(cls in _names(template) for template in templates.values()):
@@ -69,7 +78,7 @@ def _new(options: argparse.Namespace) -> None:
         )
     files = {path: _filled(template, name, cls) for path, template in templates.items()}
     _write(files)
-    show(f"wrote {' and '.join(map(str, files))}: a working {options.kind} to change, {name}.py:{cls}")
+    show(f"wrote {' and '.join(map(str, files))}: a working {kind} to change, {name}.py:{cls}")
 
 
 def _write(files: dict[Path, str]) -> None:
@@ -112,3 +121,6 @@ def _check(name: str) -> None:
         raise UsageError(f"{name!r} is no name of a Python module: letters, digits and _, as in my_window")
     if is_installed(name):
         raise UsageError(f"{name} is the name of an installed module, which it would hide: choose another")
+
+
+main = command(_new)

@@ -7,7 +7,7 @@ import inspect
 import re
 import types
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,10 +21,10 @@ _METAVARS = {int: "N", float: "X", Path: "FILE"}
 def command(work: Callable[..., int | None], about: Callable[[], str] | None = None, name: str = "") -> Command:
     """The command line of a function: takes the words after the command's name, and gives the exit code (`guarded`).
 
-    Parameters before ``*`` are arguments by their place, those after it options; a bool is an option without a value,
-    and the fields of a dataclass are options. ``Annotated`` has a metavar (a string) or a reader of words (a function).
-    A tuple holds each value once, a Sequence any. The docstring is the help: ``Args:``, or ``Attributes:`` of a
-    dataclass, has a line for each; ``Examples:`` come last.
+    Parameters before ``*`` are arguments by their place, those after it options, of which a bool has no value; the
+    fields of a dataclass are likewise. ``Annotated`` has a metavar (a string), choices (a tuple) or a reader of words
+    (a function). A tuple holds each value once, a Sequence any. The docstring is the help: ``Args:``, or
+    ``Attributes:`` of a dataclass, has a line for each; ``Examples:`` come last.
 
     Args:
       about: what the description ends with, where it is computed.
@@ -39,25 +39,35 @@ def command(work: Callable[..., int | None], about: Callable[[], str] | None = N
     return main
 
 
-def commands(about: str, **inner: Command) -> Command:
-    """A command that has commands, by their names; ``about``: its description."""
-    wrapped: Mapping[str, Any] = inner
-    name = next(iter(wrapped.values())).__module__.rpartition(".")[2]
+def commands(name: str, about: str, **inner: Callable[..., int | None]) -> Command:
+    """A command that has commands, which are functions; ``about``: its description."""
 
     def main(arguments: list[str]) -> int:
-        if arguments[:1] and arguments[0] in inner:
-            return inner[arguments[0]](arguments[1:])
-        summaries = [f"  {word:<8} {(own.__doc__ or '').partition('.')[0]}" for word, own in wrapped.items()]
-        parser = Parser(f"posenc {name}", description="\n".join((about, "", *summaries)))
-        parser.add_argument("command", choices=tuple(inner), help=f"`posenc {name} COMMAND --help` shows its options")
-        return guarded(lambda: parser.parse_args(arguments[:1]) and None)
+        if arguments and arguments[0] in inner:
+            return command(inner[arguments[0]], name=f"{name} {arguments[0]}")(arguments[1:])
+        listed = [f"  {word:<8} {re.split('[.;]', own.__doc__ or '')[0]}" for word, own in inner.items()]
+        parser = Parser(f"posenc {name}", description="\n".join((about, "", *listed)))
+        parser.epilog = "\n".join(["examples:", *(_sections(own)[2] for own in inner.values())])
+        text = f"`posenc {name} COMMAND --help` shows its options"
+        parser.add_argument("command", choices=tuple(inner), metavar="|".join(inner), help=text)
+
+        def refuse() -> None:
+            parser.parse_args(arguments)
+
+        return guarded(refuse)
 
     return main
 
 
+def _sections(owner: Any) -> tuple[str, str, str]:
+    """Description, entries and examples of a docstring."""
+    text, _, rest = (inspect.getdoc(owner) or "").partition("\n\nExamples:\n")
+    about, _, entries = re.sub("\nAttributes:", "\nArgs:", text).partition("\n\nArgs:\n")
+    return about, entries, rest
+
+
 def _parser(work: Callable[..., Any], name: str, about: Callable[[], str] | None) -> Parser:
-    text, _, rest = (inspect.getdoc(work) or "").partition("\n\nArgs:\n")
-    entries, _, examples = rest.partition("\n\nExamples:\n")
+    text, entries, examples = _sections(work)
     parser = Parser(
         f"posenc {name}",
         description=text if about is None else f"{text}\n{about()}",
@@ -73,32 +83,37 @@ def _add(parser: argparse.ArgumentParser, owner: Any, entries: str) -> None:
     hints = typing.get_type_hints(owner, include_extras=True)
     for name, parameter in inspect.signature(owner).parameters.items():
         if dataclasses.is_dataclass(hints[name]):
-            _add(parser, hints[name], (inspect.getdoc(hints[name]) or "").partition("\n\nAttributes:\n")[2])
+            _add(parser, hints[name], _sections(hints[name])[1])
             continue
         required, default = parameter.default is parameter.empty, parameter.default
         more = _of_type(hints[name]) | {"help": texts[name]}
         if not required:
             more["default"] = list(default) if more.get("action") == "extend" else default
-        if parameter.kind is parameter.KEYWORD_ONLY or inspect.isclass(owner):
+        if "nargs" in more and not more["metavar"]:
+            more["metavar"] = name.upper().removesuffix("S")
+        if parameter.kind is parameter.KEYWORD_ONLY:
             flags = (*["-o"] * (name == "output"), f"--{name.replace('_', '-')}")
             parser.add_argument(*flags, dest=name, required=required, **more)
             continue
-        more["metavar"] = None if "choices" in more else name.upper()
+        said = next((said for said in getattr(hints[name], "__metadata__", ()) if isinstance(said, str)), None)
         if "nargs" in more:
-            more |= {"metavar": name.upper().removesuffix("S"), "nargs": "+" if required else "*"}
-        elif not required:
-            more["nargs"] = "?"
+            more["nargs"] = "+" if required else "*"
+        else:
+            more |= {"metavar": said or (None if "choices" in more else name.upper())}
+            more |= {} if required else {"nargs": "?"}
         parser.add_argument(name, **more)
 
 
 def _of_type(kind: Any) -> dict[str, Any]:
-    """What argparse is told of the values of a type."""
+    """The settings of argparse for values of a type."""
     origin, members = typing.get_origin(kind), typing.get_args(kind)
     if kind is bool:
         return {"action": "store_true"}
     if origin is Annotated:
-        (said,) = kind.__metadata__
-        return _of_type(members[0]) | ({"metavar": said} if isinstance(said, str) else {"type": said})
+        found = _of_type(members[0])
+        for said in kind.__metadata__:
+            found["metavar" if isinstance(said, str) else "choices" if isinstance(said, tuple) else "type"] = said
+        return found
     if origin in (typing.Union, types.UnionType):
         return _of_type(members[0])
     if origin is typing.Literal:

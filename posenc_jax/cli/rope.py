@@ -1,30 +1,30 @@
 """``posenc rope``: what the config of a published model declares of positions, layer by layer."""
 
-import argparse
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from posenc_jax.cli.errors import Parser, UsageError, as_path, guarded, refusing
+from posenc_jax.cli.errors import UsageError, as_path, refusing
+from posenc_jax.cli.options import command
 from posenc_jax.cli.screen import show
 
-DESCRIPTION = """Read the config.json of a model in the Hugging Face layout and print what it declares about positions:
-the encoding of each layer as a spec, windows, attention factor, inverse frequencies, what changes at
-which length, and oddities (settings that are ignored, missing, or read differently than they look)."""
 
+def _rope(config: Annotated[str, "FILE|FOLDER|NAME"], *, output: Annotated[Path | None, "FILE|FOLDER"] = None) -> None:
+    """Read the config.json of a model in the Hugging Face layout and print what it declares about positions:
+    the encoding of each layer as a spec, windows, attention factor, inverse frequencies, what changes at
+    which length, and oddities (settings that are ignored, missing, or read differently than they look).
 
-def main(arguments: list[str]) -> int:
-    parser = Parser("posenc rope", description=DESCRIPTION)
-    text = "a config.json, its folder, or the name of a released model"
-    parser.add_argument("config", metavar="FILE|FOLDER|NAME", help=text)
-    parser.add_argument(
-        "--output", type=as_path, metavar="FILE|FOLDER", help="draw the frequencies: .html, .png, .pdf, or a folder"
-    )
-    return guarded(lambda: _rope(parser.parse_args(arguments)))
+    Args:
+      config: a config.json, its folder, or the name of a released model
+      output: draw the frequencies: .html, .png, .pdf, or a folder
 
-
-def _rope(options: argparse.Namespace) -> int:
-    config = _config(options.config)
+    Examples:
+      posenc rope Gemma-3-1b
+          show a released model by name: two bases and windows
+      posenc rope Phi-3.5-mini --output phi.html
+          draw factors that switch at a length
+    """
+    read = _config(config)
     from posenc_jax.cli.session import prepare_jax
 
     prepare_jax()
@@ -33,14 +33,14 @@ def _rope(options: argparse.Namespace) -> int:
     from posenc_jax.show import rope_tables
     from posenc_jax.show.files import FILES, check_output, check_packages, make, write
 
-    declared = from_hf(config)
+    declared = from_hf(read)
     found = rope_tables.groups(declared)
-    if options.output is not None:
+    if output is not None:
         if not rope_tables.curves(found):
             raise UsageError("--output: no layer rotates, so there are no frequencies to draw: leave it out")
         with refusing("--output "):
-            check_output(options.output)
-        check_packages(options.output, [], figures=options.output.suffix not in FILES)
+            check_output(output)
+        check_packages(output, [], figures=output.suffix not in FILES)
     width = shutil.get_terminal_size((100, 24)).columns
     layers = rope_tables.of_layers(declared, found)
     show(text(layers, width))
@@ -50,13 +50,12 @@ def _rope(options: argparse.Namespace) -> int:
     frequencies = list(rope_tables.of_frequencies(found))
     for table in frequencies:
         show(text(table, width))
-    if options.output is not None:
+    if output is not None:
         plots = [rope_tables.plot(declared, found)]
         with refusing("--output "):
-            files = dict(make(options.output, plots[0].title, plots[0].caption, plots, [layers, *frequencies]))
+            files = dict(make(output, plots[0].title, plots[0].caption, plots, [layers, *frequencies]))
             write(files)
         show(f"wrote {', '.join(map(str, files))}")
-    return 0
 
 
 def _config(named: str) -> dict[str, Any]:
@@ -75,3 +74,6 @@ def _config(named: str) -> dict[str, Any]:
         hint = did_you_mean(named, names) or f"known are {', '.join(names)}"
         raise UsageError(f"{named[:60]!r} is no file, no folder and no released model that is known: {hint}")
     return read_config(path)
+
+
+main = command(_rope)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
+import dataclasses
 import shutil
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from posenc_jax.cli.errors import Parser, UsageError, add_trust, as_path, guarded, refusing, whole
+from posenc_jax.cli.errors import UsageError, refusing, whole
+from posenc_jax.cli.options import command
 from posenc_jax.cli.screen import show, tell
 from posenc_jax.show.files import FILES, KINDS, check_fits, check_output, check_packages, make, write
 from posenc_jax.show.measured import Chosen
@@ -26,79 +27,62 @@ LENGTHS, WIDTHS = (3, 1024), (2, 2048)
 MOST_LINES = 12
 
 
-def description() -> str:
-    """Description of the command, with every view."""
+@dataclasses.dataclass(frozen=True)
+class Shown:
+    """What is drawn, and how.
+
+    Attributes:
+      encodings: a catalogue name, a spec, or FILE.py:Class
+      view: views to draw (default: all that the encodings have)
+      preset: draw a picture at the settings of a text that teaches it, and print how to read it
+      d_model: width of the model (default: 128)
+      num_heads: attention heads (default: 8; 16 or 1 if those would have an odd width, or one that an encoding rejects)
+      length: positions 0 to P-1 (default: 50)
+      positions: positions to draw as lines (default: 0 10 25)
+      dimensions: dimensions to draw as waves (default: of four wavelengths)
+      run: draw the trained encodings and attention maps of a finished run
+      trust: run the Python files that RUN brought along, naming each with its digest (default: they are not run)
+      seed: seed of the run (default: the first that did not diverge)
+      stack: stack of the run (default: all)
+      text: input for the attention maps of a run on text, or the words of --view flow
+      file: the same from a file: a document, as `posenc classify` reads it
+      output: a directory (default: shown), a .html file for the page alone, or a .png or .pdf file for one figure
+      figures: also write every figure as png, pdf or both, for a paper
+    """
+
+    encodings: tuple[str, ...] = ()
+    _: dataclasses.KW_ONLY
+    view: Annotated[tuple[str, ...], tuple(VIEWS), "VIEW"] = ()
+    preset: Annotated[str | None, "NAME"] = None
+    d_model: Annotated[int | None, whole(*WIDTHS), "M"] = None
+    num_heads: Annotated[int | None, whole(1, WIDTHS[1]), "H"] = None
+    length: Annotated[int | None, whole(*LENGTHS), "P"] = None
+    positions: Annotated[tuple[int, ...], "p"] = ()
+    dimensions: Annotated[tuple[int, ...], "d"] = ()
+    run: Annotated[Path | None, "DIR"] = None
+    trust: Annotated[Path | None, "RUN"] = None
+    seed: int | None = None
+    stack: Literal["encoder", "decoder", "cross"] | None = None
+    text: str | None = None
+    file: Path | None = None
+    output: Annotated[Path, "PATH"] = Path("shown")
+    figures: Annotated[tuple[str, ...], KINDS, "KIND"] = ()
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words of the view flow."""
+        return tuple((self.text or WORDS).split())
+
+
+def _listed_views() -> str:
     # A name and its bracket stay on one line.
     listed = ", ".join(f"{name}\u00a0({view.about})" if view.about else name for name, view in VIEWS.items())
-    text = (
-        "Draw encodings: catalogue names, specs, or the trained encodings of a finished run (--run). Write an "
-        "interactive page (show.html), with --figures also every figure beside it, and print what each encoding does, "
-        "with its measured properties."
-    )
-    views = textwrap.fill(f"views: {listed}", 100, subsequent_indent="  ", break_on_hyphens=False).replace(
-        "\u00a0", " "
-    )
+    views = textwrap.fill(f"views: {listed}", 100, subsequent_indent="  ", break_on_hyphens=False)
     presets = "\n".join(f"  {name:<16} {preset.about}" for name, preset in PRESETS.items())
-    return f"{textwrap.fill(text, 100)}\n\n{views}\n\npresets, for {ENCODING} if no encoding is named:\n{presets}"
+    return f"\n{views}\n\npresets, for {ENCODING} if no encoding is named:\n{presets}".replace("\u00a0", " ")
 
 
-def main(arguments: list[str]) -> int:
-    parser = Parser("posenc show", description=description())
-    add = parser.add_argument
-    add("encodings", nargs="*", metavar="ENCODING", help="a catalogue name, a spec, or FILE.py:Class")
-    add(
-        "--view",
-        nargs="+",
-        choices=tuple(VIEWS),
-        metavar="VIEW",
-        help="views to draw (default: all that the encodings have)",
-    )
-    add(
-        "--preset",
-        metavar="NAME",
-        help="draw a picture at the settings of a text that teaches it, and print how to read it",
-    )
-    add("--d-model", type=whole(*WIDTHS), metavar="M", help="width of the model (default: 128)")
-    add(
-        "--num-heads",
-        type=whole(1, WIDTHS[1]),
-        metavar="H",
-        help="attention heads (default: 8; 16 or 1 if those would have an odd width, or one that an encoding rejects)",
-    )
-    add("--length", type=whole(*LENGTHS), metavar="P", help="positions 0 to P-1 (default: 50)")
-    add("--positions", type=int, nargs="+", metavar="p", help="positions to draw as lines (default: 0 10 25)")
-    add(
-        "--dimensions",
-        type=int,
-        nargs="+",
-        metavar="d",
-        help="dimensions to draw as waves (default: of four wavelengths)",
-    )
-    add("--run", type=as_path, metavar="DIR", help="draw the trained encodings and attention maps of a finished run")
-    add_trust(parser)
-    add("--seed", type=int, metavar="N", help="seed of the run (default: the first that did not diverge)")
-    add("--stack", choices=("encoder", "decoder", "cross"), help="stack of the run (default: all)")
-    add("--text", metavar="TEXT", help="input for the attention maps of a run on text, or the words of --view flow")
-    add("--file", type=as_path, metavar="FILE", help="the same from a file: a document, as `posenc classify` reads it")
-    add(
-        "--output",
-        type=as_path,
-        default=Path("shown"),
-        metavar="PATH",
-        help="a directory (default: shown), a .html file for the page alone, or a .png or .pdf file for one figure",
-    )
-    add(
-        "--figures",
-        nargs="+",
-        choices=KINDS,
-        default=[],
-        metavar="KIND",
-        help="also write every figure as png, pdf or both, for a paper",
-    )
-    return guarded(lambda: _show(_with_preset(parser.parse_args(arguments))))
-
-
-def _with_preset(options: argparse.Namespace) -> argparse.Namespace:
+def _with_preset(options: Shown) -> Shown:
     """The options, with those of the preset; UsageError where one has been given."""
     if options.preset is None:
         return options
@@ -106,16 +90,34 @@ def _with_preset(options: argparse.Namespace) -> argparse.Namespace:
         chosen = preset(options.preset)
     if options.run:
         raise UsageError(f"--preset {options.preset} draws encodings by their names: leave out --run")
-    options.encodings = options.encodings or [ENCODING]
     words = [f"--{name.replace('_', '-')}" for name in chosen.settings]
-    for word, (name, value) in zip(words, chosen.settings.items(), strict=True):
-        if getattr(options, name) is not None:
+    for word, name in zip(words, chosen.settings, strict=True):
+        if getattr(options, name) not in (None, ()):
             raise UsageError(f"--preset {options.preset} sets {', '.join(words)}: leave out {word}, or the preset")
-        setattr(options, name, value)
-    return options
+    return dataclasses.replace(options, encodings=options.encodings or (ENCODING,), **chosen.settings)
 
 
-def _show(options: argparse.Namespace) -> int:
+def _show(options: Shown) -> None:
+    """Draw encodings: catalogue names, specs, or the trained encodings of a finished run (--run). Write an
+    interactive page (show.html), with --figures also every figure beside it, and print what each encoding does,
+    with its measured properties.
+
+    Args:
+      options: those of `Shown`
+
+    Examples:
+      posenc show sinusoidal rope alibi
+          write a page of pictures and properties to shown/
+      posenc show rope --figures png pdf
+          also write every figure, for a paper
+      posenc show rope --view kernel --output rope.png
+          write a single figure
+      posenc show --preset tsne-128x8 --output tsne.png
+          draw a preset, and print how to read it
+      posenc show --run RUN
+          draw the trained encodings of a run
+    """
+    options = _with_preset(options)
     _check(options)
     from posenc_jax.cli.progress import TerminalReporter
     from posenc_jax.cli.session import prepare_jax, trust
@@ -127,18 +129,18 @@ def _show(options: argparse.Namespace) -> int:
     output = options.output
     with TerminalReporter() as reporter:
         trust(options.trust)
-        stacks = _of_run(options, reporter) if options.run else {}
+        stacks = _of_run(options, reporter)
         if options.stack and options.stack not in stacks:
             raise UsageError(f"--stack {options.stack}: of the run there is {', '.join(stacks) or 'none to draw'}")
         chosen_stacks = [one for stack, one in stacks.items() if options.stack in (None, stack)]
         encodings = [*chosen_stacks, *_of_specs(options, reporter)]
         views = _checked_views(encodings, options.view, reporter.note)
-        chosen = Chosen(_positions(encodings, options.positions), tuple(dict.fromkeys(options.dimensions or ())))
+        chosen = Chosen(_positions(encodings, options.positions), tuple(dict.fromkeys(options.dimensions)))
         plots: list[Plot] = []
         for view in views:
             reporter.phase(f"{view}: {VIEWS[view].words}")
             plots += plots_of(encodings, view, chosen)
-        if options.preset and options.encodings == [ENCODING]:
+        if options.preset and options.encodings == (ENCODING,):
             plots = list(map(preset(options.preset).read, plots))
         with refusing("--output "):
             check_fits(output, plots)
@@ -164,7 +166,6 @@ def _show(options: argparse.Namespace) -> int:
         show("\n".join(textwrap.fill(f"{plot.title}: {plot.caption}", min(width, 100)) + "\n" for plot in plots))
     written = f"wrote {next(iter(files))}" if len(files) == 1 else f"wrote in {output}: {', '.join(_listed(files))}"
     show("\n".join(textwrap.wrap(written, 100, break_on_hyphens=False, break_long_words=False)))
-    return 0
 
 
 def _listed(files: Iterable[Path]) -> list[str]:
@@ -174,30 +175,30 @@ def _listed(files: Iterable[Path]) -> list[str]:
     return [f"{stem}.{'/'.join(kinds)}" for stem, kinds in endings.items()]
 
 
-def _check(options: argparse.Namespace) -> None:
+def _check(options: Shown) -> None:
     if not options.encodings and not options.run:
         raise UsageError("show: name an encoding, as in `posenc show sinusoidal`, or a finished run with --run DIR")
     if options.text and options.file:
         raise UsageError("show: --text and --file are both the input: give one")
-    flow = "flow" in (options.view or ())
+    flow = "flow" in options.view
     of_runs = options.file or options.stack or options.seed is not None
     if not options.run and (of_runs or (options.text and not flow)):
         raise UsageError("show: --text, --file, --stack and --seed are about a finished run: add --run DIR")
-    if flow and not 1 <= len(words_of(options)) <= MOST_LINES:
-        raise UsageError(f"--text: --view flow draws 1 to {MOST_LINES} words, and these are {len(words_of(options))}")
+    if flow and not 1 <= len(options.words) <= MOST_LINES:
+        raise UsageError(f"--text: --view flow draws 1 to {MOST_LINES} words, and these are {len(options.words)}")
     if options.run and (options.d_model or options.num_heads):
         raise UsageError("show: --d-model and --num-heads are those of the run: leave them out beside --run")
     width = options.d_model or 128
     if options.num_heads and width % options.num_heads:
         raise UsageError(f"--num-heads {options.num_heads}: the number of heads must divide --d-model {width}")
-    _check_positions(options.positions or (), options.length or (LENGTHS[1] if options.run else 50))
+    _check_positions(options.positions, options.length or (LENGTHS[1] if options.run else 50))
     if not options.run:
-        _check_dimensions(options.dimensions or (), width)
+        _check_dimensions(options.dimensions, width)
     with refusing("--output "):
         check_output(options.output)
     if options.figures and options.output.suffix in FILES:
         raise UsageError(f"--figures: --output {options.output} is one file; name a directory, or leave --figures out")
-    check_packages(options.output, options.view or (), figures=bool(options.figures))
+    check_packages(options.output, options.view, figures=bool(options.figures))
 
 
 def _check_positions(positions: Sequence[int], length: int) -> None:
@@ -218,12 +219,7 @@ def _check_dimensions(dimensions: Sequence[int], width: int) -> None:
             raise UsageError(f"--dimensions {dimension}: the dimensions are 0 to {width - 1}: name others")
 
 
-def words_of(options: argparse.Namespace) -> tuple[str, ...]:
-    """The words of the view flow."""
-    return tuple((options.text or WORDS).split())
-
-
-def _of_specs(options: argparse.Namespace, reporter: TerminalReporter) -> list[MeasuredEncoding]:
+def _of_specs(options: Shown, reporter: TerminalReporter) -> list[MeasuredEncoding]:
     from posenc_jax.cli.own_files import refuse_unusable
     from posenc_jax.encodings import Dims
     from posenc_jax.show.measure import measure, with_contents, with_equal_contents, with_flow
@@ -243,8 +239,8 @@ def _of_specs(options: argparse.Namespace, reporter: TerminalReporter) -> list[M
         with refusing(f"{label}: "):
             measured = measure(label, slot, dims, length, shifts=not options.preset)
             one = with_contents(with_equal_contents(measured, dims.head_dim), slot, dims)
-            flow = "flow" in (options.view or ())
-            found.append(with_flow(one, slot, dims, words_of(options)) if flow else one)
+            flow = "flow" in options.view
+            found.append(with_flow(one, slot, dims, options.words) if flow else one)
     return found
 
 
@@ -266,8 +262,10 @@ def _slot(text: str) -> tuple[str, Any]:
     return spec(slot) if method is None else method.spec if method.spec == text else method.name, slot
 
 
-def _of_run(options: argparse.Namespace, reporter: TerminalReporter) -> dict[str, MeasuredEncoding]:
-    """The encodings of a run, stack by stack, and its attention maps."""
+def _of_run(options: Shown, reporter: TerminalReporter) -> dict[str, MeasuredEncoding]:
+    """The encodings of a run, stack by stack, and its attention maps; none without a run."""
+    if options.run is None:
+        return {}
     from posenc_jax.show import trained
 
     reporter.phase(f"measure {options.run}")
@@ -301,7 +299,7 @@ def _of_run(options: argparse.Namespace, reporter: TerminalReporter) -> dict[str
     return stacks
 
 
-def _document(options: argparse.Namespace, task: Any) -> str | dict[str, str] | None:
+def _document(options: Shown, task: Any) -> str | dict[str, str] | None:
     if options.file is None:
         return None
     from posenc_jax.cli.texts import read_document, read_file
@@ -310,10 +308,10 @@ def _document(options: argparse.Namespace, task: Any) -> str | dict[str, str] | 
 
 
 def _checked_views(
-    encodings: Sequence[MeasuredEncoding], asked: list[str] | None, note: Callable[[str], None]
+    encodings: Sequence[MeasuredEncoding], asked: tuple[str, ...], note: Callable[[str], None]
 ) -> tuple[str, ...]:
     """The views to draw; of those asked for, ``note`` is told what has them not; UsageError where nothing has them."""
-    if asked is None:
+    if not asked:
         for one in encodings:
             if not views_of(one):
                 raise UsageError(f"{one.label} has {_own_views(one)}")
@@ -337,7 +335,10 @@ def _own_views(one: MeasuredEncoding) -> str:
     return ", ".join(views_of(one)) or nothing
 
 
-def _positions(encodings: Sequence[MeasuredEncoding], asked: list[int] | None) -> tuple[int, ...]:
+def _positions(encodings: Sequence[MeasuredEncoding], asked: tuple[int, ...]) -> tuple[int, ...]:
     length = min((len(one.vectors) for one in encodings if one.vectors is not None), default=LENGTHS[1])
-    _check_positions(asked or (), length)
-    return tuple(p for p in (0, 10, 25) if p < length) if asked is None else tuple(dict.fromkeys(asked))
+    _check_positions(asked, length)
+    return tuple(dict.fromkeys(asked)) or tuple(p for p in (0, 10, 25) if p < length)
+
+
+main = command(_show, _listed_views)

@@ -21,22 +21,25 @@ MOST_BYTES = 2**26
 """Of an input: far more than the tokens that runs read."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
+@dataclasses.dataclass(frozen=True)
 class OfRun:
-    """Options about the run.
+    """A run, and options about it.
 
     Attributes:
+      run: directory of a finished run, or of a cell or group
       trust: run the Python files that RUN brought along, naming each with its digest (default: they are not run)
       seed: seed of the replica (default: the first that did not diverge), at the learning rate that is best by
         validation
       random_seed: seed of samples and of randomly drawn positions (default: 0)
     """
 
+    run: Path
+    _: dataclasses.KW_ONLY
     trust: Annotated[Path | None, "RUN"] = None
     seed: int | None = None
     random_seed: Annotated[int, whole(0, LARGEST_SEED)] = 0
 
-    def answers(self, kind: str, run: Path, inputs: Mapping[str, Any] | Sequence[str], *how: Any, **more: Any) -> Any:
+    def answers(self, kind: str, inputs: Mapping[str, Any] | Sequence[str], *how: Any, **more: Any) -> Any:
         """The answers of a function of `runs.inference` to the inputs, which may have names; a function among them is
         called with the run's task.
         """
@@ -49,7 +52,7 @@ class OfRun:
         names, given = (list(inputs), inputs.values()) if isinstance(inputs, Mapping) else (None, inputs)
         try:
             with TerminalReporter() as reporter:
-                loaded = inference.load_run(run, self.seed, reporter=reporter)
+                loaded = inference.load_run(self.run, self.seed, reporter=reporter)
                 texts = [one(loaded.config.task) if callable(one) else one for one in given]
                 more |= {"random_seed": self.random_seed, "names": names, "reporter": reporter}
                 return getattr(inference, kind)(loaded, texts, *how, **more)
@@ -61,7 +64,7 @@ class OfRun:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Decoded:
+class DecodingOptions:
     """Options for decoding, which is greedy by default.
 
     Attributes:
@@ -118,12 +121,11 @@ class Decoded:
 
 
 def translate(
-    run: Path,
+    of_run: OfRun,
     sentences: Sequence[str] = (),
     *,
     too_long: Literal["refuse", "truncate", "window"] = "refuse",
-    of_run: OfRun,
-    decoded: Decoded,
+    decoded: DecodingOptions,
 ) -> None:
     """Translate sentences with a finished run of task "translation", or with an imported T5 or Marian: the
     sentences given after RUN, or else the lines of standard input. Each translation is one line; an empty input line
@@ -132,7 +134,6 @@ def translate(
     Standard output holds only the results; notes go to standard error.
 
     Args:
-      run: directory of a finished run, or of a cell or group
       sentences: sentences (default: the lines of standard input)
       too_long: a text of more tokens than the run was trained or evaluated with: refuse it (default), or translate it
         without its end (truncate), or in pieces, cut between sentences where possible and joined by a space (window)
@@ -145,7 +146,7 @@ def translate(
     lines = list(sentences) or _lines()
     given = {f"line {number}": line for number, line in enumerate(lines, 1) if line.strip()}
     options = {"max_new_tokens": decoded.max_new_tokens, "too_long": too_long}
-    found = decoded.shown(of_run.answers("translate", run, sentences or given, decoding, **options))
+    found = decoded.shown(of_run.answers("translate", sentences or given, decoding, **options))
     for line in lines:
         show(found.pop(0) if sentences or line.strip() else "0.0000\t" if decoded.scores else "")
 
@@ -160,13 +161,12 @@ def _lines() -> list[str]:
 
 
 def summarize(
-    run: Path, file: Path, *, too_long: Literal["refuse", "truncate"] = "refuse", of_run: OfRun, decoded: Decoded
+    of_run: OfRun, file: Path, *, too_long: Literal["refuse", "truncate"] = "refuse", decoded: DecodingOptions
 ) -> None:
     """Summarise a UTF-8 text file in one line with a finished run of task "summarization".
     Standard output holds only the results; notes go to standard error.
 
     Args:
-      run: directory of a finished run, or of a cell or group
       file: the text
       too_long: a text of more tokens than the run was trained or evaluated with: refuse it (default), or summarise it
         without its end, as in training (truncate)
@@ -177,12 +177,10 @@ def summarize(
     """
     options = {"max_new_tokens": decoded.max_new_tokens, "too_long": too_long}
     text = {str(file): read_file(file)}
-    show("\n".join(decoded.shown(of_run.answers("summarize", run, text, decoded.decoding(), **options))))
+    show("\n".join(decoded.shown(of_run.answers("summarize", text, decoded.decoding(), **options))))
 
 
-def classify(
-    run: Path, file: Path, *, too_long: Literal["refuse", "truncate", "window"] = "refuse", of_run: OfRun
-) -> None:
+def classify(of_run: OfRun, file: Path, *, too_long: Literal["refuse", "truncate", "window"] = "refuse") -> None:
     """Classify a UTF-8 document with a finished run of task "classification": print a line
     `label  probability` for every class, the most probable first. FILE is one of
 
@@ -198,7 +196,6 @@ def classify(
     Standard output holds only the results; notes go to standard error.
 
     Args:
-      run: directory of a finished run, or of a cell or group
       file: the document
       too_long: a text of more tokens than the run was trained or evaluated with: refuse it (default), or classify it
         without the end of its body, then of its header, as in training (truncate), or by the mean probabilities over
@@ -216,7 +213,7 @@ def classify(
     def document(task: Any) -> Any:
         return read_document(task, file, text)
 
-    (found,) = of_run.answers("classify", run, {str(file): document}, too_long=too_long)
+    (found,) = of_run.answers("classify", {str(file): document}, too_long=too_long)
     shown = {plain(label): probability for label, probability in found.items()}
     width = max(map(len, shown))
     for label, probability in sorted(shown.items(), key=lambda item: -item[1]):

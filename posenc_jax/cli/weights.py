@@ -1,9 +1,11 @@
 """``posenc weights``: parameters of finished runs as safetensors files, and what such files hold."""
 
-import argparse
 import math
+from pathlib import Path
+from typing import Annotated
 
-from posenc_jax.cli.errors import Parser, UsageError, add_trust, as_path, guarded
+from posenc_jax.cli.errors import UsageError
+from posenc_jax.cli.options import commands
 from posenc_jax.cli.screen import show
 from posenc_jax.config.stored import in_words
 from posenc_jax.files.shapes import loads
@@ -11,52 +13,51 @@ from posenc_jax.files.shapes import loads
 _BITS = {"F64": 64, "I64": 64, "U64": 64, "F32": 32, "I32": 32, "U32": 32, "BOOL": 8}
 
 
-def main(arguments: list[str]) -> int:
-    parser = Parser(
-        "posenc weights",
-        description="Export and inspect parameters as safetensors files, which other frameworks can read.",
-    )
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    text = "write the final parameters of one seed of a finished run to a new file"
-    export = commands.add_parser("export", help=text, description=f"{text[0].upper()}{text[1:]}.")
-    export.add_argument("run", metavar="RUN", help="directory of a run, of a cell of an ablation, or of one group")
-    export.add_argument("file", metavar="FILE", type=as_path, help="file to create: *.safetensors")
-    export.add_argument("--seed", type=int, metavar="N", help="seed to export (default: the first of the run)")
-    add_trust(export)
-    export.add_argument("--torch", action="store_true", help="use the names and shapes of torch.nn.Transformer")
-    export.set_defaults(command=_export)
-    text = "show names, shapes, dtypes and metadata of a safetensors file"
-    inspect = commands.add_parser("inspect", help=text, description=f"{text[0].upper()}{text[1:]}.")
-    inspect.add_argument("file", metavar="FILE", type=as_path, help="a safetensors file")
-    inspect.set_defaults(command=_inspect)
+def _export(
+    run: str, file: Path, *, seed: int | None = None, trust: Annotated[Path | None, "RUN"] = None, torch: bool = False
+) -> None:
+    """Write the final parameters of one seed of a finished run to a new file.
 
-    def work() -> None:
-        options = parser.parse_args(arguments)
-        options.command(options)
+    Args:
+      run: directory of a run, of a cell of an ablation, or of one group
+      file: file to create: *.safetensors
+      seed: seed to export (default: the first of the run)
+      trust: run the Python files that RUN brought along, naming each with its digest (default: they are not run)
+      torch: use the names and shapes of torch.nn.Transformer
 
-    return guarded(work)
-
-
-def _export(options: argparse.Namespace) -> None:
+    Examples:
+      posenc weights export RUN model.safetensors
+          export the parameters of its first seed
+    """
     from posenc_jax.cli.progress import TerminalReporter
-    from posenc_jax.cli.session import trust
+    from posenc_jax.cli.session import trust as bring_along
     from posenc_jax.runs.weights import export_weights
 
-    if options.file.suffix != ".safetensors":
-        said = f"weights export: {options.file} would be a safetensors file under another name"
-        raise UsageError(f"{said}: end it in .safetensors")
+    if file.suffix != ".safetensors":
+        raise UsageError(
+            f"weights export: {file} would be a safetensors file under another name: end it in .safetensors"
+        )
     with TerminalReporter() as reporter:
-        trust(options.trust)
-        metadata = export_weights(options.run, options.file, options.seed, torch=options.torch, note=reporter.note)
+        bring_along(trust)
+        metadata = export_weights(run, file, seed, torch=torch, note=reporter.note)
     show(f"seed {metadata['seed']}, learning rate {metadata['learning_rate']:g}")
-    show(f"written: {options.file}")
+    show(f"written: {file}")
 
 
-def _inspect(options: argparse.Namespace) -> None:
+def _inspect(file: Path) -> None:
+    """Show names, shapes, dtypes and metadata of a safetensors file.
+
+    Args:
+      file: a safetensors file
+
+    Examples:
+      posenc weights inspect model.safetensors
+          show what the file holds
+    """
     from posenc_jax.runs.weights import read_shapes, refuse_damaged
 
-    refuse_damaged(options.file)
-    shapes, entries = read_shapes(options.file)
+    refuse_damaged(file)
+    shapes, entries = read_shapes(file)
     show(table(shapes, entries))
 
 
@@ -91,3 +92,11 @@ def _described(entries: dict[str, str]) -> dict[str, str]:
     except (KeyError, TypeError, ValueError, AttributeError):  # of another program: shown as it is
         pass
     return described
+
+
+main = commands(
+    "weights",
+    "Export and inspect parameters as safetensors files, which other frameworks can read.",
+    export=_export,
+    inspect=_inspect,
+)

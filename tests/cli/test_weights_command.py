@@ -58,7 +58,7 @@ def test_inspect(tmp_path, capsys, printed, refusal):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "weights: the following arguments are required: COMMAND; `posenc weights --help`"),
+        ([], "weights: the following arguments are required: export|inspect; `posenc weights --help`"),
         (["export", "run"], "weights export: the following arguments are required: FILE; `posenc weights export -"),
         (["export", "nowhere", "file.safetensors"], "nowhere is no run: it has no config.json"),
         (["export", "nowhere", "out.pt"], "out.pt would be a safetensors file under another name: end it in"),

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from posenc_jax.cli.context import DESCRIPTION
+from posenc_jax.cli.context import main
 from posenc_jax.context.changes import CHANGES, FACTORS, changed, named
 from posenc_jax.encodings import Dims, SelfExtend, elements, parse, spec
 from posenc_jax.encodings.slots import check_slot
@@ -72,7 +72,7 @@ def test_the_guide_has_all_changes():
     guide = (Path(__file__).parents[2] / "scripts" / "docs" / "guides" / "long-context.md").read_text()
     rows = [f"| `{name}` | {words} |" for name, (words, _) in CHANGES.items()]
     assert "\n".join(rows) in guide
-    listed = re.search(r"A change is one of (.*?), or an encoding in full", DESCRIPTION, re.DOTALL)[1]
+    listed = re.search(r"A change is one of (.*?), or an encoding in full", main.__doc__, re.DOTALL)[1]
     assert re.findall(r"\w+", listed.replace(" and ", " ")) == list(CHANGES)
 
 

@@ -177,10 +177,11 @@ def test_a_larger_share_can_be_stated():
         (["x", "--text", "play.txt", "--most-malformed", "2"], "--most-malformed 2.0 must be a share"),
         (
             ["x", "--builder", "mine.py:B", "--field", "text"],
-            "--builder is gone: write the examples as JSON lines",
+            "unrecognized arguments: --builder mine.py:B",
         ),
         (["x", "--saved", "reviews", "--field", "text"], "reviews has no state.json"),
-        (["x"], "one of the arguments --text --jsonl --csv --parquet --folder --saved is required"),
+        (["x"], "data add: one of the arguments --text --jsonl --csv --parquet --folder --saved is required\n"),
+        (["x", "--text", "play.txt", "--folder", "reviews"], "--folder --saved is required, not --text and --folder"),
     ],
 )
 def test_what_is_refused_leaves_nothing(here, refusal, arguments, message):
