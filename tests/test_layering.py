@@ -61,8 +61,8 @@ AT_THE_TOP = {"posenc_jax/cli/overrides.py": {"tyro"}}
 ORDER = {
     "verdict": (
         "question finding rule fields tables matched own_questions published cells other_scores measuring judging "
-        "headline published_results card card_costs coverage card_tables figure card_files checking finished interim "
-        "pilot deciding evidence together __init__"
+        "headline published_results card coverage card_tables figure card_files checking finished interim "
+        "deciding evidence together __init__"
     ),
     "context": "changes prompts texts reading study recalibration table __init__",
     "attention": "devices kernel mosaic kernel_call cudnn factors blockwise choice distance paths dot_product __init__",

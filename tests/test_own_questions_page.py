@@ -104,7 +104,7 @@ def test_the_page_has_the_card(path):
     assert on in (asked["source"], name)
     for finding in card["findings"]:
         assert f"| {finding['label']} | {finding['said']} |" in page
-    assert re.search(rf" --on \"?{re.escape(on)}\"?( --hours [0-9.]+)?\n", page)
+    assert re.search(rf" --on \"?{re.escape(on)}\"?( --seeds \d+ --once)?\n", page)
     assert f"{card['seconds'] / 60:.0f} minutes of runs" in page
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
 import re
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from posenc_jax.cli.errors import Parser, UsageError, above_0, as_path, guarded, refusing, whole
+from posenc_jax.cli.errors import Parser, UsageError, as_path, guarded, refusing, whole
 from posenc_jax.cli.own_files import catalogue_row, named, refuse_unusable
 from posenc_jax.cli.screen import shell_words, show, tell
 from posenc_jax.cli.session import prepare_jax, stoppable
@@ -41,11 +42,9 @@ whose p-values are corrected for all of its rows: every encoding on every table.
 are compared with the ablation's baseline; ENCODING and --against choose others. Arms that differ in more than the
 encoding are named.
 
---hours H times a few steps first, then compares as many paired seeds as fit into H hours; fewer than two are refused.
-
 Encodings that do not learn a table, or whose baseline does not, are trained once more on all such tables with twice
 the steps, as are the baselines, and the card reports both results; more steps do not help an encoder without positions.
---once turns this off, and so does --hours, whose time goes into seeds.
+--once turns this off.
 
 --check trains nothing: it judges the scores in a card again, prints the verdict, and lists what the card states
 differently, if anything.
@@ -82,13 +81,7 @@ def main(arguments: list[str]) -> int:
         metavar="N",
         help="compare seeds 0 to N-1 (default: 8)",
     )
-    parser.add_argument(
-        "--hours",
-        type=above_0("is no number of hours above 0: write one, as in 0.5"),
-        metavar="H",
-        help="compare as many seeds as fit into H hours without compilation, instead of --seeds; a few timed steps "
-        "tell how many",
-    )
+    parser.add_argument("--hours", help=argparse.SUPPRESS)
     parser.add_argument(
         "--matched",
         action="store_true",
@@ -112,9 +105,11 @@ def main(arguments: list[str]) -> int:
 
 
 def _asked(arguments: Any) -> int:
+    if arguments.hours is not None:
+        raise UsageError("--hours is gone: choose --seeds by the estimate of the time, which is printed first")
     if arguments.check is not None:
         given = vars(arguments)
-        options = ("on", "against", "tables", "seeds", "hours", "quick", "full", "matched", "once", "directory")
+        options = ("on", "against", "tables", "seeds", "quick", "full", "matched", "once", "directory")
         if others := [*arguments.encodings, *(f"--{name}" for name in options if given[name])]:
             raise UsageError(f"--check judges the scores in a card again: leave {' '.join(others)} out")
         return _checked(arguments.check, as_json=arguments.json)
@@ -130,7 +125,6 @@ def _finished(arguments: Any, directory: Path) -> int:
 
     trained = {
         "--seeds": arguments.seeds,
-        "--hours": arguments.hours,
         "--quick": arguments.quick,
         "--full": arguments.full,
         "--matched": arguments.matched,
@@ -197,8 +191,6 @@ def _verdict(arguments: Any) -> int:
     for given, found, option in ((words, ours, ""), (against, baselines, "--against ")):
         if len(found) < len(given):
             raise UsageError(f"{option}{' '.join(given)} names an encoding twice: name each once")
-    if arguments.hours is not None and arguments.seeds is not None:
-        raise UsageError("--hours says how many seeds there are, and so does --seeds: leave one of them out")
     if arguments.quick and arguments.full:
         raise UsageError("--quick and --full are two sizes: choose one of them")
     kept = tuple(_named(text)[0] for text in (*words, *against) if _as_given(text))
@@ -217,18 +209,21 @@ def _verdict(arguments: Any) -> int:
         _check(text, label, slot)
     from posenc_jax.cli.progress import TerminalReporter
     from posenc_jax.verdict.deciding import decide
-    from posenc_jax.verdict.pilot import affordable, estimate
+    from posenc_jax.verdict.interim import estimate
 
     with TerminalReporter() as reporter, stoppable() as stop:
-        directory, count, arms = _directory(arguments), arguments.seeds or SEEDS, {**ours, **baselines}
-        once = arguments.once or arguments.hours is not None
-        if arguments.hours is not None:
-            count = affordable(arms, tables, arguments.hours, directory, reporter=reporter, stop=stop)
-        seeds, clock = tuple(range(count)), time.perf_counter
-        if arguments.hours is None:
-            reporter.note(estimate(arms, tables, seeds, once=once))
+        directory, seeds, once = _directory(arguments), tuple(range(arguments.seeds or SEEDS)), arguments.once
+        reporter.note(estimate({**ours, **baselines}, tables, seeds, once=once))
         card = decide(
-            ours, baselines, tables, directory, seeds=seeds, reporter=reporter, stop=stop, clock=clock, once=once
+            ours,
+            baselines,
+            tables,
+            directory,
+            seeds=seeds,
+            reporter=reporter,
+            stop=stop,
+            clock=time.perf_counter,
+            once=once,
         )
     return _written(card, arguments)
 

@@ -90,10 +90,8 @@ class Card:
 
     @property
     def headline(self) -> tuple[str, ...]:
-        """The card in five lines."""
-        arms = ((label, table) for label, by_table in self.measured.items() for table in by_table)
-        orderless = {own for own in arms if self.orderless(*own)}
-        return headline(self.labels, self.measured, self.findings, self.kinds, len(self.seeds), orderless)
+        """The card in at most five sentences."""
+        return headline(self.sentences, self.measured, self.findings, self.kinds, len(self.seeds))
 
     @property
     def kinds(self) -> dict[str, ScoreKind]:

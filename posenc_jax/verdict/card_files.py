@@ -15,7 +15,7 @@ from posenc_jax.files.names import file_name
 from posenc_jax.files.shapes import Json
 from posenc_jax.runs.files import write_json
 from posenc_jax.verdict.card import Card, judged, record
-from posenc_jax.verdict.card_tables import latex_card, markdown_card, text_tables
+from posenc_jax.verdict.card_tables import latex_card, markdown_card, table
 from posenc_jax.verdict.cells import numbered
 from posenc_jax.verdict.figure import render
 from posenc_jax.verdict.measuring import Measured
@@ -44,30 +44,28 @@ def write(card: Card, directory: Path) -> list[Path]:
     return [home / name for name in (*files, "card.json")]
 
 
+_LISTS = ("labels", "baselines", "seeds", "environments", "elsewhere", "unequal")
+
+
 def card_of(kept: Json) -> Card:
     """The card whose `record` this is, judged by the rule as it is now."""
+    known = [field.name for field in dataclasses.fields(Measured)]
 
     def measured(name: str, own: Json) -> Measured:
-        """A cell; earlier versions wrote fewer settings, and later ones may write more."""
+        """A cell; later versions may write more settings."""
         by_metric = {kept["tables"][name]["metric"]: own["by_length"]}
-        fields = {"table": name, "config": "", "question": "", "seeds": kept["seeds"], **own, "by_metric": by_metric}
-        known = [field.name for field in dataclasses.fields(Measured)]
+        fields = {"table": name, "seeds": kept["seeds"], **own, "by_metric": by_metric}
         return Measured(**{key: numbered(fields[key]) for key in known if key in fields})
 
     card = Card(
-        labels=tuple(kept.get("labels", (kept["label"],))),
-        baselines=tuple(kept["baselines"]),
         tables={name: KeptQuestion.of_record(own) for name, own in kept["tables"].items()},
         measured={
             label: {name: measured(name, own) for name, own in by_table.items()}
             for label, by_table in kept["measured"].items()
         },
-        seeds=tuple(kept["seeds"]),
-        environments=tuple(kept["environments"]),
         seconds=kept["seconds"],
-        elsewhere=tuple(kept.get("elsewhere", ())),
-        unequal=tuple(kept.get("unequal", ())),
-        twice=card_of(kept["twice"]) if kept.get("twice") is not None else None,
+        twice=None if kept["twice"] is None else card_of(kept["twice"]),
+        **{name: tuple(kept[name]) for name in _LISTS},
     )
     return judged(card)
 
@@ -96,5 +94,5 @@ def page(card: Card, picture: bytes | None) -> str:
         size = f"width: min(100%, {width * 3 // 2}px); min-width: {width}px"  # on paper, or half as large again
         image = f'<img alt="{escaped(title)}" style="{size}" src="data:image/png;base64,{data}">'
         body.append(folded("Scores by length, and the differences", f'<div class="scroll">{image}</div>', shown=True))
-    body += [folded(table.title, html_table(table, table.title)) for table in text_tables(card)]
+    body.append(html_table(table(card), title))
     return document(title, body)

@@ -1,11 +1,15 @@
-"""Differences on single tables, reported before all tables give a verdict."""
+"""What is told of a verdict before all tables give one: its time, and differences on single tables."""
 
 import math
 import statistics
 from collections.abc import Iterator, Mapping
 
-from posenc_jax.drawing.quantities import difference
+from posenc_jax.config import Run
+from posenc_jax.drawing.quantities import difference, duration
+from posenc_jax.encodings.slots import Slot
 from posenc_jax.results.averages import comparison_of
+from posenc_jax.runs.plan import plan_of
+from posenc_jax.runs.targets import target_here
 from posenc_jax.statistics import detectable
 from posenc_jax.training.operations import of_step
 from posenc_jax.training.replicas import devices_here, mode_of
@@ -97,3 +101,29 @@ def forecast(table: Table, theirs: Mapping[str, Measured], asked: int, rows: int
             f"on {table.name} even a perfect arm could not be told from {baseline} with {asked} seeds, "
             f"corrected for {rows} row{'s' * (rows != 1)} ({enough}){worse}"
         )
+
+
+def estimate(
+    encodings: Mapping[str, Slot], tables: Mapping[str, Table], seeds: tuple[int, ...], *, once: bool = False
+) -> str:
+    """A line on the time that so many seeds take, before any of them is trained, by the operations of all; unless
+    ``once``, also on the most that a second training takes, with twice the steps.
+    """
+    target = target_here()
+    longer = [] if once else [table.at_twice_the_steps for table in tables.values()]
+    first, again = (
+        [table.cell(own, its, seeds) for table in some for its, own in encodings.items()]
+        for some in (tables.values(), longer)
+    )
+
+    def time(cells: list[Run]) -> str:
+        hours = [plan_of(cell, target).hours for cell in cells]
+        return duration(None if None in hours else max(0.01, 3600 * sum(filter(None, hours))))
+
+    more = f", and up to {time(again)} more where a table is not learned and trained again" if again else ""
+    each = f"{len(encodings)} encodings on {len(tables)} table{'s' * (len(tables) != 1)}"
+    return (
+        f"{sum(len(cell.replicas) for cell in first)} trainings of {each}: about {time(first)} on "
+        f"{target.count} x {target.chip.title}, excluding compilation; less if some are finished already, more if the "
+        f"grid of learning rates grows{more}"
+    )

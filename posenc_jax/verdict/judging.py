@@ -1,5 +1,5 @@
 """Directions that were written down of a published table, and what became of them: each is compared by paired seeds,
-all of a table corrected together. And where an encoding breaks.
+all of a table corrected together.
 """
 
 import dataclasses
@@ -10,9 +10,7 @@ from posenc_jax.results.averages import alike, comparison_of
 from posenc_jax.statistics import Comparison, Judged, Share, Word, judge
 from posenc_jax.verdict.cells import Results
 from posenc_jax.verdict.finding import BestCase, untold
-from posenc_jax.verdict.measuring import Measured
 from posenc_jax.verdict.published import Direction, Folder
-from posenc_jax.verdict.question import KeptQuestion
 from posenc_jax.verdict.rule import best_case, solving
 
 Outcome = Literal["held", "opposite", "no difference seen", "cannot be told", "not measurable here", "not run"]
@@ -25,19 +23,6 @@ _OUTCOMES: dict[bool, dict[Word, Outcome]] = {
     True: {**_UNTOLD, "better": "opposite", "worse": "opposite", "no difference seen": "held"},
 }
 """Whether the arms are expected to be alike -> what was seen -> what became of the direction."""
-
-
-def breaks_at(measured: Measured, asked: KeptQuestion) -> int | None:
-    """The first evaluated length at which the mean over seeds lies below the middle between chance and the best score;
-    None where it never does, or where the score has no best.
-    """
-    best, chance = asked.kind.highest, asked.chance or 0.0
-    if best is None or asked.kind.better == "lower":
-        return None
-    for length, scores in sorted(measured.by_length.items()):
-        if scores and sum(scores.values()) / len(scores) < (chance + best) / 2:
-            return length
-    return None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -2,20 +2,23 @@
 
 import dataclasses
 import json
+import statistics
+from types import SimpleNamespace
 
 import pytest
 from measured_cells import measured
 from trained_runs import Notes
 
-from posenc_jax import Evaluation, Training, Transformer
+from posenc_jax import Evaluation, Run, Training, Transformer
 from posenc_jax.data.tasks import Copying
 from posenc_jax.encodings import parse
-from posenc_jax.statistics import lead, widened
+from posenc_jax.statistics import detectable, lead, widened
 from posenc_jax.verdict import deciding, interim
 from posenc_jax.verdict.card import record
 from posenc_jax.verdict.card_tables import text_card
 from posenc_jax.verdict.deciding import decide
-from posenc_jax.verdict.interim import fastest_first, first_seeds, look
+from posenc_jax.verdict.interim import fastest_first, first_seeds, look, sees
+from posenc_jax.verdict.own_questions import own_table
 from posenc_jax.verdict.tables import tables
 
 TABLES = tables()
@@ -190,8 +193,8 @@ def test_the_grid_grows_for_all_arms_until_none_prefers_an_end(grown, tmp_path):
     assert tuple(card.measured["mine"]["copy"].tried) == grids[-1]
     assert "so all arms get a longer one: 0.0005, 0.001, 0.002" in "; ".join(heard.notes)
     said = " ".join(text_card(card, 100).split())
-    assert "up to 6 rates; no arm prefers an end." in said
-    assert "Every seed is trained at the learning rates 0.0005, 0.001, 0.002, 0.004, and keeps" in said
+    assert "Learning rates from 0.0005 to 0.004; every seed keeps" in said
+    assert "at an end of the grid: of no arm." in said
 
 
 def test_runs_of_a_longer_grid_may_be_of_another_environment(grown, tmp_path, monkeypatch):
@@ -205,12 +208,12 @@ def test_runs_of_a_longer_grid_may_be_of_another_environment(grown, tmp_path, mo
     assert card.elsewhere == tuple(f"another processor for {grid}" for grid in grids)
 
 
-def test_the_grid_has_a_bound_that_the_card_names(grown, tmp_path):
+def test_the_grid_has_a_bound_and_the_card_names_who_is_at_its_end(grown, tmp_path):
     grown(1.0)
     card, _ = decided(tmp_path)
     assert tuple(card.measured["mine"]["copy"].tried) == (5e-4, 1e-3, 2e-3, 4e-3, 8e-3, 0.016)
     said = " ".join(text_card(card, 100).split())
-    assert "still do best at an end: mine on copy (0.016: 8 of 8)." in said
+    assert "do best at an end of the grid: mine on copy." in said
 
 
 def test_a_tie_is_no_preference():
@@ -220,3 +223,43 @@ def test_a_tie_is_no_preference():
     assert widened((5e-4, 1e-3), [tie, low], 6) == (2.5e-4, 5e-4, 1e-3), "one that diverged does not win"
     assert widened((5e-4, 1e-3), [low], 2) == (5e-4, 1e-3)
     assert lead(low) == pytest.approx(0.05)
+
+
+RUN = Run(
+    task=Copying(min_length=2, max_length=3, num_symbols=4),
+    model=Transformer(d_model=8, num_layers=1, num_heads=1),
+    training=Training(steps=40, batch_size=2, steps_per_call=2, log_every=2),
+    evaluation=Evaluation(lengths=(2, 4), num_examples=4),
+)
+OWN = {"copies": own_table("copies", RUN, "copies", "mine.py")}
+ARMS = {"alibi": parse("alibi"), "rope": parse("rope")}
+
+
+def test_the_price_is_told_first(monkeypatch):
+    cells = [OWN["copies"].cell(slot, label, (0, 1)) for label, slot in ARMS.items()]
+    monkeypatch.setattr(interim, "plan_of", lambda cell, _: SimpleNamespace(hours=0.25 * len(cell.replicas)))
+    said = interim.estimate(ARMS, OWN, (0, 1), once=True)
+    assert sum(len(cell.replicas) for cell in cells) == 12, "three learning rates, two seeds, two encodings"
+    assert said.startswith("12 trainings of 2 encodings on 1 table: about 3\u00a0h on ")
+    assert "excluding compilation; less if some are finished already, more if the grid of learning rates grows" in said
+    assert said.endswith("grid of learning rates grows")
+    steps = OWN["copies"].run.training.steps
+    monkeypatch.setattr(interim, "plan_of", lambda cell, _: SimpleNamespace(hours=cell.training.steps / steps))
+    said = interim.estimate(ARMS, OWN, (0, 1))
+    assert "about 2\u00a0h on " in said
+    assert said.endswith("and up to 4\u00a0h more where a table is not learned and trained again"), "twice the steps"
+    monkeypatch.setattr(interim, "plan_of", lambda *_: SimpleNamespace(hours=None))
+    assert "about - on" in interim.estimate(ARMS, OWN, (0, 1))
+
+
+def test_the_difference_that_the_seeds_will_find_is_of_the_first_ones():
+    ours = {"a": measured({0: 0.5, 1: 0.7}, "a"), "b": measured({0: 0.6, 1: 0.6}, "b")}
+    theirs = {"rope": measured({0: 0.5, 1: 0.5}, "rope")}
+    (line,) = sees(OWN["copies"], ours, theirs, 8, 2)
+    deviation = statistics.fmean([statistics.variance([0.0, 0.2]), 0.0]) ** 0.5
+    least = detectable(deviation, 8, confidence=0.975)
+    said = f"with the spread of these, 8 seeds find a difference of {least:.3f} on copies in 8 of 10 repeats"
+    of_few = "so few seeds show little of the spread, which may be larger"
+    assert line == f"{said}, corrected for 2 rows; {of_few}"
+    equal = {"a": measured({0: 0.5, 1: 0.5}, "a")}
+    assert not list(sees(OWN["copies"], equal, theirs, 8, 1)), "no spread says nothing"

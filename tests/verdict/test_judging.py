@@ -7,7 +7,6 @@ import pytest
 from measured_cells import measured
 
 from posenc_jax.verdict.finding import sentence
-from posenc_jax.verdict.judging import breaks_at
 from posenc_jax.verdict.rule import findings
 from posenc_jax.verdict.tables import tables as all_tables
 
@@ -88,14 +87,6 @@ def test_the_sentence_names_the_tables():
     )
     said = "better on a and b; no difference that 8 seeds can see on c."
     assert sentence(found, "mine", "rope") == f"mine against rope, 3 tables: {said}"
-
-
-def test_where_it_breaks():
-    """The first length below the middle between chance and the best score: 0.5 for copying, 0.75 for even pairs."""
-    by_length = {8: {0: 1.0, 1: 1.0}, 10: {0: 1.0, 1: 0.4}, 12: {0: 0.9, 1: 0.0}, 16: {0: 0.0, 1: 0.0}}
-    assert breaks_at(scored(0, by_length=by_length), COPY) == 12
-    assert breaks_at(scored(0, by_length=by_length), EVEN) == 10
-    assert breaks_at(scored(0, by_length={8: {0: 1.0}, 10: {}}), COPY) is None
 
 
 def test_of_errors_less_is_better_and_chance_is_above():
