@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from posenc_jax.cli.screen import tell
-from posenc_jax.drawing.paper import LackingGlyphs
 from posenc_jax.drawing.plain import short
 
 _LOUD = ("absl", "asyncio", "orbax", "jax._src.callback")  # by their loggers; what threads die of has none
@@ -22,15 +21,13 @@ _MOST = 10_000  # messages
 
 @contextlib.contextmanager
 def warnings_named() -> Iterator[None]:
-    """Collects warnings of characters without a font and of programs that could not be cached, and prints each kind
-    once at the end; other warnings are shown as usual.
+    """Collects warnings of programs that could not be cached, and prints one line at the end; other warnings are shown
+    as usual.
     """
-    before, lacking, not_kept = warnings.showwarning, set[str](), list[str]()
+    before, not_kept = warnings.showwarning, list[str]()
 
     def show(message: Warning | str, *where: Any, **more: Any) -> None:
-        if isinstance(message, LackingGlyphs):
-            lacking.update(message.characters)
-        elif found := _NOT_KEPT.search(str(message)):
+        if found := _NOT_KEPT.search(str(message)):
             not_kept.append(found[1])
         else:
             before(message, *where, **more)
@@ -40,8 +37,6 @@ def warnings_named() -> Iterator[None]:
         yield
     finally:
         warnings.showwarning = before
-        if lacking:
-            tell(f"posenc: {LackingGlyphs(lacking)}")
         if not_kept:
             reason = short(not_kept[0])
             tell(f"posenc: compiled programs could not be cached for later runs ({reason}); nothing else is lost")

@@ -6,13 +6,10 @@ Fonts are embedded as TrueType (type 42) and no date is written, so that the sam
 import contextlib
 import io
 import math
-import re
-import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from posenc_jax.drawing.plain import plain
 from posenc_jax.drawing.plots import tick_name
 from posenc_jax.drawing.style import GRID, INK, MUTED
 from posenc_jax.extras import needed
@@ -35,7 +32,7 @@ RESOLUTION = 300
 DASHES = {"solid": "-", "dash": "--", "dot": ":", "dashdot": "-."}
 SETTINGS: Any = {
     "pdf.fonttype": 42,
-    "font.family": "DejaVu Sans",
+    "font.family": ["DejaVu Sans"],
     "font.size": 8,
     "axes.linewidth": 0.6,
     "axes.edgecolor": MUTED,
@@ -53,13 +50,19 @@ SETTINGS: Any = {
 }
 
 
+OTHER_FONTS = ("STIXGeneral", "Noto Sans", "WenQuanYi", "Unifont")
+"""Families, by how they begin, that stand in for what the first font lacks, as far as they are installed."""
+
+
 @contextlib.contextmanager
 def figure_of(width: float, height: float) -> Iterator[Any]:
     """An empty matplotlib figure, in inches, while the settings of all figures hold. Needs matplotlib."""
     with needed("report", "a figure for a paper"):
         import matplotlib
         from matplotlib.figure import Figure
-    with matplotlib.rc_context(SETTINGS):
+        from matplotlib.font_manager import get_font_names
+    others = sorted(name for name in get_font_names() if name.startswith(OTHER_FONTS))
+    with matplotlib.rc_context({**SETTINGS, "font.family": [*SETTINGS["font.family"], *others]}):
         yield Figure(figsize=(width, height), dpi=RESOLUTION, layout="constrained")
 
 
@@ -125,18 +128,9 @@ def written(figure: Any, kinds: tuple[str, ...] = ("png", "pdf")) -> dict[str, b
         figure.savefig(buffer, format=kind, metadata=metadata[kind])
         return buffer.getvalue()
 
-    layout = figure.get_layout_engine()
-
-    def drawn() -> dict[str, bytes]:
-        figure.set_layout_engine(layout)
-        figure.draw_without_rendering()
-        figure.set_layout_engine("none")  # every kind has this layout
-        return {kind: saved(kind) for kind in kinds}
-
-    files, lacking = _without_gaps(figure, drawn)
-    if lacking:
-        warnings.warn(LackingGlyphs(lacking), stacklevel=2)
-    return files
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")  # every kind has this layout
+    return {kind: saved(kind) for kind in kinds}
 
 
 def png(figure: Any, resolution: int, source: str) -> bytes:
@@ -154,69 +148,3 @@ def source_of_png(path: Path) -> str:
         return ""
     with Image.open(path) as image:
         return str(image.info.get("Source", ""))
-
-
-class LackingGlyphs(UserWarning):
-    """``characters`` of names that no font of this machine can draw."""
-
-    def __init__(self, characters: Collection[str]) -> None:
-        self.characters = frozenset(characters)
-        few = [plain(character) for character in sorted(self.characters)]
-        listed = " ".join(few[:10]) + (f" and {len(few) - 10} more" if len(few) > 10 else "")
-        super().__init__(
-            f"no font here has {listed}: figures for papers show boxes instead, pages the names as they are; "
-            "install a font that has them, such as one of Noto's"
-        )
-
-
-_OTHER_CODES = (".", "Last Resort", "cm", "STIXNonUnicode", "STIXSize")
-"""Fonts that have other signs, or boxes, instead of characters."""
-_MISSING = re.compile(r"Glyph (\d+) .*missing from")
-
-
-def _without_gaps(figure: Any, draw: Callable[[], dict[str, bytes]]) -> tuple[dict[str, bytes], set[str]]:
-    """A figure in whose texts other fonts stand in for what `SETTINGS`' font lacks, and the characters that none has;
-    matplotlib's own warnings of these are not raised.
-    """
-    from matplotlib.text import Text
-
-    files, lacking = _heard(draw)
-    if lacking and (families := _fonts_with(lacking)):
-        for text in figure.findobj(Text):
-            text.set_fontfamily([SETTINGS["font.family"], *families])
-        files, lacking = _heard(draw)
-    return files, lacking
-
-
-def _heard(draw: Callable[[], dict[str, bytes]]) -> tuple[dict[str, bytes], set[str]]:
-    with warnings.catch_warnings(record=True) as heard:
-        warnings.simplefilter("always")
-        files = draw()
-    lacking = set()
-    for one in heard:
-        if (found := _MISSING.match(str(one.message))) is not None:
-            lacking.add(chr(int(found[1])))
-        else:
-            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
-    return files, lacking
-
-
-def _fonts_with(characters: set[str]) -> list[str]:
-    """The fewest font families of this machine that cover these characters, those without serifs first."""
-    from matplotlib import font_manager
-
-    there: dict[str, set[str]] = {}
-    for entry in font_manager.fontManager.ttflist:
-        if entry.style == "normal" and entry.weight in (400, "normal", "regular") and entry.name not in there:
-            with contextlib.suppress(OSError, RuntimeError):  # a file that is no font, or of a kind that cannot be read
-                drawn = font_manager.get_font(entry.fname).get_charmap()
-                there[entry.name] = {c for c in characters if ord(c) in drawn}
-    there = {name: own for name, own in there.items() if not name.startswith(_OTHER_CODES)}
-    chosen, left = list[str](), set(characters)
-    while left:
-        best = min(there, key=lambda name: (-len(there[name] & left), "Sans" not in name, name), default=None)
-        if best is None or not there[best] & left:
-            break
-        chosen.append(best)
-        left -= there[best]
-    return chosen

@@ -254,7 +254,7 @@ def latex(summary: Summary) -> str:
         for make, kind in kinds:
             table = make(task)
             if table.entries:
-                parts.append(latex_table(table, f"tab:{task.slug}-{kind}", ("parameters (encoding)", "learning rate")))
+                parts.append(latex_table(table, f"tab:{task.slug}-{kind}"))
     together = {"tab:every-task": matrix(summary), "tab:all-tasks": across_tasks(summary)}
     parts += [latex_table(table, label) for label, table in together.items() if table.entries]
     return "\n\n".join(parts) + "\n"

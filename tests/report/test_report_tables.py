@@ -114,7 +114,7 @@ def test_markdown_and_latex_have_the_same_cells(summary):
     negative = text_table.TextTable("t", ("encoding", "score"), "lr", (("rope", "-0.1 [-0.2, 0.3]"),))
     assert "[$-$0.2, 0.3]" in latex_table(negative, "tab:t")
     assert latex.count(r"\begin{table") == 5
-    assert latex.count(r"\toprule") == latex.count(r"\bottomrule") == 6, "one goes on below"
+    assert latex.count(r"\toprule") == latex.count(r"\bottomrule") == 5
     for text in (markdown, latex):
         assert "seed 2 diverged at step 340" in text
         assert "40,000 steps" in text or text is latex
