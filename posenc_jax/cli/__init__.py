@@ -31,7 +31,6 @@ GROUPS = {
         "lesson": "test what is taught about encodings, claim by claim: posenc lesson [N|NAME]",
         "list": "list encodings and tasks, or describe one: posenc list [NAME]",
         "show": "draw encodings and print their properties: posenc show ENCODING [...] [--view ...]",
-        "vectors": "print position vectors and their cosines: posenc vectors ENCODING [--positions ...]",
         "aliases": "show which positions look alike: posenc aliases ENCODING [--d-model D] [--pair P Q]",
         "rope": "show what a model's config.json declares about positions: posenc rope FILE|FOLDER|NAME",
         "explore": "write a page for exploring kernels and aliases: posenc explore [ENCODING] [...]",
@@ -61,6 +60,7 @@ COMMANDS = {name: entry for group in GROUPS.values() for name, entry in group.it
 GONE = {
     "merge": "join ablations with `posenc report A B -o NEW`",
     "tune": "time settings side by side with `posenc train CONFIG --training.microbatches N`",
+    "vectors": "print vectors of positions with `posenc show ENCODING --view vectors`",
 }
 """Commands of the last release, and what to use now."""
 

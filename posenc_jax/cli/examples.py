@@ -5,14 +5,6 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("posenc demo", "compare four encodings, with results in runs/demo"),
         ("posenc demo --seeds 0 1 2 3 4 5", "add two seeds; only these are run"),
     ),
-    "vectors": (
-        ("posenc vectors sinusoidal --positions 0 5 68", "print three vectors of d_model 8, and their cosines"),
-        ("posenc vectors sinusoidal --d-model 32 --positions 0 1 2 --dimensions 32", "print wider vectors in full"),
-        (
-            'posenc vectors sinusoidal --d-model 512 --text "Eagles soar above the clouds" --words soar clouds',
-            "compare two words before and after positions are added",
-        ),
-    ),
     "aliases": (
         ("posenc aliases sinusoidal", "show which positions look alike at d_model 8"),
         ("posenc aliases rope --d-model 64 --length 4096 --pair 5 68", "mark positions 5 and 68, at another size"),

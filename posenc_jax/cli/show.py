@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from posenc_jax.cli.errors import UsageError, refusing, whole
 from posenc_jax.cli.options import command
 from posenc_jax.cli.screen import show, tell
+from posenc_jax.drawing.plain import short
 from posenc_jax.show.files import FILES, KINDS, check_fits, check_output, check_packages, make, write
 from posenc_jax.show.measured import Chosen
 from posenc_jax.show.presets import ENCODING, PRESETS, WORDS, preset
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from posenc_jax.show.measured import MeasuredEncoding
 
 LENGTHS, WIDTHS = (3, 1024), (2, 2048)
+VECTORS, FARTHEST = "vectors", 100_000
 MOST_LINES = 12
 
 
@@ -45,6 +47,8 @@ class Shown:
       seed: seed of the run (default: the first that did not diverge)
       stack: stack of the run (default: all)
       text: input for the attention maps of a run on text, or the words of --view flow
+      words: two words of --text, which --view vectors compares before and after positions are added; a word given
+        twice means its first two occurrences
       file: the same from a file: a document, as `posenc classify` reads it
       output: a directory (default: shown), a .html file for the page alone, or a .png or .pdf file for one figure
       figures: also write every figure as png, pdf or both, for a paper
@@ -52,7 +56,7 @@ class Shown:
 
     encodings: tuple[str, ...] = ()
     _: dataclasses.KW_ONLY
-    view: Annotated[tuple[str, ...], tuple(VIEWS), "VIEW"] = ()
+    view: Annotated[tuple[str, ...], (*VIEWS, VECTORS), "VIEW"] = ()
     preset: Annotated[str | None, "NAME"] = None
     d_model: Annotated[int | None, whole(*WIDTHS), "M"] = None
     num_heads: Annotated[int | None, whole(1, WIDTHS[1]), "H"] = None
@@ -64,12 +68,13 @@ class Shown:
     seed: int | None = None
     stack: Literal["encoder", "decoder", "cross"] | None = None
     text: str | None = None
+    words: Annotated[Sequence[str], "WORD"] = ()
     file: Path | None = None
     output: Annotated[Path, "PATH"] = Path("shown")
     figures: Annotated[tuple[str, ...], KINDS, "KIND"] = ()
 
     @property
-    def words(self) -> tuple[str, ...]:
+    def flowing(self) -> tuple[str, ...]:
         """The words of the view flow."""
         return tuple((self.text or WORDS).split())
 
@@ -77,6 +82,7 @@ class Shown:
 def _listed_views() -> str:
     # A name and its bracket stay on one line.
     listed = ", ".join(f"{name}\u00a0({view.about})" if view.about else name for name, view in VIEWS.items())
+    listed += f", {VECTORS}\u00a0(values and cosines of a few positions, printed; nothing is drawn)"
     views = textwrap.fill(f"views: {listed}", 100, subsequent_indent="  ", break_on_hyphens=False)
     presets = "\n".join(f"  {name:<16} {preset.about}" for name, preset in PRESETS.items())
     return f"\n{views}\n\npresets, for {ENCODING} if no encoding is named:\n{presets}".replace("\u00a0", " ")
@@ -114,10 +120,14 @@ def _show(options: Shown) -> None:
           write a single figure
       posenc show --preset tsne-128x8 --output tsne.png
           draw a preset, and print how to read it
+      posenc show sinusoidal --view vectors --positions 0 5 68
+          print three vectors and their cosines
       posenc show --run RUN
           draw the trained encodings of a run
     """
     options = _with_preset(options)
+    if options.view == (VECTORS,):
+        return _vectors(options)
     _check(options)
     from posenc_jax.cli.progress import TerminalReporter
     from posenc_jax.cli.session import prepare_jax, trust
@@ -168,6 +178,45 @@ def _show(options: Shown) -> None:
     show("\n".join(textwrap.wrap(written, 100, break_on_hyphens=False, break_long_words=False)))
 
 
+def _vectors(options: Shown) -> None:
+    """Prints the vectors of positions, and what adding them does to two words."""
+    tokens = (options.text or "").split()
+    at, width = _places(options, tokens), options.d_model or 128
+    positions = options.positions or at or (0, 1, 2)
+    _check_positions(positions, FARTHEST)
+    _check_dimensions(options.dimensions, width)
+    from posenc_jax.cli.own_files import refuse_unusable
+    from posenc_jax.cli.session import prepare_jax
+    from posenc_jax.drawing.text_table import text
+    from posenc_jax.show.vector_tables import embeddings, of_slot, of_words
+
+    prepare_jax()
+    for label, slot in map(_slot, options.encodings):
+        refuse_unusable((slot,))
+        with refusing(f"{label}: "):
+            _, found = of_slot(slot, width, positions, options.dimensions)
+            tables = list(found)
+            if at:
+                drawn, (own, _) = embeddings(tokens, width)[list(at)], of_slot(slot, width, at)
+                tables.append(of_words(options.words, at, drawn, own, options.dimensions))
+        for table in tables:
+            show(text(table, shutil.get_terminal_size((100, 24)).columns))
+
+
+def _places(options: Shown, tokens: list[str]) -> tuple[int, ...]:
+    """The positions of --words in the sentence."""
+    if not options.encodings or len(options.words) != 2 * bool(options.text):
+        raise UsageError("--view vectors: name an encoding; --text has the sentence of --words, two words: give both")
+    found: list[int] = []
+    for word in options.words:
+        places = [p for p, token in enumerate(tokens) if token == word and p not in found]
+        if not places:
+            again = " a second time" if word in tokens else ""
+            raise UsageError(f"--words: {short(word)} does not stand in the text{again}: {short(' '.join(tokens))}")
+        found.append(places[0])
+    return tuple(found)
+
+
 def _listed(files: Iterable[Path]) -> list[str]:
     endings: dict[str, list[str]] = {}
     for path in files:
@@ -178,14 +227,16 @@ def _listed(files: Iterable[Path]) -> list[str]:
 def _check(options: Shown) -> None:
     if not options.encodings and not options.run:
         raise UsageError("show: name an encoding, as in `posenc show sinusoidal`, or a finished run with --run DIR")
+    if options.words or VECTORS in options.view:
+        raise UsageError("show: --view vectors prints and the others draw: ask for it alone; --words is about it")
     if options.text and options.file:
         raise UsageError("show: --text and --file are both the input: give one")
     flow = "flow" in options.view
     of_runs = options.file or options.stack or options.seed is not None
     if not options.run and (of_runs or (options.text and not flow)):
         raise UsageError("show: --text, --file, --stack and --seed are about a finished run: add --run DIR")
-    if flow and not 1 <= len(options.words) <= MOST_LINES:
-        raise UsageError(f"--text: --view flow draws 1 to {MOST_LINES} words, and these are {len(options.words)}")
+    if flow and not 1 <= len(options.flowing) <= MOST_LINES:
+        raise UsageError(f"--text: --view flow draws 1 to {MOST_LINES} words, and these are {len(options.flowing)}")
     if options.run and (options.d_model or options.num_heads):
         raise UsageError("show: --d-model and --num-heads are those of the run: leave them out beside --run")
     width = options.d_model or 128
@@ -240,7 +291,7 @@ def _of_specs(options: Shown, reporter: TerminalReporter) -> list[MeasuredEncodi
             measured = measure(label, slot, dims, length, shifts=not options.preset)
             one = with_contents(with_equal_contents(measured, dims.head_dim), slot, dims)
             flow = "flow" in options.view
-            found.append(with_flow(one, slot, dims, options.words) if flow else one)
+            found.append(with_flow(one, slot, dims, options.flowing) if flow else one)
     return found
 
 

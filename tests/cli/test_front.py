@@ -57,7 +57,7 @@ NEEDED = {
     ("list",): (set(), 1200),
     ("aliases", "sinusoidal"): (set(), 1200),
     ("explore", "rope"): (set(), 1000),
-    ("vectors", "sinusoidal"): (set(), 1200),
+    ("show", "sinusoidal", "--view", "vectors"): (set(), 1200),
     ("show", "alibi", "--length", "16"): ({"plotly"}, 1300),
 }
 
@@ -107,7 +107,7 @@ def test_an_error_has_no_examples(capsys):
 
 
 ALONE = (
-    *("lesson", "list", "show", "vectors", "aliases", "rope"),
+    *("lesson", "list", "show", "aliases", "rope"),
     *("explore", "new", "audit", "plan", "doctor", "completion"),
 )
 """Commands that need no run."""

@@ -1,4 +1,4 @@
-"""``posenc lesson`` and ``posenc vectors``: what they print and write, and what they refuse."""
+"""``posenc lesson`` and the vectors of ``posenc show``: what they print and write, and what they refuse."""
 
 import importlib.util
 import re
@@ -15,6 +15,10 @@ from posenc_jax.show.vector_tables import of_words
 @pytest.fixture(autouse=True)
 def _wide(monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")  # a narrow screen folds rows
+
+
+def vectors(encoding, *more):
+    return ("show", encoding, "--view", "vectors", *(() if "--d-model" in more else ("--d-model", "8")), *more)
 
 
 def test_the_list_has_every_step_with_its_claim(printed):
@@ -43,8 +47,8 @@ def test_code_can_be_copied_from_a_narrow_screen(printed, monkeypatch):
 
 def test_parameters_of_an_encoding_are_said_to_be_drawn(printed):
     said = "The parameters of the encoding are as initialised"
-    assert said in printed("vectors", "learned")
-    assert said not in printed("vectors", "sinusoidal")
+    assert said in printed(*vectors("learned"))
+    assert said not in printed(*vectors("sinusoidal"))
 
 
 def test_bad_steps_and_options(refusal, tmp_path):
@@ -115,7 +119,7 @@ def test_tables_fit_the_terminal(monkeypatch):
 
 
 def test_vectors_of_positions_and_their_cosines(printed):
-    out = printed("vectors", "sinusoidal", "--positions", "5", "6", "68")
+    out = printed(*vectors("sinusoidal", "--positions", "5", "6", "68"))
     rows = [line.split() for line in out.splitlines()]
     assert ["5", "-0.9589", "0.2837", "0.4794", "0.8776", "0.0500", "0.9988", "0.0050", "1.0000"] in rows
     assert ["5", "1.0000", "0.8838", "0.9479"] in rows
@@ -124,12 +128,12 @@ def test_vectors_of_positions_and_their_cosines(printed):
 
 def test_vectors_of_two_words_before_and_after(capsys):
     text = "Eagles soar above the clouds during migration ."
-    assert main(["vectors", "sinusoidal", "--d-model", "512", "--text", text, "--words", "soar", "migration"]) == 0
+    assert main([*vectors("sinusoidal", "--d-model", "512", "--text", text, "--words", "soar", "migration")]) == 0
     out = " ".join(capsys.readouterr().out.split())
     assert "of the positions 0.7406, of the sums" in out
     assert ": it rises, towards that of the positions." in out
-    assert "The first 8 of 512 dimensions; --dimensions shows more." in out
-    assert main(["vectors", "sinusoidal", "--text", "the cat sat on the mat", "--words", "the", "the"]) == 0
+    assert "8 of 512 dimensions: --dimensions names others." in out
+    assert main([*vectors("sinusoidal", "--text", "the cat sat on the mat", "--words", "the", "the")]) == 0
     out = " ".join(capsys.readouterr().out.split())
     assert "the at 0, embedding" in out
     assert "the at 4, sum" in out
@@ -137,18 +141,27 @@ def test_vectors_of_two_words_before_and_after(capsys):
     assert ": it falls" in out
 
 
-def test_vectors_that_cannot_be(refusal):
-    assert "vectors added to the embeddings" in refusal("vectors", "rope")
-    assert "7" in refusal("vectors", "sinusoidal", "--d-model", "7")
-    assert "give both" in refusal("vectors", "sinusoidal", "--text", "a b")
-    said = refusal("vectors", "sinusoidal", "--text", "a b", "--words", "a", "c")
-    assert said == "posenc: --words: c does not stand in the text: a b\n"
-    said = refusal("vectors", "sinusoidal", "--text", "a b", "--words", "a", "a")
-    assert "does not stand in the text a second time" in said
-    assert "no whole number from 0" in refusal("vectors", "sinusoidal", "--positions", "-1")
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["rope"], "vectors added to the embeddings"),
+        (["sinusoidal", "--d-model", "7"], "7"),
+        (["sinusoidal", "--text", "a b"], "give both"),
+        (["sinusoidal", "--text", "a b", "--words", "a", "c"], "posenc: --words: c does not stand in the text: a b\n"),
+        (["sinusoidal", "--text", "a b", "--words", "a", "a"], "does not stand in the text a second time"),
+        (["sinusoidal", "--positions", "-1"], "--positions -1: the positions shown are 0 to 99999"),
+    ],
+)
+def test_vectors_that_cannot_be(refusal, arguments, said):
+    assert said in refusal(*vectors(*arguments))
+
+
+def test_vectors_are_asked_for_alone(refusal):
+    said = "--view vectors prints and the others draw: ask for it alone"
+    assert said in refusal("show", "sinusoidal", "--view", "vectors", "pca")
 
 
 def test_a_cosine_that_goes_away_from_that_of_the_positions_is_not_said_to_go_towards_it():
-    drawn, vectors = np.array([[1.0, 0.0], [0.6, 0.8]]), np.array([[-1.0, -0.5], [-1.0, -0.5]])
-    (note, *_) = of_words(("a", "b"), (0, 1), drawn, vectors, 2).notes
+    drawn, added = np.array([[1.0, 0.0], [0.6, 0.8]]), np.array([[-1.0, -0.5], [-1.0, -0.5]])
+    (note, *_) = of_words(("a", "b"), (0, 1), drawn, added).notes
     assert note == "Cosine of the embeddings 0.6000, of the positions 1.0000, of the sums -0.6000: it falls."
