@@ -1,5 +1,1 @@
-"""The parts of scripts/on_device: what an accelerator is asked when there is one, each with a miniature for a CPU.
-
-`part.Part` is what they have in common, `order.PARTS` is all of them, `serving` measures one in a process of its own,
-`record` keeps what it gives, `page` makes tables of that.
-"""
+"""The parts of scripts/on_device: `part` measures the cases of one and keeps them, `device` says what is missing."""

@@ -13,9 +13,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from benchmarks.jax_training import RandomTokens, prepared
-from benchmarks.results import Table
 
-from device_parts.part import ATTENDING, DETERMINISTIC, SHARED, Case, Part, Row, Setting, compiling, price, table
+from device_parts.part import DETERMINISTIC, SHARED, Part, Row
 from posenc_jax import Execution, Run, Training, Transformer, parse
 from posenc_jax.attention import attend
 from posenc_jax.encodings import Dims, Geometry, Sequence, init_slot, layer_params, token_terms
@@ -189,26 +188,18 @@ def resumed(miniature: bool) -> Row:
     return {"well": found == IDENTICAL, "outcome": found}
 
 
-def cases(setting: Setting) -> Mapping[str, Case]:
+def cases(miniature: bool) -> Mapping[str, Callable[[], Row]]:
     """Attention in every form, then training."""
-    small = setting.miniature
-    found = {str(call): Case(functools.partial(compared, call), price(0, 4, ATTENDING)) for call in calls(small)}
-    training: dict[str, Callable[[], Row]] = {
-        "the same bits twice": functools.partial(repeated, small),
-        "replicas by vmap and by map": functools.partial(replicas, small),
-        "killed and resumed": functools.partial(resumed, small),
+    return {str(call): functools.partial(compared, call) for call in calls(miniature)} | {
+        "the same bits twice": functools.partial(repeated, miniature),
+        "replicas by vmap and by map": functools.partial(replicas, miniature),
+        "killed and resumed": functools.partial(resumed, miniature),
     }
-    return found | {name: Case(check, price(0, 2, compiling(4))) for name, check in training.items()}
 
 
-def _table(rows: Mapping[str, Row]) -> Table:
-    columns = dict.fromkeys(("well", *PATHS, "vmap", "limit"), "{:.1e}") | {"well": "{:.0f}"}
-
-    def numbers(row: Row) -> tuple[float | None, ...]:
-        apart = row.get("apart", {})
-        return float(row["well"]), *(apart.get(path) for path in (*PATHS, "vmap")), row.get("limit")
-
-    return table(CHECKS, "check", columns, rows, numbers)
+def _numbers(row: Row) -> tuple[float | None, ...]:
+    apart = row.get("apart", {})
+    return float(row["well"]), *(apart.get(path) for path in (*PATHS, "vmap")), row.get("limit")
 
 
 CHECKS = Part(
@@ -218,6 +209,8 @@ CHECKS = Part(
     "gradients, as a part of the largest number; of replicas the largest difference of parameters after two steps. "
     "`-`: the path does not serve the call, or there is nothing to measure",
     cases,
-    _table,
+    dict.fromkeys(("well", *PATHS, "vmap", "limit"), "{:.1e}") | {"well": "{:.0f}"},
+    _numbers,
     DETERMINISTIC | SHARED,
 )
+PARTS = (CHECKS,)

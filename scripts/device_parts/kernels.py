@@ -1,32 +1,15 @@
-"""Speed of attention by length: ours, cuDNN without a bias, XLA's logits as an array, torch's FlexAttention."""
+"""Speed of attention by length: ours, cuDNN without a bias, XLA's logits as an array."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from benchmarks.processes import Process
-from benchmarks.results import Table
-from benchmarks.torch_training import python_with_torch
 
-from device_parts.part import (
-    ATTENDING,
-    FASTEST,
-    SHARED,
-    Case,
-    LeftOutError,
-    Part,
-    Row,
-    Setting,
-    is_out_of_memory,
-    milliseconds,
-    price,
-    spread,
-    table,
-)
+from device_parts.part import FASTEST, SHARED, LeftOutError, Part, Row, is_out_of_memory, milliseconds
 from posenc_jax.attention import attend
 from posenc_jax.encodings import Dims, Geometry, init_slot, layer_params, parse
 
@@ -37,8 +20,6 @@ WAYS = {
     "XLA, T5": ("dense", "t5"),
     "XLA, no bias": ("dense", "nope"),
     "blocks, T5": ("blockwise", "t5"),
-    "FlexAttention, table": ("torch", "table"),
-    "FlexAttention, no bias": ("torch", "nope"),
 }
 WIDTH, TOKENS = 2048, 16384
 """Of all heads together, and of a batch, as in FlashAttention's benchmark (Dao 2023, arXiv:2307.08691)."""
@@ -70,24 +51,21 @@ def sizes(miniature: bool) -> list[Size]:
 
 def measured(way: str, size: Size) -> Row:
     """Milliseconds of a forward pass, and with all gradients: median, least and most of the rounds."""
-    path, spec = WAYS[way]
     row: Row = {}
     for name, training in (("forward", False), ("training", True)):
         try:
-            times = of_torch(spec, size, training) if path == "torch" else of_jax(path, spec, size, training)
+            times = timed(*WAYS[way], size, training)
         except Exception as error:
             if not (row and is_out_of_memory(error)):  # what was measured before is kept
                 raise
             row[name] = {"out_of_memory": str(error).splitlines()[0][:200]}
-            continue
-        middle, least, most = spread(times)
-        teraflops = size.operations(training) / middle / 1e9
-        row[name] = {"ms": middle, "least": least, "most": most, "teraflops": teraflops}
+        else:
+            row[name] = times | {"teraflops": size.operations(training) / times["ms"] / 1e9}
     return row
 
 
-def of_jax(path: str, spec: str, size: Size, training: bool) -> list[float]:
-    """Through `posenc_jax.attention.attend`; LeftOutError where the path does not serve it here."""
+def timed(path: str, spec: str, size: Size, training: bool) -> dict[str, float]:
+    """The time of `posenc_jax.attention.attend`; LeftOutError where the path does not serve it here."""
     encodings = parse(spec)
     dims = Dims(size.heads * size.head_dim, size.heads, size.heads, size.head_dim, 1, size.tokens, 16)
     params = layer_params(encodings, init_slot(jax.random.key(0), encodings, dims), 0)
@@ -111,47 +89,17 @@ def of_jax(path: str, spec: str, size: Size, training: bool) -> list[float]:
     return milliseconds(lambda: jax.block_until_ready(program(q, k, v, params)), size.rounds)
 
 
-def of_torch(spec: str, size: Size, training: bool) -> list[float]:
-    """In a process with torch; LeftOutError where no Python has it."""
-    python = python_with_torch()
-    if python is None:
-        raise LeftOutError("torch is not there: name a Python that has it in the variable TORCH_PYTHON")
-    shape = {name: getattr(size, name) for name in ("tokens", "head_dim", "batch", "heads")}
-    arguments = {"bias": spec != "nope", "training": training, **shape}
-    process = Process("flex_attention.milliseconds", arguments, python=python)
-    times = []
-    for _ in range(size.rounds + 1):  # the first of them warms up
-        process.begin()
-        times.append(process.end())
-    process.close()
-    return times[1:]
-
-
-def cases(setting: Setting) -> Mapping[str, Case]:
+def cases(miniature: bool) -> Mapping[str, Callable[[], Row]]:
     """Every way at every size."""
-    found = {}
-    for size in sizes(setting.miniature):
-        for way, (path, _) in WAYS.items():
-            if path == "torch" and setting.miniature:
-                continue  # on a CPU it has no gradients
-            operations = (size.operations(False) + size.operations(True)) * (size.rounds + 1)
-            name = f"{way}, {size.tokens} tokens, heads of {size.head_dim}"
-            found[name] = Case(functools.partial(measured, way, size), price(operations, 2, ATTENDING))
-    return found
-
-
-def _table(rows: Mapping[str, Row]) -> Table:
-    columns = {
-        f"{of}, {what}": form
-        for of in ("forward", "with gradients")
-        for what, form in (("ms", "{:.2f}"), ("least", "{:.2f}"), ("most", "{:.2f}"), ("TFLOP/s", "{:.0f}"))
+    return {
+        f"{way}, {size.tokens} tokens, heads of {size.head_dim}": functools.partial(measured, way, size)
+        for size in sizes(miniature)
+        for way in WAYS
     }
 
-    def numbers(row: Row) -> tuple[float | None, ...]:
-        parts = (row["forward"], row["training"])
-        return tuple(part.get(name) for part in parts for name in ("ms", "least", "most", "teraflops"))
 
-    return table(ATTENTION, "way and size", columns, rows, numbers)
+def _numbers(row: Row) -> tuple[float | None, ...]:
+    return tuple(row[of].get(name) for of in ("forward", "training") for name in ("ms", "least", "most", "teraflops"))
 
 
 ATTENTION = Part(
@@ -161,6 +109,12 @@ ATTENTION = Part(
     "gradient of its table. Median, least and most of ten rounds, and the operations of a causal mask's pairs at the "
     "median. `-`: out of memory",
     cases,
-    _table,
+    {
+        f"{of}, {what}": form
+        for of in ("forward", "with gradients")
+        for what, form in (("ms", "{:.2f}"), ("least", "{:.2f}"), ("most", "{:.2f}"), ("TFLOP/s", "{:.0f}"))
+    },
+    _numbers,
     FASTEST | SHARED,
 )
+PARTS = (ATTENTION,)

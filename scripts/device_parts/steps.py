@@ -3,26 +3,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 from benchmarks.jax_training import RandomTokens, prepared
-from benchmarks.results import Table
 
-from device_parts.device import fits
-from device_parts.part import (
-    DETERMINISTIC,
-    FASTEST,
-    Case,
-    Part,
-    Row,
-    Setting,
-    compiling,
-    milliseconds,
-    price,
-    spread,
-    table,
-)
+from device_parts.part import DETERMINISTIC, FASTEST, LeftOutError, Part, Row, milliseconds
 from posenc_jax import Execution, Run, Training, Transformer, parse
 
 ENCODINGS = ("rope", "t5", "fox", "nope", "alibi", "fire")
@@ -53,8 +40,14 @@ def run_of(posenc: str, length: int, miniature: bool = False) -> Run:
     )
 
 
-def milliseconds_of_steps(run: Run, rounds: int) -> list[float]:
-    """The time of a training step of all replicas in each round."""
+def measured(run: Run, rounds: int) -> Row:
+    """Milliseconds of a step, and MFU where the peak is known; LeftOutError where it does not fit in the memory."""
+    from posenc_jax.runs.plan import plan_of
+    from posenc_jax.runs.targets import target_here
+
+    plan = plan_of(run, target_here())
+    if plan.shortage is not None:
+        raise LeftOutError(f"it does not fit: {plan.shortage}")
     program, state = prepared(run)
 
     def call() -> None:
@@ -62,71 +55,49 @@ def milliseconds_of_steps(run: Run, rounds: int) -> list[float]:
         state, metrics = program(state, None)
         np.asarray(metrics["loss"])
 
-    return [ms / run.training.steps_per_call for ms in milliseconds(call, rounds)]
-
-
-def measured(run: Run, rounds: int) -> Row:
-    """Milliseconds of a step, and MFU where the peak is known."""
-    from posenc_jax.runs.plan import plan_of
-    from posenc_jax.runs.targets import target_here
-
-    fits(run)
-    plan = plan_of(run, target_here())
-    middle, least, most = spread(milliseconds_of_steps(run, rounds))
-    speed = plan.step.operations / middle * 1e3
+    times = {name: ms / STEPS for name, ms in milliseconds(call, rounds).items()}
+    a_second = 1e3 / times["ms"]
     return {
-        "ms": middle,
-        "least": least,
-        "most": most,
-        "tokens_per_second": plan.step.tokens / middle * 1e3,
-        "mfu": None if plan.peak is None else speed / plan.peak,
+        **times,
+        "tokens_per_second": plan.step.tokens * a_second,
+        "mfu": None if plan.peak is None else plan.step.operations * a_second / plan.peak,
         "attention": list(plan.attention),
         "parameters": plan.parameters,
     }
 
 
-def _case(posenc: str, length: int, miniature: bool) -> Case:
-    from posenc_jax.training.operations import of_step
-
-    run, rounds = run_of(posenc, length, miniature), 1 if miniature else ROUNDS
-    operations = of_step(run).operations * STEPS * (rounds + 1)
-    return Case(functools.partial(measured, run, rounds), price(operations, 1, compiling(run.model.num_layers)))
-
-
-def _cases(length: int, encodings: tuple[str, ...], setting: Setting) -> Mapping[str, Case]:
+def _cases(lengths: tuple[int, ...], encodings: tuple[str, ...], miniature: bool) -> Mapping[str, Callable[[], Row]]:
     """In miniature the first encoding, at 6 tokens."""
-    if setting.miniature:
-        length, encodings = 6, encodings[:1]
-    return {f"{name}, {length} tokens": _case(name, length, setting.miniature) for name in encodings}
+    if miniature:
+        lengths, encodings = (6,), encodings[:1]
+    rounds = 1 if miniature else ROUNDS
+    return {
+        f"{name}, {length} tokens": functools.partial(measured, run_of(name, length, miniature), rounds)
+        for length in lengths
+        for name in encodings
+    }
 
 
-def _table(part: Part, rows: Mapping[str, Row]) -> Table:
-    columns = dict.fromkeys(("ms", "least", "most"), "{:.2f}") | {"tokens/s": "{:.0f}", "MFU": "{:.1%}"}
+def _part(name: str, title: str, more: str, cases: Callable[..., Any], variables: dict[str, str]) -> Part:
+    about = f"12 layers, d_model 768, bfloat16, {TOKENS:,} tokens in a batch. Median, least and most of {ROUNDS} rounds"
     names = ("ms", "least", "most", "tokens_per_second", "mfu")
-    return table(part, "encoding", columns, rows, lambda row: tuple(row[name] for name in names))
+    columns = dict.fromkeys(names[:3], "{:.2f}") | {"tokens/s": "{:.0f}", "MFU": "{:.1%}"}
+    return Part(name, title, f"{about}; {more}", cases, columns, lambda row: tuple(map(row.get, names)), variables)
 
 
-def _part(name: str, title: str, more: str, length: int, encodings: tuple[str, ...], variables: dict[str, str]) -> Part:
-    part = Part(
-        name,
-        title,
-        f"12 layers, d_model 768, bfloat16, {TOKENS:,} tokens in a batch. Median, least and most of {ROUNDS} rounds; "
-        f"{more}",
-        functools.partial(_cases, length, encodings),
-        lambda rows: _table(part, rows),
-        variables,
-    )
-    return part
-
-
-_MFU = "MFU is told by the products of the model, masked pairs included"
-TRAINING = _part("steps", "A training step at 124 million parameters", _MFU, 1024, ENCODINGS, FASTEST)
-LONG_ROWS = _part("long_steps", "The same step on rows of 4,096 tokens", _MFU, 4096, ENCODINGS, FASTEST)
-REPEATABLE = _part(
-    "deterministic",
-    "The same step with bits that repeat",
-    "with `--xla_gpu_deterministic_ops=true`, as the command line has it, and the tables above without",
-    1024,
-    ENCODINGS[:2],
-    DETERMINISTIC,
+PARTS = (
+    _part(
+        "steps",
+        "A training step at 124 million parameters",
+        "MFU is told by the products of the model, masked pairs included",
+        functools.partial(_cases, (1024, 4096), ENCODINGS),
+        FASTEST,
+    ),
+    _part(
+        "deterministic",
+        "The same step with bits that repeat",
+        "with `--xla_gpu_deterministic_ops=true`, as the command line has it, and the table above without",
+        functools.partial(_cases, (1024,), ENCODINGS[:2]),
+        DETERMINISTIC,
+    ),
 )
