@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from benchmarks.jax_training import RandomTokens, prepared
+from faults import Small
 
 from device_parts.part import DETERMINISTIC, SHARED, Part, Row
 from posenc_jax import Execution, Run, Training, Transformer, parse
@@ -168,24 +169,20 @@ def replicas(miniature: bool) -> Row:
 def resumed(miniature: bool) -> Row:
     """An ablation that was killed in a save and started again, against one that ran undisturbed: the same bits.
 
-    In miniature nothing is killed: a group has lost its last files.
+    In miniature it is killed at once.
     """
-    from fault_battery.scene import IDENTICAL, Scene, finish
-
     with tempfile.TemporaryDirectory() as folder:
-        scene = Scene(Path(folder))
-        if miniature:
-            place = scene.unfinished("cut")
-        else:
-            place = scene.folder / "killed"
-            process = scene.start(place)
-            while process.poll() is None and not any(place.glob("*/group-000/checkpoints/*orbax-checkpoint-tmp*/*")):
-                time.sleep(0.01)
-            process.kill()
-            if finish(process).code >= 0:
-                return {"failed": "the ablation ended before it could be killed"}
-        found = scene.verdict(place, scene.ablate(place))
-    return {"well": found == IDENTICAL, "outcome": found}
+        small = Small(Path(folder))
+        process = small.start("killed")
+        saves = functools.partial(Path(folder, "killed").glob, "*/group-000/checkpoints/*orbax-checkpoint-tmp*/*")
+        while not miniature and process.poll() is None and not any(saves()):
+            time.sleep(0.01)
+        process.kill()
+        process.communicate()
+        if process.returncode >= 0:
+            return {"failed": "the ablation ended before it could be killed"}
+        differs = small.resumed("killed")
+    return {"well": not differs, "differs": differs}
 
 
 def cases(miniature: bool) -> Mapping[str, Callable[[], Row]]:

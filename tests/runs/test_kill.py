@@ -19,7 +19,7 @@ from posenc_jax.runs.cell import run
 from posenc_jax.runs.files import locked
 
 sys.path.insert(0, str(processes.ROOT / "scripts"))
-from fault_battery.scene import CONFIG, outcome
+from faults import CONFIG, outcome
 
 
 class Scene:

@@ -16,7 +16,7 @@ import processes
 import pytest
 
 sys.path.insert(0, str(processes.ROOT / "scripts"))
-from fault_battery.scene import CONFIG, outcome
+from faults import CONFIG, outcome
 
 KILLS = 8  # of 12 groups
 

@@ -26,7 +26,7 @@ from posenc_jax.runs.spread import ablate_in_tasks, run_task, shares
 from posenc_jax.training.layout import Devices
 
 sys.path.insert(0, str(processes.ROOT / "scripts"))
-from fault_battery.scene import outcome
+from faults import outcome
 
 ABLATION = Ablation("tiny", (CONFIG,))
 HERE = Devices(2, "cpu")

@@ -19,7 +19,7 @@ from one_machine_slurm import Slurm, lacking
 from text_runs import ROWS, small_corpus
 
 sys.path.insert(0, str(processes.ROOT / "scripts"))
-from fault_battery.scene import outcome
+from faults import outcome
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 

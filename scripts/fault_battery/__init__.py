@@ -1,1 +1,0 @@
-"""The battery of scripts/faults: a small ablation, what is done to it, and what comes of it."""
