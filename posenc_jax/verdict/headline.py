@@ -112,8 +112,10 @@ def _missed(rows: list[tuple[str, Finding]], kinds: Mapping[str, ScoreKind], see
     for name, own in rows:
         kind, least = kinds[own.table], own.comparison.detectable
         if own.word == "no difference seen":
-            large = least is None or least >= kind.bounds[1] - kind.bounds[0]
-            small.append(f"{'of any size' if large else f'below {kind.show(kind.outer(least))}'} for {name}")
+            if least is None or least >= kind.bounds[1] - kind.bounds[0]:
+                small.append(f"of any size for {name}")
+            else:
+                small.append(f"below {kind.show(kind.outer(least))} for {name}")
     return [f"Differences that {seeds} seeds often miss: {_some(small)}."] if small else []
 
 
