@@ -27,7 +27,7 @@ from posenc_jax.encodings import (
     position_bias,
     token_terms,
 )
-from posenc_jax.encodings.attention import FUSABLE
+from posenc_jax.encodings.attention import FUSABLE, encode
 from posenc_jax.encodings.base import Array, Geometry, Params, Sequence, Terms
 from posenc_jax.encodings.catalogue import CATALOGUE
 
@@ -160,7 +160,7 @@ def _outputs(encodings: Encodings, params: tuple[Params, ...], dtype: Any) -> tu
         seen = geometries(encodings, tokens, tokens, num_heads=DIMS.num_heads, causal=causal, key=key)
         per_element = seen if isinstance(seen, tuple) else ()
         if acts_on & {"encode_queries", "encode_keys"} and "q" not in found:
-            found |= _encoded(encodings, params, q, k, per_element)
+            found |= {name: a[0] for name, a in zip("qk", encode(q, k, encodings, params, per_element))}
         if "bias" in acts_on:
             bias = position_bias(encodings, params, seen)
             assert bias is not None
@@ -170,15 +170,6 @@ def _outputs(encodings: Encodings, params: tuple[Params, ...], dtype: Any) -> tu
             attention = _attention(encodings, params, (q, k, v), seen, terms)
             found |= {name + suffix: value[0] for name, value in attention.items()}
     return found, [s.positions for s in map_slot(encodings, tokens, key=key)]
-
-
-def _encoded(
-    encodings: Encodings, params: tuple[Params, ...], q: Array, k: Array, seen: tuple[Geometry, ...]
-) -> dict[str, Array]:
-    for e, p, g in zip(encodings, params, seen, strict=True):
-        q = e.encode_queries(p, q, g.q_positions, g.q_length)
-        k = e.encode_keys(p, k, g.k_positions, g.k_length)
-    return {"q": q[0], "k": k[0]}
 
 
 def _attention(

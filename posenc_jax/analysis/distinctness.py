@@ -14,6 +14,7 @@ import numpy as np
 from posenc_jax.analysis.kernels import by_offset, lobes
 from posenc_jax.analysis.layer import AttentionLayer, Encodings, compiled, noise
 from posenc_jax.encodings import Dims, Sequence, embed, geometries, layer_params
+from posenc_jax.encodings.attention import encode
 from posenc_jax.encodings.base import Array, Params
 
 POSITIONS = 512
@@ -91,16 +92,12 @@ def _vectors(encodings: Encodings, dims: Dims) -> tuple[Callable[..., Any], np.n
 
     def encoded(tokens: Sequence, params: tuple[Params, ...], x: Array) -> tuple[Array, Array]:
         seen = geometries(encodings, tokens, tokens, num_heads=dims.num_heads)
-        q: Array
-        k: Array
-        q, k = (
+        assert isinstance(seen, tuple)
+        projected = (
             jnp.broadcast_to(x, (dims.head_dim, heads, POSITIONS, dims.head_dim))
             for heads in (dims.num_heads, dims.num_kv_heads)
         )
-        assert isinstance(seen, tuple)
-        for e, p, g in zip(encodings, params, seen):
-            q = e.encode_queries(p, q, g.q_positions, g.q_length)
-            k = e.encode_keys(p, k, g.k_positions, g.k_length)
+        q, k = encode(*projected, encodings, params, seen)
         k = jnp.repeat(k, dims.num_heads // dims.num_kv_heads, axis=1)
         return tuple(jnp.moveaxis(a, 2, 0).reshape(POSITIONS, -1, a.shape[-1]) for a in (q, k))  # type: ignore[return-value]
 

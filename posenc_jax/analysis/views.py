@@ -30,6 +30,7 @@ from posenc_jax.encodings import (
     position_bias,
     spec,
 )
+from posenc_jax.encodings.attention import encode
 from posenc_jax.encodings.base import Array, Params, PositionalEncoding
 
 Encodings = tuple[PositionalEncoding, ...]
@@ -163,15 +164,11 @@ def _logits(
     length: int,
 ) -> Array:
     """``[H, Q, K]``, unscaled, with ``content [D]`` at every query and key."""
-    q: Array
-    k: Array
-    q, k = (
+    projected = (
         jnp.broadcast_to(content[None, None, None], (1, heads, length, dims.head_dim))
         for heads in (dims.num_heads, dims.num_kv_heads)
     )
-    for e, p, g in zip(encodings, params, seen):
-        q = e.encode_queries(p, q, g.q_positions, g.q_length)
-        k = e.encode_keys(p, k, g.k_positions, g.k_length)
+    q, k = encode(*projected, encodings, params, seen)
     k = jnp.repeat(k, dims.num_heads // dims.num_kv_heads, axis=1)
     for e, p, g in zip(encodings, params, seen):
         if "score" in e.acts_on:

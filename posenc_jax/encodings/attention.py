@@ -128,17 +128,29 @@ def prepare(
         jax.tree.map(lambda a: first.own_heads(a, axis=2), t) if element.terms_by_head else t
         for element, t in zip(encodings, of_keys, strict=True)
     )
-    q_encoded: Array = q
-    k_encoded: Array = k
     for element, p, g in zip(encodings, params, per_element, strict=True):
         check_axes(element, g.q_positions)
         check_axes(element, g.k_positions)
-        q_encoded = _vectors(
-            element, "encode_queries", q, element.encode_queries(p, q_encoded, g.q_positions, g.q_length)
-        )
-        k_encoded = _vectors(element, "encode_keys", k, element.encode_keys(p, k_encoded, g.k_positions, g.k_length))
         v = _vectors(element, "encode_values", v, element.encode_values(p, v, g.k_positions, g.k_length))
-    return Prepared(q, k, v, q_encoded, k_encoded, encodings, params, of_keys, per_element, first, cap)
+    encoded = encode(q, k, encodings, params, per_element)
+    return Prepared(q, k, v, *encoded, encodings, params, of_keys, per_element, first, cap)
+
+
+def encode(
+    q: Array,
+    k: Array,
+    encodings: tuple[PositionalEncoding, ...],
+    params: tuple[Params, ...],
+    geometries: tuple[Geometry, ...],
+) -> tuple[Array, Array]:
+    """Queries and keys after `encode_queries` and `encode_keys` of all elements, from the first to the last."""
+    q_encoded, k_encoded = q, k
+    for element, p, g in zip(encodings, params, geometries, strict=True):
+        own = element.encode_queries(p, q_encoded, g.q_positions, g.q_length)
+        q_encoded = _vectors(element, "encode_queries", q, own)
+        own = element.encode_keys(p, k_encoded, g.k_positions, g.k_length)
+        k_encoded = _vectors(element, "encode_keys", k, own)
+    return q_encoded, k_encoded
 
 
 def capped(logits: Array, cap: float) -> Array:

@@ -4,9 +4,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from orders import Power, double_and_square
 
+from posenc_jax.attention import Call, attend, choose
 from posenc_jax.encodings import (
     Dims,
+    Geometry,
     Learned,
     PositionalEncoding,
     Randomized,
@@ -178,3 +181,75 @@ def test_what_can_stand_together(text):
     if names.count("Learned") == 2:
         tables = [p["table"] for p in init_slot(KEY, parse(text), DIMS) if "table" in p]
         assert [len(table) for table in tables] == [8, 9]
+
+
+def test_positions_and_their_number_fold_from_left_to_right():
+    slot = double_and_square("map_positions")
+    assert map_slot((*slot, RoPE()), Sequence.of_length(3))[2].positions.tolist() == [[0, 4, 16]]
+    assert init_slot(KEY, (*slot, Learned()), DIMS)[2]["table"].shape == ((2 * 8) ** 2, 4)
+    check_slot((*slot, Learned((2 * 8) ** 2)), DIMS)
+    with pytest.raises(ValueError, match=r"Learned.max_len = 128, but 256 positions occur"):
+        check_slot((*slot, Learned(2 * 8**2)), DIMS)
+
+
+def test_embeddings_fold_from_left_to_right():
+    x = jnp.ones((1, 3, 4))
+    np.testing.assert_array_equal(embed(double_and_square("embed"), ({}, {}), x, Sequence.of_length(3)), 4 * x)
+
+
+def heads():
+    q, k, v = jnp.asarray(np.random.default_rng(0).normal(size=(3, 1, 2, 16, 8)), jnp.float32)
+    return q, k, v, Geometry.of_length(16, num_heads=2, causal=True)
+
+
+@pytest.mark.parametrize("path", ["dense", "blockwise", "kernel"])
+@pytest.mark.parametrize("hook", ["encode_queries", "encode_keys", "encode_values", "encode_outputs"])
+def test_vectors_fold_from_left_to_right_and_outputs_back(hook, path):
+    *vectors, geometry = heads()
+    hooks = ("encode_queries", "encode_keys", "encode_values")
+    given = ((2 * x) ** 2 if name == hook else x for name, x in zip(hooks, vectors))
+    want = attend(*given, (), (), geometry)
+    want = 2 * want**2 if hook == "encode_outputs" else want
+    found = attend(*vectors, double_and_square(hook), ({}, {}), geometry, path=path)
+    np.testing.assert_allclose(found, want, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("path", ["dense", "blockwise"])
+def test_logits_fold_from_left_to_right_and_the_first_adds_biases(path):
+    q, k, v, geometry = heads()
+    slot = (Power("bias", factor=0.5), *double_and_square("adjust_logits"))
+    logits = jnp.einsum("bhqd,bhkd->bhqk", q, k) / 8**0.5 + 0.5 * jnp.eye(16)[None, None]
+    seen = jnp.where(np.tri(16, dtype=bool)[None, None], (2 * logits) ** 2, -1e30)
+    found = attend(q, k, v, slot, ({},) * 3, geometry, path=path)
+    np.testing.assert_allclose(found, jax.nn.softmax(seen, axis=-1) @ v, rtol=1e-4, atol=1e-5)
+
+
+SUMS = [
+    ("bias", "kernel"),
+    *((hook, p) for hook in ("bias", "content_bias", "value_term") for p in ("dense", "blockwise")),
+]
+
+
+@pytest.mark.parametrize(("hook", "path"), SUMS)
+def test_what_is_added_is_added_from_left_to_right(hook, path):
+    """In float32 ``(2^30 - 2^30) + 1`` is 1, and ``2^30 + (-2^30 + 1)`` is 0: a sum has its bits by its order."""
+    q, _, v, geometry = heads()
+    v = 0 * v if hook == "value_term" else v
+    slot = tuple(Power(hook, factor=factor) for factor in (2.0**30, -(2.0**30), 1.0))
+    found = attend(0 * q, q, v, slot, ({},) * 3, geometry, path=path)
+    want = attend(0 * q, q, v, slot[2:], ({},), geometry)
+    assert jnp.any(want != attend(0 * q, q, v, (), (), geometry))
+    np.testing.assert_allclose(found, want, rtol=1e-4, atol=1e-5)
+
+
+def test_dimensions_of_encoded_vectors_fold_from_left_to_right():
+    call = Call(1, 8, 8, 1024, 1024, 16, dtype=jnp.bfloat16, backend="gpu", causal=True)
+    assert f"queries and keys of {(2 * 16) ** 2} dimensions" in str(choose(double_and_square("encoded_dim"), call))
+
+
+def test_a_mapping_before_a_bias_keeps_it_from_kernels_and_one_behind_it_does_not():
+    call = Call(1, 8, 8, 1024, 1024, 64, backend="tpu", causal=True)
+    for spec, path in (("randomized|t5", "dense"), ("t5|randomized|rope", "kernel")):
+        assert choose(parse(spec), call).path == path
+    for spec, path in (("randomized|alibi", "dense"), ("alibi|randomized|rope", "kernel")):
+        assert choose(parse(spec), call).path == path
