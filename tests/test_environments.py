@@ -6,7 +6,7 @@ import shutil
 import pytest
 import sealed_files
 from synthetic_ablation import rewrite, write_ablation
-from trained_runs import Notes, copy_of_the_run
+from trained_runs import CONFIG, Notes, copy_of_the_run
 
 from posenc_jax import report
 from posenc_jax.environments import between, compared, draw_classes, history, of_process
@@ -14,7 +14,7 @@ from posenc_jax.report import tables
 from posenc_jax.report.page import page
 from posenc_jax.results import read_record, summarise
 from posenc_jax.results.ablation_result import read_result
-from posenc_jax.runs import agreement, evaluation
+from posenc_jax.runs import evaluation, identity
 from posenc_jax.runs.directory import read_group
 from posenc_jax.runs.environment import environment
 from posenc_jax.runs.errors import RefusedError
@@ -168,10 +168,12 @@ def test_a_verdict_is_refused_where_arms_drew_other_numbers(tmp_path, monkeypatc
 
 
 def test_processes_that_draw_other_numbers_are_refused(monkeypatch):
-    monkeypatch.setattr(agreement, "count", lambda: 2)
-    monkeypatch.setattr(agreement, "agreed", lambda first: first())
-    monkeypatch.setattr(agreement, "everyone", lambda own: [own, FLIPPED])
-    with pytest.raises(RefusedError, match="Process 1 differs from the first in threefry_partitionable"):
-        agreement.refuse_other_environments()
-    monkeypatch.setattr(agreement, "everyone", lambda own: [own, own])
-    agreement.refuse_other_environments()
+    monkeypatch.setattr(identity, "count", lambda: 2)
+    monkeypatch.setattr(identity, "agreed", lambda first: first())
+    differ = iter(["", FLIPPED, "", ""])  # of the second process: its config, and its random numbers
+    monkeypatch.setattr(identity, "everyone", lambda own: [own, next(differ)])
+    with pytest.raises(
+        RefusedError, match=r"draw different random numbers: .* from the first in threefry_partitionable"
+    ):
+        identity.refuse_other_processes(CONFIG)
+    identity.refuse_other_processes(CONFIG)

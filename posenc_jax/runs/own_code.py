@@ -58,14 +58,10 @@ def _digest(cls: type) -> str:
 def changes(before: Digests, now: Digests) -> list[str]:
     """Classes of both that differ, in words."""
     return [
-        f"{name} has changed: its source was {_brief(before[name])}, now it is {_brief(now[name])}"
+        f"{name} has changed: its source was {before[name][:8]}, now it is {now[name][:8]}"
         for name in before
         if name in now and before[name] != now[name]
     ]
-
-
-def _brief(digest: str) -> str:
-    return digest if digest == _UNREADABLE else digest[:8]
 
 
 def save(config: Any, directory: Path) -> None:
@@ -121,14 +117,11 @@ def changed_here(directory: Path, wanted: Digests) -> Digests:
 
 
 def _digest_in(module: str, path: Path, find: Callable[[str], Path | None]) -> str:
-    """Digest of a file and its imports, which are only read; `_UNREADABLE` if one is not valid Python."""
+    """Digest of a file and its imports, which are only read; of one that is no Python, of its bytes."""
     try:
         return _digest_of(_followed(module, path, find).values())
     except (SyntaxError, ValueError, RecursionError):  # also bytes that are no text
-        return _UNREADABLE
-
-
-_UNREADABLE = "no valid Python"
+        return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _loaded(name: str) -> list[type]:
@@ -340,11 +333,9 @@ def _located(module: str) -> Path | None:
 
 def _spec(name: str, locations: Any) -> importlib.machinery.ModuleSpec | None:
     try:
-        return (
-            importlib.util.find_spec(name)
-            if locations is None
-            else importlib.machinery.PathFinder.find_spec(name, locations)
-        )
+        if locations is None:
+            return importlib.util.find_spec(name)
+        return importlib.machinery.PathFinder.find_spec(name, locations)
     except (ImportError, ValueError):  # as an import would end
         return None
 

@@ -122,14 +122,12 @@ class _WeightsAndBiases:
     def __init__(self, folder: Path, part: str | None) -> None:
         import wandb
 
-        of = [str(folder), *([part] if part else [])]
-        self._run: Any = wandb.init(
-            project="posenc_jax",
-            name=" ".join([folder.parent.parent.name, *of[1:]]),
-            id=hashlib.sha256("\n".join(of).encode()).hexdigest()[:16],
-            resume="allow",
-            dir=str(folder),
+        of = [str(folder), *filter(None, [part])]
+        name, digest = (
+            " ".join([folder.parent.parent.name, *of[1:]]),
+            hashlib.sha256("\n".join(of).encode()).hexdigest(),
         )
+        self._run: Any = wandb.init(project="posenc_jax", name=name, id=digest[:16], resume="allow", dir=str(folder))
         for axis in ("step", "length"):
             self._run.define_metric(axis, hidden=True)
             self._run.define_metric(f"by_{axis}/*", step_metric=axis)
