@@ -59,7 +59,8 @@ def refuse_other_processes(config: Run) -> None:
     """Refuses processes that were given different configs, or draw different random numbers."""
     if count() > 1:
         own, here = to_json(config), of_process(environment())
-        _refuse_one("; ".join(difference(agreed(lambda: own), own)), "have different configs: start all with the same command")
+        fields = difference(agreed(lambda: own), own)
+        _refuse_one("; ".join(fields), "have different configs: start all with the same command")
         draws = compared(agreed(lambda: here), here, OF_PROCESS).draws
         _refuse_one("; ".join(draws), "draw different random numbers: start all with the same settings and versions")
 
