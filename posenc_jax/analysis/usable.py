@@ -15,7 +15,7 @@ from posenc_jax.analysis.layer import CALL, DIMS, AttentionLayer, UnusableError,
 from posenc_jax.analysis.outcome import OWN_CODE, ClauseOutcome
 from posenc_jax.encodings import token_terms
 from posenc_jax.encodings.base import Array, Key, Params, PositionalEncoding, Sequence, at_least_float32
-from posenc_jax.refusals.own_exits import exits_as_errors, said_by
+from posenc_jax.refusals.own_exits import exits_as_errors
 
 __all__ = ["UnusableError", "hooks", "misshapen", "raising_hook", "unusable_hook"]
 
@@ -43,7 +43,7 @@ def raising_hook(layer: AttentionLayer) -> ClauseOutcome | None:
             hooks(layer, queries, params, x, layer.key)
         except Exception as error:
             where = _own_line(layer, error)
-            said = " ".join([f"{type(error).__name__}:", *said_by(error).splitlines()[:1]])
+            said = " ".join([f"{type(error).__name__}:", *str(error).splitlines()[:1]])
             return ClauseOutcome(OWN_CODE, "failed", None, f"{where}: {said}") if where else None
     return None
 

@@ -15,7 +15,6 @@ from posenc_jax.drawing.plain import short
 from posenc_jax.extras import plain_one
 from posenc_jax.files.user_paths import NO_TEXT, VARIABLES, PathError, from_environment, is_text
 from posenc_jax.refusals.hints import did_you_mean
-from posenc_jax.refusals.own_exits import refuse_os_exit
 
 # what people do: {command, which is the name of a module here: one help line}
 GROUPS = {
@@ -81,7 +80,6 @@ FIRST = """A laboratory for positional encodings in Transformers. Six things to 
 def console() -> NoReturn:
     """`main` as a process of its own, which ends with its exit code."""
     screen.refuse_closed()
-    refuse_os_exit()
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # what the terminal's encoding lacks is no error
     code = main()

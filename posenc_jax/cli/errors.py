@@ -10,7 +10,6 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import FrameType, FunctionType
 from typing import Any, NoReturn
 
 from posenc_jax.cli import noise
@@ -21,7 +20,7 @@ from posenc_jax.extras import MissingExtraError, plain_one
 from posenc_jax.files.atomic import unwritable
 from posenc_jax.files.user_paths import PathError, full, real
 from posenc_jax.refusals.duplicates import refuse_twice
-from posenc_jax.refusals.own_exits import ExitError, exits_as_errors, is_own, own_frames, said_by
+from posenc_jax.refusals.own_exits import ExitError, exits_as_errors, is_own, own_frames
 from posenc_jax.refusals.system import PASSING, WAYS_OUT, of_the_system
 
 
@@ -146,7 +145,7 @@ def guarded(work: Callable[[], int | None]) -> int:
     """
     with noise.captured() as said, noise.warnings_named():
         code, message = _outcome(work)
-    where = noise.filed(said)
+    where = noise.filed(said.getvalue())
     if message:
         tell(f"posenc: {_bounded(message)}{where}")
     elif where:
@@ -260,70 +259,54 @@ def first_line(error: BaseException) -> str:
     >>> first_line(RuntimeError("no such thing\\nand more"))
     'RuntimeError: no such thing'
     """
-    said = said_by(error).splitlines()
+    said = str(error).strip().splitlines()
     if isinstance(error, ExitError):
         return short(said[0])
     return short(f"{type(error).__name__}: {said[0]}" if said else type(error).__name__)
 
 
 def own_error(error: Exception) -> OwnCodeError | None:
-    """The error as one of the user's own code, or None where no file took part in it that a command line named."""
+    """The error as one of the user's own code, or None where no file took part in it that a command line named: with
+    the traceback from the first line of such a file on.
+    """
     if isinstance(error, OwnCodeError):
         return error
-    if isinstance(error, NotImplementedError) and (lacking := _lacking(error)):
-        return OwnCodeError(lacking, "")
-    frames = _frames(error)
-    if isinstance(error, TypeError) and (called := _called(error)):
-        return OwnCodeError(f"{called} (it is called with other arguments): write it as its base class has it", "")
+    frames = own_frames(error)
     if not frames:
-        return _called_back(error)
-    summary = traceback.StackSummary.extract(iter(frames))
+        lacking = _lacking(error)
+        return OwnCodeError(lacking, "") if lacking else _called_back(error)
+    every = list(traceback.walk_tb(error.__traceback__))
+    summary = traceback.StackSummary.extract(iter(every[every.index(frames[0]) :]))
     trace = "".join(["Traceback (most recent call last):\n", *summary.format(), first_line(error), "\n"])
-    last = summary[-1]
-    where = f"{Path(last.filename).name}, line {last.lineno}, in {last.name}"
-    return OwnCodeError(f"{where} failed ({first_line(error)}): mend it, then run the same command again", trace)
+    frame, line = frames[-1]
+    return _failed(frame.f_code.co_filename, line, frame.f_code.co_name, first_line(error), trace)
+
+
+def _failed(file: str, line: int | str, name: str, said: str, trace: str = "") -> OwnCodeError:
+    where = f"{Path(file).name}, line {line}, in {name}"
+    return OwnCodeError(f"{where} failed ({said}): mend it, then run the same command again", trace)
 
 
 def _called_back(error: Exception) -> OwnCodeError | None:
     """The error of a function of the user's that a compiled program called: its traceback is a text in that of JAX."""
-    own = filter(is_own, list(sys.modules.values()))
-    files = {str(getattr(module, "__file__", "")) for module in own}
-    found = re.findall(r'^  File "(.+)", line (\d+), in (.+)$', said_by(error), re.MULTILINE)
-    lines = [f"{Path(file).name}, line {line}, in {name}" for file, line, name in found if file in files]
-    if not lines:
+    files = {str(getattr(module, "__file__", "")) for module in sys.modules.copy().values() if is_own(module)}
+    found = re.findall(r'^  File "(.+)", line (\d+), in (.+)$', str(error), re.MULTILINE)
+    if not (places := [place for place in found if place[0] in files]):
         return None
-    said = short(next((line for line in reversed(said_by(error).splitlines()) if line[:1].strip()), ""))
-    return OwnCodeError(f"{lines[-1]} failed ({said}): mend it, then run the same command again", "")
+    file, line, name = places[-1]
+    said = next(line for line in str(error).splitlines()[::-1] if line[:1].strip())
+    return _failed(file, line, name, short(said))
 
 
-def _lacking(error: NotImplementedError) -> str:
-    """A message for a method of our base class that the user's class lacks; "" for other errors."""
+def _lacking(error: Exception) -> str:
+    """A message for a method that the user's class lacks, or has with other arguments; "" for other errors."""
     frame, _ = list(traceback.walk_tb(error.__traceback__))[-1]
-    cls, method = type(frame.f_locals.get("self")), frame.f_code.co_name
-    module = sys.modules.get(cls.__module__)
-    if frame in dict(_frames(error)) or not is_own(module):
-        return ""
-    file = Path(str(getattr(module, "__file__", ""))).name
-    return f"{file}:{cls.__qualname__} has no {method} of its own, which is asked for: write it in the class"
-
-
-def _called(error: TypeError) -> str:
-    """A message for a user's function that we called with arguments that it does not take; "" for other errors."""
-    frame, _ = list(traceback.walk_tb(error.__traceback__))[-1]
-    said = first_line(error)
-    name = re.match(r"TypeError: ([\w.]+)\(\) (?:missing|takes|got) ", said)
-    if name is None or frame in dict(_frames(error)):
-        return ""
-    for module in filter(is_own, list(sys.modules.values())):
-        found: object = module
-        for part in name[1].split("."):
-            found = getattr(found, part, None)
-        if isinstance(found, FunctionType) and found.__module__ == module.__name__:
-            file, line = Path(found.__code__.co_filename).name, found.__code__.co_firstlineno
-            return f"{file}, line {line}: {said.removeprefix('TypeError: ')}"
+    cls, own = type(frame.f_locals.get("self")), [one for one in sys.modules.copy().values() if is_own(one)]
+    if isinstance(error, NotImplementedError) and sys.modules.get(cls.__module__) in own:
+        file = Path(str(sys.modules[cls.__module__].__file__)).name
+        name = f"{file}:{cls.__qualname__} has no {frame.f_code.co_name} of its own"
+        return f"{name}, which is asked for: write it in the class"
+    called = re.match(r"(\w+)[\w.]*\(\) (?:missing|takes|got) ", str(error))
+    if isinstance(error, TypeError) and called and any(hasattr(module, called[1]) for module in own):
+        return f"{error} (it is called with other arguments): write it as its base class has it"
     return ""
-
-
-def _frames(error: Exception) -> list[tuple[FrameType, int]]:
-    """The `own_frames` that have lines to show: not what a dataclass writes of itself, as __init__."""
-    return [(frame, line) for frame, line in own_frames(error) if not frame.f_code.co_filename.startswith("<")]

@@ -22,7 +22,7 @@ from posenc_jax.encodings.value import Value
 from posenc_jax.files.shipped import shipped_config
 from posenc_jax.files.user_paths import cache_directory, full
 from posenc_jax.refusals.hints import did_you_mean
-from posenc_jax.refusals.own_exits import ExitError, said_by
+from posenc_jax.refusals.own_exits import ExitError
 
 
 def load_config(text: str, kind: type | tuple[type, ...], command: str) -> Any:
@@ -130,13 +130,13 @@ def _explained(error: Exception) -> str:
         return (
             f"it ends the program ({first_line(error)}): a config file assigns `config`, and nothing else happens in it"
         )
-    unknown = re.match(r"(\w+)\.__init__\(\) got an unexpected keyword argument '(\w+)'", said_by(error))
+    unknown = re.match(r"(\w+)\.__init__\(\) got an unexpected keyword argument '(\w+)'", str(error))
     cls = next((c for c in _subclasses(Value) if unknown and c.__name__ == unknown[1]), None)
     if unknown and cls:
         fields = [field.name for field in dataclasses.fields(cls)]
         hint = did_you_mean(unknown[2], fields)
         return f"{cls.__name__} has no field {unknown[2]!r}{hint and f': {hint}'} (it has {', '.join(fields)})"
-    return said_by(error) if isinstance(error, ValueError) else first_line(error)
+    return str(error) if isinstance(error, ValueError) else first_line(error)
 
 
 def _subclasses(cls: Any) -> list[Any]:

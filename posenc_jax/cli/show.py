@@ -104,9 +104,9 @@ def _with_preset(options: Shown) -> Shown:
 
 
 def _show(options: Shown) -> None:
-    """Draw encodings: catalogue names, specs, or the trained encodings of a finished run (--run). Write an
-    interactive page (show.html), with --figures also every figure beside it, and print what each encoding does,
-    with its measured properties.
+    """Draw encodings: catalogue names, specs, or the trained encodings of a finished run (--run). Write
+    an interactive page (show.html), with --figures also every figure beside it, and print what each
+    encoding does, with its measured properties.
 
     Args:
       options: those of `Shown`

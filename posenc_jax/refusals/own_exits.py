@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import importlib.machinery
-import os
-import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from types import FrameType, ModuleType
-from typing import Any, NoReturn
+from typing import Any
 
 
 class SourceLoader(importlib.machinery.SourceFileLoader):
@@ -29,24 +27,19 @@ def is_own(module: ModuleType | None) -> bool:
 
 
 def own_frames(error: BaseException) -> list[tuple[FrameType, int]]:
-    """The frames and lines of an error that are in files of the user's."""
-    frames = traceback.walk_tb(error.__traceback__)
-    return [(frame, line) for frame, line in frames if isinstance(frame.f_globals.get("__loader__"), SourceLoader)]
-
-
-def said_by(error: BaseException) -> str:
-    """The message of an error; an exception of the user's may have a ``__str__`` that fails."""
-    try:
-        return str(error).strip()
-    except Exception as failed:
-        return f"its __str__ fails with {type(failed).__name__}"
+    """The frames and lines of an error that are in files of the user's, but for what a dataclass writes of itself."""
+    return [
+        (frame, line)
+        for frame, line in traceback.walk_tb(error.__traceback__)
+        if isinstance(frame.f_globals.get("__loader__"), SourceLoader) and frame.f_code.co_filename[:1] != "<"
+    ]
 
 
 class ExitError(Exception):
     """Code raised what is no Exception, as sys.exit() does, and would end the program with its work undone."""
 
     def __init__(self, raised: BaseException) -> None:
-        super().__init__(f"{type(raised).__name__}: {said_by(raised)}".removesuffix(": "))
+        super().__init__(f"{type(raised).__name__}: {raised}".removesuffix(": "))
         self.raised = raised
 
     def __reduce__(self) -> tuple[type[ExitError], tuple[BaseException]]:  # it is sent to other processes
@@ -68,29 +61,3 @@ def exits_as_errors() -> Iterator[None]:
         raise
     except BaseException as error:
         raise ExitError(error).with_traceback(error.__traceback__) from None
-
-
-def refuse_os_exit() -> None:
-    """Makes ``os._exit`` and ``os.exec*`` errors in files of the user's: they would end the process with an exit code
-    of their choice.
-
-    For a process of the command line, where an exit code of 0 says that the result is there.
-    """
-    system = sys.modules[os.open.__module__]  # posix or nt, which has the same functions by other names
-    for name in ("_exit", "execv", "execve"):
-        refusing = _refused_to_own(getattr(os, name), name, os.getpid())
-        setattr(os, name, refusing)
-        setattr(system, name, refusing)
-
-
-def _refused_to_own(leave: Callable[..., NoReturn], name: str, process: int) -> Callable[..., NoReturn]:
-    def refusing(*args: Any, **more: Any) -> NoReturn:
-        frame: FrameType | None = sys._getframe(1)
-        while frame is not None and frame.f_globals is vars(os):  # os.execvp calls os.execv
-            frame = frame.f_back
-        asked = frame is not None and isinstance(frame.f_globals.get("__loader__"), SourceLoader)
-        if asked and os.getpid() == process:  # a child that the user's code forked may end as it likes
-            raise ExitError(SystemExit(*args) if name == "_exit" else SystemExit(f"os.{name}"))
-        leave(*args, **more)
-
-    return refusing

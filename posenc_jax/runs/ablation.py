@@ -15,7 +15,7 @@ from posenc_jax.files.atomic import refuse_links
 from posenc_jax.files.fields import in_words, value_text, varying
 from posenc_jax.files.shapes import Json
 from posenc_jax.files.user_paths import full
-from posenc_jax.refusals.own_exits import exits_as_errors, said_by
+from posenc_jax.refusals.own_exits import exits_as_errors
 from posenc_jax.results import AblationResult, read_result
 from posenc_jax.runs.ablation_record import StoredCell, read_homes, stored_cell, stored_cells, write_record
 from posenc_jax.runs.cell import run
@@ -115,7 +115,7 @@ def run_cells(
             except StoppedError:
                 raise
             except Exception as error:  # one broken cell must not cost the others
-                failures.append(f"{cell.table} {cell.label}: {type(error).__name__}: {said_by(error)}")
+                failures.append(f"{cell.table} {cell.label}: {type(error).__name__}: {error}")
                 reporter.note(f"cell failed, going on with the others. {failures[-1]}")
             if alike[done] not in alike[done + 1 :]:
                 del known[alike[done]]
