@@ -32,7 +32,7 @@ import jax.numpy as jnp
 import numpy as np
 import planted_bugs
 import pytest
-from benchmarks.torch_training import python_with_torch
+from benchmarks.torch_training import python_with
 from make_huggingface_reference import CASES, KEPT, LENGTH, NEW, SHORT, tokens
 from tiny_checkpoints import REFERENCE, call, checkpoint_of, facts_of, largest_difference, logits
 
@@ -208,7 +208,7 @@ def exported(folder: Path) -> Json:
 
 def torch_python() -> str:
     """A Python with torch; SystemExit where there is none."""
-    python = python_with_torch()
+    python = python_with()
     if python is None:
         raise SystemExit("no Python with torch: TORCH_PYTHON names one")
     return python

@@ -25,7 +25,7 @@ from typing import Any
 
 import jax
 import numpy as np
-from benchmarks.torch_training import python_with_torch
+from benchmarks.torch_training import python_with
 from comparing.ours import COMPARISONS
 
 from posenc_jax.drawing.markdown import code, grid, refilled
@@ -44,7 +44,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="scripts/public_code.py", description=__doc__.partition("\n\n")[0])
     parser.add_argument("--repositories", metavar="FOLDER", help="checkouts of repositories, each named OWNER+NAME")
     folder = parser.parse_args(arguments).repositories
-    python = python_with_torch()
+    python = python_with()
     if python is None:
         raise SystemExit("no Python with torch: TORCH_PYTHON names one")
     theirs = public(python, folder)

@@ -16,27 +16,6 @@ def script():
     return loaded(SCRIPTS / "bench")
 
 
-def test_the_script_prints_keeps_and_compares(script, capsys, tmp_path):
-    kept = tmp_path / "kept.json"
-    script.main(["precision", "--save", str(kept)])
-    lines = capsys.readouterr().out.splitlines()
-    table = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("| ")][1:]
-    assert [int(row[0]) for row in table] == [10**3, 10**6, 2**31 - 1]
-    for _, constant, traced, plain in table:
-        assert max(float(constant), float(traced)) < 5e-7 < float(plain)
-    record = json.loads(kept.read_text())
-    (part,) = record["parts"].values()
-    assert part["machine"]["processor"]
-    assert {"jax", "device_kind"} <= part["environment"].keys()
-    (of_part,) = part["tables"]
-    of_part["rows"]["1000"][2] *= 2
-    kept.write_text(json.dumps(record))
-    script.main(["precision", "--compare", str(kept)])
-    compared = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| precision | ")]
-    assert len(compared) == 9
-    assert [line.split("|")[-2].strip() for line in compared[:4]] == ["1.00", "1.00", "0.50", "1.00"]
-
-
 def test_what_was_kept_of_other_parts_stays(tmp_path, monkeypatch):
     """Each part has the date, the machine and the versions of its own; a save that fails leaves the file as it was."""
     from posenc_jax.files import atomic
@@ -67,34 +46,34 @@ def test_what_was_kept_of_other_parts_stays(tmp_path, monkeypatch):
     assert file.read_text() == before
 
 
-def test_what_has_no_counterpart_is_said(script, monkeypatch, capsys, tmp_path):
-    """Parts, tables and rows, and both machines; nothing in common is an error, at once where no part is there."""
+def test_the_script_prints_keeps_and_compares(script, monkeypatch, capsys, tmp_path):
+    """What was not measured then has a dash; nothing in common is an error, at once."""
 
     def table(title, *rows):
         return results.Table(title, "row", {"ms": "{:.1f}"}, {row: (2.0,) for row in rows})
 
     file = tmp_path / "kept.json"
     monkeypatch.setattr(results, "machine", lambda: {"processor": "old chip", "cores": 2})
-    results.save(file, {"loop": [table("common", "a", "zero"), table("old", "x")]})
+    monkeypatch.setattr(script, "tables_of", lambda part, rounds: iter([table("common", "a|b", "zero")]))
+    script.main(["long", "--save", str(file)])
+    assert "## common\n\n| row | ms |\n|---|---|\n| a\\|b | 2.0 |\n| zero | 2.0 |\n" in capsys.readouterr().out
     kept = json.loads(file.read_text())
-    kept["parts"]["loop"]["date"] = "2020-01-01"
-    kept["parts"]["loop"]["tables"][0]["rows"]["zero"] = [0.0]
+    kept["parts"]["long"]["date"] = "2020-01-01"
+    kept["parts"]["long"]["tables"][0]["rows"]["zero"] = [0.0]
     file.write_text(json.dumps(kept))
     monkeypatch.setattr(results, "machine", lambda: {"processor": "new chip", "cores": 3})
-    measured = {"loop": [table("common", "a", "b", "zero"), table("new", "x")], "tables": [table("t", "a")]}
+    measured = {"long": [table("common", "a|b", "c", "zero")], "study": [table("t", "a")]}
     monkeypatch.setattr(script, "tables_of", lambda part, rounds: iter(measured[part]))
-    script.main(["loop", "tables", "--compare", str(file)])
+    script.main(["long", "study", "--compare", str(file)])
     out = capsys.readouterr().out
-    assert "\nNow: 3 cores of new chip.\nloop, then: 2020-01-01, 2 cores of old chip.\n" in out
-    assert "| loop | a | ms | 2 | 2 | 1.00 |\n| loop | zero | ms | 0 | 2 | - |\n" in out
-    assert out.endswith("\n- tables: the whole part\n- loop, common: b\n- loop, new: the whole table\n")
-    measured["loop"] = [table("new", "x")]
-    with pytest.raises(SystemExit, match=f"{file} has none of these numbers"):
-        script.main(["loop", "--compare", str(file)])
-    assert "| part |" not in capsys.readouterr().out
+    assert "\nNow: 3 cores of new chip.\nlong, then: 2020-01-01, 2 cores of old chip.\n" in out
+    assert (
+        "| long | a\\|b | ms | 2 | 2 | 1.00 |\n| long | c | ms | - | 2 | - |\n| long | zero | ms | 0 | 2 | - |\n" in out
+    )
+    assert out.endswith("| study | a | ms | - | 2 | - |\n")
     with pytest.raises(SystemExit):
-        script.main(["tables", "--compare", str(file)])
-    assert f"--compare {file} has none of tables: it has loop" in capsys.readouterr().err
+        script.main(["study", "--compare", str(file)])
+    assert f"--compare {file} has none of study: it has long" in capsys.readouterr().err
 
 
 OF_AN_OLDER_SCRIPT = '{"date": "2020-01-01", "machine": {}, "parts": {"loop": []}}'
@@ -105,7 +84,7 @@ def test_a_file_of_something_else_is_not_replaced(script, capsys, tmp_path, cont
     file = tmp_path / "kept.json"
     file.write_text(content)
     with pytest.raises(SystemExit):
-        script.main(["precision", "--save", str(file)])
+        script.main(["long", "--save", str(file)])
     assert f"--save {file} is no file that --save wrote" in capsys.readouterr().err
     assert file.read_text() == content
 
@@ -116,12 +95,12 @@ def test_what_cannot_be_compared_with_is_refused_at_once(script, capsys, tmp_pat
     if content is not None:
         file.write_text(content)
     with pytest.raises(SystemExit):
-        script.main(["precision", "--compare", str(file)])
+        script.main(["long", "--compare", str(file)])
     assert f"--compare {file} is no file that --save wrote" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         script.main(["throughputs"])
     with pytest.raises(SystemExit):
-        script.main(["precision", "--save", str(tmp_path / "nowhere" / "kept.json")])
+        script.main(["long", "--save", str(tmp_path / "nowhere" / "kept.json")])
     assert "there is no folder" in capsys.readouterr().err
 
 
@@ -132,17 +111,11 @@ def test_a_process_that_fails_is_named():
 
 def test_every_part_is_known_to_the_script(script, monkeypatch):
     """All parts stand behind a name, with their full sizes and one process each for what is measured in turns."""
-    of_modules = {"throughput": "throughput encodings gradients", "compilation": "compilation programs"}
-    of_modules["profiling"] = "profile"
-    of_modules |= {name: name for name in ("tables", "precision", "decoding", "study", "loop", "padding", "finished")}
-    of_modules |= {name: name for name in ("importing", "long", "commands")}
-    parts = [(module, name) for module, names in of_modules.items() for name in names.split()]
     reached = []
-    for of_module, name in parts:
-        module = importlib.import_module(f"benchmarks.{of_module}")
+    for name in script.PARTS:
+        module = importlib.import_module(f"benchmarks.{name}")
         monkeypatch.setattr(
             module, name, lambda *_, name=name: reached.append(name) or iter([results.Table(name, "", {}, {})])
         )
     script.main([])
-    script.main(["padding"])
-    assert sorted(reached) == sorted(name for _, name in parts)
+    assert reached == list(script.PARTS)

@@ -1,7 +1,6 @@
 """Numbers in pages and docstrings are those of the committed results."""
 
 import ast
-import inspect
 import json
 import re
 from pathlib import Path
@@ -69,10 +68,10 @@ def test_tables_of_scripts_bench():
     kept = {
         "date": "2026-01-02",
         "machine": {"cores": 2, "processor": "a chip"},
-        "environment": {"jax": "1", "python": "3"},
+        "environment": {"jax": "1", "python": "3", "commit": "c" * 40},
         "tables": [table("d8", {"a": [4.0, 1.0], "b": [2.0, 2.0]}), table("d16", {"a": [9.0, None]})],
     }
-    line = "Measured on 2026-01-02, 2 cores of a chip, jax 1, Python 3: `scripts/bench speed`."
+    line = "Measured on 2026-01-02, 2 cores of a chip, jax 1, Python 3, commit cccccccc: `scripts/bench speed`."
     assert quoted.side_by_side(kept, "speed") == (
         f"|  | d8 | d16 |\n| --- | --- | --- |\n| a | 4.0 (1.00) | 9.0 |\n\n{line}\n"
     )
@@ -87,7 +86,7 @@ def test_each_part_says_when_and_where_it_was_measured(tmp_path, monkeypatch):
         return {
             "date": date,
             "machine": {"cores": 2, "processor": processor},
-            "environment": {"jax": "1", "python": "3"},
+            "environment": {"jax": "1", "python": "3", "commit": "c" * 40},
             "tables": [about],
         }
 
@@ -95,8 +94,8 @@ def test_each_part_says_when_and_where_it_was_measured(tmp_path, monkeypatch):
     file.write_text(json.dumps({"parts": {"old": part("2026-01-02", "a chip"), "new": part("2026-03-04", "another")}}))
     monkeypatch.setattr(quote, "MEASURED", file)
     page = quote.filled("".join(f"<!-- bench: {name} -->\n<!-- end of bench -->\n" for name in ("old", "new")))
-    assert "Measured on 2026-01-02, 2 cores of a chip, jax 1, Python 3: `scripts/bench old`." in page
-    assert "Measured on 2026-03-04, 2 cores of another, jax 1, Python 3: `scripts/bench new`." in page
+    assert "Measured on 2026-01-02, 2 cores of a chip, jax 1, Python 3, commit cccccccc: `scripts/bench old`." in page
+    assert "Measured on 2026-03-04, 2 cores of another, jax 1, Python 3, commit cccccccc: `scripts/bench new`." in page
 
 
 def test_pages_have_the_tables_of_the_committed_results():
@@ -123,8 +122,6 @@ def test_a_misspelt_comment_is_refused(right, wrong, which):
 
 def test_the_programs_that_a_page_counts_are_those_that_were_counted():
     """And the lengths of that ablation are padded to what its programs are called by."""
-    from benchmarks.compilation import programs
-
     tables = json.loads(quote.MEASURED.read_text())["parts"]["compile"]["tables"]
     (table,) = (table for table in tables if table["title"] == "Programs of an ablation")
     about = r"With (\d+) encodings, (\d+) seeds in \d+ groups each, and (\d+) lengths: (.*) for each encoding"
@@ -136,7 +133,7 @@ def test_the_programs_that_a_page_counts_are_those_that_were_counted():
         f"for each encoding: {kinds} ("
     ) in page
     task = Copying(kind="rsc", min_length=2, max_length=8, num_symbols=10)
-    asked = inspect.signature(programs).parameters["lengths"].default
+    asked = (4, 8, 12, 40)
     assert {length: task.padded_length(length) for length in asked} == {4: 8, 8: 8, 12: 16, 40: 64}
     assert {kind for kind in kinds.split(", ") if "@" in kind} == {f"evaluate@{task.padded_length(n)}" for n in asked}
     assert "here 4 and 8 share one, 12 and 40 have their own" in page

@@ -3,12 +3,12 @@
 import subprocess
 
 import pytest
-from benchmarks.torch_training import python_with_torch
+from benchmarks.torch_training import python_with
 
 
 def torch_python() -> str:
     """Skips a test where there is none."""
-    python = python_with_torch()
+    python = python_with()
     if python is None:
         pytest.skip("requirements.lock has no torch, which PyPI has with CUDA only (3 GB): TORCH_PYTHON names a Python")
     return python

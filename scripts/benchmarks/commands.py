@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import resource
 import statistics
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.finished import seconds
 from benchmarks.results import Table
 
 IMPORTS = "import jax, numpy, posenc_jax.encodings"
@@ -43,3 +46,12 @@ def commands(rounds: int, chosen: tuple[str, ...] = tuple(COMMANDS)) -> Iterator
         columns={"CPU s": "{:.2f}", "imports": "{:.2f}", "the rest": "{:.2f}"},
         rows={command: (whole, imports, whole - imports) for command, (whole, imports) in rows.items()},
     )
+
+
+def seconds(*words: str, cwd: Path) -> float:
+    """CPU seconds of a Python process."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "JAX_PLATFORMS": "cpu"}
+    subprocess.run([sys.executable, *words], check=True, capture_output=True, env=environment, cwd=cwd)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime

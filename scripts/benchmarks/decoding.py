@@ -3,24 +3,12 @@
 from __future__ import annotations
 
 import math
-import os
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 
 from benchmarks.processes import Measured, Process, Start, cores, take_turns
 from benchmarks.results import Table
 from benchmarks.sizes import DECODING, DecodingSize
-
-
-def python_with_marian() -> str | None:
-    """This Python or the one that the variable TORCH_PYTHON names, whichever has torch and transformers."""
-    for python in (sys.executable, os.environ.get("TORCH_PYTHON")):
-        asked = [python, "-c", "import torch, transformers"]
-        if python and not subprocess.run(asked, capture_output=True, check=False).returncode:
-            return python
-    return None
 
 
 def decoding(rounds: int, python: str | None, size: DecodingSize = DECODING, start: Start = Process) -> Iterator[Table]:

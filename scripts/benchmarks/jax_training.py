@@ -16,9 +16,7 @@ import numpy as np
 from benchmarks.sizes import VOCAB
 from posenc_jax.config import Execution, Run, Training
 from posenc_jax.data.tasks.base import Example, Task
-from posenc_jax.encodings import parse
 from posenc_jax.model_kind import ModelKind
-from posenc_jax.models import product
 from posenc_jax.models.config import Transformer
 from posenc_jax.training.replicas import Program, make_mesh, put_state, stack
 from posenc_jax.training.step import init_params, init_state, train_call
@@ -66,12 +64,11 @@ class RandomTokens(Task):
         return Example(source, tokens[1:], ones, length, segments, decoder_inputs=tokens[:-1], decoder_length=length)
 
 
-def config(size: dict[str, Any], mode: str, posenc: str, replicas: int) -> Run:
+def config(size: dict[str, Any], mode: str, replicas: int) -> Run:
     """A run on random tokens of one length."""
     return Run(
         task=RandomTokens(size["tokens"], size["kind"]),
         model=Transformer(d_model=size["d_model"], num_layers=size["num_layers"], num_heads=size["num_heads"]),
-        posenc=parse(posenc),
         training=Training(
             steps=10_000 * size["steps"],
             batch_size=size["batch"],
@@ -82,7 +79,6 @@ def config(size: dict[str, Any], mode: str, posenc: str, replicas: int) -> Run:
         execution=Execution(mode=mode, group_size=replicas),
         seeds=tuple(range(replicas)),
         learning_rates=(1e-3,),
-        label=posenc,
     )
 
 
@@ -115,19 +111,10 @@ def plain_gradients(*modules: ModuleType) -> Iterator[None]:
             module.backend = backend
 
 
-def with_plain_gradients(size: dict[str, Any], mode: str, posenc: str, replicas: int) -> Iterator[float]:
-    """`milliseconds` with JAX's own gradient of linear layers."""
-    measured = milliseconds(size, mode, posenc, replicas)
-    with plain_gradients(product):
-        first = next(measured)  # by now the program is traced
-    yield first
-    yield from measured
-
-
-def milliseconds(size: dict[str, Any], mode: str, posenc: str, replicas: int) -> Iterator[float]:
+def milliseconds(size: dict[str, Any], mode: str, replicas: int) -> Iterator[float]:
     """The seconds to the first step, compilation included; then each call's milliseconds per step and replica."""
     begun = time.perf_counter()
-    program, state = prepared(config(size, mode, posenc, replicas))
+    program, state = prepared(config(size, mode, replicas))
     state, metrics = program(state, None)
     np.asarray(metrics["loss"])
     yield time.perf_counter() - begun

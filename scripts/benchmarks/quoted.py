@@ -37,5 +37,5 @@ def _measured_on(kept: Json, part: str) -> str:
     machine, environment = kept["machine"], kept["environment"]
     return (
         f"Measured on {kept['date']}, {machine['cores']} cores of {machine['processor']}, jax {environment['jax']}, "
-        f"Python {environment['python']}: `scripts/bench {part}`."
+        f"Python {environment['python']}, commit {environment['commit'][:8]}: `scripts/bench {part}`."
     )

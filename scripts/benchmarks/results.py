@@ -46,9 +46,6 @@ class Table:
             yield f"| {name.replace('|', chr(92) + '|')} | {' | '.join(cells)} |"
 
 
-_OF_A_PART = ("date", "machine", "environment", "tables")
-
-
 def save(path: Path, parts: dict[str, list[Table]]) -> None:
     """Keeps each part with its date, machine and versions; other parts of the file stay as they are.
 
@@ -69,11 +66,8 @@ def read(path: Path) -> dict[str, Any]:
     """Reads a file of `save`: date, machine, environment and tables of every part; ValueError for anything else."""
     record = json.loads(path.read_text())
     parts = record.get("parts") if isinstance(record, dict) else None
-    if not isinstance(parts, dict):
+    if not isinstance(parts, dict) or not all(isinstance(part, dict) and "tables" in part for part in parts.values()):
         raise ValueError("it has no parts")
-    for name, part in parts.items():
-        if not isinstance(part, dict) or not set(_OF_A_PART) <= part.keys():
-            raise ValueError(f"its part {name} lacks one of {', '.join(_OF_A_PART)}")
     return parts
 
 
@@ -84,42 +78,19 @@ def machine() -> dict[str, Any]:
 
 def compared(before: dict[str, Any], parts: dict[str, list[Table]]) -> Iterator[str]:
     """Every number over that of the same part, table, row and column of what `read` gives, in Markdown, after when and
-    where each was measured; then, in words, what is not there.
+    where each was measured; what was not measured then has a dash.
     """
     yield f"\n## Over what was kept\n\nNow: {_on(machine())}."
     yield from (f"{p}, then: {before[p]['date']}, {_on(before[p]['machine'])}." for p in parts if p in before)
-    if found := matching(before, parts):
-        yield "\n| part | row | column | then | now | ratio |\n|---|---|---|---|---|---|"
-    for part, row, column, then, now in found:
-        row, column = (word.replace("|", chr(92) + "|") for word in (row, column))
-        yield f"| {part} | {row} | {column} | {then:.4g} | {now:.4g} | {f'{now / then:.2f}' if then else '-'} |"
-    if lacking := missing(before, parts):
-        yield "\nNot compared, for the file does not have:\n"
-        yield from (f"- {words}" for words in lacking)
-
-
-def matching(before: dict[str, Any], parts: dict[str, list[Table]]) -> list[tuple[str, str, str, float, float]]:
-    """Part, row, column, and the numbers then and now, of everything that was measured both times."""
-    found = []
-    for part in (part for part in parts if part in before):
-        then = numbers(before[part]["tables"])
-        for key, now in numbers(dataclasses.asdict(table) for table in parts[part]).items():
+    yield "\n| part | row | column | then | now | ratio |\n|---|---|---|---|---|---|"
+    for part, tables in parts.items():
+        then = numbers(before.get(part, {"tables": []})["tables"])
+        for key, now in numbers(dataclasses.asdict(table) for table in tables).items():
             old = then.get(key)
-            if old is not None and now is not None:
-                found.append((part, *key[1:], old, now))
-    return found
-
-
-def missing(before: dict[str, Any], parts: dict[str, list[Table]]) -> list[str]:
-    """The parts, tables and rows of today that have a number without a counterpart."""
-    found = [f"{part}: the whole part" for part in parts if part not in before]
-    for part, table in ((name, one) for name, tables in parts.items() if name in before for one in tables):
-        then = {key for key, value in numbers(before[part]["tables"]).items() if value is not None}
-        now = {key for key, value in numbers([dataclasses.asdict(table)]).items() if value is not None}
-        rows = ", ".join(name for name in table.rows if name in {row for _, row, _ in now - then})
-        if rows:
-            found.append(f"{part}, {table.title or table.first}: {rows if now & then else 'the whole table'}")
-    return found
+            row, column = (word.replace("|", chr(92) + "|") for word in key[1:])
+            shown = ("-" if number is None else f"{number:.4g}" for number in (old, now))
+            ratio = f"{now / old:.2f}" if old and now is not None else "-"
+            yield f"| {' | '.join((part, row, column, *shown, ratio))} |"
 
 
 def _on(machine: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Milliseconds per optimizer step: all modes beside torch, and all encodings beside none."""
+"""Milliseconds per optimizer step: all modes beside torch."""
 
 from __future__ import annotations
 
@@ -10,22 +10,13 @@ from benchmarks.processes import Measured, Process, Start, cores, take_turns
 from benchmarks.results import Table
 from benchmarks.sizes import SIZES, Size
 
-ENCODINGS = ("nope", "sinusoidal", "learned", "rope", "alibi", "t5", "shaw", "transformer_xl", "randomized|rope")
 
-
-def ours(
-    start: Start,
-    size: Size,
-    mode: str = "devices",
-    posenc: str = "nope",
-    training: str = "jax_training.milliseconds",
-    **env: str,
-) -> Measured:
+def ours(start: Start, size: Size, mode: str = "devices") -> Measured:
     """Training of as many replicas as there are cores, a device for each in mode "devices"."""
     replicas = len(cores())
-    arguments = {"size": dataclasses.asdict(size), "mode": mode, "posenc": posenc, "replicas": replicas}
-    devices = {"JAX_NUM_CPU_DEVICES": str(replicas if mode == "devices" else 1)}
-    return start(training, arguments, env=devices | env)
+    arguments = {"size": dataclasses.asdict(size), "mode": mode, "replicas": replicas}
+    devices = str(replicas if mode == "devices" else 1)
+    return start("jax_training.milliseconds", arguments, env={"JAX_NUM_CPU_DEVICES": devices})
 
 
 def torch_on(start: Start, size: Size, python: str, used: list[int]) -> Measured:
@@ -66,42 +57,3 @@ def throughput(
             columns={"ms": "{:.2f}", "speed": "{:.2f}"},
             rows={label: (ms, base / ms if base else None) for label, ms in found.items()},
         )
-
-
-def encodings(
-    rounds: int,
-    names: tuple[str, ...] = ENCODINGS,
-    sizes: Mapping[str, Size] = {name: SIZES[name] for name in ("d64", "d128")},
-    start: Start = Process,
-) -> Iterator[Table]:
-    """A training step with each encoding, over the first one."""
-    columns = []
-    for size in sizes.values():
-        found = take_turns({name: [ours(start, size, posenc=name)] for name in names}, rounds)
-        columns.append([found[name] / found[names[0]] for name in names])
-    yield Table(
-        title=f"A training step with each encoding, over {names[0]} (devices mode)",
-        first="encoding",
-        columns=dict.fromkeys(sizes, "{:.2f}"),
-        rows=dict(zip(names, zip(*columns, strict=True), strict=True)),
-    )
-
-
-def gradients(rounds: int, sizes: Mapping[str, Size] = SIZES, start: Start = Process) -> Iterator[Table]:
-    """A training step with each gradient of linear layers (`posenc_jax.models.product`)."""
-    ways = {"JAX's own": "jax_training.with_plain_gradients", "a transposed copy": "jax_training.milliseconds"}
-    columns = {
-        name: take_turns({way: [ours(start, size, training=training)] for way, training in ways.items()}, rounds)
-        for name, size in sizes.items()
-    }
-    plain, copied = ways
-    yield Table(
-        title="Gradients of linear layers on a CPU (devices mode)",
-        about="Milliseconds per optimizer step of one model",
-        first="gradient",
-        columns=dict.fromkeys(sizes, "{:.2f}"),
-        rows={
-            **{way: tuple(columns[name][way] for name in sizes) for way in ways},
-            "ratio": tuple(columns[name][copied] / columns[name][plain] for name in sizes),
-        },
-    )

@@ -12,10 +12,13 @@ from typing import Any
 from benchmarks.sizes import VOCAB
 
 
-def python_with_torch() -> str | None:
-    """This Python or the one that the variable TORCH_PYTHON names, whichever has torch; None if neither."""
+def python_with(*modules: str) -> str | None:
+    """This Python or the one that the variable TORCH_PYTHON names, whichever has these modules (torch); None if
+    neither.
+    """
+    asked = f"import {', '.join(modules or ('torch',))}"
     for python in (sys.executable, os.environ.get("TORCH_PYTHON")):
-        if python and not subprocess.run([python, "-c", "import torch"], capture_output=True, check=False).returncode:
+        if python and not subprocess.run([python, "-c", asked], capture_output=True, check=False).returncode:
             return python
     return None
 
