@@ -126,7 +126,7 @@ def _home(tmp_path_factory):
         patch.setattr(plan, "plan_of", stop)
         patch.setattr(directory, "load_config", stop)
         patch.setattr(report, "build", stop)
-        for name in ("train.join", "train.trust", "ablate.trust", "evaluate.trust"):
+        for name in ("train.join", "train.trust", "ablate.trust", "evaluate.bring_along"):
             patch.setattr(f"posenc_jax.cli.{name}", lambda *_, **__: None)
         yield
 

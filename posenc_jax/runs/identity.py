@@ -59,10 +59,10 @@ def refuse_other_processes(config: Run) -> None:
     """Refuses processes that were given different configs, or draw different random numbers."""
     if count() > 1:
         own, here = to_json(config), of_process(environment())
-        fields = difference(agreed(lambda: own), own)
-        _refuse_one("; ".join(fields), "have different configs: start all with the same command")
-        draws = compared(agreed(lambda: here), here, OF_PROCESS).draws
-        _refuse_one("; ".join(draws), "draw different random numbers: start all with the same settings and versions")
+        other = "; ".join(difference(agreed(lambda: own), own))
+        _refuse_one(other, "have different configs: start all with the same command")
+        other = "; ".join(compared(agreed(lambda: here), here, OF_PROCESS).draws)
+        _refuse_one(other, "draw different random numbers: start all with the same settings and versions")
 
 
 def refuse_other_states(state: Any) -> None:
