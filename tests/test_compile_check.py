@@ -1,27 +1,31 @@
-"""scripts/compile_check: what it compiles, when it fails, and the page of that; nothing is compiled here."""
+"""Programs are compiled for accelerators that are not here, where XLA's compiler for them is; what was compiled in
+November 2026 is kept with its page.
+"""
 
 from __future__ import annotations
 
+import importlib.util
 import json
-import subprocess
-import sys
 from pathlib import Path
 
-import compiling.curves
 import pytest
-from compiling.cases import CASES
-from compiling.curves import HEADS, LENGTHS, PATHS, _reason, points, section
-from compiling.fused import problem_of
-from compiling.table import page
+from compile_cases import CASES
+from compiling.programs import compiled, lowered_for
 from test_catalogue_trains import ROWS
 
+from posenc_jax.attention import paths
 from posenc_jax.encodings import elements, parse
+from posenc_jax.runs.targets import target
+from posenc_jax.training.layout import layout_of, memory_in_group
 
-SCRIPTS = Path(__file__).parent.parent / "scripts"
-
-
-def compiled():
-    return json.loads((SCRIPTS / "compiling" / "compiled.json").read_text())
+FOLDER = Path(__file__).parent.parent / "scripts" / "compiling"
+PAGE = (FOLDER / "README.md").read_text()
+COMPILED, CURVES = (json.loads((FOLDER / name).read_text()) for name in ("compiled.json", "curves.json"))
+COMPILERS = {"v5e:2x2": "libtpu", "h100": "jax_cuda12_plugin", "h100:4": "jax_cuda12_plugin"}
+KERNELS = {"cudnn": ("__cudnn$fmha",), "kernel": ("tpu_custom_call", "__gpu$xla.gpu.triton", "mosaic_gpu_v2")}
+"""Path -> what a compiled program calls that goes this way, on any platform."""
+POINTS = ("kernel", "blockwise", "dense")
+LENGTHS = (1024, 2048, 4096, 8192, 16384)
 
 
 def test_a_case_for_every_hook_kind_and_layout():
@@ -34,17 +38,38 @@ def test_a_case_for_every_hook_kind_and_layout():
     assert {name for _, programs in CASES.values() for name in programs} == {"train", "evaluate", "decode"}
 
 
+def unfused(ways, calls):
+    """Ways of attention that are said to be fused, of which the program calls no kernel."""
+    kernels = {way: KERNELS.get(way, ("",)) for way in ways}
+    return [way for way, names in kernels.items() if not any(call.startswith(names) for call in (*calls, ""))]
+
+
 def test_attention_that_is_said_to_be_fused_must_be():
-    assert problem_of({"paths": ["dense"], "custom_calls": {}}) == ""
-    fused = {"paths": ["dense", "cudnn"], "custom_calls": {"__cudnn$fmhaSoftmax": 1}}
-    assert problem_of(fused) == ""
-    assert problem_of(fused | {"custom_calls": {"cublas": 1}}) == (
-        "attention by 'cudnn' should call __cudnn$fmha, and it calls none of them"
-    )
+    assert unfused(["dense"], {}) == []
+    assert unfused(["dense", "cudnn"], {"__cudnn$fmhaSoftmax": 1}) == []
+    assert unfused(["dense", "cudnn"], {"cublas": 1}) == ["cudnn"]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("name", COMPILERS)
+@pytest.mark.parametrize("case", CASES)
+def test_a_case_compiles(name, case, monkeypatch):
+    run, programs = CASES[case]
+    needed = run.execution.data * run.execution.model
+    if importlib.util.find_spec(COMPILERS[name]) is None:
+        pytest.skip(f"{COMPILERS[name]} is not installed: scripts/compile_check installs it")
+    if (needed > 1) == (name == "h100"):
+        pytest.skip(f"{needed} devices are not for {name}")
+    ways, choose = [], paths.choose
+    monkeypatch.setattr(paths, "choose", lambda *a, **b: ways.append(choose(*a, **b).path) or choose(*a, **b))
+    for program in programs:
+        ways.clear()
+        assert unfused(ways, compiled(lowered_for(run, target(name), program)).custom_calls) == [], program
 
 
 def test_what_was_compiled_is_well():
-    rows = compiled()
+    rows = COMPILED
     wanted = {(case, program) for case, (_, programs) in CASES.items() for program in programs}
     keys = [(row["target"], row["case"], row["program"]) for row in rows]
     assert len(set(keys)) == len(keys)
@@ -58,121 +83,62 @@ def test_what_was_compiled_is_well():
     assert {name for name, _ in fused} == {"v5e:2x2", "h100", "h100:4"}
 
 
-def test_a_program_that_does_not_lower_is_kept_and_on_the_page(tmp_path, monkeypatch, capsys):
-    import compile_check  # which sets variables of this process
-    from compiling import programs
-
-    def refused(*_):
-        raise NotImplementedError("cannot be automatically partitioned\nat length")
-
-    monkeypatch.setattr(programs, "lowered_for", refused)
-    monkeypatch.setattr(compile_check, "RECORD", tmp_path / "compiled.json")
-    monkeypatch.setattr(compile_check, "versions", lambda platform: {"jax": "1"})
-    assert compile_check.compile_one("h100", "bias: t5") == 0
-    rows = json.loads((tmp_path / "compiled.json").read_text())
-    assert [row["program"] for row in rows] == ["train", "evaluate", "decode"]
-    assert json.loads(capsys.readouterr().out.splitlines()[0])["problem"] == (
-        "NotImplementedError: cannot be automatically partitioned"
-    )
-    assert "| - | NotImplementedError: cannot be automatically partitioned |" in page(rows)
-
-
-def curves():
-    return json.loads((SCRIPTS / "compiling" / "curves.json").read_text())
-
-
-def test_a_point_of_the_curves_is_compiled_again_where_its_program_is_another_one(tmp_path, monkeypatch):
-    import compile_check  # which sets variables of this process
-
-    measured = []
-
-    def lowered(_, text):
-        return type("Lowered", (), {"as_text": staticmethod(lambda: text)})
-
-    monkeypatch.setattr(compile_check, "CURVES", tmp_path / "curves.json")
-    monkeypatch.setattr(compile_check, "versions", lambda platform: {"jax": "1"})
-    monkeypatch.setattr(
-        compiling.curves, "measured", lambda program: measured.append(program.as_text()) or {"temporaries": 1}
-    )
-    for text in ("old", "old", "new"):
-        monkeypatch.setattr(compiling.curves, "lowered_point", lambda target, point, text=text: lowered(target, text))
-        assert compile_check.compile_point("h100", "kernel@1024") == 0
-    assert measured == ["old", "new"]
-    (row,) = json.loads((tmp_path / "curves.json").read_text())
-    assert (row["target"], row["point"], row["temporaries"]) == ("h100", "kernel@1024", 1)
-
-
 def test_every_kept_row_names_the_program_it_was_compiled_from():
-    assert [row for row in (*compiled(), *curves()) if len(row["lowered"]) != 16] == []
+    assert [row for row in (*COMPILED, *CURVES) if len(row["lowered"]) != 16] == []
 
 
 def test_the_page_is_of_what_was_compiled():
-    assert (SCRIPTS / "compiling" / "README.md").read_text() == f"{page(compiled())}\n{section(curves())}"
+    """A row for each program and a cell for each point, in their order."""
+    lines = [line for line in PAGE.splitlines() if line.startswith("|") and " MB |" in line]
+    targets = [*dict.fromkeys(row["target"] for row in COMPILED)]
+    for line, row in zip(lines, sorted(COMPILED, key=lambda row: targets.index(row["target"])), strict=True):
+        sizes = [row[name] for name in ("arguments", "temporaries", "peak", "formula")]
+        name, program, _, ways, seconds, *cells = line.replace("\\|", "/").strip("| ").split(" | ")
+        assert (name, program, seconds) == (row["case"].replace("|", "/"), row["program"], f"{row['seconds']:.0f} s")
+        assert ways == (", ".join(row["paths"]) or "-")
+        assert cells[:4] == ["-" if size is None else f"{size / 1e6:.2f} MB" for size in sizes]
+        assert cells[4] == (f"{row['operations'] / 1e9:.2f} G" if row["operations"] else "-")
+        counted = (f"{call} x {count}" if count > 1 else call for call, count in row["custom_calls"].items())
+        assert cells[5] == f"`{', '.join(counted) or 'none'}`"
+    tables = PAGE.partition("## Memory of attention")[2].split("\n### ")[1:]
+    for text, name in zip(tables, dict.fromkeys(row["target"] for row in CURVES), strict=True):
+        own = {row["point"]: row for row in CURVES if row["target"] == name}
+        for length in LENGTHS:
+            found = (own.get(f"{way}@{length}") for way in POINTS)
+            cells = [(row and (row.get("problem") or f"{row['temporaries'] / 2**20:,.1f} MiB")) or "-" for row in found]
+            assert f"\n| {length:,} | {' | '.join(cells)} |\n" in text, (name, length)
 
 
 def test_memory_of_the_kernel_and_of_blocks_grows_with_the_length_and_that_of_the_reference_with_its_square():
-    rows = [row for row in curves() if row["temporaries"] is not None]
+    every = {f"{way}@{length}" for way in POINTS for length in LENGTHS}
+    rows = [row for row in CURVES if row["temporaries"] is not None]
     found = {(row["target"], row["point"]): row["temporaries"] for row in rows}
-    assert {point for target, point in found if target == "h100"} == set(points())
-    assert {point for target, point in found if target == "a100"} == {f"kernel@{length}" for length in LENGTHS}
-    assert {point for target, point in found if target == "v5e:2x2"} == set(points()) - {"dense@16384"}  # too large
-    assert LENGTHS[-1] == 16384
-    for target, point in found:
+    assert {point for name, point in found if name == "h100"} == every
+    assert {point for name, point in found if name == "a100"} == {f"kernel@{length}" for length in LENGTHS}
+    assert {point for name, point in found if name == "v5e:2x2"} == every - {"dense@16384"}  # too large
+    for name, point in found:
         path, _, length = point.partition("@")
-        half = found.get((target, f"{path}@{int(length) // 2}"))
+        half = found.get((name, f"{path}@{int(length) // 2}"))
         if path != "dense":
-            assert found[target, point] <= 6 * 1024 * HEADS * int(length), (target, point)
-        told = target == "h100" or path == "kernel"  # of a TPU's others much lies on the chip at the shorter length
+            assert found[name, point] <= 6 * 1024 * 8 * int(length), (name, point)
+        told = name == "h100" or path == "kernel"  # of a TPU's others much lies on the chip at the shorter length
         if half is None or int(length) <= 4096 or not told:
             continue
-        ratio = found[target, point] / half
-        if (target, point) == ("h100", "dense@8192"):  # XLA plans six arrays of logits, and at half the length five
+        ratio = found[name, point] / half
+        if (name, point) == ("h100", "dense@8192"):  # XLA plans six arrays of logits, and at half the length five
             assert ratio == pytest.approx(4 * 6 / 5, rel=0.01)
         else:
-            assert (3.5 <= ratio <= 4.5) if path == "dense" else ratio <= 2.2, (target, point)
+            assert (3.5 <= ratio <= 4.5) if path == "dense" else ratio <= 2.2, (name, point)
     assert found["h100", "dense@16384"] == pytest.approx(8**2 * found["h100", "dense@2048"], rel=0.01)
-    assert set(PATHS) == {"kernel", "blockwise", "dense"}
     calls = next(row for row in rows if row["target"] == "h100" and row["point"] == "kernel@16384")["calls"]
     assert calls["mosaic_gpu_v2"] == 4, "forward, queries, keys, table"
-
-
-def test_a_point_that_does_not_fit_is_in_the_table_in_words():
-    error = ValueError("RESOURCE_EXHAUSTED: Ran out of memory in memory space hbm. Used 20.01G of 15.75G hbm. Exceeded")
-    versions = {"jax": "1"}
-    row = {
-        "target": "v5e",
-        "point": "dense@16384",
-        "temporaries": None,
-        "problem": _reason(error),
-        "versions": versions,
-    }
-    assert "| 16,384 | - | - | needs 20.01G of 15.75G |" in section([row])
-    assert section([]) == ""
-
-
-@pytest.mark.parametrize(
-    ("arguments", "line"),
-    [
-        (("--target", "h10"), "there is no target 'h10'; did you mean 'h100'?"),
-        (("--only", "nothing"), "argument --only: invalid choice: 'nothing'"),
-    ],
-)
-def test_bad_input_is_refused_before_anything_is_installed(arguments, line):
-    done = subprocess.run(
-        [sys.executable, SCRIPTS / "compile_check.py", *arguments], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 2
-    assert line in done.stderr.splitlines()[-1]
 
 
 def test_the_formula_of_the_plan_is_that_of_now_and_near_what_was_compiled_for_a_gpu():
     """On a TPU much lies on the chip, which no column has. The compiler of JAX 0.12 takes a quarter less than that of
     0.10 for the encoder-decoder, and for nothing else under 0.6 of the formula.
     """
-    from posenc_jax.runs.targets import target
-    from posenc_jax.training.layout import layout_of, memory_in_group
-
-    for row in (row for row in compiled() if row["program"] == "train"):
+    for row in (row for row in COMPILED if row["program"] == "train"):
         run, devices = CASES[row["case"]][0], target(row["target"]).devices
         estimate = memory_in_group(run, layout_of(run, len(run.replicas), devices).size, devices)
         assert row["formula"] == estimate.state + estimate.step, row["case"]

@@ -1,4 +1,4 @@
-"""Cases to compile: one encoding for each hook, every kind of model, every way to lay replicas on devices."""
+"""Cases for scripts/compile_check: an encoding for each hook, every kind of model, every layout of replicas."""
 
 from __future__ import annotations
 

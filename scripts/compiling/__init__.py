@@ -1,1 +1,0 @@
-"""Programs that scripts/compile_check compiles, and the page of their results."""
