@@ -187,9 +187,7 @@ def classify(of_run: OfRun, file: Path, *, too_long: Literal["refuse", "truncate
       a *.json file: an object {"header": ..., "body": ..., "footer": ...} of strings, with the names of the sections
         that the run reads; any of them may be missing;
       a *.md or *.html file, for a run whose sections have other names: its outermost headings name the sections;
-      any other text file, which is read as the texts that the run was trained on. All of it is the body (or the only
-        section) if these were your own; in help/modules and descriptions/sections its first paragraph is the header,
-        the last of three or more is the footer, and the rest are the body. Empty lines separate paragraphs.
+      any other text file, all of which is the body (or the only section).
 
     A run that reads the structure of whole documents (task.structure) is given the file as it is: Markdown, HTML, or
     JSON with spans. A file whose name declares another of these formats (*.md, *.html, *.json) is refused.

@@ -65,7 +65,7 @@ def test_classify(capsys):
     run = trained("classification")
     loaded = load_run(run)
     for name, document in {
-        "a.txt": {"header": "sun ice", "body": "red sun\nice\nice", "footer": "end"},
+        "a.txt": {"body": TEXT.strip()},
         "a.json": {"header": "sun ice", "body": "red"},
     }.items():
         (found,) = classify(loaded, [document])
@@ -113,15 +113,6 @@ def test_an_output_that_was_cut_off_is_noted(capsys):
     foreign, cut = err.splitlines()
     assert foreign.startswith("1 of 7 words occur in none of the 96 training examples that were looked through (end): ")
     assert cut == "cut off at the largest number of tokens: output 1"
-
-
-def test_plain_text_as_a_document_of_our_corpora():
-    def sections(text):
-        return Classification(data=Data("help/modules")).sections_of(text, "x")
-
-    assert sections("\n\none\n") == {"header": "one", "body": "", "footer": ""}
-    assert sections("one\ntwo\n \nthree") == {"header": "one\ntwo", "body": "three", "footer": ""}
-    assert sections("1\n\n2\n\n3\n\n4") == {"header": "1", "body": "2\n3", "footer": "4"}
 
 
 AS_PEOPLE_WRITE = {

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.data.corpora import CORPORA
 from posenc_jax.data.corpora.store import is_own, origin_of
 from posenc_jax.data.documents import NotNested, Part, document_parts
 from posenc_jax.data.errors import DataError, UnfitError
@@ -203,19 +201,13 @@ class Classification(TextTask):
                 yield self.joined(shortened(sections, most)), sum(map(len, sections.values()))
 
     def sections_of(self, text: str, what: str) -> dict[str, str]:
-        """The sections of a text, as rows of the corpus have them: all of the user's texts is the body, or the only
-        section; in corpora of this package the first paragraph (empty lines part them) is the header, and the last of
-        three or more is the footer.
+        """The sections of a text, as rows of a corpus have them that `posenc data add` made of texts: all of it is the
+        body, or the only section.
 
         Raises:
           DataError: ``what`` has sections of other names.
         """
-        named = self.input_columns != tuple(SECTIONS)
-        if self.data.name in CORPORA and not named:
-            header, *body = (paragraph.strip() for paragraph in re.split(r"\n\s*\n", text.strip()))
-            footer = body.pop() if len(body) > 1 else ""
-            return {"header": header, "body": "\n".join(body), "footer": footer}
-        if named and len(self.sections) > 1:
+        if self.input_columns != tuple(SECTIONS) and len(self.sections) > 1:
             raise DataError(
                 f"{what} is one text, and this run reads the sections {', '.join(self.sections)}: name them, in a file "
                 "as .json, .md or .html"
