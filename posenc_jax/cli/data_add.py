@@ -22,7 +22,7 @@ _FOLDERS = ("folder", "saved")
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Added:
-    """What is added, and how it is read.
+    """The texts that are added, and how they are read.
 
     Attributes:
       text: plain UTF-8 texts, one document per file

@@ -31,7 +31,7 @@ MOST_LINES = 12
 
 @dataclasses.dataclass(frozen=True)
 class Shown:
-    """What is drawn, and how.
+    """The encodings that are drawn, and how.
 
     Attributes:
       encodings: a catalogue name, a spec, or FILE.py:Class
