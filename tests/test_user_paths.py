@@ -60,7 +60,7 @@ def test_a_folder_whose_name_is_no_text_is_refused(tmp_path, monkeypatch, refusa
     [
         ["data", "add", "x", "--text", "loop"],
         ["data", "add", "x", "--text", "loop", "loop"],
-        ["merge", "loop", "loop", "-o", "new"],
+        ["report", "loop", "loop", "-o", "new"],
         ["report", "loop", "--csv", "there.txt"],
     ],
 )
@@ -104,8 +104,8 @@ def test_only_one_function_expands_a_home():
         ["report", NOBODY],
         ["verdict", "alibi", "--directory", NOBODY],
         ["explore", "--output", NOBODY],
-        ["merge", NOBODY, "b", "-o", "c"],
-        ["merge", "a", "b", "-o", NOBODY],
+        ["report", NOBODY, "b", "-o", "c"],
+        ["report", "a", "b", "-o", NOBODY],
         ["classify", NOBODY, "file"],
         ["aliases", f"{NOBODY}.py:X"],
         ["data", "list", "--directory", NOBODY],

@@ -24,8 +24,8 @@ def _explore(
 ) -> None:
     """Write one self-contained HTML page on which you can choose an encoding, its settings and a pair of
     positions, and see the heat map of the encoding, its kernel by offset, its aliases and the
-    similarity of the pair side by side. The page opens with the settings given here, without any with d_model 8, where
-    position 68 looks like 5.
+    similarity of the pair side by side. The page opens with the settings given here, without any with
+    d_model 8, where position 68 looks like 5.
 
     Args:
       encoding: rope, sinusoidal, alibi, t5 or learned (default: sinusoidal)

@@ -1,4 +1,4 @@
-"""Whether a directory holds the run that is asked for: it goes on, or is told why not.
+"""Identity of runs: if a directory holds the run that is asked for, it goes on; else it is told why not.
 
 The questions, in the order in which they are asked. The first reason is told, and nothing is written before the fifth:
 

@@ -1,4 +1,4 @@
-"""What is told of a verdict before all tables give one: its time, and differences on single tables."""
+"""Words on a verdict before all tables give one: its time, and differences on single tables."""
 
 import math
 import statistics

@@ -228,7 +228,7 @@ def test_refused_in_one_line(refusal, command, kind, arguments, message):
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "part"), [("nul.json", '{"body": "sun\\u0000"}', "body"), ("nul.txt", "sun\0", "header")]
+    ("name", "text", "part"), [("nul.json", '{"body": "sun\\u0000"}', "body"), ("nul.txt", "sun\0", "body")]
 )
 def test_a_nul_is_refused_in_one_line(refusal, tmp_path, name, text, part):
     (tmp_path / name).write_text(text)
