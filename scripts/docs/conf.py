@@ -49,7 +49,8 @@ nb_merge_streams = True
 
 # Names of the package must lead somewhere; those of other projects are not linked, so that no network is needed.
 nitpicky = True
-nitpick_ignore_regex = [("py:.*", r"(?!posenc_jax\.).*")]
+# Readers of the words of command lines stand in annotations of options.
+nitpick_ignore_regex = [("py:.*", r"(?!posenc_jax\.).*|posenc_jax\.cli\.errors\.\w+")]
 add_module_names = False
 python_use_unqualified_type_names = True
 maximum_signature_line_length = 88
