@@ -5,7 +5,6 @@ why.
 from pathlib import Path
 
 from posenc_jax.drawing.markdown import code
-from posenc_jax.verdict.finding import listed
 from posenc_jax.verdict.published import folders, read_folder
 from posenc_jax.verdict.tables import tables
 
@@ -34,12 +33,3 @@ def of_folder(folder: str, table: str) -> str:
     if own is None or (own.table and own.table != table):
         return code(table)
     return f"{code(table)} {MARK.replace('test', f'test{own.of}') if own.arms else MARK}"
-
-
-def on(tables: list[str]) -> str:
-    """Tables of verdicts in a sentence, those that are no tests last."""
-    kinds = [name for name in tables if name not in _VERDICTS], [name for name in tables if name in _VERDICTS]
-    parts = [listed([code(name) for name in names]) for names in kinds if names]
-    if kinds[1]:
-        parts[-1] += f" {MARK}" if len(kinds[1]) == 1 else f" {MARK.replace('a test', 'tests')}"
-    return ", and on ".join(parts)

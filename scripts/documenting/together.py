@@ -17,13 +17,11 @@ from documenting.together_pictures import PICTURES, drawn
 from documenting.verdicts import named, span
 from posenc_jax.drawing.markdown import code, escaped, grid, refilled
 from posenc_jax.drawing.paper import source_of_png
-from posenc_jax.statistics import CLAIM_SEEDS, at_ends
 from posenc_jax.verdict.card import Card
-from posenc_jax.verdict.card_tables import mean_text
 from posenc_jax.verdict.cells import Results, read_results
 from posenc_jax.verdict.finding import WORDS, Finding, in_prose, listed
 from posenc_jax.verdict.judging import CheckedDirection, check_directions
-from posenc_jax.verdict.published import RESULTS, Selection, folders, read_folder
+from posenc_jax.verdict.published import RESULTS, folders, read_folder
 from posenc_jax.verdict.rule import LEARNED
 from posenc_jax.verdict.together import Aggregate, Matrix, aggregates, matrix, published, same_baseline
 
@@ -110,71 +108,18 @@ def _about(own: Known) -> str:
 
 
 def sentences(own: Known) -> list[str]:
-    """The ten sentences."""
-    first = own.cards[0][1]
-    tables = listed([code(name) for name in first.tables])
-    return [
-        _on_table(own, "copy", "Repeating one token as often as in the input, more often than in training",
-            "inputs of more than twice the trained length, and copies of tokens that differ (for these see "
-            f"[three sizes]({_UP}/sizes/README.md) and {_folder('copying')})"),
-        _on_table(own, "even_pairs", "Comparing the first token with the last, further apart than in training",
-            "whether the order stays the same once all arms come near the best score at the trained lengths"),
-        _on_table(own, "bucket_sort", "Sorting more tokens than in training",
-            f"models larger than those of [three sizes]({_UP}/sizes/README.md){_at_ends(own, 'bucket_sort')}"),
-        _together(own, tables),
-        _improvements(own, tables),
-        _within(own),
-        _whole(own),
-        _arms(own, "randomized", "Drawing positions at random in training",
-            "how decoders behave, and other learning rates: this is an encoder at one rate"),
-        _arms(own, "perplexity", "Modelling texts longer than those of training",
-            f"models larger than those of [three sizes]({_UP}/sizes/README.md), other texts, and whether more seeds "
-            "agree about DAPE-KERPLE (the three sizes have 8 seeds of the others)"),
-        _directions(own),
-    ]  # fmt: skip
-
-
-def _on_table(own: Known, name: str, when: str, unknown: str) -> str:
-    """A sentence on one table of the cards, with the score of every arm that is better or worse."""
-    found = []
-    for path, card in own.cards:
-        finding = next(one for one in card.findings if one.table == name)
-        score = f" ({_mean(card, card.label, name)})" if finding.word in ("better", "worse") else ""
-        found.append((_card(path, card) + score, finding, _words(card, finding)))
-    card = own.cards[0][1]
-    table, baseline = card.tables[name], card.baselines[0]
-    trained, asked = max(table.trained_lengths), max(table.score_lengths)
-    means = sorted({_mean(one, one.baselines[0], name) for _, one in own.cards})
-    mean = means[0] if len(means) == 1 else f"{means[0]} to {means[-1]}, depending on the card"
-    setting = f"{code(name)}, trained up to length {trained}, tested up to {asked}"
-    return (
-        f"**{when}** ({setting}; scores in brackets are {table.kind.title} there, and that of {baseline} is {mean}): "
-        f"compared with {baseline}, {_by_word(found)}. *Not known*: {unknown}."
-    )
-
-
-def _mean(card: Card, label: str, name: str) -> str:
-    return mean_text(card.measured[label][name], card.kinds[name])
+    """The four sentences on all cards and tables."""
+    tables = listed([code(name) for name in own.cards[0][1].tables])
+    return [_together(own, tables), _improvements(own, tables), _within(own), _directions(own)]
 
 
 def _corrected(own: Known) -> str:
-    """What does not hold when all cards are corrected together."""
+    """How much does not hold when all cards are corrected together."""
     every = verdicts.together(own.cards)
-    by_table: dict[str, dict[str, list[str]]] = {}
-    for one in sorted(every, key=lambda one: WORDS.index(one.found.word)):
-        if one.lost:
-            by_table.setdefault(one.found.table, {}).setdefault(one.found.word, []).append(named(one.card.label))
-    parts = [
-        f"{code(name)}: {', '.join(f'{listed(names)} ({word})' for word, names in by_table[name].items())}"
-        for name in own.cards[0][1].tables
-        if name in by_table
-    ]
-    which = f" ({'; '.join(parts)})" if parts else ""
     return (
-        f"Each card is corrected for its own rows only, and sentences 1 to 3 compare {len(own.cards)} cards. Corrected "
-        f"for all {len(every)} rows together, {sum(one.lost for one in every)} results are no longer significant"
-        f"{which}. The [verdicts]({_UP}/verdicts/README.md) have both results of "
-        "every row."
+        f"Each card is corrected for its own rows only. Corrected for all {len(every)} rows of the cards together, "
+        f"{sum(one.lost for one in every)} results are no longer significant: the [verdicts]({_UP}/verdicts/README.md) "
+        "have both results of every row, and all scores."
     )
 
 
@@ -232,44 +177,21 @@ def _improvements(own: Known, tables: str) -> str:
         f"**How often a run is better** ({tables}): a run scores above a run of {_baseline(own).label} more often than "
         f"not with {_names(own, above)}, most often with {_linked(own, best)}, {_shown(found)}; less often than not "
         f"with {_names(own, below)}; for {_names(own, rest)} the interval includes one half. *Not known*: how much is "
-        "gained (see the first three sentences), and whether this holds at another budget."
+        "gained (see the scores of the verdicts), and whether this holds at another budget."
     )
 
 
-def _at_ends(own: Known, name: str) -> str:
-    """That longer grids are not known, where half of the seeds of an arm do best at an end of theirs; else nothing."""
-    arms = {label: by_table[name] for _, card in own.cards for label, by_table in card.measured.items()}
-    ends = [at_ends(arm.tried) for arm in arms.values()]
-    count = sum(2 * max(low, high) >= seeds > 0 for low, high, seeds in ends)
-    found = f"since half of the seeds of {count} of {len(arms)} arms do best at an end of theirs"
-    return f", and longer grids of learning rates, {found}" if count else ""
-
-
 def _within(own: Known) -> str:
-    card = own.cards[0][1]
     missed = [(path, one, found) for path, one in own.cards for found in one.findings if found.learned[0] is False]
     unable = [row for row in missed if row[1].orderless(row[2].label, row[2].table)]
-    failed = [row for row in missed if row not in unable]
-    other = [code(found.table) for found in card.findings if found.learned[1] is False]
-    base = f"{card.baselines[0]} does not on {listed(other)}" if other else f"so does {card.baselines[0]}"
-    again = [row for row in failed if row[2].with_twice is not None]
-    reached = [row for row in again if row[2].learned_with_twice[0]]
-    those = f"these {len(failed)} results" if len(failed) > 1 else "this result"
-    every = f"all {len(failed)}" if len(failed) > 1 else "it"
-    of = every if len(again) == len(failed) else f"{len(again)} of these {len(failed)} results"
-    level = f"{_with_tables(reached) if reached else 'none'} reached this level"
-    tried = f" (with twice the steps, tried for {of}, {level})"
-    more = "still more" if len(again) == len(failed) else "more"
-    left = f"the other {len(failed) - len(reached)}" if reached else those
-    others = [f"{_with_tables(failed)}{tried if again else ''}"] if failed else []
-    cannot = ", which in an encoder cannot tell positions apart, so that more steps cannot help"
-    others += [f"{_with_tables(unable)}{cannot}"] if unable else []
+    reached = [row for row in missed if row[2].with_twice is not None and row[2].learned_with_twice[0]]
     return (
         f"**Inputs no longer than those of training**: {len(own.cards) - len({row[0] for row in missed})} of "
         f"{len(own.cards)} encodings cover at least {100 * LEARNED:.0f} % of the way from chance to the best score on "
-        f"every table, and {base}; {f'the others are {listed(others)}' if others else 'there are no others'}. "
-        f"*Not known*: {f'whether {more} steps would change {left}, and ' if failed else ''}whether encodings "
-        f"differ above {100 * LEARNED:.0f} %, which these tables are too easy to show."
+        f"every table; the others are {_with_tables([row for row in missed if row not in unable])} (with twice the "
+        f"steps, {_with_tables(reached)} reached this level), and {_with_tables(unable)}, which in an encoder cannot "
+        f"tell positions apart, so that more steps cannot help. *Not known*: whether encodings differ above "
+        f"{100 * LEARNED:.0f} %, which these tables are too easy to show."
     )
 
 
@@ -279,47 +201,6 @@ def _with_tables(rows: list[tuple[Path, Card, Finding]]) -> str:
     for path, card, own in rows:
         found.setdefault(_card(path, card), []).append(code(own.table))
     return listed([f"{name} ({listed(names)})" for name, names in found.items()])
-
-
-def _whole(own: Known) -> str:
-    parts = []
-    for path, card in own.whole:
-        counted: dict[str, list[str]] = {}
-        for found in sorted(card.findings, key=lambda one: WORDS.index(one.word)):
-            counted.setdefault(_seen(found), []).append(found.table)
-        words = "; ".join(f"{said} on {not_tests.on(names)}" for said, names in counted.items())
-        parts.append(f"the results for {_card(path, card)} on {len(card.tables)} tables are: {words}")
-    return (
-        f"**A newer rotation in place of {_baseline(own).label}**: {'; '.join(parts)}. *Not known*: larger models (on "
-        "indirect indexing its authors report PoPE far above RoPE), and other encodings on most of these tables. "
-        "Tables that are no test are too small to show what was published; a direction could not have been seen where "
-        "even a perfect arm, or one that guesses, would not have differed significantly."
-    )
-
-
-def _arms(own: Known, folder: str, when: str, unknown: str) -> str:
-    """A sentence on the arms of a published table beside RoPE."""
-    pairs: set[int] = set()
-    by_table: dict[str, list[tuple[str, Finding, str]]] = {}
-    for cell, found in published(own.folders[folder]):
-        by_table.setdefault(cell.table, []).append((named(cell.label), found, _seen(found)))
-        pairs.add(found.comparison.pairs)
-    parts = [
-        f"on {code(name)} {_by_word(found)}{_at_trained(own.folders[folder], found)}"
-        for name, found in by_table.items()
-    ]
-    hint = ", so only a hint" if min(pairs) < CLAIM_SEEDS else ""
-    seeds = f"{_folder(folder)}, {span(pairs)} seeds{hint}"
-    return f"**{when}** ({seeds}): compared with RoPE, {'; '.join(parts)}. *Not known*: {unknown}."
-
-
-def _at_trained(results: Results, found: list[tuple[str, Finding, str]]) -> str:
-    """The means of all arms at the trained lengths, in brackets."""
-    first = found[0][1]
-    kind = results.kind(Selection(first.table))
-    means = [(name, one.within[0]) for name, one, _ in found] + [(first.baseline, first.within[1])]
-    shown = ", ".join(f"{name} {kind.show(mean)}" for name, mean in means if mean is not None)
-    return f" ({kind.title} at the trained lengths: {shown})" if shown else ""
 
 
 def _directions(own: Known) -> str:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import statistics
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,7 +16,7 @@ from posenc_jax.data.score_kinds import ScoreKind
 from posenc_jax.drawing.markdown import code, escaped, grid, refilled
 from posenc_jax.drawing.quantities import p_value
 from posenc_jax.files.checksums import seal, unseal
-from posenc_jax.statistics import at_ends, judge, tied
+from posenc_jax.statistics import at_ends, judge
 from posenc_jax.verdict.card import Card, judged, record
 from posenc_jax.verdict.card_files import card_of
 from posenc_jax.verdict.card_tables import markdown_card, mean_text
@@ -103,8 +102,7 @@ def verdicts_table(cards: Cards) -> str:
     columns = ("encoding", "against", *names, "seeds", "commit, time of all its runs")
     summary = grid(columns, "l" * (2 + len(names)) + "rl", rows)
     scores = f"Mean scores:\n\n{_scores(cards)}"
-    lines = (_by_range(cards), _orderless(cards), f"{_ends(cards)} {_ties(cards)}".strip(), _correlations(cards))
-    return "\n\n".join((_asked(cards), summary, scores, *filter(None, lines)))
+    return "\n\n".join((_asked(cards), summary, scores, *filter(None, (_orderless(cards), _ends(cards)))))
 
 
 def _asked(cards: Cards) -> str:
@@ -118,24 +116,6 @@ def _asked(cards: Cards) -> str:
             f"{span(own.score_lengths)} beyond; {examples} test examples a length and seed."
         )
     return "\n".join(lines)
-
-
-def _by_range(cards: Cards) -> str:
-    """The rows that are better or worse, and not so in a range of the lengths beyond training."""
-    rows = []
-    for _, card in cards:
-        for found in card.findings:
-            ranges = [own for own in found.ranges if own.place != "within"]
-            if ranges and found.word in ("better", "worse") and {own.word for own in ranges} != {found.word}:
-                said = ", ".join(f"{own.word} at {span((*own.lengths, *own.blind))}" for own in ranges)
-                rows.append(f"- {named(card.label)} on {code(found.table)}: {found.brief}; {said}")
-    if not rows:
-        return ""
-    first = (
-        "Rows that are better or worse, and not so up to twice the trained lengths or not beyond (p is corrected for "
-        "all ranges of a card, of which there are more than rows):"
-    )
-    return "\n".join((first, "", *rows))
 
 
 def span(numbers: Iterable[int]) -> str:
@@ -199,8 +179,7 @@ def whole_table(cards: Cards) -> str:
             name = not_tests.of_verdicts(found.table)
             rows.append([f"[{card.label}]({path.relative_to(VERDICTS).as_posix()})", name, *cells])
     columns = ("encoding", "table", *_MEANS, "result", "detectable", _OTHER)
-    lines = (_by_range(cards), f"{_ends(cards)} {_ties(cards)}".strip())
-    return "\n\n".join((grid(columns, "llrrrrlrl", rows), *filter(None, lines), _repeated(cards)))
+    return "\n\n".join((grid(columns, "llrrrrlrl", rows), _ends(cards), _repeated(cards)))
 
 
 def matched_table(cards: Cards) -> str:
@@ -287,49 +266,6 @@ def _ends(cards: Cards) -> str:
     if not found:
         return "No arm prefers the lowest or the highest learning rate of its grid."
     return f"Arms that prefer the lowest or the highest learning rate of their grid: {'; '.join(found.values())}."
-
-
-def _ties(cards: Cards) -> str:
-    """For how many seeds of each arm validation does not choose a rate."""
-    found: dict[str, dict[tuple[int, int], dict[str, None]]] = {}
-    for _, card in cards:
-        for label, by_table in card.measured.items():
-            for name, own in by_table.items():
-                if count := tied(own.tried):
-                    found.setdefault(name, {}).setdefault((count, len(own.seeds)), {})[label] = None
-    parts = []
-    for name, by_count in found.items():
-        counts = sorted(by_count.items(), reverse=True)
-        arms = ", ".join(f"{count} of {seeds} seeds of {_arms(cards, labels)}" for (count, seeds), labels in counts)
-        parts.append(f"{code(name)}: {arms}")
-    if not parts:
-        return ""
-    blind = [name for name, by_count in found.items() if all(count == seeds for count, seeds in by_count)]
-    same = [code(name) for name in blind if _arms(cards, next(iter(found[name].values()))) == "every arm"]
-    untuned = ""
-    if same:
-        untuned = f" On {listed(same)} validation thus chooses no rate for any arm, and all results are of the lowest."
-    return (
-        "For many seeds several rates share the best validation score; the lowest of them is taken, which counts as "
-        f"no preference: {'; '.join(parts)}.{untuned}"
-    )
-
-
-def _arms(cards: Cards, labels: Iterable[str]) -> str:
-    """Arms by their labels, or that they are all."""
-    every = {label for _, card in cards for label in card.measured}
-    return "every arm" if every == {*labels} else listed([named(label) for label in labels])
-
-
-def _correlations(cards: Cards) -> str:
-    """How far both arms go together over seeds, by card."""
-    means = {}
-    for _, card in cards:
-        found = [own.correlation for own in card.findings if own.correlation is not None]
-        if found:
-            means[card.label] = statistics.fmean(found)
-    each = ", ".join(f"{label} {round(mean, 2) + 0.0:.2f}" for label, mean in means.items())
-    return f"Correlation of the two arms over seeds, averaged over the tables of a card: {each}."
 
 
 def _repeated(cards: Cards) -> str:
