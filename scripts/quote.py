@@ -105,7 +105,7 @@ def quoted(ablation: Path) -> Json:
     environments = [unseal(path.read_bytes())["began"] for path in sorted(ablation.glob("*/*/environment.json"))]
     return {
         "name": summary.name,
-        "computed by": sorted({code_words(code) for cell in summary.info["cells"] for code in cell.get("code") or ()}),
+        "computed by": sorted({code_words(code) for cell in summary.info["cells"] for code in cell["code"]}),
         "bit_exact": all(cell.bit_exact for task in summary.tasks for cell in task.cells),
         "environment": _common(environments),
         "tables": {

@@ -39,7 +39,7 @@ SOURCE = "Kazemnejad et al. 2023, result files of the paper, mean of 3 seeds"
 
 def _published(task_label, label, value, direction, metric, lengths, source):
     names = ("task_label", "label", "value", "direction", "metric", "lengths", "source")
-    return dict(zip(names, (task_label, label, value, direction, metric, lengths, source)))
+    return dict(zip(names, (task_label, label, value, direction or "", metric, lengths, source)))
 
 
 PUBLISHED = [
@@ -63,7 +63,22 @@ def _cell(task_label, label, posenc, citation, own):
         "num_posenc_parameters": own,
         "citations": [citation] if citation else [],
         "note": T5_NOTE if label == "t5" else None,
+        "lengths": list({"rsc": RSC_LENGTHS, "even_pairs": EVEN_LENGTHS}.get(task_label, ())),
     }
+
+
+def complete(info):
+    """The content of ``ablation.json`` with every member that is written, empty where ``info`` does not say it."""
+    tasks = list(dict.fromkeys(cell["task_label"] for cell in info["cells"]))
+    common = {"title": info["name"], "description": "", "baseline": None, "published": [], "size_note": ""}
+    common |= {name: {} for name in ("length_names", "signatures", "task_notes", "environment", "environments")}
+    common |= {"validation_metric": dict(info["metric"]), "writes_text": dict.fromkeys(tasks, False)}
+    common |= {"length_unit": dict.fromkeys(tasks, ""), "chance": dict.fromkeys(tasks)}
+    common |= {"task": {}, "config": {"runs": []}, "learning_rates": [1e-3]}
+    of_cell = {"num_parameters": None, "num_posenc_parameters": None, "citations": [], "note": None, "bit_exact": True}
+    of_cell |= {"code": [], "changed_code": False, "by_position": []}
+    of_cell |= {"seeds": info["seeds"], "learning_rates": info.get("learning_rates", [1e-3])}
+    return {**common, **info, "cells": [{**of_cell, **cell} for cell in info["cells"]]}
 
 
 CELLS = [
@@ -83,7 +98,7 @@ INFO = {
     "train_lengths": {"rsc": [2, 8], "even_pairs": [1, 10]},
     "metric": {"rsc": "exact_match", "even_pairs": "accuracy"},
     "chance": {"rsc": 0.0, "even_pairs": 0.5},
-    "config": {"model": {"d_model": 64, "num_layers": 2}, "training": {"steps": 1200, "batch_size": 16}},
+    "config": {"runs": [], "model": {"d_model": 64, "num_layers": 2}, "training": {"steps": 1200, "batch_size": 16}},
     "environment": {"python": "3.11.7", "jax": "0.10.2", "device": "cpu", "threads": 2, "commit": "0123abcd"},
     "size_note": "2 layers of width 64 and 1200 steps; the paper trains 12 layers of width 768 for 40,000 steps.",
 }
@@ -106,7 +121,7 @@ def write_ablation(directory: Path) -> Path:
     rate, and the cell rsc / rope has not run.
     """
     directory.mkdir(parents=True, exist_ok=True)
-    sealed_files.write(directory / "ablation.json", INFO)
+    sealed_files.write(directory / "ablation.json", complete(INFO))
     rows: list[dict] = []
     for cell in CELLS:
         task_label, label = cell["task_label"], cell["label"]
@@ -224,7 +239,10 @@ def write_text_ablation(directory: Path, tasks: dict, seeds=SEEDS, labels=tuple(
     for task_label, (trained, lengths) in tasks.items():
         scores_of, *_ = TEXT_TASKS[task_label]
         for label in labels:
-            cell = _cell(task_label, label, ON_TEXT[label][0], VASWANI, 0) | {"by_position": []}
+            cell = _cell(task_label, label, ON_TEXT[label][0], VASWANI, 0) | {
+                "by_position": [],
+                "lengths": list(lengths),
+            }
             for seed in seeds:
                 for length in lengths:
                     where = "within" if length <= trained else "beyond"
@@ -267,6 +285,6 @@ def write_text_ablation(directory: Path, tasks: dict, seeds=SEEDS, labels=tuple(
         "task_notes": {label: NOT_WMT for label in tasks if label == "en-de"},
         "chance": dict.fromkeys(tasks, 0.0),
     }
-    sealed_files.write(directory / "ablation.json", info)
+    sealed_files.write(directory / "ablation.json", complete(info))
     sealed_files.write_rows(directory / "results.jsonl", rows)
     return directory

@@ -5,6 +5,7 @@ import math
 from pathlib import Path
 
 import sealed_files
+from synthetic_ablation import complete
 
 from posenc_jax.config import Ablation, Evaluation, Run, Training, config_hash, to_json
 from posenc_jax.data.tasks import Copying
@@ -65,6 +66,6 @@ def write_sweep(directory: Path, runs: tuple[Run, ...], score=quality, diverged=
     tables = [run.table for run in runs]
     record |= {"metric": dict.fromkeys(tables, "exact_match"), "train_lengths": {name: [2, 8] for name in tables}}
     record |= {"config": to_json(config)}
-    sealed_files.write(directory / "ablation.json", record)
+    sealed_files.write(directory / "ablation.json", complete(record))
     sealed_files.write_rows(directory / "results.jsonl", rows)
     return directory

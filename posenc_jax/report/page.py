@@ -59,8 +59,7 @@ def _contents(parts: list[str]) -> str:
 
 
 def _header(summary: Summary) -> str:
-    info = summary.info
-    seeds, rates = info.get("seeds") or [], info.get("learning_rates") or []
+    seeds, rates = summary.info["seeds"], summary.info["learning_rates"]
     facts = [
         _count(len(summary.labels), "encoding"),
         _count(len(summary.tasks), "task"),
@@ -170,15 +169,13 @@ def _config_section(summary: Summary) -> str:
     cells = TextTable("", ("task", "encoding", "in code", "bit-exact", "config", "directory"), "llllll", entries)
     environment = "".join(
         f"<dt>{escaped(str(key))}</dt><dd>{escaped(_plain(value))}</dd>"
-        for key, value in (summary.info.get("environment") or {}).items()
+        for key, value in summary.info["environment"].items()
     )
     parts = ['<h2 id="configs">Configs and environment</h2>']
     written = html_table(cells, "cells", styles(summary.labels))
     parts.append(folded("Cells", written))
-    for name, key in (("Full config", "config"), ("Tasks", "task")):
-        if summary.info.get(key):
-            dumped = escaped(settings(summary.info[key]), quote=False)
-            parts.append(folded(name, f"<pre><code>{dumped}</code></pre>"))
+    for name, value in (("Full config", summary.info["config"]), ("Tasks", summary.info["task"])):
+        parts.append(folded(name, f"<pre><code>{escaped(settings(value), quote=False)}</code></pre>"))
     if environment:
         parts.append(f"<h3>Environment</h3><dl>{environment}</dl>")
     return "\n".join(parts)

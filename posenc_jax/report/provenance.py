@@ -13,15 +13,11 @@ from posenc_jax.results.timing import PHASES, PhaseTiming
 
 def statement(provenance: Provenance) -> list[str]:
     """Its `alarms`, or where there are none the code, and that results are bit-exact; empty if nothing is known."""
-    if (found := alarms(provenance)) or not (provenance.codes or provenance.known):
+    if (found := alarms(provenance)) or not provenance.codes:
         return found
-    (words,) = provenance.codes or ("unknown code",)
+    (words,) = provenance.codes
     own = "".join(f"; {name} {digest[:12]}" for name, digests in provenance.own.items() for digest in digests)
-    exact = "; all results are bit-exact: computed in one environment by the same code"
-    if not provenance.placed:
-        exact = "; none was resumed in another environment or by other code. "
-        exact += "The environment of each cell is not recorded"
-    return [f"Computed by {words}{own}{exact if provenance.known else ''}."]
+    return [f"Computed by {words}{own}; all results are bit-exact: computed in one environment by the same code."]
 
 
 def alarms(provenance: Provenance) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from posenc_jax.files.fields import varying
-from posenc_jax.results.record import Range, Record, ReplicaScores, of_task
+from posenc_jax.results.record import Range, Record, ReplicaScores
 from posenc_jax.results.summation import summarise
 
 _FIRST = ("table", "cell", "encoding")
@@ -22,7 +22,7 @@ def long_table(record: Record) -> tuple[str, list[str]]:
     finished have no lines, as they have no part in a report. A text that a spreadsheet would compute, since it begins
     with ``=``, ``+``, ``-``, ``@`` or a tab, has an apostrophe before it.
     """
-    runs = [run for run in (record.info.get("config") or {}).get("runs") or () if isinstance(run, dict)]
+    runs = record.info["config"]["runs"]
     fields = {(run.get("table"), run.get("label")): own for run, own in zip(runs, varying(runs), strict=True)}
     names = [name for name in dict.fromkeys(n for own in fields.values() for n in own) if name != "learning_rate"]
     file = io.StringIO()
@@ -30,7 +30,7 @@ def long_table(record: Record) -> tuple[str, list[str]]:
     writer.writerow(map(_as_text, columns))
     left_out = list(record.skipped)
     for task in summarise(record).tasks:
-        validation = of_task(record.info, "validation_metric", task.task_label, task.metric)
+        validation = record.info["validation_metric"][task.task_label]
         for cell in task.cells:
             where = task.task_label, cell.label
             asked = len(cell.asked) * len(cell.tried)

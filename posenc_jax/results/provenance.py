@@ -2,13 +2,15 @@
 
 A cell of ``ablation.json`` has ``bit_exact``, ``changed_code`` and ``code``: a list of ``{"version", "commit", "dirty",
 "source", "own": {name: digest}, "seeds"}``, one entry for each code that computed some of its seeds. The
-``environments`` of the whole are those that its rows name. Older records lack some.
+``environments`` of the whole are those that its rows name.
 """
 
 import dataclasses
 from typing import Any
 
 from posenc_jax.environments import Elsewhere, elsewhere
+from posenc_jax.files.shapes import Json
+from posenc_jax.results.ablation_info import CellInfo, Code
 from posenc_jax.results.record import Record
 
 
@@ -22,8 +24,6 @@ class Provenance:
       not_exact: the cells with results that would not come out the same to the bit when computed anew.
       changed: the cells whose own code had changed since they were trained, which was accepted.
       elsewhere: what was computed in another environment than the first, and how that differs.
-      known: whether every cell with results says if it is bit-exact.
-      placed: whether it is recorded where each ran.
     """
 
     codes: dict[str, tuple[str, ...]]
@@ -31,8 +31,6 @@ class Provenance:
     not_exact: tuple[str, ...]
     changed: tuple[str, ...]
     elsewhere: tuple[Elsewhere, ...]
-    known: bool
-    placed: bool
 
     @property
     def differing(self) -> bool:
@@ -42,25 +40,21 @@ class Provenance:
 
 def read_provenance(record: Record) -> Provenance:
     """The provenance in the record of an ablation; cells without results have no part in it."""
-    info = record.info
     codes: dict[str, list[str]] = {}
     own: dict[str, dict[str, list[str]]] = {}
-    cells = [cell for cell in info["cells"] if cell.get("posenc") is not None]
+    cells = [cell for cell in record.info["cells"] if cell["posenc"] is not None]
     for cell in cells:
-        entries = cell.get("code") or ()
-        for entry in entries:
-            who = _name(cell) if len(entries) == 1 else f"{_name(cell)} {_seeds(entry.get('seeds') or ())}"
+        for entry in cell["code"]:
+            who = _name(cell) if len(cell["code"]) == 1 else f"{_name(cell)} {_seeds(entry['seeds'])}"
             codes.setdefault(code_words(entry), []).append(who)
             for name, digest in sorted((entry.get("own") or {}).items()):
                 own.setdefault(name, {}).setdefault(str(digest), []).append(who)
     return Provenance(
         codes={words: tuple(dict.fromkeys(who)) for words, who in codes.items()},
         own={name: {d: tuple(dict.fromkeys(who)) for d, who in digests.items()} for name, digests in own.items()},
-        not_exact=tuple(_name(cell) for cell in cells if cell.get("bit_exact") is False),
-        changed=tuple(_name(cell) for cell in cells if cell.get("changed_code")),
+        not_exact=tuple(_name(cell) for cell in cells if not cell["bit_exact"]),
+        changed=tuple(_name(cell) for cell in cells if cell["changed_code"]),
         elsewhere=_elsewhere(record),
-        placed=bool(info.get("environments")),
-        known=all(cell.get("bit_exact") is not None for cell in cells),
     )
 
 
@@ -73,10 +67,10 @@ def _elsewhere(record: Record) -> tuple[Elsewhere, ...]:
         for environment, own in seeds.items():
             name = f"{task} / {label}"
             who.setdefault(environment, []).append(name if len(seeds) == 1 else f"{name} {_seeds(sorted(own))}")
-    return elsewhere(record.info.get("environments") or {}, {own: tuple(names) for own, names in who.items()})
+    return elsewhere(record.info["environments"], {own: tuple(names) for own, names in who.items()})
 
 
-def code_words(code: dict[str, Any]) -> str:
+def code_words(code: Code | Json) -> str:
     """``posenc_jax 0.1.0, commit 0123abcd, with uncommitted changes, source 89abcdef``: the digest of the
     package's files where the commit does not say them all.
     """
@@ -89,7 +83,7 @@ def code_words(code: dict[str, Any]) -> str:
     return ", ".join(words)
 
 
-def _name(cell: dict[str, Any]) -> str:
+def _name(cell: CellInfo) -> str:
     return f"{cell['task_label']} / {cell['label']}"
 
 

@@ -7,6 +7,7 @@ length. What is not used is named, so that a table can say what it leaves out.
 import collections
 import dataclasses
 import math
+import typing
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,6 +15,7 @@ from posenc_jax.data.score_kinds import KINDS, kind_of
 from posenc_jax.environments import draw_classes
 from posenc_jax.files.checksums import DamagedError, read_lines, unseal
 from posenc_jax.files.shapes import Json, Shape, problem
+from posenc_jax.results.ablation_info import AblationInfo, CellInfo, shape_of
 from posenc_jax.results.groups import Losses, read_losses
 from posenc_jax.results.timing import Timing, read_commands, read_timing
 
@@ -26,53 +28,7 @@ RANGES: tuple[Range, ...] = ("within", "beyond", "mixed")
 stands for several) some here and some there; means over trained and over unseen lengths leave "mixed" out.
 """
 
-# The shapes of ``ablation.json`` and of a row, as far as they are relied on.
-_OR_NOTHING = type(None)
-
-_CODE: Shape = {
-    **dict.fromkeys(("version?", "commit?", "source?"), str),
-    "dirty?": bool,
-    "own?": {str: str},
-    "seeds?": [int],
-}
-_CELL: Shape = {
-    **dict.fromkeys(("task_label", "label", "config_hash"), str),
-    **dict.fromkeys(("posenc?", "directory?", "note?"), str),
-    **dict.fromkeys(("num_parameters?", "num_posenc_parameters?"), int),
-    **dict.fromkeys(("bit_exact?", "changed_code?"), bool),
-    "seeds?": [int],
-    "learning_rates?": [float],
-    "lengths?": [int],
-    "citations?": [str],
-    "code?": [_CODE],
-    "by_position?": [
-        {"seed": int, "learning_rate": float, "length": int, "perplexity": [[(float, _OR_NOTHING)]]},
-    ],
-}
-_PUBLISHED: Shape = {
-    **dict.fromkeys(("task_label", "label"), str),
-    **dict.fromkeys(("direction?", "metric?", "lengths?", "source?"), str),
-    "value?": float,
-}
-_ENVIRONMENT: Shape = {str: (str, float, bool, _OR_NOTHING, dict, list)}
-_ABLATION: Shape = {
-    "name": str,
-    **dict.fromkeys(("title?", "description?", "size_note?", "baseline?"), str),
-    "cells": [_CELL],
-    "seeds?": [int],
-    "learning_rates?": [float],
-    "published?": [_PUBLISHED],
-    "metric": {str: str},
-    **{name: {str: (str, _OR_NOTHING)} for name in ("validation_metric?", "length_unit?", "task_notes?")},
-    "own_metrics?": {str: [str]},
-    "writes_text?": {str: bool},
-    "length_names?": {str: {str: str}},
-    "signatures?": {str: {str: str}},
-    "train_lengths?": {str: [int]},
-    "chance?": {str: (float, _OR_NOTHING)},
-    "environment?": _ENVIRONMENT,
-    "environments?": {str: {"began": _ENVIRONMENT, "resumed?": [_ENVIRONMENT], "start?": [_ENVIRONMENT]}},
-}
+_INFO = shape_of(AblationInfo)
 _ROW: Shape = {"diverged_at?": int, "config_hash?": str, "environment?": str}
 
 
@@ -121,7 +77,7 @@ class Record:
     """
 
     directory: Path
-    info: dict[str, Any]
+    info: AblationInfo
     rows: list[dict[str, Any]]
     replicas: dict[Cell, list[ReplicaScores]]
     ranges: dict[Cell, dict[int, Range]]
@@ -150,12 +106,9 @@ def read_record(directory: Path | str) -> Record:
     )
     empty: dict[Cell, set[int]] = collections.defaultdict(set)
     unused: collections.Counter[str] = collections.Counter()
-    asked = {
-        name: (set(asked_seeds(info, cell)), set(asked_learning_rates(info, cell))) for name, cell in cells.items()
-    }
     for row in rows:
         cell = (row["task_label"], row["label"])
-        reason = _why_not(row, cells.get(cell), *asked.get(cell, (set(), set())))
+        reason = _why_not(row, cells.get(cell))
         if reason:
             unused[f"{_name(cell)}: {reason}"] += 1
             continue
@@ -169,9 +122,9 @@ def read_record(directory: Path | str) -> Record:
     skipped += [f"{reason} ({count} row{'s' * (count > 1)})" for reason, count in sorted(unused.items())]
 
     for cell, members in grouped.items():
-        metric, writes_text = info["metric"][cell[0]], of_task(info, "writes_text", cell[0], False)
-        own_metrics = tuple(of_task(info, "own_metrics", cell[0], ()))
-        expected = set(cells[cell].get("lengths") or ranges[cell]) - empty[cell]
+        metric, writes_text = info["metric"][cell[0]], info["writes_text"][cell[0]]
+        own_metrics = tuple((info.get("own_metrics") or {}).get(cell[0], ()))
+        expected = set(cells[cell]["lengths"]) - empty[cell]
         for (seed, rate), own in sorted(members.items()):
             replica, unfinished = _read_replica(seed, rate, own, expected, metric, own_metrics, writes_text)
             replicas[cell].append(replica)
@@ -187,7 +140,7 @@ def read_record(directory: Path | str) -> Record:
     losses: dict[Cell, Losses] = {}
     commands, problems = read_commands(directory)
     for cell, known in cells.items():
-        name = Path(known.get("directory") or "")
+        name = Path(known["directory"])
         if name.name != str(name) or name.name == "..":  # it does not lie in this one
             continue
         path, digest = directory / name, known["config_hash"]
@@ -198,11 +151,11 @@ def read_record(directory: Path | str) -> Record:
             losses[cell] = found
         problems += dict.fromkeys([*no_time, *no_losses])
     skipped += problems
-    draws = draw_classes(info.get("environments") or {})
+    draws = draw_classes(info["environments"])
     return Record(directory, info, rows, replicas, ranges, dict(settings), skipped, draws, timings, losses, commands)
 
 
-def _read_info(directory: Path) -> dict[str, Any]:
+def _read_info(directory: Path) -> AblationInfo:
     path = directory / "ablation.json"
     if not path.is_file():
         raise ValueError(f"{directory} has no ablation.json, so it is no ablation directory: name one that has")
@@ -210,14 +163,18 @@ def _read_info(directory: Path) -> dict[str, Any]:
         info = unseal(path.read_bytes())
     except DamagedError as error:
         raise ValueError(f"{path} is damaged ({error}): run the ablation again, it writes the file") from error
-    if wrong := problem(info, _ABLATION) or _without_metric(info):
+    if wrong := problem(info, _INFO) or _without_task(info):
         raise ValueError(f"{path} is not a record of an ablation ({wrong}): run the ablation again, it writes the file")
-    return info
+    return typing.cast(AblationInfo, info)
 
 
-def _without_metric(info: dict[str, Any]) -> str:
-    missing = [cell["task_label"] for cell in info["cells"] if cell["task_label"] not in info["metric"]]
-    return f"metric lacks {missing[0]!r}" if missing else ""
+def _without_task(info: Json) -> str:
+    """The first task that a member by tasks lacks, in words; or ""."""
+    of_tasks = ("metric", "validation_metric", "writes_text", "length_unit", "train_lengths", "chance")
+    tasks = [cell["task_label"] for cell in info["cells"]]
+    if unknown := [name for name, own in info["environments"].items() if not isinstance(own.get("began"), dict)]:
+        return f"environments.{unknown[0]} lacks 'began'"
+    return next((f"{name} lacks {task!r}" for name in of_tasks for task in tasks if task not in info[name]), "")
 
 
 _FIELDS = {"task_label": str, "label": str, "seed": int, "learning_rate": (int, float), "length": int}
@@ -250,32 +207,17 @@ def _wrong_fields(row: dict[str, Any]) -> list[str]:
     return [f"no usable {', '.join(wrong)}"] if wrong else []
 
 
-def _why_not(row: Json, cell: Json | None, seeds: set[int], rates: set[float]) -> str | None:
-    """Why a row has no part in the report, or None. seeds, rates: those that are asked for, any rate if it is empty."""
+def _why_not(row: Json, cell: CellInfo | None) -> str | None:
+    """Why a row has no part in the report, or None."""
     if cell is None:
         return "not a cell of ablation.json"
     if row.get("config_hash") != cell["config_hash"]:
         return f"rows of config {row.get('config_hash')}, but ablation.json has {cell['config_hash']}"
-    if row["seed"] not in seeds:
+    if row["seed"] not in cell["seeds"]:
         return f"seed {row['seed']} is not asked for in ablation.json"
-    if rates and row["learning_rate"] not in rates:
+    if row["learning_rate"] not in cell["learning_rates"]:
         return f"learning rate {row['learning_rate']:g} is not asked for in ablation.json"
     return None
-
-
-def of_task(info: Json, name: str, task_label: str, default: Any) -> Any:
-    """The value of ``name`` for a task in ``ablation.json``; older files lack some names."""
-    return (info.get(name) or {}).get(task_label, default)
-
-
-def asked_seeds(info: Json, cell: Json) -> tuple[int, ...]:
-    """The seeds that a cell should have: its own if it names them, else the ablation's."""
-    return tuple(cell.get("seeds") or info["seeds"])
-
-
-def asked_learning_rates(info: Json, cell: Json) -> tuple[float, ...]:
-    """The learning rates that a cell should have tried: its own if it names them, else the ablation's."""
-    return tuple(cell.get("learning_rates") or info.get("learning_rates") or ())
 
 
 def _read_replica(

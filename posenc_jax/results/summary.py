@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from posenc_jax.data.score_kinds import ScoreKind
+from posenc_jax.results.ablation_info import AblationInfo
 from posenc_jax.results.averages import alike, difference_of
 from posenc_jax.results.every_score import EveryScore
 from posenc_jax.results.provenance import Provenance
@@ -205,7 +205,7 @@ class Summary:
     skipped: tuple[str, ...]
     provenance: Provenance
     commands: tuple[str, ...]
-    info: dict[str, Any]
+    info: AblationInfo
 
 
 def compact(lengths: Iterable[int]) -> str:

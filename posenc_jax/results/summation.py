@@ -5,15 +5,16 @@ its scores at the evaluated lengths.
 """
 
 import dataclasses
+import typing
 
 from posenc_jax.data.score_kinds import KINDS, ScoreKind, kind_of
 from posenc_jax.files.names import file_name
-from posenc_jax.files.shapes import Json
+from posenc_jax.results.ablation_info import AblationInfo, CellInfo
 from posenc_jax.results.averages import interval_of
 from posenc_jax.results.every_score import every_score
 from posenc_jax.results.notes import cell_notes, published_notes, setting_notes
 from posenc_jax.results.provenance import read_provenance
-from posenc_jax.results.record import RANGES, Range, Record, ReplicaScores, asked_learning_rates, asked_seeds, of_task
+from posenc_jax.results.record import RANGES, Range, Record, ReplicaScores
 from posenc_jax.results.summary import (
     CellSummary,
     Point,
@@ -33,9 +34,9 @@ def summarise(record: Record) -> Summary:
     task_labels = list(dict.fromkeys(cell["task_label"] for cell in info["cells"]))
     return Summary(
         name=info["name"],
-        title=info.get("title") or info["name"],
-        description=info.get("description") or "",
-        size_note=info.get("size_note") or "",
+        title=info["title"],
+        description=info["description"],
+        size_note=info["size_note"],
         labels=tuple(dict.fromkeys(cell["label"] for cell in info["cells"])),
         tasks=tuple(_summarise_task(record, task) for task in task_labels),
         skipped=tuple(record.skipped),
@@ -48,27 +49,27 @@ def summarise(record: Record) -> Summary:
 def _summarise_task(record: Record, task_label: str) -> TaskSummary:
     info = record.info
     metric = info["metric"][task_label]
-    cells = [cell for cell in info["cells"] if cell["task_label"] == task_label]
+    cells = [own for own in info["cells"] if own["task_label"] == task_label]
     ranges: dict[int, Range] = {}
-    for cell in cells:
-        ranges |= record.ranges[task_label, cell["label"]]
+    for own in cells:
+        ranges |= record.ranges[task_label, own["label"]]
     shared, notes = _shared_lengths(record, task_label)
     by_range = {name: tuple(n for n in sorted(shared) if ranges[n] == name) for name in RANGES}
 
-    writes_text = of_task(info, "writes_text", task_label, False)
-    length_names = of_task(info, "length_names", task_label, {})
+    writes_text = info["writes_text"][task_label]
+    length_names = info["length_names"].get(task_label, {})
     kind = kind_of(metric, writes_text)
-    position_length = max((row["length"] for cell in cells for row in cell.get("by_position") or ()), default=None)
-    chosen_by = kind_of(of_task(info, "validation_metric", task_label, metric), writes_text)
+    position_length = max((row["length"] for cell in cells for row in cell["by_position"]), default=None)
+    chosen_by = kind_of(info["validation_metric"][task_label], writes_text)
     measured = [_measure(record, cell, kind, by_range, ranges, position_length, chosen_by) for cell in cells]
-    baseline = next((cell for cell in measured if cell.label == info.get("baseline")), None)
+    baseline = next((cell for cell in measured if cell.label == info["baseline"]), None)
     summaries = []
     for cell in measured:
         if baseline is not None and cell is not baseline:
             cell = dataclasses.replace(
                 cell, difference=cell.difference_to(baseline, cell.scores, baseline.scores, kind)
             )
-        summaries.append(dataclasses.replace(cell, is_baseline=cell.label == info.get("baseline")))
+        summaries.append(dataclasses.replace(cell, is_baseline=cell.label == info["baseline"]))
 
     if by_range["mixed"]:
         names = [length_names.get(str(n), str(n)) for n in by_range["mixed"]]
@@ -80,16 +81,15 @@ def _summarise_task(record: Record, task_label: str) -> TaskSummary:
         notes.append(f"The baseline {baseline.label} has no finished seed, so there are no differences from it.")
     notes += published_notes(summaries)
     notes += setting_notes(record.settings.get(task_label, {}))
-    if note := of_task(info, "task_notes", task_label, ""):
+    if note := info["task_notes"].get(task_label, ""):
         notes.append(note)
-    chance = of_task(info, "chance", task_label, None)
-    trained = of_task(info, "train_lengths", task_label, None)
+    trained = info["train_lengths"][task_label]
     return TaskSummary(
         task_label=task_label,
         slug=file_name(task_label),
         metric=metric,
-        chance=chance,
-        train_lengths=(min(trained), max(trained)) if trained else None,
+        chance=info["chance"][task_label],
+        train_lengths=(min(trained), max(trained)),
         unseen_lengths=by_range["beyond"],
         in_range_lengths=by_range["within"],
         mixed_lengths=by_range["mixed"],
@@ -100,9 +100,9 @@ def _summarise_task(record: Record, task_label: str) -> TaskSummary:
         kind=kind,
         validation_kind=chosen_by,
         writes_text=writes_text,
-        length_unit=of_task(info, "length_unit", task_label, ""),
+        length_unit=info["length_unit"][task_label],
         length_names={int(length): name for length, name in length_names.items()},
-        signatures=of_task(info, "signatures", task_label, {}),
+        signatures=info["signatures"].get(task_label, {}),
         position_length=position_length,
     )
 
@@ -127,7 +127,7 @@ def _shared_lengths(record: Record, task_label: str) -> tuple[set[int], list[str
 
 def _measure(
     record: Record,
-    cell: Json,
+    cell: CellInfo,
     kind: ScoreKind,
     by_range: dict[Range, tuple[int, ...]],
     ranges: dict[int, Range],
@@ -135,8 +135,7 @@ def _measure(
     validation_kind: ScoreKind,
 ) -> CellSummary:
     replicas = record.replicas[cell["task_label"], cell["label"]]
-    asked = asked_seeds(record.info, cell)
-    rates = sorted(set(asked_learning_rates(record.info, cell)) | {replica.learning_rate for replica in replicas})
+    asked, rates = tuple(cell["seeds"]), sorted(cell["learning_rates"])
     chosen = _choose(replicas, rates, asked)
     at_chosen = {replica.seed: replica for replica in replicas if replica.learning_rate == chosen}
     finished = _finished(at_chosen)
@@ -156,14 +155,14 @@ def _measure(
     return CellSummary(
         task_label=cell["task_label"],
         label=cell["label"],
-        posenc=cell.get("posenc") or "",
-        bit_exact=cell.get("bit_exact") if cell.get("posenc") is not None else None,
-        directory=cell.get("directory") or "",
+        posenc=cell["posenc"] or "",
+        bit_exact=cell["bit_exact"] if cell["posenc"] is not None else None,
+        directory=cell["directory"],
         config_hash=cell["config_hash"],
-        num_parameters=cell.get("num_parameters"),
-        num_posenc_parameters=cell.get("num_posenc_parameters"),
-        citations=tuple(cell.get("citations") or ()),
-        note=cell.get("note") or "",
+        num_parameters=cell["num_parameters"],
+        num_posenc_parameters=cell["num_posenc_parameters"],
+        citations=tuple(cell["citations"]),
+        note=cell["note"] or "",
         is_baseline=False,
         learning_rate=chosen,
         tried=tried,
@@ -192,7 +191,7 @@ def _measure(
     )
 
 
-def draws_of(record: Record, cell: Json, environment: str) -> int:
+def draws_of(record: Record, cell: CellInfo, environment: str) -> int:
     """A number for what a cell drew in an environment; where that changed on the way it is the cell's own."""
     drawn = record.draws.get(environment, 0)
     return -1 - record.info["cells"].index(cell) if drawn is None else drawn
@@ -245,27 +244,24 @@ def _finished(replicas: dict[int, ReplicaScores]) -> dict[int, ReplicaScores]:
     return {seed: replica for seed, replica in sorted(replicas.items()) if replica.finished}
 
 
-def _published(info: Json, task_label: str, label: str) -> tuple[PublishedResult, ...]:
+def _published(info: AblationInfo, task_label: str, label: str) -> tuple[PublishedResult, ...]:
     return tuple(
-        PublishedResult(
-            row.get("value"), *(row.get(field) or "" for field in ("direction", "metric", "lengths", "source"))
-        )
-        for row in info.get("published") or ()
-        if (row["task_label"], row["label"]) == (task_label, label)
-        and (row.get("value") is not None or row.get("direction"))
+        PublishedResult(row["value"], row["direction"], row["metric"], row["lengths"], row["source"])
+        for row in info["published"]
+        if (row["task_label"], row["label"]) == (task_label, label) and (row["value"] is not None or row["direction"])
     )
 
 
 def _position_ranges(
-    cell: Json, learning_rate: float | None, length: int | None, asked: tuple[int, ...], finished: set[int]
+    cell: CellInfo, learning_rate: float | None, length: int | None, asked: tuple[int, ...], finished: set[int]
 ) -> tuple[PositionRange, ...]:
     """Perplexities of a cell of ``ablation.json`` by position, in windows of ``length``, at the chosen rate."""
     if length is None:
         return ()
     found: dict[tuple[int, int], dict[int, float]] = {}
-    for row in cell.get("by_position") or ():
+    for row in cell["by_position"]:
         if row["length"] == length and row["learning_rate"] == learning_rate and row["seed"] in finished:
-            for first, last, perplexity in row["perplexity"]:
+            for first, last, perplexity in typing.cast(list[tuple[int, int, float | None]], row["perplexity"]):
                 if perplexity is not None:
                     found.setdefault((first, min(last, length - 1)), {})[row["seed"]] = perplexity
     return tuple(

@@ -92,8 +92,8 @@ class Sweep:
 
 def sweeps_of(summary: Summary) -> tuple[Sweep, ...]:
     """The sweeps of an ablation: one for each task, over the tables with this task alone; one for each other table."""
-    runs = (summary.info.get("config") or {}).get("runs") or ()
-    known = {(run.get("table"), run.get("label")): training_fields(run) for run in runs if isinstance(run, dict)}
+    runs = summary.info["config"]["runs"]
+    known = {(run["table"], run["label"]): training_fields(run) for run in runs}
     families: dict[Any, list[_Part]] = {}
     for task in summary.tasks:
         fields = {cell.label: known.get((task.task_label, cell.label), {"label": cell.label}) for cell in task.cells}

@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import json
+import typing
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from posenc_jax.files.atomic import write_changed
 from posenc_jax.files.checksums import sha256_of
 from posenc_jax.files.fields import SLOTS, flat
 from posenc_jax.files.shapes import Json
+from posenc_jax.results.ablation_info import AblationInfo, ByPosition, CellInfo, Code
 from posenc_jax.runs.directory import Stored, has_all, read_stored, results_by_group
 from posenc_jax.runs.environment import code_of, environment
 from posenc_jax.runs.errors import DamagedFileError
@@ -46,7 +48,7 @@ class StoredCell:
     ran: list[Json]
     environments: dict[str, Json]
     complete: bool
-    record: Json
+    record: CellInfo | None
     rows: str
 
 
@@ -66,7 +68,7 @@ def stored_cell(cell: Run, home: Stored, varying: dict[str, Any], on_damage: OnD
         groups.append((path, {**result, "environment": name}))
         environments[name] = own
     whole = has_all([result for _, result in groups], cell)
-    return _told(StoredCell(cell, home.directory, varying, groups, ran, environments, whole, {}, ""))
+    return _told(StoredCell(cell, home.directory, varying, groups, ran, environments, whole, None, ""))
 
 
 def _told(cell: StoredCell) -> StoredCell:
@@ -104,18 +106,23 @@ def write_record(directory: Path, config: Ablation, cells: list[StoredCell]) -> 
     cells = [_beside(cell, own) for own in list(environments.values())[:1] for cell in cells] or cells
     decoded = {cell.config.table for cell in cells if cell.groups and cell.config.evaluation.decoded_examples}
     write_changed(directory / "results.jsonl", "".join(cell.rows for cell in cells))
-    record = {
+    record: AblationInfo = {
         "name": config.name,
         "title": config.title or config.name,
         "description": config.description,
         "baseline": config.baseline,
         "seeds": sorted({seed for cell in config.runs for seed in cell.seeds}),
         "learning_rates": sorted({rate for cell in config.runs for rate in cell.learning_rates}),
-        "cells": [cell.record for cell in cells],
+        "cells": [cell.record for cell in cells if cell.record is not None],
         "published": [
             {
                 "task_label": p.table,
-                **{k: getattr(p, k) for k in ("label", "value", "direction", "metric", "lengths", "source")},
+                "label": p.label,
+                "value": p.value,
+                "direction": p.direction,
+                "metric": p.metric,
+                "lengths": p.lengths,
+                "source": p.source,
             }
             for p in config.published
         ],
@@ -123,7 +130,6 @@ def write_record(directory: Path, config: Ablation, cells: list[StoredCell]) -> 
             cell.table: [min(cell.task.train_lengths), max(cell.task.train_lengths)] for cell in config.runs
         },
         "metric": {cell.table: headline(cell.task, cell.evaluation.decoded_examples) for cell in config.runs},
-        **_own_metrics(config),
         "validation_metric": {cell.table: cell.task.validation_metric for cell in config.runs},
         "writes_text": {cell.table: cell.task.writes_text for cell in config.runs},
         "length_unit": {cell.table: cell.task.length_unit for cell in config.runs},
@@ -137,11 +143,13 @@ def write_record(directory: Path, config: Ablation, cells: list[StoredCell]) -> 
         "environments": environments,
         "size_note": config.size_note,
     }
+    if any((own := _own_metrics(config)).values()):
+        record["own_metrics"] = own
     path, old = directory / "ablation.json", {}
     with contextlib.suppress(DamagedFileError):
         old = read_json(path) if path.exists() else {}
     if old | {"environment": None} != json.loads(json.dumps(record)) | {"environment": None}:
-        write_json(path, record)
+        write_json(path, dict(record))
 
 
 def _environment(groups: list[tuple[Path, Json]]) -> Json:
@@ -166,7 +174,7 @@ def varying_fields(config: Ablation) -> list[dict[str, Any]]:
     return [{name: own.get(name) for name in varying} for own in fields]
 
 
-def _cell_record(cell: Run, home: Path, groups: list[tuple[Path, Json]], ran: list[Json]) -> Json:
+def _cell_record(cell: Run, home: Path, groups: list[tuple[Path, Json]], ran: list[Json]) -> CellInfo:
     slots, found = cell.slots, [result for _, result in groups]
     code = _code_of(groups, ran)
     own = digests(cell)
@@ -197,12 +205,14 @@ def _citations(value: Value) -> list[str]:
     return [*filter(None, [getattr(value, "citation", "")]), *inner]
 
 
-def _code_of(groups: list[tuple[Path, Json]], ran: list[Json]) -> list[Json]:
+def _code_of(groups: list[tuple[Path, Json]], ran: list[Json]) -> list[Code]:
     """Every code that computed a part of a cell, each with the seeds whose groups it had a part in."""
-    found: dict[str, Json] = {}
+    found: dict[str, Code] = {}
     for (_, result), record in zip(groups, ran, strict=True):
         for part in (record["began"], *record["resumed"]):
-            code = found.setdefault(json.dumps(code_of(part), sort_keys=True), {**code_of(part), "seeds": []})
+            code = found.setdefault(
+                json.dumps(code_of(part), sort_keys=True), typing.cast(Code, {**code_of(part), "seeds": []})
+            )
             code["seeds"] = sorted({*code["seeds"], *(replica["seed"] for replica in result["replicas"])})
     return list(found.values())
 
@@ -217,7 +227,7 @@ def _length_names(config: Ablation) -> dict[str, dict[str, str]]:
     return names
 
 
-def _by_position(cell: Run, found: list[Json]) -> list[Json]:
+def _by_position(cell: Run, found: list[Json]) -> list[ByPosition]:
     """The perplexities by position, which rows do not hold: ``{seed, learning_rate, length, perplexity}``."""
     asked = set(cell.replicas)
     return [
@@ -235,12 +245,12 @@ def _by_position(cell: Run, found: list[Json]) -> list[Json]:
     ]
 
 
-def _own_metrics(config: Ablation) -> Json:
+def _own_metrics(config: Ablation) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for cell in config.runs:
         names = found.setdefault(cell.table, [])
         names += [name for name in map(spec, cell.evaluation.metrics) if name not in names]
-    return {"own_metrics": found} if any(found.values()) else {}
+    return found
 
 
 def _rows(cell: Run, result: Json, varying: dict[str, Any]) -> list[Json]:

@@ -174,7 +174,7 @@ def collect(directory: Path, selections: Iterable[Selection]) -> Results:
             judged_cell(record, cell, metrics) for cell in task.cells if cell.learning_rate is not None and cell.posenc
         ]
     code: dict[str, Json] = {}
-    for entry in (entry for own in record.info["cells"] for entry in own.get("code") or ()):
+    for entry in (entry for own in record.info["cells"] for entry in own["code"]):
         kept = {name: entry.get(name) for name in ("version", "commit", "dirty", "source", "own")}
         code.setdefault(str(kept), kept)
     notes = tuple(map(str, summary.provenance.elsewhere))

@@ -42,7 +42,7 @@ def judge_ablation(
     named = {task.task_label: task for task in summary.tasks}
     tasks = [named[_name(directory, "table", name, named)] for name in tables or named]
     arms = tuple(dict.fromkeys(cell.label for task in tasks for cell in task.cells))
-    own = (str(record.info["baseline"]),) if record.info.get("baseline") else ("rope",)
+    own = (str(record.info["baseline"]),) if record.info["baseline"] else ("rope",)
     theirs = tuple(_name(directory, "arm", word, arms) for word in baselines or own)
     ours = tuple(_name(directory, "arm", word, arms) for word in labels) or tuple(a for a in arms if a not in theirs)
     if not ours:

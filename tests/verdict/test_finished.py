@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import sealed_files
-from synthetic_ablation import CELLS, INFO, rewrite, write_ablation, write_text_ablation
+from synthetic_ablation import CELLS, INFO, complete, rewrite, write_ablation, write_text_ablation
 
 from posenc_jax.cli import main
 from posenc_jax.runs.directory import FORMAT
@@ -26,7 +26,7 @@ def ablation(tmp_path, monkeypatch):
 
 
 def change(directory, **info):
-    sealed_files.write(directory / "ablation.json", INFO | info)
+    sealed_files.write(directory / "ablation.json", complete(INFO | info))
 
 
 def without_runs(directory):
@@ -155,7 +155,10 @@ def with_code(cell):
             "randomized on even_pairs has seeds 0, 1, 2 and sinusoidal 0, 1, 2, 3, so they are no pairs: run the",
         ),
         ({"seeds": [0]}, "even_pairs has one seed, and a verdict compares two at least: run the ablation with more"),
-        ({"chance": {}}, "nobody knows what guessing scores on even_pairs, whose score is accuracy: run the ablation"),
+        (
+            {"chance": {"rsc": None, "even_pairs": None}},
+            "nobody knows what guessing scores on even_pairs, whose score is accuracy: run the ablation",
+        ),
         (
             {"cells": [with_code(cell) for cell in CELLS]},
             "its results are of several codes (posenc_jax 0.1.0, commit 222222222222; posenc_jax 0.1.0, commit 11",
