@@ -97,7 +97,8 @@ def _vectors(encodings: Encodings, dims: Dims) -> tuple[Callable[..., Any], np.n
             jnp.broadcast_to(x, (dims.head_dim, heads, POSITIONS, dims.head_dim))
             for heads in (dims.num_heads, dims.num_kv_heads)
         )
-        q, k = encode(*projected, encodings, params, seen)
+        queries, keys = projected
+        q, k = encode(queries, keys, encodings, params, seen)
         k = jnp.repeat(k, dims.num_heads // dims.num_kv_heads, axis=1)
         return tuple(jnp.moveaxis(a, 2, 0).reshape(POSITIONS, -1, a.shape[-1]) for a in (q, k))  # type: ignore[return-value]
 

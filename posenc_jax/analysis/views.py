@@ -168,7 +168,8 @@ def _logits(
         jnp.broadcast_to(content[None, None, None], (1, heads, length, dims.head_dim))
         for heads in (dims.num_heads, dims.num_kv_heads)
     )
-    q, k = encode(*projected, encodings, params, seen)
+    queries, keys = projected
+    q, k = encode(queries, keys, encodings, params, seen)
     k = jnp.repeat(k, dims.num_heads // dims.num_kv_heads, axis=1)
     for e, p, g in zip(encodings, params, seen):
         if "score" in e.acts_on:
