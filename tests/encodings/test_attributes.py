@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from initial import shapes_of
 
-from posenc_jax.encodings import Dims, LayoutTables, Sequence, attend, geometries, map_slot, parse
+from posenc_jax.encodings import Dims, LayoutTables, Sequence, attend, embed, geometries, init_slot, map_slot, parse
 from posenc_jax.encodings.slots import position_axes
 from posenc_jax.models import Slots, Transformer, build
 
@@ -118,6 +118,19 @@ def test_what_attributes_are_refused():
     ):
         with pytest.raises(ValueError, match=re.escape(message)):
             map_slot(parse("attributes(2)|rope"), Sequence.of_length(4, attributes=attributes))
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.uint64])
+@pytest.mark.parametrize(
+    "spec", ["attributes|shape(max_shift=200)|learned", "attributes(count=2)|learned_axes(sizes=(9, 9))"]
+)
+def test_attributes_of_any_integer_type_count_alike(spec, dtype):
+    """A shift goes beyond 8 bits, and NumPy makes floats of uint64 in sums."""
+    slot, x = parse(spec), np.zeros((1, 3, 6), np.float32)
+    params = init_slot(jax.random.key(0), slot, dataclasses.replace(DIMS, max_len=512))
+    attributes = np.array([[[7, 1], [5, 3], [0, 2]]])
+    want, found = (embed(slot, params, x, events(attributes.astype(kind))) for kind in (np.int32, dtype))
+    np.testing.assert_array_equal(found, want)
 
 
 def test_a_model_takes_them_and_a_cache_does_not():
