@@ -20,7 +20,7 @@ class Power(PositionalEncoding):
 
     @property
     def acts_on(self):
-        return frozenset({self.hook})
+        return frozenset({self.hook}) & frozenset(self.HOOKS)
 
     def __call__(self, hook, x):
         return (self.factor * x**self.power).astype(x.dtype) if hook == self.hook else x

@@ -81,4 +81,4 @@ def test_a_card_of_an_own_question_is_checked_by_its_file_alone(tmp_path, capsys
     kept["measured"]["mine"]["own"]["by_length"]["12"]["3"] = 0.1
     path.write_text(json.dumps(seal(kept)))
     assert main(["verdict", "--check", str(path)]) == 1
-    assert "mine on own, seed 3: its scores by length give scores 0.5, the card says 0.9" in capsys.readouterr().err
+    assert "measured: mine: own: scores: 3: the scores give 0.5, the card says 0.9" in capsys.readouterr().err
