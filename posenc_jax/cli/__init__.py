@@ -10,7 +10,6 @@ from typing import NoReturn
 
 from posenc_jax import __version__
 from posenc_jax.cli import screen, signals
-from posenc_jax.cli.examples import EXAMPLES, examples
 from posenc_jax.drawing.plain import short
 from posenc_jax.extras import plain_one
 from posenc_jax.files.user_paths import NO_TEXT, VARIABLES, PathError, from_environment, is_text
@@ -151,8 +150,11 @@ def _run(arguments: list[str]) -> int:
         screen.tell(f"posenc: {said}")
         return 2
     code: int = module.main(rest)
-    if code == 0 and command in EXAMPLES and not {"-h", "--help"}.isdisjoint(rest):
-        screen.show(f"\n{examples(command)}")
+    if code == 0 and not {"-h", "--help"}.isdisjoint(rest) and not hasattr(module.main, "__wrapped__"):
+        from posenc_jax.cli.options import sections
+
+        if examples := sections(module.main)[2]:  # of a command that has a help of its own
+            screen.show(f"\nexamples:\n{examples}")
     return code
 
 

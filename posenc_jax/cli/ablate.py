@@ -26,6 +26,16 @@ DESCRIPTION = (
 
 
 def main(arguments: list[str]) -> int:
+    """Runs the command.
+
+    Examples:
+      posenc ablate configs/demo.py
+          run all cells and seeds, then write the report
+      posenc ablate configs/demo.py --seeds 0 1 --directory runs/two
+          run two seeds, into another directory
+      posenc ablate --on own/plays --posenc nope alibi t5
+          compare encodings on your own texts
+    """
     options = "[--directory DIR] [--executor local|slurm ...]"
     return of_config(arguments, "ablate", options, (DESCRIPTION, HELP), _ablate)
 

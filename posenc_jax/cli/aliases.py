@@ -2,47 +2,56 @@
 
 from __future__ import annotations
 
-import argparse
-from typing import TYPE_CHECKING
+import dataclasses
+from typing import TYPE_CHECKING, Annotated
 
-from posenc_jax.cli.errors import Parser, UsageError, guarded, refusing, whole
+from posenc_jax.cli.errors import UsageError, refusing, whole
+from posenc_jax.cli.options import command
 from posenc_jax.cli.screen import show
 
 if TYPE_CHECKING:
     from posenc_jax.analysis.alias_changes import AliasQuestion
 
-DESCRIPTION = """Show which positions of an encoding look alike: the similarity of two positions by their offset,
-its side lobes, how base, width, precision and choice of frequencies change them, and what single
-attention heads see."""
 LONGEST, WIDEST = 100_000, 8192
 PAIR = (5, 68)
 
 
-def main(arguments: list[str]) -> int:
-    parser = Parser("posenc aliases", description=DESCRIPTION)
-    parser.add_argument("encoding", metavar="ENCODING", help="a spec or a catalogue name (see `posenc list`)")
-    parser.add_argument(
-        "--d-model", type=whole(2, WIDEST), default=8, metavar="D", help="width of the model (default: 8)"
-    )
-    parser.add_argument(
-        "--num-heads", type=whole(1, WIDEST), metavar="H", help="attention heads (default: 1; 4 for biases)"
-    )
-    parser.add_argument(
-        "--length", type=whole(2, LONGEST), default=512, metavar="L", help="positions 0 to L-1 (default: 512)"
-    )
-    parser.add_argument(
-        "--pair", type=int, nargs=2, metavar=("P", "Q"), help=f"positions to mark (default: {PAIR[0]} {PAIR[1]})"
-    )
-    parser.add_argument(
-        "--level",
-        type=float,
-        metavar="S",
-        help="list side lobes with a similarity of at least S (default: the ten strongest)",
-    )
-    return guarded(lambda: _aliases(parser.parse_args(arguments)))
+@dataclasses.dataclass(frozen=True)
+class Asked:
+    """An encoding and two of its positions.
+
+    Attributes:
+      encoding: a spec or a catalogue name (see `posenc list`)
+      d_model: width of the model (default: 8)
+      num_heads: attention heads (default: 1; 4 for biases)
+      length: positions 0 to L-1 (default: 512)
+      pair: positions to mark (default: 5 68)
+      level: list side lobes with a similarity of at least S (default: the ten strongest)
+    """
+
+    encoding: str
+    _: dataclasses.KW_ONLY
+    d_model: Annotated[int, whole(2, WIDEST), "D"] = 8
+    num_heads: Annotated[int | None, whole(1, WIDEST), "H"] = None
+    length: Annotated[int, whole(2, LONGEST), "L"] = 512
+    pair: Annotated[tuple[int, int] | None, "P"] = None
+    level: Annotated[float | None, "S"] = None
 
 
-def _aliases(options: argparse.Namespace) -> None:
+def _aliases(options: Asked) -> None:
+    """Show which positions of an encoding look alike: the similarity of two positions by their offset,
+    its side lobes, how base, width, precision and choice of frequencies change them, and what single
+    attention heads see.
+
+    Args:
+      options: those of `Asked`
+
+    Examples:
+      posenc aliases sinusoidal
+          show which positions look alike at d_model 8
+      posenc aliases rope --d-model 64 --length 4096 --pair 5 68
+          mark positions 5 and 68, at another size
+    """
     _check(options)
     from posenc_jax.cli.session import prepare_jax
 
@@ -57,7 +66,7 @@ def _aliases(options: argparse.Namespace) -> None:
             show(line)
 
 
-def _check(options: argparse.Namespace) -> None:
+def _check(options: Asked) -> None:
     if options.num_heads is not None and options.d_model % options.num_heads:
         raise UsageError(f"--num-heads {options.num_heads} must divide --d-model {options.d_model}, as 1 does")
     if options.level is not None and not -1 <= options.level <= 1:
@@ -73,7 +82,7 @@ def _check(options: argparse.Namespace) -> None:
             raise UsageError(f"--pair {options.pair[0]} {options.pair[1]}: name two different positions")
 
 
-def _asked(options: argparse.Namespace) -> AliasQuestion:
+def _asked(options: Asked) -> AliasQuestion:
     from posenc_jax.analysis import views
     from posenc_jax.analysis.alias_changes import AliasQuestion
     from posenc_jax.cli.own_files import named, refuse_unusable
@@ -90,5 +99,8 @@ def _asked(options: argparse.Namespace) -> AliasQuestion:
     if heads is None:
         only_bias = set(views.available(slot, dims(1))) == {"bias"}
         heads = 4 if only_bias and options.d_model % 4 == 0 else 1
-    pair = tuple(options.pair) if options.pair else PAIR if max(PAIR) < length else (0, length - 1)
+    pair = options.pair or (PAIR if max(PAIR) < length else (0, length - 1))
     return AliasQuestion(slot, dims(heads), length, pair, options.level)
+
+
+main = command(_aliases)

@@ -6,36 +6,40 @@ import importlib
 import io
 import re
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from posenc_jax.cli import COMMANDS
-from posenc_jax.cli.errors import Parser, guarded
+from posenc_jax.cli.options import command
 from posenc_jax.cli.screen import show
 
-DESCRIPTION = """Print a script with which your shell completes commands and their options. Save it where your shell
-looks for completions, as in the examples. This takes a few seconds, once."""
 SHELLS = ("bash", "zsh", "fish")
 INNER = {"data": ("add", "list"), "weights": ("export", "inspect")}
 """Commands that have commands."""
 _OPTION = re.compile(r"(?<![\w-])--([a-z][a-z0-9]*(?:[.-][a-z0-9]+)*)")
 
 
-def main(arguments: list[str]) -> int:
-    parser = Parser("posenc completion", description=DESCRIPTION)
-    parser.add_argument("shell", choices=SHELLS, help="your shell")
+def _completion(shell: Literal["bash", "zsh", "fish"]) -> None:
+    """Print a script with which your shell completes commands and their options. Save it where your shell
+    looks for completions, as in the examples. This takes a few seconds, once.
 
-    def work() -> None:
-        show(script(parser.parse_args(arguments).shell, {name: options_of(name) for name in COMMANDS}))
+    Args:
+      shell: your shell
 
-    return guarded(work)
+    Examples:
+      posenc completion bash > ~/.local/share/bash-completion/completions/posenc
+          install for bash
+      posenc completion zsh > ~/.zfunc/_posenc
+          install for zsh, if ~/.zfunc is in fpath
+    """
+    show(script(shell, {name: options_of(name) for name in COMMANDS}))
 
 
-def options_of(command: str) -> list[str]:
+def options_of(name: str) -> list[str]:
     """The long options that the help of a command names, without their hyphens, each once."""
-    module = importlib.import_module(f"posenc_jax.cli.{command}")
+    module = importlib.import_module(f"posenc_jax.cli.{name}")
     shown = io.StringIO()
     with contextlib.redirect_stdout(shown):
-        for inner in ((), *((name,) for name in INNER.get(command, ()))):
+        for inner in ((), *((word,) for word in INNER.get(name, ()))):
             module.main([*inner, "--help"])
     return list(dict.fromkeys(_OPTION.findall(shown.getvalue())))
 
@@ -63,3 +67,6 @@ def _as_function(about: str, options: list[str]) -> Callable[..., Any]:
     made = dataclasses.make_dataclass("Command", fields)
     made.__doc__ = about
     return made
+
+
+main = command(_completion)

@@ -19,6 +19,14 @@ All other overrides are those of `posenc ablate`."""
 
 
 def main(arguments: list[str]) -> int:
+    """Runs the command.
+
+    Examples:
+      posenc demo
+          compare four encodings, with results in runs/demo
+      posenc demo --seeds 0 1 2 3 4 5
+          add two seeds; only these are run
+    """
     if arguments[:1] in (["-h"], ["--help"]):
         show(USAGE)
         return 0

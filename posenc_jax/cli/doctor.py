@@ -1,25 +1,23 @@
 """``posenc doctor``: versions, devices, caches and optional parts of this machine."""
 
-import argparse
 import os
 import re
 import sys
 
 from posenc_jax import extras
-from posenc_jax.cli.errors import Parser, guarded
+from posenc_jax.cli.options import command
 from posenc_jax.cli.screen import show
 from posenc_jax.cli.session import prepare_jax
 
-DESCRIPTION = """Report which versions are installed, which devices jax sees, how many threads a run has, where compiled
-programs and corpora are kept, and which optional parts are installed. Nothing is changed."""
 
+def _doctor() -> None:
+    """Report which versions are installed, which devices jax sees, how many threads a run has, where compiled
+    programs and corpora are kept, and which optional parts are installed. Nothing is changed.
 
-def main(arguments: list[str]) -> int:
-    parser = Parser("posenc doctor", description=DESCRIPTION)
-    return guarded(lambda: _doctor(parser.parse_args(arguments)))
-
-
-def _doctor(_: argparse.Namespace) -> None:
+    Examples:
+      posenc doctor
+          report versions, devices, caches and optional parts
+    """
     prepare_jax(runs=False)
     import jax
 
@@ -69,3 +67,6 @@ def _numbers(version: str) -> list[int]:
 def _section(title: str, entries: dict[str, str]) -> None:
     width = max(map(len, entries))
     show("\n".join([title, *(f"  {name:<{width}}  {value}" for name, value in entries.items()), ""]))
+
+
+main = command(_doctor)

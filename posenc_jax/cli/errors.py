@@ -82,12 +82,6 @@ class Parser(argparse.ArgumentParser):
         raise UsageError(f"{self.prog.removeprefix('posenc ')}: {said}; `{self.prog} --help` explains the options")
 
 
-def add_trust(parser: argparse.ArgumentParser) -> None:
-    """``--trust``."""
-    text = "run the Python files that RUN brought along, naming each with its digest (default: they are not run)"
-    parser.add_argument("--trust", type=as_path, metavar="RUN", help=text)
-
-
 def whole(low: int, high: int) -> Callable[[str], int]:
     """The ``type`` of an option that is a whole number from ``low`` to ``high``."""
 

@@ -5,6 +5,7 @@ import dataclasses
 import functools
 import inspect
 import re
+import textwrap
 import types
 import typing
 from collections.abc import Callable, Sequence
@@ -47,7 +48,7 @@ def commands(name: str, about: str, **inner: Callable[..., int | None]) -> Comma
             return command(inner[arguments[0]], name=f"{name} {arguments[0]}")(arguments[1:])
         listed = [f"  {word:<8} {re.split('[.;]', own.__doc__ or '')[0]}" for word, own in inner.items()]
         parser = Parser(f"posenc {name}", description="\n".join((about, "", *listed)))
-        parser.epilog = "\n".join(["examples:", *(_sections(own)[2] for own in inner.values())])
+        parser.epilog = "\n".join(["examples:", *(sections(own)[2] for own in inner.values())])
         text = f"`posenc {name} COMMAND --help` shows its options"
         parser.add_argument("command", choices=tuple(inner), metavar="|".join(inner), help=text)
 
@@ -59,7 +60,7 @@ def commands(name: str, about: str, **inner: Callable[..., int | None]) -> Comma
     return main
 
 
-def _sections(owner: Any) -> tuple[str, str, str]:
+def sections(owner: Any) -> tuple[str, str, str]:
     """Description, entries and examples of a docstring."""
     text, _, rest = (inspect.getdoc(owner) or "").partition("\n\nExamples:\n")
     about, _, entries = re.sub("\nAttributes:", "\nArgs:", text).partition("\n\nArgs:\n")
@@ -67,12 +68,10 @@ def _sections(owner: Any) -> tuple[str, str, str]:
 
 
 def _parser(work: Callable[..., Any], name: str, about: Callable[[], str] | None) -> Parser:
-    text, entries, examples = _sections(work)
-    parser = Parser(
-        f"posenc {name}",
-        description=text if about is None else f"{text}\n{about()}",
-        epilog=examples and f"examples:\n{examples}",
-    )
+    text, entries, examples = sections(work)
+    parts = (text if about is None else f"{text}\n{about()}").split("\n\n")
+    text = "\n\n".join(part if re.search("^ ", part, re.MULTILINE) else textwrap.fill(part, 100) for part in parts)
+    parser = Parser(f"posenc {name}", description=text, epilog=examples and f"examples:\n{examples}")
     _add(parser, work, entries)
     return parser
 
@@ -83,7 +82,7 @@ def _add(parser: argparse.ArgumentParser, owner: Any, entries: str) -> None:
     hints = typing.get_type_hints(owner, include_extras=True)
     for name, parameter in inspect.signature(owner).parameters.items():
         if dataclasses.is_dataclass(hints[name]):
-            _add(parser, hints[name], _sections(hints[name])[1])
+            _add(parser, hints[name], sections(hints[name])[1])
             continue
         required, default = parameter.default is parameter.empty, parameter.default
         more = _of_type(hints[name]) | {"help": texts[name]}

@@ -31,6 +31,14 @@ CONFIG, plan the run that is sized to a text corpus and this machine."""
 
 
 def main(arguments: list[str]) -> int:
+    """Runs the command.
+
+    Examples:
+      posenc plan configs/demo.py
+          plan for this machine
+      posenc plan configs/accelerator.py --target h100:4
+          plan for four H100
+    """
     if not arguments or arguments[0] in ("-h", "--help"):
         show(USAGE)
         return 0 if arguments else 2

@@ -1,56 +1,63 @@
 """``posenc report DIR``: the report of an ablation, built anew; of several, of all that they have."""
 
-import argparse
 import time
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Annotated
 
-from posenc_jax.cli.errors import Parser, UsageError, add_trust, as_path, check_file, guarded, in_words, refusing
+from posenc_jax.cli.errors import UsageError, check_file, in_words, refusing
+from posenc_jax.cli.options import command
 from posenc_jax.cli.screen import shell_words, show, tell
 from posenc_jax.drawing.plain import plain, short
 from posenc_jax.files.atomic import write_atomically
 from posenc_jax.files.user_paths import full, real
 from posenc_jax.refusals.system import of_the_system, or_else
 
-DESCRIPTION = """Write report.html, figures and tables of the finished results in an ablation's directory, and print the
-table. With several directories, join their cells and seeds in a new one before; nothing is recomputed, and what they
-share must be identical."""
 
+def _reported(
+    directories: Annotated[tuple[Path, ...], "DIR"],
+    *,
+    output: Annotated[Path | None, "NEW"] = None,
+    csv: Path | None = None,
+    trust: Annotated[Path | None, "RUN"] = None,
+) -> None:
+    """Write report.html, figures and tables of the finished results in an ablation's directory, and print the
+    table. With several directories, join their cells and seeds in a new one before; nothing is recomputed, and what
+    they share must be identical.
 
-def main(arguments: list[str]) -> int:
-    parser = Parser("posenc report", description=DESCRIPTION)
-    parser.add_argument("directories", type=as_path, nargs="+", metavar="DIR", help="directory of the ablation")
-    parser.add_argument("-o", "--output", type=as_path, metavar="NEW", help="directory to create, for several DIR")
-    about = "instead, write all results as one table with a line for each score (- for standard output)"
-    parser.add_argument("--csv", type=as_path, metavar="FILE", help=about)
-    add_trust(parser)
-    return guarded(lambda: _reported(parser.parse_args(arguments), arguments))
+    Args:
+      directories: directory of the ablation
+      output: directory to create, for several DIR
+      csv: instead, write all results as one table with a line for each score (- for standard output)
+      trust: run the Python files that RUN brought along, naming each with its digest (default: they are not run)
 
-
-def _reported(options: argparse.Namespace, arguments: list[str]) -> None:
-    directory = options.directories[0]
-    if (options.output is not None) != (len(options.directories) > 1):
+    Examples:
+      posenc report runs/demo
+          write report.html, figures and tables of the finished results
+      posenc report runs/demo --csv demo.csv
+          write one line per score, to read with pandas
+      posenc report runs/here runs/there -o runs/both
+          join cells or seeds that were run separately
+    """
+    directory = directories[0]
+    if (output is not None) != (len(directories) > 1):
         raise UsageError("--output NEW is the directory that takes the results of several DIR: give both, or neither")
-    if options.output is not None:
-        directory = _joined(options, arguments)
-    if options.csv is None:
+    if output is not None:
+        from posenc_jax.cli.session import prepare_jax
+        from posenc_jax.cli.session import trust as bring_along
+        from posenc_jax.results.timing import read_commands
+        from posenc_jax.runs.joining import join
+
+        prepare_jax()
+        bring_along(trust)
+        directory = output.absolute()
+        join(directories, directory, tell)
+        earlier = (line for source in directories for line in read_commands(source)[0])
+        remember(directory, [*earlier, shell_words(("posenc", "report", *map(str, directories), "-o", str(output)))])
+    if csv is None:
         _report(directory)
     else:
-        _as_csv(directory, options.csv)
-
-
-def _joined(options: argparse.Namespace, arguments: list[str]) -> Path:
-    from posenc_jax.cli.session import prepare_jax, trust
-    from posenc_jax.results.timing import read_commands
-    from posenc_jax.runs.joining import join
-
-    prepare_jax()
-    trust(options.trust)
-    directory: Path = options.output.absolute()
-    join(options.directories, directory, tell)
-    earlier = (command for source in options.directories for command in read_commands(source)[0])
-    remember(directory, [*earlier, shell_words(("posenc", "report", *arguments))])
-    return directory
+        _as_csv(directory, csv)
 
 
 def _as_csv(directory: Path, file: Path) -> None:
@@ -136,3 +143,6 @@ def remember(directory: Path, commands: Iterable[str]) -> None:
     known, _ = read_commands(directory)  # the report says what is wrong with them
     if rows := [{"command": command, "time": time.time()} for command in commands if command not in known]:
         append_rows(directory / "timing.jsonl", rows)
+
+
+main = command(_reported)

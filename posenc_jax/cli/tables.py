@@ -5,9 +5,10 @@ from __future__ import annotations
 import dataclasses
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated
 
-from posenc_jax.cli.errors import Parser, UsageError, as_path, guarded, refusing
+from posenc_jax.cli.errors import UsageError, as_path, refusing
+from posenc_jax.cli.options import command
 from posenc_jax.cli.report import remember
 from posenc_jax.cli.screen import shell_words, show
 from posenc_jax.cli.session import load_config, prepare_jax, stoppable
@@ -19,39 +20,39 @@ if TYPE_CHECKING:
     from posenc_jax.verdict.published import Folder
 
 ROOT = Path("experiments") / "tables"
-DESCRIPTION = f"""Without NAME, list the published tables in {ROOT}, how far each has been run, and how many of the
-predicted directions of differences, written down before the runs, held. With NAME, run the reduced version of that
-table (reduced.py) and write our results beside the published ones into its folder. Run the same command again to
-resume.
-
-The paper's own setting is full.py: `posenc plan {ROOT}/NAME/full.py --target h100` estimates its cost, and
-`posenc ablate` runs it."""
 
 
-def main(arguments: list[str]) -> int:
-    parser = Parser(prog="posenc tables", description=DESCRIPTION)
-    parser.add_argument("name", nargs="?", metavar="NAME", help="table to run")
-    parser.add_argument(
-        "--directory", metavar="DIR", help=f"where its runs are kept (default: {Path('runs') / 'tables' / 'NAME'})"
-    )
-    return guarded(lambda: _tables(parser.parse_args(arguments)))
+def _tables(name: str | None = None, *, directory: Annotated[str | None, "DIR"] = None) -> None:
+    """Without NAME, list the published tables in experiments/tables, how far each has been run, and how many of the
+    predicted directions of differences, written down before the runs, held. With NAME, run the reduced version of that
+    table (reduced.py) and write our results beside the published ones into its folder. Run the same command again to
+    resume.
 
+    The paper's own setting is full.py: `posenc plan experiments/tables/NAME/full.py --target h100` estimates its cost,
+    and `posenc ablate` runs it.
 
-def _tables(arguments: Any) -> None:
+    Args:
+      name: table to run
+      directory: where its runs are kept (default: runs/tables/NAME)
+
+    Examples:
+      posenc tables
+          list the tables, and how far each has been run
+      posenc tables copying
+          run the reduced version of one table, in a checkout of the repository
+    """
     from posenc_jax.verdict.published import folders
 
     names = folders(ROOT)
     if not names:
         raise UsageError(f"there are no tables in {ROOT}: run this command in the folder of the repository")
-    if arguments.name is None:
-        if arguments.directory is not None:
+    if name is None:
+        if directory is not None:
             raise UsageError("--directory is where the runs of one table are kept: name the table too")
         show(text(_list(names), shutil.get_terminal_size((100, 24)).columns))
         return
-    given = arguments.directory
-    directory = Path("runs") / "tables" / arguments.name if given is None else as_path(given)
-    elsewhere = () if arguments.directory is None else ("--directory", arguments.directory)
-    _run(arguments.name, directory.absolute(), elsewhere)
+    place = Path("runs") / "tables" / name if directory is None else as_path(directory)
+    _run(name, place.absolute(), () if directory is None else ("--directory", directory))
 
 
 def _run(name: str, directory: Path, elsewhere: tuple[str, ...]) -> None:
@@ -113,3 +114,6 @@ def _config(folder: Folder) -> Ablation:
 
     config: Ablation = load_config(str(folder.path / REDUCED), Ablation, "tables")
     return dataclasses.replace(config, title=config.title or folder.title)
+
+
+main = command(_tables)

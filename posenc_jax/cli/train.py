@@ -19,6 +19,18 @@ DESCRIPTION = (
 
 
 def main(arguments: list[str]) -> int:
+    """Runs the command.
+
+    Examples:
+      posenc train configs/copy_rope.py
+          train the run of a config
+      posenc train configs/copy_rope.py --posenc "randomized(max_position=64)|rope"
+          use other encodings
+      posenc train --on own/plays --posenc alibi
+          train on your own texts, sized to them and this machine
+      posenc train configs/copy_rope.py --help
+          list every field that can be changed
+    """
     return leaving(lambda: of_config(arguments, "train", "[--directory DIR]", (DESCRIPTION, HELP), _train))
 
 

@@ -54,6 +54,24 @@ the request is refused."""
 
 
 def main(arguments: list[str]) -> int:
+    """Runs the command.
+
+    Examples:
+      posenc verdict pope --quick
+          compare PoPE with RoPE on three tables
+      posenc verdict my_window.py:MyWindow --against rope nope --quick
+          compare your own encoding
+      posenc verdict --on "middle.py:Middle(max_length=8)"
+          compare the usual encodings on your own task
+      posenc verdict fire --against rope nope --on own/plays --seeds 4
+          compare on your own texts
+      posenc verdict --on runs/demo --tables rsc
+          judge every encoding of a finished ablation
+      posenc verdict pope --quick --json
+          print the card as JSON, for a script
+      posenc verdict --check card.json
+          check whether a card follows from its scores
+    """
     parser = Parser(prog="posenc verdict", description=DESCRIPTION)
     parser.add_argument(
         "encodings", nargs="*", metavar="ENCODING", help="a catalogue name, a spec, or FILE.py:Class(...)"
