@@ -17,7 +17,7 @@ PAIR = (5, 68)
 
 
 @dataclasses.dataclass(frozen=True)
-class Asked:
+class AliasOptions:
     """An encoding and two of its positions.
 
     Attributes:
@@ -38,13 +38,13 @@ class Asked:
     level: Annotated[float | None, "S"] = None
 
 
-def _aliases(options: Asked) -> None:
+def _aliases(options: AliasOptions) -> None:
     """Show which positions of an encoding look alike: the similarity of two positions by their offset,
     its side lobes, how base, width, precision and choice of frequencies change them, and what single
     attention heads see.
 
     Args:
-      options: those of `Asked`
+      options: those of `AliasOptions`
 
     Examples:
       posenc aliases sinusoidal
@@ -66,7 +66,7 @@ def _aliases(options: Asked) -> None:
             show(line)
 
 
-def _check(options: Asked) -> None:
+def _check(options: AliasOptions) -> None:
     if options.num_heads is not None and options.d_model % options.num_heads:
         raise UsageError(f"--num-heads {options.num_heads} must divide --d-model {options.d_model}, as 1 does")
     if options.level is not None and not -1 <= options.level <= 1:
@@ -82,7 +82,7 @@ def _check(options: Asked) -> None:
             raise UsageError(f"--pair {options.pair[0]} {options.pair[1]}: name two different positions")
 
 
-def _asked(options: Asked) -> AliasQuestion:
+def _asked(options: AliasOptions) -> AliasQuestion:
     from posenc_jax.analysis import views
     from posenc_jax.analysis.alias_changes import AliasQuestion
     from posenc_jax.cli.own_files import named, refuse_unusable
