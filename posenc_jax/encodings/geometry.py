@@ -113,7 +113,11 @@ class Sequence:
         return {name: x for name, x in arrays.items() if x is not None and (name != "length" or x.ndim == 2)}
 
     def part(self, tokens: slice | Array) -> Sequence:
-        """Some of these tokens, which know their places and the whole: a slice or, in a program, numbers ``[N]``."""
+        """Some of these tokens, which know their places and the whole: a slice, numbers ``[N]``, or one number. Numbers
+        beyond the last are an IndexError; in a program, where they are not known, they are the last, as in JAX.
+        """
+        if not isinstance(tokens, slice):
+            tokens = (jnp if isinstance(tokens, jax.core.Tracer) else np).atleast_1d(tokens)
         places = np.arange(self.positions.shape[1], dtype=np.int32)[None] if self.places is None else self.places
         whole = self if self.context is None else self.context
         return dataclasses.replace(_cut(self, tokens), places=_taken(places, tokens), context=whole)

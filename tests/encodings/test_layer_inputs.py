@@ -218,6 +218,15 @@ def test_a_part_knows_where_it_was_cut(tokens):
     assert of_a_part.context is whole
 
 
+@pytest.mark.parametrize("number", [3, np.int32(3), jnp.int32(3)], ids=repr)
+def test_one_number_is_a_part_and_one_beyond_the_last_is_refused(number):
+    whole = Sequence.of_length(5)
+    for part in (whole.part(number), jax.jit(whole.part)(number)):
+        np.testing.assert_array_equal(part.places, [[3]])
+    with pytest.raises(IndexError, match="index 5 is out of bounds"):
+        whole.part(jnp.array([number + 2]))
+
+
 @pytest.mark.parametrize("call", [{"causal": True}, {"window": 2}, {"structure": OwnSection()}], ids=str)
 def test_fewer_queries_than_keys_say_where_they_stand(call):
     whole, step = Sequence.of_length(10), Sequence(np.array([[9]]), np.array([10]))

@@ -168,7 +168,8 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any] | Malformed:
 def table(path: Path, fields: Iterable[str]) -> Iterator[ReadRecord]:
     """A table whose first line names its fields; DataError where it cannot, and for one that is missing or twice.
 
-    Fields are parted by tabs in a .tsv, else by the first of comma, semicolon and tab that the first line has.
+    Fields are parted by tabs in a .tsv, else by the first of comma, semicolon and tab by which the first line has most
+    of ``fields``, or that it has.
     A record may have several lines. A malformed one stands in it as a quote or as nothing: what is left of it tells
     where its record ends, which is left out as a whole.
     """
@@ -181,7 +182,8 @@ def table(path: Path, fields: Iterable[str]) -> Iterator[ReadRecord]:
 
     marks = "\t" if path.suffix.lower() == ".tsv" else ",;\t"
     first_line = str(next(lines(path), (1, ""))[1])
-    reader = csv.reader(text_lines(), strict=True, delimiter=next((m for m in marks if m in first_line), marks[0]))
+    mark = max(marks, key=lambda m: (len({*fields} & {*first_line.replace('"', "").split(m)}), m in first_line))
+    reader = csv.reader(text_lines(), strict=True, delimiter=mark)
     try:
         names = _next_values(reader)
     except StopIteration:

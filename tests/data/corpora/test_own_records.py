@@ -117,6 +117,8 @@ SEPARATED = {
     "tabs by the name": ("x.TSV", 'q\ta, b\n"one\t1"\t2, 3; 4\n', {"q": "one\t1", "a, b": "2, 3; 4"}),
     "tabs": ("x.csv", "q\ta\none\t2, 3; 4\n", {"q": "one", "a": "2, 3; 4"}),
     "semicolons": ("x.csv", 'q;a\none, 1;"2, 3; 4"\n', {"q": "one, 1", "a": "2, 3; 4"}),
+    "a comma in a name": ("x.csv", 'q;a, b\none, 1;"2; 3"\n', {"q": "one, 1", "a, b": "2; 3"}),
+    "a comma in a quoted name": ("x.csv", '"a, b";q\n1,5;one\n', {"q": "one"}),
     "commas": ("x.txt", 'q,a;b\none\t1,"2, 3; 4"\n', {"q": "one\t1", "a;b": "2, 3; 4"}),
     "one field": ("x.csv", "q\none; 1\n", {"q": "one; 1"}),
 }
