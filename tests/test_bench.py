@@ -116,8 +116,8 @@ def test_long_rows():
 
 
 def test_commands_beyond_their_imports():
-    (table,) = commands.commands(1, chosen=("vectors sinusoidal",))
-    whole, imports, rest = table.rows["vectors sinusoidal"]
+    (table,) = commands.commands(1, chosen=("aliases sinusoidal",))
+    whole, imports, rest = table.rows["aliases sinusoidal"]
     assert whole > 0 < imports
     assert rest == pytest.approx(whole - imports)
 

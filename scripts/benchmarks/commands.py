@@ -24,7 +24,6 @@ COMMANDS = {
     "show alibi": PICTURES,
     "show sinusoidal --figures png": PICTURES,
     "show sinusoidal --figures png pdf": PICTURES,
-    "vectors sinusoidal": IMPORTS,
     "doctor": IMPORTS,
 }
 """Command -> the imports that it cannot do without."""
