@@ -58,8 +58,8 @@ class Sequence:
       right_padded: the segment ids of every row are known to be 1 for its first tokens and 0 for the rest, so that
         their number says all.
       packed: in every segment the positions, plain ones, are known to grow by one from token to token.
-      attributes: ``[#B, S, A]`` numbers of each token, integers or floats, or None: what `Attributes` makes positions
-        of (time stamps, columns of a table, eigenvectors), and what methods for numbers read.
+      attributes: ``[#B, S, A]`` numbers of each token, floats or integers of 32 bits, or None: what `Attributes` makes
+        positions of (time stamps, columns of a table, eigenvectors), and what methods for numbers read.
       pairs: ``[#B, S, K, P]`` numbers of each of these tokens with every token of the whole sequence (the ``context``,
         where these are a part), such as distances in a graph, or None. Their rows are padded, so segment ids say which
         tokens are real. Attention of a sequence to itself reads them.
