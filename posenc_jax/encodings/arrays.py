@@ -102,7 +102,7 @@ def check_kind(name: str, x: Any, what: str, kind: Kind, *axes: str) -> None:
     if not (hasattr(x, "dtype") and hasattr(x, "shape")) or isinstance(x, np.ma.MaskedArray):
         raise ValueError(f"{name} is of type {type(x).__name__}, and {what} are an array of {kind}: pass such an array")
     kinds, dtype = _KINDS[kind]
-    if x.dtype.kind == "m" or not any(jnp.issubdtype(x.dtype, k) for k in kinds):  # NumPy counts times as integers
+    if not any(jnp.issubdtype(x.dtype, k) for k in kinds) or x.dtype.kind == "m":  # NumPy counts times as integers
         part = "its real part" if jnp.issubdtype(x.dtype, jnp.complexfloating) else "it"
         raise ValueError(f"{name} is of {x.dtype}, and {what} are {kind}: convert {part} by .astype(jnp.{dtype})")
 

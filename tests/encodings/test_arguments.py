@@ -217,6 +217,7 @@ def test_what_a_sequence_says_of_its_tokens_fits():
     for fields, message in (
         ({"tokens": ids[:, :5]}, r"tokens has 5 tokens and positions 6"),
         ({"tokens": ids * 1.0}, r"tokens is of float64, and token ids are integers"),
+        ({"tokens": jax.random.split(jax.random.key(0), (2, 6))}, r"tokens is of key<fry>, and token ids are integers"),
         ({"segment_ids": np.ones((3, 6), int)}, r"tokens has 2 rows and segment_ids 3"),
         ({"segment_ids": ids == 1}, r"segment_ids is of bool, and segment ids are integers"),
         ({"token_types": ids[:, :1]}, r"token_types has 1 tokens and positions 6"),
