@@ -67,10 +67,10 @@ ORDER = {
     "context": "changes prompts texts reading study recalibration table __init__",
     "attention": "devices kernel mosaic kernel_call cudnn factors blockwise choice distance paths dot_product __init__",
     "runs": (
-        "errors reporter files environment own_code directory digests checkpoint "
-        "identity groups state weights transplant supply machine preflight targets plan estimate on_corpus "
-        "timing trackers calls programs decoded cell ablation_record ablation joining "
-        "executors spread evaluation answering inference importing exporting"
+        "errors reporter files environment own_code directory checkpoint "
+        "identity groups state weights transplant supply targets preflight plan estimate on_corpus "
+        "timing trackers calls programs cell ablation_record ablation joining "
+        "executors spread evaluation inference importing exporting"
     ),
     "config": "stored own_names settings run combinations reading source guessing __init__",
     "files": "names shapes fields shipped user_paths checksums atomic __init__",

@@ -199,7 +199,7 @@ def _said_before(parts: list[tuple[Any, list[Any]]], folder: Path) -> str:
 def _work(loaded: Any, cells: list[Any]) -> tuple[int, str]:
     """The operations that reading takes, and its memory in words; UsageError where there is less."""
     from posenc_jax.context import study
-    from posenc_jax.runs.machine import bytes_in_words, devices_with_memory
+    from posenc_jax.runs.targets import bytes_in_words, devices_with_memory
 
     operations, held = study.work(loaded, cells)
     memory = f"{bytes_in_words(held)} for parameters, cache and logits"

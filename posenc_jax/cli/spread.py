@@ -127,7 +127,7 @@ _ASK = """
 import dataclasses, json
 from posenc_jax.cli.session import prepare_jax
 prepare_jax()
-from posenc_jax.runs.machine import devices_with_memory
+from posenc_jax.runs.targets import devices_with_memory
 print(json.dumps(dataclasses.asdict(devices_with_memory())))
 """
 

@@ -25,14 +25,13 @@ from posenc_jax.runs.errors import DamagedFileError, FailedCellsError, RefusedEr
 from posenc_jax.runs.estimate import foretell, seconds_of
 from posenc_jax.runs.groups import refuse_damaged_metrics
 from posenc_jax.runs.identity import changed_code, owned, refuse_changed_code, refuse_other, refuse_other_start, take
-from posenc_jax.runs.machine import devices_with_memory
 from posenc_jax.runs.own_code import digests
 from posenc_jax.runs.preflight import check_run, refuse_several_processes
 from posenc_jax.runs.programs import KnownPrograms, Uncompiled, UncompiledPrograms, likeness, replicas_of
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.runs.state import abstract_state
 from posenc_jax.runs.supply import Supply, refuse_other_corpora, refuse_other_tokenizers, refuse_unfit
-from posenc_jax.runs.targets import target_here
+from posenc_jax.runs.targets import devices_with_memory, target_here
 from posenc_jax.training.batches import buckets
 from posenc_jax.training.layout import Devices, in_one_memory, layout_of
 from posenc_jax.training.processes import count

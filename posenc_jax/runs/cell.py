@@ -25,9 +25,7 @@ from posenc_jax.files.fields import value_text
 from posenc_jax.files.shapes import Json
 from posenc_jax.files.user_paths import full
 from posenc_jax.runs.calls import Calls
-from posenc_jax.runs.checkpoint import Checkpoints
-from posenc_jax.runs.decoded import decoded_texts, text_scores, write_texts
-from posenc_jax.runs.digests import digest
+from posenc_jax.runs.checkpoint import Checkpoints, digest
 from posenc_jax.runs.directory import Group, Replica, Stored, number_of, replicas_of, result_of
 from posenc_jax.runs.environment import environment
 from posenc_jax.runs.errors import CheckpointError, RefusedError, StoppedError
@@ -43,15 +41,14 @@ from posenc_jax.runs.identity import (
     start_of,
     trained_in,
 )
-from posenc_jax.runs.machine import devices_with_memory
 from posenc_jax.runs.own_code import digests
 from posenc_jax.runs.plan import Plan, plan_of
 from posenc_jax.runs.preflight import check_run
-from posenc_jax.runs.programs import KnownPrograms, Programs
+from posenc_jax.runs.programs import KnownPrograms, Programs, decoded_texts, text_scores, write_texts
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.runs.state import count_parameters, misfit, restore
 from posenc_jax.runs.supply import Supply, load_data, refuse_other_tokenizers
-from posenc_jax.runs.targets import target_here
+from posenc_jax.runs.targets import devices_with_memory, target_here
 from posenc_jax.runs.transplant import transplant
 from posenc_jax.training.averaging import measured
 from posenc_jax.training.batches import buckets

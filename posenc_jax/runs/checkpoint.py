@@ -12,11 +12,12 @@ import contextlib
 import errno
 import functools
 import gc
+import hashlib
 import json
 import os
 import re
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -28,7 +29,6 @@ import numpy as np
 from posenc_jax.files.atomic import make_directory, sync, sync_tree
 from posenc_jax.files.checksums import sha256_of
 from posenc_jax.refusals.system import WAYS_OUT, of_the_system
-from posenc_jax.runs.digests import leaf_digest
 from posenc_jax.runs.errors import CheckpointError, RefusedError, SaveError
 from posenc_jax.runs.files import numbered, put_aside
 from posenc_jax.training.leaf_names import flat
@@ -41,6 +41,24 @@ _UNFINISHED = ".unfinished"
 def kept(steps: Sequence[int], keep_every: int) -> set[int]:
     """The saved steps, of those ascending, that stay: the newest `KEPT`, and multiples of ``keep_every`` (0: none)."""
     return {*steps[-KEPT:], *(step for step in steps if keep_every and step % keep_every == 0)}
+
+
+def leaf_digest(array: np.ndarray) -> str:
+    """SHA-256 of an array with its dtype and shape."""
+    array = np.ascontiguousarray(array)
+    total = hashlib.sha256(f"{array.dtype}{array.shape}".encode())
+    total.update(array.reshape(-1).view(np.uint8).data)  # no copy
+    return total.hexdigest()
+
+
+def digest(tree: Any) -> str:
+    """One SHA-256 over all leaves and their names: equal exactly when the trees are equal to the bit."""
+    return joined({name: leaf_digest(np.asarray(leaf)) for name, leaf in flat(tree).items()})
+
+
+def joined(digests: Mapping[str, str]) -> str:
+    """`digest` of a tree, from those of its leaves in its order."""
+    return hashlib.sha256("".join(f"{name}:{found};" for name, found in digests.items()).encode()).hexdigest()
 
 
 class DamagedCheckpointError(Exception):

@@ -23,7 +23,6 @@ from posenc_jax.files.user_paths import full
 from posenc_jax.refusals.duplicates import refuse_twice
 from posenc_jax.runs import own_code
 from posenc_jax.runs.cell import Engine
-from posenc_jax.runs.decoded import write_texts
 from posenc_jax.runs.directory import (
     Group,
     Stored,
@@ -41,6 +40,7 @@ from posenc_jax.runs.files import read_json, sealed_line
 from posenc_jax.runs.identity import check_writable, is_imported, read_environments, refuse_changed_code
 from posenc_jax.runs.own_code import Digests, changed_here, changes, digests
 from posenc_jax.runs.preflight import check_memory, refuse_several_processes
+from posenc_jax.runs.programs import write_texts
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.runs.state import final_state, state_at
 from posenc_jax.runs.supply import home_of, read_tokenizer, refuse_rebuilt_corpus

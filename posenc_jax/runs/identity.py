@@ -25,7 +25,7 @@ from posenc_jax.files.checksums import sha256_of_files
 from posenc_jax.files.shapes import Json, problem
 from posenc_jax.files.user_paths import full
 from posenc_jax.runs import own_code
-from posenc_jax.runs.digests import digest
+from posenc_jax.runs.checkpoint import digest
 from posenc_jax.runs.directory import (
     FORMAT,
     IMPORTED,

@@ -22,7 +22,7 @@ from posenc_jax.huggingface.answers import languages, unread
 from posenc_jax.huggingface.checkpoint import Checkpoint, load
 from posenc_jax.huggingface.config import setting, short
 from posenc_jax.huggingface.safetensors import write
-from posenc_jax.runs.digests import joined, leaf_digest
+from posenc_jax.runs.checkpoint import joined, leaf_digest
 from posenc_jax.runs.directory import IMPORTED, Group
 from posenc_jax.runs.environment import environment
 from posenc_jax.runs.errors import RefusedError

@@ -13,30 +13,33 @@ import os
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypedDict, TypeVar, Unpack
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.config import Run
+from posenc_jax.data.example import Example
 from posenc_jax.data.ragged import Ragged
-from posenc_jax.data.records import Records
+from posenc_jax.data.records import Records, compose_rows
 from posenc_jax.data.text import Classification, Summarization, TextTask, Translation
 from posenc_jax.data.text.classification import Tokens, records_of
 from posenc_jax.data.text.pieces import TooLong, all_pieces, document_pieces, text_pieces
 from posenc_jax.data.tokenizer import BOS, EOS, SEP, Tokenizer
 from posenc_jax.encodings.base import Array, Params
 from posenc_jax.files.user_paths import full
-from posenc_jax.models import Decoding, Greedy
-from posenc_jax.runs.answering import decode, probabilities
+from posenc_jax.models import Decoded, Decoding, Greedy, Streams
 from posenc_jax.runs.directory import load_config
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.runs.state import best_replica, load_group_state, surviving_seeds
 from posenc_jax.runs.supply import foreign_words, read_tokenizer
 from posenc_jax.training.batches import examples_within
-from posenc_jax.training.generation import CHUNK, new_tokens
+from posenc_jax.training.generation import CHUNK, decoded, new_tokens
+from posenc_jax.training.replicas import over_rows
+from posenc_jax.training.step import forward
+from posenc_jax.training.streams import stream
 
 T = TypeVar("T")
 P = TypeVar("P")
@@ -102,29 +105,38 @@ def load_run(directory: str | os.PathLike[str], seed: int | None = None, *, repo
     return Loaded(directory, config, params, tokenizer, *group.replicas[index])
 
 
+class Writing(TypedDict, total=False):
+    """How outputs are written.
+
+    Attributes:
+      max_new_tokens: the longest output, eos included, cut off there (default: the room that outputs of a text of this
+        length were measured with, which is always the most).
+      too_long: texts of more than `Loaded.limit` tokens are refused ("refuse"), lose their end ("truncate"), or are cut
+        into pieces, between sentences where possible, whose outputs are joined by a space ("window").
+      random_seed: of samples, and of the positions of encodings that draw them. The draws for a text depend on its
+        tokens and this number (default: 0), on nothing else.
+      names: how messages call the texts (default: text 1, text 2, ...).
+      reporter: hears what was cut, and progress.
+    """
+
+    max_new_tokens: int | None
+    too_long: TooLong
+    random_seed: int
+    names: Sequence[str] | None
+    reporter: Reporter | None
+
+
 def translate(
     loaded: Loaded,
     texts: Sequence[str],
     decoding: Decoding = Greedy(),  # noqa: B008  (frozen)
-    *,
-    max_new_tokens: int | None = None,
-    too_long: TooLong = "refuse",
-    random_seed: int = 0,
-    names: Sequence[str] | None = None,
-    reporter: Reporter | None = None,
+    **options: Unpack[Writing],
 ) -> list[TextOutput]:
     """The translation of each text: the best of a beam, the first of several samples.
 
     Args:
       loaded: a run of task "translation".
-      max_new_tokens: the longest output, eos included, cut off there (default: the room that outputs of a text of this
-        length were measured with, which is always the most).
-      too_long: texts of more than `Loaded.limit` tokens are refused, lose their end ("truncate"), or are cut into
-        pieces, between sentences where possible, whose outputs are joined by a space ("window").
-      random_seed: of samples, and of the positions of encodings that draw them. The draws for a text depend on its
-        tokens and this number, on nothing else.
-      names: how messages call the texts (default: text 1, text 2, ...).
-      reporter: hears what was cut, and progress.
+      options: see `Writing`.
 
     Raises:
       RefusedError: the run is of another task, or never wrote as much as ``max_new_tokens``.
@@ -137,27 +149,21 @@ def translate(
         source = _ragged([[*tokens, ids.eos] for tokens in batch], len(batch) * task.width(length))
         return Records(source, targets=Ragged.of([[ids.start, ids.eos]] * len(batch)))
 
-    asked = records, decoding, max_new_tokens, too_long, random_seed
-    return _written("translate", loaded, texts, names or _numbered("text", texts), *asked, reporter)
+    return _written("translate", loaded, texts, records, decoding, **options)
 
 
 def summarize(
     loaded: Loaded,
     documents: Sequence[str],
     decoding: Decoding = Greedy(),  # noqa: B008  (frozen)
-    *,
-    max_new_tokens: int | None = None,
-    too_long: TooLong = "refuse",
-    random_seed: int = 0,
-    names: Sequence[str] | None = None,
-    reporter: Reporter | None = None,
+    **options: Unpack[Writing],
 ) -> list[TextOutput]:
     """The summary of each document by a run of task "summarization"; arguments and errors as in `translate`.
 
     ``too_long = "window"`` is refused: summaries of parts are no summary of the whole.
     """
     task = _task(loaded, Summarization)
-    if too_long == "window":
+    if options.get("too_long") == "window":
         raise RefusedError(
             "too_long = 'window': summaries of the parts of a document are no summary of it; take 'truncate', which "
             "keeps its beginning, as training did"
@@ -168,8 +174,7 @@ def summarize(
         given = np.array([len(row) - 1 for row in rows], np.int32)
         return Records(_ragged(rows, len(batch) * (task.width(length) + 1)), given=given)
 
-    asked = records, decoding, max_new_tokens, too_long, random_seed
-    return _written("summarize", loaded, documents, names or _numbered("document", documents), *asked, reporter)
+    return _written("summarize", loaded, documents, records, decoding, **options)
 
 
 def classify(
@@ -339,13 +344,14 @@ def _written(
     command: str,
     loaded: Loaded,
     texts: Sequence[str],
-    names: Sequence[str],
     records: Callable[[list[list[int]], int], Records],
     decoding: Decoding,
-    max_new_tokens: int | None,
-    too_long: TooLong,
-    random_seed: int,
-    reporter: Reporter | None,
+    *,
+    max_new_tokens: int | None = None,
+    too_long: TooLong = "refuse",
+    random_seed: int = 0,
+    names: Sequence[str] | None = None,
+    reporter: Reporter | None = None,
 ) -> list[TextOutput]:
     reporter = reporter or Reporter()
     task: Any = loaded.config.task
@@ -357,15 +363,63 @@ def _written(
             f"max_new_tokens = {max_new_tokens} must be from 1 to {most}, the longest output that this run was trained "
             f"or evaluated with; for longer ones train with a larger task.{field}"
         )
+    names = names or _numbered("document" if summaries else "text", texts)
     shown = (f"{text if len(text) <= 24 else f'{text[:21]}...'!r}" for text in texts)
     given = {f"{name} ({start})": text for name, start, text in zip(names, shown, texts, strict=True)}
     read = functools.partial(text_pieces, too_long=too_long, parts=not summaries)
     pieces = _pieces(loaded, given, given, read, reporter)
-    asked: dict[str, Any] = dict(run=loaded.config, decoding=decoding, max_new_tokens=max_new_tokens)
-    program = functools.partial(decode, random_seed=_seed(random_seed), **asked)
+    program = functools.partial(
+        decode, random_seed=_seed(random_seed), run=loaded.config, decoding=decoding, max_new_tokens=max_new_tokens
+    )
     outputs = []
     for answers in _answers(loaded, pieces, records, program, reporter, command, len(jax.local_devices())):
         tokens, log_probs = [answer.tokens[0].tolist() for answer in answers], [a.log_probs[0] for a in answers]
         text = " ".join(map(loaded.tokenizer.target.decode, tokens))
         outputs.append(TextOutput(text, sum(map(float, log_probs)), all(task.ids.eos in own for own in tokens)))
     return outputs
+
+
+@functools.partial(jax.jit, static_argnames=("run", "decoding", "max_length", "max_new_tokens", "devices"))
+def decode(
+    params: Params,
+    records: Records,
+    draws: Array,
+    *,
+    random_seed: Array,
+    run: Run,
+    decoding: Decoding,
+    max_length: int,
+    max_new_tokens: int | None,
+    devices: int,
+) -> Decoded:
+    """The outputs for a batch of records, each in a row of its own."""
+    room = new_tokens(run, max_length)
+    most = room if max_new_tokens is None else min(max_new_tokens, room)
+
+    def outputs(shared: tuple[Params, Array], rows: tuple[Example, Array]) -> Decoded:
+        (params, seed), (example, draws) = shared, rows
+        key, streams = stream(seed, "evaluation"), _streams(seed)
+        return decoded(run, params, example, decoding, most, streams, key, draws, room)
+
+    return over_rows(outputs, devices)((params, random_seed), (_examples(run, records, max_length), draws))
+
+
+@functools.partial(jax.jit, static_argnames=("run", "max_length", "devices"))
+def probabilities(
+    params: Params, records: Records, draws: Array, *, random_seed: Array, run: Run, max_length: int, devices: int
+) -> Array:
+    """The probabilities of the classes for a batch of records, ``[B, C]``."""
+    example = _examples(run, records, max_length)
+    logits = forward(run, params, example, streams=_streams(random_seed), example_ids=draws, train=False)
+    return jax.nn.softmax(logits[:, 0], axis=-1)
+
+
+def _streams(random_seed: Array) -> Streams:
+    return Streams(positions=stream(random_seed, "evaluation_positions"))
+
+
+def _examples(run: Run, records: Records, max_length: int) -> Example:
+    """Every record in a row of its own, as test examples are."""
+    task: Any = run.task
+    numbers = jnp.arange(len(records))[:, None]
+    return compose_rows(records, numbers, task.width(max_length), task.decoder_width(max_length))

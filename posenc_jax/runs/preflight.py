@@ -13,9 +13,9 @@ from posenc_jax.runs.directory import load_config
 from posenc_jax.runs.environment import check_settings
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.identity import start_of
-from posenc_jax.runs.machine import bytes_in_words, devices_with_memory, host_memory
 from posenc_jax.runs.state import surviving_seeds
 from posenc_jax.runs.supply import start_tokenizer
+from posenc_jax.runs.targets import bytes_in_words, devices_with_memory, host_memory
 from posenc_jax.runs.transplant import check_start
 from posenc_jax.training.batches import of_few_lengths
 from posenc_jax.training.layout import Devices, check_mesh, layout_of, memory_in_group

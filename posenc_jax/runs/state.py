@@ -14,8 +14,7 @@ from posenc_jax.data.errors import DataError
 from posenc_jax.files.shapes import Json
 from posenc_jax.files.user_paths import full
 from posenc_jax.huggingface.safetensors import read_header
-from posenc_jax.runs.checkpoint import Checkpoints
-from posenc_jax.runs.digests import digest
+from posenc_jax.runs.checkpoint import Checkpoints, digest
 from posenc_jax.runs.directory import (
     IMPORTED,
     Group,

@@ -234,7 +234,7 @@ def test_an_output_that_cannot_be_written_is_refused_before_a_chunk_is_timed(run
 
 
 def test_what_needs_more_memory_than_there_is_is_refused(run, capsys, monkeypatch):
-    monkeypatch.setattr("posenc_jax.runs.machine.host_memory", lambda: 10**6)
+    monkeypatch.setattr("posenc_jax.runs.targets.host_memory", lambda: 10**6)
     words = ["--lengths", "400", "--text", str(run.parent / "text.txt"), "--output", str(run.parent / "none")]
     assert main(["context", str(run), *words]) == 2
     assert "--lengths 400 needs about" in (err := capsys.readouterr().err)

@@ -18,7 +18,7 @@ from posenc_jax.runs import cell as cell_module
 from posenc_jax.runs import programs as programs_module
 from posenc_jax.runs.calls import refuse_foreign_tokens
 from posenc_jax.runs.cell import run
-from posenc_jax.runs.digests import digest
+from posenc_jax.runs.checkpoint import digest
 from posenc_jax.runs.directory import complete, load_config
 from posenc_jax.runs.errors import CheckpointError, RefusedError, StoppedError
 from posenc_jax.runs.files import locked

@@ -15,8 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from posenc_jax.runs.checkpoint import Checkpoints, kept
-from posenc_jax.runs.digests import digest
+from posenc_jax.runs.checkpoint import Checkpoints, digest, kept
 from posenc_jax.runs.errors import CheckpointError, RefusedError, SaveError
 
 # Orbax leaves a coroutine or a thread behind where a damaged file or a full disk ended it.

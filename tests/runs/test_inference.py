@@ -21,7 +21,7 @@ from posenc_jax.data.tasks import Copying
 from posenc_jax.data.text import words
 from posenc_jax.data.tokenizer import BOS, EOS, ByteTokenizer
 from posenc_jax.models import Beam, Greedy, Sampling
-from posenc_jax.runs import answering, inference
+from posenc_jax.runs import inference
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import read_json
 from posenc_jax.runs.inference import TextOutput, classify, load_run, summarize, translate
@@ -130,14 +130,14 @@ def test_an_output_that_is_cut_off():
 
 def test_few_programs(monkeypatch):
     """One for each evaluated length, whose room for outputs encodings see."""
-    loaded, traced, decoded = load_run(trained("translation")), [], answering.decoded
+    loaded, traced, decoded = load_run(trained("translation")), [], inference.decoded
     jax.clear_caches()
 
     def counted(*given):
         traced.append(given)
         return decoded(*given)
 
-    monkeypatch.setattr(answering, "decoded", counted)
+    monkeypatch.setattr(inference, "decoded", counted)
     texts = [sentence[:n] for sentence in SENTENCES for n in range(2, len(sentence))]
     translate(loaded, texts)
     assert len(traced) == len(loaded.config.evaluation.lengths) == 2

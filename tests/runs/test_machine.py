@@ -7,7 +7,7 @@ import pytest
 
 from posenc_jax.config import Evaluation, Execution, Run, Training
 from posenc_jax.data.tasks import Copying
-from posenc_jax.runs import machine, preflight
+from posenc_jax.runs import preflight, targets
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.training.layout import Devices
 
@@ -25,7 +25,7 @@ def groups(folder: Path, files: dict[str, str], of_process: str) -> list[int]:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
     (folder / "of_process").write_text(of_process)
-    return machine._limits(folder, folder / "of_process")
+    return targets._limits(folder, folder / "of_process")
 
 
 def test_limits_of_control_groups(tmp_path):
@@ -46,9 +46,9 @@ def test_the_root_is_what_a_container_sees(tmp_path):
 
 
 def test_no_control_groups(tmp_path):
-    assert machine._limits(tmp_path, tmp_path / "absent") == []
-    assert 2**27 < machine.host_memory() < 2**50
-    assert machine.device_memory() is None
+    assert targets._limits(tmp_path, tmp_path / "absent") == []
+    assert 2**27 < targets.host_memory() < 2**50
+    assert targets.device_memory() is None
 
 
 def test_a_run_is_refused_where_memory_is_short():
@@ -74,4 +74,4 @@ def test_an_accelerator_has_a_memory_of_its_own(monkeypatch):
     ("count", "text"), [(999, "0.999 kB"), (1000, "1 kB"), (12_345_678, "12.3 MB"), (10**24, "1e+06 EB")]
 )
 def test_sizes_as_people_read_them(count, text):
-    assert machine.bytes_in_words(count) == text
+    assert targets.bytes_in_words(count) == text

@@ -13,8 +13,7 @@ from trained_runs import CONFIG
 from posenc_jax.files.atomic import write_atomically
 from posenc_jax.files.checksums import unseal
 from posenc_jax.runs.cell import run
-from posenc_jax.runs.checkpoint import Checkpoints
-from posenc_jax.runs.digests import digest
+from posenc_jax.runs.checkpoint import Checkpoints, digest
 from posenc_jax.runs.files import Log
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.runs.state import abstract_state
