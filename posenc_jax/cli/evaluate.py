@@ -23,7 +23,6 @@ def _evaluate(
     shuffle_words: bool = False,
     steps: tuple[int, ...] = (),
     trust: Annotated[Path | None, "RUN"] = None,
-    accept_changed_code: bool = False,
 ) -> None:
     """Evaluate every replica of a finished run with its trained parameters. RUN is the directory of a run, of
     a cell of an ablation, or of one group.
@@ -37,8 +36,6 @@ def _evaluate(
       shuffle_words: tasks on text: shuffle the words of every input
       steps: checkpoints to evaluate, of those kept by training.keep_every (default: the parameters behind the result)
       trust: run the Python files that RUN brought along, naming each with its digest (default: they are not run)
-      accept_changed_code: evaluate even if your own encoding, task or metric has changed since training; the result
-        file says so
 
     Examples:
       posenc evaluate RUN --lengths 8 16 32
@@ -52,7 +49,7 @@ def _evaluate(
     from posenc_jax.runs.directory import load_config
     from posenc_jax.runs.evaluation import changed_config, evaluate
 
-    bring_along(trust, here=accept_changed_code)
+    bring_along(trust)
     with refusing("--posenc: "):
         slot = None if posenc is None else read_slot(posenc)
     own = None if metrics is None else read_metrics(metrics)
@@ -70,7 +67,6 @@ def _evaluate(
             metrics=own,
             **other,
             steps=steps or None,
-            accept_changed_code=accept_changed_code,
             reporter=reporter,
             stop=stop,
         )

@@ -97,7 +97,7 @@ def _a(noun: str) -> str:
     return f"{'an' if noun[0] in 'AEIOUaeiou' else 'a'} {noun}"
 
 
-def trust(directory: Path | None, *, here: bool = False) -> None:
+def trust(directory: Path | None) -> None:
     """Runs the code that a run, or one of its groups, brought along, as ``--trust`` asks for, and says which it is."""
     if directory is None:
         return
@@ -107,7 +107,7 @@ def trust(directory: Path | None, *, here: bool = False) -> None:
     home = home_of(full(directory).absolute())
     if not (home / "config.json").is_file():
         raise UsageError(f"--trust {directory}: there is no run, for it has no config.json")
-    own_code.trust(home, code_in(home / "config.json"), here=here, note=tell)
+    own_code.trust(home, code_in(home / "config.json"), note=tell)
 
 
 def _imported(path: Path, text: str) -> Any:

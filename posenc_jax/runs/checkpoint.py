@@ -313,48 +313,27 @@ def _alone() -> Any:
     return context
 
 
-# What TensorStore says of files that are not what was written; its "OS error" is the system's.
+# What Orbax and TensorStore say of files that are not what was written; "OS error" is the system's.
+_DAMAGED = (json.JSONDecodeError, UnicodeDecodeError, FileNotFoundError, KeyError, EOFError)
 _DAMAGE = re.compile(
-    r"DATA_LOSS|NOT_FOUND|FAILED_PRECONDITION|OUT_OF_RANGE|Error decoding|Error parsing|does not exist|No valid PyTree"
+    "DATA_LOSS|NOT_FOUND|FAILED_PRECONDITION|OUT_OF_RANGE|Error decoding|Error parsing|does not exist|No valid PyTree"
+    "|NoneType"
 )
 _OS_ERROR = re.compile(r"OS error (\d+)|errno[ =:]*(\d+)", re.IGNORECASE)
 
 
 def _reason(error: Exception, path: Path) -> Exception:
     """Damage, or why the files cannot be read here and now."""
-    numbers = [int(a or b) for link in _chain(error) for a, b in _OS_ERROR.findall(str(link))]
-    numbers += [link.errno for link in _chain(error) if isinstance(link, OSError) and link.errno]
+    links = _chain(error)
+    numbers = [int(a or b) for link in links for a, b in _OS_ERROR.findall(str(link))]
+    numbers += [link.errno for link in links if isinstance(link, OSError) and link.errno]
     here = [n for n in numbers if n not in (errno.ENOENT, errno.ENOTDIR, errno.EISDIR)]
-    blocked = _unreadable(path)
-    if not here and blocked is None and any(_is_damage(link) for link in _chain(error)):
+    if not here and any(isinstance(link, _DAMAGED) or _DAMAGE.search(str(link)) for link in links):
         return DamagedCheckpointError(_first_line(error))
-    detail = blocked or (os.strerror(here[0]) if here else _first_line(error))
     return RefusedError(
-        f"checkpoint {path} cannot be read here ({detail}); nothing was changed: mend that, then run the same command "
-        "again"
+        f"checkpoint {path} cannot be read here ({os.strerror(here[0]) if here else _first_line(error)}); nothing was "
+        "changed: mend that, then run the same command again"
     )
-
-
-def _is_damage(error: BaseException) -> bool:
-    if isinstance(error, ImportError | MemoryError | PermissionError):
-        return False
-    if isinstance(error, json.JSONDecodeError | UnicodeDecodeError | FileNotFoundError | KeyError | EOFError):
-        return True
-    return bool(_DAMAGE.search(str(error))) or (isinstance(error, TypeError) and "NoneType" in str(error))
-
-
-def _unreadable(path: Path) -> str | None:
-    """Why one of the files below ``path`` cannot be read to its end, or None."""
-    try:
-        for file in (found for found in path.rglob("*") if found.is_file()):
-            with file.open("rb") as stream:
-                while stream.read(2**24):
-                    pass
-    except FileNotFoundError:
-        return None
-    except (OSError, MemoryError) as error:
-        return _first_line(error)
-    return None
 
 
 def _chain(error: BaseException | None) -> list[BaseException]:

@@ -21,7 +21,6 @@ from posenc_jax.files.checksums import sha256_of
 from posenc_jax.files.shapes import Json
 from posenc_jax.files.user_paths import full
 from posenc_jax.refusals.duplicates import refuse_twice
-from posenc_jax.runs import own_code
 from posenc_jax.runs.cell import Engine
 from posenc_jax.runs.directory import (
     Group,
@@ -37,13 +36,13 @@ from posenc_jax.runs.environment import environment
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.estimate import foretell
 from posenc_jax.runs.files import read_json, sealed_line
-from posenc_jax.runs.identity import check_writable, is_imported, read_environments, refuse_changed_code
-from posenc_jax.runs.own_code import Digests, changed_here, changes, digests
+from posenc_jax.runs.identity import check_writable, is_imported, read_environments
+from posenc_jax.runs.own_code import Digests, digests
 from posenc_jax.runs.preflight import check_memory, refuse_several_processes
 from posenc_jax.runs.programs import write_texts
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.runs.state import final_state, state_at
-from posenc_jax.runs.supply import home_of, read_tokenizer, refuse_rebuilt_corpus
+from posenc_jax.runs.supply import read_tokenizer, refuse_rebuilt_corpus
 from posenc_jax.runs.transplant import partners
 from posenc_jax.training.operations import Work
 from posenc_jax.training.step import init_encodings_of
@@ -58,7 +57,6 @@ def evaluate(
     data: str | None = None,
     shuffle_words: bool = False,
     steps: tuple[int, ...] | None = None,
-    accept_changed_code: bool = False,
     reporter: Reporter | None = None,
     stop: Callable[[], int | None] = lambda: None,
 ) -> tuple[Path, list[Json]]:
@@ -69,8 +67,7 @@ def evaluate(
     so it may change what has no parameters (``rope`` for ``rope(base=5e5)``, ``()`` for ``alibi``) and what keeps
     their shapes. Another corpus is read with the run's own tokenizer; of it the test split is needed only.
 
-    The user's own classes are those of the copy that the run keeps. Where they have changed since, it is refused, or
-    with ``accept_changed_code`` measured with the changed ones, which the file then says.
+    The user's own classes are those that the run was trained with, as the copy that it keeps (`own_code.trust`).
 
     ``metrics`` replace those of the run's config. ``steps``: the checkpoints to measure, which the run kept
     (`Training.keep_every`), instead of what its result is of.
@@ -90,7 +87,7 @@ def evaluate(
     directory = full(directory).absolute()
     refuse_twice("steps", steps or ())
     stored = read_stored(directory)
-    config, other_code = _config_of(stored, accept_changed_code)
+    config = run_in(stored)
     lengths = config.evaluation.lengths if lengths is None else lengths
     posenc = config.posenc if posenc is None else posenc
     changed = changed_config(config, lengths, posenc, data, shuffle_words, metrics)
@@ -125,7 +122,7 @@ def evaluate(
     }
     if steps is not None:
         question["steps"] = steps
-    if other_code:
+    if other_code := _other_code(stored):
         question["changed_code"] = other_code
     if brought := {name: digest for name, digest in digests(changed).items() if name not in stored.code}:
         question["code"] = brought  # with the question, not with the run
@@ -205,19 +202,10 @@ def states_of(
                 yield step, group, state_at(config, group, step, note)
 
 
-def _config_of(stored: Stored, accept_changed_code: bool) -> tuple[Run, Digests]:
-    """The config of a run, and the digests of the user's classes in it that are not what the run was trained with."""
-    home, trained_with = home_of(stored.directory), stored.code
-    other = changed_here(home, trained_with)
-    for group in counting(stored):  # trained before or after a change that was accepted
-        for name, digest in group.code.items():
-            if trained_with.get(name, digest) != digest:
-                other[name] = digest
-    if not other:
-        return run_in(stored), {}
-    if not accept_changed_code:
-        refuse_changed_code(stored.directory, changes({name: trained_with[name] for name in other}, other))
-    return run_in(stored, own=own_code.load(home, trained_with, changed=True)), other
+def _other_code(stored: Stored) -> Digests:
+    """The digests of the user's classes that trained a group before or after a change that was accepted."""
+    parts = [group.code for group in counting(stored)]
+    return {name: own for part in parts for name, own in part.items() if stored.code.get(name, own) != own}
 
 
 def _for_these_devices(config: Run, note: Callable[[str], None]) -> Run:

@@ -75,18 +75,15 @@ def save(config: Any, directory: Path) -> None:
             write_changed(copy, path.read_text())
 
 
-def load(directory: Path, wanted: Digests, *, changed: bool = False) -> dict[str, type]:
+def load(directory: Path, wanted: Digests) -> dict[str, type]:
     """The classes that a run brought, as far as this process has imported them: nothing is run here, see `trust`.
-
-    Args:
-      changed: whether one may be another one than the run was made with.
 
     Raises:
       RefusedError: one is not there, or is another one.
     """
     found = {}
     for name, digest in wanted.items():
-        cls = next((cls for cls in _loaded(name) if changed or _digest(cls) == digest), None)
+        cls = next((cls for cls in _loaded(name) if _digest(cls) == digest), None)
         if cls is None:
             raise RefusedError(
                 f"{directory} needs {name}, which it brought along, and no file of a run is run unasked: read "
@@ -94,25 +91,6 @@ def load(directory: Path, wanted: Digests, *, changed: bool = False) -> dict[str
                 "(in Python: own_code.trust)"
             )
         found[name] = cls
-    return found
-
-
-def changed_here(directory: Path, wanted: Digests) -> Digests:
-    """Classes of a run that differ in this process, or in the files of this folder that the run's were copied from."""
-    folder, found = _folder(directory, wanted), {}
-
-    def find(module: str) -> Path | None:
-        ours = module.partition(".")[0] == posenc_jax.__name__  # which lies in this folder where it is a checkout
-        return None if ours else _file_in(Path.cwd(), module) or _located(module)
-
-    for name, digest in wanted.items():
-        here = [_digest(cls) for cls in _loaded(name)]
-        for copy in folder.rglob(name.partition(":")[0]):
-            file = Path.cwd() / copy.relative_to(folder)
-            if file.is_file():
-                here.append(_digest_in(_module_of(copy.relative_to(folder)), file, find))
-        if others := [other for other in here if other != digest]:
-            found[name] = others[0]
     return found
 
 
@@ -169,15 +147,12 @@ def _listed(files: Iterable[Path]) -> str:
     return ", ".join(f"{path} (sha256 {hashlib.sha256(path.read_bytes()).hexdigest()[:16]})" for path in files)
 
 
-def trust(
-    directory: Path, wanted: Digests, *, here: bool = False, note: Callable[[str], None] = lambda text: None
-) -> None:
+def trust(directory: Path, wanted: Digests, note: Callable[[str], None] = lambda text: None) -> None:
     """Runs the Python files that a run brought, from the copy that it keeps, whose folder is first on the path of this
     process from then on. The files can do whatever the user can.
 
     Args:
       note: hears the names and the digests of the files before they run.
-      here: whether the files of the current folder come before those of the copy.
 
     Raises:
       RefusedError: the copy is not what the run was made with, has other files beside it or fails to run; or this
@@ -192,9 +167,6 @@ def trust(
     kept = {path for module, _ in copies for path in _followed(module, files[module], _in(folder)).values()}
     if strange := sorted({path for path in folder.rglob("*") if not path.is_dir()} - kept):
         raise RefusedError(f"{strange[0]} is no file that the run brought, and could be imported: remove it")
-    if here:
-        now = {module: Path.cwd() / path.relative_to(folder) for module, path in files.items()}
-        files |= {module: path for module, path in now.items() if path.is_file()}
     for module, path in files.items():
         file = getattr(sys.modules.get(module), "__file__", None)
         if module in sys.modules and (file is None or Path(file).read_bytes() != path.read_bytes()):
@@ -204,13 +176,13 @@ def trust(
             )
     note(f"running what {directory} brought along: {_listed(files.values())}")
     sys.dont_write_bytecode = True
-    sys.path[:0] = [str(Path.cwd()), str(folder)] if here else [str(folder)]
+    sys.path.insert(0, str(folder))
     importlib.invalidate_caches()
     for (module, word), digest in zip(copies, wanted.values(), strict=True):
         cls = getattr(_imported(module, files[module]), word, None)
         if not isinstance(cls, type):
             raise RefusedError(f"{files[module]} has no class {word}, which this run needs: restore it")
-        if not here and _digest(cls) != digest:
+        if _digest(cls) != digest:
             raise RefusedError(f"{files[module]} would import other files here than {folder} has: go to another folder")
 
 
