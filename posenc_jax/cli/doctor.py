@@ -18,7 +18,7 @@ def _doctor() -> None:
       posenc doctor
           report versions, devices, caches and optional parts
     """
-    prepare_jax(runs=False)
+    prepare_jax()
     import jax
 
     from posenc_jax.data.corpora.store import data_directory

@@ -104,7 +104,7 @@ class RunArguments:
     directory: Annotated[Path | None, _word("DIR", Path, _directory, str, optional=True)] = None
     """Where results are kept (None: a folder in runs/ named after the config)."""
     track: tuple[TrackerName, ...] = ()
-    """Trackers that receive metrics as they are written: tensorboard, wandb, jsonl; in the folder tracking."""
+    """Trackers that receive metrics as they are written: tensorboard, wandb; in the folder tracking."""
     trust: tuple[Path, ...] = ()
     """Runs named by init_from whose own Python files may be run (by default they are not)."""
     accept_changed_code: bool = False

@@ -143,18 +143,14 @@ def _subclasses(cls: Any) -> list[Any]:
     return [inner for direct in cls.__subclasses__() for inner in [direct, *_subclasses(direct)]]
 
 
-def prepare_jax(*, runs: bool = True) -> None:
+def prepare_jax() -> None:
     """One host device per core, equal bits from run to run on GPUs, and a persistent compilation cache without
     thresholds; before a device is touched.
-
-    RefusedError under settings that stop every program, for a command that ``runs`` some.
     """
     import jax
 
-    from posenc_jax.runs.environment import check_settings, threads
+    from posenc_jax.runs.environment import threads
 
-    if runs:
-        check_settings()
     if any(importlib.util.find_spec(plugin) is not None for plugin in _CUDA):
         os.environ["XLA_FLAGS"] = deterministic(os.environ.get("XLA_FLAGS", ""))
     if "host_platform_device_count" not in os.environ.get("XLA_FLAGS", ""):

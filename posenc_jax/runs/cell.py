@@ -26,7 +26,7 @@ from posenc_jax.files.shapes import Json
 from posenc_jax.files.user_paths import full
 from posenc_jax.runs.calls import Calls
 from posenc_jax.runs.checkpoint import Checkpoints, digest
-from posenc_jax.runs.directory import Group, Replica, Stored, number_of, replicas_of, result_of
+from posenc_jax.runs.directory import Group, Stored, number_of, replicas_of, result_of
 from posenc_jax.runs.environment import environment
 from posenc_jax.runs.errors import CheckpointError, RefusedError, StoppedError
 from posenc_jax.runs.files import Log, in_turn, sealed_line
@@ -372,17 +372,9 @@ class Engine:
         return f"{self.config.table} {self.config.label}"
 
     def _phase(self, group: Group, what: str, total: int, done: int = 0, unit: str = "steps") -> None:
-        replicas = _told(group.replicas, rates=len(self.config.learning_rates) > 1)
-        self.reporter.phase(f"{self._name} {replicas}: {what}", total, done, unit)
-
-
-def _told(replicas: tuple[Replica, ...], *, rates: bool) -> str:
-    """Replicas in words: ``seed 0,1``, with ``rates`` ``learning rate 0.001 seed 0,1``."""
-    seeds: dict[float, list[str]] = {}
-    for seed, rate in replicas:
-        seeds.setdefault(rate if rates else 0.0, []).append(str(seed))
-    words = (f"{value_text(rate)} " * rates + f"seed {','.join(own)}" for rate, own in seeds.items())
-    return "learning rate " * rates + ", ".join(words)
+        seeds, rates = (",".join(dict.fromkeys(map(value_text, own))) for own in zip(*group.replicas))
+        told = f"learning rate {rates} seed {seeds}" if len(self.config.learning_rates) > 1 else f"seed {seeds}"
+        self.reporter.phase(f"{self._name} {told}: {what}", total, done, unit)
 
 
 def results_of(config: Run, scores: dict[str, np.ndarray], replica: int) -> dict[str, Any]:

@@ -77,12 +77,7 @@ class Stored:
     @property
     def code(self) -> own_code.Digests:
         """The digests of the user's classes in its config."""
-        code = {} if self.config is None else self.config.get("code")
-        if not (isinstance(code, dict) and all(isinstance(digest, str) for digest in code.values())):
-            raise RefusedError(f"{self.path} is damaged (its code is no table of digests): restore it")
-        if odd := [name for name in code if not re.fullmatch(r"[^/\\:]+\.py:\w+(\.\w+)*", name)]:
-            raise RefusedError(f"{self.path} names {odd[0]!r} as code, which is no file.py:Class: restore it")
-        return code
+        return {} if self.config is None else self.config.get("code") or {}
 
 
 def read_stored(directory: Path) -> Stored:
@@ -194,12 +189,13 @@ def counting(stored: Stored) -> list[Stored]:
 def result_of(group: Group) -> Json:
     """The ``result.json`` of a finished group; otherwise like `finished`."""
     path = group.directory / "result.json"
-    try:
-        result = read_json(path)
-        if wrong := problem(result, _RESULT):
-            raise DamagedFileError(path, wrong, "")
-    except DamagedFileError as error:
-        raise DamagedFileError(path, error.reason, _measure_again(group.directory)) from None
+    again = (
+        "restore it, or run the same `posenc train` or `posenc ablate` again, which measures the group again from its "
+        f"last checkpoint; without one, move {group.directory} away, to train it anew"
+    )
+    result = read_json(path, again)
+    if wrong := problem(result, _RESULT):
+        raise DamagedFileError(path, wrong, again)
     replicas, hashed = replicas_of(result), result["config_hash"]
     away = f"restore one of them, or move {group.directory} away to train it again"
     record = group.directory / "config.json"
@@ -227,14 +223,6 @@ _RESULT = {
         }
     ],
 }
-
-
-def _measure_again(group: Path) -> str:
-    again = "run the same `posenc train` or `posenc ablate` again"
-    steps = checkpoint_steps(group)
-    if not steps:
-        return f"restore it, or move {group} away and {again}, which trains it anew"
-    return f"restore it, or {again}, which measures {group.name} again from its checkpoint of step {steps[-1]}"
 
 
 def checkpoint_steps(group: Path) -> list[int]:
@@ -385,7 +373,7 @@ def checked(path: Path) -> Json:
             f"{path} is of format {data.get('format')}, and this version reads format {FORMAT} alone: choose another "
             "directory to run it again, or use the version that wrote it"
         )
-    if wrong := problem(data, {"config": {}}):
+    if wrong := problem(data, {"config": {}, "code?": {str: str}}):
         raise DamagedFileError(path, wrong, way_out)
     return data
 

@@ -97,24 +97,6 @@ def threads() -> int:
     return int(asked)
 
 
-# JAX's settings under which no program runs that was compiled ahead, and the values that are at fault.
-_STOPPING = {
-    "jax_disable_jit": (True,),
-    "jax_no_execution": (True,),
-    "jax_transfer_guard": ("disallow", "disallow_explicit"),
-}
-
-
-def check_settings() -> None:
-    """RefusedError under a setting of JAX's that stops every program here."""
-    for name, values in _STOPPING.items():
-        if (value := getattr(jax.config, name, None)) in values:
-            raise RefusedError(
-                f"{name.upper()} = {value} keeps programs that are compiled ahead, as all here, from running: unset "
-                f"it (in Python: jax.config.update({name!r}, {False if value is True else 'allow'!r}))"
-            )
-
-
 def code_of(record: Json) -> dict[str, Any]:
     """The code of this package and of the user in the record of an environment."""
     return {name: record.get(name) for name in ("version", "commit", "dirty", "source", "own")}

@@ -226,25 +226,17 @@ def classify(
             labels=np.zeros(len(batch), np.int32),
         )
 
-    program = functools.partial(probabilities, run=loaded.config, random_seed=_seed(random_seed))
+    program = functools.partial(probabilities, run=loaded.config, random_seed=np.int32(random_seed))
     found = _answers(loaded, pieces, records, program, reporter, "classify", 1)
     means = [np.mean(np.asarray(own, np.float64), axis=0) for own in found]
     return [dict(zip(task.class_names, map(float, mean), strict=True)) for mean in means]
-
-
-_COMMANDS = {"translation": "translate", "summarization": "summarize", "classification": "classify"}
 
 
 def _task(loaded: Loaded, kind: type[AnyTextTask]) -> AnyTextTask:
     """The run's task; RefusedError when it is of another kind."""
     task = loaded.config.task
     if not isinstance(task, kind):
-        command = _COMMANDS.get(task.name)
-        way_out = f"use `posenc {command}`" if command else "`posenc evaluate` measures such runs"
-        raise RefusedError(
-            f"{loaded.directory} is a run of task {task.name!r}, and `posenc {_COMMANDS[kind.name]}` needs one of task "
-            f"{kind.name!r}: {way_out}"
-        )
+        raise RefusedError(f"{loaded.directory} is a run of task {task.name!r}: name one of task {kind.name!r}")
     return task
 
 
@@ -310,12 +302,6 @@ def _lengths(config: Run) -> tuple[int, ...]:
     return (*lengths, longest) if longest > max(lengths, default=0) else lengths
 
 
-def _seed(random_seed: int) -> np.int32:
-    if not 0 <= random_seed < 2**31:
-        raise RefusedError(f"random_seed = {random_seed} must be from 0 to 2147483647")
-    return np.int32(random_seed)
-
-
 def _answers(
     loaded: Loaded,
     pieces: list[list[Any]],
@@ -369,7 +355,7 @@ def _written(
     read = functools.partial(text_pieces, too_long=too_long, parts=not summaries)
     pieces = _pieces(loaded, given, given, read, reporter)
     program = functools.partial(
-        decode, random_seed=_seed(random_seed), run=loaded.config, decoding=decoding, max_new_tokens=max_new_tokens
+        decode, random_seed=np.int32(random_seed), run=loaded.config, decoding=decoding, max_new_tokens=max_new_tokens
     )
     outputs = []
     for answers in _answers(loaded, pieces, records, program, reporter, command, len(jax.local_devices())):

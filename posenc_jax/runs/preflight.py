@@ -5,15 +5,12 @@ Asked before anything is written and before the training program is compiled.
 
 from pathlib import Path
 
-from posenc_jax.config import CELL, Run
+from posenc_jax.config import Run
 from posenc_jax.data.checks import check_scores, check_task
 from posenc_jax.encodings.structure import check_mask
 from posenc_jax.refusals.own_exits import own_frames
-from posenc_jax.runs.directory import load_config
-from posenc_jax.runs.environment import check_settings
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.identity import start_of
-from posenc_jax.runs.state import surviving_seeds
 from posenc_jax.runs.supply import start_tokenizer
 from posenc_jax.runs.targets import bytes_in_words, devices_with_memory, host_memory
 from posenc_jax.runs.transplant import check_start
@@ -45,7 +42,6 @@ def check_run(config: Run, on: Devices | None = None, directory: Path | None = N
         known.
       directory: its own; None before its turn in an ablation, when a cell that it starts from may not have run.
     """
-    check_settings()
     if config.task.one_answer and config.model.pooling is None:
         raise RefusedError(
             f"model.pooling = None answers for every token, and task {config.task.name!r} asks for one answer: set "
@@ -54,7 +50,11 @@ def check_run(config: Run, on: Devices | None = None, directory: Path | None = N
     if config.model.mask is not None:
         check_mask(config.model.mask, types=config.task.has_token_types, outline=config.task.has_outline)
     if (source := start_of(config, directory)) is not None:
-        _check_source(source, config)
+        if not source.exists():
+            raise RefusedError(
+                f"init_from = {config.init_from!r}: there is no {source}: name the directory of a finished run or a "
+                "file of `posenc weights export`, or run the ablation that has both cells"
+            )
         if directory is None or not any(directory.glob("group-*/checkpoints/*")):  # what goes on needs it no more
             start_tokenizer(config, source)
             check_start(config, source)
@@ -105,26 +105,3 @@ _GROWS_WITH = {
     **dict.fromkeys(("batch", "activations", "attention", "logits"), "training.batch_size or the lengths of the task"),
     **dict.fromkeys(("evaluation", "decoding"), "evaluation.lengths or evaluation.memory_budget_mb"),
 }
-
-
-def _check_source(source: Path, config: Run) -> None:
-    if source.is_file():
-        return
-    asked = f"init_from = {config.init_from!r}"
-    if not source.is_dir() and str(config.init_from).startswith(CELL):
-        raise RefusedError(
-            f"{asked}: there is no {source}: run the ablation that has both cells, or name the directory of a finished "
-            "run"
-        )
-    if not source.is_dir():
-        raise RefusedError(
-            f"{asked}: there is no such directory; name one of a finished run, or a file that `posenc weights export` "
-            "wrote"
-        )
-    load_config(source)
-    there = surviving_seeds(source)
-    if missing := [str(seed) for seed in config.seeds if seed not in there]:
-        raise RefusedError(
-            f"{asked} has no finished replica of seed {', '.join(missing)} that did not diverge: it has "
-            f"{', '.join(map(str, sorted(there)))}; choose among them, or train the others there"
-        )

@@ -15,7 +15,7 @@ from posenc_jax.config import Run, difference
 from posenc_jax.data.checkpoint_tokenizers import tokenizer_from_bytes
 from posenc_jax.data.corpora.corpus import DataError, UnfitError
 from posenc_jax.data.text import words
-from posenc_jax.data.text.base import SPLITS, BatchPlan, Data, TextData, TextTask
+from posenc_jax.data.text.base import SPLITS, BatchPlan, TextData, TextTask
 from posenc_jax.data.text.loading import TOKENIZER_EXAMPLES, identity_of, load, open_split
 from posenc_jax.data.text.on_demand import Feed
 from posenc_jax.data.text.sizing import Batches, check_filled, sized
@@ -61,7 +61,7 @@ def load_data(config: Run, directory: Path, note: Callable[[str], None]) -> Text
         if config.task.input_columns:
             write_json(directory / words.FILE, words.trained_on(config.task))
         write_json(record, data.identity)
-    elif lines := difference(read_json(record), _as_json(data.identity)):
+    elif lines := difference(read_json(record), json.loads(json.dumps(data.identity))):
         raise RefusedError(
             f"{directory} was begun with other data: choose another directory, or prepare that data again. "
             "Differences:\n  " + "\n  ".join(lines)
@@ -122,20 +122,15 @@ def _with_sizes(config: Run, tokenizer: Tokenizer | None, refused: str) -> str:
 
 def refuse_other_tokenizers(config: Run, directory: Path) -> None:
     """Refuses a tokenizer.json that is another one than the run in a directory was begun with, as `load_data` does."""
-    kept = all((directory / name).is_file() for name in ("data.json", "tokenizer.model"))
-    if isinstance(config.task, TextTask) and kept:
-        given = [data for data in (config.task.data, config.task.target_data) if data is not None]
-        if any(data.tokenizer_file is not None for data in given):
-            _refuse_other_files(config.task, read_tokenizer(directory))
+    if isinstance(config.task, TextTask) and all((directory / n).is_file() for n in ("data.json", "tokenizer.model")):
+        _refuse_other_files(config.task, read_tokenizer(directory))
 
 
 def _of_corpus(identity: Json) -> Json:
     """The part of an identity of data that says which corpus it is, at which state."""
-    return _as_json({k: identity[k] for k in ("name", "sha256", "version", "held_out") if k in identity})
-
-
-def _as_json(value: Json) -> Json:
-    return json.loads(json.dumps(value))
+    kept = {k: identity[k] for k in ("name", "sha256", "version", "held_out") if k in identity}
+    own: Json = json.loads(json.dumps(kept))
+    return own
 
 
 def refuse_rebuilt_corpus(directory: Path, now: Json) -> None:
@@ -185,20 +180,15 @@ def refuse_other_corpora(cells: Mapping[Run, Path], to_run: Collection[Run] = ()
 
 
 def _refuse_other_files(task: TextTask, tokenizer: Tokenizer) -> None:
-    for data, of_side in zip((task.data, task.target_data), tokenizer.sides or (tokenizer, tokenizer), strict=True):
-        if data is not None:
-            _refuse_another_file(data, of_side)
-
-
-def _refuse_another_file(data: Data, tokenizer: Tokenizer) -> None:
-    if data.tokenizer_file is None or not data.tokenizer_file.is_file():
-        return
-    found = hashlib.sha256(data.tokenizer_file.read_bytes()).hexdigest()
-    if found != tokenizer.sha256:
-        raise RefusedError(
-            f"data.tokenizer = {data.tokenizer!r} is not the tokenizer that this run has (SHA-256 {found[:12]}..., not "
-            f"{tokenizer.sha256[:12]}...): restore the file, or choose another directory"
-        )
+    for data, side in zip((task.data, task.target_data), tokenizer.sides or (tokenizer, tokenizer), strict=True):
+        if data is None or data.tokenizer_file is None or not data.tokenizer_file.is_file():
+            continue
+        found = hashlib.sha256(data.tokenizer_file.read_bytes()).hexdigest()
+        if found != side.sha256:
+            raise RefusedError(
+                f"data.tokenizer = {data.tokenizer!r} is not the tokenizer that this run has (SHA-256 {found[:12]}..., "
+                f"not {side.sha256[:12]}...): restore the file, or choose another directory"
+            )
 
 
 def start_tokenizer(config: Run, source: Path) -> Tokenizer | None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from posenc_jax import extras
-from posenc_jax.files.atomic import append, make_directory
+from posenc_jax.files.atomic import make_directory
 from posenc_jax.files.names import file_name
 from posenc_jax.files.shapes import Json
 from posenc_jax.files.user_paths import full
@@ -22,7 +22,7 @@ from posenc_jax.refusals.own_exits import exits_as_errors
 from posenc_jax.runs.files import dumps
 from posenc_jax.runs.reporter import Reporter
 
-TrackerName = Literal["tensorboard", "wandb", "jsonl"]
+TrackerName = Literal["tensorboard", "wandb"]
 FOLDER = "tracking"
 
 _PACKAGES = {"tensorboard": "tensorboardX", "wandb": "wandb"}
@@ -43,10 +43,9 @@ class Tracked(Reporter):
         self, reporter: Reporter, directory: Path, names: Sequence[TrackerName], part: str | None = None
     ) -> None:
         for name in names:
-            if name in _PACKAGES:
-                extras.check("tracking", _PACKAGES[name], f"--track {name}")
+            extras.check("tracking", _PACKAGES[name], f"--track {name}")
         self._folder, self._part = full(directory).absolute() / FOLDER, part
-        self._waiting, self._open = list(dict.fromkeys(names)), dict[TrackerName, Any]()
+        self._trackers: dict[TrackerName, Any] = dict.fromkeys(names)  # None: not opened yet
         for event in ("note", "cell", "phase", "advance", "recorded"):  # go on to the other reporter
             setattr(self, event, getattr(reporter, event))
 
@@ -54,8 +53,9 @@ class Tracked(Reporter):
         return self
 
     def __exit__(self, *error: object) -> None:
-        for name in list(self._open):
-            self._guarded(name, self._open[name].close)
+        for name, tracker in list(self._trackers.items()):
+            if tracker is not None:
+                self._guarded(name, tracker.close)
 
     def rows(self, cell: str, rows: list[Json]) -> None:
         """Rows of metrics, by step."""
@@ -72,23 +72,23 @@ class Tracked(Reporter):
         series = f"{cell}/seed {replica['seed']}, rate {replica['learning_rate']:g}"
         known = {"seed", "learning_rate", axis}
         values = {k: float(v) for k, v in found.items() if k not in known and type(v) in (int, float)}
-        for name in [*self._open, *self._waiting]:
-            self._guarded(name, lambda name=name: self._tracker(name).scalars(series, axis, at, values))
+        for name in list(self._trackers):
+            self._guarded(name, lambda name=name: self._opened(name).scalars(series, axis, at, values))
 
-    def _tracker(self, name: TrackerName) -> Any:
+    def _opened(self, name: TrackerName) -> Any:
         """Opened when it first hears something, so that a run that is refused leaves nothing."""
-        if name in self._waiting:
-            self._waiting.remove(name)
+        if self._trackers[name] is None:
             make_directory(self._folder / name)
-            self._open[name] = _KINDS[name](self._folder / name, self._part)
-        return self._open[name]
+            kind = _TensorBoard if name == "tensorboard" else _WeightsAndBiases
+            self._trackers[name] = kind(self._folder / name, self._part)
+        return self._trackers[name]
 
     def _guarded(self, name: TrackerName, work: Any) -> None:
         try:
             with exits_as_errors():
                 work()
         except Exception as error:  # whatever it is, it must not end the run
-            self._open.pop(name, None)
+            del self._trackers[name]
             said = " ".join(f"{type(error).__name__}: {error}".split())[:200]
             self.note(f"--track {name} failed and hears no more, the run goes on: {said}")
 
@@ -122,12 +122,9 @@ class _WeightsAndBiases:
     def __init__(self, folder: Path, part: str | None) -> None:
         import wandb
 
-        of = [str(folder), *filter(None, [part])]
-        name, digest = (
-            " ".join([folder.parent.parent.name, *of[1:]]),
-            hashlib.sha256("\n".join(of).encode()).hexdigest(),
-        )
-        self._run: Any = wandb.init(project="posenc_jax", name=name, id=digest[:16], resume="allow", dir=str(folder))
+        name = " ".join(filter(None, (folder.parent.parent.name, part)))
+        own = hashlib.sha256("\n".join(filter(None, (str(folder), part))).encode()).hexdigest()[:16]
+        self._run: Any = wandb.init(project="posenc_jax", name=name, id=own, resume="allow", dir=str(folder))
         for axis in ("step", "length"):
             self._run.define_metric(axis, hidden=True)
             self._run.define_metric(f"by_{axis}/*", step_metric=axis)
@@ -137,16 +134,3 @@ class _WeightsAndBiases:
 
     def close(self) -> None:
         self._run.finish()
-
-
-class _Lines:
-    """``metrics.jsonl``: all replicas of all cells in one file, a line for each row, for scripts that follow it."""
-
-    def __init__(self, folder: Path, part: str | None) -> None:
-        self._file, self.close = folder / "metrics.jsonl", lambda: None
-
-    def scalars(self, series: str, axis: str, at: int, values: dict[str, float]) -> None:
-        append(self._file, f"{dumps({'series': series, axis: at, **values})}\n", wait=False)
-
-
-_KINDS: dict[TrackerName, Any] = {"tensorboard": _TensorBoard, "wandb": _WeightsAndBiases, "jsonl": _Lines}

@@ -206,8 +206,6 @@ def export_weights(
     source, path = full(run_directory).absolute(), full(path)
     if path.exists():
         raise RefusedError(f"{path} exists: choose another file, or remove it")
-    if not path.absolute().parent.is_dir():
-        raise RefusedError(f"there is no directory {path.parent} for {path.name}: make it first")
     config = load_config(source)
     if torch:
         _check_for_torch(config)

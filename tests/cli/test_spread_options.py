@@ -26,7 +26,12 @@ def test_the_options_are_told_from_overrides():
 
 @pytest.mark.parametrize(
     "place",
-    [(), ("--directory", "out"), ("--directory=out",), ("--directory", "out", "--track", "jsonl", "--seeds", "0")],
+    [
+        (),
+        ("--directory", "out"),
+        ("--directory=out",),
+        ("--directory", "out", "--track", "tensorboard", "--seeds", "0"),
+    ],
 )
 @pytest.mark.parametrize("where", ["--executor local", "--executor slurm --cpus 1"])
 def test_a_task_is_told_what_the_command_was_told(monkeypatch, place, where):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.util
-import json
 import struct
 import sys
 import time
@@ -37,10 +36,6 @@ def tracked_run(place, *names):
     return results, heard.notes
 
 
-def lines(place):
-    return [json.loads(line) for line in (place / "tracking/jsonl/metrics.jsonl").read_text().splitlines()]
-
-
 def of_metrics(place):
     """series -> step -> values, from the run's own file."""
     found = {}
@@ -52,23 +47,39 @@ def of_metrics(place):
     return found
 
 
+def events(file) -> list:
+    """The events of a file: records of length, checksum, data, checksum."""
+    from tensorboardX.proto.event_pb2 import Event
+
+    data, found = file.read_bytes(), []
+    while data:
+        (size,) = struct.unpack("<Q", data[:8])
+        found.append(Event.FromString(data[12 : 12 + size]))
+        data = data[16 + size :]
+    return found
+
+
 @pytest.fixture(scope="module")
 def told(tmp_path_factory):
     place = tmp_path_factory.mktemp("tracked") / "run"
-    results, notes = tracked_run(place, "jsonl")
-    return place, results, notes
+    return place, *tracked_run(place, "tensorboard")
 
 
-def test_lines_are_those_of_the_metrics_and_the_scores(told):
+def test_event_files_of_tensorboard_hold_the_metrics_and_the_scores(told):
     place, (result,), _ = told
-    found = {}
-    for row in lines(place):
-        if "step" in row:
-            found.setdefault(row.pop("series"), {}).setdefault(row.pop("step"), {}).update(row)
-    assert found == of_metrics(place)
-    scores = [row for row in lines(place) if "length" in row]
-    assert [(row["series"], row["length"]) for row in scores] == [(s, n) for s in SERIES for n in (2, 5)]
-    assert scores[3]["accuracy"] == result["replicas"][1]["evaluation"][1]["accuracy"]
+    folders = sorted((place / "tracking/tensorboard").iterdir())
+    assert [folder.name.rpartition("-")[0] for folder in folders] == [f"cmc-a-label-seed-{i}-rate-0.01" for i in (0, 1)]
+    for seed, folder in enumerate(folders):
+        (file,) = folder.iterdir()
+        found = {"training": {}, "by_length": {}}
+        for event in events(file):
+            for value in event.summary.value:
+                kind, _, name = value.tag.partition("/")
+                found[kind].setdefault(event.step, {})[name] = value.simple_value
+        wanted = of_metrics(place)[SERIES[seed]]
+        assert {step: pytest.approx(values) for step, values in wanted.items()} == found["training"]
+        scores = {row["length"]: row["accuracy"] for row in result["replicas"][seed]["evaluation"]}
+        assert {n: values["accuracy"] for n, values in found["by_length"].items()} == pytest.approx(scores)
 
 
 def test_the_files_of_the_run_are_those_without_a_tracker(told, tmp_path):
@@ -84,18 +95,18 @@ def test_the_files_of_the_run_are_those_without_a_tracker(told, tmp_path):
 
 def test_a_finished_run_tells_nothing_again(told):
     place, results, _ = told
-    before = (place / "tracking/jsonl/metrics.jsonl").read_bytes()
-    assert tracked_run(place, "jsonl")[0] == results
-    assert (place / "tracking/jsonl/metrics.jsonl").read_bytes() == before
+    before = contents(place / "tracking")
+    assert tracked_run(place, "tensorboard")[0] == results
+    assert contents(place / "tracking") == before
 
 
 def test_a_tracker_that_fails_is_left_and_the_run_goes_on(tmp_path):
     place = tmp_path / "run"
     (place / "tracking").mkdir(parents=True)
-    (place / "tracking" / "jsonl").write_text("a file stands here")
-    results, notes = tracked_run(place, "jsonl")
+    (place / "tracking" / "tensorboard").write_text("a file stands here")
+    results, notes = tracked_run(place, "tensorboard")
     (note,) = (note for note in notes if "--track" in note)
-    assert note.startswith("--track jsonl failed and hears no more, the run goes on: FileExistsError")
+    assert note.startswith("--track tensorboard failed and hears no more, the run goes on: FileExistsError")
     assert results[0]["replicas"][0]["evaluation"]
 
 
@@ -127,35 +138,6 @@ def test_each_part_of_a_directory_is_a_run_of_its_own_for_weights_and_biases(tmp
     assert len({first, second, third}) == 3
     assert again == second
     assert [settings["name"] for settings in begun[:2]] == ["run", "run cell/group-000"]
-
-
-def events(file) -> list:
-    """The events of a file: records of length, checksum, data, checksum."""
-    from tensorboardX.proto.event_pb2 import Event
-
-    data, found = file.read_bytes(), []
-    while data:
-        (size,) = struct.unpack("<Q", data[:8])
-        found.append(Event.FromString(data[12 : 12 + size]))
-        data = data[16 + size :]
-    return found
-
-
-def test_event_files_of_tensorboard_hold_the_metrics(tmp_path):
-    place = tmp_path / "run"
-    tracked_run(place, "tensorboard")
-    folders = sorted((place / "tracking/tensorboard").iterdir())
-    assert [folder.name.rpartition("-")[0] for folder in folders] == [f"cmc-a-label-seed-{i}-rate-0.01" for i in (0, 1)]
-    for folder, series in zip(folders, SERIES, strict=True):
-        (file,) = folder.iterdir()
-        found = {}
-        for event in events(file):
-            for value in event.summary.value:
-                kind, _, name = value.tag.partition("/")
-                if kind == "training":
-                    found.setdefault(event.step, {})[name] = value.simple_value
-        wanted = of_metrics(place)[series]
-        assert {step: pytest.approx(values) for step, values in wanted.items()} == found
 
 
 @pytest.mark.slow
