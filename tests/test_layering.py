@@ -69,8 +69,8 @@ ORDER = {
     "runs": (
         "errors reporter files environment own_code directory checkpoint "
         "identity groups state weights transplant supply targets preflight plan estimate on_corpus "
-        "timing trackers calls programs cell ablation_record ablation joining "
-        "executors spread evaluation inference importing exporting"
+        "timing trackers programs cell ablation_record ablation joining "
+        "executors spread evaluation inference importing"
     ),
     "config": "stored own_names settings run combinations reading source guessing __init__",
     "files": "names shapes fields shipped user_paths checksums atomic __init__",

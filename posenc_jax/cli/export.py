@@ -25,7 +25,7 @@ def _export(run: Path, *, to: Annotated[Path, "DIR"], seed: int | None = None) -
 
     prepare_jax()
     from posenc_jax.cli.progress import TerminalReporter
-    from posenc_jax.runs.exporting import export_checkpoint
+    from posenc_jax.runs.importing import export_checkpoint
 
     with TerminalReporter() as reporter:
         family = export_checkpoint(run, to, seed, reporter.note)

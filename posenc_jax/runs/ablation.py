@@ -28,7 +28,7 @@ from posenc_jax.runs.identity import changed_code, owned, refuse_changed_code, r
 from posenc_jax.runs.own_code import digests
 from posenc_jax.runs.preflight import check_run, refuse_several_processes
 from posenc_jax.runs.programs import KnownPrograms, Uncompiled, UncompiledPrograms, likeness, replicas_of
-from posenc_jax.runs.reporter import Reporter
+from posenc_jax.runs.reporter import SILENT, Reporter
 from posenc_jax.runs.state import abstract_state
 from posenc_jax.runs.supply import Supply, refuse_other_corpora, refuse_other_tokenizers, refuse_unfit
 from posenc_jax.runs.targets import devices_with_memory, target_here
@@ -43,7 +43,7 @@ def ablate(
     directory: str | os.PathLike[str],
     *,
     accept_changed_code: bool = False,
-    reporter: Reporter | None = None,
+    reporter: Reporter = SILENT,
     stop: Callable[[], int | None] = lambda: None,
 ) -> AblationResult:
     """Runs every cell that has no result yet, then writes ``results.jsonl`` and ``ablation.json``.
@@ -68,8 +68,7 @@ def ablate(
       FailedCellsError: some cells failed; the others are complete and in the results.
       StoppedError: ``stop`` asked for it.
     """
-    heard = reporter or Reporter()
-    run_cells(config, directory, accept_changed_code=accept_changed_code, reporter=heard, stop=stop)
+    run_cells(config, directory, accept_changed_code=accept_changed_code, reporter=reporter, stop=stop)
     return read_result(full(directory).absolute())
 
 

@@ -24,7 +24,6 @@ from posenc_jax.files.atomic import refuse_links, write_atomically
 from posenc_jax.files.fields import value_text
 from posenc_jax.files.shapes import Json
 from posenc_jax.files.user_paths import full
-from posenc_jax.runs.calls import Calls
 from posenc_jax.runs.checkpoint import Checkpoints, digest
 from posenc_jax.runs.directory import Group, Stored, number_of, replicas_of, result_of
 from posenc_jax.runs.environment import environment
@@ -44,8 +43,8 @@ from posenc_jax.runs.identity import (
 from posenc_jax.runs.own_code import digests
 from posenc_jax.runs.plan import Plan, plan_of
 from posenc_jax.runs.preflight import check_run
-from posenc_jax.runs.programs import KnownPrograms, Programs, decoded_texts, text_scores, write_texts
-from posenc_jax.runs.reporter import Reporter
+from posenc_jax.runs.programs import Calls, KnownPrograms, Programs, decoded_texts, text_scores, write_texts
+from posenc_jax.runs.reporter import SILENT, Reporter
 from posenc_jax.runs.state import count_parameters, misfit, restore
 from posenc_jax.runs.supply import Supply, load_data, refuse_other_tokenizers
 from posenc_jax.runs.targets import devices_with_memory, target_here
@@ -64,7 +63,7 @@ def run(
     directory: str | os.PathLike[str],
     *,
     accept_changed_code: bool = False,
-    reporter: Reporter | None = None,
+    reporter: Reporter = SILENT,
     stop: Callable[[], int | None] = lambda: None,
     known: KnownPrograms | None = None,
     planned: Callable[[Plan], None] = lambda plan: None,
@@ -91,7 +90,7 @@ def run(
     """
     directory = full(directory).absolute()
     refuse_other_processes(config)
-    heard = reporter if reporter is not None and first() else Reporter()
+    heard = reporter if first() else SILENT
     with contextlib.ExitStack() as holding:
 
         def taken() -> Begun:

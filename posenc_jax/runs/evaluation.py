@@ -39,7 +39,7 @@ from posenc_jax.runs.identity import check_writable, is_imported, read_environme
 from posenc_jax.runs.own_code import Digests, digests
 from posenc_jax.runs.preflight import check_memory, refuse_several_processes
 from posenc_jax.runs.programs import write_texts
-from posenc_jax.runs.reporter import Reporter
+from posenc_jax.runs.reporter import SILENT, Reporter
 from posenc_jax.runs.state import final_state, state_at
 from posenc_jax.runs.supply import read_tokenizer, refuse_rebuilt_corpus
 from posenc_jax.runs.transplant import partners
@@ -56,7 +56,7 @@ def evaluate(
     data: str | None = None,
     shuffle_words: bool = False,
     steps: tuple[int, ...] | None = None,
-    reporter: Reporter | None = None,
+    reporter: Reporter = SILENT,
     stop: Callable[[], int | None] = lambda: None,
 ) -> tuple[Path, list[Json]]:
     """Scores every replica of a finished run at ``lengths``, optionally with another slot ``posenc`` instead of
@@ -82,7 +82,6 @@ def evaluate(
         trained, or code has changed.
       ValueError: a length or slot that the run cannot serve.
     """
-    reporter = reporter or Reporter()
     directory = full(directory).absolute()
     refuse_twice("steps", steps or ())
     stored = read_stored(directory)
@@ -100,7 +99,9 @@ def evaluate(
     began = (read_environments(home)["began"] for home in homes if not is_imported(home))
     found = sum((compared(own, here, OF_PROCESS) for own in began), Compared())
     if found.lines:
-        reporter.note(f"{_elsewhere(found)}: {'; '.join(found.lines)}")
+        reporter.note(
+            f"measured in another environment than the run was trained in ({found.word}): {'; '.join(found.lines)}"
+        )
     changed = _for_these_devices(changed, reporter.note)
     refuse_several_processes("an evaluation")
     check_memory(changed, trained=True)
@@ -114,19 +115,12 @@ def evaluate(
     work = sum(engine.plan.measuring(lengths).values(), Work()) * len(steps or (None,))
     foretell(reporter.note, engine.plan.seconds_of(work), "fewer or shorter lengths")
     rows, decoded = measure(config, engine, states, lengths)
-    question: dict[str, Any] = {
-        "lengths": lengths,
-        "posenc": spec(changed.posenc),
-        "evaluation": to_json(changed.evaluation),
-    }
-    if steps is not None:
-        question["steps"] = steps
-    if other_code := _other_code(stored):
-        question["changed_code"] = other_code
-    if brought := {name: digest for name, digest in digests(changed).items() if name not in stored.code}:
-        question["code"] = brought  # with the question, not with the run
-    if found.draws:
-        question["other_draws"] = found.draws
+    measured = to_json(changed.evaluation)
+    question: dict[str, Any] = {"lengths": lengths, "posenc": spec(changed.posenc), "evaluation": measured}
+    brought = {name: digest for name, digest in digests(changed).items() if name not in stored.code}
+    # The user's code that came with the question is kept with it, not with the run.
+    more = {"steps": steps, "changed_code": _other_code(stored), "code": brought, "other_draws": found.draws}
+    question |= {name: value for name, value in more.items() if value}
     if loaded is not None:
         assert isinstance(task, TextTask)
         question |= {"shuffle_words": task.data.shuffle_words != "never", "data": loaded.identity}
@@ -137,17 +131,6 @@ def evaluate(
         write_texts(path.with_name(f"{name}-decoded.jsonl"), decoded)
     write_atomically(path, sealed_line({**question, "environment": here, "rows": rows}))
     return path, read_json(path)["rows"]
-
-
-def _elsewhere(found: Compared) -> str:
-    """The consequence for scores that they are measured in another environment than the run was trained in."""
-    if found.draws:
-        return (
-            "other random numbers are drawn than in training, so other examples and positions: no pairs of its scores"
-        )
-    if found.rounding:
-        return "measured in another environment than the run was trained in: equal up to rounding"
-    return "whether this is the environment that the run was trained in is not known"
 
 
 def measure(

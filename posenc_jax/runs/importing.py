@@ -1,5 +1,8 @@
-"""A checkpoint of others as the directory of a finished run, of which no step was trained here."""
+"""A checkpoint of others as the directory of a finished run, of which no step was trained here; and back: a run that
+began so in the layout that transformers loads.
+"""
 
+import dataclasses
 import hashlib
 import os
 from collections.abc import Callable, Iterator
@@ -8,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from posenc_jax.config import Run, config_hash
+from posenc_jax.config import Run, config_hash, difference, to_json
 from posenc_jax.config.settings import Evaluation
 from posenc_jax.data.errors import DataError
 from posenc_jax.data.text import LanguageModel, MaskedLanguageModel, Translation
@@ -16,19 +19,26 @@ from posenc_jax.data.text.base import Data
 from posenc_jax.encodings import spec
 from posenc_jax.files.atomic import new_folder, not_new, write_atomically
 from posenc_jax.files.checksums import sha256_of_files
-from posenc_jax.files.shapes import Json
+from posenc_jax.files.shapes import Json, problem
 from posenc_jax.files.user_paths import full
 from posenc_jax.huggingface.answers import languages, unread
-from posenc_jax.huggingface.checkpoint import Checkpoint, load
+from posenc_jax.huggingface.checkpoint import Checkpoint, declared_model, load
 from posenc_jax.huggingface.config import setting, short
+from posenc_jax.huggingface.families import FAMILIES
+from posenc_jax.huggingface.family import Family
 from posenc_jax.huggingface.safetensors import write
+from posenc_jax.huggingface.saving import save
+from posenc_jax.models import Slots, Transformer
+from posenc_jax.models.config import COMPUTING, STACKS
 from posenc_jax.runs.checkpoint import joined, leaf_digest
-from posenc_jax.runs.directory import IMPORTED, Group
+from posenc_jax.runs.directory import IMPORTED, Group, home_of, load_config
 from posenc_jax.runs.environment import environment
 from posenc_jax.runs.errors import RefusedError
-from posenc_jax.runs.files import sealed_line, write_json
+from posenc_jax.runs.files import read_json, sealed_line, write_json
 from posenc_jax.runs.groups import write_group
-from posenc_jax.runs.identity import config_record
+from posenc_jax.runs.identity import config_record, start_of
+from posenc_jax.runs.state import replica_params, surviving_seeds
+from posenc_jax.runs.supply import read_tokenizer
 from posenc_jax.training.leaf_names import flat
 
 ORIGIN = "origin.json"
@@ -213,3 +223,77 @@ def _result(config: Run, checkpoint: Checkpoint, digest: str) -> Json:
         "metrics_sha256": hashlib.sha256(b"").hexdigest(),
         "bit_exact": False,
     }
+
+
+_SLOTS = {"posenc": "decoder", "posenc_encoder": "encoder", "posenc_cross": "cross"}
+
+
+def export_checkpoint(
+    run: str | os.PathLike[str],
+    directory: str | os.PathLike[str],
+    seed: int | None = None,
+    note: Callable[[str], None] = lambda text: None,
+) -> Family:
+    """Writes config.json, model.safetensors in float32, the files of the tokenizer and what there was of
+    generation_config.json to a new directory; gives the family.
+
+    Args:
+      run: an imported one, or one that was trained on from such.
+      seed: default the first that did not diverge.
+
+    Raises:
+      RefusedError: the run did not begin as a checkpoint, or its model or encodings are others now; the directory
+        exists, cannot be written, or has no room.
+    """
+    source, directory = full(run).absolute(), full(directory).absolute()
+    if reason := not_new(directory):
+        raise RefusedError(reason)
+    config = load_config(source)
+    origin = _origin_of(source, config)
+    try:
+        family, theirs = FAMILIES[origin["family"]], origin["config"]
+        model, slots, _, _ = declared_model(family, theirs, source / ORIGIN, config.model.tie_output)
+    except (KeyError, DataError) as error:
+        raise RefusedError(f"{source} is from a checkpoint that this version does not read ({error})") from None
+    _refuse_other_model(source, config, model, slots)
+    alive = surviving_seeds(source)
+    chosen = next((s for s in config.seeds if s in alive), None) if seed is None else seed
+    if chosen is None:
+        raise RefusedError(f"every replica of {source} diverged: export another run")
+    params = flat(replica_params(source, chosen, note))
+    try:
+        save(directory, family, theirs, origin.get("generation") or {}, model, params, read_tokenizer(source))
+    except DataError as error:
+        raise RefusedError(str(error)) from None
+    return family
+
+
+def _origin_of(source: Path, config: Run) -> Json:
+    """The record of the checkpoint that a run, or one that it starts from, was imported from."""
+    path = home_of(source) / ORIGIN
+    if path.is_file():
+        found = read_json(path)
+        if wrong := problem(found, {"family": str, "config": {}, "generation?": {}}):
+            raise RefusedError(f"{path} is no record of a checkpoint ({wrong}): restore it, or import it again")
+        return found
+    start = start_of(config, source)
+    if start is None or not start.is_dir():
+        raise RefusedError(
+            f"{source} did not begin as a checkpoint of others, so no family of transformers has its form: "
+            "`posenc weights export` writes its parameters"
+        )
+    return _origin_of(start, load_config(start))
+
+
+def _refuse_other_model(source: Path, config: Run, model: Transformer, slots: Slots) -> None:
+    own = dataclasses.replace(config.model, **{name: getattr(model, name) for name in COMPUTING})
+    lines = difference(to_json(model), to_json(own), "model")
+    stacks = STACKS[config.task.model_kind]
+    fields = {"posenc": stacks[0]} if len(stacks) == 1 else _SLOTS
+    for field, stack in fields.items():
+        lines += difference(to_json(getattr(slots, stack)), to_json(getattr(config.slots, stack)), field)
+    if lines:
+        raise RefusedError(
+            f"{source} is another model than its checkpoint's config says, and transformers would compute that one: "
+            f"{'; '.join(lines)}"
+        )

@@ -32,7 +32,7 @@ from posenc_jax.files.user_paths import full
 from posenc_jax.models import Decoded, Decoding, Greedy, Streams
 from posenc_jax.runs.directory import load_config
 from posenc_jax.runs.errors import RefusedError
-from posenc_jax.runs.reporter import Reporter
+from posenc_jax.runs.reporter import SILENT, Reporter
 from posenc_jax.runs.state import best_replica, load_group_state, surviving_seeds
 from posenc_jax.runs.supply import foreign_words, read_tokenizer
 from posenc_jax.training.batches import examples_within
@@ -78,7 +78,7 @@ class TextOutput:
     finished: bool
 
 
-def load_run(directory: str | os.PathLike[str], seed: int | None = None, *, reporter: Reporter | None = None) -> Loaded:
+def load_run(directory: str | os.PathLike[str], seed: int | None = None, *, reporter: Reporter = SILENT) -> Loaded:
     """One replica of the run in ``directory`` (of a run, of a cell of an ablation, or of one group).
 
     Args:
@@ -88,7 +88,6 @@ def load_run(directory: str | os.PathLike[str], seed: int | None = None, *, repo
       RefusedError: it is no run on text or is not finished, every replica diverged, or the tokenizer is not the run's.
       CheckpointError: its parameters are damaged.
     """
-    reporter = reporter or Reporter()
     directory = full(directory).absolute()
     config = load_config(directory)
     if not isinstance(config.task, TextTask):
@@ -123,7 +122,7 @@ class Writing(TypedDict, total=False):
     too_long: TooLong
     random_seed: int
     names: Sequence[str] | None
-    reporter: Reporter | None
+    reporter: Reporter
 
 
 def translate(
@@ -184,7 +183,7 @@ def classify(
     too_long: TooLong = "refuse",
     random_seed: int = 0,
     names: Sequence[str] | None = None,
-    reporter: Reporter | None = None,
+    reporter: Reporter = SILENT,
 ) -> list[dict[str, float]]:
     """The probability of every class for each document: its sections, as ``{"header": ..., "body": ..., "footer":
     ...}``, or one text, of which a run that reads sections makes what its corpus has (`Classification.sections_of`).
@@ -204,7 +203,6 @@ def classify(
       DataError: a document is empty or too long, or has other sections.
     """
     task = _task(loaded, Classification)
-    reporter = reporter or Reporter()
     read = functools.partial(document_pieces, task=task, too_long=too_long)
     texts = {
         name: one if isinstance(one, str) else "\n".join(one.values())
@@ -337,9 +335,8 @@ def _written(
     too_long: TooLong = "refuse",
     random_seed: int = 0,
     names: Sequence[str] | None = None,
-    reporter: Reporter | None = None,
+    reporter: Reporter = SILENT,
 ) -> list[TextOutput]:
-    reporter = reporter or Reporter()
     task: Any = loaded.config.task
     summaries = isinstance(task, Summarization)
     most = max(new_tokens(loaded.config, length) for length in _lengths(loaded.config))

@@ -22,7 +22,7 @@ from posenc_jax.runs.files import in_turn
 from posenc_jax.runs.groups import groups_of_missing, read_begun, take_over
 from posenc_jax.runs.identity import keep_start, owned, refuse_other, take
 from posenc_jax.runs.preflight import check_run
-from posenc_jax.runs.reporter import Reporter
+from posenc_jax.runs.reporter import SILENT, Reporter
 from posenc_jax.runs.supply import load_data
 from posenc_jax.training.layout import Devices
 
@@ -39,7 +39,7 @@ def ablate_in_tasks(
     devices: Devices,
     *,
     accept_changed_code: bool = False,
-    reporter: Reporter | None = None,
+    reporter: Reporter = SILENT,
     stop: Callable[[], int | None] = lambda: None,
 ) -> AblationResult:
     """`posenc_jax.runs.ablation.ablate`, with the groups of all cells given to ``launch`` at once.
@@ -51,7 +51,6 @@ def ablate_in_tasks(
     Raises:
       RefusedError, FailedCellsError, StoppedError: as `ablate`.
     """
-    reporter = reporter or Reporter()
     directory = full(directory).absolute()
 
     def checked(stored: Stored) -> list[Run]:
@@ -109,7 +108,7 @@ def run_task(
     name: str,
     *,
     accept_changed_code: bool = False,
-    reporter: Reporter | None = None,
+    reporter: Reporter = SILENT,
     stop: Callable[[], int | None] = lambda: None,
 ) -> None:
     """Runs one group of an ablation that `ablate_in_tasks` has begun; nothing where it has its result already.
@@ -121,7 +120,6 @@ def run_task(
       RefusedError: the directory holds another ablation, or no such group. CheckpointError, StoppedError: as
         `posenc_jax.runs.cell.run`.
     """
-    reporter = reporter or Reporter()
     directory = full(directory).absolute()
     refuse_other(read_stored(directory), config, accept_changed_code=accept_changed_code, claimed=True)
     cells = {cell.directory_name: cell for cell in config.runs}

@@ -189,7 +189,7 @@ T, S, C = "translation", "summarization", "classification"
         ("translate", T, ["sun", "--sample", "--top-p", "2"], "Sampling.top_p = 2.0 is outside (0, 1]"),
         ("translate", T, ["sun", "--too-long", "cut"], "invalid choice: 'cut'"),
         ("translate", T, ["sun", "--posenc", "rope"], "unrecognized arguments: --posenc"),
-        ("translate", S, ["sun"], "is a run of task 'summarization', and `posenc translate` needs one of task 'trans"),
+        ("translate", S, ["sun"], "is a run of task 'summarization': name one of task 'translation'"),
         ("translate", None, ["nowhere", "sun"], "nowhere is no run: it has no config.json"),
         ("translate", None, [], "translate: the following arguments are required: RUN"),
         ("summarize", S, ["gone"], "gone cannot be read or written (No such file or directory)"),
@@ -206,7 +206,7 @@ T, S, C = "translation", "summarization", "classification"
         ("summarize", S, ["a.txt", "--max-new-tokens", "99"], "; for longer ones train with a larger task.max_summary"),
         ("translate", T, ["sun", "--max-new-tokens", "99"], "; for longer ones train with a larger task.max_length"),
         ("summarize", S, ["a.txt", "--too-long", "window"], "invalid choice: 'window'"),
-        ("summarize", C, ["a.txt"], "use `posenc classify`"),
+        ("summarize", C, ["a.txt"], "name one of task 'summarization'"),
         ("classify", C, ["list.json"], "list.json must hold an object of strings"),
         ("classify", C, ["number.json"], "number.json must hold an object of strings"),
         ("classify", C, ["title.json"], "title.json has the section 'title': the sections are header, body, footer"),
@@ -220,7 +220,7 @@ T, S, C = "translation", "summarization", "classification"
         ("classify", C, ["no.json"], "no.json, line 2, column 7: no JSON"),
         ("classify", C, ["long.txt"], "long.txt has 51 tokens"),
         ("classify", C, ["long.txt"], "or choose --too-long truncate (drop its end) or --too-long window (in pieces)"),
-        ("classify", T, ["a.txt"], "use `posenc translate`"),
+        ("classify", T, ["a.txt"], "name one of task 'classification'"),
     ],
 )
 def test_refused_in_one_line(refusal, command, kind, arguments, message):

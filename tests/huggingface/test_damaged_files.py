@@ -19,9 +19,8 @@ from posenc_jax.huggingface.safetensors import read_header
 from posenc_jax.models import Transformer
 from posenc_jax.runs.directory import load_config
 from posenc_jax.runs.errors import RefusedError
-from posenc_jax.runs.exporting import export_checkpoint
 from posenc_jax.runs.files import read_json, write_json
-from posenc_jax.runs.importing import import_checkpoint
+from posenc_jax.runs.importing import export_checkpoint, import_checkpoint
 
 INDEX, SINGLE, SHARD = "model.safetensors.index.json", "model.safetensors", "model-00001-of-00001.safetensors"
 NORM = "model.norm.weight"
@@ -253,9 +252,9 @@ def test_what_is_not_exported(folder, tmp_path, monkeypatch):
     later = dataclasses.make_dataclass("Later", [("unknown", int, 0)], bases=(Transformer,), frozen=True)
     other = dataclasses.replace(config, model=later(**vars(config.model), unknown=1))
     with monkeypatch.context() as patch:
-        patch.setattr("posenc_jax.runs.exporting.load_config", lambda path: other)
+        patch.setattr("posenc_jax.runs.importing.load_config", lambda path: other)
         refused(r"run is another model than its checkpoint's config says, .* unknown=1\)$")
-    monkeypatch.setattr("posenc_jax.runs.exporting.surviving_seeds", lambda run: [])
+    monkeypatch.setattr("posenc_jax.runs.importing.surviving_seeds", lambda run: [])
     refused("every replica of .*run diverged: export another run")
     path.unlink()
     refused("run did not begin as a checkpoint of others, so no family of transformers has its form: `posenc weights")

@@ -9,8 +9,7 @@ from marian_files import marian_files
 from tiny_checkpoints import LETTERS, checkpoint_of, whole
 from torch_live import run_torch
 
-from posenc_jax.runs.exporting import export_checkpoint
-from posenc_jax.runs.importing import import_checkpoint
+from posenc_jax.runs.importing import export_checkpoint, import_checkpoint
 from posenc_jax.runs.inference import load_run, translate
 
 _GENERATE = """

@@ -121,7 +121,7 @@ def test_what_cannot_be_is_refused(tmp_path):
         Ablation(name="both", runs=(LATER, FIRST))
     with pytest.raises(ValueError, match=r"'later' starts from 'first', which has no seed 7: give both the same seeds"):
         Ablation(name="both", runs=(FIRST, dataclasses.replace(LATER, seeds=(0, 7))))
-    with pytest.raises(RefusedError, match=r"init_from = 'cell:t-first-.*: run the ablation that has both cells"):
+    with pytest.raises(RefusedError, match=r"init_from = 'cell:t-first-.*, or run the ablation that has both cells"):
         run(LATER, tmp_path / "alone")
     assert not (tmp_path / "alone").exists()
     with pytest.raises(RefusedError, match=r"t later starts from first, which is not finished, and tasks run all"):

@@ -114,32 +114,17 @@ def test_a_replica_in_two_groups_is_refused(halves):
         plan(read_stored(halves), CONFIG, 1)
 
 
-@pytest.mark.slow
-def test_a_group_that_was_moved_away_is_trained_anew(tmp_path):
-    directory = copy_of_the_run(tmp_path / "run")
-    (before,) = results(directory)
-    (directory / "group-000").rename(tmp_path / "away")
-    (after,) = run(CONFIG, directory)
-    assert [path.name for path in group_directories(directory)] == ["group-000"]
-    assert after == before
-
-
 @pytest.mark.parametrize(
     ("devices", "execution", "asked", "size", "used"),
     [
         (1, Execution("devices"), 4, 1, 1),
-        (2, Execution("devices"), 4, 2, 2),
         (2, Execution("devices"), 3, 2, 2),
         (2, Execution("devices"), 1, 2, 2),  # on one device alone its bits would differ
         (64, Execution("devices"), 4, 4, 4),  # and no 60 spares
         (64, Execution("devices"), 100, 50, 50),
-        (1, Execution("vmap"), 4, 4, 1),
         (8, Execution("vmap"), 4, 4, 4),
         (8, Execution("vmap", group_size=10), 40, 8, 8),  # five rounds of one each; tens would lie two on each of five
-        (8, Execution("vmap", group_size=10), 4, 4, 4),
-        (8, Execution("vmap"), 40, 40, 8),
         (8, Execution("vmap", data=2, model=2), 4, 4, 2),
-        (8, Execution("map"), 4, 1, 1),
         (8, Execution("map", group_size=3), 4, 2, 1),
     ],
 )

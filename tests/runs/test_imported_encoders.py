@@ -15,8 +15,7 @@ from posenc_jax.data.text.loading import load as load_data
 from posenc_jax.huggingface.checkpoint import load
 from posenc_jax.huggingface.families import FAMILIES
 from posenc_jax.runs.evaluation import evaluate
-from posenc_jax.runs.exporting import export_checkpoint
-from posenc_jax.runs.importing import import_checkpoint
+from posenc_jax.runs.importing import export_checkpoint, import_checkpoint
 from posenc_jax.runs.inference import load_run
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.show import trained

@@ -18,8 +18,7 @@ from posenc_jax.data.errors import DataError
 from posenc_jax.huggingface.checkpoint import load
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.evaluation import evaluate
-from posenc_jax.runs.exporting import export_checkpoint
-from posenc_jax.runs.importing import import_checkpoint
+from posenc_jax.runs.importing import export_checkpoint, import_checkpoint
 from posenc_jax.runs.inference import TextOutput, load_run, summarize, translate
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.show import trained
@@ -85,7 +84,7 @@ def test_what_a_run_of_pairs_refuses_and_notes(tmp_path, capsys):
     (note,) = notes
     assert note.endswith("no_repeat_ngram_size = 3: not read, answers are the most probable ones without")
     assert not (tmp_path / "run" / "group-000" / "metrics.jsonl").exists()
-    with pytest.raises(RefusedError, match="is a run of task 'translation', and `posenc summarize` needs"):
+    with pytest.raises(RefusedError, match="is a run of task 'translation': name one of task 'summarization'"):
         summarize(load_run(tmp_path / "run"), ["abc"])
     (path / "tokenizer.json").unlink()
     assert main(["import", str(path), "-o", str(tmp_path / "other")]) == 2

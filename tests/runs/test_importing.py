@@ -12,8 +12,7 @@ from posenc_jax.data.errors import DataError
 from posenc_jax.huggingface.checkpoint import load
 from posenc_jax.huggingface.safetensors import read_header
 from posenc_jax.runs.errors import RefusedError
-from posenc_jax.runs.exporting import export_checkpoint
-from posenc_jax.runs.importing import import_checkpoint
+from posenc_jax.runs.importing import export_checkpoint, import_checkpoint
 from posenc_jax.runs.inference import load_run
 from posenc_jax.runs.state import replica_params
 from posenc_jax.runs.weights import export_weights, load_weights

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import random
 import shutil
 import signal
 import sys
-import time
 from pathlib import Path
 
 import processes
@@ -16,7 +13,6 @@ from trained_runs import CONFIG as SHARED
 from trained_runs import copy_of_the_run
 
 from posenc_jax.runs.cell import run
-from posenc_jax.runs.files import locked
 
 sys.path.insert(0, str(processes.ROOT / "scripts"))
 from faults import CONFIG, outcome
@@ -33,9 +29,9 @@ class Scene:
         assert processes.finish(self.start("undisturbed"), self.log) == 0, self.log.read_text()
         self.expected = outcome(directory / "undisturbed")
 
-    def start(self, name: str, cache: Path | None = None, log: Path | None = None):
+    def start(self, name: str, cache: Path | None = None):
         arguments = ["ablate", str(self.config), "--directory", str(self.directory / name)]
-        return processes.start(arguments, log or self.log, cache)
+        return processes.start(arguments, self.log, cache)
 
     def kill(self, name: str, reached, number: int = signal.SIGKILL, cache: Path | None = None) -> tuple[bool, int]:
         """Whether the signal came in time, and the exit code."""
@@ -59,16 +55,6 @@ def exists(directory: Path, pattern: str):
 
 def rows(directory: Path, pattern: str, count: int):
     return lambda: any(path.read_bytes().count(b"\n") >= count for path in directory.glob(pattern))
-
-
-def changes(directory: Path, pattern: str):
-    known = set(directory.glob(pattern))
-    return lambda: bool(set(directory.glob(pattern)) - known)
-
-
-def passes(seconds: float):
-    end = time.monotonic() + seconds
-    return lambda: time.monotonic() > end
 
 
 @pytest.fixture(scope="module")
@@ -148,73 +134,3 @@ def test_sigkill_changes_nothing(scene):
     landed = {point: killed(scene, "killed", point) for point in POINTS}
     assert landed == dict.fromkeys(POINTS, (True, -signal.SIGKILL))
     scene.check("killed")
-
-
-@pytest.mark.slow
-def test_refusals_exit_with_two_and_a_finished_directory_with_zero(scene):
-    """Processes side by side: a directory in use, a run without a good checkpoint, and one with nothing to do."""
-    busy = shutil.copytree(scene.directory / "undisturbed", scene.directory / "busy")
-    single = shutil.copytree(next(busy.glob("cmc-*")), scene.directory / "single")
-    (single / "group-001" / "result.json").unlink()
-    for metadata in single.glob("group-001/checkpoints/*/_CHECKPOINT_METADATA"):
-        metadata.write_text("{")
-    config = scene.directory / "single.py"
-    config.write_text(scene.config.read_text() + "\nconfig = config.runs[0]\n")
-    logs = {name: scene.directory / f"{name}.log" for name in ("busy", "bad", "complete")}
-    with locked(busy):
-        processes_and_logs = {
-            "busy": scene.start("busy", log=logs["busy"]),
-            "bad": processes.start(["train", str(config), "--directory", str(single)], logs["bad"]),
-            "complete": scene.start("undisturbed", log=logs["complete"]),
-        }
-        codes = {name: processes.finish(process, logs[name]) for name, process in processes_and_logs.items()}
-    said = {name: log.read_text() for name, log in logs.items()}
-    assert codes == {"busy": 2, "bad": 2, "complete": 0}, said
-    assert f"{busy} is in use by process {os.getpid()}: wait for it, or choose another directory" in said["busy"]
-    assert f"no valid checkpoint in {single / 'group-001' / 'checkpoints'}" in said["bad"]
-    assert f"To start this group over, move {single / 'group-001'} away" in said["bad"]
-    assert len(list(single.glob("group-001/checkpoints/*.bad/state"))) == 2, "nothing is deleted"
-    assert f"{scene.directory / 'undisturbed'} is already complete: nothing to do" in said["complete"]
-    assert not any("Traceback" in text for text in said.values())
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(1800)
-def test_twenty_five_kills(tmp_path):
-    """Random moments of start, compile, training and measuring, and every kind of file that is written."""
-    scene = Scene(tmp_path, ("rope", "randomized(max_position=32)|learned"))
-    begun = time.monotonic()
-    scene.check("timed")
-    whole = time.monotonic() - begun
-    rng = random.Random(0)
-    patterns = [
-        "config.json.*unfinished",
-        "*/group-00*/config.json",
-        "*/group-00*/environment.json.*unfinished",
-        "*/group-00*/checkpoints/*orbax-checkpoint-tmp*",
-        "*/group-00*/checkpoints/80",
-        "*/group-00*/result.json.*unfinished",
-        "results.jsonl.*unfinished",
-        "ablation.json.*unfinished",
-        "report.html",
-    ]
-    landed = series = 0
-    while landed < 25:
-        assert series < 25, "too few kills come before the end"
-        name = f"series{series}"
-        place = tmp_path / name
-        for attempt in range(6):
-            cache = tmp_path / f"cold{series}" if attempt == 0 else None
-            if attempt % 2:
-                pattern = rng.choice(patterns)
-                reached = changes(place, pattern)
-            else:
-                reached = passes(rng.uniform(0.1, whole * (2 if cache else 1)))
-            sent, code = scene.kill(name, reached, cache=cache)
-            # It may come to its end between the look and the signal, which changes no exit code then.
-            assert code in ((-signal.SIGKILL, 0) if sent else (0,)), scene.log.read_text()
-            landed += code != 0
-            if code == 0:
-                break
-        scene.check(name)
-        series += 1

@@ -367,7 +367,3 @@ def test_a_class_without_a_source_file_is_refused(monkeypatch):
     config = dataclasses.replace(CONFIG, posenc=(module.Window(),))
     with pytest.raises(RefusedError, match="Window has no source file, so a run could not say later what it stood on"):
         own_code.digests(config)
-
-
-def test_classes_of_the_package_are_no_own_code():
-    assert own_code.digests(CONFIG) == {}

@@ -105,15 +105,6 @@ def test_phases_are_counted_as_they_are_run():
     assert plan_of(at_the_end, target("h100")).work["validate"] == of_validation(at_the_end)
 
 
-def test_the_devices_of_this_process_are_a_target():
-    here = target_here()
-    assert (here.name, here.chip.platform, here.count) == ("here", "cpu", len(jax.devices()))
-    plan = plan_of(RUN, here)
-    assert plan.layout.mode == "devices"
-    assert plan.hours > 0
-    assert plan.shortage is None
-
-
 class Device:
     """An accelerator as JAX shows it."""
 
@@ -163,10 +154,7 @@ def test_targets_by_name():
         ("h10", "there is no target 'h10'; did you mean 'h100'? Known: a100, h100, h200, v5e, v5p, v6e"),
         ("", "there is no target ''. Known: a100, h100, h200, v5e, v5p, v6e"),
         ("h100:9", "target 'h100:9': a machine has 1 to 8 h100: say h100, or h100:2 to h100:8"),
-        ("h100:2x2", "target 'h100:2x2': a machine has 1 to 8 h100: say h100, or h100:2 to h100:8"),
-        ("h100:0", "target 'h100:0': a machine has 1 to 8 h100: say h100, or h100:2 to h100:8"),
         ("v5p:2x2", "target 'v5p:2x2': v5p does not come so; it comes as v5p:2x2x1, v5p:2x2x2, v5p:2x2x4, v5p:2x4x4, "),
-        ("v5e:4", "target 'v5e:4': v5e does not come so; it comes as v5e:1x1, v5e:2x2, "),
     ],
 )
 def test_a_target_that_does_not_exist(text, line):
@@ -175,26 +163,10 @@ def test_a_target_that_does_not_exist(text, line):
     assert str(error.value).startswith(line)
 
 
-@pytest.mark.parametrize(
-    ("name", "execution", "line"),
-    [
-        (
-            "h100:4",
-            Execution(data=8),
-            "h100:4: execution.data x execution.model = 8 devices are asked for, 4 are there: ",
-        ),
-        (
-            "h100:3",
-            Execution(data=2),
-            "h100:3: execution.data x execution.model = 2 does not divide the 3 devices that are there: 1 would be "
-            "idle; choose divisors",
-        ),
-    ],
-)
-def test_a_mesh_that_the_target_has_not(name, execution, line):
-    with pytest.raises(RefusedError) as error:
-        plan_of(dataclasses.replace(RUN, execution=execution), target(name))
-    assert str(error.value).startswith(line)
+def test_a_mesh_that_the_target_has_not():
+    line = r"^h100:4: execution.data x execution.model = 8 devices are asked for, 4 are there: "
+    with pytest.raises(RefusedError, match=line):
+        plan_of(dataclasses.replace(RUN, execution=Execution(data=8)), target("h100:4"))
 
 
 @pytest.mark.parametrize("path", [path for path in CONFIGS if path.startswith("configs/base_") or "full.py" in path])

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 import os
-import random
 import signal
 import subprocess
 import sys
@@ -144,10 +142,6 @@ class Cluster:
         group = self.folder / "disturbed" / self.names().get(task, "not in the record")
         return (group / "metrics.jsonl").exists() and not (group / "result.json").exists()
 
-    def ended(self) -> int:
-        """The number of groups with a result."""
-        return len(list((self.folder / "disturbed").glob("*/group-*/result.json")))  # checkpoints come and go below
-
     def disturb(self, process: subprocess.Popen, *command: str) -> str:
         """Says one of SLURM's commands of a task in the middle of its training, to each once."""
         task = self.chosen(process)
@@ -217,44 +211,6 @@ def test_a_command_that_is_killed_finds_its_tasks_again(tmp_path):
         assert "tasks are in SLURM already" in cluster.log.read_text()
         assert (tmp_path / "disturbed" / "slurm" / "jobs.jsonl").read_bytes() == submitted
         cluster.check("disturbed")
-
-
-@pytest.mark.timeout(7200)
-def test_sixty_cells_with_random_kills(tmp_path):
-    available()
-    chance, kills = random.Random(0), 0
-    kinds = [
-        ("scancel", "--signal=KILL"),
-        ("scancel", "--signal=TERM"),
-        ("scancel", "--signal=USR2"),
-        ("scancel",),
-        ("scontrol", "requeue"),
-        None,  # SIGKILL for the command that waits for the tasks
-    ]
-    with Slurm(tmp_path / "slurm") as slurm, Cluster(tmp_path, slurm, cells=60, steps=200) as cluster:
-        slurm.start_node()
-        for _ in range(40):
-            process = cluster.spread("disturbed")
-            while process.poll() is None:
-                time.sleep(chance.uniform(0.2, 1))
-                # The next one is due when two more of the 61 groups have ended, however fast this machine is.
-                running = slurm.tasks("RUNNING") if kills < 30 and cluster.ended() >= 2 * kills else []
-                if running:
-                    training = [task for task in running if cluster.trained(task)]  # else most would only have begun
-                    kind, task = chance.choice(kinds), chance.choice(training or running)
-                    if kind is None:
-                        process.kill()
-                        process.wait()
-                    else:
-                        slurm.tell(*kind, task)
-                    kills += 1
-            if process.returncode == 0:
-                break
-        assert kills == 30
-        assert process.returncode == 0, cluster.log.read_text()[-4000:]
-        cluster.check("disturbed")
-        rows = [json.loads(line) for line in (tmp_path / "disturbed" / "results.jsonl").read_text().splitlines()]
-        assert len({(row["label"], row["seed"], row["length"]) for row in rows}) == len(rows) == 2 * 61
 
 
 def test_what_slurm_does_not_take_is_said_in_one_line(tmp_path):

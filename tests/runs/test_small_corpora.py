@@ -18,7 +18,6 @@ from posenc_jax.data.plan import Packing, least_rows
 from posenc_jax.data.text import Classification, Data, LanguageModel, Summarization, TextTask, Translation
 from posenc_jax.data.text.loading import open_split
 from posenc_jax.data.text.sizing import Batches, check_filled, sized
-from posenc_jax.data.tokenizer import train_sentencepiece
 from posenc_jax.encodings import parse
 from posenc_jax.models.config import Transformer
 from posenc_jax.runs import supply
@@ -115,27 +114,12 @@ def test_all_that_is_wrong_is_in_one_line(corpus):
     )
 
 
-def test_classes_are_named_with_the_sizes(corpus):
-    message = refusal(config("classification", corpus("classification", rows(40, 12))))
-    assert "(its classes are 'a', 'b')" in message
-    assert "task.labels = ('a', 'b')" in message.partition(": set ")[2]
-
-
 def test_a_corpus_too_small_for_anything_says_how_much_it_needs(corpus):
     run = config("language_model", corpus("language_model", [{"text": text} for text in ("to be", "or", "no")]))
     assert refusal(run) == (
         "own/language_model has 3 tokens in its train split, and the shortest window takes 9: use at least 3 times as "
         "much text"
     )
-
-
-def test_pairs_that_are_all_too_long(corpus):
-    long = [{"q": sentence(i, 90), "a": sentence(i, 10 if i % 2 else 300)} for i in range(40)]
-    for kind in ("translation", "summarization"):
-        run = config(kind, dataclasses.replace(corpus(kind, long), tokenizer="bytes"), batch_size=8)
-        message = refusal(run)
-        assert "split is so short" in message
-        load_filling(applied(run, message), str)
 
 
 def test_more_characters_than_the_vocabulary_has(corpus):
@@ -179,12 +163,6 @@ def test_rows_are_counted_for_every_seed():
     check_filled(task, Batches(5, seeds=(0,)), np.stack([lengths] * 2, axis=1))
     with pytest.raises(UnfitError, match="4 rows do not fill a batch of 5"):
         check_filled(task, Batches(5, seeds=(0, 1)), np.stack([lengths] * 2, axis=1))
-
-
-@pytest.mark.parametrize("text", ["a", "\n", " ", "short"])
-def test_lines_of_few_bytes_are_trained_on_or_refused_in_words(text):
-    with pytest.raises(ValueError, match=r"at most \d+ pieces|no text"):
-        train_sentencepiece([text], 300)
 
 
 def test_an_ablation_on_too_little_text_is_refused_once_and_writes_nothing(corpus, tmp_path):

@@ -128,7 +128,7 @@ def test_replicas_of_two_processes_are_those_of_one(replicas):
     assert losses == [(step, seed) for step in range(4, 121, 4) for seed in range(4)], "one writer"
 
 
-@pytest.mark.parametrize(("kind", "killed"), [("replicas", 0), ("replicas", 1), ("split", 1)])
+@pytest.mark.parametrize(("kind", "killed"), [("replicas", 0), ("split", 1)])
 def test_a_killed_process_ends_the_other_in_words_and_the_same_command_goes_on(request, kind, killed):
     both: Both = request.getfixturevalue(kind)
     name = f"killed{killed}"
@@ -166,15 +166,6 @@ def test_different_configs_are_refused_in_all_in_a_line(replicas):
         ]
         assert "Traceback" not in said
     assert not (replicas.folder / "other").exists()
-
-
-def test_what_the_first_refuses_all_refuse(replicas):
-    (replicas.folder / "taken").mkdir()
-    (replicas.folder / "taken" / "config.json").write_text("{}")
-    assert replicas.finish(replicas.two("taken")) == [2, 2], replicas.said()
-    lines = [(replicas.folder / f"log{i}").read_text().splitlines()[-1] for i in (0, 1)]
-    assert lines[0] == lines[1]
-    assert lines[0].startswith(f"posenc: {replicas.folder / 'taken' / 'config.json'} ")
 
 
 def test_a_split_batch_gives_the_same_up_to_rounding(split):

@@ -15,7 +15,7 @@ from trained_runs import CONFIG, Notes, copy_of_the_run
 from posenc_jax.encodings import Learned, RoPE, parse
 from posenc_jax.runs import cell as cell_module
 from posenc_jax.runs.cell import run
-from posenc_jax.runs.errors import CheckpointError, RefusedError
+from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.state import load_group_state, replica_params
 from posenc_jax.runs.transplant import partners, transplant
 from posenc_jax.runs.weights import export_weights
@@ -75,11 +75,8 @@ def test_a_run_starts_from_the_parameters_of_its_seed(started, source):
 @pytest.mark.parametrize(
     ("posenc", "table", "fresh"),
     [
-        pytest.param("rope|learned", 1, None, marks=pytest.mark.slow),
-        pytest.param("rope", None, None, marks=pytest.mark.slow),
         ("nope", None, None),
         ("rope(base=50)|learned(init_scale=0.5)|t5", 1, "posenc/decoder/2/table"),
-        pytest.param("learned", 0, None, marks=pytest.mark.slow),
         pytest.param("t5|learned|rope", 1, "posenc/decoder/0/table", marks=pytest.mark.slow),
         ("rope|learned(40)", None, "posenc/decoder/1/table"),
     ],
@@ -121,14 +118,6 @@ def test_partners_are_equal_encodings_or_the_next_of_the_class():
     assert partners((), (a,)) == (None,)
 
 
-def test_a_missing_seed_is_refused_before_anything_starts(source, tmp_path):
-    config = dataclasses.replace(CONFIG, seeds=(0, 5), init_from=str(source))
-    with pytest.raises(RefusedError) as error:
-        run(config, tmp_path / "run")
-    assert "has no finished replica of seed 5 that did not diverge: it has 0, 1; choose among them" in str(error.value)
-    assert not (tmp_path / "run").exists()
-
-
 def test_a_diverged_seed_and_an_unfinished_run_are_refused(source):
     path = source / "group-000" / "result.json"
     sealed_files.rewrite(path, lambda result: result["replicas"][1].update(diverged_at=7))
@@ -140,7 +129,7 @@ def test_a_diverged_seed_and_an_unfinished_run_are_refused(source):
     path.unlink()
     with pytest.raises(RefusedError, match="is not finished: run it to the end first"):
         replica_params(source, 0, print)
-    with pytest.raises(RefusedError, match=r"there is no such directory; name one of a finished run"):
+    with pytest.raises(RefusedError, match=r"there is no .*nowhere: name the directory of a finished run or a file"):
         run(dataclasses.replace(CONFIG, init_from=str(source / "nowhere")), source / "run")
 
 
@@ -153,16 +142,6 @@ def test_of_several_rates_the_best_by_validation_is_taken(source):
     sealed_files.rewrite(source / "group-000" / "config.json", lambda group: group.update(replicas=twice))
     sealed_files.write(path, result)
     assert equal(replica_params(source, 0, print), trained(source, 1))
-
-
-def test_another_model_is_refused_by_parameter(source):
-    wider = dataclasses.replace(CONFIG, model=dataclasses.replace(CONFIG.model, mlp_dim=24))
-    with pytest.raises(RefusedError) as error:
-        transplant(wider, source, 0, print)
-    assert "parameter decoder/blocks/0/mlp/hidden/bias is [64] there and [24] here" in str(error.value)
-    deeper = dataclasses.replace(CONFIG, model=dataclasses.replace(CONFIG.model, num_layers=2))
-    with pytest.raises(RefusedError, match=r"parameter decoder/blocks/1/.* is absent there"):
-        transplant(deeper, source, 0, print)
 
 
 def test_parameters_have_the_dtypes_of_the_new_model(source):
@@ -196,15 +175,18 @@ def test_a_resumed_run_does_not_start_over_from_its_source(started, tmp_path, mo
         ({"model": dataclasses.replace(CONFIG.model, d_model=2 * CONFIG.model.d_model)}, "use the same model and task"),
         ({"model": dataclasses.replace(CONFIG.model, num_layers=CONFIG.model.num_layers + 1)}, "is absent there"),
         ({"task": dataclasses.replace(CONFIG.task, num_symbols=CONFIG.task.num_symbols + 1)}, "use the same model and"),
+        ({"seeds": (0, 5)}, "has no finished replica of seed 5 that did not diverge"),
         ({}, "has no checkpoint: restore it from where the run was made"),
     ],
-    ids=["width", "layers", "symbols", "no checkpoint"],
+    ids=["width", "layers", "symbols", "seed", "no checkpoint"],
 )
 @pytest.mark.parametrize("kind", ["run", "file"])
 def test_a_start_that_cannot_serve_is_refused_before_anything_is_written(
     source, tmp_path, monkeypatch, changed, message, kind
 ):
     start = source
+    if kind == "file" and "seeds" in changed:
+        return  # a file serves every seed
     if kind == "file":
         start = tmp_path / "start.safetensors"
         export_weights(source, start)
@@ -216,12 +198,4 @@ def test_a_start_that_cannot_serve_is_refused_before_anything_is_written(
     monkeypatch.setattr(cell_module, "Engine", None)  # which compiles
     with pytest.raises(RefusedError, match=message):
         run(dataclasses.replace(CONFIG, **changed, init_from=str(start)), tmp_path / "new", reporter=Notes())
-    assert not (tmp_path / "new").exists()
-
-
-def test_a_damaged_start_leaves_nothing_behind(source, tmp_path):
-    for path in source.glob("group-000/checkpoints/*/state/manifest.ocdbt"):
-        path.write_bytes(path.read_bytes()[:10])
-    with pytest.raises(CheckpointError, match="no valid checkpoint"):
-        run(dataclasses.replace(CONFIG, init_from=str(source)), tmp_path / "new", reporter=Notes())
     assert not (tmp_path / "new").exists()
