@@ -15,7 +15,6 @@ from posenc_jax.runs import ablation as ablation_module
 from posenc_jax.runs import ablation_record
 from posenc_jax.runs.ablation import ablate
 from posenc_jax.runs.errors import FailedCellsError, RefusedError, StoppedError
-from posenc_jax.runs.files import locked
 
 # A second cell, with the programs of the first; it is only trained where a test says so.
 OTHER = dataclasses.replace(CONFIG, label="other")
@@ -99,19 +98,6 @@ def test_other_settings_of_a_cell_are_refused_by_field(finished):
     assert "holds an ablation with other settings; choose another directory" in str(error.value)
     assert "[cmc rope|learned].training.batch_size: 4 -> 8" in str(error.value)
     assert contents(finished) == before
-
-
-def test_directories_of_other_things_are_refused(finished):
-    with pytest.raises(RefusedError, match="holds a single run, not an ablation: choose another directory"):
-        ablate(ABLATION, finished / CONFIG.directory_name)
-    (finished / "config.json").write_text("[1")
-    with pytest.raises(RefusedError, match=r"config\.json is damaged"):
-        ablate(ABLATION, finished)
-
-
-def test_a_directory_in_use_is_refused(finished):
-    with locked(finished), pytest.raises(RefusedError, match=r"in use by process \d+"):
-        ablate(ABLATION, finished)
 
 
 def test_a_broken_cell_costs_only_itself(directory, monkeypatch):

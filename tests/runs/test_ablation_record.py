@@ -28,25 +28,11 @@ def test_rows_have_the_fields_in_which_the_cells_differ():
     assert varying_fields(Ablation("a", (CONFIG,))) == [{}]
 
 
-def test_a_field_that_one_class_has_alone_is_none_elsewhere():
-    scan = dataclasses.replace(CONFIG, task=_scan(), table="scan", label="scan", evaluation=type(CONFIG.evaluation)())
-    first, second = varying_fields(Ablation("a", (CONFIG, scan)))
-    assert (first["task"], second["task"]) == ("copying", "scan")
-    assert first["task.num_symbols"] == 3
-    assert second["task.num_symbols"] is None
-
-
 def test_an_ablation_without_lengths_is_refused_before_it_trains(tmp_path):
     cell = dataclasses.replace(CONFIG, evaluation=type(CONFIG.evaluation)())
     with pytest.raises(RefusedError, match=r"evaluation\.lengths is empty, .* give one at least"):
         ablate(Ablation("a", (cell,)), tmp_path / "a")
     assert not (tmp_path / "a").exists()
-
-
-def _scan():
-    from posenc_jax.data.tasks import Scan
-
-    return Scan(model="decoder_only")
 
 
 def test_from_python_it_is_silent_and_gives_its_results(tmp_path, capsys):
@@ -69,11 +55,3 @@ def test_from_python_it_is_silent_and_gives_its_results(tmp_path, capsys):
     for rows in (result.rows, result.means, result.differences):
         assert rows
         assert all(not isinstance(value, dict | list) for row in rows for value in row.values()), "flat, as tables are"
-
-
-@pytest.mark.parametrize(("steps", "asked", "log", "at_once"), [(60, 50, 50, 10), (1000, 50, 50, 50), (7, 50, 7, 7)])
-def test_steps_per_call_is_a_bound(steps, asked, log, at_once):
-    training = dataclasses.replace(
-        CONFIG.training, steps=steps, steps_per_call=asked, log_every=log, checkpoint_every=0, validate_every=0
-    )
-    assert training.steps_at_once == at_once

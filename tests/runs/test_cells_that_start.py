@@ -12,13 +12,12 @@ import pytest
 import sealed_files
 from trained_runs import CONFIG, Notes
 
-from posenc_jax.cli.ablate import override_all
 from posenc_jax.config import Ablation
 from posenc_jax.encodings import RoPE
 from posenc_jax.runs import cell as cell_module
 from posenc_jax.runs.ablation import ablate
 from posenc_jax.runs.cell import run
-from posenc_jax.runs.directory import home_of, results
+from posenc_jax.runs.directory import results
 from posenc_jax.runs.errors import FailedCellsError, RefusedError
 from posenc_jax.runs.files import read_json
 from posenc_jax.runs.identity import keep_start
@@ -96,24 +95,12 @@ def test_what_is_kept_of_a_start_is_of_seeds_that_are_still_to_train(finished, t
     assert read_json(later / "start.json") == {}
 
 
-def test_only_groups_are_taken_for_groups(tmp_path):
-    """No table or run that is called nearly so."""
-    for name in ("group-s3-rope-1a2b", "group-study", "groups"):
-        assert home_of(tmp_path / name) == tmp_path / name
-    assert home_of(tmp_path / "group-000") == tmp_path
-
-
 def test_another_start_is_another_cell():
     longer = dataclasses.replace(FIRST, training=dataclasses.replace(FIRST.training, steps=40))
     assert longer.as_start != FIRST.as_start
     assert dataclasses.replace(LATER, init_from=longer.as_start).directory_name != LATER.directory_name
     with pytest.raises(ValueError, match=r"'later' is no cell before it: list the cell that it starts from first"):
         dataclasses.replace(BOTH, runs=(longer, LATER))
-
-
-def test_overrides_reach_the_start_too():
-    changed, _ = override_all(BOTH, ["--training.steps", "100"], "posenc ablate x.py")
-    assert changed.runs[1].init_from == changed.runs[0].as_start != FIRST.as_start
 
 
 def test_what_cannot_be_is_refused(tmp_path):

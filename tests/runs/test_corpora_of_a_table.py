@@ -7,9 +7,7 @@ import dataclasses
 import pytest
 import text_runs
 
-from posenc_jax.config import Ablation
-from posenc_jax.runs import ablation, supply
-from posenc_jax.runs.directory import Stored
+from posenc_jax.runs import supply
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import write_json
 
@@ -50,24 +48,6 @@ def test_a_cell_that_is_still_to_run_is_asked_for_the_text_as_it_is_now(places, 
     supply.refuse_other_corpora(places)
     with pytest.raises(RefusedError, match=r"t second, which is still to run, reads own/help-en-de at another state"):
         supply.refuse_other_corpora(places, [SECOND])
-
-
-def test_an_ablation_asks_before_it_runs(tmp_path, monkeypatch):
-    asked = []
-    for check in ("check_run", "refuse_unfit"):
-        monkeypatch.setattr(ablation, check, lambda *_: None)
-    monkeypatch.setattr(ablation, "refuse_other_corpora", lambda cells, to_run: asked.append((set(cells), to_run)))
-    config = Ablation("both", (FIRST, SECOND))
-    ablation.read_cells(config, Stored(tmp_path / "run", None), accept_changed_code=False)
-    assert asked == [({FIRST, SECOND}, {FIRST, SECOND})]
-
-
-def test_the_state_of_a_corpus_is_what_its_runs_have(tmp_path):
-    with text_runs.small_corpus(NAME, text_runs.ROWS["translation"], tmp_path):
-        found = supply.identity_of(NAME)
-    assert found["name"] == NAME
-    assert len(found["sha256"]) == 64
-    assert "tokenizer" not in found
 
 
 def test_a_run_is_not_measured_on_its_corpus_built_anew_unasked(places):

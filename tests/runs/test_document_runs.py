@@ -126,11 +126,9 @@ def test_the_command_reads_ten_sections_from_json_and_markdown(columns, tmp_path
     assert shown[0].startswith(label)
     (tmp_path / "b.md").write_text("# Other\n\nsun\n")
     (tmp_path / "c.txt").write_text("sun\n")
-    (tmp_path / "d.md").write_text("# Part a\n\n### Deep\n")
     for name, message in {
         "b.md": "b.md has the sections other, and this run reads part_a, part_b",
         "c.txt": "c.txt is one text, and this run reads the sections part_a, part_b",
-        "d.md": "d.md, line 3: the heading 'Deep' of level 3 does not nest",
     }.items():
         assert main(["classify", str(directory), name]) != 0
         assert message in capsys.readouterr().err
@@ -171,7 +169,7 @@ def test_a_run_with_a_mask_and_nested_positions_is_stored_trained_and_used(whole
 
 
 @pytest.mark.slow
-def test_attention_by_section_is_drawn_of_a_file(whole, columns, tmp_path, capsys, monkeypatch):
+def test_attention_by_section_is_drawn_of_a_file(whole, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.md").write_text(markdown(333)[0])
     _, directory, _, _ = whole
@@ -197,16 +195,6 @@ def test_attention_by_section_is_drawn_of_a_file(whole, columns, tmp_path, capsy
         inside = weights[:, i, [p == name for p in _parts_of(tokens, names)]].mean(axis=0)
         own = [place[2] == 0 for place, p in zip(tokens.outline, _parts_of(tokens, names)) if p == name]
         assert heading == pytest.approx(inside[own].sum() / np.mean(own), rel=1e-4)
-
-    # Of sections in columns there are no headings.
-    folder, _ = columns
-    (tmp_path / "a.json").write_text(json.dumps(document(333)[0]))
-    arguments = ["--file", "a.json", "--view", "sections", "pooling", "--figures", "png", "--output", "b"]
-    assert main(["show", "--run", str(folder), *arguments]) == 0
-    figures = {path.stem.rpartition("-")[2] for path in (tmp_path / "b").glob("*.png")}
-    assert figures == {"sections", "pooling"}
-    assert main(["show", "--run", str(folder), "--file", "c.json", "--output", "c"]) == 2
-    assert capsys.readouterr().err.endswith("posenc: there is no file c.json\n")
 
 
 def _parts_of(tokens, names):

@@ -79,11 +79,6 @@ def test_the_digest_is_of_what_results_are_computed_by():
     assert not {path.parts[0] for path in found} & {"cli", "drawing", "report", "results", "show", "verdict"}
 
 
-def test_batches_that_are_divided_are_a_difference():
-    now = environment()
-    assert compared(now, now | {"sharding": [2, 1]}).lines == ["sharding: None -> [2, 1]"]
-
-
 def test_settings_of_jax_that_change_bits_are_differences(tmp_path):
     here = {**environment(), "mode": "map"}
     flags = {"JAX_ENABLE_X64": "1", "JAX_THREEFRY_PARTITIONABLE": "0", "JAX_DEFAULT_MATMUL_PRECISION": "highest"}
@@ -115,12 +110,6 @@ def test_the_features_of_a_processor_are_those_that_code_is_chosen_by(monkeypatc
     assert features("fpu avx avx2 fma avx512f") != known
     assert features("fpu") is None
     environment_module._cpuinfo.cache_clear()
-
-
-def test_threads_without_affinity(monkeypatch):
-    monkeypatch.delenv("NPROC", raising=False)
-    monkeypatch.delattr(os, "sched_getaffinity", raising=False)  # as on macOS
-    assert threads() == os.cpu_count()
 
 
 def test_threads_as_asked_for(monkeypatch):

@@ -12,7 +12,6 @@ from posenc_jax.data.text import Data, LanguageModel
 from posenc_jax.encodings import parse
 from posenc_jax.runs.directory import load_config, results
 from posenc_jax.runs.evaluation import evaluate
-from posenc_jax.runs.identity import trained_in
 from posenc_jax.runs.importing import import_checkpoint
 
 
@@ -32,10 +31,6 @@ def test_it_is_measured_with_other_positions(imported):
         losses[text] = rows[0]["loss"]
         assert not [line for line in notes.notes if "not recorded" in line]
     assert len(set(losses.values())) == 2
-
-
-def test_nobody_knows_where_it_was_trained(imported):
-    assert trained_in(imported, (0,)) is None
 
 
 @pytest.mark.slow

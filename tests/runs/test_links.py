@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -38,7 +37,7 @@ MORE = dataclasses.replace(CONFIG, seeds=(0, 1, 2))
 
 @pytest.mark.parametrize(
     "name",
-    ["group-001/checkpoints", "group-001", pytest.param("group-001/timing.jsonl", marks=pytest.mark.slow), "lock"],
+    ["group-001/checkpoints", "group-001", "lock"],
 )
 def test_a_run_is_not_trained_into_another_place(tmp_path, outside, name):
     directory = copy_of_the_run(tmp_path / "run")
@@ -82,9 +81,3 @@ def test_copies_of_code_are_not_written_elsewhere(tmp_path, outside, monkeypatch
     with pytest.raises(LinkError, match="run/code"):
         own_code.save(CONFIG, tmp_path / "run")
     assert files(outside) == {"file": b"precious"}
-
-
-def test_a_directory_that_the_user_names_may_be_a_link(tmp_path):
-    directory = copy_of_the_run(tmp_path / "run")
-    os.symlink(directory, tmp_path / "named")
-    assert len(run(CONFIG, tmp_path / "named", reporter=Reporter())) == 1

@@ -8,11 +8,9 @@ import os
 
 import pytest
 import sealed_files
-import tyro
-from trained_runs import CONFIG, contents, copy_of_the_run
+from trained_runs import CONFIG, copy_of_the_run
 
 from posenc_jax import Ablation, ablate, evaluate, run
-from posenc_jax.cli.ablate import override_all
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.reporter import Reporter
 
@@ -78,22 +76,3 @@ def test_a_directory_of_somebody_else_is_left_as_it_is(tmp_path, work):
     with pytest.raises(RefusedError, match=r"config\.json is damaged"):
         work(CONFIG if work is run else Ablation("a", RUNS), tmp_path, reporter=Reporter())
     assert sorted(os.listdir(tmp_path)) == ["config.json", "mine.unfinished"]
-
-
-def test_a_second_time_nothing_is_written(tmp_path):
-    config = finished(tmp_path / "a", RUNS[:2])
-    before = contents(tmp_path / "a")
-    ablate(config, tmp_path / "a", reporter=Reporter())
-    assert contents(tmp_path / "a") == before
-
-
-def test_options_are_parsed_once_for_all_cells_of_one_kind(monkeypatch):
-    parsed, parse = [], tyro.cli
-    monkeypatch.setattr("tyro.cli", lambda *args, **options: parsed.append(0) or parse(*args, **options))
-    for words, field in (([], {}), (["--training.steps", "40"], {"training": CONFIG.training.__class__})):
-        parsed.clear()
-        config, _ = override_all(Ablation("a", RUNS), ["--directory", "x", *words], "posenc ablate x.py")
-        assert len(parsed) == 1
-        steps = 40 if field else 20
-        expected = [dataclasses.replace(run, training=dataclasses.replace(run.training, steps=steps)) for run in RUNS]
-        assert list(config.runs) == expected

@@ -8,12 +8,10 @@ import random
 import pytest
 from scipy.stats import t
 
-from posenc_jax.cli.own_files import read_slot
-from posenc_jax.config import Run, config_hash, source_of
+from posenc_jax.config import config_hash, source_of
 from posenc_jax.data.corpora.fields import Fields
 from posenc_jax.data.corpora.own import add_own, take
 from posenc_jax.data.errors import DataError
-from posenc_jax.data.tasks import Copying
 from posenc_jax.data.text import Classification, LanguageModel, Summarization, Translation
 from posenc_jax.encodings import parse
 from posenc_jax.runs.on_corpus import BUDGET, ENCODINGS, EPOCHS, ablation_on, config_on, with_model
@@ -92,21 +90,6 @@ def test_too_little_is_refused_with_how_much_is_needed(kind):
     assert "\n" not in str(refused.value)
 
 
-def test_one_class_is_no_classification():
-    fields = FIELDS["classification"]
-    rows = [(f"x:{i}", {"q": row(i)["q"], "kind": "a"}) for i in range(50)]
-    add_own("alone", take({"": rows}, fields), fields, {}, note=str)
-    with pytest.raises(DataError, match="own/alone has the class 'a' alone: use texts of at least two classes"):
-        config_on("own/alone", HERE)
-
-
-def test_sections_of_documents_have_types():
-    run = config_on(added("sections", 60), HERE)
-    assert run.task.sections == ("head", "q")
-    assert (run.model.token_types, run.model.pooling) == (3, "attention")
-    assert config_on(added("classification", 60), HERE).model.pooling == "mean"
-
-
 def test_a_structure_that_a_corpus_was_added_with_is_read():
     fields = FIELDS["classification"]
     rows = [(f"x:{i}", {"q": f"# {row(i)['head']}\n{row(i)['q']}.", "kind": "ab"[i % 2]}) for i in range(90)]
@@ -138,20 +121,6 @@ def test_a_chip_with_more_to_give_has_a_larger_model_for_longer():
     assert 0.9 * BUDGET < plan_of(dataclasses.replace(small, seeds=(0,)), HERE).seconds("train") <= BUDGET
     assert with_model(base, target("h100"), tokens=1e5, most=1e9).model.d_model == 64
     assert with_model(base, HERE, tokens=1e9, most=130).training.steps == 100
-
-
-def test_classes_of_one_name_are_told_apart_in_the_file(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    for name in ("first", "second"):
-        (tmp_path / f"{name}.py").write_text(
-            "import dataclasses\nfrom posenc_jax.encodings import rope\n"
-            f"@dataclasses.dataclass(frozen=True)\nclass RoPE(rope.RoPE):\n    name = 'my_{name}'\n"
-        )
-    run = Run(task=Copying(), posenc=read_slot("first.py:RoPE(base=5.0)|second.py:RoPE"))
-    config = ablation_on(run, [run.posenc, parse("rope")])
-    found = {}
-    exec(source_of(config, "about"), found)
-    assert found["config"] == config
 
 
 def test_an_ablation_differs_in_positions_alone():

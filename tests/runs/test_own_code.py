@@ -8,7 +8,6 @@ import importlib
 import importlib.util
 import json
 import os
-import random
 import sys
 import types
 from pathlib import Path
@@ -230,28 +229,6 @@ def test_a_module_of_the_same_name_that_is_in_use_is_not_replaced(brought):
     assert "work with that run in a process of its own, or rename the other file" in str(error.value)
     assert sys.modules[shapes.__name__] is shapes
     assert notes.notes == []
-
-
-@pytest.mark.parametrize("name", ["window.py", "shapes.py"])
-@pytest.mark.filterwarnings("ignore::SyntaxWarning", "ignore::DeprecationWarning")
-def test_no_flipped_bit_in_the_copy_is_silent(brought, name):
-    """Every one is refused by name."""
-    config, directory = brought.config(), brought.folder / "run"
-    wanted = own_code.digests(config)
-    own_code.save(config, directory)
-    brought.forget()
-    brought.encoding.unlink()
-    brought.helper.unlink()
-    (copy,) = directory.rglob(name)
-    original, rng = copy.read_bytes(), random.Random(name)
-    for _ in range(8):
-        content = bytearray(original)
-        content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
-        copy.write_bytes(content)
-        with pytest.raises(RefusedError, match="restore it") as error:
-            own_code.trust(directory, wanted)
-        assert str(directory) in str(error.value)
-        brought.forget()
 
 
 def test_code_that_was_mended_before_it_computed_anything_runs(brought):

@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
-
 import processes
 import pytest
-from trained_runs import CONFIG, copy_of_the_run
-
-from posenc_jax.config import Execution
-from posenc_jax.runs.cell import run
 
 # Several groupings of one cell through `run`, in one process; prints {grouping: {seed: what is to be compared}}.
 PROGRAM = """
@@ -71,32 +64,6 @@ def test_in_devices_mode_bits_depend_on_neither_neighbours_nor_number(posenc, dr
     assert found["two groups"]["1"] == found["four"]["1"]
     assert found["two groups"]["2"] == found["four"]["2"]
     assert len({found["four"][seed][0] for seed in "012"}) == 3
-
-
-@pytest.mark.slow
-def test_in_map_mode_each_is_what_it_is_alone():
-    """What a device does in mode "devices" with the replicas it has, without the devices."""
-    found = outcomes({"alone": (1, (1,), "map"), "both": (2, (0, 1), "map")}, 2, "rope|learned")
-    assert found["alone"]["1"] == found["both"]["1"]
-
-
-def replicas_of(directory):
-    return json.loads((directory / "group-000" / "result.json").read_text())["replicas"]
-
-
-@pytest.mark.slow
-def test_vmap_is_near_a_single_run(tmp_path):
-    """It differs by rounding, which Adam magnifies.
-
-    Measured after 20 steps with RoPE, learned positions and ALiBi: losses of about 1.6 differ by at most 4e-7.
-    """
-    run(dataclasses.replace(CONFIG, execution=Execution("vmap")), tmp_path / "vmap")
-    wanted = replicas_of(copy_of_the_run(tmp_path / "run"))[1]
-    found = replicas_of(tmp_path / "vmap")[1]
-    assert found["validation"]["loss"] == pytest.approx(wanted["validation"]["loss"], abs=1e-5)
-    for got, want in zip(found["evaluation"], wanted["evaluation"], strict=True):
-        assert got["loss"] == pytest.approx(want["loss"], abs=1e-5)
-        assert got["count"] == want["count"]
 
 
 @pytest.mark.slow

@@ -177,18 +177,3 @@ def test_configs_for_accelerators_leave_none_idle_for_the_size_of_a_group(path):
             plan = plan_of(run, target(name))
             assert plan.layout.rows >= min(plan.target.count, plan.layout.replicas) / 2, name
             assert run.execution.group_size is None
-
-
-def test_attention_is_chosen_for_what_one_device_has():
-    """Eight heads of many keys: halves of them are few enough for logits as an array."""
-    run = dataclasses.replace(RUN, posenc=parse("shaw"), task=Copying(kind="cmc", max_length=1022, num_symbols=12))
-    run = dataclasses.replace(run, model=dataclasses.replace(run.model, num_heads=8, d_model=64))
-    training = dataclasses.replace(run.training, batch_size=4, microbatches=1)
-    ways = {}
-    for execution in (Execution(), Execution(model=2), Execution(data=2)):
-        found = dataclasses.replace(run, training=training, execution=execution)
-        (ways[execution],) = plan_of(found, target("h100:4")).attention
-    whole, heads, rows = ways.values()
-    assert whole.startswith("blockwise")
-    assert heads == rows
-    assert heads.startswith("dense")

@@ -170,59 +170,6 @@ def test_a_moment_lies_on_the_first_dimension_that_is_whole_and_divides():
     assert over_data(P(), (7, 9), 2) == over_data(P(), (), 2) == over_data(P(), (8,), 1) == P()
 
 
-# Validates and evaluates with a batch on one device and on four; prints the scores and the operations of a device.
-MEASURING = """
-import dataclasses, json
-import jax, numpy as np
-from posenc_jax.config import Evaluation, Execution, Run, Training
-from posenc_jax.data.tasks import TASKS
-from posenc_jax.encodings import parse
-from posenc_jax.models.config import Transformer
-from posenc_jax.training.replicas import lowered, make_mesh, put_state, stack
-from posenc_jax.training.batches import buckets
-from posenc_jax.training.step import evaluate_length, init_params, validate
-
-base = Run(
-    task=TASKS["copying"](kind="cmc", max_length=3, num_symbols=4),
-    model=Transformer(d_model=16, num_layers=1, num_heads=4),
-    posenc=parse("randomized(max_position=16)|learned"),
-    training=Training(steps=10, batch_size=8, steps_per_call=5, log_every=5, validation_batches=2),
-    evaluation=Evaluation(lengths=(2, 3), num_examples=16, draws=2),
-    seeds=(0,),
-)
-(bucket,) = buckets(base, (3,))
-
-def measure(execution):
-    run = dataclasses.replace(base, execution=execution)
-    mesh = make_mesh(execution, 1)
-    replica = put_state(stack([{"params": init_params(run, 0), "seed": np.int32(0)}]), mesh)
-    split = mesh if execution.split else None
-
-    def program(r, _, length):
-        return (
-            validate(run, r["params"], r["seed"], None, split),
-            evaluate_length(run, bucket, r["params"], r["seed"], length, None, split),
-        )
-
-    found, _, tables = lowered(program, execution, mesh, replica, np.int32(3))
-    made = found.compile()
-    scores = jax.tree.map(lambda x: np.asarray(x).tolist(), made(tables, replica, None, np.int32(3)))
-    return scores, made.cost_analysis()["flops"]
-
-whole, four = Execution(mode="vmap"), Execution(mode="vmap", data=4)
-print(json.dumps([measure(whole), measure(four)]))
-"""
-
-
-def test_what_is_measured_is_split_over_the_devices_that_share_a_batch():
-    (expected, operations), (scores, of_one) = processes.python(MEASURING, devices=4)
-    for found, wanted in zip(scores, expected, strict=True):
-        assert found.keys() == wanted.keys()
-        for name, value in wanted.items():
-            assert found[name] == pytest.approx(value, rel=1e-5), name
-    assert of_one < 0.35 * operations
-
-
 def test_a_state_saved_on_several_devices_is_restored_on_one_and_the_other_way_round(tmp_path):
     task, model = TASKS["copying"](), Transformer(d_model=8, num_layers=1, num_heads=2)
     one = Run(task=task, model=model, execution=Execution("vmap"))

@@ -3,13 +3,11 @@
 import dataclasses
 import json
 
-import pytest
 from trained_runs import CONFIG, Notes
 
 from posenc_jax.config import Ablation, sweep
 from posenc_jax.encodings import RoPE
 from posenc_jax.runs import ablation
-from posenc_jax.runs import cell as cell_module
 from posenc_jax.runs.cell import run
 from posenc_jax.runs.programs import KnownPrograms, likeness
 from posenc_jax.runs.reporter import Reporter
@@ -66,18 +64,6 @@ def test_cells_that_differ_in_data_share_programs(tmp_path, monkeypatch):
     assert "cmc another rate (rope.base 10000, learning_rate 0.005)" in reporter.notes
     assert "cmc rope, base=100 learning rate 0.02 seed 0,1: train" in reporter.notes
     assert "cmc another rate seed 0,1: train" in reporter.notes
-
-
-@pytest.mark.parametrize(
-    ("replicas", "rates", "said"),
-    [
-        (((0, 1e-2), (1, 1e-2)), False, "seed 0,1"),
-        (((0, 1e-2), (1, 1e-2)), True, "learning rate 0.01 seed 0,1"),
-        (((1, 1e-2), (0, 2e-2)), True, "learning rate 0.01 seed 1, 0.02 seed 0"),
-    ],
-)
-def test_pieces_of_work_name_the_learning_rate_where_there_are_several(replicas, rates, said):
-    assert cell_module._told(replicas, rates=rates) == said
 
 
 def test_cells_name_the_fields_that_their_label_does_not():

@@ -211,19 +211,3 @@ def test_a_command_that_is_killed_finds_its_tasks_again(tmp_path):
         assert "tasks are in SLURM already" in cluster.log.read_text()
         assert (tmp_path / "disturbed" / "slurm" / "jobs.jsonl").read_bytes() == submitted
         cluster.check("disturbed")
-
-
-def test_what_slurm_does_not_take_is_said_in_one_line(tmp_path):
-    available()
-    with Slurm(tmp_path / "slurm") as slurm:
-        (tmp_path / "tiny.py").write_text(config(2, 400, tmp_path / "broken"))
-        found = subprocess.run(
-            [sys.executable, "-m", "posenc_jax", "ablate", "tiny.py", "--executor", "slurm", "--partition", "none"],
-            env=processes.environment() | {"SLURM_CONF": str(slurm.conf)},
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-        )
-    assert found.returncode == 2, found.stderr
-    assert found.stderr.splitlines()[-1].startswith("posenc: SLURM does not take the job: sbatch: error: ")
-    assert os.path.exists(tmp_path / "runs" / "tiny" / "config.json")

@@ -10,10 +10,10 @@ import sys
 import numpy as np
 import pytest
 import sealed_files
-from trained_runs import CONFIG, contents, copy_of_the_run
+from trained_runs import CONFIG, copy_of_the_run
 
 from posenc_jax import Run, parse
-from posenc_jax.config import config_hash, difference, from_json, is_own, to_json
+from posenc_jax.config import config_hash, is_own, to_json
 from posenc_jax.config.reading import KNOWN
 from posenc_jax.data.tasks import Copying
 from posenc_jax.encodings.value import Value
@@ -90,15 +90,6 @@ def test_names_seeds_rates_and_execution_are_no_part_of_the_hash():
     assert config_hash(other) == config_hash(CONFIG)
 
 
-def test_a_field_that_a_directory_lacks_has_its_default(finished):
-    for path in (finished / "config.json", finished / "group-000" / "config.json"):
-        sealed_files.rewrite(path, lambda data: data["config"]["optimizer"].pop("eps"))
-    before = contents(finished / "group-000")
-    assert load_config(finished) == CONFIG
-    run(CONFIG, finished)
-    assert contents(finished / "group-000") == before
-
-
 def test_unknown_fields_and_classes_are_refused_by_name(finished):
     path = finished / "config.json"
     sealed_files.rewrite(path, lambda data: data["config"]["model"].update(logit_softcap=30.0))
@@ -118,7 +109,7 @@ def test_unknown_fields_and_classes_are_refused_by_name(finished):
         load_config(finished)
 
 
-@pytest.mark.parametrize("written", [1, 2, 3, 5, None])
+@pytest.mark.parametrize("written", [3, None])
 def test_another_format_is_refused(finished, written):
     for name in ("config.json", "group-000/config.json"):
         copy = shutil.copytree(finished, finished.with_name(name.replace("/", "-")))
@@ -131,7 +122,7 @@ def test_another_format_is_refused(finished, written):
         )
 
 
-@pytest.mark.parametrize("name", ["payload:X", "os:system", "payload.py:X", "../payload.py:X"])
+@pytest.mark.parametrize("name", ["os:system", "../payload.py:X", "payload.py:X"])
 def test_nothing_that_a_file_names_is_imported(finished, tmp_path, monkeypatch, name):
     """A config.json or the metadata of weights name classes: no module is loaded, no code of theirs runs."""
     (tmp_path / "payload.py").write_text("raise SystemExit('the payload ran')\n")
@@ -160,9 +151,3 @@ def test_half_a_copy_of_a_run_is_refused_in_words(finished):
     (finished / "group-000" / "config.json").unlink()
     with pytest.raises(RefusedError, match=r"group-000 has no config.json"):
         run(CONFIG, finished)
-
-
-def test_differences_name_the_field():
-    old, new = (to_json(dataclasses.replace(CONFIG, posenc=parse(text))) for text in ("rope", "rope(base=5e5)"))
-    assert difference(old, new) == ["posenc[0].base: 10000.0 -> 500000.0"]
-    assert from_json(new).posenc == parse("rope(base=5e5)")

@@ -93,13 +93,6 @@ def test_the_files_of_the_run_are_those_without_a_tracker(told, tmp_path):
     assert "group-000/metrics.jsonl" in kept(told[0])
 
 
-def test_a_finished_run_tells_nothing_again(told):
-    place, results, _ = told
-    before = contents(place / "tracking")
-    assert tracked_run(place, "tensorboard")[0] == results
-    assert contents(place / "tracking") == before
-
-
 def test_a_tracker_that_fails_is_left_and_the_run_goes_on(tmp_path):
     place = tmp_path / "run"
     (place / "tracking").mkdir(parents=True)

@@ -10,9 +10,7 @@ from text_runs import ROWS, small_corpus
 
 from posenc_jax.cli import main
 from posenc_jax.data.checkpoint_tokenizers import tokenizer_from_bytes
-from posenc_jax.data.corpora.corpus import DataError
 from posenc_jax.data.text.loading import load
-from posenc_jax.data.tokenizer import ByteTokenizer, of_two_sides, train_sentencepiece
 from posenc_jax.runs.cell import run
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.inference import load_run, translate
@@ -94,15 +92,6 @@ def test_a_start_needs_both_vocabularies(trained, rows, tmp_path):
     assert read_tokenizer(tmp_path / "same").sha256 == read_tokenizer(directory).sha256
 
 
-def test_a_vocabulary_that_the_targets_cannot_fill_is_refused_by_its_own_name(rows, tmp_path):
-    task = dataclasses.replace(CONFIG.task, target_vocab_size=5000)
-    with (
-        small_corpus("own/help-en-de", rows, tmp_path),
-        pytest.raises(DataError, match=r"^task\.target_vocab_size = 5000"),
-    ):
-        load(task)
-
-
 def test_an_output_that_is_cut_off_begins_as_the_whole_one(trained, capsys):
     """Encodings see the room that outputs were measured with, however few tokens are asked for."""
     _, directory, _, _ = trained
@@ -119,10 +108,3 @@ def test_an_output_that_is_cut_off_begins_as_the_whole_one(trained, capsys):
     for number in (0, 27):
         with pytest.raises(RefusedError, match=rf"max_new_tokens = {number} must be from 1 to 26, the longest output"):
             translate(loaded, ["owl sun"], max_new_tokens=number)
-
-
-def test_two_tokenizers_of_any_kind_come_back():
-    pieces = train_sentencepiece(["one two three four five"] * 3, 280)
-    for first, second in ((ByteTokenizer(), pieces), (pieces, ByteTokenizer())):
-        again = tokenizer_from_bytes(of_two_sides(first, second).to_bytes())
-        assert (again.sides[0].sha256, again.target.sha256) == (first.sha256, second.sha256)
