@@ -10,7 +10,6 @@ from compiling.programs import KERNELS, compiled, functions, lowered_for, traced
 from test_catalogue_trains import ROWS
 
 from posenc_jax import Evaluation, Execution, Run, Training, Transformer
-from posenc_jax.attention.choice import backend
 from posenc_jax.data.tasks import Copying, Scan, TokenAt
 from posenc_jax.data.text import Translation
 from posenc_jax.encodings import elements, is_pattern, parse
@@ -87,14 +86,6 @@ def test_in_bfloat16_cudnn_is_what_lowers(with_cudnn):
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_kind_of_model_lowers(kind, platform):
     lowers(KINDS[kind], platform)
-
-
-@pytest.mark.parametrize(("platform", "seen"), [("cuda", "gpu"), ("tpu", "tpu"), ("cpu", "cpu")])
-def test_what_is_traced_sees_the_platform_and_nothing_else_does(platform, seen):
-    with traced_for(platform):
-        assert backend() == seen
-        assert jax.default_backend() == "cpu"
-    assert backend() == "cpu"
 
 
 def test_a_chip_without_its_compiler_is_refused_in_one_line(monkeypatch):

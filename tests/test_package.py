@@ -99,21 +99,6 @@ def test_the_wheel_says_that_it_has_types():
     }
 
 
-@pytest.mark.slow
-def test_encodings_cost_little_beside_jax(tmp_path):
-    """Processor time, the best of seven, with compiled bytecode: what the machine does besides is not ours."""
-    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    environment = kept | {"PYTHONPYCACHEPREFIX": str(tmp_path)}
-
-    def seconds(code):
-        code += "\nimport os\ntimes = os.times()\nprint(times.user + times.system)"
-        command = [sys.executable, "-c", code]
-        done = (subprocess.run(command, env=environment, capture_output=True, text=True, check=True) for _ in range(8))
-        return min([float(one.stdout) for one in done][1:])  # the first compiles the bytecode
-
-    assert seconds("import posenc_jax.encodings") < 1.3 * seconds("import jax, jax.numpy")
-
-
 @pytest.mark.parametrize(
     "script",
     sorted(path.name for path in SCRIPTS.iterdir() if path.is_file() and ". scripts/setup.sh" in path.read_text()),

@@ -55,3 +55,11 @@ def test_from_python_it_is_silent_and_gives_its_results(tmp_path, capsys):
     for rows in (result.rows, result.means, result.differences):
         assert rows
         assert all(not isinstance(value, dict | list) for row in rows for value in row.values()), "flat, as tables are"
+
+
+@pytest.mark.parametrize(("steps", "asked", "log", "at_once"), [(60, 50, 50, 10), (1000, 50, 50, 50), (7, 50, 7, 7)])
+def test_steps_per_call_is_a_bound(steps, asked, log, at_once):
+    training = dataclasses.replace(
+        CONFIG.training, steps=steps, steps_per_call=asked, log_every=log, checkpoint_every=0, validate_every=0
+    )
+    assert training.steps_at_once == at_once

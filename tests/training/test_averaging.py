@@ -18,7 +18,6 @@ from posenc_jax.runs.cell import run
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.runs.state import load_group_state
 from posenc_jax.training.averaging import averaged, measured
-from posenc_jax.training.memory import memory_of
 from posenc_jax.training.step import init_params, init_state, train_step
 
 CONFIG = Run(
@@ -83,12 +82,6 @@ def test_a_run_that_is_stopped_goes_on_to_the_same_average(finished, tmp_path):
     assert [r["parameters_sha256"] for r in again[0]["replicas"]] == [
         r["parameters_sha256"] for r in whole[0]["replicas"]
     ]
-
-
-def test_an_average_takes_memory():
-    plain = dataclasses.replace(CONFIG, training=dataclasses.replace(CONFIG.training, averaged_checkpoints=1))
-    more, less = memory_of(CONFIG, 2, 1), memory_of(plain, 2, 1)
-    assert (more.parameters, 3 * more.checkpoint) == (2 * less.parameters, 4 * less.checkpoint)
 
 
 def test_smoothed_targets():

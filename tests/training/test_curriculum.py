@@ -79,28 +79,11 @@ def test_training_draws_one_more_length_every_so_many_steps(monkeypatch):
     assert [float(step(np.int32(now))) / 8 - 1 for now in range(8)] == [2, 2, 3, 3, 4, 4, 5, 5]
 
 
-@dataclasses.dataclass(frozen=True)
-class OftenShort(Copying):
-    """Draws its lengths itself, as a user's task may."""
-
-    name = "often_short"
-
-    def sample_lengths(self, key, shape):
-        return super().sample_lengths(key, shape)
-
-
 @pytest.mark.parametrize(
     ("task", "settings", "message"),
     [
-        (TASK, {"curriculum_every": -1}, "training.curriculum_every = -1 must not be negative: 0 is none"),
         (TASK, {"curriculum_every": 34}, "would come after step 100, the last one; set it to at most 33"),
-        (TASK, {"curriculum_every": 5, "microbatches": 2, "length_strata": 2}, "set one of the two to its default"),
         (FlipFlop(length=8), {"curriculum_every": 5}, "task 'flip_flop' trains on one length only; set it to 0"),
-        (
-            OftenShort(max_length=5),
-            {"curriculum_every": 5},
-            "has a sample_lengths of its own, which a curriculum would",
-        ),
         (Classification(), {"curriculum_every": 5}, "is for generated tasks: set it to 0 for 'classification'"),
     ],
 )

@@ -60,9 +60,7 @@ def test_parameters_are_those_of_the_model(name):
 # Each makes another part the largest.
 PLANNED = {
     "attention": of_model(num_heads=16, mlp_dim=8),
-    "activations": of_model(mlp_dim=512),
     "logits": dataclasses.replace(BASE, task=dataclasses.replace(BASE.task, num_symbols=1000)),
-    "gradients": of_model(d_model=256, mlp_dim=16),
     "draws": with_posenc("randomized(max_position=1000000)|rope"),
     "blocks": dataclasses.replace(
         BASE, task=dataclasses.replace(BASE.task, max_length=1023), training=Training(batch_size=4)
@@ -176,9 +174,3 @@ def test_of_many_lengths_one_for_each_program_is_asked_for():
     assert memory_of(few, 2, 1) == memory_of(many, 2, 1)
     said = shortage(many, Devices(1, "cpu", 3 * 2**22))  # less than an example of 3000 takes
     assert said.endswith(": lower evaluation.lengths or evaluation.memory_budget_mb")
-
-
-@pytest.mark.parametrize("name", TASKS)
-def test_a_longer_length_is_never_padded_to_less(name):
-    padded = [TASKS[name]().padded_length(length) for length in range(1, 600)]
-    assert padded == sorted(padded)

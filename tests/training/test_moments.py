@@ -4,10 +4,10 @@ import jax
 import numpy as np
 import pytest
 
-from posenc_jax.config import Execution, Optimizer, Run
+from posenc_jax.config import Optimizer, Run
 from posenc_jax.data.tasks import TASKS
 from posenc_jax.models.config import Transformer
-from posenc_jax.training.moments import as_tree, optimized, rearranged
+from posenc_jax.training.moments import optimized, rearranged
 from posenc_jax.training.optimizer import transformation
 from posenc_jax.training.replicas import stack
 from posenc_jax.training.step import init_params
@@ -38,15 +38,3 @@ def test_each_form_becomes_the_other_to_the_bit(optimizer):
         for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=True):
             assert one.dtype == other.dtype
             np.testing.assert_array_equal(one, other)
-
-
-def test_the_direction_comes_back_as_a_tree():
-    params = init_params(RUN, 0)
-    for split in (False, True):
-        tree = as_tree(params, optimized(params, split=split), split=split)
-        jax.tree.map(np.testing.assert_array_equal, tree, params)
-
-
-def test_a_replica_on_one_device_has_the_vector():
-    assert [Execution("vmap", data=n, model=m).split for n, m in ((1, 1), (2, 1), (1, 2))] == [False, True, True]
-    assert optimized(init_params(RUN, 0), split=False).ndim == 1

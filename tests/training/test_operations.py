@@ -12,7 +12,7 @@ from jax.extend.core import jaxprs_in_params
 from test_memory import BASE, of_model, with_posenc
 
 from posenc_jax.config import Evaluation, Run, Training
-from posenc_jax.data.tasks import Copying, Scan
+from posenc_jax.data.tasks import Scan
 from posenc_jax.data.tasks.base import Example
 from posenc_jax.data.text import Classification, Summarization, Translation
 from posenc_jax.models import Streams
@@ -96,12 +96,3 @@ def test_decoding_grows_with_what_is_written():
     summary = run(Summarization(), 1)
     given, new = summary.task.width(16), summary.task.max_summary + 1
     assert of_chunk(summary, 16).tokens == 32 * (given + new)
-
-
-def test_copying_alone_is_no_formula_of_its_own():
-    """The published convention, for a decoder whose heads are as wide as the model: 6 P N + 12 L M S N in training."""
-    run = Run(task=Copying(max_length=31), model=Transformer(d_model=64, num_layers=3), training=Training(batch_size=2))
-    width = run.task.width(31)
-    matrices = 3 * 12 * 64**2 + 64 * run.task.num_classes
-    tokens = 2 * width
-    assert of_step(run).operations == 6 * matrices * tokens + 12 * 3 * 64 * width * tokens

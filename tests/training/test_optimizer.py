@@ -42,10 +42,6 @@ def test_schedules(config, expected):
     assert max(got) <= 1.0
 
 
-def test_a_schedule_of_two_names_is_one():
-    assert Optimizer(schedule="noam", warmup_steps=4) == Optimizer(schedule="inverse_sqrt", warmup_steps=4)
-
-
 @pytest.mark.parametrize("kind", ["linear", "cosine"])
 @pytest.mark.parametrize("warmup", [0, 1, 4])
 @pytest.mark.parametrize("final", [0.0, 0.25])

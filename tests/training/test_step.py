@@ -17,7 +17,7 @@ from posenc_jax.config import Evaluation, Execution, Optimizer, Run, Training
 from posenc_jax.data.tasks import TASKS, Task
 from posenc_jax.data.text import Classification, LanguageModel
 from posenc_jax.encodings import Learned, Randomized
-from posenc_jax.models import Transformer, build
+from posenc_jax.models import Transformer
 from posenc_jax.runs.files import dumps
 from posenc_jax.training import step as step_module
 from posenc_jax.training.replicas import over_replicas, stack
@@ -139,8 +139,7 @@ def three_steps(microbatches: int):
     return jax.tree.map(np.asarray, (state, metrics))
 
 
-@pytest.mark.parametrize("parts", [4, pytest.param(2, marks=pytest.mark.slow), pytest.param(8, marks=pytest.mark.slow)])
-def test_microbatches_change_results_by_rounding_only(parts):
+def test_microbatches_change_results_by_rounding_only():
     """Dropout and positions drawn per example are on.
 
     Bound: sums of 8 rows and 8 positions in another order, a relative error of some 2**-24 * sqrt(64) of the largest
@@ -150,7 +149,7 @@ def test_microbatches_change_results_by_rounding_only(parts):
     start = jax.tree.leaves(init_params(run_with(SLOT), 0))
     end = jax.tree.leaves(three_steps(1)[0]["params"])
     assert max(np.abs(a - b).max() for a, b in zip(end, start, strict=True)) > 0.05
-    for whole, split in zip(jax.tree.leaves(three_steps(1)), jax.tree.leaves(three_steps(parts)), strict=True):
+    for whole, split in zip(jax.tree.leaves(three_steps(1)), jax.tree.leaves(three_steps(4)), strict=True):
         np.testing.assert_allclose(split, whole, rtol=2e-5, atol=2e-6)
 
 
@@ -163,9 +162,8 @@ def group():
     run = run_with(**CONSTANT)
     call = jax.jit(over_replicas(lambda state, *_: train_call(run, None, state), Execution(mode="map"), None))
 
-    def train(steps, *replicas, diverged_at=-1):
+    def train(steps, *replicas):
         states = [stack([init_state(run, init_params(run, seed), seed, rate) for seed, rate in replicas])]
-        states[0]["diverged_at"][0] = diverged_at
         train.metrics = []
         for _ in range(steps):
             state, metrics = jax.tree.map(np.asarray, call(states[-1], None, None))
@@ -216,7 +214,7 @@ def test_learning_rates_are_data(group):
     assert max(np.abs(m).max() for m in moved[1]) > 0.4
 
 
-@pytest.mark.parametrize(("rate", "diverged_at"), [(np.inf, 0), (1e38, None), (1e30, None)])
+@pytest.mark.parametrize(("rate", "diverged_at"), [(np.inf, 0), (1e38, None)])
 def test_a_diverged_replica_freezes_alone(group, rate, diverged_at):
     """Its last good state stays, with the step that failed; the bits of its neighbours do not change."""
     history = group(5, (0, 0.01), (0, rate), (1, 0.02))
@@ -237,26 +235,6 @@ def test_a_diverged_replica_freezes_alone(group, rate, diverged_at):
     if failed:
         assert not equal(replica(history[failed]["params"], 1), replica(history[0]["params"], 1))
     assert (history[-1]["step"] == 5).all()
-
-
-def test_a_diverged_replica_never_comes_back(group):
-    """Even where the next steps would be good again."""
-    start, end = group(1, (0, 0.01), (0, 0.01), (1, 0.01), diverged_at=3)
-    assert end["diverged_at"].tolist() == [3, -1, -1]
-    for part in ("params", "opt"):
-        assert equal(replica(start[part], 0), replica(end[part], 0))
-        assert not equal(replica(start[part], 1), replica(end[part], 1))
-
-
-def test_a_model_is_built_once_however_many_programs_are_traced(monkeypatch):
-    builds = []
-    monkeypatch.setattr(step_module, "build", lambda *args, **sizes: builds.append(args) or build(*args, **sizes))
-    run = Run(task=TASKS["copying"](), model=Transformer(d_model=24, num_layers=2, num_heads=2), posenc=(Learned(),))
-    params = jax.eval_shape(lambda: init_params(run, 0))
-    builds.clear()
-    for length in (4, 8):
-        jax.eval_shape(lambda p, n=length: step_module.model_of(run, p)(np.zeros((1, n), np.int32)), params)
-    assert len(builds) == 1
 
 
 def test_a_mean_of_nothing_is_no_score():

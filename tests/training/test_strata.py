@@ -36,7 +36,7 @@ def at_full_width(task, key, size, strata):
     return jax.vmap(make)(keys, jnp.concatenate(shares))
 
 
-@pytest.mark.parametrize("strata", [1, 2, 3, 4, 5, 7])
+@pytest.mark.parametrize("strata", [2, 3, 7])
 @pytest.mark.parametrize("task", [TASK, Copying(kind="rsc", max_length=64), Scan()], ids=["7", "64", "scan"])
 def test_every_length_is_drawn_as_often_as_without(task, strata):
     """Over all draws, counted: also where a share ends within a length, and where lengths are not equally frequent."""
@@ -48,18 +48,7 @@ def test_every_length_is_drawn_as_often_as_without(task, strata):
     assert task.strata(strata) == tuple(longest)
 
 
-def test_drawn_lengths_of_scan_are_those_of_its_commands():
-    lengths = np.asarray(Scan().sample_lengths(jax.random.key(0), (4000,)))
-    counts = Scan().part("train").counts
-    assert set(lengths) <= set(Scan().train_lengths)
-    expected = counts / counts.sum()
-    share = np.bincount(lengths, minlength=len(counts)) / 4000
-    assert np.abs(share - expected).max() < 5 * np.sqrt(expected.max() / 4000)
-
-
-@pytest.mark.parametrize(
-    ("task", "strata"), [(TASK, 3), pytest.param(TASK, 2, marks=pytest.mark.slow), (EvenPairs(max_length=10), 3)]
-)
+@pytest.mark.parametrize(("task", "strata"), [(TASK, 3), (EvenPairs(max_length=10), 3)])
 def test_examples_are_the_same_and_the_rows_narrower(task, strata):
     key = jax.random.key(3)
     wide = jax.jit(lambda key: at_full_width(task, key, 12, strata))(key)
@@ -79,21 +68,13 @@ def test_examples_are_the_same_and_the_rows_narrower(task, strata):
             np.testing.assert_array_equal(narrow, full, err_msg=name)
 
 
-def test_means_over_batches_vary_less():
-    def spread(strata):
-        mean = jax.jit(jax.vmap(lambda key: sum(b.length.sum() for b in TASK.stratified_batch(key, 12, strata)) / 12))
-        return float(jnp.std(mean(jax.random.split(jax.random.key(0), 200))))
-
-    assert spread(3) < 0.6 * spread(1)
-
-
 def called(run):
     call = jax.jit(over_replicas(lambda state, *_: train_call(run, None, state), Execution(mode="map"), None))
     start = stack([jax.jit(lambda params: init_state(run, params, 0, 1e-2))(init_params(run, 0))])
     return jax.tree.map(np.asarray, call(start, None, None))
 
 
-@pytest.mark.parametrize("strata", [2, *(pytest.param(n, marks=pytest.mark.slow) for n in (3, 6))])
+@pytest.mark.parametrize("strata", [2, pytest.param(6, marks=pytest.mark.slow)])
 def test_a_step_is_that_of_the_same_examples_at_full_width(monkeypatch, strata):
     """Scores and gradient; the numbers of the examples too, by which positions and dropout are drawn."""
     run = dataclasses.replace(RUN, model=dataclasses.replace(RUN.model, dropout=0.3))
@@ -191,8 +172,6 @@ class OftenShort(Copying):
             "has a sample_lengths of its own, which strata would pass by; set",
         ),
         (TASK, 4, 6, "training.length_strata = 4 does not divide training.microbatches = 6: every share"),
-        (TASK, 0, 6, "training.length_strata = 0 must be at least 1"),
-        (TASK, 65, 65, "training.length_strata = 65"),
         (
             Copying(kind="cmc", min_length=2, max_length=3),
             3,
