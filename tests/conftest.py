@@ -43,7 +43,7 @@ LONGEST = (
     "test_site_builds.py",
     "analysis/test_contract.py",
     "runs/test_kill.py",
-    "runs/test_replicas.py",
+    "runs/test_groups.py",
     "models/test_decoding.py",
     "runs/test_inference.py",
     "cli/test_inference_commands.py",

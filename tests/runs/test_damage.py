@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import random
 import shutil
 
 import jax
+import numpy as np
 import pytest
 import sealed_files
 from trained_runs import CONFIG, Notes, contents, copy_of_the_run
@@ -18,7 +20,7 @@ from posenc_jax.runs.checkpoint import Checkpoints
 from posenc_jax.runs.directory import groups_of, load_config, read_group, read_stored, results, results_by_group
 from posenc_jax.runs.errors import DamagedFileError, FailedCellsError, RefusedError
 from posenc_jax.runs.evaluation import evaluate
-from posenc_jax.runs.files import Log, read_json
+from posenc_jax.runs.files import Log, dumps, read_json
 from posenc_jax.runs.groups import refuse_lost_rows
 from posenc_jax.runs.identity import read_environments, refuse_other
 from posenc_jax.runs.state import load_group_state, misfit
@@ -44,11 +46,6 @@ def whole(tmp_path_factory):
 @pytest.fixture
 def directory(whole, tmp_path):
     return shutil.copytree(whole, tmp_path / "ablation")
-
-
-@pytest.fixture
-def finished(tmp_path):
-    return copy_of_the_run(tmp_path / "run")
 
 
 def everything_read(directory):
@@ -153,14 +150,6 @@ def test_a_result_of_another_config_is_refused(finished):
             read()
 
 
-def test_a_group_of_another_config_is_measured_under_no_other_name(finished):
-    other = {"config": sealed_files.read(finished / "group-000" / "config.json")["config"] | {"init_from": "elsewhere"}}
-    sealed_files.rewrite(finished / "group-000" / "config.json", lambda data: data.update(other))
-    for read in (lambda: results(finished, CONFIG), lambda: evaluate(finished)):
-        with pytest.raises(RefusedError, match=r"group-000 belongs to another config(.|\n)*init_from"):
-            read()
-
-
 @pytest.mark.parametrize("name", ["result.json", "environment.json", "config.json"])
 def test_a_file_without_a_checksum_is_not_read(finished, name):
     path = finished / "group-000" / name
@@ -210,17 +199,6 @@ def test_metrics_of_a_finished_group_are_compared(directory):
     assert contents(directory) == {name: content for name, content in before.items() if "metrics" not in name}
 
 
-def test_rows_that_are_damaged_everywhere_are_refused_by_line(finished):
-    group = unfinished(finished)
-    content = (group / "metrics.jsonl").read_bytes()
-    (group / "metrics.jsonl").write_bytes(content.replace(b'"seed": 1', b'"seed": 3', 1))
-    message = (
-        rf"metrics\.jsonl is damaged \(line 2: its checksum .*: restore it, or move {group} away to train it again"
-    )
-    with pytest.raises(DamagedFileError, match=message):
-        run(CONFIG, finished)
-
-
 def test_a_damaged_environment_is_refused_and_a_lost_one_is_not_called_exact(finished):
     group = unfinished(finished)
     flip(group / "environment.json", 0.3)
@@ -242,3 +220,90 @@ def test_a_state_of_other_replicas_or_of_another_step_is_noticed(finished):
     assert misfit(group, 30, state) == "its state is of step 20"
     assert misfit(group, 20, jax.tree.map(lambda leaf: leaf[::-1], state)) == "its state is of seeds 1, 0"
     assert "learning rate" in misfit(group, 20, state | {"learning_rate": state["learning_rate"] * 2})
+
+
+# Rows on disk: each step once, torn lines repaired, numbers that come back as they were.
+
+
+def rows(*steps):
+    return [{"step": step, "seed": seed, "loss": np.float32(0.1) * step} for step in steps for seed in (0, 1)]
+
+
+def test_float32_is_written_as_its_shortest_decimal():
+    assert dumps(np.float32(0.1)) == "0.1"
+    values = np.random.default_rng(0).standard_normal(1000).astype(np.float32) * np.float32(10) ** np.arange(
+        -25, 25
+    ).repeat(20)
+    for value in values.astype(np.float32):
+        assert np.float32(json.loads(dumps({"x": value}))["x"]) == value
+
+
+def test_what_is_not_finite_is_null():
+    assert dumps({"a": float("nan"), "b": [np.float32("inf")], "c": np.int32(3)}) == '{"a": null, "b": [null], "c": 3}'
+
+
+def read(path):
+    return sealed_files.read_rows(path)
+
+
+@pytest.fixture
+def log(tmp_path):
+    return Log(tmp_path / "metrics.jsonl")
+
+
+def test_each_step_stands_once_and_in_order(log):
+    log.append(rows(10, 20, 30))
+    whole, digest = log.path.read_bytes(), log.digest
+    log.cut_back(20)
+    assert [row["step"] for row in read(log.path)] == [10, 10, 20, 20]
+    log.append(rows(30))
+    assert log.path.read_bytes() == whole
+    assert log.digest == digest == log.digest_up_to(30)
+
+
+@pytest.mark.parametrize("cut", [2, 40])
+def test_a_torn_last_line_is_repaired(log, cut):
+    log.append(rows(10, 20))
+    whole = log.path.read_bytes()
+    log.path.write_bytes(whole[:-cut])
+    log.cut_back(10)
+    log.append(rows(20))
+    assert log.path.read_bytes() == whole
+
+
+def test_a_line_torn_just_before_its_end_is_kept_and_closed(log):
+    log.append(rows(10))
+    log.path.write_bytes(log.path.read_bytes()[:-1])
+    log.cut_back(10)
+    log.append(rows(20))
+    assert [row["step"] for row in read(log.path)] == [10, 10, 20, 20]
+
+
+def test_a_log_knows_what_it_was_at_a_step(log):
+    """Going on from any step the digest is what it was then; rows that were lost, changed or added since change it."""
+    known = {}
+    for step in (10, 20, 30):
+        log.append(rows(step))
+        known[step] = log.digest
+    whole = log.path.read_bytes()
+    with log.path.open("a") as file:
+        file.write('{"step": 40, "se')
+    assert {step: log.digest_up_to(step) for step in known} == known
+    lines = whole.splitlines(keepends=True)
+    for other in (lines[1:], lines[:1] + lines, lines[1::-1] + lines[2:]):
+        log.path.write_bytes(b"".join(other))
+        assert not set(known.values()) & {log.digest_up_to(step) for step in known}
+    log.path.write_bytes(b"".join(lines[:-1]))
+    assert [step for step in known if log.digest_up_to(step) == known[step]] == [10, 20]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [(b'"loss": 1', b'"loss": 3'), (b'"step"', b'"steq"'), (b'"checksum"', b'"chEcksum"'), (b"{", b"[")]
+)
+def test_a_damaged_row_is_refused_by_its_line(log, old, new):
+    log.append(rows(10, 20))
+    lines = log.path.read_bytes().splitlines(keepends=True)
+    log.path.write_bytes(b"".join([lines[0], lines[1].replace(old, new), *lines[2:]]))
+    with pytest.raises(DamagedFileError, match=r"metrics\.jsonl is damaged \(line 2: .*: restore it, or move .* away"):
+        log.cut_back(20)
+    log.cut_back(0)

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from trained_runs import CONFIG, contents, copy_of_the_run
+from trained_runs import CONFIG, contents
 
 from posenc_jax.config import Evaluation, Run, Training
 from posenc_jax.data.tasks import Task
@@ -165,11 +165,6 @@ def test_buckets_hold_every_length_once_and_fit_the_budget():
 
 
 # A finished run measured again.
-
-
-@pytest.fixture
-def finished(tmp_path):
-    return copy_of_the_run(tmp_path / "run")
 
 
 def by_replica(rows):

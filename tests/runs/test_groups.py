@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import shutil
 
+import processes
 import pytest
 import sealed_files
 from trained_runs import CONFIG, contents, copy_of_the_run
@@ -181,3 +182,67 @@ def test_auto_is_a_device_each_on_cpu_and_one_batch_elsewhere(monkeypatch):
     assert replicas.mode_of(Execution("map")) == "map"
     monkeypatch.setattr(replicas.jax, "default_backend", lambda: "gpu")
     assert replicas.mode_of(Execution()) == "vmap"
+
+
+# What the bits of a replica depend on: its mode and the machine, never its neighbours.
+
+
+# Several groupings of one cell through `run`, in one process; prints {grouping: {seed: what is to be compared}}.
+PROGRAM = """
+import dataclasses, json, tempfile
+from trained_runs import CONFIG
+from posenc_jax import parse
+from posenc_jax.config import Evaluation, Execution
+from posenc_jax.runs.cell import run
+
+config = dataclasses.replace(
+    CONFIG,
+    posenc=parse(POSENC),
+    model=dataclasses.replace(CONFIG.model, dropout=DROPOUT),
+    evaluation=Evaluation(lengths=LENGTHS, num_examples=8),
+)
+
+def outcome(size, seeds, mode="devices"):
+    changed = dataclasses.replace(config, seeds=seeds, execution=Execution(mode=mode, group_size=size))
+    with tempfile.TemporaryDirectory() as directory:
+        results = run(changed, directory)
+    return {
+        replica["seed"]: [replica["parameters_sha256"], replica["validation"], replica["evaluation"]]
+        for result in results for replica in result["replicas"]
+    } | {"groups": [result["group_size"] for result in results]}
+
+print(json.dumps({name: outcome(*call) for name, call in CALLS.items()}))
+"""
+
+
+def outcomes(calls, devices, posenc, dropout=0.1, lengths=(2, 3), as_users=True):
+    """Compiled as users compile, unless said otherwise: what bits depend on, XLA's flags decide too."""
+    code = PROGRAM.replace("CALLS", repr(calls)).replace("POSENC", repr(posenc)).replace("DROPOUT", repr(dropout))
+    code = code.replace("LENGTHS", repr(lengths))
+    return processes.python(code, devices=devices, as_users=as_users)
+
+
+GROUPINGS = {"alone": (1, (0,)), "two groups": (None, (2, 1, 0)), "four": (4, (2, 1, 0))}
+
+
+def test_in_devices_mode_a_replica_is_what_it_is_alone():
+    """Alone (with a spare), and in a group of four on two devices, two on each one after the other, with a spare."""
+    calls = {name: GROUPINGS[name] for name in ("alone", "four")}
+    found = outcomes(calls, 2, "rope|learned", 0.0, (3,), as_users=False)
+    assert {name: found[name]["groups"] for name in found} == {"alone": [2], "four": [4]}
+    assert found["alone"]["0"] == found["four"]["0"]
+    assert len({found["four"][seed][0] for seed in "012"}) == 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("posenc", "dropout"), [("rope|learned", 0.0), ("randomized(max_position=16)|rope", 0.1)])
+def test_in_devices_mode_bits_depend_on_neither_neighbours_nor_number(posenc, dropout):
+    """Alone, in groups of two, and in a group of four."""
+    calls = GROUPINGS
+    found = outcomes(calls, 2, posenc, dropout)
+    assert {name: found[name]["groups"] for name in calls} == {"alone": [2], "two groups": [2, 2], "four": [4]}
+    for name in calls:
+        assert found[name]["0"] == found["four"]["0"], name
+    assert found["two groups"]["1"] == found["four"]["1"]
+    assert found["two groups"]["2"] == found["four"]["2"]
+    assert len({found["four"][seed][0] for seed in "012"}) == 3

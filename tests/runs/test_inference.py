@@ -120,21 +120,6 @@ def test_log_probabilities_and_ends():
     assert output.finished
 
 
-def test_few_programs(monkeypatch):
-    """One for each evaluated length, whose room for outputs encodings see."""
-    loaded, traced, decoded = load_run(trained("translation")), [], inference.decoded
-    jax.clear_caches()
-
-    def counted(*given):
-        traced.append(given)
-        return decoded(*given)
-
-    monkeypatch.setattr(inference, "decoded", counted)
-    texts = [sentence[:n] for sentence in SENTENCES for n in range(2, len(sentence))]
-    translate(loaded, texts)
-    assert len(traced) == len(loaded.config.evaluation.lengths) == 2
-
-
 def documents():
     return [{name: row[name] for name in ("header", "body", "footer")} for row in ROWS["classification"]["test"][:15]]
 

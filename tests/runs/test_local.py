@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,8 +16,6 @@ import pytest
 
 sys.path.insert(0, str(processes.ROOT / "scripts"))
 from faults import CONFIG, outcome
-
-KILLS = 8  # of 12 groups
 
 
 def tasks(directory: Path) -> list[int]:
@@ -61,52 +58,32 @@ def test_two_cells_are_run_at_once_and_told_in_one_record(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-def test_tasks_and_the_command_are_killed_at_random(tmp_path):
-    config, log, chance = tmp_path / "tiny.py", tmp_path / "log", random.Random(0)
-    config.write_text(CONFIG.replace("POSENC", '("rope", "alibi", "learned", "t5")'))
+def test_a_task_and_the_command_are_killed(tmp_path):
+    """One after the other, each while groups are trained; the third call ends with the bytes of an undisturbed one."""
+    config, log, place = tmp_path / "tiny.py", tmp_path / "log", tmp_path / "disturbed"
+    config.write_text(CONFIG.replace("POSENC", '("rope", "learned")'))
 
     def ablate(name: str, *more: str) -> subprocess.Popen:
-        with log.open("ab") as output:
-            return subprocess.Popen(
-                [sys.executable, "-m", "posenc_jax", "ablate", str(config), "--directory", str(tmp_path / name), *more],
-                env=processes.environment(devices=1),
-                stdout=output,
-                stderr=output,
-            )
+        return processes.start(["ablate", str(config), "--directory", str(tmp_path / name), *more], log)
 
-    def written(name: str) -> dict[str, object]:
-        tables = {path.name: path.read_bytes() for path in (tmp_path / name).glob("tables.*")}
-        return outcome(tmp_path / name) | tables
+    def trained(count: int):
+        return lambda: len([path for path in place.glob("*/*/metrics.jsonl") if path.stat().st_size]) >= count
 
     assert processes.finish(ablate("undisturbed"), log, 600) == 0, log.read_text()[-4000:]
-    left = {"task": KILLS - KILLS // 4, "command": KILLS // 4}
-    for _ in range(KILLS + 1):
-        command = ablate("disturbed", "--executor", "local")
-        while command.poll() is None:
-            time.sleep(chance.uniform(0.5, 5))
-            kinds = [kind for kind, count in left.items() for _ in range(count)]
-            done = len(list((tmp_path / "disturbed").glob("*/*/result.json")))
-            kind = chance.choice(kinds) if KILLS - len(kinds) <= done < 12 and kinds else ""  # from first to last
-            if kind == "command" and command.poll() is None:
-                command.kill()
-                command.wait()
-                left[kind] -= 1
-            elif kind == "task" and (running := tasks(tmp_path / "disturbed")):
-                with contextlib.suppress(ProcessLookupError):  # it has just ended
-                    os.kill(chance.choice(running), signal.SIGKILL)
-                    left[kind] -= 1
-        if command.returncode == 0:
-            break
-        assert command.returncode in (1, -signal.SIGKILL), log.read_text()[-4000:]
-        assert command.returncode != 1 or "signal 9 ended it" in log.read_text()
-    assert command.returncode == 0, log.read_text()[-4000:]
-    assert left == {"task": 0, "command": 0}
+    command = ablate("disturbed", "--executor", "local")
+    assert processes.signal_when(command, trained(1), 0, 600)
+    os.kill(tasks(place)[0], signal.SIGKILL)
+    assert processes.finish(command, log, 600) == 1
+    assert "signal 9 ended it" in log.read_text()
+    shutil.rmtree(next(place.glob("*/group-001")))  # there is something to train again
+    command = ablate("disturbed", "--executor", "local")
+    assert processes.signal_when(command, lambda: any(tasks(place)), signal.SIGKILL, 600)
+    processes.finish(command, log)
+    assert processes.finish(ablate("disturbed", "--executor", "local"), log, 600) == 0, log.read_text()[-4000:]
     end = time.monotonic() + 120
-    while tasks(tmp_path / "disturbed"):  # those that a killed command left find a result, and end
+    while tasks(place):  # those that a killed command left find a result, and end
         assert time.monotonic() < end
         time.sleep(0.1)
-    found, expected = written("disturbed"), written("undisturbed")
-    assert found.keys() == expected.keys()
-    for path, content in expected.items():
-        assert found[path] == content, path
-    assert not list((tmp_path / "disturbed").glob("**/*unfinished*")), "something unfinished is left"
+    found, expected = outcome(place), outcome(tmp_path / "undisturbed")
+    assert found == expected
+    assert not list(place.glob("**/*unfinished*")), "something unfinished is left"

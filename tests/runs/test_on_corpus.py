@@ -13,8 +13,7 @@ from posenc_jax.data.corpora.fields import Fields
 from posenc_jax.data.corpora.own import add_own, take
 from posenc_jax.data.errors import DataError
 from posenc_jax.data.text import Classification, LanguageModel, Summarization, Translation
-from posenc_jax.encodings import parse
-from posenc_jax.runs.on_corpus import BUDGET, ENCODINGS, EPOCHS, ablation_on, config_on, with_model
+from posenc_jax.runs.on_corpus import BUDGET, EPOCHS, config_on, with_model
 from posenc_jax.runs.plan import plan_of
 from posenc_jax.runs.preflight import check_run
 from posenc_jax.runs.supply import load_filling
@@ -121,17 +120,3 @@ def test_a_chip_with_more_to_give_has_a_larger_model_for_longer():
     assert 0.9 * BUDGET < plan_of(dataclasses.replace(small, seeds=(0,)), HERE).seconds("train") <= BUDGET
     assert with_model(base, target("h100"), tokens=1e5, most=1e9).model.d_model == 64
     assert with_model(base, HERE, tokens=1e9, most=130).training.steps == 100
-
-
-def test_an_ablation_differs_in_positions_alone():
-    run = config_on(added("translation", 200), HERE)
-    found = ablation_on(run, [parse(text) for text in ENCODINGS])
-    assert [cell.label for cell in found.runs] == ["nope", "sinusoidal", "learned", "rope"]
-    assert found.baseline == "nope"
-    assert found.description == run.note
-    assert len({dataclasses.replace(cell, posenc=(), label="") for cell in found.runs}) == 1
-    assert config_hash(found.runs[3]) != config_hash(found.runs[0])
-    assert dataclasses.replace(found.runs[3], note=run.note, seeds=run.seeds) == run
-    there = {}
-    exec(source_of(found, "about"), there)
-    assert there["config"] == found

@@ -18,7 +18,7 @@ from posenc_jax.encodings import parse
 from posenc_jax.models.config import Transformer
 from posenc_jax.runs import targets
 from posenc_jax.runs.errors import RefusedError
-from posenc_jax.runs.plan import PHASES, in_record, plan_of
+from posenc_jax.runs.plan import in_record, plan_of
 from posenc_jax.runs.targets import chips, target, target_here
 from posenc_jax.training.operations import of_length, of_step, of_validation
 
@@ -66,18 +66,6 @@ def test_what_does_not_fit_is_said_with_what_to_lower():
     assert line.startswith("help en-de shaw takes about ")
     assert "and its accelerator has 17.2 GB: lower training.batch_size" in line
     assert plan_of(batches(16), target("v5e")).shortage is None
-
-
-def test_hours_are_rounds_of_a_row_of_devices():
-    plan = plan_of(RUN, target("h100:4"), utilisation=0.5)
-    assert (plan.layout.size, plan.layout.groups, plan.layout.rows, plan.layout.spares) == (6, 1, 3, 0)
-    work = plan.work["train"].operations
-    assert plan.seconds("train") == pytest.approx(2 * work / (0.5 * 67e12))
-    in_bfloat16 = dataclasses.replace(RUN, model=dataclasses.replace(RUN.model, dtype="bfloat16"))
-    assert plan_of(in_bfloat16, target("h100:4"), 0.5).seconds("train") == pytest.approx(2 * work / (0.5 * 989e12))
-    together = dataclasses.replace(RUN, execution=Execution(data=2))
-    assert plan_of(together, target("h100:4"), 0.5).seconds("train") == pytest.approx(3 * work / (0.5 * 67e12 * 2))
-    assert plan.hours == pytest.approx(sum(plan.seconds(phase) for phase in PHASES) / 3600)
 
 
 def test_the_way_of_attention_is_named_and_its_memory_counted():
@@ -167,13 +155,3 @@ def test_a_mesh_that_the_target_has_not():
     line = r"^h100:4: execution.data x execution.model = 8 devices are asked for, 4 are there: "
     with pytest.raises(RefusedError, match=line):
         plan_of(dataclasses.replace(RUN, execution=Execution(data=8)), target("h100:4"))
-
-
-@pytest.mark.parametrize("path", [path for path in CONFIGS if path.startswith("configs/base_") or "full.py" in path])
-def test_configs_for_accelerators_leave_none_idle_for_the_size_of_a_group(path):
-    runs = load_config(path, Ablation, "plan").runs
-    for run in {(len(run.replicas), run.execution): run for run in runs}.values():
-        for name in ("h100:2", "h100:8"):
-            plan = plan_of(run, target(name))
-            assert plan.layout.rows >= min(plan.target.count, plan.layout.replicas) / 2, name
-            assert run.execution.group_size is None

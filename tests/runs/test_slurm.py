@@ -195,19 +195,3 @@ def test_a_late_node_a_failing_cell_and_every_kind_of_disturbance(tmp_path):
         cluster.broken.unlink()
         assert processes.finish(cluster.spread("disturbed"), cluster.log, 900) == 0, cluster.log.read_text()[-4000:]
         cluster.check("disturbed")
-
-
-@pytest.mark.timeout(2400)
-def test_a_command_that_is_killed_finds_its_tasks_again(tmp_path):
-    available()
-    with Slurm(tmp_path / "slurm") as slurm, Cluster(tmp_path, slurm, cells=3, steps=1000) as cluster:
-        slurm.start_node()
-        first = cluster.spread("disturbed", "--parallel", "1")
-        cluster.wait(first, lambda: any(map(cluster.trained, slurm.tasks("RUNNING"))))
-        first.kill()
-        processes.finish(first, cluster.log)
-        submitted = (tmp_path / "disturbed" / "slurm" / "jobs.jsonl").read_bytes()
-        assert processes.finish(cluster.spread("disturbed"), cluster.log, 900) == 0, cluster.log.read_text()[-4000:]
-        assert "tasks are in SLURM already" in cluster.log.read_text()
-        assert (tmp_path / "disturbed" / "slurm" / "jobs.jsonl").read_bytes() == submitted
-        cluster.check("disturbed")

@@ -8,6 +8,7 @@ import re
 
 import numpy as np
 import pytest
+import text_runs
 
 from posenc_jax.cli.overrides import override_run
 from posenc_jax.config import Ablation, Evaluation, Run, Training
@@ -16,13 +17,13 @@ from posenc_jax.data.corpora.fields import Fields
 from posenc_jax.data.corpora.own import add_own, take
 from posenc_jax.data.plan import Packing, least_rows
 from posenc_jax.data.text import Classification, Data, LanguageModel, Summarization, TextTask, Translation
-from posenc_jax.data.text.loading import open_split
-from posenc_jax.data.text.sizing import Batches, check_filled, sized
+from posenc_jax.data.text.sizing import Batches, check_filled
 from posenc_jax.encodings import parse
 from posenc_jax.models.config import Transformer
 from posenc_jax.runs import supply
 from posenc_jax.runs.ablation import ablate
 from posenc_jax.runs.errors import RefusedError
+from posenc_jax.runs.files import write_json
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.runs.supply import load_filling
 
@@ -144,16 +145,6 @@ def test_two_vocabularies(corpus):
     assert load_filling(applied(run, message), str).tokenizer.target.vocab_size < 600
 
 
-def test_parts_devices_and_calls_are_kept_where_they_can_be(corpus):
-    data = dataclasses.replace(corpus("classification", rows(40, 12)), tokenizer="bytes")
-    task = Classification(data=data, labels=("a", "b"))
-    texts = {name: list(open_split(task, name)) for name in ("train", "validation", "test")}
-    found = sized(task, Batches(256, 64, 10, devices=2), texts)
-    assert found.batches == Batches(16, devices=2)
-    many = {**texts, "train": texts["train"] * 20}
-    assert not sized(task, Batches(8, 2, 2, devices=2), many).changed
-
-
 def test_rows_are_counted_for_every_seed():
     lengths = (np.random.Philox(key=6).random_raw(6) % 60 + 30).astype(np.int32)
     rows = [len(Packing(lengths, 128, 16, 1, seed).rows) for seed in range(8)]
@@ -174,15 +165,52 @@ def test_an_ablation_on_too_little_text_is_refused_once_and_writes_nothing(corpu
     assert not (tmp_path / "runs").exists()
 
 
-def test_a_text_is_asked_once_and_not_where_a_run_has_begun_with_it(monkeypatch, tmp_path):
-    asked = []
-    monkeypatch.setattr(supply, "load_filling", lambda run, note: asked.append(run.label))
-    run = config("language_model", Data(name="own/any"))
-    cells = [dataclasses.replace(run, label=label) for label in "abc"]
-    wider = dataclasses.replace(run, label="d", training=Training(steps=20, batch_size=64))
-    supply.refuse_unfit({own: tmp_path / own.label for own in (*cells, wider)})
-    assert asked == ["a", "d"]
-    (tmp_path / "b").mkdir()
-    (tmp_path / "b" / "data.json").write_text("{}")
-    supply.refuse_unfit({own: tmp_path / own.label for own in (*cells, wider)})
-    assert asked == ["a", "d", "d"]
+# Cells of one table read one state of a corpus, or are refused: their seeds are paired.
+
+
+FIRST = dataclasses.replace(text_runs.CONFIGS["translation"], table="t", label="first")
+SECOND = dataclasses.replace(FIRST, label="second", posenc=())
+NAME = FIRST.task.data.name
+
+
+@pytest.fixture
+def places(tmp_path):
+    return {cell: tmp_path / cell.label for cell in (FIRST, SECOND)}
+
+
+def begun(place, digest):
+    place.mkdir()
+    write_json(place / "data.json", {"name": NAME, "sha256": digest, "tokenizer": place.name, "train": {"examples": 1}})
+
+
+def test_two_cells_that_read_other_text_are_refused(places):
+    begun(places[FIRST], "1" * 8)
+    begun(places[SECOND], "1" * 8)
+    supply.refuse_other_corpora(places)  # their tokenizers may differ
+    (places[SECOND] / "data.json").unlink()
+    places[SECOND].rmdir()
+    begun(places[SECOND], "2" * 8)
+    with pytest.raises(RefusedError, match=r"second reads own/help-en-de at another state than .*first(.|\n)*sha256"):
+        supply.refuse_other_corpora(places)
+    elsewhere = dataclasses.replace(SECOND, table="another")
+    supply.refuse_other_corpora({FIRST: places[FIRST], elsewhere: places[SECOND]})
+
+
+def test_a_cell_that_is_still_to_run_is_asked_for_the_text_as_it_is_now(places, monkeypatch):
+    begun(places[FIRST], "1" * 8)
+    now = {"name": NAME, "sha256": "1" * 8}
+    monkeypatch.setattr(supply, "identity_of", lambda name: now)
+    supply.refuse_other_corpora(places, [SECOND])
+    now["sha256"] = "2" * 8
+    supply.refuse_other_corpora(places)
+    with pytest.raises(RefusedError, match=r"t second, which is still to run, reads own/help-en-de at another state"):
+        supply.refuse_other_corpora(places, [SECOND])
+
+
+def test_a_run_is_not_measured_on_its_corpus_built_anew_unasked(places):
+    place = places[FIRST]
+    supply.refuse_rebuilt_corpus(place, {"name": NAME, "sha256": "2" * 8})  # nothing is known of what it read
+    begun(place, "1" * 8)
+    supply.refuse_rebuilt_corpus(place, {"name": NAME, "sha256": "1" * 8, "tokenizer": "another"})
+    with pytest.raises(RefusedError, match=f"at another state of it(.|\n)*--data {NAME}(.|\n)*sha256"):
+        supply.refuse_rebuilt_corpus(place, {"name": NAME, "sha256": "2" * 8})

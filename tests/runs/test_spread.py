@@ -16,7 +16,6 @@ import pytest
 from trained_runs import CONFIG, Notes, contents, copy_of_the_run
 
 from posenc_jax.config import Ablation
-from posenc_jax.extras import MissingExtraError
 from posenc_jax.files.atomic import held
 from posenc_jax.runs import executors, spread
 from posenc_jax.runs.errors import FailedCellsError, RefusedError, StoppedError
@@ -182,16 +181,6 @@ def test_shares_of_a_machine(monkeypatch):
         shares(6, gpus)
     with pytest.raises(RefusedError, match=r"--parallel 2: .* there are 4 TPUs"):
         shares(2, Devices(4, "tpu"))
-
-
-def test_what_a_cluster_needs_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "submitit", None)
-    with pytest.raises(MissingExtraError, match=r"^--executor slurm needs submitit, .*'posenc-jax\[cluster\]'$"):
-        executors.check_slurm()
-    monkeypatch.setitem(sys.modules, "submitit", executors)
-    monkeypatch.setenv("PATH", "")
-    with pytest.raises(RefusedError, match=r"^--executor slurm needs SLURM, and there is no sbatch here: run on"):
-        executors.check_slurm()
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 import sealed_files
 from flax import nnx
 from safetensors.numpy import load_file, save_file
-from trained_runs import CONFIG, copy_of_the_run
+from trained_runs import CONFIG
 
 from posenc_jax.config import to_json
 from posenc_jax.encodings import Learned, RoPE, Sinusoidal, T5Bias, parse
@@ -38,11 +38,6 @@ from posenc_jax.training.step import init_encodings, init_model
 MODEL = Transformer(d_model=8, num_layers=2, num_heads=2, mlp_dim=12)
 SLOTS = Slots(encoder=(Learned(6), RoPE()), decoder=((T5Bias(),), (parse("fire")[0],)), cross=())
 METADATA = model_metadata("encoder_decoder", MODEL, SLOTS, vocab_size=5, num_classes=4, max_len=6)
-
-
-@pytest.fixture
-def source(tmp_path):
-    return copy_of_the_run(tmp_path / "source")
 
 
 def random_params(metadata=METADATA):
