@@ -88,15 +88,6 @@ def test_what_killed_writers_left_goes_with_the_next_holder(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["x.json"]
 
 
-def test_what_a_killed_writer_left_goes_a_day_later(tmp_path):
-    left, now = tmp_path / "x[1].json.123-abcd.unfinished", tmp_path / "x[1].json.124-abcd.unfinished"
-    for path in (left, now):
-        path.write_text("half")
-    os.utime(left, (0, 0))
-    write_atomically(tmp_path / "x[1].json", "whole")
-    assert sorted(path.name for path in tmp_path.iterdir()) == [now.name, "x[1].json"][::-1]
-
-
 def test_a_held_directory_is_refused_waited_for_and_free_when_its_process_is_killed(tmp_path):
     holder = start(HOLDER, tmp_path / "run")
     assert holder.stdout.readline() == "held\n"

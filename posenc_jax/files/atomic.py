@@ -9,7 +9,6 @@ directory is waited for in the one that it lies in.
 
 import contextlib
 import errno
-import glob
 import os
 import platform
 import secrets
@@ -21,7 +20,6 @@ from pathlib import Path
 from typing import BinaryIO
 
 _UNFINISHED = ".unfinished"
-_DAY = 24 * 60 * 60
 
 
 class HeldError(Exception):
@@ -67,28 +65,22 @@ def write_atomically(path: Path, content: str | bytes) -> None:
 
 @contextlib.contextmanager
 def replaced(path: Path) -> Iterator[BinaryIO]:
-    """A new file to write, under a name that nobody can foresee, which is renamed to ``path`` if all went well; what
-    killed processes left of ``path`` a day before goes then. OSError for a device, which nobody wants replaced.
+    """A new file to write, under a name that nobody can foresee, which is renamed to ``path`` if all went well. OSError
+    for a device, which nobody wants replaced.
     """
     if path.is_char_device() or path.is_block_device():
         raise OSError(errno.EINVAL, "it is a device, and would be replaced by a file", str(path))
     unfinished = path.parent / f"{path.name}.{os.getpid()}-{secrets.token_hex(4)}{_UNFINISHED}"  # "." has no name
     try:
-        with open(unfinished, "xb") as file:
+        with _naming(path):
+            file = open(unfinished, "xb")  # noqa: SIM115  (closed below)
+        with file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-            written = os.fstat(file.fileno()).st_mtime
-        for left in path.parent.glob(f"{glob.escape(path.name)}.*{_UNFINISHED}"):
-            with contextlib.suppress(OSError):  # another may have removed it
-                if written - left.stat().st_mtime > _DAY:
-                    left.unlink()
-        os.replace(unfinished, path)
+        with _naming(path):
+            os.replace(unfinished, path)
         sync(path.parent)
-    except OSError as error:
-        if error.filename == str(unfinished):
-            raise OSError(error.errno, error.strerror, str(path)) from None
-        raise
     finally:
         unfinished.unlink(missing_ok=True)
 
@@ -98,30 +90,30 @@ def unwritable(directory: Path) -> str | None:
 
     It is tried in the nearest one that is there: permissions do not tell it of a file system like /proc, or of root.
     """
-    there = next(path for path in (directory.absolute(), *directory.absolute().parents) if path.exists())
+    there = _nearest(directory)
     if not there.is_dir():
         return f"{there} is no directory"
     try:
         handle, name = tempfile.mkstemp(suffix=_UNFINISHED, dir=there)
         os.close(handle)
         Path(name).unlink(missing_ok=True)  # who holds the directory may have removed it
-    except PermissionError:
-        return f"no permission to write in {there}"
     except OSError as error:
         return f"no file can be made in {there} ({error.strerror})"
     return None
+
+
+def _nearest(directory: Path) -> Path:
+    """The directory, or the nearest above it that is there."""
+    return next(path for path in (directory.absolute(), *directory.absolute().parents) if path.exists())
 
 
 def unusable(directory: Path, needed: int = 0) -> str | None:
     """The reason why a directory cannot be made or written in, or has no room for ``needed`` bytes, with the way out;
     None where it can.
     """
-    there = next(path for path in (directory, *directory.parents) if path.exists())
-    if not there.is_dir():
-        return f"cannot write in {directory} ({there} is a file): choose another directory"
-    if not os.access(there, os.W_OK | os.X_OK):
-        return f"cannot write in {directory} (no permission in {there}): choose another directory"
-    if needed > (free := shutil.disk_usage(there).free):
+    if reason := unwritable(directory):
+        return f"cannot write in {directory} ({reason}): choose another directory"
+    if needed > (free := shutil.disk_usage(_nearest(directory)).free):
         return f"{directory} needs {needed:,} bytes, and {free:,} are free: make room, or choose another directory"
     return None
 

@@ -21,7 +21,7 @@ from posenc_jax.runs.ablation_record import StoredCell, read_homes, stored_cell,
 from posenc_jax.runs.cell import run
 from posenc_jax.runs.directory import Stored, read_stored
 from posenc_jax.runs.environment import environment
-from posenc_jax.runs.errors import DamagedFileError, FailedCellsError, RefusedError, StoppedError
+from posenc_jax.runs.errors import FailedCellsError, RefusedError, StoppedError
 from posenc_jax.runs.estimate import foretell, seconds_of
 from posenc_jax.runs.groups import refuse_damaged_metrics
 from posenc_jax.runs.identity import changed_code, owned, refuse_changed_code, refuse_other, refuse_other_start, take
@@ -117,7 +117,7 @@ def run_cells(
                 reporter.note(f"cell failed, going on with the others. {failures[-1]}")
             if alike[done] not in alike[done + 1 :]:
                 del known[alike[done]]
-            cells[number] = stored_cell(cell, read_stored(home), cells[number].varying, left_out)
+            cells[number] = stored_cell(cell, read_stored(home), cells[number].varying)
             write_record(directory, config, cells)
             if cells[number].complete and number != to_run[-1]:
                 reporter.recorded(directory)
@@ -162,7 +162,7 @@ def read_cells(
     if not accept_changed_code:
         for own, home in zip(config.runs, homes, strict=True):
             refuse_changed_code(stored.directory, changed_code(home, digests(own)))
-    cells = stored_cells(config, homes, left_out)
+    cells = stored_cells(config, homes)
     for cell in cells:  # what is damaged beyond repair is told before hours of training, not after
         for group, result in cell.groups:
             refuse_damaged_metrics(group, result)
@@ -197,10 +197,6 @@ def refuse_failures(failures: list[str], failed: int, cells: int) -> None:
             f"{failed} of {cells} cells failed (run the same command again to repeat only them):\n  "
             + "\n  ".join(failures)
         )
-
-
-def left_out(error: DamagedFileError) -> None:
-    """A damaged result counts as none: its cell is run, which measures it again or fails."""
 
 
 class Ahead:

@@ -4,7 +4,6 @@ import contextlib
 import dataclasses
 import json
 import typing
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +23,6 @@ from posenc_jax.runs.errors import DamagedFileError
 from posenc_jax.runs.files import read_json, sealed_line, write_json
 from posenc_jax.runs.identity import read_environments
 from posenc_jax.runs.own_code import digests
-
-OnDamage = Callable[[DamagedFileError], None] | None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,16 +49,16 @@ class StoredCell:
     rows: str
 
 
-def stored_cells(config: Ablation, homes: list[Stored], on_damage: OnDamage) -> list[StoredCell]:
-    """The stored part of each cell of an ablation; ``on_damage`` as in `directory.results`."""
+def stored_cells(config: Ablation, homes: list[Stored]) -> list[StoredCell]:
+    """The stored part of each cell of an ablation."""
     fields = zip(config.runs, homes, varying_fields(config), strict=True)
-    return [stored_cell(cell, home, varying, on_damage) for cell, home, varying in fields]
+    return [stored_cell(cell, home, varying) for cell, home, varying in fields]
 
 
-def stored_cell(cell: Run, home: Stored, varying: dict[str, Any], on_damage: OnDamage) -> StoredCell:
+def stored_cell(cell: Run, home: Stored, varying: dict[str, Any]) -> StoredCell:
     """The stored part of one cell."""
     groups, ran, environments = [], [], {}
-    for path, result in results_by_group(home, cell, on_damage):
+    for path, result in results_by_group(home, cell):
         ran.append(read_environments(path))
         own = history(ran[-1])
         name = sha256_of(own)[:8]
@@ -88,9 +85,9 @@ def _beside(cell: StoredCell, first: Json) -> StoredCell:
     return cell if all(exact.values()) else _told(dataclasses.replace(cell, groups=groups))
 
 
-def write_results(directory: Path, config: Ablation, on_damage: OnDamage = None) -> None:
-    """`write_record` of what is stored; ``on_damage`` as in `directory.results`."""
-    write_record(directory, config, stored_cells(config, read_homes(directory, config), on_damage))
+def write_results(directory: Path, config: Ablation) -> None:
+    """`write_record` of what is stored."""
+    write_record(directory, config, stored_cells(config, read_homes(directory, config)))
 
 
 def read_homes(directory: Path, config: Ablation) -> list[Stored]:

@@ -95,7 +95,7 @@ def run(
 
         def taken() -> Begun:
             begun = holding.enter_context(_held(directory, config, accept_changed_code=accept_changed_code))
-            take_over(begun, config, heard.note)
+            take_over(begun, config)
             return begun
 
         begun = agreed(taken)

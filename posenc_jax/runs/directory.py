@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from posenc_jax.config import Ablation, Run, UnknownTypeError, difference, from_json, identity, to_json
@@ -106,37 +106,23 @@ def groups_with(directory: Path, replicas: Collection[Replica]) -> list[Group]:
     return [group for group in found if not set(replicas).isdisjoint(group.replicas)]
 
 
-def results(
-    directory: Path, config: Run | None = None, on_damage: Callable[[DamagedFileError], None] | None = None
-) -> list[Json]:
+def results(directory: Path, config: Run | None = None) -> list[Json]:
     """The finished groups' results, in order; only those with a replica of ``config`` if given, and then
     RefusedError where a group is of another config.
-
-    Args:
-      on_damage: hears of a result that is damaged, which then counts as none; without, the error is raised.
     """
-    return [result for _, result in results_by_group(read_stored(directory), config, on_damage)]
+    return [result for _, result in results_by_group(read_stored(directory), config)]
 
 
-def results_by_group(
-    stored: Stored, config: Run | None = None, on_damage: Callable[[DamagedFileError], None] | None = None
-) -> list[tuple[Path, Json]]:
+def results_by_group(stored: Stored, config: Run | None = None) -> list[tuple[Path, Json]]:
     """Pairs of a group's directory and its result; otherwise like `results`."""
     found, asked = [], set() if config is None else set(config.replicas)
     if config is not None:
         groups_of(stored, config)
     for inner in stored.groups:
-        if not (inner.directory / "result.json").exists():
-            continue
-        try:
+        if (inner.directory / "result.json").exists():
             result = result_of(_group(inner))
-        except DamagedFileError as error:
-            if on_damage is None:
-                raise
-            on_damage(error)
-            continue
-        if config is None or not asked.isdisjoint(replicas_of(result)):
-            found.append((inner.directory, result))
+            if config is None or not asked.isdisjoint(replicas_of(result)):
+                found.append((inner.directory, result))
     return found
 
 
@@ -190,8 +176,8 @@ def result_of(group: Group) -> Json:
     """The ``result.json`` of a finished group; otherwise like `finished`."""
     path = group.directory / "result.json"
     again = (
-        "restore it, or run the same `posenc train` or `posenc ablate` again, which measures the group again from its "
-        f"last checkpoint; without one, move {group.directory} away, to train it anew"
+        f"restore it, or move it away and run the same command again, which measures {group.directory.name} again from "
+        "its last checkpoint"
     )
     result = read_json(path, again)
     if wrong := problem(result, _RESULT):
@@ -236,8 +222,8 @@ def replicas_of(result: Json) -> tuple[Replica, ...]:
 
 
 def complete(directory: Path, config: Run) -> bool:
-    """True when every replica of ``config`` has a result that is not damaged."""
-    return has_all(results(directory, config, on_damage=lambda error: None), config)
+    """True when every replica of ``config`` has a result."""
+    return has_all(results(directory, config), config)
 
 
 def has_all(found: list[Json], config: Run) -> bool:

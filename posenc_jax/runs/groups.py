@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-from collections.abc import Callable
 from pathlib import Path
 
 from posenc_jax.config import Run, config_hash
@@ -14,14 +13,13 @@ from posenc_jax.runs.directory import (
     Group,
     Replica,
     Stored,
-    checkpoint_steps,
     groups_of,
     is_group,
     replicas_of,
     results_by_group,
 )
 from posenc_jax.runs.errors import DamagedFileError, RefusedError
-from posenc_jax.runs.files import Log, locked, put_aside, write_json
+from posenc_jax.runs.files import Log, locked, write_json
 from posenc_jax.runs.identity import config_record, is_begun, refuse_other, take
 from posenc_jax.runs.own_code import digests
 from posenc_jax.training.layout import Devices, layout_of
@@ -33,37 +31,28 @@ class Begun:
 
     Attributes:
       results: of the finished groups, also of replicas that the config does not ask for.
-      damaged: results that are.
       missing: the replicas that have none.
     """
 
     stored: Stored
     results: dict[Path, Json]
-    damaged: tuple[DamagedFileError, ...]
     missing: tuple[Replica, ...]
 
 
 def read_begun(stored: Stored, config: Run, *, accept_changed_code: bool = False) -> Begun:
     """Reads what there is of a cell; RefusedError if it is of another config, or of other code of the user's."""
     refuse_other(stored, config, accept_changed_code=accept_changed_code)
-    damaged: list[DamagedFileError] = []
-    found = dict(results_by_group(stored, on_damage=damaged.append))
+    found = dict(results_by_group(stored))
     done = {replica for result in found.values() for replica in replicas_of(result)}
     missing = tuple(replica for replica in config.replicas if replica not in done)
-    return Begun(stored, found, tuple(damaged), missing)
+    return Begun(stored, found, missing)
 
 
-def take_over(begun: Begun, config: Run, note: Callable[[str], None]) -> None:
-    """Makes a directory, which the caller holds, that of a config and its code.
-
-    A damaged result is put aside, so that its group is measured again, and ``note`` hears of it.
-
-    Raises:
-      DamagedFileError: it holds what cannot be mended.
+def take_over(begun: Begun, config: Run) -> None:
+    """Makes a directory, which the caller holds, that of a config and its code; DamagedFileError where rows that belong
+    to a result are damaged.
     """
     take(begun.stored, config)
-    for error in begun.damaged:
-        put_result_aside(error, note)
     for group, result in begun.results.items():
         refuse_damaged_metrics(group, result)
 
@@ -128,21 +117,6 @@ def _remove_half_made(directory: Path) -> None:
             remove_unfinished(path)
             with contextlib.suppress(OSError):  # it has files
                 path.rmdir()
-
-
-def put_result_aside(error: DamagedFileError, note: Callable[[str], None]) -> None:
-    """Renames a damaged ``result.json``, so that its group is measured again from its last checkpoint; without one the
-    error is raised, since that would be to train it anew unasked.
-    """
-    group = error.path.parent
-    steps = checkpoint_steps(group)
-    if not steps:
-        raise error
-    kept = put_aside(error.path)
-    note(
-        f"{error.path} is damaged ({error.reason}); kept as {kept.name}, and {group.name} is measured again from its "
-        f"checkpoint of step {steps[-1]}"
-    )
 
 
 def refuse_damaged_metrics(group: Path, result: Json) -> None:

@@ -7,7 +7,7 @@ The questions, in the order in which they are asked. The first reason is told, a
 3. Does it hold this config, and do its groups? Has the user's code computed what is there? (`refuse_other`)
 4. Can this machine run what is missing? (`preflight`); where nothing is missing: are the tokenizer and the start those
    that it began with? (`supply`, `refuse_other_start`)
-5. Are files what was written? What can be mended is put aside (`groups`).
+5. Are files what was written? (`groups`)
 6. Is the text, and is the start, what it began with? (`supply`, `keep_start`)
 7. Is the environment the one that it began in? That is never refused: results are marked (`record_environment`).
 """

@@ -12,7 +12,7 @@ from posenc_jax.config import Ablation, Run, without_effect
 from posenc_jax.files.atomic import refuse_links
 from posenc_jax.files.user_paths import full
 from posenc_jax.results import AblationResult, read_result
-from posenc_jax.runs.ablation import left_out, read_cells, refuse_failures
+from posenc_jax.runs.ablation import read_cells, refuse_failures
 from posenc_jax.runs.ablation_record import write_results
 from posenc_jax.runs.cell import Engine
 from posenc_jax.runs.directory import Stored, groups_of, is_group, read_stored, results
@@ -73,7 +73,7 @@ def ablate_in_tasks(
                 refuse_links(directory, home)
                 with in_turn(home, reporter, stop):
                     begun = read_begun(read_stored(home), cell, accept_changed_code=accept_changed_code)
-                    take_over(begun, cell, reporter.note)
+                    take_over(begun, cell)
                     load_data(cell, home, reporter.note)  # and keep its tokenizer, before tasks ask for it
                     groups = groups_of_missing(cell, begun, devices)
                 tasks |= {str(group.directory.relative_to(directory)): cell for group in groups}
@@ -87,7 +87,7 @@ def ablate_in_tasks(
                 without[name] = "it ended without a result"
         for name, why in without.items():
             failures[f"{tasks[name].table} {tasks[name].label} ({name}): {why}"] = tasks[name]
-        write_results(directory, config, left_out)
+        write_results(directory, config)
     refuse_failures(list(failures), len(set(failures.values())), len(config.runs))
     return read_result(directory)
 

@@ -204,7 +204,10 @@ def test_directories_of_others():
         f"posenc: {folder}/closed/run/config.json cannot be read or written (Permission denied): change its "
         "permissions, or name another directory"
     )
-    assert f"cannot write in {folder}/others/evaluations (no permission in {folder}/others)" in others
+    assert (
+        f"cannot write in {folder}/others/evaluations (no file can be made in {folder}/others (Permission denied))"
+        in others
+    )
 
 
 def test_what_libraries_say_is_filed(capsys, tmp_path, monkeypatch):

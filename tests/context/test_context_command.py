@@ -230,7 +230,9 @@ def test_an_output_that_cannot_be_written_is_refused_before_a_chunk_is_timed(run
     monkeypatch.setattr(Reader, "losses", lambda *_: pytest.fail("a chunk was read"))
     file = run.parent / "text.txt"
     words = ["--text", str(file), "--lengths", "64", "--measure", "perplexity", "--output", str(file / "answers")]
-    assert f"--output: cannot write in {file / 'answers'} ({file} is a file)" in refusal("context", str(run), *words)
+    assert f"--output: cannot write in {file / 'answers'} ({file} is no directory)" in refusal(
+        "context", str(run), *words
+    )
 
 
 def test_what_needs_more_memory_than_there_is_is_refused(run, capsys, monkeypatch):
