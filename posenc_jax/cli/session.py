@@ -102,12 +102,12 @@ def trust(directory: Path | None) -> None:
     if directory is None:
         return
     from posenc_jax.runs import own_code
-    from posenc_jax.runs.directory import code_in, home_of
+    from posenc_jax.runs.directory import home_of, read_stored
 
     home = home_of(full(directory).absolute())
     if not (home / "config.json").is_file():
         raise UsageError(f"--trust {directory}: there is no run, for it has no config.json")
-    own_code.trust(home, code_in(home / "config.json"), note=tell)
+    own_code.trust(home, read_stored(home).code, note=tell)
 
 
 def _imported(path: Path, text: str) -> Any:

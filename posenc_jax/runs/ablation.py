@@ -1,9 +1,7 @@
 """An ablation: every cell run, one after the other, and one record of their results."""
 
-import dataclasses
 import functools
 import os
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Self
@@ -27,7 +25,7 @@ from posenc_jax.runs.groups import refuse_damaged_metrics
 from posenc_jax.runs.identity import changed_code, owned, refuse_changed_code, refuse_other, refuse_other_start, take
 from posenc_jax.runs.own_code import digests
 from posenc_jax.runs.preflight import check_run, refuse_several_processes
-from posenc_jax.runs.programs import KnownPrograms, Uncompiled, UncompiledPrograms, likeness, replicas_of
+from posenc_jax.runs.programs import KnownPrograms, UncompiledPrograms, likeness, replicas_of
 from posenc_jax.runs.reporter import SILENT, Reporter
 from posenc_jax.runs.state import abstract_state
 from posenc_jax.runs.supply import Supply, refuse_other_corpora, refuse_other_tokenizers, refuse_unfit
@@ -35,7 +33,6 @@ from posenc_jax.runs.targets import devices_with_memory, target_here
 from posenc_jax.training.batches import buckets
 from posenc_jax.training.layout import Devices, in_one_memory, layout_of
 from posenc_jax.training.processes import count
-from posenc_jax.training.replicas import Program
 
 
 def ablate(
@@ -238,16 +235,4 @@ class Ahead:
         for part in coming:
             if self._left:
                 return
-            known.make(_timed(part, known))
-
-
-def _timed(part: Uncompiled, known: KnownPrograms) -> Uncompiled:
-    """The part, whose seconds are written down before anybody has its program."""
-
-    def make() -> Program:
-        begun = time.perf_counter()
-        program = part.make()
-        known.ahead[part.key] = time.perf_counter() - begun
-        return program
-
-    return dataclasses.replace(part, make=make)
+            known.make(part)

@@ -7,7 +7,7 @@ import typing
 from pathlib import Path
 from typing import Any
 
-from posenc_jax.config import Ablation, Run, config_hash, identity, to_json
+from posenc_jax.config import Ablation, Published, Run, config_hash, identity, to_json
 from posenc_jax.config.guessing import chance_of
 from posenc_jax.data.score_kinds import headline
 from posenc_jax.encodings import Value, elements, spec
@@ -16,7 +16,7 @@ from posenc_jax.files.atomic import write_changed
 from posenc_jax.files.checksums import sha256_of
 from posenc_jax.files.fields import SLOTS, flat
 from posenc_jax.files.shapes import Json
-from posenc_jax.results.ablation_info import AblationInfo, ByPosition, CellInfo, Code
+from posenc_jax.results.ablation_info import AblationInfo, ByPosition, CellInfo, Code, PublishedInfo
 from posenc_jax.runs.directory import Stored, has_all, read_stored, results_by_group
 from posenc_jax.runs.environment import code_of, environment
 from posenc_jax.runs.errors import DamagedFileError
@@ -111,18 +111,7 @@ def write_record(directory: Path, config: Ablation, cells: list[StoredCell]) -> 
         "seeds": sorted({seed for cell in config.runs for seed in cell.seeds}),
         "learning_rates": sorted({rate for cell in config.runs for rate in cell.learning_rates}),
         "cells": [cell.record for cell in cells if cell.record is not None],
-        "published": [
-            {
-                "task_label": p.table,
-                "label": p.label,
-                "value": p.value,
-                "direction": p.direction,
-                "metric": p.metric,
-                "lengths": p.lengths,
-                "source": p.source,
-            }
-            for p in config.published
-        ],
+        "published": [_published(one) for one in config.published],
         "train_lengths": {
             cell.table: [min(cell.task.train_lengths), max(cell.task.train_lengths)] for cell in config.runs
         },
@@ -147,6 +136,11 @@ def write_record(directory: Path, config: Ablation, cells: list[StoredCell]) -> 
         old = read_json(path) if path.exists() else {}
     if old | {"environment": None} != json.loads(json.dumps(record)) | {"environment": None}:
         write_json(path, dict(record))
+
+
+def _published(one: Published) -> PublishedInfo:
+    fields = ("label", "value", "direction", "metric", "lengths", "source")
+    return typing.cast(PublishedInfo, {"task_label": one.table, **{name: getattr(one, name) for name in fields}})
 
 
 def _environment(groups: list[tuple[Path, Json]]) -> Json:

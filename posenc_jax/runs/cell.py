@@ -31,6 +31,7 @@ from posenc_jax.runs.errors import CheckpointError, RefusedError, StoppedError
 from posenc_jax.runs.files import Log, in_turn, sealed_line
 from posenc_jax.runs.groups import Begun, groups_of_missing, read_begun, refuse_lost_rows, take_over
 from posenc_jax.runs.identity import (
+    is_begun,
     keep_start,
     owned,
     record_environment,
@@ -134,12 +135,11 @@ def _held(directory: Path, config: Run, *, accept_changed_code: bool) -> Iterato
         return begun
 
     fresh = not directory.exists()
-    computed = ("metrics.jsonl", "result.json", "checkpoints/*")
     with owned(directory, checked) as (_, begun):
         try:
             yield begun
         except (RefusedError, DataError, CheckpointError):  # within the lock: what it takes away is its own
-            if fresh and directory.exists() and not any(any(directory.glob(f"group-*/{n}")) for n in computed):
+            if fresh and directory.exists() and not any(map(is_begun, directory.glob("group-*"))):
                 shutil.rmtree(directory)
             raise
 

@@ -323,11 +323,6 @@ def stored_config(stored: Stored, own: Mapping[str, type] | None = None) -> Run 
     return config
 
 
-def code_in(path: Path) -> own_code.Digests:
-    """The digests of the user's classes in a ``config.json``."""
-    return Stored(path.parent, checked(path)).code
-
-
 def read_group(directory: Path) -> Group:
     """The group in a directory, whatever its config; RefusedError when there is none."""
     return _group(read_stored(directory))

@@ -25,9 +25,8 @@ _CPUINFO = Path("/proc/cpuinfo")
 MOST_THREADS = 1024
 """Of XLA's pool, and host devices, since each has one."""
 
-_IMPORT = re.compile(
-    r"^ *(?:from posenc_jax\.?([\w.]*) import (\([^)]*\)|.*)|import posenc_jax\.([\w.]+))", re.MULTILINE
-)
+_ELSEWHERE = ("analysis", "cli", "context", "drawing", "golden", "lessons", "report", "results", "show", "verdict")
+"""Rooms by which no result of a run is computed."""
 # Of the many features of a processor, those that a compiler chooses instructions by; kernels add and rename others.
 _VECTORS = re.compile(r"s?sse|avx|fma|f16c|bmi|popcnt|amx|asimd|sve|sme|i8mm|bf16")
 
@@ -130,23 +129,11 @@ def _device_software(device: jax.Device) -> dict[str, str] | None:
 def _source() -> str:
     """SHA-256 of the Python files that results are computed by: what changes elsewhere changes no bits."""
     total = hashlib.sha256()
-    for path in sorted(computing(_PACKAGE / "runs" / "cell.py")):
-        total.update(f"{path.relative_to(_PACKAGE).as_posix()}\0".encode() + path.read_bytes() + b"\0")
+    for path in sorted(_PACKAGE.rglob("*.py")):
+        place = path.relative_to(_PACKAGE)
+        if place.parts[0] not in _ELSEWHERE:
+            total.update(f"{place.as_posix()}\0".encode() + path.read_bytes() + b"\0")
     return total.hexdigest()
-
-
-def computing(file: Path) -> list[Path]:
-    """A file of this package and all files of it that those import, in functions too."""
-    found, seen = [file], set[str]()
-    for path in found:  # grows
-        for module, names, plain in _IMPORT.findall(path.read_text(encoding="utf-8")):
-            parts = list(filter(None, (module or plain).split(".")))
-            named = {"/".join(parts[:n]) for n in range(1, len(parts) + 1)}
-            named |= {"/".join([*parts, name]) for name in re.findall(r"\w+", names)}
-            files = (_PACKAGE / f"{name}{end}" for name in named - seen for end in (".py", "/__init__.py"))
-            found += [other for other in files if other != file and other.is_file()]
-            seen |= named
-    return found
 
 
 def _cpu_features() -> str | None:

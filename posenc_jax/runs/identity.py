@@ -322,10 +322,10 @@ def refuse_other_start(config: Run, directory: Path) -> None:
     now = _digests(source)
     for seed, before in read_json(path).items():
         if not set(before) <= set(now.get(seed, ())):
+            of = f"seed {seed}" if seed else "the file"
             raise RefusedError(
-                f"{directory} began with other parameters than {source} has now ({_words(seed)}: they were "
-                f"{before[0][:8]}): it was trained anew since. Choose another directory, or remove this one to "
-                "start from what is there now"
+                f"{directory} began with other parameters than {source} has now ({of}: they were {before[0][:8]}): it "
+                "was trained anew since. Choose another directory, or remove this one to start from what is there now"
             )
 
 
@@ -353,7 +353,3 @@ def _digests(source: Path) -> dict[str, list[str]]:
             if replica["diverged_at"] is None:
                 found.setdefault(str(replica["seed"]), []).append(replica["parameters_sha256"])
     return {seed: sorted(digests) for seed, digests in sorted(found.items())}
-
-
-def _words(seed: str) -> str:
-    return f"seed {seed}" if seed else "the file"

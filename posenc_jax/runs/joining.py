@@ -15,7 +15,6 @@ from posenc_jax.runs import own_code
 from posenc_jax.runs.ablation_record import write_results
 from posenc_jax.runs.directory import (
     Replica,
-    code_in,
     listed,
     load_stored,
     read_stored,
@@ -45,7 +44,7 @@ def join(
     configs = {folder: _read(folder) for folder in (full(source).absolute() for source in sources)}
     first = next(iter(configs))
     for folder in configs:
-        if lines := own_code.changes(code_in(first / "config.json"), code_in(folder / "config.json")):
+        if lines := own_code.changes(read_stored(first).code, read_stored(folder).code):
             raise RefusedError(f"{folder} was run with other code than {first}: {'; '.join(lines)}")
     config = joined(configs)
     homes = {

@@ -6,6 +6,7 @@ file opens is not seen. A copy is run on demand alone (`trust`), with its folder
 """
 
 import ast
+import contextlib
 import functools
 import hashlib
 import importlib.machinery
@@ -92,14 +93,6 @@ def load(directory: Path, wanted: Digests) -> dict[str, type]:
             )
         found[name] = cls
     return found
-
-
-def _digest_in(module: str, path: Path, find: Callable[[str], Path | None]) -> str:
-    """Digest of a file and its imports, which are only read; of one that is no Python, of its bytes."""
-    try:
-        return _digest_of(_followed(module, path, find).values())
-    except (SyntaxError, ValueError, RecursionError):  # also bytes that are no text
-        return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _loaded(name: str) -> list[type]:
@@ -207,8 +200,9 @@ def _copy(folder: Path, name: str, digest: str) -> tuple[str, str]:
     """The module of a copied class and its name in it; the files that it stands on are compared."""
     file, _, word = name.partition(":")
     for module, path in _files(folder).items():
-        if path.name == file and _digest_in(module, path, _in(folder)) == digest:
-            return module, word
+        with contextlib.suppress(SyntaxError, ValueError, RecursionError):  # also bytes that are no text
+            if path.name == file and _digest_of(_followed(module, path, _in(folder)).values()) == digest:
+                return module, word
     raise RefusedError(
         f"{folder / file} and what it imports there is not the code that the run was made with: restore it from where "
         "the run was made"

@@ -51,12 +51,12 @@ class KnownPrograms:
     Attributes:
       programs: by the run without its names, replicas and start, by their own name, and by the size of the group.
       executables: of `Program`, for runs whose programs differ in tables; None where there are no others.
-      ahead: the seconds of compiling a program ahead, until a group records them.
+      seconds: those of compiling a program, until a group records them.
     """
 
     programs: dict[Any, Future[Program]] = dataclasses.field(default_factory=dict)
     executables: dict[Any, Any] | None = None
-    ahead: dict[Any, float] = dataclasses.field(default_factory=dict)
+    seconds: dict[Any, float] = dataclasses.field(default_factory=dict)
 
     def make(self, part: Uncompiled) -> bool:
         """Compiles a program unless another thread has or is about to; True if it was compiled here.
@@ -66,12 +66,15 @@ class KnownPrograms:
         own: Future[Program] = Future()
         if self.programs.setdefault(part.key, own) is not own:
             return False
+        begun = time.perf_counter()
         try:
-            own.set_result(part.make())
+            program = part.make()
         except BaseException as error:
             del self.programs[part.key]  # first, so that nobody who has waited finds it
             own.set_exception(error)
             raise
+        self.seconds[part.key] = time.perf_counter() - begun
+        own.set_result(program)
         return True
 
 
@@ -203,15 +206,13 @@ class Programs:
     def _program(self, part: Uncompiled) -> Program:
         known = self._known
         while (found := known.programs.get(part.key)) is None or not found.done():
-            begun = time.perf_counter()
             with self.timings.aside():
-                if known.make(part):
-                    self.timings.compiled(part.title, time.perf_counter() - begun)
-                elif found is not None:  # another thread is about it
+                if not known.make(part) and found is not None:  # another thread is about it
                     wait((found,))
             self._reporter.advance(0)
-        if (seconds := known.ahead.pop(part.key, None)) is not None:
-            self.timings.compiled(part.title, seconds)
+        if (seconds := known.seconds.pop(part.key, None)) is not None:
+            with self.timings.aside():
+                self.timings.compiled(part.title, seconds)
         return found.result()
 
 

@@ -20,7 +20,7 @@ from posenc_jax.config import Evaluation
 from posenc_jax.runs import own_code
 from posenc_jax.runs.ablation import ablate
 from posenc_jax.runs.cell import run
-from posenc_jax.runs.directory import code_in, load_config
+from posenc_jax.runs.directory import load_config, read_stored
 from posenc_jax.runs.errors import FailedCellsError, RefusedError
 from posenc_jax.runs.evaluation import evaluate
 from posenc_jax.runs.identity import claim
@@ -168,7 +168,7 @@ def test_the_run_keeps_its_code_and_is_measured_with_it(brought):
     assert f"say --trust {directory}" in str(error.value)
     before = sorted(path for path in directory.rglob("*"))
     notes = Notes()
-    own_code.trust(directory, code_in(directory / "config.json"), note=notes.note)
+    own_code.trust(directory, read_stored(directory).code, note=notes.note)
     assert f"running what {directory} brought along" in notes.notes[0]
     assert f"{copy} (sha256 " in notes.notes[0]
     assert sorted(path for path in directory.rglob("*")) == before, "no bytecode is left there"
@@ -176,11 +176,11 @@ def test_the_run_keeps_its_code_and_is_measured_with_it(brought):
     copy.write_text(copy.read_text().replace("SIGN = -1.0", "raise SystemExit('it ran')\nSIGN = -1.0\nSIGN *= -1"))
     brought.forget()
     with pytest.raises(RefusedError, match="is not the code that the run was made with"):
-        own_code.trust(directory, code_in(directory / "config.json"))
+        own_code.trust(directory, read_stored(directory).code)
     copy.unlink()
     copy.symlink_to(brought.folder / "elsewhere.py")
     with pytest.raises(RefusedError, match=r"window\.py is a link or no file"):
-        own_code.trust(directory, code_in(directory / "config.json"))
+        own_code.trust(directory, read_stored(directory).code)
 
 
 def test_what_is_trusted_is_the_source_in_the_copy_and_nothing_beside_it(brought):
@@ -202,9 +202,9 @@ def test_what_is_trusted_is_the_source_in_the_copy_and_nothing_beside_it(brought
         path.write_text(harm)
     for path in sorted([cache, *planted]):
         with pytest.raises(RefusedError, match=f"{path.name} is no file that the run brought, and could be imported"):
-            own_code.trust(directory, code_in(directory / "config.json"))
+            own_code.trust(directory, read_stored(directory).code)
         path.unlink()
-    own_code.trust(directory, code_in(directory / "config.json"))
+    own_code.trust(directory, read_stored(directory).code)
     assert load_config(directory).posenc[0].width == 2.0
     assert not (brought.folder / "ran").exists()
 
@@ -213,7 +213,7 @@ def test_a_module_of_the_same_name_that_is_in_use_is_not_replaced(brought):
     directory = brought.folder / "run"
     config = brought.config()
     claim(directory, config)
-    wanted = code_in(directory / "config.json")
+    wanted = read_stored(directory).code
     module = sys.modules[type(config.posenc[0]).__module__]
     own_code.trust(directory, wanted)  # the same source: what is there stays
     assert sys.modules[module.__name__] is module
