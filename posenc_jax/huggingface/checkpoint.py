@@ -43,7 +43,7 @@ from posenc_jax.models.config import STACKS
 from posenc_jax.models.torch_weights import listed
 from posenc_jax.refusals.hints import did_you_mean
 from posenc_jax.training.leaf_names import filled, flat
-from posenc_jax.training.sharding import partition
+from posenc_jax.training.replicas import partition
 from posenc_jax.training.step import model_with, shapes_of
 
 _PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Self
 
-from posenc_jax.config import Ablation, Run, to_json, without_effect
+from posenc_jax.config import Ablation, Run, to_json
 from posenc_jax.data.text.base import TextTask
 from posenc_jax.environments import between, history
 from posenc_jax.files.atomic import refuse_links
@@ -89,8 +89,6 @@ def run_cells(
         elif other := _other_draws(cells):
             reporter.note(f"{other}: no difference between what is there and what is trained now will be paired")
         runs = [cells[number].config for number in to_run]
-        for line in without_effect(runs):
-            reporter.note(line)
         seconds = seconds_of(runs, target_here())
         foretell(reporter.note, seconds, "fewer cells, seeds, training.steps or evaluation.lengths")
         alike = [likeness(cells[number].config) for number in to_run]

@@ -15,7 +15,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from posenc_jax.config import Run, without_effect
+from posenc_jax.config import Run
 from posenc_jax.data.corpora.corpus import DataError
 from posenc_jax.data.metric import with_metrics
 from posenc_jax.data.text.base import TextData
@@ -50,10 +50,10 @@ from posenc_jax.runs.state import count_parameters, misfit, restore
 from posenc_jax.runs.supply import Supply, load_data, refuse_other_tokenizers
 from posenc_jax.runs.targets import devices_with_memory, target_here
 from posenc_jax.runs.transplant import transplant
-from posenc_jax.training.averaging import measured
 from posenc_jax.training.batches import buckets
 from posenc_jax.training.layout import in_one_memory
 from posenc_jax.training.operations import of_length, of_validation
+from posenc_jax.training.optimizer import measured
 from posenc_jax.training.processes import agreed, first, first_alone, host, largest
 from posenc_jax.training.replicas import devices_here, mode_of, put_state, stack
 from posenc_jax.training.step import init_params, init_state
@@ -106,8 +106,6 @@ def run(
             agreed(lambda: refuse_other_start(config, directory))
             heard.note(f"{directory} is already complete: nothing to do")
             return _asked(config, found)
-        for line in without_effect([config]) if known is None else ():  # an ablation says them once
-            heard.note(line)
         data = first_alone(lambda: load_data(config, directory, heard.note))  # which writes what the others read
         first_alone(lambda: keep_start(config, directory, found.values()))
         engine = Engine(config, heard, stop, data, known)

@@ -9,10 +9,9 @@ from posenc_jax.config import Run
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.preflight import shortage
 from posenc_jax.runs.targets import Target
-from posenc_jax.training.attention_choice import choices
 from posenc_jax.training.batches import training_batch
 from posenc_jax.training.layout import GroupLayout, check_mesh, in_one_memory, layout_of, memory_in_group
-from posenc_jax.training.memory import MemoryUse, parameters_of
+from posenc_jax.training.memory import MemoryUse, choices, parameters_of
 from posenc_jax.training.operations import Work, of_decoding, of_length, of_step, of_validation
 
 UTILISATION = 0.3

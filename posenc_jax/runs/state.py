@@ -27,10 +27,8 @@ from posenc_jax.runs.directory import (
 )
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import Log
-from posenc_jax.training.averaging import measured
 from posenc_jax.training.leaf_names import filled, flat
-from posenc_jax.training.moments import optimized, rearranged
-from posenc_jax.training.optimizer import transformation
+from posenc_jax.training.optimizer import measured, optimized, rearranged, transformation
 from posenc_jax.training.step import init_params, init_state
 
 

@@ -34,19 +34,21 @@ import math
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 
-from posenc_jax.attention import Choice
+from posenc_jax.attention import Call, Choice, choose
 from posenc_jax.attention.blockwise import block_size, keys_at_once, keys_of_block
+from posenc_jax.attention.devices import part_of
 from posenc_jax.config import Run
 from posenc_jax.data.example import Example
 from posenc_jax.data.metric import metric_sums
+from posenc_jax.data.text.base import is_packed
 from posenc_jax.encodings.attention import FUSABLE
 from posenc_jax.encodings.base import Dims, PositionalEncoding
 from posenc_jax.encodings.slots import dims_seen, elements, for_layer
 from posenc_jax.models.config import STACKS, stack_dims
 from posenc_jax.models.costs import ModelCosts, count
-from posenc_jax.training.attention_choice import choices
-from posenc_jax.training.averaging import averages
+from posenc_jax.models.layer_encodings import options_of
 from posenc_jax.training.batches import (
     Batch,
     batch_of_length,
@@ -55,6 +57,7 @@ from posenc_jax.training.batches import (
     training_batch,
 )
 from posenc_jax.training.generation import CHUNK, new_tokens
+from posenc_jax.training.optimizer import averages
 
 _BYTES = 4
 _RECOMPUTED_ON_CPU = jax.__version_info__ >= (0, 11)
@@ -306,3 +309,33 @@ def _decoding(run: Run) -> int:
     followed = CHUNK * run.evaluation.decoding.num_outputs
     capacity = run.task.width(longest) + new_tokens(run, longest)
     return followed * (cached * capacity + 3 * run.task.num_classes)
+
+
+def choices(run: Run, batch: Batch, backend: str) -> dict[str, tuple[Choice, ...]]:
+    """Stack -> what `posenc_jax.attention.choose` finds for every layer of it, on "cpu", "gpu" or "tpu"."""
+    return {stack: _of_stack(run, batch, backend, stack) for stack in STACKS[run.task.model_kind]}
+
+
+def _of_stack(run: Run, batch: Batch, backend: str, stack: str) -> tuple[Choice, ...]:
+    model, kind = run.model, run.task.model_kind
+    packed = is_packed(run.task)
+    decoder = batch.decoder_width or batch.width
+    call = Call(
+        batch=batch.rows,
+        num_heads=part_of(model.num_heads, run.execution.model),
+        num_kv_heads=part_of(model.kv_heads, run.execution.model),
+        queries=batch.width if stack == "encoder" else decoder,
+        keys=decoder if stack == "decoder" else batch.width,
+        head_dim=model.width_of_head,
+        dtype=jnp.dtype(model.dtype),
+        backend=backend,
+        causal=stack == "decoder",
+        segments=kind != "decoder_only" or packed,
+        right_padded=not packed,
+        contiguous=not packed,
+        packed=packed and stack != "cross",
+        options=options_of(model),
+    )
+    slot = getattr(run.slots, stack)
+    calls = (dataclasses.replace(call, window=model.window(layer)) for layer in range(model.depth(stack)))
+    return tuple(choose(for_layer(slot, layer), call, model.attention) for layer, call in enumerate(calls))

@@ -4,13 +4,16 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
+from jax.flatten_util import ravel_pytree
 
-from posenc_jax.config import Optimizer
-from posenc_jax.encodings.base import Array, PositionalEncoding
+from posenc_jax.config import Optimizer, Training
+from posenc_jax.encodings.base import Array, Params, PositionalEncoding
 from posenc_jax.encodings.slots import elements
 from posenc_jax.models.config import Slots
 from posenc_jax.training.leaf_names import names
+from posenc_jax.training.precision import in_float32
 
 
 def schedule(config: Optimizer, steps: int) -> optax.Schedule:
@@ -78,3 +81,74 @@ def trainable(params: Any, slots: Slots) -> Any:
         return not element.frozen.intersection(way[3:])
 
     return jax.tree_util.tree_map_with_path(is_trained, params)
+
+
+def optimized(tree: Params, *, split: bool) -> Any:
+    """Parameters or gradients as the optimizer sees them, in at least float32."""
+    return in_float32(tree) if split else ravel_pytree(in_float32(tree))[0]
+
+
+def as_tree(params: Params, direction: Any, *, split: bool) -> Params:
+    """The inverse of `optimized`, in the structure of ``params``, in at least float32."""
+    tree: Params = direction if split else ravel_pytree(in_float32(params))[1](direction)
+    return tree
+
+
+def rearranged(opt: Any, like: Any, *, split: bool) -> Any:
+    """A group's optimizer state ``[R, ...]`` of host arrays in its other form, that of ``like`` (``split``: the tree),
+    to the bit.
+    """
+    if split:
+        return jax.tree.map(_parts, opt, like)
+    return jax.tree.map(lambda leaf, tree: _vector(tree), like, opt)
+
+
+def _parts(vector: np.ndarray, like: Any) -> Any:
+    leaves, structure = jax.tree.flatten(like)
+    if jax.tree_util.treedef_is_leaf(structure):
+        return vector
+    sizes = [int(np.prod(leaf.shape[1:])) for leaf in leaves]
+    parts = np.split(vector, np.cumsum(sizes)[:-1], axis=1)
+    return jax.tree.unflatten(structure, [part.reshape(leaf.shape) for part, leaf in zip(parts, leaves, strict=True)])
+
+
+def _vector(tree: Any) -> np.ndarray:
+    leaves, structure = jax.tree.flatten(tree)
+    if jax.tree_util.treedef_is_leaf(structure):
+        whole: np.ndarray = leaves[0]
+        return whole
+    return np.concatenate([leaf.reshape(leaf.shape[0], -1) for leaf in leaves], axis=1)
+
+
+def averages(training: Training) -> bool:
+    """True if the state has an average of parameters."""
+    return training.averaged_checkpoints > 1
+
+
+def averaged(training: Training, average: Params, params: Params, step: Array) -> Params:
+    """The average after ``step`` updates: at checkpoint number k of those that count ::
+
+        average_k = average_(k-1) + (params - average_(k-1)) / k
+
+    and what it was in between. So parameters that are not trained stay what they are, to the bit.
+    """
+    every = training.checkpoint_every
+    first = training.steps - (training.averaged_checkpoints - 1) * every
+    counts = (step >= first) & ((step - first) % every == 0)
+    number = (step - first) // every + 1
+    new: Params = jax.tree.map(lambda a, p: jnp.where(counts, a + (p - a) / number, a), average, params)
+    return new
+
+
+def measured(training: Training, state: Any) -> Any:
+    """A finished group's state ``[R, ...]``, as host arrays, with the parameters that are measured: of replicas that
+    did not diverge the average.
+    """
+    if not averages(training):
+        return state
+    alive = np.asarray(state["diverged_at"]) < 0
+
+    def chosen(average: Array, params: Array) -> np.ndarray:
+        return np.where(alive.reshape(-1, *(1,) * (np.ndim(params) - 1)), average, params)
+
+    return {**state, "params": jax.tree.map(chosen, state["average"], state["params"])}

@@ -23,11 +23,18 @@ from posenc_jax.encodings.base import Array, Params
 from posenc_jax.encodings.slots import position_axes
 from posenc_jax.model_kind import ModelKind
 from posenc_jax.models import Slots, Streams, Transformer, build, init_posenc, model_dims
-from posenc_jax.training.averaging import averaged, averages
 from posenc_jax.training.batches import Bucket
 from posenc_jax.training.leaf_names import filled, flat
-from posenc_jax.training.moments import as_tree, optimized
-from posenc_jax.training.optimizer import schedule, trainable, transformation, updated
+from posenc_jax.training.optimizer import (
+    as_tree,
+    averaged,
+    averages,
+    optimized,
+    schedule,
+    trainable,
+    transformation,
+    updated,
+)
 from posenc_jax.training.precision import at_precision, in_float32
 from posenc_jax.training.streams import at_step, stream
 

@@ -18,8 +18,8 @@ from posenc_jax.models.config import Transformer
 from posenc_jax.runs.checkpoint import Checkpoints
 from posenc_jax.runs.errors import CheckpointError
 from posenc_jax.runs.state import abstract_state, restore
-from posenc_jax.training.moments import rearranged
-from posenc_jax.training.sharding import over_data, partition, path_string
+from posenc_jax.training.optimizer import rearranged
+from posenc_jax.training.replicas import over_data, partition, path_string
 from posenc_jax.training.step import init_params, init_state
 
 # Trains one cell under several layouts as `Engine` does; prints {layout: {path: [shape, largest, sharded, ...]}}.
@@ -31,7 +31,7 @@ from posenc_jax.data.tasks import TASKS
 from posenc_jax.encodings import parse
 from posenc_jax.models.config import Transformer
 from posenc_jax.training.replicas import Program, make_mesh, put_state, stack
-from posenc_jax.training.sharding import path_string
+from posenc_jax.training.replicas import path_string
 from posenc_jax.training.step import init_params, init_state, train_call
 
 task, posenc, parts = ARGUMENTS

@@ -17,7 +17,7 @@ from posenc_jax.models import Transformer
 from posenc_jax.runs.cell import run
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.runs.state import load_group_state
-from posenc_jax.training.averaging import averaged, measured
+from posenc_jax.training.optimizer import averaged, measured
 from posenc_jax.training.step import init_params, init_state, train_step
 
 CONFIG = Run(

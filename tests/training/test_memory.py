@@ -7,24 +7,28 @@ import dataclasses
 import math
 
 import jax
+import numpy as np
 import pytest
 from effort import counted
+from jax.extend.core import jaxprs_in_params
 from registry_slots import slots_of_tasks
-from test_configs import CONFIGS
 
-from posenc_jax.cli.session import load_config
-from posenc_jax.config import Ablation, Evaluation, Run, Training
-from posenc_jax.data.tasks import TASKS, Copying, TokenAt
+from posenc_jax.config import Evaluation, Run, Training
+from posenc_jax.data.tasks import TASKS, Copying, Scan, TokenAt
+from posenc_jax.data.tasks.base import Example
 from posenc_jax.data.tasks.by_offset import SUMS
-from posenc_jax.data.text import Classification, Translation
+from posenc_jax.data.text import Classification, Summarization, Translation
 from posenc_jax.encodings import elements, parse
+from posenc_jax.models import Streams
 from posenc_jax.models.config import Transformer
 from posenc_jax.models.decoding_config import Beam
 from posenc_jax.runs.preflight import check_memory, shortage
-from posenc_jax.training.batches import buckets, of_few_lengths
+from posenc_jax.training.batches import Batch, buckets, of_few_lengths
 from posenc_jax.training.layout import Devices
 from posenc_jax.training.memory import memory_of, parameters_of
-from posenc_jax.training.step import init_params, init_state, train_call
+from posenc_jax.training.operations import Work, forward, of_chunk, of_decoding, of_length, of_step, of_validation
+from posenc_jax.training.step import evaluate_length, init_params, init_state, train_call, train_step, validate
+from posenc_jax.training.step import forward as model_forward
 
 BASE = Run(
     task=Copying(kind="mc", max_length=31, num_symbols=50),
@@ -127,24 +131,6 @@ def test_each_part_grows_with_what_it_is_of():
     assert memory_of(dataclasses.replace(text, evaluation=Evaluation(lengths=(16,))), 1, 1).decoding == 0
 
 
-@pytest.mark.parametrize(
-    "path", [pytest.param(path, marks=pytest.mark.slow) if "periodicity/full" in path else path for path in CONFIGS]
-)
-def test_what_is_here_fits(path):
-    """Small configs a small machine, with two replicas at once; those for accelerators one of them, with all, and of
-    a paper's size with one.
-    """
-    config = load_config(path, Run | Ablation, "ablate")
-    for run in getattr(config, "runs", [config]):
-        if path.startswith(("configs/base_", "experiments/tables/")) and not path.endswith("reduced.py"):
-            assert memory_of(run, 1, 1, backend="gpu").peak < 80e9
-        elif path.endswith(("full.py", "accelerator.py")):
-            assert memory_of(run, len(run.replicas), len(run.replicas), backend="gpu").peak < 80e9
-        else:
-            found = memory_of(run, len(run.replicas), 2)
-            assert found.peak + found.checkpoint < 2e9
-
-
 QUICK = ("learned", "dynamic_bias", "randomized", "t5")
 CASES = [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in slots_of_tasks()]
 
@@ -174,3 +160,80 @@ def test_of_many_lengths_one_for_each_program_is_asked_for():
     assert memory_of(few, 2, 1) == memory_of(many, 2, 1)
     said = shortage(many, Devices(1, "cpu", 3 * 2**22))  # less than an example of 3000 takes
     assert said.endswith(": lower evaluation.lengths or evaluation.memory_budget_mb")
+
+
+# Operations by the formula, against the products that stand in the program.
+
+
+def products(jaxpr) -> int:
+    """Operations of all matrix products, those of loops as often as they run."""
+    total = 0
+    for equation in jaxpr.eqns:
+        if equation.primitive.name == "dot_general":
+            (contracted, _), _ = equation.params["dimension_numbers"]
+            depth = math.prod(equation.invars[0].aval.shape[axis] for axis in contracted)
+            total += 2 * depth * math.prod(equation.outvars[0].aval.shape)
+        for inner in jaxprs_in_params(equation.params):
+            total += equation.params.get("length", 1) * products(inner)
+    return total
+
+
+RUNS = {
+    "decoder": of_model(num_layers=2, num_kv_heads=2, mlp_dim=24, head_dim=5),
+    "encoder-decoder": Run(task=Scan(model="encoder_decoder"), model=Transformer(d_model=32, num_layers=2)),
+    "microbatches": dataclasses.replace(BASE, training=Training(batch_size=16, microbatches=4)),
+    "strata": dataclasses.replace(BASE, training=Training(batch_size=16, microbatches=4, length_strata=4)),
+    "RoPE, a mapping": with_posenc("randomized(max_position=500)|rope"),
+}
+
+
+@pytest.mark.parametrize("name", ["strata", "RoPE, a mapping"])  # others are in test_costs
+def test_a_step_has_these_products(name):
+    run = RUNS[name]
+    state = jax.eval_shape(lambda: init_state(run, init_params(run, 0), 0, 0.0))
+    assert of_step(run).operations == products(jax.make_jaxpr(lambda s: train_step(run, None, s))(state).jaxpr)
+
+
+@pytest.mark.parametrize("name", ["decoder", "encoder-decoder"])
+def test_validation_and_evaluation_have_these_products(name):
+    run = dataclasses.replace(RUNS[name], evaluation=Evaluation(lengths=(3, 7), num_examples=24, memory_budget_mb=1))
+    params = jax.eval_shape(lambda: init_params(run, 0))
+    found = jax.make_jaxpr(lambda p: validate(run, p, np.int32(0)))(params)
+    assert of_validation(run).operations == products(found.jaxpr)
+    for bucket in buckets(run, (7,)):
+        found = jax.make_jaxpr(lambda p, b=bucket: evaluate_length(run, b, p, np.int32(0), np.int32(7)))(params)
+        assert of_length(run, 7, 1).operations == products(found.jaxpr)
+
+
+@pytest.mark.parametrize("types", [0, 4])
+def test_pooling_has_these_products(types):
+    run = Run(task=Classification(), model=Transformer(pooling="attention", token_types=types, head_dim=8))
+    tokens, length = np.zeros((3, 10), np.int32), np.full(3, 10, np.int32)
+    read = Example(tokens, tokens[:, :1], tokens[:, :1], length, tokens, token_types=tokens if types else None)
+    params = jax.eval_shape(lambda: init_params(run, 0))
+    found = jax.make_jaxpr(
+        lambda p: model_forward(run, p, read, streams=Streams(), example_ids=np.arange(3), train=False)
+    )(params)
+    assert forward(run, Batch(3, 10, 0, pooled=True)) == products(found.jaxpr)
+
+
+def test_tokens_are_those_of_the_padded_batch():
+    assert of_step(BASE).tokens == 16 * BASE.task.width(31)
+    narrower = [BASE.task.width(n) for n in BASE.task.strata(4)]
+    assert of_step(RUNS["strata"]).tokens == 4 * sum(narrower) < of_step(RUNS["microbatches"]).tokens
+    packed = Run(task=Translation(row=112), training=Training(batch_size=5))
+    assert of_step(packed).tokens == 5 * 2 * 112
+
+
+def test_decoding_grows_with_what_is_written():
+    def run(task, decoded, **evaluation):
+        return Run(task=task, evaluation=Evaluation(lengths=(16,), decoded_examples=decoded, **evaluation))
+
+    assert of_decoding(run(Translation(), 0), 16) == of_chunk(run(Translation(), 0), 16) == Work()
+    assert of_decoding(run(Translation(), 33), 16) == of_chunk(run(Translation(), 33), 16) * 2
+    one, four = (of_chunk(run(Translation(), 1, decoding=Beam(size=size)), 16) for size in (1, 4))
+    assert four.tokens - one.tokens == 3 * 32 * Translation().decoder_width(16)
+    assert 3 < four.operations / one.operations < 4
+    summary = run(Summarization(), 1)
+    given, new = summary.task.width(16), summary.task.max_summary + 1
+    assert of_chunk(summary, 16).tokens == 32 * (given + new)

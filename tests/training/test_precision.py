@@ -17,9 +17,8 @@ from posenc_jax.encodings import PositionalEncoding, RoPE, parse
 from posenc_jax.models import Streams
 from posenc_jax.models.attention import linear
 from posenc_jax.models.config import Transformer
-from posenc_jax.training.batches import buckets
 from posenc_jax.training.memory import memory_of
-from posenc_jax.training.step import evaluate_length, forward, init_params, init_state, train_call, train_step
+from posenc_jax.training.step import forward, init_params, init_state, train_call, train_step
 
 BASE = Run(
     task=Copying(kind="mc", max_length=6, num_symbols=5),
@@ -77,14 +76,6 @@ def test_products_of_a_bfloat16_model_are_left_to_the_device_but_for_those_of_po
     assert found["bfloat16"] == {"DEFAULT"}
     assert found["float32"] == {"HIGHEST"}, "the sum over the batch of the bias of T5"
     assert dataclasses.replace(BFLOAT16, matmul_precision="highest").product_precision == "highest"
-
-
-def test_evaluation_has_it_too():
-    run = of_model(matmul_precision="high")
-    (bucket,) = buckets(run, (6,))
-    jaxpr = jax.make_jaxpr(lambda p: evaluate_length(run, bucket, p, jnp.int32(0), jnp.int32(6)))(init_params(run, 0))
-    found = {e.params["precision"] for e in equations(jaxpr.jaxpr) if e.primitive.name == "dot_general"}
-    assert {p[0].name for p in found} == {"HIGH", "HIGHEST"}
 
 
 def test_long_sums_of_bfloat16_are_added_up_in_float32():
