@@ -43,7 +43,6 @@ from posenc_jax.encodings import (
 from posenc_jax.encodings.value import field_types
 from posenc_jax.models.config import Transformer
 from posenc_jax.models.decoding_config import Beam
-from posenc_jax.statistics import CLAIM_SEEDS
 
 TASKS = {**GENERATED, **TEXT_TASKS}
 COPYING = Copying(kind="cmc", max_length=4, num_symbols=5)
@@ -197,14 +196,6 @@ def test_names_of_directories():
     assert other.directory_name == name
 
 
-def test_replicas_are_seeds_by_rates():
-    assert base(seeds=(5, 2), learning_rates=(0.1, 0.2)).replicas == ((5, 0.1), (2, 0.1), (5, 0.2), (2, 0.2))
-
-
-def test_the_default_is_as_many_seeds_as_a_claimed_difference_takes():
-    assert len(base().seeds) == CLAIM_SEEDS == 8
-
-
 def with_floats(kind, number):
     """Values of an annotated type that are, or hold, the number where it has a float."""
     members = typing.get_args(kind)
@@ -244,10 +235,3 @@ def test_no_float_of_any_class_is_beyond_float32(case):
     for value in values:
         with pytest.raises(ValueError, match=rf"{cls.__name__}\.{field}(\[0\])? = \S+ must be finite"):
             cls(**REQUIRED.get(cls, {}) | {field: value})
-
-
-def test_floats_are_found_in_every_kind_of_class():
-    assert len(FLOATS) > 60
-    assert {"Optimizer", "Transformer", "Sampling", "LongRoPE", "RoPE", "FlipFlop"} <= {
-        cls.__name__ for cls, *_ in FLOATS
-    }

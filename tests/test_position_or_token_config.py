@@ -6,14 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import sealed_files
 
 from experiments.position_or_token import errors
 from experiments.position_or_token.small import ENCODINGS, FEW, MANY, config
 from posenc_jax import ablate
 from posenc_jax.config import config_hash
 from posenc_jax.drawing.markdown import refilled
-from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.evaluation import evaluate
 
 HERE = Path(__file__).parent.parent / "experiments" / "position_or_token"
@@ -55,43 +53,6 @@ def test_a_cell_in_miniature_has_both_errors_at_each_checkpoint(tmp_path):
     assert json.loads(path.read_text())["steps"] == [2, 4]
 
 
-def planted(*seeds):
-    """Cells of one encoding: for each seed its rows of step, accuracy, position_error, token_error."""
-    return {"config": "", "environment": {}, "seeds": {str(i): rows for i, rows in enumerate(seeds)}}
-
-
-def test_an_encoding_is_read_where_its_accuracy_is_nearest_to_a_half():
-    rows = [[75, 0.1, 0.8, 0.1], [150, 0.3, 0.6, 0.1], [225, 0.6, 0.3, 0.1], [300, 0.9, 0.1, 0.0]]
-    assert errors.read_at(rows)[0] == 225
-    assert errors.first_step(rows) == 225
-    assert errors.part(rows[2]) == pytest.approx(0.75)
-    jumps = [rows[0], rows[3]]  # from below 0.2 to above 0.8 between two checkpoints
-    assert errors.read_at(jumps) is None
-    assert errors.first_step(jumps) == 300
-    assert errors.first_step(rows[:1]) is None
-
-
-def test_only_encodings_that_are_read_in_all_seeds_are_tested():
-    few, many = f"{FEW} symbols", f"{MANY} symbols"
-    middle, lower, never = ([[75, 0.5, p, 1 - p - 0.5]] for p in (0.45, 0.25, 0.5))
-    never[0][1] = 0.1
-    cells = {
-        few: {"rope": planted(middle, middle), "nope": planted(middle, never), "t5": planted(middle, middle)},
-        many: {"rope": planted(lower, middle), "nope": planted(middle, middle), "t5": planted(middle, never)},
-    }
-    tested = errors.tests(cells)
-    assert list(tested) == [
-        "1. rope: part with 64 symbols, minus 0.8",
-        "2. rope: part with 512 symbols, minus that with 64",
-        "1. t5: part with 64 symbols, minus 0.8",
-    ]
-    assert tested["1. rope: part with 64 symbols, minus 0.8"].mean == pytest.approx(0.1)
-    assert tested["2. rope: part with 512 symbols, minus that with 64"].mean == pytest.approx(-0.2)
-    table = errors.by_encoding(cells, few)
-    assert "| nope | 1 of 2 | 0.50 to 0.50 | 0.900 | 75 (1 never) |" in table
-    assert "p, Holm" in errors.section(cells)
-
-
 def test_the_page_is_of_the_record():
     cells = json.loads(errors.FILE.read_text())
     assert {table: list(of) for table, of in cells.items()} == {f"{n} symbols": list(ENCODINGS) for n in (FEW, MANY)}
@@ -102,13 +63,6 @@ def test_the_page_is_of_the_record():
             assert list(cell["seeds"]) == [str(seed) for seed in config.runs[0].seeds]
     page = errors.PAGE.read_text()
     assert refilled(page, errors.BEGIN, errors.section(cells), errors.END) == page
-
-
-def test_scores_that_are_missing_are_asked_for(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(errors, "group_directories", lambda *_: [tmp_path])
-    sealed_files.write(tmp_path / "environment.json", {"began": {}})
-    assert errors.main([str(tmp_path)]) == 2
-    assert "--steps 75 150 225" in capsys.readouterr().err
 
 
 def test_the_words_of_the_page_are_of_the_record():
@@ -141,27 +95,3 @@ def test_the_words_of_the_page_are_of_the_record():
     )
     assert not errors.tests(cells)
     assert errors.NOTHING in page
-
-
-def test_only_whole_scores_with_the_trained_encoding_are_taken(tmp_path):
-    run = dataclasses.replace(config.runs[0], seeds=(4, 5))
-    steps = list(range(75, 601, 75))
-    rows = [
-        {"seed": seed, "step": step, "accuracy": 0.5, "position_error": 0.3, "token_error": 0.2}
-        for seed in run.seeds
-        for step in steps
-    ]
-    (tmp_path / "evaluations").mkdir()
-    asked = {"steps": steps, "lengths": [32]}
-    other, own, part = (
-        {**asked, "posenc": name, "rows": of}
-        for name, of in zip(("nope", "sinusoidal", "sinusoidal"), (rows, rows, rows[:-1]))
-    )
-    for kept, taken in (([other], False), ([part], False), ([other, own], True)):
-        for number, one in enumerate(kept):
-            sealed_files.write(tmp_path / "evaluations" / f"{number}.json", one)
-        if taken:
-            assert errors._scores(tmp_path, run)["5"] == [[step, 0.5, 0.3, 0.2] for step in steps]
-        else:
-            with pytest.raises(RefusedError, match="lacks scores of its checkpoints"):
-                errors._scores(tmp_path, run)
