@@ -78,14 +78,14 @@ def read_spread(arguments: list[str]) -> Spread:
 def runner(
     config: Ablation, config_file: str, directory: Path, spread: Spread, reporter: Reporter, stop: Callable[..., Any]
 ) -> Callable[..., Any]:
-    """A function that runs the ablation as ``spread`` says: `run_cells`, or `ablate_in_tasks` with its arguments.
+    """A function that runs the ablation as ``spread`` says: `ablate`, or `ablate_in_tasks` with its arguments.
 
     RefusedError if this machine or the cluster cannot.
     """
     if spread.executor is None:
-        from posenc_jax.runs.ablation import run_cells
+        from posenc_jax.runs.ablation import ablate
 
-        return run_cells
+        return ablate
     from posenc_jax.runs.executors import check_slurm, run_here, run_on_slurm
     from posenc_jax.runs.spread import ablate_in_tasks, shares
     from posenc_jax.training.layout import Devices

@@ -8,7 +8,6 @@ from typing import Any, Self
 
 from posenc_jax.config import Ablation, Run, to_json
 from posenc_jax.data.text.base import TextTask
-from posenc_jax.environments import between, history
 from posenc_jax.files.atomic import refuse_links
 from posenc_jax.files.fields import in_words, value_text, varying
 from posenc_jax.files.shapes import Json
@@ -18,7 +17,6 @@ from posenc_jax.results import AblationResult, read_result
 from posenc_jax.runs.ablation_record import StoredCell, read_homes, stored_cell, stored_cells, write_record
 from posenc_jax.runs.cell import run
 from posenc_jax.runs.directory import Stored, read_stored
-from posenc_jax.runs.environment import environment
 from posenc_jax.runs.errors import FailedCellsError, RefusedError, StoppedError
 from posenc_jax.runs.estimate import foretell, seconds_of
 from posenc_jax.runs.groups import refuse_damaged_metrics
@@ -65,19 +63,6 @@ def ablate(
       FailedCellsError: some cells failed; the others are complete and in the results.
       StoppedError: ``stop`` asked for it.
     """
-    run_cells(config, directory, accept_changed_code=accept_changed_code, reporter=reporter, stop=stop)
-    return read_result(full(directory).absolute())
-
-
-def run_cells(
-    config: Ablation,
-    directory: str | os.PathLike[str],
-    *,
-    accept_changed_code: bool,
-    reporter: Reporter,
-    stop: Callable[[], int | None],
-) -> None:
-    """`ablate` for those who read the results by themselves."""
     directory = full(directory).absolute()
     failures = []
     check = functools.partial(read_cells, config, accept_changed_code=accept_changed_code)
@@ -86,8 +71,6 @@ def run_cells(
         to_run = [number for number, cell in enumerate(cells) if not cell.complete]
         if not to_run:
             reporter.note(f"{directory} is already complete: nothing to do")
-        elif other := _other_draws(cells):
-            reporter.note(f"{other}: no difference between what is there and what is trained now will be paired")
         runs = [cells[number].config for number in to_run]
         seconds = seconds_of(runs, target_here())
         foretell(reporter.note, seconds, "fewer cells, seeds, training.steps or evaluation.lengths")
@@ -116,15 +99,9 @@ def run_cells(
             write_record(directory, config, cells)
             if cells[number].complete and number != to_run[-1]:
                 reporter.recorded(directory)
-        if to_run:
-            ran = set(to_run)
-            for own in (own for number, own in enumerate(cells) if number not in ran):
-                try:  # one that was finished before what it starts from was trained anew
-                    refuse_other_start(own.config, own.home)
-                except RefusedError as error:
-                    failures.append(f"{own.config.table} {own.config.label}: {error}")
         write_record(directory, config, cells)
     refuse_failures(failures, len(failures), len(config.runs))
+    return read_result(directory)
 
 
 def _beside(label: str, fields: Json) -> str:
@@ -172,17 +149,6 @@ def read_cells(
     refuse_other_corpora(places, {cell.config for cell in cells if not cell.complete})
     refuse_unfit(places)
     return cells
-
-
-def _other_draws(cells: list[StoredCell]) -> str:
-    """The difference of this process's random numbers from those of existing results, in words."""
-    now: Json = {}
-    for cell in cells:
-        for own in cell.environments.values():
-            now = now or history({"began": environment()})
-            if lines := between(own, now).draws:
-                return f"{cell.home.name} drew other random numbers ({'; '.join(lines)})"
-    return ""
 
 
 def refuse_failures(failures: list[str], failed: int, cells: int) -> None:

@@ -77,7 +77,8 @@ class Stored:
     @property
     def code(self) -> own_code.Digests:
         """The digests of the user's classes in its config."""
-        return {} if self.config is None else self.config.get("code") or {}
+        code: own_code.Digests = {} if self.config is None else self.config["code"]
+        return code
 
 
 def read_stored(directory: Path) -> Stored:
@@ -354,7 +355,7 @@ def checked(path: Path) -> Json:
             f"{path} is of format {data.get('format')}, and this version reads format {FORMAT} alone: choose another "
             "directory to run it again, or use the version that wrote it"
         )
-    if wrong := problem(data, {"config": {}, "code?": {str: str}}):
+    if wrong := problem(data, {"config": {}, "code": {str: str}}):
         raise DamagedFileError(path, wrong, way_out)
     return data
 

@@ -24,7 +24,7 @@ def home(tmp_path, monkeypatch):
     """A place where the cells of `CONFIG` have the results of the synthetic ablation."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "config.py").write_text(CONFIG)
-    monkeypatch.setattr(ablation, "run_cells", lambda config, directory, **_: write_ablation(directory))
+    monkeypatch.setattr(ablation, "ablate", lambda config, directory, **_: write_ablation(directory))
     return tmp_path
 
 
@@ -64,7 +64,7 @@ def test_a_report_cut_short_is_written_again(home):
 
 
 def test_failed_cells_come_after_their_report(home, capsys, monkeypatch):
-    monkeypatch.setattr(ablation, "run_cells", _some_fail)
+    monkeypatch.setattr(ablation, "ablate", _some_fail)
     assert main(["ablate", "config.py", "--directory", "out"]) == 1
     out, err = capsys.readouterr()
     assert (home / "out" / "report.html").exists()
@@ -74,7 +74,7 @@ def test_failed_cells_come_after_their_report(home, capsys, monkeypatch):
 
 
 def test_a_signal_is_told_with_the_way_on(home, capsys, monkeypatch):
-    monkeypatch.setattr(ablation, "run_cells", _stopped)
+    monkeypatch.setattr(ablation, "ablate", _stopped)
     assert main(["ablate", "config.py", "--directory", "out"]) == 128 + signal.SIGTERM
     assert (
         capsys.readouterr().err
@@ -96,7 +96,7 @@ def test_what_takes_longer_than_a_minute_is_foretold(tmp_path, capsys, monkeypat
 
 
 def test_an_error_in_the_report_hides_no_failed_cell(home, capsys, monkeypatch):
-    monkeypatch.setattr(ablation, "run_cells", _some_fail)
+    monkeypatch.setattr(ablation, "ablate", _some_fail)
     monkeypatch.setattr(report, "build", _no_space)
     assert main(["ablate", "config.py", "--directory", "out"]) == 1
     first, *rest = capsys.readouterr().err.splitlines()
@@ -124,7 +124,7 @@ def test_without_a_single_result_there_is_no_report(home, capsys, monkeypatch):
         (directory / "results.jsonl").write_text("")
         raise FailedCellsError("1 of 1 cells failed")
 
-    monkeypatch.setattr(ablation, "run_cells", all_fail)
+    monkeypatch.setattr(ablation, "ablate", all_fail)
     assert main(["ablate", "config.py", "--directory", "out"]) == 1
     out, err = capsys.readouterr()
     assert out == ""

@@ -125,7 +125,7 @@ DAMAGED = {
         "is no group's (cannot convert float infinity to integer)",
     ),
     "a long number": (CONFIG_FILE, f'{{"group_size": {"9" * 400}}}', "a whole number of more than 64 bits"),
-    "no code": ("config.json", {"format": FORMAT, "config": {}}, "config.json is damaged (its code is no table of"),
+    "no code": ("config.json", {"format": FORMAT, "config": {}}, "config.json is damaged (it lacks 'code')"),
     "no config": ("config.json", {"format": FORMAT, "config": {}, "code": {}}, "cannot be read as a config"),
     "a list for a config": ("config.json", {"format": FORMAT, "config": [], "code": {}}, "config.json is damaged (con"),
     "an encoding for a config": (

@@ -18,7 +18,7 @@ from posenc_jax.runs import cell as cell_module
 from posenc_jax.runs.ablation import ablate
 from posenc_jax.runs.cell import run
 from posenc_jax.runs.directory import results
-from posenc_jax.runs.errors import FailedCellsError, RefusedError
+from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import read_json
 from posenc_jax.runs.identity import keep_start
 from posenc_jax.runs.spread import ablate_in_tasks
@@ -228,15 +228,6 @@ def test_a_start_that_was_trained_anew_is_noticed(finished, tmp_path):
     reporter = Notes()
     run(LATER, later, reporter=reporter)
     assert reporter.notes == [f"{later} is already complete: nothing to do"]
-
-
-def test_a_start_that_an_ablation_trains_anew_is_noticed_at_once(finished, tmp_path, monkeypatch):
-    directory = shutil.copytree(finished[0], tmp_path / "run")
-    later = directory / LATER.directory_name
-    shutil.rmtree(directory / FIRST.directory_name)
-    sealed_files.rewrite(later / "start.json", lambda kept: kept.update({"0": ["1" * 64]}))
-    with pytest.raises(FailedCellsError, match=r"1 of 2 cells failed(.|\n)*t later: .* \(seed 0: they were 11111111\)"):
-        ablate(BOTH, directory, reporter=Notes())
 
 
 def test_what_is_kept_of_a_start_is_of_seeds_that_are_still_to_train(finished, tmp_path):
