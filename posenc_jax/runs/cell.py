@@ -206,7 +206,7 @@ class Engine:
         step, state = self._begun(group, start, checkpoints, log)
         self._phase(group, "train", training.steps, step)
         alive = bool((state["diverged_at"] < 0).any())
-        calls = Calls(self.config, group, log, self.reporter, timings, alive=alive)
+        calls = Calls(self.config, group, log, self.reporter, alive=alive)
         work = self.plan.step * (training.steps_at_once * len(group.replicas))
         seeds = [seed for seed, _ in group.filled]
         if step < training.steps and alive:

@@ -175,8 +175,7 @@ class Programs:
     def train(self, state: Any, fed: Any) -> tuple[Any, Any]:
         """Gives the devices a call of training: the state after it, in the place of ``state``, and its metrics."""
         program = self._program(self._parts.train(state, fed))
-        with self.timings.waiting():  # a CPU may take a call only when it is done with the one before
-            found: tuple[Any, Any] = program(state, self._parts.arrays, fed)
+        found: tuple[Any, Any] = program(state, self._parts.arrays, fed)
         return found
 
     def validate(self, replicas: Any) -> dict[str, np.ndarray]:
@@ -233,11 +232,9 @@ class Calls:
       alive: whether a replica goes on, as far as is read.
     """
 
-    def __init__(
-        self, config: Run, group: Group, log: Log, reporter: Reporter, timings: Timings, *, alive: bool = True
-    ) -> None:
+    def __init__(self, config: Run, group: Group, log: Log, reporter: Reporter, *, alive: bool = True) -> None:
         self.alive = alive
-        self._config, self._group, self._log, self._reporter, self._timings = config, group, log, reporter, timings
+        self._config, self._group, self._log, self._reporter = config, group, log, reporter
         self._unread: deque[tuple[int, Any]] = deque()
         self._newest: tuple[int, Any] = (0, None)
 
@@ -253,8 +250,7 @@ class Calls:
         """
         while len(self._unread) > but:
             step, metrics = self._unread.popleft()
-            with self._timings.waiting():
-                found = host(metrics)
+            found = host(metrics)
             refuse_foreign_tokens(self._config.task, found)
             self.alive = bool((found["diverged_at"] < 0).any())
             self._newest = step, found

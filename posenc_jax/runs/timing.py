@@ -14,16 +14,11 @@ from posenc_jax.training.operations import Work
 
 @dataclasses.dataclass
 class Meter:
-    """The work of one phase and its time, compiling apart.
-
-    Attributes:
-      waited: of the ``seconds``, those in which the host did nothing but wait for programs.
-    """
+    """The work of one phase and its time, compiling apart."""
 
     work: Work = dataclasses.field(default_factory=Work)
     steps: int = 0
     seconds: float = 0.0
-    waited: float = 0.0
 
     def add(self, work: Work, steps: int = 0) -> None:
         """Counts work that is done, or under way."""
@@ -38,9 +33,7 @@ class Meter:
 
         Returns:
           Among others ``mfu``, the part of the peak of all ``devices`` that was reached in products of the model
-          (Chowdhery et al. 2022), None where nobody knows the peak; and for training ``host_share``, the part of the
-          time in which the host did something else than wait for a program. Programs run meanwhile, so what is lost
-          outside of them is less.
+          (Chowdhery et al. 2022), None where nobody knows the peak.
         """
         operations = self.work.operations / self.seconds
         limit = None if peak is None else peak * devices
@@ -57,7 +50,6 @@ class Meter:
             "flops_per_second": _rounded(operations),
             "peak_flops_per_second": limit,
             "mfu": None if limit is None else _rounded(operations / limit),
-            "host_share": _rounded(1 - self.waited / self.seconds) if self.waited else None,
         }
 
 
@@ -99,14 +91,6 @@ class Timings:
         begun = time.perf_counter()
         yield
         self._elsewhere(time.perf_counter() - begun)
-
-    @contextlib.contextmanager
-    def waiting(self) -> Iterator[None]:
-        """The time of what is inside, which waits for a program, counts as waited, but for what the host computes."""
-        begun, computed = time.perf_counter(), time.thread_time()
-        yield
-        if self._open:
-            self._open[-1].waited += time.perf_counter() - begun - (time.thread_time() - computed)
 
     def _elsewhere(self, seconds: float) -> None:
         if self._open:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import itertools
 import json
@@ -12,7 +11,7 @@ import pytest
 from trained_runs import CONFIG, copy_of_the_run
 
 from posenc_jax.files.checksums import read_lines
-from posenc_jax.runs import timing
+from posenc_jax.runs import programs, timing
 from posenc_jax.runs.cell import run
 from posenc_jax.runs.directory import Group
 from posenc_jax.runs.plan import in_record, plan_of
@@ -85,10 +84,9 @@ def test_a_phase_counts_neither_what_is_aside_nor_the_phases_in_it(tmp_path, mon
         outer.add(Work(1, 1))
         with timings.aside():
             pass
-        with timings.phase("validate") as inner, timings.waiting():
+        with timings.phase("validate") as inner:
             inner.add(Work(1, 1))
-    assert (outer.seconds, inner.seconds) == (7 - 1 - 3, 3)
-    assert outer.waited == 0 < inner.waited
+    assert (outer.seconds, inner.seconds) == (5 - 1 - 1, 1)
 
 
 # Nothing waits in the loop that need not: metrics are read a call late, and the disk is waited for at checkpoints.
@@ -104,18 +102,17 @@ RUN = dataclasses.replace(CONFIG, training=PLAIN)
 def events(monkeypatch):
     """What happened, in order: "call" of the training program, "wait" for its metrics, "fsync" of metrics.jsonl."""
     found: list[str] = []
-    call, waiting, fsync = Program.__call__, Timings.waiting, os.fsync
+    call, host, fsync = Program.__call__, programs.host, os.fsync
 
     def called(self, *arguments):
         if self.name == "train":
             found.append("call")
         return call(self, *arguments)
 
-    @contextlib.contextmanager
-    def waited(self):
-        found.append("wait")
-        with waiting(self):
-            yield
+    def waited(tree):
+        if "largest_token" in tree:  # of a call of the training program
+            found.append("wait")
+        return host(tree)
 
     def synced(handle):
         if os.readlink(f"/proc/self/fd/{handle}").endswith("metrics.jsonl"):
@@ -123,34 +120,20 @@ def events(monkeypatch):
         fsync(handle)
 
     monkeypatch.setattr(Program, "__call__", called)
-    monkeypatch.setattr(Timings, "waiting", waited)
+    monkeypatch.setattr(programs, "host", waited)
     monkeypatch.setattr(os, "fsync", synced)
     return found
 
 
-def in_order(events):
-    """What happened, without the waits in which a call is handed over."""
-    return [event for event, after in zip(events, [*events[1:], ""], strict=True) if (event, after) != ("wait", "call")]
-
-
 def test_devices_have_the_next_call_before_the_metrics_of_one_are_waited_for(events, tmp_path):
     run(RUN, tmp_path / "run", reporter=Reporter())
-    assert in_order(events) == ["call", "call", "wait", "call", "wait", "call", "wait", "wait", "fsync"]
+    assert events == ["call", "call", "wait", "call", "wait", "call", "wait", "wait", "fsync"]
 
 
 def test_at_a_checkpoint_all_is_read_and_on_disk_and_nothing_else_is_waited_for(events, tmp_path):
     training = dataclasses.replace(PLAIN, checkpoint_every=10)
     run(dataclasses.replace(RUN, training=training), tmp_path / "run", reporter=Reporter())
-    assert in_order([event for event in events if event != "fsync"]) == ["call", "call", "wait", "wait"] * 2
+    assert [event for event in events if event != "fsync"] == ["call", "call", "wait", "wait"] * 2
     assert events.count("fsync") == 2
     # The first of them comes while the next calls run, the second before the run ends.
     assert events.index("fsync") >= 6
-
-
-def test_the_share_of_the_host_is_written(tmp_path):
-    run(RUN, tmp_path / "run", reporter=Reporter())
-    text = (tmp_path / "run/group-000/timing.jsonl").read_text()
-    (row,) = (row for row in map(json.loads, text.splitlines()) if row.get("phase") == "train")
-    assert 0 < row["host_share"] < 1
-    meter = Meter(seconds=2.0, waited=1.5)
-    assert meter.row("train", 1, 1, None)["host_share"] == 0.25
