@@ -130,7 +130,7 @@ def read_cells(
                 "least"
             )
     homes = read_homes(stored.directory, config)
-    refuse_other(stored, config, accept_changed_code=accept_changed_code, cells=homes)
+    refuse_other(stored, config, accept_changed_code=accept_changed_code)
     if not accept_changed_code:
         for own, home in zip(config.runs, homes, strict=True):
             refuse_changed_code(stored.directory, changed_code(home, digests(own)))

@@ -122,20 +122,8 @@ def owned(directory: Path, check: Callable[[Stored], Found]) -> Iterator[tuple[S
         yield checked() if found is None or holds_configs else found
 
 
-def refuse_other(
-    stored: Stored,
-    config: Any,
-    *,
-    accept_changed_code: bool = False,
-    claimed: bool = False,
-    cells: Iterable[Stored] = (),
-) -> None:
-    """Refuses a directory that holds another config, or results of other code of the user's.
-
-    Args:
-      claimed: whether others have claimed it, so that their code counts before anything is computed.
-      cells: those of an ablation, as far as they are read.
-    """
+def refuse_other(stored: Stored, config: Any, *, accept_changed_code: bool = False) -> None:
+    """Refuses a directory that holds another config, or results of other code of the user's."""
     directory = stored.directory
     if lines := differences_from(stored, config):
         holds = "a run" if isinstance(config, Run) else "an ablation"
@@ -147,23 +135,16 @@ def refuse_other(
     if isinstance(config, Run):
         groups_of(stored, config)
     if not accept_changed_code:
-        refuse_changed_code(directory, changed_code(stored, own_code.digests(config), claimed=claimed, cells=cells))
+        refuse_changed_code(directory, changed_code(stored, own_code.digests(config)))
 
 
-def changed_code(
-    stored: Stored, code: own_code.Digests, *, claimed: bool = False, cells: Iterable[Stored] = ()
-) -> list[str]:
-    """The user's classes that differ in ``code`` from those by which a run, or a group of it, computed something, or
-    (``claimed``) will.
-    """
+def changed_code(stored: Stored, code: own_code.Digests) -> list[str]:
+    """The user's classes that differ in ``code`` from those by which a run, or a group of it, computed something."""
     found: list[str] = []
-    known = {own.directory: own for own in (stored, *stored.groups, *cells)}
     for own in (stored, *stored.groups):
-        was = own.code
-        if was.keys() & code.keys():
-            users = [own.directory] if claimed else _begun_in(own.directory)
-            used = {name for user in users for name in (known.get(user) or read_stored(user)).code}
-            found += own_code.changes({name: digest for name, digest in was.items() if name in used}, code)
+        if own.code.keys() & code.keys():
+            used = {name for user in _begun_in(own.directory) for name in read_stored(user).code}
+            found += own_code.changes({name: digest for name, digest in own.code.items() if name in used}, code)
     return list(dict.fromkeys(found))
 
 

@@ -119,13 +119,13 @@ def run_task(
         `posenc_jax.runs.cell.run`.
     """
     directory = full(directory).absolute()
-    refuse_other(read_stored(directory), config, accept_changed_code=accept_changed_code, claimed=True)
+    refuse_other(read_stored(directory), config, accept_changed_code=accept_changed_code)
     cells = {cell.directory_name: cell for cell in config.runs}
     cell, home = cells.get(name.rpartition("/")[0]), directory / name
     if cell is None or not is_group(home) or not (home / "config.json").is_file():
         raise RefusedError(f"{directory} has no group {name!r}: it is made by `posenc ablate --executor ...`")
     stored = read_stored(home.parent)
-    refuse_other(stored, cell, accept_changed_code=accept_changed_code, claimed=True)
+    refuse_other(stored, cell, accept_changed_code=accept_changed_code)
     (group,) = (group for group in groups_of(stored, cell) if group.directory == home)
     if (home / "result.json").exists():
         reporter.note(f"{home} is already complete: nothing to do")

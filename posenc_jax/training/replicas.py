@@ -172,11 +172,6 @@ class Program:
         text = hashlib.sha256(program.as_text().encode()).digest(), program.in_tree, program.out_tree
         self._compiled = executables.get(text) or executables.setdefault(text, program.compile())
 
-    def hlo(self) -> str:
-        """The compiled program as text."""
-        text: str = self._compiled.as_text() or ""
-        return text
-
     def __call__(self, replicas: Any, shared: Any, fed: Any = None) -> Any:
         """Runs it; returns without waiting for the devices."""
         return self._compiled(self._tables, replicas, *put((fed, shared), self._shardings))

@@ -161,16 +161,6 @@ def test_a_stray_empty_directory_and_unfinished_steps_are_passed_over(copy):
     assert restored(copy) == (35, True)
 
 
-def test_nothing_is_deleted_when_a_step_goes_bad_twice(copy):
-    for aside in ("30.bad", "30.bad2"):
-        (copy / "30" / "state" / "manifest.ocdbt").write_bytes(b"nonsense")
-        assert restored(copy) == (20, True)
-        assert (copy / aside / "state" / "manifest.ocdbt").read_bytes() == b"nonsense"
-        with Checkpoints(copy) as checkpoints:
-            checkpoints.save(30, state(30))
-    assert restored(copy) == (30, True)
-
-
 def test_when_all_steps_are_bad_it_is_refused_and_everything_stays(copy):
     for step in ("20", "30"):
         (copy / step / "_CHECKPOINT_METADATA").write_text("{")

@@ -122,34 +122,11 @@ def test_code_that_a_config_names_is_noted(tmp_path):
     assert "auto_map names code beside the weights; it is not run, and the model is computed as transf" in notes[0]
 
 
-def test_whole_numbers_that_are_written_as_floats(tmp_path):
-    """One rule for all: sizes, ids of tokens, patterns of layers."""
-    changes = {"max_position_embeddings": 512.0, "hidden_size": 32.0, "eos_token_id": 2.0}
-    found = load(whole(tmp_path / "a", "llama", **changes))
-    assert (found.max_len, found.model.d_model, found.tokenizer.eos) == (512, 32, 2)
-    assert load(checkpoint_of("gemma2", tmp_path / "b", sliding_window_pattern=2.0)).model.windows == (64, 0)
-    assert load(checkpoint_of("deberta_v2", tmp_path / "c", max_relative_positions=-1.0)).max_len == 512
-    answers = load(checkpoint_of("t5", tmp_path / "d", decoder_start_token_id=0.0, eos_token_id=[7.0])).answers
-    assert [type(value) for value in (answers.start, answers.eos)] == [int, int]
-    for value in (128.5, 1e30, "128"):
-        with pytest.raises(DataError, match=r"max_position_embeddings = .* must be a whole number above 0"):
-            load(checkpoint_of("llama", tmp_path / "e", max_position_embeddings=value))
-
-
 def test_a_length_that_a_config_leaves_out_is_noted(tmp_path):
     notes = []
     source = whole(tmp_path / "hf", "llama", max_position_embeddings=None)
     assert import_checkpoint(source, tmp_path / "run", notes.append).task.max_length == 2048
     assert [note.partition(": ")[2] for note in notes] == ["max_position_embeddings is missing, and 2,048 is taken"]
-
-
-def test_layers_are_counted_before_they_are_traced(tmp_path, monkeypatch):
-    """Tracing 1,024 layers takes minutes, however small the file is."""
-    monkeypatch.setattr("posenc_jax.huggingface.checkpoint.shapes_of", lambda *sizes, **more: pytest.fail("traced"))
-    for name in ("llama", "gpt2"):
-        changes = {"n_layer" if name == "gpt2" else "num_hidden_layers": 1024}
-        with pytest.raises(DataError, match="has tensors of 3 layers, and its config says 1024"):
-            load(checkpoint_of(name, tmp_path / name, **changes))
 
 
 def test_names_with_and_without_their_prefix(tmp_path):

@@ -24,7 +24,6 @@ from posenc_jax.runs.directory import load_config, read_stored
 from posenc_jax.runs.errors import FailedCellsError, RefusedError
 from posenc_jax.runs.evaluation import evaluate
 from posenc_jax.runs.identity import claim
-from posenc_jax.runs.spread import run_task
 
 SOURCE = '''"""An encoding of the user's own."""
 
@@ -240,9 +239,6 @@ def test_code_that_was_mended_before_it_computed_anything_runs(brought):
         ablate(broken, directory)
     brought.change(brought.encoding, "SIGN * wndow", "SIGN * window")
     mended = Ablation("a", (broken.runs[0], brought.config()))
-    (group,) = directory.glob("copies-own*/group-*")
-    with pytest.raises(RefusedError, match=r"window\.py:Window has changed"):  # a task of what was claimed before
-        run_task(mended, directory, str(group.relative_to(directory)))
     ablate(mended, directory)
     record = json.loads((directory / "ablation.json").read_text())["cells"][1]
     assert (record["changed_code"], record["bit_exact"], len(record["code"])) == (False, True, 1)

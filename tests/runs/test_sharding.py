@@ -20,7 +20,7 @@ from posenc_jax.runs.errors import CheckpointError
 from posenc_jax.runs.state import abstract_state, restore
 from posenc_jax.training.optimizer import rearranged
 from posenc_jax.training.replicas import over_data, partition, path_string
-from posenc_jax.training.step import init_params, init_state
+from posenc_jax.training.step import init_params
 
 # Trains one cell under several layouts as `Engine` does; prints {layout: {path: [shape, largest, sharded, ...]}}.
 PROGRAM = """
@@ -139,26 +139,6 @@ def test_a_decoder_with_norms_inside_its_layers():
 def test_an_encoder_and_a_decoder():
     split = check(trained(SCAN, "rope", {}))
     assert "blocks/0/cross_attention/query/kernel" in split
-
-
-@pytest.mark.parametrize(
-    "task", [TASKS["copying"](), TASKS["reverse_string"](), TASKS["scan"](model="encoder_decoder")]
-)
-def test_every_matrix_of_the_blocks_has_a_rule_and_nothing_else_has(task):
-    model = Transformer(d_model=16, num_layers=2, num_heads=2)
-    run = Run(task=task, model=model, execution=Execution("vmap", model=2))
-    state = jax.eval_shape(lambda: init_state(run, init_params(run, 0), 0, 1e-3))
-    rules = {"query": P(None, "model"), "hidden": P(None, "model"), "output": P("model", None)}
-    rules |= {"key": rules["query"], "value": rules["query"]}
-    for path, leaf in jax.tree_util.tree_leaves_with_path(state):
-        *_, layer, part = ["", *path_string(path).split("/")]
-        in_block = "/blocks/" in path_string(path) and part in ("kernel", "bias")
-        if in_block and leaf.ndim == 2:
-            assert partition(path_string(path)) == rules[layer], path_string(path)
-        elif in_block and layer in rules and layer != "output":
-            assert partition(path_string(path)) == P("model"), path_string(path)
-        else:
-            assert partition(path_string(path)) == P(), path_string(path)
 
 
 def test_a_moment_lies_on_the_first_dimension_that_is_whole_and_divides():

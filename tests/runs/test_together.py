@@ -10,12 +10,10 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import processes
 import pytest
-from one_machine_slurm import Slurm, lacking
 from text_runs import ROWS, small_corpus
 
 sys.path.insert(0, str(processes.ROOT / "scripts"))
@@ -224,29 +222,3 @@ def test_text_is_read_by_each_process_for_its_own_replicas(tmp_path):
     assert both.result("together") == both.result("alone")
     decoded = [tmp_path / name / "group-000" / "decoded.jsonl" for name in ("together", "alone")]
     assert decoded[0].read_text() == decoded[1].read_text()
-
-
-def test_tasks_of_a_real_slurm_find_each_other(replicas, tmp_path):
-    """`srun posenc train --distributed`, ended by SLURM and started again: the bits of two processes without it."""
-    if reason := lacking():
-        pytest.skip(reason)
-    words = ["-m", "posenc_jax", "train", "one.py", "--directory", str(replicas.folder / "tasks"), "--distributed"]
-    with Slurm(tmp_path / "slurm") as slurm:
-        slurm.start_node()
-        environment = processes.environment(2) | {"SLURM_CONF": str(slurm.conf)}
-
-        def tasks(log: str) -> subprocess.Popen:
-            with (tmp_path / log).open("ab") as output:
-                command = ["srun", "--ntasks=2", "--wait=0", sys.executable, *words]
-                return subprocess.Popen(command, env=environment, cwd=replicas.folder, stdout=output, stderr=output)
-
-        first = tasks("first")
-        end = time.monotonic() + 600
-        while replicas.rows("tasks") <= 60 and first.poll() is None and time.monotonic() < end:
-            time.sleep(0.05)
-        job = slurm.ask("squeue", "--noheader", "--format=%i").strip()
-        slurm.tell("scancel", "--signal=TERM", f"{job}.0")  # as SLURM does before it takes a node away
-        assert processes.finish(first, tmp_path / "first", 120) == 143, (tmp_path / "first").read_text()
-        assert (tmp_path / "first").read_text().count("Run the same command again to go on") == 2
-        assert processes.finish(tasks("again"), tmp_path / "again", 600) == 0, (tmp_path / "again").read_text()
-    assert outcome(replicas.folder / "tasks") == outcome(replicas.folder / "together")
