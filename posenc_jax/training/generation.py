@@ -40,15 +40,9 @@ def decode_chunk(
     key = jax.random.fold_in(stream(seed, "evaluation"), length)
     position_key = jax.random.fold_in(stream(seed, "evaluation_positions"), length)
     example = spread(run.task.test_batch(data, key, jnp.int32(length), indices, length), mesh)
-    return outputs(run, params, example, new_tokens(run, length), Streams(positions=position_key), key, indices)
-
-
-def outputs(
-    run: Run, params: Params, example: Example, max_new_tokens: int, streams: Streams, key: Array, example_ids: Array
-) -> Array:
-    """``[B, T]`` the best output of `decoded` as the run is evaluated."""
-    decoding = run.evaluation.decoding
-    return decoded(run, params, example, decoding, max_new_tokens, streams, key, example_ids).tokens[:, 0]
+    streams, decoding = Streams(positions=position_key), run.evaluation.decoding
+    found = decoded(run, params, example, decoding, new_tokens(run, length), streams, key, indices)
+    return found.tokens[:, 0]  # the best
 
 
 @at_precision

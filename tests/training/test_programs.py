@@ -6,16 +6,21 @@ import dataclasses
 import functools
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
+from flax import nnx
 from trained_runs import CONFIG
 
 from posenc_jax import Evaluation, Execution, Run, Training, Transformer, parse
 from posenc_jax.data.tasks import TASKS
 from posenc_jax.runs.state import abstract_state
 from posenc_jax.training.batches import buckets
+from posenc_jax.training.leaf_names import names
 from posenc_jax.training.replicas import Program, lowered, make_mesh, put_state
 from posenc_jax.training.step import evaluate_length, init_params, init_state, train_call, validate
+from posenc_jax.training.streams import STREAMS, at_step, stream
 
 
 def text(run):
@@ -99,3 +104,50 @@ def test_every_program_of_a_run_is_traced(name):
         jax.eval_shape(lambda s: train_call(run, None, s, None, None), state)
         jax.eval_shape(lambda p, seed: validate(run, p, seed), state["params"], np.int32(0))
         jax.eval_shape(evaluate, state["params"], np.int32(0), np.int32(length))
+
+
+# Names of leaves: the same in a state of NNX and in the tree of its arrays, and the same as on disk.
+
+
+def of(tree):
+    return [".".join(names(path)) for path, _ in jax.tree_util.tree_leaves_with_path(tree)]
+
+
+def test_a_projection_called_value_keeps_its_name():
+    """Attention has one; only the attribute that holds a variable's array is no part of a name."""
+    state = nnx.State(
+        {"attention": {"value": {"kernel": nnx.Param(jnp.zeros(2))}, "key": {"bias": nnx.Param(jnp.ones(1))}}}
+    )
+    assert of(state) == ["attention.key.bias", "attention.value.kernel"]
+    assert of(nnx.to_pure_dict(state)) == of(state)
+
+
+def test_moments_and_counts_of_the_optimizer_have_names():
+    state = {"opt": optax.scale_by_adam().init(np.zeros(2, np.float32)), "params": {"blocks": {0: np.zeros(1)}}}
+    assert of(state) == ["opt.count", "opt.mu", "opt.nu", "params.blocks.0"]
+
+
+# Random streams: no two of them, no two seeds and no two steps share a key.
+
+
+def test_no_two_streams_of_a_thousand_seeds_share_a_key():
+    seeds = jnp.arange(1000)
+    keys = [jax.random.key_data(jax.vmap(lambda s, n=name: stream(s, n))(seeds)) for name in STREAMS]
+    keys += [jax.random.key_data(jax.vmap(lambda s, n=name: at_step(s, n, 7))(seeds)) for name in STREAMS]
+    assert len(np.unique(np.concatenate(keys), axis=0)) == 2 * len(STREAMS) * 1000
+
+
+def test_no_two_steps_share_a_key():
+    keys = jax.random.key_data(jax.vmap(lambda t: at_step(3, "dropout", t))(jnp.arange(10_000)))
+    assert len(np.unique(keys, axis=0)) == 10_000
+
+
+def test_streams_are_threefry_and_stay_what_they_are():
+    """Every result depends on these numbers."""
+    key = at_step(0, "data", 5)
+    assert jax.random.key_impl(key) == "threefry2x32"
+    with jax.default_prng_impl("rbg"):
+        assert jax.random.key_impl(stream(0, "data")) == "threefry2x32"
+    expected = jax.random.fold_in(jax.random.fold_in(jax.random.key(0), 2), 5)
+    np.testing.assert_array_equal(jax.random.key_data(key), jax.random.key_data(expected))
+    assert " ".join(STREAMS[:8]) == ("model posenc data dropout positions validation evaluation evaluation_positions")
