@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import math
 import typing
 
 import pytest
@@ -24,23 +23,17 @@ from posenc_jax.config import (
     identity,
     to_json,
 )
-from posenc_jax.config.reading import KNOWN
 from posenc_jax.data.tasks import TASKS as GENERATED
 from posenc_jax.data.tasks.copying import Copying
 from posenc_jax.data.tasks.scan import Scan
 from posenc_jax.data.text import TEXT_TASKS, Classification
 from posenc_jax.encodings import (
-    CirclePositions,
-    FilmWithSound,
-    ImagePositions,
     Learned,
-    Media,
     Randomized,
     RoPE,
     Sinusoidal,
     elements,
 )
-from posenc_jax.encodings.value import field_types
 from posenc_jax.models.config import Transformer
 from posenc_jax.models.decoding_config import Beam
 
@@ -194,44 +187,3 @@ def test_names_of_directories():
     assert len(name) <= 49
     other = base(posenc=(Randomized(64), RoPE()), table="A table / of mine", seeds=(9,), learning_rates=(0.5,))
     assert other.directory_name == name
-
-
-def with_floats(kind, number):
-    """Values of an annotated type that are, or hold, the number where it has a float."""
-    members = typing.get_args(kind)
-    if kind is float:
-        yield number
-    elif typing.get_origin(kind) is tuple:
-        size = 1 if members[-1] is Ellipsis else len(members)
-        for i, member in enumerate(members[:size]):
-            for value in with_floats(member, number):
-                yield tuple(value if j == i else None for j in range(size))
-    elif typing.get_origin(kind) is not typing.Literal:
-        for member in members:
-            yield from with_floats(member, number)
-
-
-FLOATS = [
-    (cls, field, *values)
-    for cls in KNOWN.values()
-    for field, kind in field_types(cls).items()
-    for values in zip(*(with_floats(kind, n) for n in (math.inf, -math.inf, 1e39, -1e39, 1e-39)))
-]
-
-
-REQUIRED = {
-    Run: {"task": COPYING},
-    Published: {"table": "a", "label": "b", "source": "c"},
-    Media: {"width": 2},
-    CirclePositions: {"width": 2, "height": 2},
-    FilmWithSound: {"width": 2, "height": 1},
-    ImagePositions: {"sizes": (8, 8)},
-}
-
-
-@pytest.mark.parametrize("case", FLOATS, ids=lambda case: f"{case[0].__name__}.{case[1]}")
-def test_no_float_of_any_class_is_beyond_float32(case):
-    cls, field, *values = case
-    for value in values:
-        with pytest.raises(ValueError, match=rf"{cls.__name__}\.{field}(\[0\])? = \S+ must be finite"):
-            cls(**REQUIRED.get(cls, {}) | {field: value})

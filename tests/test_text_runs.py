@@ -10,7 +10,7 @@ import pytest
 import sealed_files
 import text_runs
 
-from posenc_jax import Run, Training, evaluate, run
+from posenc_jax import Run, evaluate, run
 from posenc_jax.data.corpora.corpus import DataError
 from posenc_jax.data.tasks import EvenPairs
 from posenc_jax.data.text import Data, Translation
@@ -179,22 +179,3 @@ def test_what_is_missing_is_said_before_anything_is_written(data, tmp_path):
         with pytest.raises(DataError, match=message):
             run(dataclasses.replace(config, task=task), tmp_path / "run", reporter=Reporter())
         assert not (tmp_path / "run").exists()
-
-
-@pytest.mark.parametrize(
-    ("batching", "message"),
-    [
-        (
-            "buckets",
-            r"does not suit training.batch_size = 128 \(96 examples do not fill a call of 10 steps, .*\): "
-            r"set training.batch_size = 64, training.steps_per_call = 1, or use more text",
-        ),
-        ("plain", r"batch_size = 128 \(96 examples do not fill a batch of 128\): set training.batch_size = 64, or use"),
-    ],
-)
-def test_too_few_examples_are_said_in_a_line(data, tmp_path, batching, message):
-    config = text_runs.CONFIGS["classification"]
-    training = Training(steps=20, batch_size=128, steps_per_call=10)
-    task = dataclasses.replace(config.task, batching=batching)
-    with pytest.raises(RefusedError, match=message):
-        run(dataclasses.replace(config, task=task, training=training), tmp_path / "run", reporter=Reporter())
