@@ -11,9 +11,9 @@ import pytest
 from flax import nnx
 from jax.extend.core import jaxprs_in_params
 
-from posenc_jax.config import Evaluation, Execution, Optimizer, Run, Training
-from posenc_jax.data.tasks import Copying, TokenBack
-from posenc_jax.encodings import PositionalEncoding, RoPE, parse
+from posenc_jax.config import Evaluation, Optimizer, Run, Training
+from posenc_jax.data.tasks import Copying
+from posenc_jax.encodings import parse
 from posenc_jax.models import Streams
 from posenc_jax.models.attention import linear
 from posenc_jax.models.config import Transformer
@@ -174,41 +174,3 @@ def test_remat_keeps_what_it_says():
     tokens = 16 * DEEP.task.width(31)
     assert kept["layers"] < 0.25 * kept["none"]
     assert kept["dots"] - kept["layers"] == 6 * 4 * tokens * (4 * 32 + 4 * 32)
-
-
-@dataclasses.dataclass(frozen=True)
-class RoundedPositions(PositionalEncoding):
-    """Positions as bfloat16 holds them: what this library never does."""
-
-    name, paper, citation = "rounded_positions", "", ""
-
-    def map_positions(self, sequence, *, key, train):
-        return jnp.asarray(sequence.positions).astype(jnp.bfloat16).astype(jnp.float32)
-
-
-def accuracy(dtype: str, *before: PositionalEncoding) -> float:
-    """Of reporting the symbol three places before, at 512 places, after 300 steps."""
-    run = Run(
-        task=TokenBack(length=512, back=3),
-        model=Transformer(d_model=32, num_layers=1, num_heads=2, dtype=dtype),
-        posenc=(*before, RoPE()),
-        optimizer=Optimizer(warmup_steps=30),
-        training=Training(steps=300, steps_per_call=50, log_every=50, batch_size=8),
-        evaluation=Evaluation(lengths=(512,), num_examples=16),
-        execution=Execution("map"),
-        label="x",
-    )
-    call = jax.jit(lambda s: train_call(run, None, s))
-    state = init_state(run, init_params(run, 0), 0, 1e-2)
-    for _ in range(6):
-        state, metrics = call(state)
-    return float(metrics["accuracy"])
-
-
-@pytest.mark.slow
-def test_training_in_bfloat16_reaches_what_float32_does_beyond_position_256():
-    """Half of the positions are beyond 256, from which on bfloat16 cannot tell neighbours apart."""
-    wide, narrow, rounded = accuracy("float32"), accuracy("bfloat16"), accuracy("bfloat16", RoundedPositions())
-    assert wide > 0.98
-    assert narrow > wide - 0.01
-    assert rounded < 0.9, "the test would not notice rounded positions"
