@@ -34,8 +34,6 @@ class StoredCell:
       groups: those that are finished, with their results; ran: in which environments each did.
       environments: those of the groups, by the digest that a result names.
       complete: whether every replica is finished.
-      record: its part of ``ablation.json``.
-      rows: its lines of ``results.jsonl``.
     """
 
     config: Run
@@ -45,8 +43,6 @@ class StoredCell:
     ran: list[Json]
     environments: dict[str, Json]
     complete: bool
-    record: CellInfo | None
-    rows: str
 
 
 def stored_cells(config: Ablation, homes: list[Stored]) -> list[StoredCell]:
@@ -65,24 +61,7 @@ def stored_cell(cell: Run, home: Stored, varying: dict[str, Any]) -> StoredCell:
         groups.append((path, {**result, "environment": name}))
         environments[name] = own
     whole = has_all([result for _, result in groups], cell)
-    return _told(StoredCell(cell, home.directory, varying, groups, ran, environments, whole, None, ""))
-
-
-def _told(cell: StoredCell) -> StoredCell:
-    """The cell with the record and the rows of its groups."""
-    rows = (sealed_line(row) for _, result in cell.groups for row in _rows(cell.config, result, cell.varying))
-    record = _cell_record(cell.config, cell.home, cell.groups, cell.ran)
-    return dataclasses.replace(cell, record=record, rows="".join(rows))
-
-
-def _beside(cell: StoredCell, first: Json) -> StoredCell:
-    """A cell of an ablation whose first group ran in an environment: bit-exact only where it is of the same bits."""
-    exact = {name: not between(first, own).lines for name, own in cell.environments.items()}
-    groups = [
-        (path, {**result, "bit_exact": result["bit_exact"] and exact[result["environment"]]})
-        for path, result in cell.groups
-    ]
-    return cell if all(exact.values()) else _told(dataclasses.replace(cell, groups=groups))
+    return StoredCell(cell, home.directory, varying, groups, ran, environments, whole)
 
 
 def write_results(directory: Path, config: Ablation) -> None:
@@ -99,10 +78,19 @@ def write_record(directory: Path, config: Ablation, cells: list[StoredCell]) -> 
     """``results.jsonl`` (one row per cell, seed, learning rate and length) and ``ablation.json`` (everything else a
     report needs) from the finished groups.
     """
+    cells = list(cells)
     environments = {name: own for cell in cells for name, own in cell.environments.items()}
-    cells = [_beside(cell, own) for own in list(environments.values())[:1] for cell in cells] or cells
+    first = next(iter(environments.values()), {})
+    # Bit-exact are only results of the bits of the first group.
+    exact = {name: not between(first, own).lines for name, own in environments.items()}
+    for number, cell in enumerate(cells):
+        groups = [
+            (path, {**one, "bit_exact": one["bit_exact"] and exact[one["environment"]]}) for path, one in cell.groups
+        ]
+        cells[number] = dataclasses.replace(cell, groups=groups)
+    rows = (sealed_line(row) for cell in cells for _, result in cell.groups for row in _rows(cell, result))
     decoded = {cell.config.table for cell in cells if cell.groups and cell.config.evaluation.decoded_examples}
-    write_changed(directory / "results.jsonl", "".join(cell.rows for cell in cells))
+    write_changed(directory / "results.jsonl", "".join(rows))
     record: AblationInfo = {
         "name": config.name,
         "title": config.title or config.name,
@@ -110,7 +98,7 @@ def write_record(directory: Path, config: Ablation, cells: list[StoredCell]) -> 
         "baseline": config.baseline,
         "seeds": sorted({seed for cell in config.runs for seed in cell.seeds}),
         "learning_rates": sorted({rate for cell in config.runs for rate in cell.learning_rates}),
-        "cells": [cell.record for cell in cells if cell.record is not None],
+        "cells": [_cell_record(cell) for cell in cells],
         "published": [_published(one) for one in config.published],
         "train_lengths": {
             cell.table: [min(cell.task.train_lengths), max(cell.task.train_lengths)] for cell in config.runs
@@ -165,9 +153,9 @@ def varying_fields(config: Ablation) -> list[dict[str, Any]]:
     return [{name: own.get(name) for name in varying} for own in fields]
 
 
-def _cell_record(cell: Run, home: Path, groups: list[tuple[Path, Json]], ran: list[Json]) -> CellInfo:
-    slots, found = cell.slots, [result for _, result in groups]
-    code = _code_of(groups, ran)
+def _cell_record(stored: StoredCell) -> CellInfo:
+    cell, found = stored.config, [result for _, result in stored.groups]
+    slots, code = cell.slots, _code_of(stored.groups, stored.ran)
     own = digests(cell)
     used = dict.fromkeys(e for stack in (slots.encoder, slots.decoder, slots.cross) for e in elements(stack))
     return {
@@ -175,7 +163,7 @@ def _cell_record(cell: Run, home: Path, groups: list[tuple[Path, Json]], ran: li
         "task_label": cell.table,
         "posenc": found[0]["posenc"] if found else None,
         "config_hash": config_hash(cell),
-        "directory": home.name,
+        "directory": stored.home.name,
         "num_parameters": found[0]["num_parameters"] if found else None,
         "num_posenc_parameters": found[0]["num_posenc_parameters"] if found else None,
         "seeds": list(cell.seeds),
@@ -244,7 +232,8 @@ def _own_metrics(config: Ablation) -> dict[str, list[str]]:
     return found
 
 
-def _rows(cell: Run, result: Json, varying: dict[str, Any]) -> list[Json]:
+def _rows(stored: StoredCell, result: Json) -> list[Json]:
+    cell, varying = stored.config, stored.varying
     asked, hashed = set(cell.replicas), config_hash(cell)
     return [
         {
