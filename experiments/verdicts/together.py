@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from experiments.tables.results import Results, Selection
 from posenc_jax.results.averages import seed_means
 from posenc_jax.statistics import (
     improvement_interval,
@@ -21,9 +22,8 @@ from posenc_jax.statistics import (
 )
 from posenc_jax.statistics.many_tasks import Scores
 from posenc_jax.verdict.card import Card
-from posenc_jax.verdict.cells import JudgedCell, Results
+from posenc_jax.verdict.cells import JudgedCell
 from posenc_jax.verdict.finding import Finding, Scored
-from posenc_jax.verdict.published import Selection
 from posenc_jax.verdict.question import KeptQuestion
 from posenc_jax.verdict.rule import ByLength, findings, way_come
 
