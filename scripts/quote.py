@@ -104,9 +104,9 @@ def quoted(ablation: Path) -> Json:
         raise ValueError(f"{ablation} is not finished: {'; '.join(missing)}; run its ablation to the end")
     environments = [unseal(path.read_bytes())["began"] for path in sorted(ablation.glob("*/*/environment.json"))]
     return {
-        "name": summary.name,
+        "name": summary.info["name"],
         "computed by": sorted({code_words(code) for cell in summary.info["cells"] for code in cell["code"]}),
-        "bit_exact": all(cell.bit_exact for task in summary.tasks for cell in task.cells),
+        "bit_exact": all(cell.info["bit_exact"] for task in summary.tasks for cell in task.cells),
         "environment": _common(environments),
         "tables": {
             task.task_label: {

@@ -106,7 +106,9 @@ def collect(directory: Path, selections: Iterable[Selection]) -> Results:
         metrics = (task.metric, *sorted(metric for table, metric in asked if table == task.task_label))
         tasks[task.task_label] = TaskFacts(task.metric, task.chance, dict(task.ranges))
         cells += [
-            judged_cell(record, cell, metrics) for cell in task.cells if cell.learning_rate is not None and cell.posenc
+            judged_cell(record, cell, metrics)
+            for cell in task.cells
+            if cell.learning_rate is not None and cell.info["posenc"]
         ]
     code: dict[str, Json] = {}
     for entry in (entry for own in record.info["cells"] for entry in own["code"]):

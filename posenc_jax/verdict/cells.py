@@ -100,10 +100,10 @@ def judged_cell(record: Record, cell: CellSummary, metrics: tuple[str, ...]) -> 
         metrics=metrics,
         table=cell.task_label,
         label=cell.label,
-        spec=cell.posenc,
-        config=cell.config_hash,
-        num_parameters=cell.num_parameters or 0,
-        num_posenc_parameters=cell.num_posenc_parameters or 0,
+        spec=cell.info["posenc"] or "",
+        config=cell.info["config_hash"],
+        num_parameters=cell.info["num_parameters"] or 0,
+        num_posenc_parameters=cell.info["num_posenc_parameters"] or 0,
         seconds=cell.timing and round(sum(phase.seconds for phase in cell.timing.measured.values()), 1),
     )
     drawn = {
