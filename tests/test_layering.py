@@ -79,7 +79,7 @@ ORDER = {
         "config dialects layers rotation declared writing safetensors gguf tokenizer names family answers saving "
         "checkpoint __init__"
     ),
-    "statistics": "intervals learning_rate comparison extremes many_tasks shares sign_flips sizes __init__",
+    "statistics": "intervals learning_rate comparison extremes many_tasks shares sign_flips __init__",
 }
 
 CLOCKS = {"cli", "runs"}

@@ -11,10 +11,11 @@ from scipy import stats
 
 from experiments.sizes import page, trend
 from experiments.sizes.grid import WIDTHS, ablation, full
+from experiments.sizes.slopes import size_trends
 from experiments.tables.results import Results, Selection, TaskFacts, read_results, save_results
 from posenc_jax.config import config_hash
 from posenc_jax.drawing.paper import source_of_png
-from posenc_jax.statistics import holm, size_trends
+from posenc_jax.statistics import holm
 from posenc_jax.training.memory import parameters_of
 from posenc_jax.verdict.cells import JudgedCell
 from posenc_jax.verdict.tables import SEEDS
