@@ -46,6 +46,8 @@ from typing import Any
 from benchmarks.quoted import all_tables, numbered, side_by_side
 from documenting import printed
 
+from experiments.tables.folders import RESULTS, folders
+from experiments.tables.results import read_results
 from posenc_jax.data.score_kinds import kind_of
 from posenc_jax.files.checksums import unseal
 from posenc_jax.report.entries import published_text
@@ -54,8 +56,6 @@ from posenc_jax.results.averages import alike, difference_of
 from posenc_jax.results.provenance import code_words
 from posenc_jax.results.record import Record
 from posenc_jax.results.summary import TaskSummary
-from posenc_jax.verdict.cells import read_results
-from posenc_jax.verdict.published import RESULTS, folders
 
 ROOT = Path(__file__).resolve().parent.parent
 BLOCK = re.compile(r"(<!-- results: (\S+) (\S+) ([^>]*?) -->\n)(.*?)(<!-- end of results -->)", re.DOTALL)
@@ -104,9 +104,9 @@ def quoted(ablation: Path) -> Json:
         raise ValueError(f"{ablation} is not finished: {'; '.join(missing)}; run its ablation to the end")
     environments = [unseal(path.read_bytes())["began"] for path in sorted(ablation.glob("*/*/environment.json"))]
     return {
-        "name": summary.name,
+        "name": summary.info["name"],
         "computed by": sorted({code_words(code) for cell in summary.info["cells"] for code in cell["code"]}),
-        "bit_exact": all(cell.bit_exact for task in summary.tasks for cell in task.cells),
+        "bit_exact": all(cell.info["bit_exact"] for task in summary.tasks for cell in task.cells),
         "environment": _common(environments),
         "tables": {
             task.task_label: {

@@ -50,8 +50,8 @@ def _strings(source: str) -> Iterator[str]:
 def in_text(text: str) -> Iterator[Line]:
     """Those that begin a line, also behind a prompt or a variable; and those within a sentence, in backticks.
 
-    >>> [line.words for line in in_text("    $ A=1 posenc list rope   # all about one\\n`posenc tables [NAME]` writes")]
-    [('posenc', 'list', 'rope'), ('posenc', 'tables'), ('posenc', 'tables', 'NAME')]
+    >>> [line.words for line in in_text("    $ A=1 posenc list rope   # all about one\\n`posenc report [DIR]` writes")]
+    [('posenc', 'list', 'rope'), ('posenc', 'report'), ('posenc', 'report', 'DIR')]
     """
     for line in re.sub(r" *\\\n *", " ", text).splitlines():
         yield from _read(re.split(r" #| {3,}", line.strip())[0], told=False)

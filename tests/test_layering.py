@@ -60,9 +60,9 @@ AT_THE_TOP = {"posenc_jax/cli/overrides.py": {"tyro"}}
 # What each package is built of, from the bottom: a module imports those before it only.
 ORDER = {
     "verdict": (
-        "question finding rule fields tables matched own_questions published cells other_scores measuring judging "
-        "headline published_results card coverage card_tables figure card_files checking finished interim "
-        "deciding evidence together __init__"
+        "question finding rule fields tables matched own_questions cells other_scores measuring "
+        "headline card coverage card_tables figure card_files checking finished interim "
+        "deciding evidence __init__"
     ),
     "context": "changes prompts texts reading study recalibration table __init__",
     "attention": "devices kernel mosaic kernel_call cudnn factors blockwise choice distance paths dot_product __init__",
@@ -79,7 +79,7 @@ ORDER = {
         "config dialects layers rotation declared writing safetensors gguf tokenizer names family answers saving "
         "checkpoint __init__"
     ),
-    "statistics": "intervals learning_rate comparison extremes many_tasks shares sign_flips sizes __init__",
+    "statistics": "intervals learning_rate comparison extremes many_tasks shares sign_flips __init__",
 }
 
 CLOCKS = {"cli", "runs"}

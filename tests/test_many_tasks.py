@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from experiments.verdicts.together import improvement_interval, probability_of_improvement
 from posenc_jax.statistics import (
-    improvement_interval,
     interquartile_mean,
     performance_profile,
-    probability_of_improvement,
     stratified_bootstrap,
 )
 
@@ -108,12 +107,3 @@ def test_a_profile_has_a_band():
     # Of "a" both runs may be the low one, or the high one, each in a quarter of the draws.
     assert low == pytest.approx([1.0, 0.5, 0.0])
     assert high == pytest.approx([1.0, 1.0, 0.5])
-
-
-def test_arms_of_other_tasks_are_refused():
-    with pytest.raises(ValueError, match="only one of the two has scores on b, c: pass the tasks that both have"):
-        probability_of_improvement({"a": [1.0], "b": [1.0]}, {"a": [1.0], "c": [1.0]})
-    with pytest.raises(ValueError, match="task 'a' has scores"):
-        improvement_interval({"a": [float("nan")]}, {"a": [1.0]})
-    with pytest.raises(ValueError, match="confidence 95"):
-        improvement_interval({"a": [1.0]}, {"a": [1.0]}, confidence=95)

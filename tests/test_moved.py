@@ -11,11 +11,9 @@ import numpy as np
 import pytest
 
 from experiments.periodicity import written
-from experiments.periodicity.moved import correlation, ripple, starts_for, table_last, trained_last
-from posenc_jax.analysis.kernels import kernel
+from experiments.periodicity.moved import starts_for, table_last, trained_last
 from posenc_jax.cli.session import load_config
 from posenc_jax.config import Ablation
-from posenc_jax.encodings import vaswani_frequencies
 
 HERE = Path(__file__).parent.parent / "experiments" / "periodicity"
 WIDTHS = {
@@ -55,30 +53,6 @@ def test_the_page_is_of_the_data(file):
         shown = {stack: [float(x) for x in layers] for stack, *layers in map(str.split, attention.split("; "))}
         kept = {stack: np.array(maps)[:, :, place].mean(0) for stack, maps in cell["attention"].items()}
         assert shown == {stack: pytest.approx(layers, abs=6e-4) for stack, layers in kept.items()}
-
-
-@pytest.mark.parametrize("file", DATA)
-def test_the_comparison_with_the_kernel_is_of_the_data(file):
-    cells = json.loads((HERE / file).read_text())["cells"]
-    (table,) = (part for part in section(file).split("\n\n") if part.startswith("| encoding | KL with"))
-    rows = [row.strip("| ").split(" | ") for row in table.splitlines()[2:]]
-    assert {row[0] for row in rows} == {label for label, cell in cells.items() if cell.get("1 - cos")}
-    for label, with_own, ripples, with_kernel, away, kl in rows:
-        cell = cells[label]
-        own, of_seeds = np.array(cell["1 - cos"]), np.array(cell["kl"])
-        width = WIDTHS[file] or int(label.removeprefix("d_model "))
-        paper = 1 - kernel(vaswani_frequencies(width), np.array(cell["offsets"]))
-        expected = (
-            [correlation(one, own) for one in of_seeds],
-            [correlation(ripple(one[8:]), ripple(own[8:])) for one in of_seeds],
-            [correlation(ripple(one[8:]), ripple(paper[8:])) for one in of_seeds],
-        )
-        for shown, values in zip((with_own, ripples, with_kernel), expected, strict=True):
-            assert [float(x) for x in shown.split(", ")] == pytest.approx(values, abs=0.011), (label, shown)
-        at = cell["offsets"].index(63)
-        excess, of_kl = (y[..., at] - (y[..., at - 1] + y[..., at + 1]) / 2 for y in (own, of_seeds))
-        assert float(away) == pytest.approx(excess, abs=2e-4)
-        assert float(kl.split()[0]) == pytest.approx(of_kl.mean(), rel=0.06, abs=2e-5)
 
 
 def test_every_cell_says_where_it_was_measured():
@@ -126,26 +100,3 @@ def test_a_sentence_that_changes_is_one(monkeypatch):
     outputs = np.array([[[1, 2], [3, 4]], *([[[1, 2], [3, 5]]] * len(written.SHOWN))])
     monkeypatch.setattr(written, "translations", lambda *_: outputs)
     assert written.others(None, None, None).tolist() == [[False, True]] * len(written.SHOWN)
-
-
-def test_the_words_about_language_models_are_of_the_data():
-    page = " ".join((HERE / "moved.md").read_text().split())
-
-    def by_seed(file, offset, label="sinusoidal"):
-        cell = json.loads((HERE / file).read_text())["cells"][label]
-        return np.array([seed[cell["offsets"].index(offset)] for seed in cell["kl"]])
-
-    at = {offset: by_seed("moved-text.json", offset) for offset in (1, 35, 62, 63, 64)}
-    assert f"({at[63].mean():.3f} and {at[1].mean():.3f} nats on average; less in two seeds, more in two)" in page
-    assert sorted(at[63] < at[1]) == [False, False, True, True]
-    assert (at[63] < at[62]).all()
-    assert (at[63] < at[64]).all()
-    part = at[63] / at[35]
-    assert f"a seventh of what a move by 35 does ({part.min():.2f} to {part.max():.2f} by seed)" in page
-    assert 6 < at[35].mean() / at[63].mean() < 7.5
-    other = by_seed("moved-text.json", 63, "tensor2tensor").mean()
-    assert f"the same move costs {other:.3f} nats" in page
-    wide = by_seed("moved-language.json", 63).mean() / by_seed("moved-language.json", 1).mean()
-    assert f"68 costs {wide:.0f} times what 6 costs" in page
-    guide = (HERE.parent.parent / "scripts" / "docs" / "guides" / "positions-that-look-alike.md").read_text()
-    assert f"changes them {wide:.0f} times as much" in guide

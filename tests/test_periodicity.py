@@ -191,9 +191,6 @@ def test_the_first_reading_is_of_its_record():
         assert [arm["config"] for arm in arms] == [config_hash(run) for run in config.runs]
         assert [list(arm["seeds"]) for arm in arms] == [[str(seed) for seed in run.seeds] for run in config.runs]
         assert {"commit", "cpu", "jax", "numpy", "python"} <= set(kept[config.name]["environment"])
-    page = excess.PAGE.read_text()
-    assert page.count("<!-- end of first -->") == 12
-    assert excess.filled(page, kept) == page, "run python -m experiments.periodicity.excess --write"
 
 
 def test_a_table_is_of_the_scores_that_were_kept():
@@ -215,108 +212,6 @@ def test_the_probes_are_of_their_record():
     assert {label: kept["config"] for label, kept in record.items()} == {
         shown: config_hash(runs[cell]) for cell, shown in probe.SHOWN.items()
     }
-    page = probe.PAGE.read_text()
-    assert probe.filled(page, record) == page, "run python -m experiments.periodicity.probe RUN --write"
-    assert "| token |" not in page
     for kept in record.values():
         token = [own["token"]["pairs"][str(other)][0] for own in kept["seeds"].values() for other in probe.PAIRS]
         assert max(abs(value - 0.5) for value in token) < 0.06
-
-
-def test_an_interval_of_one_seed_is_of_its_trials():
-    assert probe.over_seeds([0.5], 100) == "0.500 [0.404, 0.596]"
-    assert probe.over_seeds([1.0, 1.0]) == "1.000 (all seeds equal)"
-    assert probe.over_seeds([0.9, 1.0, 0.95, 0.9]).endswith("]")
-
-
-def test_the_words_of_the_first_reading_are_of_its_record():
-    kept = json.loads(excess.FILE.read_text())
-    arms = {(name, arm["table"], arm["label"]): arm for name in kept for arm in kept[name]["arms"]}
-    text = " ".join(excess.PAGE.read_text().split())
-
-    def of(label, table="position_of, d_model 8", name="periodicity-small"):
-        return arms[name, table, label]
-
-    def confusion(arm, offset):
-        return excess.over_seeds(arm, lambda s: s["confusion"][str(offset)]).mean
-
-    def more(arm, offset=63):
-        return excess.over_seeds(arm, lambda s: s["excess"][str(offset)])
-
-    def accuracy(arm):
-        return excess.over_seeds(arm, lambda s: s["accuracy"]).mean
-
-    def lobe(arm):
-        return excess.over_seeds(arm, lambda s: s["lobe"][1])
-
-    def points(one, digits=1):
-        return f"{one.mean:.{digits}f} points [{one.low:.{digits}f}, {one.high:.{digits}f}]"
-
-    def numbers(one, digits=1):
-        return points(one, digits).replace(" points", "")
-
-    plain = of("sinusoidal")
-    assert (
-        f"It gives {confusion(plain, 63):.1f} % of its probability to the position 63 away, "
-        f"{confusion(plain, 62):.1f} % and {confusion(plain, 64):.1f} % to those 62 and 64 away, "
-        f"{confusion(plain, 1):.1f} % to a direct neighbour: alias excess {points(more(plain))}, 8 seeds"
-    ) in text
-    at_16, at_32 = of("d_model 16, 150 steps"), of("d_model 32, 100 steps")
-    at_64 = of("sinusoidal", "position_of, d_model 64")
-    wide = [of(f"d_model {d}", "position_of, d_model 64", "periodicity-more") for d in (128, 256, 512)]
-    assert f"Hardly: {points(more(at_16))}, with {confusion(at_16, 1):.1f} % for a neighbour" in text
-    assert f"{points(more(at_32), 2)}, with {confusion(at_32, 1):.0f} % for a neighbour" in text
-    assert f"No: {points(more(at_64), 2)}. The excess at the highest side lobe, offset {at_64['lobe'][0]}" in text
-    assert f"is no more than {numbers(lobe(at_64), 2)}" in text
-    assert f"No: {', '.join(numbers(more(arm), 2) for arm in wide)};".replace("-0.00", "0.00") in text
-    assert "side lobes {}, {} and {} (at most 0.01".format(*(arm["lobe"][0] for arm in wide)) in text
-    assert max(lobe(arm).mean for arm in wide) < 0.015
-    every = ", ".join(f"{accuracy(arm):.2f}" for arm in (plain, at_16, at_32, at_64))
-    assert f"(Accuracies {every}, then {', '.join(f'{accuracy(arm):.2f}' for arm in wide)};" in text
-    for label, words in (
-        ("tensor2tensor", "more than tensor2tensor's"),
-        ("low_side_lobes", "more than frequencies of low"),
-        ("learned", "more than a learned table"),
-        ("trained frequencies", "more than trained frequencies (4 seeds)"),
-    ):
-        other = of(label)["seeds"]
-        paired = excess.mean_interval(
-            plain["seeds"][seed]["excess"]["63"] - own["excess"]["63"] for seed, own in other.items()
-        )
-        said = points(paired) if label == "tensor2tensor" else numbers(paired)
-        assert f"{said} {words}" in text
-    assert f"is worse: {confusion(plain, 6):.1f} % and an excess of {more(plain, 6).mean:.1f} points" in text
-    assert f"get {confusion(plain, 6):.1f} % and {confusion(plain, 63):.1f} %," in text
-    assert (
-        f"rank correlation of {numbers(excess.over_seeds(plain, lambda s: s['rank'], lower=-1, upper=1), 2)};" in text
-    )
-    early = of("150 steps")
-    assert f"less often ({confusion(early, 6):.1f} % against {confusion(early, 63):.1f} %)" in text
-    assert f"not the one at 6 ({confusion(of('trained frequencies'), 6):.1f} %)" in text
-    assert f"accuracy {accuracy(of('1200 steps')):.3f}" in text
-    assert f"at 1200 steps ({points(more(of('1200 steps')), 2)}" in text
-
-
-def test_the_words_about_probes_are_of_their_record():
-    record, text = json.loads(probe.FILE.read_text()), " ".join(probe.PAGE.read_text().split())
-
-    def seeds(label, layer):
-        return [own[layer] for own in record[label]["seeds"].values()]
-
-    def mean(label, layer, other):
-        return np.mean([own["pairs"][str(other)][0] for own in seeds(label, layer)])
-
-    def off(label, layer, offset):
-        return 100 * np.mean([own["off"][str(offset)] for own in seeds(label, layer)])
-
-    found = probe.mean_interval(
-        (probe.excess(own["pairs"]) for own in seeds("sinusoidal, 2 layers", "block 2")), lower=-1, upper=1
-    )
-    wrong = [100 * (1 - mean("sinusoidal, 2 layers", "block 2", other)) for other in (68, 67, 69)]
-    assert "in {:.0f} % of the cases, on 5 and its neighbours 67 and 69 in {:.0f} % and {:.0f} %".format(*wrong) in text
-    assert f"(excess {100 * found.mean:.1f} points [{100 * found.low:.1f}, {100 * found.high:.1f}])" in text
-    for label, words in (("sinusoidal", "width 8 ({})"), ("sinusoidal, 1200 steps", "still mix 63 up ({})")):
-        near = [off(label, "block 1", offset) for offset in (63, 62, 64)]
-        assert words.format("{:.1f} % against {:.1f} % and {:.1f} %".format(*near)) in text
-    for label, words in (("tensor2tensor", "frequencies ({:.1f} %)"), ("low_side_lobes", "low side lobes ({:.1f} %)")):
-        assert words.format(off(label, "block 1", 63)) in text

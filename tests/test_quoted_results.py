@@ -145,16 +145,6 @@ def test_speed_quotes_no_number_that_was_not_kept():
     assert not re.findall(r"(?<!torch )\b\d+\.\d+\b", quote.BENCH.sub("", page))
 
 
-def test_speed_begins_with_ten_plain_sentences():
-    page = (ROOT / "scripts" / "docs" / "guides" / "speed.md").read_text()
-    said = re.findall(r"^(\d+)\. (.*)$", page.partition("<!-- end of bench -->")[0], re.MULTILINE)
-    assert [int(number) for number, _ in said] == list(range(1, 11))
-    for _, sentence in said:
-        assert re.fullmatch(r"[A-Z][^;]*[a-z0-9]\.", sentence)
-        assert len(sentence.split()) <= 40
-        assert not re.search(r"[a-z]\. [A-Z]", sentence), "two sentences"
-
-
 def test_sentences_on_speed_follow_the_numbers():
     from benchmarks.sentences import sentences
 
@@ -223,23 +213,6 @@ def decimals(number):
     return len(number.partition(".")[2])
 
 
-def test_the_docstring_of_the_translator_has_its_scores():
-    scores = json.loads((ROOT / "experiments" / "translation" / "translator.json").read_text())["scores"]
-    lengths = {"8": "5-8 tokens", "16": "9-16", "32": "17-32", "64": "33-64"}
-    docstring = " ".join(ast.get_docstring(ast.parse((ROOT / "configs" / "translator.py").read_text())).split())
-    for length, name in lengths.items():
-        first, second = (scores[seed][length]["chrf"] for seed in ("0", "1"))
-        assert f"{first:.1f} and {second:.1f} at {name}" in docstring
-
-
-def test_the_guide_has_what_a_sum_of_learned_vectors_may_cost():
-    record = json.loads((ROOT / "experiments" / "classification" / "why.json").read_text())
-    differences = record["tables"]["help modules"]["validation differences"]
-    low = min(differences["structured, of small learned vectors"][1:3])
-    for page in ("scripts/docs/guides/real-text.md", "experiments/classification/README.md"):
-        assert f"{-low:.3f} at most" in (ROOT / page).read_text()
-
-
 def test_a_table_has_what_was_asked_for():
     assert quote.table(FOUND, "t", ["accuracy@beyond", "accuracy@4", "difference@beyond", "seeds", "published"]) == (
         "| encoding | accuracy, unseen lengths 4 | accuracy, 4 | minus rope, paired, unseen lengths 4 | every seed "
@@ -279,11 +252,6 @@ def test_what_was_not_measured_is_refused():
         quote.table(FOUND, "t", ["accuracy@8"])
 
 
-def test_a_page_whose_number_was_changed_by_hand_is_found():
-    page = (ROOT / "experiments" / "length_generalisation" / "README.md").read_text()
-    assert quote.filled(page.replace("| 0.300 [", "| 0.310 [")) == page
-
-
 def test_hours_of_tables_are_those_of_the_results():
     page = ROOT / "scripts" / "docs" / "guides" / "tables.md"
     assert page in quote.pages()
@@ -305,93 +273,3 @@ def test_an_unfinished_ablation_is_refused(tmp_path):
     directory = write_ablation(tmp_path / "ablation")
     with pytest.raises(ValueError, match=r"is not finished: .*; run its ablation to the end"):
         quote.quoted(directory)
-
-
-def test_how_perplexities_grow_with_the_window():
-    found = json.loads((ROOT / "experiments" / "language_model" / "results.json").read_text())
-    means = {(row["label"], row["length"]): row["mean"] for row in found["means"] if row["score"] == "perplexity"}
-    said = {"sinusoidal": "sinusoid", "rope": "RoPE", "t5": "T5", "nope": "NoPE", "alibi": "ALiBi"}
-    growth = {label: means[label, 1024] / means[label, 128] for label in said}
-    readme = (ROOT / "experiments" / "language_model" / "README.md").read_text()
-    guide = (ROOT / "scripts" / "docs" / "guides" / "real-text.md").read_text()
-    assert f"the sinusoid gets worse ({growth['sinusoidal']:.2f} times its own" in readme
-    assert f"the sinusoid has {growth['sinusoidal']:.2f} times its perplexity" in guide
-    for label, name in said.items():
-        if label != "sinusoidal":
-            assert re.search(rf"{name}( \w+)? \({growth[label]:.2f}\)", readme), name
-            assert f"{name} {growth[label]:.2f}" in guide
-    for length in (128, 256, 512, 1024):
-        others = [means[label, length] for label in said if label != "sinusoidal"]
-        assert max(others) < means["sinusoidal", length]
-    assert min((means[label, 1024] / means["sinusoidal", 1024], label) for label in said)[1] == "alibi"
-    docstring = ast.get_docstring(ast.parse((ROOT / "experiments" / "language_model" / "small.py").read_text()))
-    low, high = min(means[label, 1024] for label in said), max(means[label, 1024] for label in said)
-    assert f"from {low:.1f} (ALiBi) to {high:.0f} (sinusoidal)" in docstring
-
-
-def test_how_far_seeds_moved_between_runs():
-    here, there = (
-        json.loads((ROOT / "experiments" / "length_generalisation" / name).read_text())
-        for name in ("results.json", "elsewhere.json")
-    )
-    assert here["environment"]["cpu"] != there["environment"]["cpu"]
-    (ours, theirs) = (found["tables"]["rsc"]["seeds"] for found in (here, there))
-    moved = {label: max(abs(ours[label][s] - theirs[label][s]) for s in ours[label]) for label in ("t5", "alibi")}
-    readme = (ROOT / "experiments" / "length_generalisation" / "README.md").read_text()
-    assert f"a seed of T5 or ALiBi moves by up to {max(moved.values()):.2f}" in readme
-    for seeds in (ours, theirs):  # of T5's lead
-        t5, alibi = (sorted(seeds[label].values()) for label in ("t5", "alibi"))
-        assert sum(t5) > sum(alibi)
-        assert sum(t5[:-1]) < sum(alibi[:-1])
-
-
-def test_what_is_said_of_translation():
-    found = json.loads((ROOT / "experiments" / "translation" / "results.json").read_text())
-    means = {(row["score"], row["label"], row["range"]): row["mean"] for row in found["means"] if row["length"] is None}
-    names = {
-        "sinusoidal": "sinusoidal",
-        "alibi, symmetric": "ALiBi",
-        "rope": "RoPE",
-        "shaw": "Shaw",
-        "learned": "learned",
-        "nope": "NoPE",
-        "t5": "T5",
-    }
-    guide = (ROOT / "scripts" / "docs" / "guides" / "real-text.md").read_text()
-    within = ", ".join(f"{means['chrf', label, 'within']:.1f} {name}" for label, name in names.items())
-    assert f"chrF within the training lengths {within}." in guide
-    beyond = {label: means["perplexity", label, "beyond"] for label in names}
-    assert sorted(beyond, key=beyond.get)[:2] == ["alibi, symmetric", "shaw"]
-    assert f"lowest perplexity ({beyond['shaw']:.1f}), the sinusoid the highest ({max(beyond.values()):.1f})" in guide
-    assert f"{beyond['alibi, symmetric']:.1f}" == f"{beyond['shaw']:.1f}"
-    assert max(beyond, key=beyond.get) == "sinusoidal"
-    minus = {(row["label"], row["range"]): row for row in found["differences"] if row["length"] is None}
-    assert all(row["high"] < 0 for (_, where), row in minus.items() if where == "within")
-    readme = (ROOT / "experiments" / "translation" / "README.md").read_text()
-    first, second = (
-        [means["chrf", label, "within"] for label in group]
-        for group in (("sinusoidal", "alibi, symmetric", "shaw", "rope"), ("t5", "learned", "nope"))
-    )
-    apart = sum(first) / len(first) - sum(second) / len(second)
-    nearest = min(first) - max(second)
-    assert f"are {nearest:.1f} points of chrF apart at the nearest and {apart:.1f} on average" in readme
-    (learned,) = (
-        row
-        for row in found["means"]
-        if (row["score"], row["label"], row["range"], row["length"]) == ("chrf", "learned", "within", None)
-    )
-    inside = {
-        names[label]
-        for label in ("rope", "shaw", "alibi, symmetric", "sinusoidal")
-        if means["chrf", label, "within"] < learned["high"]
-    }
-    assert inside == {"RoPE", "Shaw", "ALiBi"}
-    assert "the interval of the learned table includes the means of RoPE, Shaw and ALiBi." in readme
-    better = [minus[label, "beyond"] for label in ("alibi, symmetric", "shaw")]
-    assert all(row["low"] > 0 for row in better)
-    assert "by {:.1f} and {:.1f} (the intervals exclude 0".format(*(row["mean"] for row in better)) in readme
-    docstring = ast.get_docstring(ast.parse((ROOT / "experiments" / "translation" / "small.py").read_text()))
-    for where in ("within", "beyond"):
-        scores = sorted((means["chrf", label, where], names[label]) for label in names)
-        words = " ".join(docstring.split())
-        assert f"from {scores[0][0]:.1f} ({scores[0][1]}) to {scores[-1][0]:.1f} ({scores[-1][1]})" in words

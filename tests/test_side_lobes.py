@@ -77,13 +77,6 @@ def test_places_that_were_never_asked_about_are_left_out():
     assert side_lobes(curve, values, asked).slope == pytest.approx(2)
 
 
-def test_a_main_lobe_of_two_offsets_has_no_slope_to_compare_with():
-    values = np.where(K < 3, 1 - K / 3, 0.5 * np.cos(K - 3))
-    found = side_lobes(values, values, ASKED)
-    assert found.slope == pytest.approx(1)
-    assert np.isnan(found.share)
-
-
 @pytest.mark.parametrize(
     ("curve", "values", "asked", "message"),
     [

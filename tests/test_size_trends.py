@@ -11,12 +11,13 @@ from scipy import stats
 
 from experiments.sizes import page, trend
 from experiments.sizes.grid import WIDTHS, ablation, full
+from experiments.sizes.slopes import size_trends
+from experiments.tables.results import Results, TaskFacts, read_results, save_results
 from posenc_jax.config import config_hash
 from posenc_jax.drawing.paper import source_of_png
-from posenc_jax.statistics import holm, size_trends
+from posenc_jax.statistics import holm
 from posenc_jax.training.memory import parameters_of
-from posenc_jax.verdict.cells import JudgedCell, Results, TaskFacts, read_results, save_results
-from posenc_jax.verdict.published import Selection
+from posenc_jax.verdict.cells import JudgedCell
 from posenc_jax.verdict.tables import SEEDS
 
 SIZES = (25_000, 100_000, 400_000)
@@ -75,39 +76,6 @@ def test_a_seed_without_a_size_is_left_out():
 def test_one_size_has_no_slope():
     with pytest.raises(ValueError, match=r"^copy has 1 size, and a slope needs two at least$"):
         size_trends({"copy": {25_000: {0: 0.1, 1: 0.2}}})
-
-
-@pytest.mark.parametrize("together", [0.0, 2.0])
-@pytest.mark.parametrize("seeds", [3, 8])
-def test_intervals_hold_the_slope_in_95_of_100_repeats(seeds, together):
-    """Whatever the spread at each size, and whether or not leads of a seed go together: it is exact, so three standard
-    errors of the simulation are allowed."""
-    generator, repeats = np.random.default_rng(7), 2000
-    inside = 0
-    for _ in range(repeats):
-        (found,) = size_trends({"copy": drawn(generator, 0.1, seeds=seeds, together=together)}).values()
-        inside += found.low <= 0.1 <= found.high
-    assert abs(inside / repeats - 0.95) <= 3 * math.sqrt(0.95 * 0.05 / repeats)
-
-
-def test_where_nothing_changes_a_word_is_found_in_5_of_100_families_at_most():
-    generator, repeats = np.random.default_rng(8), 1000
-    wrong = 0
-    for _ in range(repeats):
-        found = size_trends({name: drawn(generator, 0.0) for name in "abcd"})
-        wrong += any(own.word != "cannot be told" for own in found.values())
-    assert wrong / repeats <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / repeats)
-
-
-def test_a_large_change_is_found_in_its_direction():
-    generator, repeats = np.random.default_rng(9), 200
-    words = [
-        size_trends({"copy": drawn(generator, slope)})["copy"].word for slope in (0.2, -0.2) for _ in range(repeats)
-    ]
-    assert words.count("grows") >= 0.9 * repeats
-    assert words.count("shrinks") >= 0.9 * repeats
-    assert "grows" not in words[repeats:]
-    assert "shrinks" not in words[:repeats]
 
 
 def results(scores, metric="accuracy", chance=0.25):
@@ -201,7 +169,6 @@ def test_pieces_are_kept_and_read_together(tmp_path, capsys):
     ("scores", "said"),
     [
         ({size: {"rope": {0: 0.5, 1: 0.5}} for size in WIDTHS}, "no table has the sizes d32, d64, d128 of an encoding"),
-        ({"d31": {"rope": {0: 0.5}, "alibi": {0: 0.5}}}, "no table has the sizes d32, d64, d128 of an encoding"),
         ({size: {"rope": {0: 0.5}, "alibi": {0: 0.5}} for size in WIDTHS}, "share 1 seeds at all sizes of t: two are"),
         ({size: {"rope": {0: 0.5, 1: 0.5}, "alibi": {0: math.nan, 1: 0.5}} for size in WIDTHS}, "is no finite number"),
         (
@@ -213,33 +180,6 @@ def test_pieces_are_kept_and_read_together(tmp_path, capsys):
 def test_what_gives_no_table_is_refused(scores, said):
     with pytest.raises(ValueError, match=said):
         trend.rows_of(results(scores))
-
-
-def test_what_cannot_be_kept_is_said_after_the_table(tmp_path, capsys):
-    found = results({size: {"rope": {0: 0.5, 1: 0.5}, "alibi": {0: 0.6, 1: 0.7}} for size in WIDTHS})
-    save_results(found, tmp_path / "t.json")
-    with pytest.raises(SystemExit, match="1"):
-        trend.main([str(tmp_path / "t.json"), "--keep", str(tmp_path / "none" / "t.json")])
-    out, err = capsys.readouterr()
-    assert "alibi" in out
-    assert err.count("\n") == 1
-
-
-def test_files_that_make_no_page_are_refused(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(page, "KEPT", tmp_path)
-    found = results({size: {"rope": {0: 0.5, 1: 0.5}, "alibi": {0: 0.6, 1: 0.7}} for size in WIDTHS})
-    for name, said in (("", "there is none"), ("copie", "copie is not named after one")):
-        if name:
-            save_results(found, tmp_path / f"{name}.json")
-        with pytest.raises(SystemExit, match="1"):
-            page.main([])
-        assert said in capsys.readouterr().err
-
-
-def test_a_size_that_was_not_run_is_named():
-    scores = {size: {"rope": {0: 0.5}, "alibi": {0: 0.6}} for size in list(WIDTHS)[:2]}
-    with pytest.raises(ValueError, match="alibi or rope has no scores on t d128: run the ablation to its end"):
-        trend.table_of(trend.rows_of(results(scores)))
 
 
 def test_sizes_differ_by_four_and_in_nothing_else():
@@ -255,56 +195,8 @@ def test_sizes_differ_by_four_and_in_nothing_else():
             assert len({run.model.width_of_head for run in (small, middle, large)}) == 1
 
 
-def test_the_pages_and_the_picture_have_what_is_kept():
-    found = page.kept()
-    assert {path: path.read_text() for path in page.pages(found)} == page.pages(found), (
-        "python -m experiments.sizes.page"
-    )
+def test_the_picture_has_what_is_kept():
     assert source_of_png(page.PICTURE) == page.digest(), "python -m experiments.sizes.page"
-
-
-def test_a_baseline_that_becomes_worse_is_named():
-    found = page.kept()
-    middle, large = (found.scores(Selection(f"bucket_sort {size}"), "rope") for size in ("d64", "d128"))
-    assert all(large[seed] < middle[seed] for seed in large)
-    said = " On `bucket_sort` rope itself is worse at d128 than at d64, which adds to every lead there."
-    assert page.falls(found) == said
-    assert page.of_baseline(found).endswith(said)
-    assert all(said in text for text in page.pages(found).values())
-
-
-def test_encodings_that_score_as_none_does_are_named():
-    found = page.kept()
-
-    def apart(label):
-        """The largest ratio of mean perplexities to NoPE's, over the sizes."""
-        logs = [
-            [
-                np.mean(np.log([*found.scores(Selection(f"python docs {size}", where=where), own).values()]))
-                for own in (label, "nope")
-            ]
-            for size in page.WIDTHS
-            for where in ("beyond", "within")
-        ]
-        return np.exp(max(abs(own - none) for own, none in logs))
-
-    assert max(map(apart, ("learned", "t5"))) < 1.01 < min(map(apart, ("sinusoidal", "alibi", "fire", "shaw", "rope")))
-    said = page.unused(found)
-    assert said.startswith(
-        " The scores of learned and t5 on `python docs` differ by less than 1 % from those of nope at every size"
-    )
-    assert all(said in text for text in page.pages(found).values())
-
-
-def test_leads_that_change_sides_are_marked():
-    rows = trend.rows_of(page.kept())
-    means = {(row.table, row.label): [np.mean([*own.values()]) for own in row.leads.values()] for row in rows}
-    turns = {(row.table, row.label): page.turn(row) for row in rows if page.turn(row)}
-    gained = {("copy_digits", "nope"), ("copy_digits", "t5"), ("bucket_sort", "alibi")}
-    lost = {("python docs", label) for label in ("nope", "learned", "t5")}
-    assert turns == dict.fromkeys(gained, " (from behind to ahead)") | dict.fromkeys(lost, " (from ahead to behind)")
-    assert all(means[own][0] < 0 < means[own][-1] for own in gained)
-    assert all(means[own][0] > 0 > means[own][-1] for own in lost)
 
 
 def test_the_summary_has_every_word_and_marks_what_was_not_learned():

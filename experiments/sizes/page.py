@@ -14,6 +14,7 @@ import numpy as np
 
 from experiments.sizes.grid import BASELINE, TABLES, WIDTHS, full
 from experiments.sizes.trend import Row, joined, rows_of, table_of
+from experiments.tables.results import Results, Selection, read_results
 from posenc_jax.drawing.markdown import code, grid, refilled
 from posenc_jax.drawing.paper import figure_of, legend, png, source_of_png
 from posenc_jax.drawing.plots import Axis, Lines, PlotLine
@@ -22,9 +23,7 @@ from posenc_jax.drawing.style import styles
 from posenc_jax.runs.plan import plan_of
 from posenc_jax.runs.targets import target
 from posenc_jax.statistics import mean_interval
-from posenc_jax.verdict.cells import Results, read_results
 from posenc_jax.verdict.finding import listed
-from posenc_jax.verdict.published import Selection
 
 FOLDER = Path(__file__).parent
 KEPT = FOLDER / "kept"

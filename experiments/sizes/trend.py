@@ -12,14 +12,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from experiments.sizes.grid import BASELINE, WIDTHS
+from experiments.sizes.slopes import Trend, size_trends
+from experiments.tables.results import Results, Selection, collect, read_results, save_results
 from posenc_jax.data.score_kinds import ScoreKind
 from posenc_jax.drawing.markdown import grid
 from posenc_jax.drawing.quantities import p_value
 from posenc_jax.results.averages import comparison_of
-from posenc_jax.statistics import size_trends
-from posenc_jax.statistics.sizes import Trend
-from posenc_jax.verdict.cells import Results, collect, distinct, read_results, save_results
-from posenc_jax.verdict.published import Selection
+from posenc_jax.verdict.cells import distinct
 from posenc_jax.verdict.rule import LEARNED, way_come
 
 LEAD = ScoreKind("lead")

@@ -10,7 +10,7 @@ from posenc_jax.cli.options import command
 from posenc_jax.cli.screen import show
 
 if TYPE_CHECKING:
-    from posenc_jax.analysis.alias_changes import AliasQuestion
+    from posenc_jax.show.alias_tables import AliasQuestion
 
 LONGEST, WIDEST = 100_000, 8192
 PAIR = (5, 68)
@@ -26,7 +26,6 @@ class AliasOptions:
       num_heads: attention heads (default: 1; 4 for biases)
       length: positions 0 to L-1 (default: 512)
       pair: positions to mark (default: 5 68)
-      level: list side lobes with a similarity of at least S (default: the ten strongest)
     """
 
     encoding: str
@@ -35,13 +34,11 @@ class AliasOptions:
     num_heads: Annotated[int | None, whole(1, WIDEST), "H"] = None
     length: Annotated[int, whole(2, LONGEST), "L"] = 512
     pair: Annotated[tuple[int, int] | None, "P"] = None
-    level: Annotated[float | None, "S"] = None
 
 
 def _aliases(options: AliasOptions) -> None:
     """Show which positions of an encoding look alike: the similarity of two positions by their offset,
-    its side lobes, how base, width, precision and choice of frequencies change them, and what single
-    attention heads see.
+    its side lobes, the part of each frequency, and the nearest aliases far away.
 
     Args:
       options: those of `AliasOptions`
@@ -56,21 +53,17 @@ def _aliases(options: AliasOptions) -> None:
     from posenc_jax.cli.session import prepare_jax
 
     prepare_jax()
-    from posenc_jax.analysis.similarities import similarities
+    from posenc_jax.drawing.text_table import text
     from posenc_jax.show import alias_tables
 
     with refusing(f"{options.encoding.strip() or 'nope'}: "):
-        asked = _asked(options)
-        kinds = similarities(asked.slot, asked.dims, asked.length)
-        for line in alias_tables.lines(asked, kinds):
-            show(line)
+        for table in alias_tables.tables(_asked(options)):
+            show(text(table))
 
 
 def _check(options: AliasOptions) -> None:
     if options.num_heads is not None and options.d_model % options.num_heads:
         raise UsageError(f"--num-heads {options.num_heads} must divide --d-model {options.d_model}, as 1 does")
-    if options.level is not None and not -1 <= options.level <= 1:
-        raise UsageError(f"--level {options.level} must lie in -1 .. 1: similarities do, as in --level 0.9")
     if options.pair is not None:
         outside = [p for p in options.pair if not 0 <= p < options.length]
         if outside:
@@ -84,9 +77,9 @@ def _check(options: AliasOptions) -> None:
 
 def _asked(options: AliasOptions) -> AliasQuestion:
     from posenc_jax.analysis import views
-    from posenc_jax.analysis.alias_changes import AliasQuestion
     from posenc_jax.cli.own_files import named, refuse_unusable
     from posenc_jax.encodings import Dims
+    from posenc_jax.show.alias_tables import AliasQuestion
 
     _, slot = named(options.encoding)
     refuse_unusable((slot,))
@@ -100,7 +93,7 @@ def _asked(options: AliasOptions) -> AliasQuestion:
         only_bias = set(views.available(slot, dims(1))) == {"bias"}
         heads = 4 if only_bias and options.d_model % 4 == 0 else 1
     pair = options.pair or (PAIR if max(PAIR) < length else (0, length - 1))
-    return AliasQuestion(slot, dims(heads), length, pair, options.level)
+    return AliasQuestion(slot, dims(heads), length, pair)
 
 
 main = command(_aliases)

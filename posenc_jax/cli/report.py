@@ -62,17 +62,17 @@ def _reported(
 
 def _as_csv(directory: Path, file: Path) -> None:
     from posenc_jax.results import read_record
-    from posenc_jax.results.long_table import long_table
+    from posenc_jax.results.ablation_result import long_table
 
     printed = str(file) == "-"
     check_file("--csv", None if printed else file)
     if file.suffix != ".csv" and full(file).exists() and real(full(directory)) in real(full(file)).parents:
         raise UsageError(f"--csv {file} is a file of the ablation, and would be replaced: name another")
     with refusing():
-        table, left_out = long_table(read_record(directory))
-    for line in left_out:
+        record = read_record(directory)
+        text = plain(long_table(record))
+    for line in record.skipped:
         tell(f"not used: {' '.join(line.split())}")
-    text = plain(table)
     if printed:
         show(text, end="")
         return
@@ -127,11 +127,10 @@ def _write(directory: Path, commands: Iterable[str]) -> None:
     from posenc_jax.cli.progress import TerminalReporter
 
     remember(directory, commands)
-    if not report.up_to_date(directory):
-        with TerminalReporter() as reporter:
-            reporter.phase("write the report")
-            written = ", ".join(str(path.relative_to(directory)) for path in report.build(directory))
-            reporter.note(f"wrote in {directory}: {written}")
+    with TerminalReporter() as reporter:
+        reporter.phase("write the report")
+        written = ", ".join(str(path.relative_to(directory)) for path in report.build(directory))
+        reporter.note(f"wrote in {directory}: {written}")
     show(report.text_report(directory))
 
 

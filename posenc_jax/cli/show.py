@@ -81,7 +81,7 @@ class Shown:
 
 def _listed_views() -> str:
     # A name and its bracket stay on one line.
-    listed = ", ".join(f"{name}\u00a0({view.about})" if view.about else name for name, view in VIEWS.items())
+    listed = ", ".join(f"{name}\u00a0({view.words})" if view.words != name else name for name, view in VIEWS.items())
     listed += f", {VECTORS}\u00a0(values and cosines of a few positions, printed; nothing is drawn)"
     views = textwrap.fill(f"views: {listed}", 100, subsequent_indent="  ", break_on_hyphens=False)
     presets = "\n".join(f"  {name:<16} {preset.about}" for name, preset in PRESETS.items())

@@ -27,8 +27,8 @@ DESCRIPTION = """Train encodings and their baselines on small published tasks wi
 same other initial parameters for each), and report where each encoding is better, where it is worse, and where the
 scores cannot decide. The contract is checked first: an encoding that breaks it (`posenc audit` shows how) gets no
 verdict. A first look at a few seeds of the fastest table comes within minutes, then the difference on each table as it
-is finished. A table is a small version of a published comparison: `posenc tables` lists them and runs them with their
-original encodings. Run the same command again to resume; all verdicts in a directory share their runs.
+is finished. A table is a small version of a published comparison: experiments/tables has them with their original
+encodings. Run the same command again to resume; all verdicts in a directory share their runs.
 
 Fields about distances or the training length, such as the buckets of T5, are set from the training lengths, unless a
 spec gives one of them, as "t5(num_buckets=32, max_distance=128)" does.

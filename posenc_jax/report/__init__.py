@@ -1,26 +1,21 @@
 """Tables, figures and the HTML page of an ablation's directory; `build` writes them all."""
 
-import hashlib
 import importlib.util
 import io
 import shutil
 from pathlib import Path
 from typing import Any
 
-from posenc_jax.data.score_kinds import KINDS
 from posenc_jax.drawing.bibtex import bibtex
 from posenc_jax.drawing.printed import render
 from posenc_jax.extras import needed
 from posenc_jax.files.atomic import refuse_links, write_atomically
 from posenc_jax.report import page, plots, tables
 from posenc_jax.results import read_record, summarise
-from posenc_jax.results.record import COUNTS
 
-__all__ = ["build", "build_page", "missing", "text_report", "up_to_date"]
+__all__ = ["build", "build_page", "missing", "text_report"]
 
 _WRITERS = {"plotly": "report.html", "matplotlib": "figures", "pyarrow": "results.parquet"}
-_MARKER = ".reported"
-_PACKAGE = Path(__file__).resolve().parent.parent
 
 
 def build(directory: Path | str) -> list[Path]:
@@ -32,7 +27,6 @@ def build(directory: Path | str) -> list[Path]:
     report.
     """
     directory = Path(directory)
-    of_what = _fingerprint(directory)
     record = read_record(directory)
     summary = summarise(record)
     absent = {output for _, output in _absent()}
@@ -52,8 +46,6 @@ def build(directory: Path | str) -> list[Path]:
         refuse_links(directory, (directory / name).parent)
         (directory / name).parent.mkdir(exist_ok=True)
         write_atomically(directory / name, data)
-    written = "".join(f"{hashlib.sha256(data).hexdigest()} {name}\n" for name, data in files.items())
-    write_atomically(directory / _MARKER, of_what + written)
     return [directory / name for name in files]
 
 
@@ -65,31 +57,6 @@ def build_page(directory: Path | str) -> Path | None:
     data = page.page(summarise(read_record(directory))).encode()
     write_atomically(directory / "report.html", data)
     return directory / "report.html"
-
-
-def up_to_date(directory: Path | str) -> bool:
-    """True if the report in the directory was made from the present results, and its files are unchanged."""
-    marker = Path(directory) / _MARKER
-    if not marker.is_file():
-        return False
-    of_what, *written = marker.read_text(errors="replace").splitlines() or [""]
-    files = [(digest, Path(directory) / name) for digest, _, name in (line.partition(" ") for line in written)]
-    return of_what == _fingerprint(Path(directory)).strip() and all(
-        path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == digest for digest, path in files
-    )
-
-
-def _fingerprint(directory: Path) -> str:
-    """Digest of the files and the code that a report is made of, and of the outputs that it would leave out."""
-    names = ("results.jsonl", "ablation.json", "timing.jsonl")
-    files = [path for name in names if (path := directory / name).is_file()]
-    for name in ("timing.jsonl", "metrics.jsonl", "config.json", "result.json"):
-        files += sorted(path for path in directory.glob(f"*/group-*/{name}") if path.is_file())
-    rooms = (f"{room}/**/*.*" for room in ("drawing", "report", "results", "statistics"))
-    for code in (*rooms, "data/score_kinds.py", "files/fields.py"):
-        files += sorted(path for path in _PACKAGE.glob(code) if path.suffix != ".pyc")
-    contents = [path.read_bytes() for path in files]
-    return hashlib.sha256(b"".join([*contents, (missing() or "").encode()])).hexdigest() + "\n"
 
 
 def text_report(directory: Path | str, width: int | None = None) -> str:
@@ -111,20 +78,12 @@ def _absent() -> list[tuple[str, str]]:
 
 
 def _parquet(rows: list[dict[str, Any]]) -> bytes:
-    """All well-formed rows in order; known columns keep their type when empty, so that several ablations join."""
+    """All rows in order."""
     with needed("report", "results.parquet"):
         import pyarrow
         import pyarrow.parquet
-    known = {
-        **dict.fromkeys(
-            ("task_label", "label", "posenc", "config_hash", "range", "mode", "device_kind"), pyarrow.string()
-        ),
-        **dict.fromkeys(("seed", "length", *COUNTS, "diverged_at", "group_size", "threads"), pyarrow.int64()),
-        **dict.fromkeys(("learning_rate", *KINDS, "validation"), pyarrow.float64()),
-        **dict.fromkeys(("in_range", "bit_exact"), pyarrow.bool_()),
-    }
     names = dict.fromkeys(name for row in rows for name in row)
-    columns = {name: pyarrow.array([row.get(name) for row in rows], known.get(name)) for name in names}
+    columns = {name: pyarrow.array([row.get(name) for row in rows]) for name in names}
     buffer = io.BytesIO()
     pyarrow.parquet.write_table(pyarrow.table(columns), buffer)
     return buffer.getvalue()

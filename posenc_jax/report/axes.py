@@ -22,7 +22,9 @@ def score_axis(kind: ScoreKind, values: Iterable[float], room: float = 0.1) -> A
     values = list(values)
     if kind.logarithmic:
         return _logarithmic(title, values, room)
-    ticks = _linear_ticks(max(values, default=1.0) or 1.0, kind)
+    largest = kind.highest if kind.whole_axis and kind.highest else max(values, default=1.0) or 1.0
+    step = _step(largest)
+    ticks = tuple(round(step * i, 10) for i in range(math.ceil(largest / step - 1e-9) + 1))
     top = ticks[-1]
     return Axis(title, -0.03 * top, (1 + room) * top, ticks, tuple(f"{tick:g}" for tick in ticks))
 
@@ -88,13 +90,6 @@ def with_bounds(interval: Interval, scores: Iterable[float], kind: ScoreKind) ->
     reach = 2.0
     low, high = max(shown[0], min(scores) / reach), min(shown[1], max(scores) * reach)
     return [*scores, interval.mean, low, high if kind.highest is None else min(high, kind.highest)]
-
-
-def _linear_ticks(largest: float, kind: ScoreKind) -> tuple[float, ...]:
-    if kind.whole_axis and kind.highest == 1:
-        return (0, 0.2, 0.4, 0.6, 0.8, 1)
-    step = _step(largest)
-    return tuple(round(step * i, 10) for i in range(math.ceil(largest / step - 1e-9) + 1))
 
 
 def _step(span: float) -> float:

@@ -4,11 +4,10 @@ from collections.abc import Iterable
 
 from posenc_jax.data.score_kinds import ScoreKind
 from posenc_jax.drawing.quantities import NONE, p_value
-from posenc_jax.results.summary import CellSummary, PublishedResult, TaskSummary
+from posenc_jax.results.ablation_info import PublishedInfo
+from posenc_jax.results.summary import CellSummary, TaskSummary
 from posenc_jax.results.sweep import RATE
 from posenc_jax.statistics import Interval
-
-_FRACTION = ScoreKind("")
 
 
 def heading(title: str) -> str:
@@ -27,12 +26,12 @@ def fields_words(fields: Iterable[str]) -> str:
     return " and ".join(filter(None, (", ".join(others), last)))
 
 
-def number(value: float | None, kind: ScoreKind = _FRACTION, sign: bool = False) -> str:
+def number(value: float | None, kind: ScoreKind) -> str:
     """A score with the digits of its kind."""
-    return NONE if value is None else kind.show(value, sign)
+    return NONE if value is None else kind.show(value)
 
 
-def interval_text(interval: Interval, kind: ScoreKind = _FRACTION) -> str:
+def interval_text(interval: Interval, kind: ScoreKind) -> str:
     """Mean and interval, ``0.986 [0.981, 0.993]``; the mean alone when there is no interval, with a word when all seeds
     are equal.
     """
@@ -43,7 +42,7 @@ def interval_text(interval: Interval, kind: ScoreKind = _FRACTION) -> str:
     return f"{number(interval.mean, kind)} [{number(interval.low, kind)}, {number(interval.high, kind)}]"
 
 
-def difference_text(cell: CellSummary, kind: ScoreKind = _FRACTION) -> str:
+def difference_text(cell: CellSummary, kind: ScoreKind) -> str:
     """The paired difference (a ratio if logarithmic) with its number of pairs and in how many the score is better,
     in the word that says so.
     """
@@ -85,28 +84,28 @@ def rate_text(cell: CellSummary) -> str:
 
 def parameters_text(cell: CellSummary) -> str:
     """Parameters of the model, and in brackets those of its encodings."""
-    if cell.num_parameters is None:
+    every, encoding = cell.info["num_parameters"], cell.info["num_posenc_parameters"]
+    if every is None:
         return NONE
-    own = "" if cell.num_posenc_parameters is None else f" ({cell.num_posenc_parameters:,})"
-    return f"{cell.num_parameters:,}{own}"
+    return f"{every:,}" if encoding is None else f"{every:,} ({encoding:,})"
 
 
-def published_text(task: TaskSummary, published: PublishedResult) -> str:
+def published_text(task: TaskSummary, published: PublishedInfo) -> str:
     """A verified value with its lengths, or the direction in words; the metric too where it is not ours."""
-    shown = published.direction
-    if published.value is not None:
-        shown = f"{published.value:g}"
-        shown = shown if len(shown.partition(".")[2]) >= 2 else f"{published.value:.2f}"
-    details = [published.lengths] if published.lengths else []
-    details += [published.metric] if published.metric and not _same_metric(task, published) else []
+    shown = published["direction"]
+    if published["value"] is not None:
+        shown = f"{published['value']:g}"
+        shown = shown if len(shown.partition(".")[2]) >= 2 else f"{published['value']:.2f}"
+    details = [published["lengths"]] if published["lengths"] else []
+    details += [published["metric"]] if published["metric"] and not _same_metric(task, published) else []
     return f"{shown} ({'; '.join(details)})" if details else shown
 
 
-def comparable(task: TaskSummary, published: PublishedResult) -> bool:
+def comparable(task: TaskSummary, published: PublishedInfo) -> bool:
     """True if a published value is of our metric, so that both may share an axis."""
-    return published.value is not None and _same_metric(task, published)
+    return published["value"] is not None and _same_metric(task, published)
 
 
-def _same_metric(task: TaskSummary, published: PublishedResult) -> bool:
-    named = published.metric.replace("_", " ").strip().lower()
+def _same_metric(task: TaskSummary, published: PublishedInfo) -> bool:
+    named = published["metric"].replace("_", " ").strip().lower()
     return named in ("", task.metric.replace("_", " "), task.kind.title.lower())

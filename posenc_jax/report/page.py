@@ -6,14 +6,11 @@ It works offline from disk. The same ablation gives the same bytes but for its s
 
 import json
 import re
-from collections.abc import Sequence
-from typing import Any
 
 from posenc_jax.drawing.bibtex import bibtex, prose
 from posenc_jax.drawing.document import document, folded, html_figure, html_table
 from posenc_jax.drawing.hypertext import escaped
 from posenc_jax.drawing.plots import Plot
-from posenc_jax.drawing.quantities import NONE
 from posenc_jax.drawing.style import Style, styles
 from posenc_jax.drawing.text_table import TextTable
 from posenc_jax.report import provenance, tables
@@ -49,7 +46,7 @@ def page(summary: Summary) -> str:
         "<footer>Written by posenc_jax from ablation.json and results.jsonl in this directory.</footer>",
     ]
     written = list(filter(None, body))
-    return document(summary.title, [written[0], _contents(written), *written[1:]], plots)
+    return document(summary.info["title"], [written[0], _contents(written), *written[1:]], plots)
 
 
 def _contents(parts: list[str]) -> str:
@@ -59,17 +56,13 @@ def _contents(parts: list[str]) -> str:
 
 
 def _header(summary: Summary) -> str:
-    seeds, rates = summary.info["seeds"], summary.info["learning_rates"]
-    facts = [
-        _count(len(summary.labels), "encoding"),
-        _count(len(summary.tasks), "task"),
-        _count(len(seeds), "seed"),
-        _count(len(rates), "learning rate"),
-    ]
-    parts = [f"<h1>{escaped(summary.title)}</h1>"]
-    if summary.description:
-        parts.append(f'<p class="lead">{escaped(summary.description)}</p>')
-    parts.append(f'<p class="facts">{", ".join(facts)}. Ablation <code>{escaped(summary.name)}</code>.</p>')
+    info = summary.info
+    parts = [f"<h1>{escaped(info['title'])}</h1>"]
+    if about := info["description"]:
+        parts.append(f'<p class="lead">{escaped(about)}</p>')
+    counts = {"encodings": summary.labels, "tasks": summary.tasks, "seeds": info["seeds"]}
+    facts = ", ".join(f"{name}: {len(own)}" for name, own in counts.items())
+    parts.append(f'<p class="facts">Ablation <code>{escaped(info["name"])}</code>; {facts}.</p>')
     missing = [
         f"{task.task_label} / {cell.label}: {seeds_text(cell, ' seeds')}"
         for task in summary.tasks
@@ -95,18 +88,12 @@ def _header(summary: Summary) -> str:
 def _task_section(task: TaskSummary, style: dict[str, Style], plots: dict[str, Plot]) -> str:
     anchor = task.slug
     name = heading(task.kind.title)
-    about = [name]
-    if task.train_lengths:
-        about.append("trained on lengths {} to {}".format(*task.train_lengths))
-    if task.unseen_lengths:
-        about.append(f"unseen lengths {task.length_words(task.unseen_lengths)}")
-    if task.length_unit:
-        about.append(f"lengths in {task.length_unit}")
-    parts = [f'<h2 id="{anchor}">{escaped(task.task_label)}</h2>', f'<p class="facts">{escaped(", ".join(about))}.</p>']
+    main = tables.main_table(task)
+    parts = [f'<h2 id="{anchor}">{escaped(task.task_label)}</h2>', f'<p class="facts">{escaped(main.title)}.</p>']
     headings = {"curves": f"{name} at each length", "learning": "Loss while training"}
     drawn = {kind: html_figure(plot, headings.get(kind, "")) for kind, plot in plots.items()}
     above = [drawn.pop(kind) for kind in ("curves", "scores") if kind in drawn]
-    parts += [*above, html_table(tables.main_table(task), anchor, style), *drawn.values()]
+    parts += [*above, html_table(main, anchor, style), *drawn.values()]
     for table, name, shown in (
         (tables.score_table(task), "Every score", bool(task.length_unit)),
         (tables.length_table(task), "Every length", False),
@@ -135,9 +122,8 @@ def _together_section(summary: Summary, style: dict[str, Style]) -> str:
 
 
 def _comparison_section(summary: Summary) -> str:
-    if not summary.size_note:
-        return ""
-    return f'<h2 id="published">What differs from the published setting</h2><p>{escaped(summary.size_note)}</p>'
+    note = escaped(summary.info["size_note"])
+    return f'<h2 id="published">What differs from the published setting</h2><p>{note}</p>' if note else ""
 
 
 def _speed_section(summary: Summary, style: dict[str, Style]) -> str:
@@ -160,54 +146,24 @@ def _provenance_section(summary: Summary) -> str:
 
 
 def _config_section(summary: Summary) -> str:
-    exact = {True: "yes", False: "no", None: NONE}
     entries = tuple(
-        (task.task_label, cell.label, cell.posenc or "()", exact[cell.bit_exact], cell.config_hash, cell.directory)
-        for task in summary.tasks
-        for cell in task.cells
+        (own["task_label"], own["label"], own["posenc"] or "()", exact, own["config_hash"], own["directory"])
+        for own in summary.info["cells"]
+        for exact in ("-" if own["posenc"] is None else "yes" if own["bit_exact"] else "no",)
     )
     cells = TextTable("", ("task", "encoding", "in code", "bit-exact", "config", "directory"), "llllll", entries)
-    environment = "".join(
-        f"<dt>{escaped(str(key))}</dt><dd>{escaped(_plain(value))}</dd>"
-        for key, value in summary.info["environment"].items()
-    )
     parts = ['<h2 id="configs">Configs and environment</h2>']
     written = html_table(cells, "cells", styles(summary.labels))
     parts.append(folded("Cells", written))
-    for name, value in (("Full config", summary.info["config"]), ("Tasks", summary.info["task"])):
-        parts.append(folded(name, f"<pre><code>{escaped(settings(value), quote=False)}</code></pre>"))
-    if environment:
-        parts.append(f"<h3>Environment</h3><dl>{environment}</dl>")
+    info = summary.info
+    own = {"Full config": info["config"], "Tasks": info["task"], "Environment": info["environment"]}
+    for name, value in own.items():
+        parts.append(
+            folded(
+                name, f"<pre><code>{escaped(json.dumps(value, indent=2, ensure_ascii=False), quote=False)}</code></pre>"
+            )
+        )
     return "\n".join(parts)
-
-
-def settings(config: dict[str, Any]) -> str:
-    """A config as JSON; of several runs what all share once, then for each a line of what it has of its own."""
-    runs = config.get("runs") or ()
-    if len(runs) < 2 or not all(isinstance(run, dict) for run in runs):
-        return json.dumps(config, indent=2, ensure_ascii=False)
-    shared, own = _in_common(runs)
-    whole = {name: value for name, value in config.items() if name != "runs"}
-    lines = [json.dumps(run, ensure_ascii=False) for run in own]
-    common = json.dumps(whole | {"every run": shared}, indent=2, ensure_ascii=False)
-    return "\n".join([common, "", "and the runs, one per line:", *lines])
-
-
-def _in_common(values: Sequence[dict[str, Any]]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """The common part of several objects, at any depth, and the rest of each."""
-    common: dict[str, Any] = {}
-    own: list[dict[str, Any]] = [{} for _ in values]
-    for name in dict.fromkeys(name for value in values for name in value):
-        inner = [value[name] for value in values if name in value]
-        if len(inner) == len(values) and all(one == inner[0] for one in inner):
-            common[name] = inner[0]
-        elif len(inner) == len(values) and all(isinstance(one, dict) for one in inner):
-            shared, rest = _in_common(inner)
-            common |= {name: shared} if shared else {}
-            own = [left | ({name: one} if one else {}) for left, one in zip(own, rest, strict=True)]
-        else:
-            own = [left | ({name: value[name]} if name in value else {}) for left, value in zip(own, values)]
-    return common, own
 
 
 def cited(summary: Summary) -> dict[str, list[str]]:
@@ -215,7 +171,7 @@ def cited(summary: Summary) -> dict[str, list[str]]:
     used: dict[str, list[str]] = {}
     for task in summary.tasks:
         for cell in task.cells:
-            for citation in cell.citations:
+            for citation in cell.info["citations"]:
                 if cell.label not in used.setdefault(citation, []):
                     used[citation].append(cell.label)
     return used
@@ -225,7 +181,7 @@ def _citation_section(summary: Summary) -> str:
     """Each work once, as it is cited and as BibTeX."""
     used = cited(summary)
     sources = dict.fromkeys(
-        p.source for task in summary.tasks for cell in task.cells for p in cell.published if p.source
+        p["source"] for task in summary.tasks for cell in task.cells for p in cell.published if p["source"]
     )
     if not used and not sources:
         return ""
@@ -238,13 +194,5 @@ def _citation_section(summary: Summary) -> str:
     return f'<h2 id="citations">Citations</h2><ul>{"".join(lines)}</ul>{block}'
 
 
-def _count(n: int, noun: str) -> str:
-    return f"{n} {noun}{'' if n == 1 else 's'}"
-
-
 def _linked(text: str) -> str:
     return re.sub(r"https?://[^\s<>&;]+[^\s<>&;.,)]", r'<a href="\g<0>">\g<0></a>', escaped(text))
-
-
-def _plain(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

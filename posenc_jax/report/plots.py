@@ -88,7 +88,7 @@ def scores(task: TaskSummary, style: dict[str, Style]) -> IntervalRows:
         published = [value for value in cell.published if entries.comparable(task, value)]
         if cell.scores or published:
             low, high = drawn(cell.score) or (None, None)
-            others = ((p.value, f"{cell.label}, published: {entries.published_text(task, p)}") for p in published)
+            others = ((p["value"], f"{cell.label}, published: {entries.published_text(task, p)}") for p in published)
             rows.append(
                 IntervalRow(
                     name=style[cell.label].name,

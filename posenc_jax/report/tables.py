@@ -4,7 +4,7 @@ Means come with their interval and the number of seeds, published values with th
 there is no column of maxima.
 """
 
-from posenc_jax.data.score_kinds import kind_of, signed
+from posenc_jax.data.score_kinds import KINDS, kind_of, signed
 from posenc_jax.drawing.latex import PACKAGES, latex_table
 from posenc_jax.drawing.markdown import escaped
 from posenc_jax.drawing.quantities import NONE
@@ -26,8 +26,7 @@ from posenc_jax.report.entries import (
 from posenc_jax.report.many_tasks import across_tasks, matrix
 from posenc_jax.report.provenance import code_table, statement
 from posenc_jax.results.averages import alike, best_and_tied, hint
-from posenc_jax.results.every_score import worth_a_column
-from posenc_jax.results.summary import Summary, TaskSummary
+from posenc_jax.results.summary import EveryScore, Summary, TaskSummary
 from posenc_jax.results.sweep import Sweep, sweeps_of
 from posenc_jax.statistics import holm
 
@@ -66,7 +65,7 @@ def main_table(task: TaskSummary) -> TextTable:
 
 def score_table(task: TaskSummary) -> TextTable:
     """Every score of the rows over training and over unseen lengths, mean over seeds with its interval."""
-    names = worth_a_column([cell.every_score for cell in task.cells], task.metric)
+    names = _worth_a_column([cell.every_score for cell in task.cells], task.metric)
     kinds = [kind_of(name, task.writes_text) for name in names]
     lines = []
     for cell in task.cells:
@@ -218,17 +217,18 @@ def terminal(summary: Summary, width: int = 100) -> str:
     parts += [text(table, width) for table in swept if table.entries]
     codes = code_table(summary.provenance)
     parts += [text(codes, width)] if codes.entries else []
-    notes = [*(f"Not used: {line}" for line in summary.skipped), *filter(None, map(_diverged, summary.tasks))]
+    notes = [f"Not used: {line}" for line in summary.skipped]
     notes += statement(summary.provenance)
     return "\n".join([*parts, *filled(notes, width)]).rstrip() + "\n"
 
 
 def markdown(summary: Summary) -> str:
     """All tables of the report as one Markdown document."""
-    parts = [f"# {escaped(summary.title)}"]
-    parts += [escaped(part) for part in (summary.description,) if part]
-    if summary.size_note:
-        parts.append(f"What differs from the published setting: {escaped(summary.size_note)}")
+    info = summary.info
+    parts = [f"# {escaped(info['title'])}"]
+    parts += [escaped(part) for part in (info["description"],) if part]
+    if note := info["size_note"]:
+        parts.append(f"What differs from the published setting: {escaped(note)}")
     for task in summary.tasks:
         parts += map(markdown_table, task_tables(task))
     parts += [markdown_table(table) for table in map(sweep_table, sweeps_of(summary)) if table.entries]
@@ -267,17 +267,6 @@ def _apart(task: TaskSummary) -> list[str]:
     return [cell.label for cell, own in zip(task.cells, scores, strict=True) if None in own.values()]
 
 
-def _diverged(task: TaskSummary) -> str:
-    """The seeds that diverged at learning rates which the main table does not show, or ""."""
-    found = [
-        f"{cell.label} at {tried.learning_rate:g} ({len(tried.diverged)} of {len(cell.asked)})"
-        for cell in task.cells
-        for tried in cell.tried
-        if tried.diverged and not tried.chosen
-    ]
-    return f"{task.task_label}: seeds diverged at other learning rates: {'; '.join(found)}." if found else ""
-
-
 def _over(task: TaskSummary) -> str:
     """The lengths that scores are over, as ``unseen lengths 12..20``."""
     unit = f" {task.length_unit}" if task.length_unit else ""
@@ -300,8 +289,6 @@ def _reading(task: TaskSummary) -> str:
     if task.score_lengths and not task.unseen_lengths:
         over = "training lengths" if task.mixed_lengths else "all lengths"
         reading += f" No evaluated length lies beyond the training range: the score is over {over}."
-    if task.kind.unit:
-        reading += f" {heading(task.kind.title)} runs from {task.kind.unit}."
     if task.kind.better == "lower":
         reading += f" {heading(task.kind.title)}: lower is better."
     if task.baseline:
@@ -317,3 +304,17 @@ def _reading(task: TaskSummary) -> str:
     if task.chance:
         reading += f" Chance is {task.chance:g}."
     return reading
+
+
+def _worth_a_column(cells: list[EveryScore], metric: str) -> tuple[str, ...]:
+    """The scores that a table has columns for: the metric, and those that say something of their own.
+
+    Not the loss beside a perplexity, which is its exponential; not what is 0 everywhere or the same as another.
+    """
+    columns: dict[str, tuple[float, ...]] = {}
+    own = (name for cell in cells for name in cell.columns)
+    for name in dict.fromkeys((metric, *KINDS, *own)):
+        values = tuple(value for cell in cells for value in cell.columns.get(name, ()))
+        if name == metric or (any(values) and values not in columns.values()):
+            columns[name] = values
+    return tuple(name for name in columns if name != "loss" or "perplexity" not in columns or name == metric)

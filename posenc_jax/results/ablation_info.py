@@ -1,10 +1,8 @@
 """``ablation.json``: the members that an ablation writes for its report, which are those that are read."""
 
-import types
-import typing
-from typing import Any, NotRequired, TypedDict
+from typing import NotRequired, TypedDict
 
-from posenc_jax.files.shapes import Json, Shape
+from posenc_jax.files.shapes import Json
 
 
 class Code(TypedDict):
@@ -87,18 +85,3 @@ class AblationInfo(TypedDict):
     environment: Json
     environments: dict[str, Json]
     size_note: str
-
-
-def shape_of(kind: Any) -> Shape:
-    """The shape of JSON (`posenc_jax.files.shapes`) that a type has: a TypedDict, a list, an object or a union."""
-    if typing.is_typeddict(kind):
-        hints = typing.get_type_hints(kind)
-        return {name + "?" * (name in kind.__optional_keys__): shape_of(own) for name, own in hints.items()}
-    origin, inner = typing.get_origin(kind), typing.get_args(kind)
-    if origin is list:
-        return [shape_of(inner[0])]
-    if origin is dict:
-        return {str: shape_of(inner[1])}
-    if origin is types.UnionType:
-        return inner
-    return (str, float, bool, type(None), dict, list) if kind is Any else kind

@@ -1,11 +1,14 @@
-"""Results of an ablation as flat rows: for tables of your own, with pandas or without."""
+"""Results of an ablation as flat rows, for tables of your own, and as one long table: a line for each score."""
 
+import csv
 import dataclasses
+import io
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from posenc_jax.results.record import Range, read_record
+from posenc_jax.files.fields import varying
+from posenc_jax.results.record import Range, Record, ReplicaScores, read_record
 from posenc_jax.results.summary import CellSummary, TaskSummary
 from posenc_jax.results.summation import summarise
 from posenc_jax.statistics import Interval
@@ -80,7 +83,7 @@ def _seed_scores(task: TaskSummary, cell: CellSummary) -> Iterator[tuple[tuple[R
     if task.unseen_lengths:
         yield ("beyond", None), cell.scores
     for point in cell.curve:
-        yield (point.range, point.length), point.scores
+        yield (task.ranges[point.length], point.length), point.scores
 
 
 def _row(task: TaskSummary, cell: CellSummary, where: Range, length: int | None, score: str, interval: Interval) -> Row:
@@ -92,3 +95,43 @@ def _row(task: TaskSummary, cell: CellSummary, where: Range, length: int | None,
         "deviation": interval.deviation,
         "seeds": interval.n,
     }
+
+
+_FIRST = ("table", "cell", "encoding")
+_LAST = ("seed", "learning_rate", "chosen", "range", "length", "metric", "value")
+
+
+def long_table(record: Record) -> str:
+    """The table as CSV.
+
+    Columns: ``table``, ``cell`` (its label), ``encoding``, a column for each field in which cells of a table differ,
+    ``seed``, ``learning_rate``, ``chosen`` (whether the report shows this rate), ``range`` (within, beyond or mixed;
+    or validation, which has no ``length``), ``length``, ``metric``, ``value``. Replicas that diverged or are not
+    finished have no lines, as they have no part in a report.
+    """
+    runs = record.info["config"]["runs"]
+    fields = {(run.get("table"), run.get("label")): own for run, own in zip(runs, varying(runs), strict=True)}
+    names = [name for name in dict.fromkeys(n for own in fields.values() for n in own) if name != "learning_rate"]
+    file = io.StringIO()
+    writer = csv.DictWriter(file, (*_FIRST, *names, *_LAST), lineterminator="\n")
+    writer.writeheader()
+    for task in summarise(record).tasks:
+        validation = record.info["validation_metric"][task.task_label]
+        for cell in task.cells:
+            where = task.task_label, cell.label
+            own = {**dict(zip(_FIRST, (*where, cell.info["posenc"]))), **fields.get(where, {})}
+            own.pop("learning_rate", None)
+            for replica in record.replicas[where]:
+                chosen = replica.learning_rate == cell.learning_rate
+                rate = {"seed": replica.seed, "learning_rate": replica.learning_rate, "chosen": chosen}
+                if replica.finished:
+                    writer.writerows({**own, **rate, **line} for line in _lines(replica, task.ranges, validation))
+    return file.getvalue()
+
+
+def _lines(replica: ReplicaScores, ranges: dict[int, Range], validation: str) -> Iterator[dict[str, Any]]:
+    if replica.validation is not None:
+        yield {"range": "validation", "metric": validation, "value": replica.validation}
+    for metric, by_length in replica.every_score.items():
+        for length, value in sorted(by_length.items()):
+            yield {"range": ranges[length], "length": length, "metric": metric, "value": value}

@@ -14,8 +14,8 @@ from typing import Any, Literal
 from posenc_jax.data.score_kinds import KINDS, kind_of
 from posenc_jax.environments import draw_classes
 from posenc_jax.files.checksums import DamagedError, read_lines, unseal
-from posenc_jax.files.shapes import Json, Shape, problem
-from posenc_jax.results.ablation_info import AblationInfo, CellInfo, shape_of
+from posenc_jax.files.shapes import Json
+from posenc_jax.results.ablation_info import AblationInfo, CellInfo
 from posenc_jax.results.groups import Losses, read_losses
 from posenc_jax.results.timing import Timing, read_commands, read_timing
 
@@ -27,9 +27,6 @@ RANGES: tuple[Range, ...] = ("within", "beyond", "mixed")
 """Where the examples of an evaluated length lie: all within the training lengths, all beyond them, or (a length that
 stands for several) some here and some there; means over trained and over unseen lengths leave "mixed" out.
 """
-
-_INFO = shape_of(AblationInfo)
-_ROW: Shape = {"diverged_at?": int, "config_hash?": str, "environment?": str}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,10 +62,9 @@ class Record:
 
     Attributes:
       info: ``ablation.json``.
-      rows: every well-formed row of ``results.jsonl``, in order, those of unused replicas included.
+      rows: every row of ``results.jsonl``, in order, those of unused replicas included.
       replicas: cell -> its replicas that have rows. Every cell of ``ablation.json`` has an entry.
       ranges: cell -> length -> one of `RANGES`.
-      settings: task -> (mode, group size, device, threads) -> label -> the seeds of such rows.
       skipped: one line for everything that was not used, by name; of groups and their files too.
       draws: of each environment of ``ablation.json`` which random numbers it draws (`draw_classes`).
       timings: cell -> what it took, where that was written down.
@@ -81,7 +77,6 @@ class Record:
     rows: list[dict[str, Any]]
     replicas: dict[Cell, list[ReplicaScores]]
     ranges: dict[Cell, dict[int, Range]]
-    settings: dict[str, dict[tuple[str, ...], dict[str, set[int]]]]
     skipped: list[str]
     draws: dict[str, int | None]
     timings: dict[Cell, Timing]
@@ -95,11 +90,10 @@ def read_record(directory: Path | str) -> Record:
     """
     directory = Path(directory)
     info = _read_info(directory)
-    rows, skipped = _read_rows(directory / "results.jsonl")
+    rows = _read_rows(directory / "results.jsonl")
     cells = {(cell["task_label"], cell["label"]): cell for cell in info["cells"]}
     replicas: dict[Cell, list[ReplicaScores]] = {cell: [] for cell in cells}
     ranges: dict[Cell, dict[int, Range]] = {cell: {} for cell in cells}
-    settings: dict[str, dict[tuple[str, ...], dict[str, set[int]]]] = collections.defaultdict(dict)
 
     grouped: dict[Cell, dict[tuple[int, float], list[Json]]] = collections.defaultdict(
         lambda: collections.defaultdict(list)
@@ -117,9 +111,7 @@ def read_record(directory: Path | str) -> Record:
             continue
         grouped[cell][row["seed"], row["learning_rate"]].append(row)
         ranges[cell].setdefault(row["length"], row["range"])
-        setting = tuple(str(row.get(field)) for field in ("mode", "group_size", "device_kind", "threads"))
-        settings[cell[0]].setdefault(setting, {}).setdefault(cell[1], set()).add(row["seed"])
-    skipped += [f"{reason} ({count} row{'s' * (count > 1)})" for reason, count in sorted(unused.items())]
+    skipped = [f"{reason} ({count} row{'s' * (count > 1)})" for reason, count in sorted(unused.items())]
 
     for cell, members in grouped.items():
         metric, writes_text = info["metric"][cell[0]], info["writes_text"][cell[0]]
@@ -140,10 +132,10 @@ def read_record(directory: Path | str) -> Record:
     losses: dict[Cell, Losses] = {}
     commands, problems = read_commands(directory)
     for cell, known in cells.items():
-        name = Path(known["directory"])
-        if name.name != str(name) or name.name == "..":  # it does not lie in this one
+        name, digest = known["directory"], known["config_hash"]
+        if Path(name).name != name:  # it does not lie in this one
             continue
-        path, digest = directory / name, known["config_hash"]
+        path = directory / name
         (timing, no_time), (found, no_losses) = read_timing(path, digest), read_losses(path, digest)
         if timing is not None:
             timings[cell] = timing
@@ -152,7 +144,7 @@ def read_record(directory: Path | str) -> Record:
         problems += dict.fromkeys([*no_time, *no_losses])
     skipped += problems
     draws = draw_classes(info["environments"])
-    return Record(directory, info, rows, replicas, ranges, dict(settings), skipped, draws, timings, losses, commands)
+    return Record(directory, info, rows, replicas, ranges, skipped, draws, timings, losses, commands)
 
 
 def _read_info(directory: Path) -> AblationInfo:
@@ -163,48 +155,25 @@ def _read_info(directory: Path) -> AblationInfo:
         info = unseal(path.read_bytes())
     except DamagedError as error:
         raise ValueError(f"{path} is damaged ({error}): run the ablation again, it writes the file") from error
-    if wrong := problem(info, _INFO) or _without_task(info):
-        raise ValueError(f"{path} is not a record of an ablation ({wrong}): run the ablation again, it writes the file")
+    if missing := AblationInfo.__required_keys__ - info.keys():
+        lacks = ", ".join(sorted(missing))
+        raise ValueError(f"{path} is no record of an ablation (it lacks {lacks}): run the ablation again, it writes it")
     return typing.cast(AblationInfo, info)
 
 
-def _without_task(info: Json) -> str:
-    """The first task that a member by tasks lacks, in words; or ""."""
-    of_tasks = ("metric", "validation_metric", "writes_text", "length_unit", "train_lengths", "chance")
-    tasks = [cell["task_label"] for cell in info["cells"]]
-    if unknown := [name for name, own in info["environments"].items() if not isinstance(own.get("began"), dict)]:
-        return f"environments.{unknown[0]} lacks 'began'"
-    return next((f"{name} lacks {task!r}" for name in of_tasks for task in tasks if task not in info[name]), "")
-
-
-_FIELDS = {"task_label": str, "label": str, "seed": int, "learning_rate": (int, float), "length": int}
-
-
-def _read_rows(path: Path) -> tuple[list[dict[str, Any]], list[str]]:
-    """The rows that can be used, and one line for each other one; ValueError for a damaged one."""
+def _read_rows(path: Path) -> list[dict[str, Any]]:
+    """All rows; ValueError for a damaged one."""
     if not path.is_file():
         raise ValueError(f"{path.parent} has no results to report: results.jsonl is missing. Run the ablation first.")
-    rows, unusable = [], []
+    rows = []
     for line in read_lines(path.read_bytes()):
         if line.row is None:
             raise ValueError(
                 f"{path} is damaged (line {line.number}: {line.problem}): run the ablation again, it writes the file "
                 "from the results of its groups; or remove the line, and its replica is left out"
             )
-        if wrong := _wrong_fields(line.row):
-            unusable.append(f"results.jsonl, line {line.number}: {', '.join(wrong)}")
-        else:
-            rows.append(line.row)
-    return rows, unusable
-
-
-def _wrong_fields(row: dict[str, Any]) -> list[str]:
-    if odd := problem(row, _ROW):
-        return [odd]
-    wrong = [field for field, kind in _FIELDS.items() if not isinstance(row.get(field), kind)]  # type: ignore[arg-type]
-    if not wrong and row.get("range") not in RANGES:
-        wrong = ["range"]
-    return [f"no usable {', '.join(wrong)}"] if wrong else []
+        rows.append(line.row)
+    return rows
 
 
 def _why_not(row: Json, cell: CellInfo | None) -> str | None:

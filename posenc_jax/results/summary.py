@@ -10,13 +10,30 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 
 from posenc_jax.data.score_kinds import ScoreKind
-from posenc_jax.results.ablation_info import AblationInfo
+from posenc_jax.results.ablation_info import AblationInfo, CellInfo, PublishedInfo
 from posenc_jax.results.averages import alike, difference_of
-from posenc_jax.results.every_score import EveryScore
 from posenc_jax.results.provenance import Provenance
 from posenc_jax.results.record import Range
 from posenc_jax.results.timing import Timing
 from posenc_jax.statistics import Interval, PairedDifference
+
+
+@dataclasses.dataclass(frozen=True)
+class EveryScore:
+    """All scores of one cell.
+
+    Attributes:
+      training, unseen: score -> the mean over seeds of its means over those lengths.
+      at_length: length -> score -> the mean over seeds.
+      counts: length -> how many examples were scored, of how many outputs were decoded.
+      columns: score -> its values at every seed and length, in a fixed order.
+    """
+
+    training: dict[str, Interval]
+    unseen: dict[str, Interval]
+    at_length: dict[int, dict[str, Interval]]
+    counts: dict[int, tuple[int, int]]
+    columns: dict[str, tuple[float, ...]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,7 +56,6 @@ class Point:
     """One length: the metric of every seed that has it, and their mean with its interval."""
 
     length: int
-    range: Range
     scores: dict[int, float]
     interval: Interval
 
@@ -60,22 +76,11 @@ class PositionRange:
 
 
 @dataclasses.dataclass(frozen=True)
-class PublishedResult:
-    """A published result: a verified value, or only a direction in words."""
-
-    value: float | None
-    direction: str
-    metric: str
-    lengths: str
-    source: str
-
-
-@dataclasses.dataclass(frozen=True)
 class CellSummary:
     """One encoding on one task, at its chosen learning rate.
 
     Attributes:
-      bit_exact: whether its results would come out the same to the bit; None where there are none, or it is not known.
+      info: of the record.
       scores: seed -> mean over the task's ``score_lengths``, for the seeds that have one; score: their mean over seeds.
       not_finite: seed -> the lengths at which its score is not finite, where it counts as missing.
       in_range_scores, in_range: the same over the training lengths.
@@ -93,14 +98,7 @@ class CellSummary:
 
     task_label: str
     label: str
-    posenc: str
-    bit_exact: bool | None
-    directory: str
-    config_hash: str
-    num_parameters: int | None
-    num_posenc_parameters: int | None
-    citations: tuple[str, ...]
-    note: str
+    info: CellInfo
     is_baseline: bool
     learning_rate: float | None
     tried: tuple[Tried, ...]
@@ -115,7 +113,7 @@ class CellSummary:
     difference: PairedDifference | None
     draws: Mapping[int, int]
     curve: tuple[Point, ...]
-    published: tuple[PublishedResult, ...]
+    published: tuple[PublishedInfo, ...]
     every_score: EveryScore
     positions: tuple[PositionRange, ...]
     timing: Timing | None
@@ -196,10 +194,6 @@ class Summary:
     ``commands``: those that computed it, as far as they were written down.
     """
 
-    name: str
-    title: str
-    description: str
-    size_note: str
     labels: tuple[str, ...]
     tasks: tuple[TaskSummary, ...]
     skipped: tuple[str, ...]

@@ -6,26 +6,25 @@ its scores at the evaluated lengths.
 
 import dataclasses
 import typing
+from collections.abc import Iterable, Mapping
 
 from posenc_jax.data.score_kinds import KINDS, ScoreKind, kind_of
 from posenc_jax.files.names import file_name
-from posenc_jax.results.ablation_info import AblationInfo, CellInfo
-from posenc_jax.results.averages import interval_of
-from posenc_jax.results.every_score import every_score
-from posenc_jax.results.notes import cell_notes, published_notes, setting_notes
+from posenc_jax.results.ablation_info import AblationInfo, CellInfo, PublishedInfo
+from posenc_jax.results.averages import interval_of, seed_means
 from posenc_jax.results.provenance import read_provenance
-from posenc_jax.results.record import RANGES, Range, Record, ReplicaScores
+from posenc_jax.results.record import COUNTS, RANGES, Range, Record, ReplicaScores
 from posenc_jax.results.summary import (
     CellSummary,
+    EveryScore,
     Point,
     PositionRange,
-    PublishedResult,
     Summary,
     TaskSummary,
     Tried,
     compact,
 )
-from posenc_jax.statistics import select_learning_rate
+from posenc_jax.statistics import Interval, select_learning_rate
 
 
 def summarise(record: Record) -> Summary:
@@ -33,10 +32,6 @@ def summarise(record: Record) -> Summary:
     info = record.info
     task_labels = list(dict.fromkeys(cell["task_label"] for cell in info["cells"]))
     return Summary(
-        name=info["name"],
-        title=info["title"],
-        description=info["description"],
-        size_note=info["size_note"],
         labels=tuple(dict.fromkeys(cell["label"] for cell in info["cells"])),
         tasks=tuple(_summarise_task(record, task) for task in task_labels),
         skipped=tuple(record.skipped),
@@ -61,7 +56,7 @@ def _summarise_task(record: Record, task_label: str) -> TaskSummary:
     kind = kind_of(metric, writes_text)
     position_length = max((row["length"] for cell in cells for row in cell["by_position"]), default=None)
     chosen_by = kind_of(info["validation_metric"][task_label], writes_text)
-    measured = [_measure(record, cell, kind, by_range, ranges, position_length, chosen_by) for cell in cells]
+    measured = [_measure(record, cell, kind, by_range, position_length, chosen_by) for cell in cells]
     baseline = next((cell for cell in measured if cell.label == info["baseline"]), None)
     summaries = []
     for cell in measured:
@@ -76,11 +71,10 @@ def _summarise_task(record: Record, task_label: str) -> TaskSummary:
         notes.append(
             f"{', '.join(names)}: examples of both trained and unseen lengths, so excluded from the means over lengths."
         )
-    notes += [note for cell in summaries for note in cell_notes(cell, length_names)]
+    notes += [note for cell in summaries for note in _cell_notes(cell, length_names)]
     if baseline is not None and not baseline.scores:
         notes.append(f"The baseline {baseline.label} has no finished seed, so there are no differences from it.")
-    notes += published_notes(summaries)
-    notes += setting_notes(record.settings.get(task_label, {}))
+    notes += _published_notes(summaries)
     if note := info["task_notes"].get(task_label, ""):
         notes.append(note)
     trained = info["train_lengths"][task_label]
@@ -130,7 +124,6 @@ def _measure(
     cell: CellInfo,
     kind: ScoreKind,
     by_range: dict[Range, tuple[int, ...]],
-    ranges: dict[int, Range],
     position_length: int | None,
     validation_kind: ScoreKind,
 ) -> CellSummary:
@@ -144,25 +137,13 @@ def _measure(
     tried = tuple(
         _tried(replicas, rate, asked, rate == chosen, beyond or within, kind, validation_kind) for rate in rates
     )
-    scores, trained = (_means(finished, lengths, kind) for lengths in (beyond or within, within))
-    curve = []
+    values = _by_length(finished)
+    scores, trained = (seed_means(values, lengths, kind) for lengths in (beyond or within, within))
     lengths = tuple(sorted(record.ranges[cell["task_label"], cell["label"]]))
-    for length in lengths:
-        values = {seed: replica.scores[length] for seed, replica in finished.items() if length in replica.scores}
-        if values:
-            interval = interval_of((values.get(seed) for seed in asked), kind)
-            curve.append(Point(length, ranges[length], values, interval))
     return CellSummary(
         task_label=cell["task_label"],
         label=cell["label"],
-        posenc=cell["posenc"] or "",
-        bit_exact=cell["bit_exact"] if cell["posenc"] is not None else None,
-        directory=cell["directory"],
-        config_hash=cell["config_hash"],
-        num_parameters=cell["num_parameters"],
-        num_posenc_parameters=cell["num_posenc_parameters"],
-        citations=tuple(cell["citations"]),
-        note=cell["note"] or "",
+        info=cell,
         is_baseline=False,
         learning_rate=chosen,
         tried=tried,
@@ -170,15 +151,19 @@ def _measure(
         diverged=diverged,
         unfinished=tuple(seed for seed in asked if seed not in finished and seed not in diverged),
         scores=scores,
-        score=interval_of((scores.get(seed) for seed in asked), kind),
+        score=interval_of(map(scores.get, asked), kind),
         not_finite={seed: replica.not_finite for seed, replica in finished.items() if replica.not_finite},
         in_range_scores=trained,
-        in_range=interval_of((trained.get(seed) for seed in asked), kind),
+        in_range=interval_of(map(trained.get, asked), kind),
         difference=None,
         draws={seed: draws_of(record, cell, replica.environment) for seed, replica in at_chosen.items()},
-        curve=tuple(curve),
+        curve=tuple(
+            Point(length, values[length], interval_of(map(values[length].get, asked), kind))
+            for length in lengths
+            if length in values
+        ),
         published=_published(record.info, cell["task_label"], cell["label"]),
-        every_score=every_score(
+        every_score=_every_score(
             {seed: replica.every_score for seed, replica in finished.items()}, asked, within, beyond, lengths
         ),
         positions=_position_ranges(cell, chosen, position_length, asked, set(finished)),
@@ -197,13 +182,13 @@ def draws_of(record: Record, cell: CellInfo, environment: str) -> int:
     return -1 - record.info["cells"].index(cell) if drawn is None else drawn
 
 
-def _means(replicas: dict[int, ReplicaScores], lengths: tuple[int, ...], kind: ScoreKind) -> dict[int, float]:
-    """Seed -> the mean of its scores over the lengths, for the seeds that have all of them."""
-    return {
-        seed: kind.mean(replica.scores[length] for length in lengths)
-        for seed, replica in replicas.items()
-        if lengths and all(length in replica.scores for length in lengths)
-    }
+def _by_length(replicas: dict[int, ReplicaScores]) -> dict[int, dict[int, float]]:
+    """Length -> seed -> score."""
+    found: dict[int, dict[int, float]] = {}
+    for seed, replica in replicas.items():
+        for length, score in replica.scores.items():
+            found.setdefault(length, {})[seed] = score
+    return found
 
 
 def _choose(replicas: list[ReplicaScores], rates: list[float], asked: tuple[int, ...]) -> float | None:
@@ -235,8 +220,8 @@ def _tried(
     here = {replica.seed: replica for replica in replicas if replica.learning_rate == rate}
     by_seed = {seed: here[seed].validation if seed in here else None for seed in asked}
     diverged = tuple(seed for seed, replica in sorted(here.items()) if replica.diverged_at is not None)
-    scores = _means(_finished(here), lengths, kind)
-    score = interval_of((scores.get(seed) for seed in asked), kind)
+    scores = seed_means(_by_length(_finished(here)), lengths, kind)
+    score = interval_of(map(scores.get, asked), kind)
     return Tried(rate, by_seed, interval_of(by_seed.values(), validation_kind), diverged, chosen, scores, score)
 
 
@@ -244,9 +229,9 @@ def _finished(replicas: dict[int, ReplicaScores]) -> dict[int, ReplicaScores]:
     return {seed: replica for seed, replica in sorted(replicas.items()) if replica.finished}
 
 
-def _published(info: AblationInfo, task_label: str, label: str) -> tuple[PublishedResult, ...]:
+def _published(info: AblationInfo, task_label: str, label: str) -> tuple[PublishedInfo, ...]:
     return tuple(
-        PublishedResult(row["value"], row["direction"], row["metric"], row["lengths"], row["source"])
+        row
         for row in info["published"]
         if (row["task_label"], row["label"]) == (task_label, label) and (row["value"] is not None or row["direction"])
     )
@@ -267,4 +252,82 @@ def _position_ranges(
     return tuple(
         PositionRange(first, last, scores, interval_of((scores.get(seed) for seed in asked), KINDS["perplexity"]))
         for (first, last), scores in sorted(found.items())
+    )
+
+
+def _cell_notes(cell: CellSummary, length_names: dict[str, str]) -> list[str]:
+    """Notes on a cell: missing seeds and scores, a rate that nothing chose, the config's note."""
+    notes = []
+    n, asked = len(cell.asked) - len(cell.diverged) - len(cell.unfinished), len(cell.asked)
+    if n < asked:
+        why = [f"seed {seed} diverged at step {step}" for seed, step in cell.diverged.items()]
+        if cell.unfinished:
+            word = "seed" if len(cell.unfinished) == 1 else "seeds"
+            why.append(f"{word} {', '.join(map(str, cell.unfinished))} not finished")
+        notes.append(f"{cell.label}: {n} of {asked} seeds ({'; '.join(why)}); means are over the others.")
+        if n == 0:
+            notes[-1] = f"{cell.label}: no result, 0 of {asked} seeds ({'; '.join(why)})."
+    for seed, lengths in cell.not_finite.items():
+        names = ", ".join(length_names.get(str(length), str(length)) for length in lengths)
+        notes.append(
+            f"{cell.label}: the score of seed {seed} is not finite at {names}; it is missing there and in the means "
+            "over these lengths."
+        )
+    chosen = next((tried for tried in cell.tried if tried.chosen), None)
+    if len(cell.tried) > 1 and n > 0 and (chosen is None or chosen.validation.mean is None):
+        notes.append(f"{cell.label}: no validation scores to choose a learning rate by; shown: {cell.learning_rate:g}.")
+    if note := cell.info["note"]:
+        notes.append(f"{cell.label}: {note}")
+    return notes
+
+
+def _published_notes(cells: Iterable[CellSummary]) -> list[str]:
+    """Sources of the published column, each once."""
+    notes = []
+    sources: dict[str, list[str]] = {}
+    published = [(cell.label, row) for cell in cells for row in cell.published]
+    for label, row in published:
+        named = row["source"] + f" ({row['metric']})" * bool(row["metric"])
+        sources.setdefault(named.strip(), []).append(label)
+    for source, cited in sources.items():
+        whose = "" if len(sources) == 1 else f" for {', '.join(dict.fromkeys(cited))}"
+        notes.append(f"Published{whose}: {source}.")
+    if any(row["value"] is None for _, row in published):
+        notes.append("Where the published column has words, only the direction is verified, not a number.")
+    return notes
+
+
+def _every_score(
+    replicas: Mapping[int, Mapping[str, Mapping[int, float]]],
+    asked: tuple[int, ...],
+    training: tuple[int, ...],
+    unseen: tuple[int, ...],
+    lengths: tuple[int, ...],
+) -> EveryScore:
+    """All scores of a cell from seed -> name -> length -> value of its finished seeds; ``lengths``: all, with mixed
+    ones.
+    """
+    values: dict[str, dict[int, dict[int, float]]] = {}  # score -> length -> seed -> value
+    for seed, own in replicas.items():
+        for name, by_length in own.items():
+            for length, value in by_length.items():
+                values.setdefault(name, {}).setdefault(length, {})[seed] = value
+    names = sorted(values.keys() - {*COUNTS}, key=lambda name: ((*KINDS, name).index(name), name))
+
+    def means(*over: int) -> dict[str, Interval]:
+        """Over seeds of the means over lengths; a seed that lacks a length is missing."""
+        found = {name: seed_means(values[name], over, kind_of(name)) for name in names}
+        return {name: interval_of(map(own.get, asked), kind_of(name)) for name, own in found.items()}
+
+    first: Mapping[str, Mapping[int, float]] = next(iter(replicas.values()), {})
+    return EveryScore(
+        training=means(*training),
+        unseen=means(*unseen),
+        at_length={length: means(length) for length in lengths},
+        counts={
+            length: (round(first["count"][length]), round(first.get("decoded", {}).get(length, 0)))
+            for length in lengths
+            if length in first.get("count", {})
+        },
+        columns={name: tuple(v for n in lengths for v in values[name].get(n, {}).values()) for name in names},
     )

@@ -1,16 +1,17 @@
-"""The files of pictures: made in memory, then written all or none."""
+"""The files of pictures: one interactive page that needs nothing else, with the tables of properties, and figures."""
 
-import contextlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from posenc_jax.drawing import printed
+from posenc_jax.drawing.document import document, html_figure, html_table
+from posenc_jax.drawing.hypertext import escaped
 from posenc_jax.drawing.plots import Plot
 from posenc_jax.drawing.text_table import TextTable
 from posenc_jax.extras import check
-from posenc_jax.files.atomic import replaced, unwritable
+from posenc_jax.files.atomic import unwritable, write_atomically
 from posenc_jax.refusals.system import or_else
-from posenc_jax.show.page import page
+from posenc_jax.show.views import VIEWS
 
 KINDS = ("png", "pdf")
 """Of figures for a paper."""
@@ -75,26 +76,34 @@ def make(
 
 
 def write(files: dict[Path, bytes]) -> None:
-    """Writes all files under other names, then renames them; if that fails (ValueError) nothing is left but
-    what was there."""
+    """Writes the files, each under another name until it is whole; ValueError where one cannot be written."""
     for path in files:
         if path.is_dir():
             raise ValueError(f"{path} is a directory, where a file would be written; nothing was written")
-    made: list[Path] = []
-    named: Path | None = None
-    try:
-        with contextlib.ExitStack() as stack:  # files are renamed when all are written
-            for path, data in files.items():
-                named = path
-                missing = [folder for folder in (path.parent, *path.parent.parents) if not folder.exists()]
-                for folder in reversed(missing):
-                    folder.mkdir()
-                    made.append(folder)
-                stack.enter_context(replaced(path)).write(data)
-    except OSError as error:
-        for folder in reversed(made):
-            if not any(folder.iterdir()):
-                folder.rmdir()
-        way_out = or_else(error, "name another directory")
-        name = error.filename or named
-        raise ValueError(f"cannot write {name} ({error.strerror}); nothing was written: {way_out}") from None
+    for path, data in files.items():
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(path, data)
+        except OSError as error:
+            way_out = or_else(error, "name another directory")
+            raise ValueError(f"cannot write {error.filename or path} ({error.strerror}): {way_out}") from None
+
+
+def page(title: str, facts: str, plots: Sequence[Plot], properties: list[TextTable]) -> str:
+    """The whole document. Needs plotly, for its JavaScript only."""
+    body = [f"<h1>{escaped(title)}</h1>"]
+    body += [f'<p class="facts">{escaped(facts)}</p>'] if facts != title else []
+    body += ['<h2 id="properties">What is measured</h2>']
+    for table in properties:
+        notes = f'<p class="caption">{escaped(" ".join(table.notes))}</p>'
+        body += [f"<h3>{escaped(table.title)}</h3>"]
+        body += [f"<p>{escaped(table.lead)}</p>"] if table.lead else []
+        body += [html_table(table, table.title) if table.entries else notes]
+    for name, view in VIEWS.items():
+        own = [plot for plot in plots if plot.view == name]
+        if own:
+            heading = view.words if view.words.startswith("t-") else view.words[0].upper() + view.words[1:]
+            body.append(f'<h2 id="view-{name}">{escaped(heading)}</h2>')
+        body += map(html_figure, own)
+    body.append("<footer>Written by posenc_jax: posenc show.</footer>")
+    return document(title, body, plots)

@@ -13,10 +13,9 @@ from posenc_jax.encodings.numbers import OfNumbers
 from posenc_jax.encodings.slots import is_pattern
 from posenc_jax.show.contents import one_content, pairs_of_example, read_positions
 from posenc_jax.show.lead import what_it_does
-from posenc_jax.show.measured import Flow, MeasuredAttention, MeasuredEncoding, Shifts
+from posenc_jax.show.measured import Flow, MeasuredAttention, MeasuredEncoding
 
 SHIFTS = (1, 2, 5, 10, 20, 50, 100, 200, 500)
-DRAWN_SHIFT = 10
 MOST = 64  # positions of an attention map: more cannot be read
 
 
@@ -40,8 +39,7 @@ def measure(
         found["vectors"] = views.position_vectors(slot, dims, np.arange(length), length=length, **options)
     if "vectors" in has and shifts:
         maps = views.linear_maps(slot, dims, [k for k in SHIFTS if k <= length // 2], params=own)
-        drawn = next((m for m in maps if m.offset == DRAWN_SHIFT), maps[-1])
-        found["shifts"] = Shifts({m.offset: m.residual for m in maps}, drawn.offset, drawn.matrix)
+        found["shifts"] = {m.offset: m.residual for m in maps}
     if "content_logits" in has:
         found["products"] = views.content_logits(slot, dims, length, **options)
     if "bias" in has:

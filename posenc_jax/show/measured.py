@@ -9,15 +9,6 @@ from posenc_jax.drawing.style import Style
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Shifts:
-    """Residuals of the linear map to the position k later, by k, and the map ``[M, M]`` of one of them."""
-
-    residuals: dict[int, float]
-    offset: int
-    matrix: np.ndarray
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
 class MeasuredAttention:
     """Attention weights ``[L, H, Q, K]`` of one input, and the names of queries and keys (or empty)."""
 
@@ -83,6 +74,7 @@ class MeasuredEncoding:
       products: ``[H, Q, K]``, of queries and keys of equal contents, over D.
       bias: ``[H, Q, K]``.
       frequencies: ``[F]``, radians per position.
+      shifts: residuals of the linear map to the position k later, by k.
       causal: whether keys are never after their queries.
       attention, pooling: weights.
       sections: of a document.
@@ -97,7 +89,7 @@ class MeasuredEncoding:
     products: np.ndarray | None = None
     bias: np.ndarray | None = None
     frequencies: np.ndarray | None = None
-    shifts: Shifts | None = None
+    shifts: dict[int, float] | None = None
     attention: MeasuredAttention | None = None
     pooling: MeasuredAttention | None = None
     causal: bool = False

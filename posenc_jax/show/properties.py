@@ -79,7 +79,7 @@ def _by_offset(vectors: np.ndarray) -> Property:
 def _linear(measured: MeasuredEncoding) -> Property:
     if measured.shifts is None:
         return Property(NAMES[4], None, "not measured for a single picture")
-    k, worst = max(measured.shifts.residuals.items(), key=lambda item: item[1])
+    k, worst = max(measured.shifts.items(), key=lambda item: item[1])
     return Property(NAMES[4], worst < _EXACT, f"relative residual {worst:.2g} at most, for k = {k}")
 
 

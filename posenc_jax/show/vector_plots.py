@@ -7,12 +7,10 @@ import numpy as np
 
 from posenc_jax.drawing.plots import Axis, HeatMap, Lines, Plot, PlotLine, Points, tick_name
 from posenc_jax.drawing.style import styles
+from posenc_jax.extras import needed
 from posenc_jax.files.names import file_name
 from posenc_jax.show.measured import Chosen, Encodings, MeasuredEncoding, Styles, distances, sines_and_cosines
-from posenc_jax.show.projections import nearest_offsets, principal_components, t_sne
 
-# Of a large map the first dimensions are drawn: the fast waves of interleaved sines and cosines.
-MAP_DIMENSIONS = 32
 FLOW_DIMENSIONS = 8  # whose values can be read in a cell
 PERPLEXITY = 4.0  # of t-SNE
 
@@ -219,8 +217,8 @@ def shift_plots(encodings: Encodings, style: Styles, chosen: Chosen) -> list[Plo
     drawn = [
         PlotLine(
             name=style[label].name,
-            x=np.array(list(shift.residuals)),
-            y=np.maximum(list(shift.residuals.values()), floor),
+            x=np.array(list(shift)),
+            y=np.maximum(list(shift.values()), floor),
             style=style[label],
         )
         for label, shift in shifts.items()
@@ -253,31 +251,6 @@ def shift_plots(encodings: Encodings, style: Styles, chosen: Chosen) -> list[Plo
     ]
 
 
-def shift_map(slug: str, name: str, one: MeasuredEncoding, chosen: Chosen) -> Plot:
-    """The linear map to a later position."""
-    shift = one.shifts
-    assert shift is not None
-    size = min(len(shift.matrix), MAP_DIMENSIONS)
-    part = shift.matrix[:size, :size]
-    rest = "" if size == len(shift.matrix) else f", first {size} of {len(shift.matrix)} dimensions"
-    high = _limit(part)
-    return HeatMap(
-        slug=f"{slug}-shift-map",
-        view="shift-map",
-        title=f"Map to the position {shift.offset} later, {name}",
-        caption=f"The map from the vector of a position to that of the position {shift.offset} later{rest}: two-by-two "
-        "blocks along the diagonal are rotations.",
-        x=Axis("dimension, from"),
-        y=Axis("dimension, to"),
-        z_title="weight",
-        panels=(("", part),),
-        low=-high,
-        high=high,
-        diverging=True,
-        square=True,
-    )
-
-
 def _limit(values: np.ndarray) -> float:
     """A limit of a scale around 0: 1 where values are between, but not far inside, -1 and 1."""
     high = float(np.abs(values[np.isfinite(values)]).max(initial=0.0))
@@ -288,3 +261,45 @@ def _labelled(count: int, most: int = 16) -> tuple[int, ...]:
     """Round positions to label, at most ``most``."""
     step = next(s * 10**e for e in range(9) for s in (1, 2, 5) if count <= most * s * 10**e)
     return tuple(range(0, count, step))
+
+
+def principal_components(vectors: np.ndarray) -> tuple[np.ndarray, tuple[float, float]]:
+    """``[P, 2]`` coordinates of ``vectors [P, M]`` on the two directions of most variance, and their shares of it.
+
+    The sign of a direction is chosen so that its coordinate of largest size is positive.
+    """
+    centred = vectors.astype(np.float64) - vectors.mean(axis=0, dtype=np.float64)[None]
+    left, values, _ = np.linalg.svd(centred, full_matrices=False)
+    left, values = (np.pad(a, [(0, 0)] * (a.ndim - 1) + [(0, max(2 - a.shape[-1], 0))]) for a in (left, values))
+    points = left[:, :2] * values[None, :2]
+    signs = np.sign(points[np.abs(points).argmax(axis=0), [0, 1]])
+    total = float((values**2).sum()) or 1.0
+    return points * np.where(signs == 0, 1.0, signs)[None], (values[0] ** 2 / total, values[1] ** 2 / total)
+
+
+def nearest_offsets(points: np.ndarray, count: int) -> dict[int, int]:
+    """The distances in rows of the ``count`` nearest neighbours of each of ``points [P, 2]``, with their counts, the
+    most frequent offset first.
+    """
+    apart = np.linalg.norm(points[:, None] - points[None], axis=-1)
+    np.fill_diagonal(apart, np.inf)
+    near = apart.argsort(axis=1, kind="stable")[:, :count]
+    offsets, found = np.unique(np.abs(near - np.arange(len(points))[:, None]), return_counts=True)
+    return {int(offsets[i]): int(found[i]) for i in np.argsort(-found, kind="stable")}
+
+
+def t_sne(vectors: np.ndarray, perplexity: float) -> np.ndarray:
+    """``[P, 2]`` by t-SNE (van der Maaten and Hinton 2008), started from the principal components, in one thread, so
+    that the same vectors give the same points on one machine. Needs scikit-learn.
+    """
+    with needed("report", "t-SNE"):
+        from sklearn.manifold import TSNE
+        from threadpoolctl import threadpool_limits
+    # The usual start, the principal components at a standard deviation of 1e-4; those of sklearn are drawn by chance.
+    start = principal_components(vectors)[0]
+    start = start / (start[:, 0].std() or 1.0) * 1e-4
+    # Exact gradients do not depend on an approximation's tree; beyond 500 points they take too long.
+    method = "exact" if len(vectors) <= 500 else "barnes_hut"
+    with threadpool_limits(1):
+        run = TSNE(perplexity=perplexity, init=start.astype(np.float32), random_state=0, method=method, n_jobs=1)
+        return run.fit_transform(vectors.astype(np.float64)).astype(np.float64)

@@ -26,7 +26,6 @@ from posenc_jax.show.vector_plots import (
     line_plot,
     of_each,
     pca_plot,
-    shift_map,
     shift_plots,
     tsne_plot,
     wave_plot,
@@ -39,95 +38,44 @@ class View:
 
     Attributes:
       words: what it is, in messages and headings.
-      about: more of it, where the words do not say all.
       there: whether an encoding has it.
       plots: of the encodings that have it, in the style of each: one for all, or one for each.
     """
 
     words: str
-    about: str
     there: Callable[[MeasuredEncoding], bool]
     plots: Callable[[Encodings, Styles, Chosen], list[Plot]]
 
 
-def _has_vectors(one: MeasuredEncoding) -> bool:
-    return one.vectors is not None
+def _has(name: str) -> Callable[[MeasuredEncoding], bool]:
+    return lambda one: getattr(one, name) is not None
 
 
-def _has_frequencies(one: MeasuredEncoding) -> bool:
-    return one.frequencies is not None
+def _has_points(more_than: float) -> Callable[[MeasuredEncoding], bool]:
+    return lambda one: one.vectors is not None and len(one.vectors) > more_than
 
 
+_VECTORS = _has("vectors")
 VIEWS = {
-    "flow": View(
-        "from words to the encoder",
-        "from words to the encoder, on request only",
-        lambda one: one.flow is not None and one.vectors is not None,
-        of_each(flow_plot),
-    ),
-    "heatmap": View("heat map of positions", "values of all positions", _has_vectors, of_each(heat_map)),
-    "lines": View("vectors of single positions", "of single positions", _has_vectors, of_each(line_plot)),
-    "waves": View("dimensions along positions", "single dimensions along positions", _has_vectors, of_each(wave_plot)),
-    "frequencies": View("frequencies", "", _has_frequencies, frequency_plots),
-    "wavelengths": View("wavelengths", "", _has_frequencies, wavelength_plots),
-    "exp": View("frequencies on plain axes", "frequencies on plain axes", _has_frequencies, exponential_plots),
-    "kernel": View(
-        "similarity by offset",
-        "similarity by offset",
-        lambda one: one.vectors is not None or one.products is not None,
-        kernel_plots,
-    ),
-    "distances": View("distance matrix", "of every two positions", _has_vectors, of_each(distance_map)),
-    "pca": View(
-        "principal components", "", lambda one: one.vectors is not None and len(one.vectors) > 2, of_each(pca_plot)
-    ),
-    "tsne": View(
-        "t-SNE", "", lambda one: one.vectors is not None and len(one.vectors) > 3 * PERPLEXITY, of_each(tsne_plot)
-    ),
-    "shift": View(
-        "linear map of a shift",
-        "residual of the linear map from a position to the one k later",
-        lambda one: one.shifts is not None,
-        shift_plots,
-    ),
-    "shift-map": View("map of a shift", "that map", lambda one: one.shifts is not None, of_each(shift_map)),
-    "bias": View("bias curves", "of logits, by offset", lambda one: one.bias is not None, bias_plots),
-    "attention": View(
-        "attention maps",
-        "of a run, otherwise of equal contents",
-        lambda one: one.attention is not None,
-        of_each(weight_map("attention")),
-    ),
-    "contents": View(
-        "attention with one content everywhere",
-        "attention where all tokens have one content, if it depends on contents",
-        lambda one: one.contents is not None,
-        of_each(contents_map),
-    ),
-    "positions": View(
-        "positions that tokens have",
-        "of an example's tokens, if they depend on tokens",
-        lambda one: one.positions is not None,
-        of_each(position_map),
-    ),
-    "pairs": View(
-        "pairs of an example's tokens",
-        "of an example's tokens, if their attributes count",
-        lambda one: one.pairs is not None,
-        of_each(pair_map),
-    ),
-    "pooling": View(
-        "weights of pooling",
-        "of a run that pools by attention",
-        lambda one: one.pooling is not None,
-        of_each(weight_map("pooling")),
-    ),
-    "sections": View(
-        "attention by section",
-        "attention by section, of a run that classifies documents",
-        lambda one: one.sections is not None,
-        of_each(section_map),
-    ),
+    "flow": View("from words to the encoder", lambda one: one.flow is not None and _VECTORS(one), of_each(flow_plot)),
+    "heatmap": View("heat map of positions", _VECTORS, of_each(heat_map)),
+    "lines": View("vectors of single positions", _VECTORS, of_each(line_plot)),
+    "waves": View("dimensions along positions", _VECTORS, of_each(wave_plot)),
+    "frequencies": View("frequencies", _has("frequencies"), frequency_plots),
+    "wavelengths": View("wavelengths", _has("frequencies"), wavelength_plots),
+    "exp": View("frequencies on plain axes", _has("frequencies"), exponential_plots),
+    "kernel": View("similarity by offset", lambda one: _VECTORS(one) or one.products is not None, kernel_plots),
+    "distances": View("distance matrix", _VECTORS, of_each(distance_map)),
+    "pca": View("principal components", _has_points(2), of_each(pca_plot)),
+    "tsne": View("t-SNE", _has_points(3 * PERPLEXITY), of_each(tsne_plot)),
+    "shift": View("linear map of a shift", _has("shifts"), shift_plots),
+    "bias": View("bias curves", _has("bias"), bias_plots),
+    "attention": View("attention maps", _has("attention"), of_each(weight_map("attention"))),
+    "contents": View("attention with one content everywhere", _has("contents"), of_each(contents_map)),
+    "positions": View("positions that tokens have", _has("positions"), of_each(position_map)),
+    "pairs": View("pairs of an example's tokens", _has("pairs"), of_each(pair_map)),
+    "pooling": View("weights of pooling", _has("pooling"), of_each(weight_map("pooling"))),
+    "sections": View("attention by section", _has("sections"), of_each(section_map)),
 }
 
 

@@ -27,10 +27,8 @@ from posenc_jax.statistics.learning_rate import select_by_seed as select_by_seed
 from posenc_jax.statistics.learning_rate import select_learning_rate as select_learning_rate
 from posenc_jax.statistics.learning_rate import tied as tied
 from posenc_jax.statistics.learning_rate import widened as widened
-from posenc_jax.statistics.many_tasks import improvement_interval as improvement_interval
 from posenc_jax.statistics.many_tasks import interquartile_mean as interquartile_mean
 from posenc_jax.statistics.many_tasks import performance_profile as performance_profile
-from posenc_jax.statistics.many_tasks import probability_of_improvement as probability_of_improvement
 from posenc_jax.statistics.many_tasks import stratified_bootstrap as stratified_bootstrap
 from posenc_jax.statistics.shares import Share as Share
 from posenc_jax.statistics.shares import correlation as correlation
@@ -40,5 +38,3 @@ from posenc_jax.statistics.sign_flips import TwoTests as TwoTests
 from posenc_jax.statistics.sign_flips import bca_intervals as bca_intervals
 from posenc_jax.statistics.sign_flips import sign_flip_p as sign_flip_p
 from posenc_jax.statistics.sign_flips import two_tests as two_tests
-from posenc_jax.statistics.sizes import Trend as Trend
-from posenc_jax.statistics.sizes import size_trends as size_trends

@@ -1,5 +1,4 @@
-"""Many tasks at once: the interquartile mean, performance profiles, the probability of improvement, and their bootstrap
-intervals.
+"""Many tasks at once: the interquartile mean, performance profiles, and their bootstrap intervals.
 
 Scores are one sequence of seeds for each task, on one scale for all tasks (such as exact match, or a score rescaled by
 chance and ceiling). Every task has the same weight, whatever its number of seeds.
@@ -41,48 +40,6 @@ def performance_profile(scores: Scores, thresholds: Sequence[float]) -> np.ndarr
     values, weights = _pooled(scores)
     above = values > np.asarray(thresholds, np.float64)[:, None]
     return np.asarray(above @ weights)
-
-
-def probability_of_improvement(ours: Scores, theirs: Scores) -> float:
-    """The probability that a run of ours scores above one of theirs, on a task drawn at random: the mean over tasks of
-    ``(#{x > y} + #{x = y} / 2) / (N M)``, x of N runs of ours and y of M of theirs, not paired.
-
-    It says how often, not by how much; scores of different tasks need no common scale. 0.5: neither is above.
-
-    Raises:
-      ValueError: the two have not the same tasks.
-
-    >>> probability_of_improvement({"copy": [0.5, 1.0]}, {"copy": [0.0, 0.5]})
-    0.875
-    """
-    return float(np.mean([own.mean() for own in _above(ours, theirs)]))
-
-
-def improvement_interval(
-    ours: Scores, theirs: Scores, confidence: float = 0.95, samples: int = 2000, seed: int = 0
-) -> tuple[float, float]:
-    """The percentile interval of `probability_of_improvement`: as of `stratified_bootstrap`, runs of each task drawn
-    again, of both arms by themselves. It has no width where all runs of one arm are above all of the other.
-    """
-    _checked(confidence)
-    rng = np.random.default_rng(seed)
-    shares = []
-    for own in _above(ours, theirs):
-        # A drawn mean is one over the same pairs, each as often as its two runs were drawn.
-        drawn, other = (rng.multinomial(count, np.full(count, 1 / count), samples) for count in own.shape)
-        shares.append(np.einsum("sn,nm,sm->s", drawn, own, other) / own.size)
-    low, high = np.quantile(np.mean(shares, axis=0), [(1 - confidence) / 2, (1 + confidence) / 2])
-    return float(low), float(high)
-
-
-def _above(ours: Scores, theirs: Scores) -> list[np.ndarray]:
-    """Pairs of runs of each task, ``[N, M]``: 1 where ours is above theirs, 0.5 where both are the same."""
-    if ours.keys() != theirs.keys():
-        lacking = ", ".join(sorted(ours.keys() ^ theirs.keys()))
-        raise ValueError(f"only one of the two has scores on {lacking}: pass the tasks that both have")
-    _pooled(ours), _pooled(theirs)  # refuses what has no statistic
-    pairs = [(np.asarray(own, np.float64)[:, None], np.asarray(theirs[task], np.float64)) for task, own in ours.items()]
-    return [(x > y) + 0.5 * (x == y) for x, y in pairs]
 
 
 def stratified_bootstrap(

@@ -1,4 +1,4 @@
-"""Scores of the cells of a table, and the file that keeps those of a published table."""
+"""Scores of the cells of a table."""
 
 import contextlib
 import dataclasses
@@ -7,18 +7,12 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Self
 
-from posenc_jax.config import Ablation, config_hash
-from posenc_jax.data.score_kinds import ScoreKind, kind_of
-from posenc_jax.files.shapes import Json, problem
-from posenc_jax.results.averages import seed_means
-from posenc_jax.results.record import Record, ReplicaScores, read_record
+from posenc_jax.files.shapes import Json
+from posenc_jax.results.record import Record, ReplicaScores
 from posenc_jax.results.summary import CellSummary
-from posenc_jax.results.summation import draws_of, summarise
-from posenc_jax.runs.directory import groups_that_count
-from posenc_jax.runs.files import read_json, write_json
+from posenc_jax.results.summation import draws_of
 from posenc_jax.runs.identity import read_environments
 from posenc_jax.statistics import select_by_seed
-from posenc_jax.verdict.published import Selection
 
 Scores = Mapping[str, Mapping[int, Mapping[int, float]]]  # metric -> length -> seed -> score
 
@@ -95,92 +89,6 @@ class JudgedCell:
         )
 
 
-@dataclasses.dataclass(frozen=True)
-class TaskFacts:
-    """Properties of all cells of a table: its own metric, the score of guessing, and the range of each length."""
-
-    metric: str
-    chance: float | None
-    ranges: Mapping[int, str]
-
-
-@dataclasses.dataclass(frozen=True)
-class Results:
-    """The results of a table. ``code``: every code that computed a part of them; ``machine``: that of the first
-    group, in ``others`` of it those of groups that ran elsewhere; empty where nobody knows. ``notes``: what was
-    computed in another environment than the rest, in words.
-    """
-
-    tasks: Mapping[str, TaskFacts]
-    cells: tuple[JudgedCell, ...]
-    code: tuple[Json, ...]
-    machine: Json
-    notes: tuple[str, ...] = ()
-
-    @property
-    def seconds(self) -> float:
-        """Seconds of all runs, without compiling, as far as they are known."""
-        return sum(cell.seconds or 0.0 for cell in self.cells)
-
-    @property
-    def untimed(self) -> tuple[str, ...]:
-        """The cells whose seconds are unknown."""
-        return tuple(f"{cell.table} {cell.label}" for cell in self.cells if cell.seconds is None)
-
-    def cell(self, table: str, label: str) -> JudgedCell | None:
-        """A cell by its names, or None where it has not been run."""
-        return next((cell for cell in self.cells if (cell.table, cell.label) == (table, label)), None)
-
-    def kind(self, selection: Selection) -> ScoreKind:
-        """The kind of the scores of a selection."""
-        return kind_of(self.metric(selection))
-
-    def metric(self, selection: Selection) -> str:
-        """The name of the scores of a selection."""
-        return selection.metric or self.tasks[selection.table].metric
-
-    def lengths(self, selection: Selection) -> tuple[int, ...]:
-        """Lengths over which the scores of a selection are means; none if it was not measured."""
-        task = self.tasks.get(selection.table)
-        if task is None:
-            return ()
-        if isinstance(selection.where, int):
-            return (selection.where,) if selection.where in task.ranges else ()
-        found = tuple(n for n, own in task.ranges.items() if own == (selection.where or "beyond"))
-        return found or (() if selection.where else tuple(n for n, own in task.ranges.items() if own == "within"))
-
-    def scores(self, selection: Selection, label: str) -> dict[int, float]:
-        """Seed -> mean over the lengths of a selection, of the seeds that have them all."""
-        cell = self.cell(selection.table, label)
-        if cell is None:
-            return {}
-        return seed_means(cell.by_metric.get(self.metric(selection), {}), self.lengths(selection), self.kind(selection))
-
-
-def collect(directory: Path, selections: Iterable[Selection]) -> Results:
-    """The results in an ablation's directory, of every table's own metric and of those that ``selections`` name.
-
-    Raises:
-      ValueError: there are none, or they are damaged.
-    """
-    record = read_record(directory)
-    summary = summarise(record)
-    asked = {(selection.table, selection.metric) for selection in selections if selection.metric}
-    tasks, cells = {}, []
-    for task in summary.tasks:
-        metrics = (task.metric, *sorted(metric for table, metric in asked if table == task.task_label))
-        tasks[task.task_label] = TaskFacts(task.metric, task.chance, dict(task.ranges))
-        cells += [
-            judged_cell(record, cell, metrics) for cell in task.cells if cell.learning_rate is not None and cell.posenc
-        ]
-    code: dict[str, Json] = {}
-    for entry in (entry for own in record.info["cells"] for entry in own["code"]):
-        kept = {name: entry.get(name) for name in ("version", "commit", "dirty", "source", "own")}
-        code.setdefault(str(kept), kept)
-    notes = tuple(map(str, summary.provenance.elsewhere))
-    return Results(tasks, tuple(cells), tuple(code.values()), _machine(directory, record), notes)
-
-
 def judged_cell(record: Record, cell: CellSummary, metrics: tuple[str, ...]) -> JudgedCell:
     """A cell of a record, with its scores by these metrics."""
     name = cell.task_label, cell.label
@@ -192,10 +100,10 @@ def judged_cell(record: Record, cell: CellSummary, metrics: tuple[str, ...]) -> 
         metrics=metrics,
         table=cell.task_label,
         label=cell.label,
-        spec=cell.posenc,
-        config=cell.config_hash,
-        num_parameters=cell.num_parameters or 0,
-        num_posenc_parameters=cell.num_posenc_parameters or 0,
+        spec=cell.info["posenc"] or "",
+        config=cell.info["config_hash"],
+        num_parameters=cell.info["num_parameters"] or 0,
+        num_posenc_parameters=cell.info["num_posenc_parameters"] or 0,
         seconds=cell.timing and round(sum(phase.seconds for phase in cell.timing.measured.values()), 1),
     )
     drawn = {
@@ -214,16 +122,6 @@ def _rounded(by_metric: Scores) -> Scores:
     }
 
 
-_MACHINE = ("platform", "device_kind", "device_count", "cpu", "threads", "jax", "flax", "python")
-
-
-def _machine(directory: Path, record: Record) -> Json:
-    """The machine of the first group, with ``others`` if groups began or went on elsewhere; empty if unknown."""
-    groups = (group for cell in record.info["cells"] for group in groups_that_count(directory / cell["directory"]))
-    first, *others = environments_of(groups, _MACHINE) or ({},)
-    return first | {"others": others} if others else first
-
-
 def environments_of(groups: Iterable[Path], names: tuple[str, ...]) -> tuple[Json, ...]:
     """Environments in which groups began and went on, reduced to these names, each once, in order."""
     records = map(read_environments, groups)
@@ -240,64 +138,6 @@ def device(environment: Json) -> str:
     """Its devices, in words."""
     kind = environment["cpu"] if environment["platform"] == "cpu" else environment["device_kind"]
     return f"{environment['device_count']} x {kind}"
-
-
-def state(results: Results, config: Ablation) -> str:
-    """Progress of a table, in words: cells whose results are of other settings, or how many of the runs of its config
-    have a result; a seed that diverged has been run.
-    """
-    done, changed, asked = 0, [], sum(len(run.seeds) for run in config.runs)
-    for run in config.runs:
-        cell = results.cell(run.table, run.label)
-        if cell is None:
-            continue
-        if cell.config != config_hash(run) or set(cell.tried) != set(run.learning_rates):
-            changed.append(f"{run.table} {run.label}")
-            continue
-        with_examples = [n for n in run.evaluation.lengths if n in results.tasks[run.table].ranges]
-        length = (with_examples or run.evaluation.lengths)[-1]
-        finished = {seed for found in cell.by_metric.values() for seed in found.get(length, ())} | set(cell.diverged)
-        done += len(finished & set(run.seeds))
-    if changed:
-        return f"of other settings: {', '.join(changed)}"
-    return "done" if done == asked else f"partial, {done} of {asked} runs"
-
-
-_CELL = {
-    **dict.fromkeys(("table", "label", "spec", "config"), str),
-    **dict.fromkeys(("num_parameters", "num_posenc_parameters"), int),
-    "seeds": [int],
-    "diverged": [int],
-    "seconds?": float,
-    "learning_rates": {str: float},
-    "tried": {str: {}},
-    "by_metric": {str: {str: {str: float}}},
-    "draws": {str: int},
-}
-_RESULTS = {
-    "tasks": {str: {"metric": str, "chance?": float, "ranges": {str: str}}},
-    "cells": [_CELL],
-    "code": [{}],
-    "machine": {},
-    "notes": [str],
-}
-
-
-def save_results(results: Results, path: Path) -> None:
-    """Writes the results as JSON with a checksum."""
-    write_json(path, dataclasses.asdict(results))
-
-
-def read_results(path: Path) -> Results | None:
-    """Reads results of `save_results`, or None without a file; DamagedFileError or ValueError for a wrong file."""
-    if not path.exists():
-        return None
-    data = read_json(path, "restore it, or remove it and run the table again, which writes it anew")
-    if wrong := problem(data, _RESULTS, strict=True):
-        raise ValueError(f"{path} holds no results of a table ({wrong}): remove it and run the table again")
-    tasks = {name: TaskFacts(**own | {"ranges": numbered(own["ranges"])}) for name, own in data["tasks"].items()}
-    cells = tuple(JudgedCell(**{name: numbered(value) for name, value in cell.items()}) for cell in data["cells"])
-    return Results(tasks, cells, tuple(data["code"]), data["machine"], tuple(data["notes"]))
 
 
 def numbered(value: Any) -> Any:

@@ -164,7 +164,7 @@ def _cell(task: TaskSummary, label: str) -> CellSummary:
 def _question(task: TaskSummary, summary: Summary) -> KeptQuestion:
     return KeptQuestion(
         question=task.task_label,
-        source=f"ablation {summary.name}",
+        source=f"ablation {summary.info['name']}",
         metric=task.metric,
         chance=task.chance,
         trained_lengths=task.in_range_lengths,
@@ -180,7 +180,7 @@ def _measured(record: Record, cell: CellSummary, question: KeptQuestion) -> Meas
     of = judged_cell(record, cell, (question.metric,))
     fields = {field.name: getattr(of, field.name) for field in dataclasses.fields(of)}
     training = cell.timing and cell.timing.measured.get("train")
-    groups = groups_that_count(record.directory / cell.directory) if cell.directory else ()
+    groups = groups_that_count(record.directory / cell.info["directory"])
     found = Measured(
         **fields | {"seconds": of.seconds or 0.0},
         memory=_memory(of.spec),

@@ -4,12 +4,12 @@ why.
 
 from pathlib import Path
 
+from experiments.tables.folders import folders, read_folder
 from posenc_jax.drawing.markdown import code
-from posenc_jax.verdict.published import folders, read_folder
 from posenc_jax.verdict.tables import tables
 
 TABLES = Path(__file__).resolve().parents[2] / "experiments" / "tables"
-NOT_TESTS = {name: own for name in folders(TABLES) if (own := read_folder(TABLES, name).untested) is not None}
+NOT_TESTS = {name: own for name in folders(TABLES) if (own := read_folder(TABLES / name).untested) is not None}
 """By folder."""
 MARK = "(not a test at this size)"
 _VERDICTS = {name: own.not_a_test for name, own in tables().items() if own.not_a_test}

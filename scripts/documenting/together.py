@@ -15,15 +15,15 @@ from documenting import not_tests, together_pictures, verdicts
 from documenting.not_tests import TABLES
 from documenting.together_pictures import PICTURES, drawn
 from documenting.verdicts import named, span
+from experiments.tables.folders import RESULTS, folders, read_folder
+from experiments.tables.judging import CheckedDirection, check_directions
+from experiments.tables.results import Results, read_results
+from experiments.verdicts.together import Aggregate, Matrix, aggregates, matrix, published, same_baseline
 from posenc_jax.drawing.markdown import code, escaped, grid, refilled
 from posenc_jax.drawing.paper import source_of_png
 from posenc_jax.verdict.card import Card
-from posenc_jax.verdict.cells import Results, read_results
 from posenc_jax.verdict.finding import WORDS, Finding, in_prose, listed
-from posenc_jax.verdict.judging import CheckedDirection, check_directions
-from posenc_jax.verdict.published import RESULTS, folders, read_folder
 from posenc_jax.verdict.rule import LEARNED
-from posenc_jax.verdict.together import Aggregate, Matrix, aggregates, matrix, published, same_baseline
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PAGE = ROOT / "scripts" / "docs" / "guides" / "which-encoding-when.md"
@@ -207,7 +207,7 @@ def _directions(own: Known) -> str:
     checked = dict[str, tuple[CheckedDirection, ...]]()
     tested: dict[bool, list[str]] = {True: [], False: []}
     for name, results in own.folders.items():
-        folder = read_folder(TABLES, name)
+        folder = read_folder(TABLES / name)
         checked[name] = check_directions(folder, results)
         for one in checked[name]:
             if one.outcome != "not run":

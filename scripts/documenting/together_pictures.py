@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from documenting.not_tests import is_column
+from experiments.verdicts.together import THRESHOLDS, Aggregate, Estimate, Matrix
 from posenc_jax.drawing.paper import axes_of_lines, figure_of, png
 from posenc_jax.drawing.plots import Axis, IntervalRow, IntervalRows
 from posenc_jax.drawing.printed import draw_rows
 from posenc_jax.drawing.style import COLORS, GRID, INK, MUTED, Style
 from posenc_jax.verdict.figure import COLORS as OF_WORDS
 from posenc_jax.verdict.finding import Finding
-from posenc_jax.verdict.together import THRESHOLDS, Aggregate, Estimate, Matrix
 
 PICTURES = ("interquartile-means", "improvement", "profiles", "matrix")
 SIGNS = {

@@ -14,7 +14,7 @@ from posenc_jax.encodings import Dims, parse
 from posenc_jax.files.names import file_name
 from posenc_jax.lessons import numbered
 from posenc_jax.lessons.running import run
-from posenc_jax.show import page, projections, properties
+from posenc_jax.show import files, properties, vector_plots
 from posenc_jax.show.measure import measure, with_flow
 from posenc_jax.show.measured import (
     Chosen,
@@ -24,7 +24,6 @@ from posenc_jax.show.measured import (
     PairsOfExample,
     ReadPositions,
     Sections,
-    Shifts,
     by_offset,
     by_parts,
     distances,
@@ -46,7 +45,7 @@ def example(label="sinusoidal", count=20, width=8):
         vectors=sines(count, width),
         bias=np.stack([-0.5 * distance, -0.25 * distance]),
         frequencies=1e4 ** (-2 * np.arange(width // 2) / width),
-        shifts=Shifts({1: 1e-15, 2: 0.0}, 2, np.eye(width)),
+        shifts={1: 1e-15, 2: 0.0},
         flow=Flow(("a", "b"), np.ones((2, width)), 1 + sines(2, width)),
         attention=MeasuredAttention("decoder", np.full((2, 2, 3, 3), 1 / 3), ("a", "b", "c"), ("a", "b", "c"), "maps"),
         pooling=MeasuredAttention("", np.full((1, 1, 1, 3), 1 / 3), ("a",), ("a", "b", "c"), "pooled"),
@@ -72,7 +71,7 @@ def test_the_alias_of_position_5_is_found():
 
 
 def test_the_properties_of_sines_in_many_dimensions():
-    measured = MeasuredEncoding("s", vectors=sines(50, 128), shifts=Shifts({1: 2e-15, 20: 4e-15}, 1, np.eye(128)))
+    measured = MeasuredEncoding("s", vectors=sines(50, 128), shifts={1: 2e-15, 20: 4e-15})
     assert holds(measured) == dict.fromkeys(NAMES, True)
     assert properties.properties(measured)[4].measured == "relative residual 4e-15 at most, for k = 20"
 
@@ -80,7 +79,7 @@ def test_the_properties_of_sines_in_many_dimensions():
 def test_the_properties_of_rows_at_random():
     rows = np.random.default_rng(0).normal(size=(50, 16))
     rows[40] = rows[7]
-    measured = MeasuredEncoding("learned", vectors=rows, shifts=Shifts({1: 1.02}, 1, np.eye(16)))
+    measured = MeasuredEncoding("learned", vectors=rows, shifts={1: 1.02})
     assert holds(measured) == dict.fromkeys(NAMES, False)
     assert properties.properties(measured)[1].measured == "smallest distance 0, between 7 and 40"
 
@@ -125,7 +124,7 @@ def test_principal_components_of_a_plane():
     rng = np.random.default_rng(3)
     plane = np.linalg.qr(rng.normal(size=(6, 2)))[0]
     flat = rng.normal(size=(30, 2)) * [5.0, 1.0]
-    points, shares = projections.principal_components(flat @ plane.T + 7.0)
+    points, shares = vector_plots.principal_components(flat @ plane.T + 7.0)
     assert sum(shares) == pytest.approx(1.0)
     centred = flat - flat.mean(axis=0)
     np.testing.assert_allclose(distances(points), distances(centred), atol=1e-10)
@@ -155,7 +154,7 @@ def test_every_figure_is_the_same_when_made_again(kinds):
     first, second = every
     assert {plot.view for plot in first} == set(views_of(example())) == set(VIEWS)
     assert len({plot.slug for plot in first}) == len(first)
-    pages = [page.page("t", "f", made, [properties.table(example())]) for made in every]
+    pages = [files.page("t", "f", made, [properties.table(example())]) for made in every]
     assert pages[0] == pages[1]
     # One of each kind of plot: they share all code, and the kinds share most.
     for i in list({type(plot): i for i, plot in enumerate(first)}.values())[:kinds]:
@@ -167,7 +166,7 @@ def test_every_figure_is_the_same_when_made_again(kinds):
 
 def test_the_page_needs_nothing_else():
     made = [plot for view in VIEWS for plot in plots_of([example("<b>")], view, Chosen((0,)))]
-    text = page.page("<title>", "f", made, [properties.table(example())])
+    text = files.page("<title>", "f", made, [properties.table(example())])
     assert "<h1>&lt;title&gt;</h1>" in text
     assert "default-src 'none'" in text
     figures = json.loads(re.search(r'<script type="application/json" id="figures">(.*?)</script>', text, re.S)[1])
@@ -256,13 +255,13 @@ def test_the_flow_adds_positions_to_words():
 
 def test_nearest_points_by_how_far_away_they_stand():
     points = np.array([[0.0, 0], [5, 0], [0, 1], [5, 1], [0, 2]])
-    assert projections.nearest_offsets(points, 1) == {2: 5}
+    assert vector_plots.nearest_offsets(points, 1) == {2: 5}
     rng = np.random.default_rng(4)
     points, expected = rng.normal(size=(20, 2)), {}
     for i, a in enumerate(points):
         for j in sorted((j for j in range(20) if j != i), key=lambda j: math.dist(a, points[j]))[:3]:
             expected[abs(i - j)] = expected.get(abs(i - j), 0) + 1
-    found = projections.nearest_offsets(points, 3)
+    found = vector_plots.nearest_offsets(points, 3)
     assert found == expected
     assert list(found.values()) == sorted(found.values(), reverse=True)
 

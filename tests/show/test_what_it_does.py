@@ -15,10 +15,10 @@ from posenc_jax.drawing.printed import render
 from posenc_jax.drawing.text_table import markdown_table, text
 from posenc_jax.encodings import Dims, PositionalEncoding, RoPE, for_layer, parse
 from posenc_jax.encodings.catalogue import CATALOGUE
+from posenc_jax.show.files import page
 from posenc_jax.show.lead import summary, what_it_does
 from posenc_jax.show.measure import with_contents
 from posenc_jax.show.measured import Chosen, MeasuredAttention, MeasuredEncoding
-from posenc_jax.show.page import page
 from posenc_jax.show.properties import table
 from posenc_jax.show.views import plots_of, views_of
 

@@ -15,14 +15,14 @@ from documenting.not_tests import NOT_TESTS
 from documenting.together_pictures import PICTURES, SIGNS, sign
 from PIL import Image
 
+from experiments.tables.folders import folders, read_folder
+from experiments.tables.results import read_results
+from experiments.verdicts.together import THRESHOLDS, aggregates, matrix, published, runs, same_baseline
 from posenc_jax.data.score_kinds import KINDS
 from posenc_jax.drawing.paper import source_of_png
 from posenc_jax.verdict.card_files import card_of
-from posenc_jax.verdict.cells import read_results
-from posenc_jax.verdict.published import folders, read_folder
 from posenc_jax.verdict.rule import LEARNED
 from posenc_jax.verdict.tables import tables
-from posenc_jax.verdict.together import THRESHOLDS, aggregates, matrix, published, runs, same_baseline
 
 ROOT = Path(__file__).parent.parent.parent
 CARDS = sorted((ROOT / "experiments" / "verdicts").glob("*.json"))
@@ -213,7 +213,7 @@ def test_what_is_no_test_at_our_size_is_so_in_the_folders(known):
             == said[name].count(f"\n**At this size the table is not a test{own.of}.** ")
             == 1
         )
-        folder = read_folder(together.TABLES, name)
+        folder = read_folder(together.TABLES / name)
         directions = folder.directions
         assert {*own.arms} <= {arm for one in directions for arm in (one.better, one.worse)}
         assert not own.table or own.table in {one.selection.table for one in directions}
@@ -245,7 +245,7 @@ def test_what_is_no_test_is_marked_on_both_pages(known):
     ]
     assert not not_tests.is_column("state: another"), "parity alone is no test"
     counts = re.search(r"of (\d+) directions, .* of the (\d+) .* of the (\d+) ", together.sentences(known)[3])
-    read = [read_folder(together.TABLES, name) for name in known.folders]
+    read = [read_folder(together.TABLES / name) for name in known.folders]
     none = sum(not folder.tests(one) for folder in read for one in folder.directions)
     total = sum(len(folder.directions) for folder in read)
     assert [int(count) for count in counts.groups()] == [total, total - none, none]

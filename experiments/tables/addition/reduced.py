@@ -1,6 +1,6 @@
 """Addition beyond the digits of training, with one layer: the reduced version, for 2 cores.
 
-    posenc tables addition
+    python -m experiments.tables addition
     posenc ablate experiments/tables/addition/reduced.py
 
 What was published and what is expected: published.toml and directions.toml; what came out, and how long it took: the

@@ -1,6 +1,6 @@
 """Where does the arrow point? Grids of five rows: the reduced version, for 2 cores.
 
-    posenc tables arrow_grid
+    python -m experiments.tables arrow_grid
     posenc ablate experiments/tables/arrow_grid/reduced.py
 
 What was published and what is expected: published.toml and directions.toml; what came out, and how long it took: the

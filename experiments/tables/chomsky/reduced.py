@@ -1,6 +1,6 @@
 """Two of the Chomsky tasks, all encodings with randomized positions: the reduced version, for 2 cores.
 
-    posenc tables chomsky
+    python -m experiments.tables chomsky
     posenc ablate experiments/tables/chomsky/reduced.py
 
 What was published and what is expected: published.toml and directions.toml; what came out, and how long it took: the

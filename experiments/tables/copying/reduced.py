@@ -1,6 +1,6 @@
 """Copying and reversing beyond the lengths of training, by encoding: the reduced version, for 2 cores.
 
-    posenc tables copying
+    python -m experiments.tables copying
     posenc ablate experiments/tables/copying/reduced.py
 
 What was published and what is expected: published.toml and directions.toml; what came out, and how long it took: the

@@ -1,6 +1,6 @@
 """The value of a variable after so many statements: the reduced version, for 2 cores.
 
-    posenc tables counting
+    python -m experiments.tables counting
     posenc ablate experiments/tables/counting/reduced.py
 
 What was published and what is expected: published.toml and directions.toml; what came out, and how long it took: the

@@ -1,6 +1,6 @@
 """Coupled positions with one, two and four layers: the reduced version, for 2 cores.
 
-    posenc tables coupling_depth
+    python -m experiments.tables coupling_depth
     posenc ablate experiments/tables/coupling_depth/reduced.py
 
 What is expected: directions.toml; what came out, and how long it took: the README.

@@ -1,6 +1,6 @@
 """Flip-flop language modelling: the reduced version, for 2 cores.
 
-    posenc tables flip_flop
+    python -m experiments.tables flip_flop
     posenc ablate experiments/tables/flip_flop/reduced.py
 
 What was published and what is expected: published.toml and directions.toml; what came out, and how long it took: the

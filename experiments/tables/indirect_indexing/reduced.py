@@ -1,6 +1,6 @@
 """Name the letter some places from another: the reduced version, for 2 cores.
 
-    posenc tables indirect_indexing
+    python -m experiments.tables indirect_indexing
     posenc ablate experiments/tables/indirect_indexing/reduced.py
 
 What was published and what is expected: published.toml and directions.toml; what came out, and how long it took: the

@@ -1,6 +1,6 @@
 """Logits scaled by log n, with RoPE and without positions, on needles: the reduced version, for 2 cores.
 
-    posenc tables log_scaling
+    python -m experiments.tables log_scaling
     posenc ablate experiments/tables/log_scaling/reduced.py
 
 What is expected: directions.toml; what came out, and how long it took: the README.

@@ -1,6 +1,6 @@
 """Needles at twice the context, before and after a change of positions: the reduced version, for 2 cores.
 
-    posenc tables needles
+    python -m experiments.tables needles
     posenc ablate experiments/tables/needles/reduced.py
 
 What was published and what is expected: published.toml and directions.toml; what came out, and how long it took: the

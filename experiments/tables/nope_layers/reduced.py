@@ -1,6 +1,6 @@
 """How many layers should be without positions? Decoders of four layers, RoPE in the first of them, for 2 cores.
 
-    posenc tables nope_layers
+    python -m experiments.tables nope_layers
     posenc ablate experiments/tables/nope_layers/reduced.py
 
 What is expected: directions.toml; what came out, and how long it took: the README.

@@ -1,6 +1,6 @@
 """Train short, test long: perplexity at 1 to 8 times the training length, for 2 cores.
 
-    posenc tables perplexity
+    python -m experiments.tables perplexity
     posenc ablate experiments/tables/perplexity/reduced.py
 
     python -m experiments.corpora.make python-docs

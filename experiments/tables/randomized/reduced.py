@@ -1,6 +1,6 @@
 """Randomized against plain positions: the reduced version, for 2 cores.
 
-    posenc tables randomized
+    python -m experiments.tables randomized
     posenc ablate experiments/tables/randomized/reduced.py
 
 What was published and what is expected: published.toml and directions.toml; what came out, and how long it took: the

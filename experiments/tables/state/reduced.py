@@ -1,6 +1,6 @@
 """Parity with one layer, and the value two assignments back: the reduced version, for 2 cores.
 
-    posenc tables state
+    python -m experiments.tables state
     posenc ablate experiments/tables/state/reduced.py
 
 What was published and what is expected: published.toml and directions.toml; what came out, and how long it took: the

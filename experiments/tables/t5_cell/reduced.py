@@ -1,6 +1,6 @@
 """T5's bias on one repeated token, with the ingredients of the published model one by one: for 2 cores.
 
-    posenc tables t5_cell
+    python -m experiments.tables t5_cell
     posenc ablate experiments/tables/t5_cell/reduced.py
 
 What was published and what is expected: published.toml and directions.toml; what came out, and how long it took: the

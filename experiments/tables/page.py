@@ -1,10 +1,13 @@
-"""A published table from nothing to our results beside theirs, for a terminal and as the marked section of a README."""
+"""A published table from nothing to our results beside theirs, as the marked section of its README."""
 
 import contextlib
 import dataclasses
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from experiments.tables.folders import README, RESULTS, Column, Folder
+from experiments.tables.judging import CheckedDirection, check_directions, held
+from experiments.tables.results import Results, Selection, collect, read_results, save_results
 from posenc_jax.config import Ablation, Published
 from posenc_jax.data.score_kinds import ScoreKind
 from posenc_jax.drawing.markdown import refilled
@@ -18,14 +21,12 @@ from posenc_jax.runs.ablation import ablate
 from posenc_jax.runs.errors import FailedCellsError, StoppedError
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.statistics import Interval
-from posenc_jax.verdict.cells import Results, collect, device, read_results, save_results
+from posenc_jax.verdict.cells import device
 from posenc_jax.verdict.finding import listed
 from posenc_jax.verdict.headline import share, shares
-from posenc_jax.verdict.judging import CheckedDirection, check_directions, held
-from posenc_jax.verdict.published import README, RESULTS, Column, Folder, Selection
 from posenc_jax.verdict.rule import solving
 
-BEGIN, END = "<!-- written by `posenc tables`: from here -->", "<!-- to here -->"
+BEGIN, END = "<!-- written by experiments.tables: from here -->", "<!-- to here -->"
 
 _PER_CENT = 0.01  # the scale of a column that was published in per cent
 

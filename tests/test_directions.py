@@ -4,13 +4,14 @@ import dataclasses
 
 import pytest
 
+from experiments.tables.folders import Direction, Folder
+from experiments.tables.judging import check_directions, held
+from experiments.tables.page import text_tables
+from experiments.tables.results import Results, Selection, TaskFacts, read_results, save_results, state
 from posenc_jax.config import Ablation, Run, config_hash
 from posenc_jax.data.tasks import Copying
 from posenc_jax.results.record import ReplicaScores
-from posenc_jax.verdict.cells import JudgedCell, Results, TaskFacts, read_results, save_results, state
-from posenc_jax.verdict.judging import check_directions, held
-from posenc_jax.verdict.published import Direction, Folder, Selection
-from posenc_jax.verdict.published_results import text_tables
+from posenc_jax.verdict.cells import JudgedCell
 
 NOISE = (0.0, 0.02, -0.01, 0.01)
 ARMS = {"a": 0.9, "b": 0.6}

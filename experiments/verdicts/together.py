@@ -11,19 +11,17 @@ from typing import NamedTuple
 
 import numpy as np
 
+from experiments.tables.results import Results, Selection
 from posenc_jax.results.averages import seed_means
 from posenc_jax.statistics import (
-    improvement_interval,
     interquartile_mean,
     performance_profile,
-    probability_of_improvement,
     stratified_bootstrap,
 )
 from posenc_jax.statistics.many_tasks import Scores
 from posenc_jax.verdict.card import Card
-from posenc_jax.verdict.cells import JudgedCell, Results
+from posenc_jax.verdict.cells import JudgedCell
 from posenc_jax.verdict.finding import Finding, Scored
-from posenc_jax.verdict.published import Selection
 from posenc_jax.verdict.question import KeptQuestion
 from posenc_jax.verdict.rule import ByLength, findings, way_come
 
@@ -91,6 +89,40 @@ def aggregates(cards: Sequence[Card]) -> tuple[Aggregate, ...]:
     theirs = first.baselines[0]
     own = [_aggregate(card.label, runs(card, card.label), runs(card, theirs)) for card in cards]
     return tuple(sorted([*own, _aggregate(theirs, runs(first, theirs))], key=lambda one: -one.mean.value))
+
+
+def probability_of_improvement(ours: Scores, theirs: Scores) -> float:
+    """The probability that a run of ours scores above one of theirs, on a task drawn at random: the mean over tasks of
+    ``(#{x > y} + #{x = y} / 2) / (N M)``, x of N runs of ours and y of M of theirs, not paired.
+
+    It says how often, not by how much; scores of different tasks need no common scale. 0.5: neither is above.
+
+    >>> probability_of_improvement({"copy": [0.5, 1.0]}, {"copy": [0.0, 0.5]})
+    0.875
+    """
+    return float(np.mean([own.mean() for own in _above(ours, theirs)]))
+
+
+def improvement_interval(
+    ours: Scores, theirs: Scores, confidence: float = 0.95, samples: int = 2000, seed: int = 0
+) -> tuple[float, float]:
+    """The percentile interval of `probability_of_improvement`: as of `stratified_bootstrap`, runs of each task drawn
+    again, of both arms by themselves. It has no width where all runs of one arm are above all of the other.
+    """
+    rng = np.random.default_rng(seed)
+    shares = []
+    for own in _above(ours, theirs):
+        # A drawn mean is one over the same pairs, each as often as its two runs were drawn.
+        drawn, other = (rng.multinomial(count, np.full(count, 1 / count), samples) for count in own.shape)
+        shares.append(np.einsum("sn,nm,sm->s", drawn, own, other) / own.size)
+    low, high = np.quantile(np.mean(shares, axis=0), [(1 - confidence) / 2, (1 + confidence) / 2])
+    return float(low), float(high)
+
+
+def _above(ours: Scores, theirs: Scores) -> list[np.ndarray]:
+    """Pairs of runs of each task, ``[N, M]``: 1 where ours is above theirs, 0.5 where both are the same."""
+    pairs = [(np.asarray(own, np.float64)[:, None], np.asarray(theirs[task], np.float64)) for task, own in ours.items()]
+    return [(x > y) + 0.5 * (x == y) for x, y in pairs]
 
 
 def same_baseline(cards: Sequence[Card]) -> bool:

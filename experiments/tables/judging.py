@@ -5,12 +5,12 @@ all of a table corrected together.
 import dataclasses
 from typing import Literal
 
+from experiments.tables.folders import Direction, Folder
+from experiments.tables.results import Results
 from posenc_jax.data.score_kinds import ScoreKind
 from posenc_jax.results.averages import alike, comparison_of
 from posenc_jax.statistics import Comparison, Judged, Share, Word, judge
-from posenc_jax.verdict.cells import Results
 from posenc_jax.verdict.finding import BestCase, untold
-from posenc_jax.verdict.published import Direction, Folder
 from posenc_jax.verdict.rule import best_case, solving
 
 Outcome = Literal["held", "opposite", "no difference seen", "cannot be told", "not measurable here", "not run"]
