@@ -4,10 +4,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from initial import initial
 from sides import geometry_at
 
-from posenc_jax.encodings.base import Dims, Geometry, Sequence
+from posenc_jax.encodings.base import Geometry, Sequence
 from posenc_jax.encodings.cope import CoPE
 
 
@@ -109,9 +108,3 @@ def test_gradients_are_those_of_the_formula(random):
         )
         ahead, behind = (loss(*(a + s * d for a, d in zip(arguments, directions, strict=True))) for s in (1e-6, -1e-6))
         assert float(along) == pytest.approx(float(ahead - behind) / 2e-6, rel=1e-7)
-
-
-def test_zero_at_first_and_refusals():
-    params = initial(CoPE(7), Dims(16, 4, 2, 4, 1, 16))
-    assert params["table"].shape == (7, 4)
-    assert not params["table"].any()

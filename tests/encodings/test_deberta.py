@@ -118,25 +118,3 @@ def test_only_rows_that_occur_are_projected():
     assert "8,1024]" not in str(known)
     traced = jax.make_jaxpr(lambda q, g: encoding.content_bias(params, q, q, g, None))(q, geometry)
     assert "8,1024]" in str(traced)
-
-
-def test_initialisation():
-    dims = Dims(64, 2, 2, 32, 1, 16)
-    params = initial(DeBERTa(), dims)
-    shapes = {"table": (1024, 64), "key_projection": (2, 32, 64), "query_projection": (2, 32, 64)}
-    assert {name: p.shape for name, p in params.items()} == shapes | {"query_offset": (2, 32)}
-    for name in shapes:
-        assert 0.018 < float(params[name].std()) < 0.022
-    assert not params["query_offset"].any()
-    assert not np.array_equal(params["key_projection"], params["query_projection"])
-    params = initial(DeBERTa("v2"), dims)
-    assert params["table"].shape == (512, 64)
-    assert params.keys() - shapes.keys() == {"query_offset", "key_offset", "norm_scale", "norm_offset"}
-    assert (params["norm_scale"] == 1).all()
-
-
-def test_refusals():
-    with pytest.raises(ValueError, match=r"max_distance = 5 must exceed num_buckets // 2 \+ 1 = 5.*raise max_distance"):
-        DeBERTa("v2", max_distance=5, num_buckets=8)
-    with pytest.raises(ValueError, match="DeBERTa reads a table by whole distances, got float32"):
-        DeBERTa().rows(np.zeros(2, np.float32))

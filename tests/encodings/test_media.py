@@ -7,7 +7,7 @@ import jax
 import numpy as np
 import pytest
 
-from posenc_jax.encodings import V2PE, CirclePositions, FilmWithSound, Media, Sequence, map_slot, parse
+from posenc_jax.encodings import V2PE, CirclePositions, FilmWithSound, Media, Sequence
 
 # Text, an image, text, another image, text; a second document in the row; padding.
 TYPES = np.array([[0, 2, 1, 1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 0, 3, 1, 1, 0, 0, 0]])
@@ -197,34 +197,6 @@ def test_a_chunk_looks_back(element):
         with jax.enable_x64(True):
             found = np.asarray(element.map_positions(one, key=None, train=False))
         np.testing.assert_array_equal(found[0, 0], whole[cut])
-
-
-def test_rope_deltas_of_a_decoder():
-    """What Qwen2-VL adds to the place of a generated token: 6 tokens take 3 positions, 4 take 2."""
-    types = TYPES[:, :14]
-    ones = np.ones_like(types)
-    last = mapped(Media(3), types, ones, np.arange(14, dtype=np.int32)[None])[-1]
-    image_3, image_2 = 6 - 3, 4 - 3  # the second image in rows of three: 2 rows, 3 columns
-    assert last.tolist() == [13 - image_3 - image_2] * 3
-
-
-def test_what_cannot_be():
-    sequence = Sequence.of_length(3)
-    for element in (Media(2), V2PE(), CirclePositions(2, 2)):
-        with pytest.raises(
-            ValueError, match=f"{type(element).__name__} tells images from text by token types, and the"
-        ):
-            map_slot((element,), sequence)
-    with pytest.raises(ValueError, match=r"FilmWithSound tells films from text by token types, and the sequence"):
-        map_slot((FilmWithSound(2, 1),), sequence)
-    with pytest.raises(ValueError, match=r"FilmWithSound.sound = 1 must be another type of token than visual, which"):
-        FilmWithSound(2, 1, sound=1)
-    with pytest.raises(ValueError, match=r"Media.height = None must be the number of rows of a frame with design='dia"):
-        parse("media(width=2, design='diagonal')")
-    with pytest.raises(ValueError, match=r"a frame with design='symmetric', whose rows count from both ends"):
-        parse("media(width=2, design='symmetric')")
-    with pytest.raises(ValueError, match=r"Media.stride = 2.0 must be 1 with design=.symmetric., where a frame"):
-        parse("media(width=2, height=1, design='symmetric', stride=2)")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ import pytest
 
 from posenc_jax.encodings import (
     NTK,
-    SCALINGS,
     Dims,
     DynamicNTK,
     Llama3,
@@ -16,8 +15,6 @@ from posenc_jax.encodings import (
     PositionInterpolation,
     RoPE,
     YaRN,
-    parse,
-    spec,
     vaswani_frequencies,
 )
 
@@ -185,30 +182,3 @@ def test_a_rope_says_its_frequencies():
     np.testing.assert_allclose(
         RoPE(rotary_dim=0.5, scaling=NTK(2)).frequencies_for(of_head(16))[-1], 10000.0 ** (-6 / 8) / 2
     )
-
-
-EXAMPLES = [
-    "linear(factor=2.0)",
-    "ntk(factor=2.0)",
-    "dynamic_ntk(factor=2.0, original_length=10)",
-    "ntk_by_parts(factor=2.0, original_length=10, form='code')",
-    "yarn(factor=8.0, original_length=4096)",
-    "longrope(short_factors=(1.0, 2.0), long_factors=(3.0, 4.0), factor=2.0, original_length=10)",
-    "llama3",
-    "resonance(inner=yarn(factor=8.0, original_length=4096, truncate=False))",
-    "p_rope(fraction=0.5)",
-    "hope(original_length=64)",
-    "low_side_lobes(length=128, search='base')",
-    "cosine_density",
-]
-
-
-def test_every_scaling_is_a_string_and_back():
-    for text in EXAMPLES:
-        (encoding,) = parse(f"rope(scaling={text})")
-        assert spec(encoding) == f"rope(scaling={text})"
-        assert SCALINGS[text.split("(")[0]] is type(encoding.scaling)
-    for name, cls in SCALINGS.items():
-        assert cls.name == name
-        assert cls.citation
-        assert any(name in method.spec for method in cls.methods)
