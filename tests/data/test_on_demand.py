@@ -14,7 +14,6 @@ from text_runs import CONFIGS, LABELS, ROWS, TASKS, small_corpus, texts
 from posenc_jax.config import Evaluation
 from posenc_jax.data.corpora import source
 from posenc_jax.data.corpora.corpus import DataError
-from posenc_jax.data.corpora.derived import derived, path_of
 from posenc_jax.data.corpora.source import load_split
 from posenc_jax.data.corpora.store import add
 from posenc_jax.data.plan import Plain
@@ -234,17 +233,6 @@ def test_what_is_used_of_a_large_corpus(tmp_path, monkeypatch):
         assert {row["doc"] for row in only.test_rows} == {f"test{i}" for i in range(8)}
 
 
-def test_a_kept_file_is_for_its_key_only_and_no_place_to_keep_it_is_no_error(tmp_path, monkeypatch):
-    monkeypatch.setenv("POSENC_DATA", str(tmp_path / "data"))
-    for number, key in enumerate(("a", "b")):
-        for value in (np.full(3, number), np.full(3, 7)):
-            np.testing.assert_array_equal(derived(key, lambda value=value: {"x": value})["x"], number)
-    assert {path_of(key) for key in "ab"} == set((tmp_path / "data" / "derived").iterdir())
-    monkeypatch.setenv("POSENC_DATA", str(tmp_path / "file"))
-    (tmp_path / "file").write_text("in the way")
-    assert derived("a", lambda: {"x": np.arange(2)})["x"].tolist() == [0, 1]
-
-
 def test_other_columns_are_refused_with_the_fields_that_name_them(tmp_path, monkeypatch):
     monkeypatch.setenv("POSENC_DATA", str(tmp_path))
     rows = {
@@ -298,16 +286,3 @@ def test_splits_that_a_data_set_of_the_hub_has_not_are_held_out(hub):
     assert len(load_split("scan", "test")) == 120
     with pytest.raises(DataError, match="scan has no split 'train': use one of test"):
         load_split("scan", "train")
-
-
-def test_a_data_set_of_the_hub_is_read_on_demand(hub):
-    hub("train", "validation", "test")
-    task = Translation(
-        Data(name="wmt14_translate/de-en", tokenizer="bytes"), source="de", target="en", max_length=400, row=700
-    )
-    whole, parts = load(task, quiet), load(read_on_demand(task), quiet)
-    assert whole.identity == parts.identity
-    assert whole.identity["train"]["examples"] == 120
-    assert "held_out" not in whole.identity
-    assert whole.identity["version"]
-    jax.tree.map(np.testing.assert_array_equal, parts.on_demand.records(np.arange(120)), whole.arrays["train"])

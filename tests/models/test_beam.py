@@ -6,7 +6,7 @@ import jax
 import numpy as np
 import pytest
 from decoded_rows import NEW, Batch
-from small_models import VOCAB, small
+from small_models import small
 
 from posenc_jax.encodings import FoX, PositionalEncoding, RoPE, T5Bias
 from posenc_jax.models import Beam, Greedy, Slots
@@ -128,25 +128,6 @@ def test_a_beam_of_all_outputs_finds_the_best(beam):
     assert not decoded.tokens[:, 15:].any()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "beam", [Beam(1), pytest.param(Beam(1, "none", early_stopping=False), marks=pytest.mark.slow)], ids=str
-)
-def test_a_beam_of_one_is_greedy(beam):
-    batch = Batch("encoder_decoder")
-    model = small("encoder_decoder", ROPE, num_layers=1, num_heads=2)
-    greedy, of_one = (batch.decoder(model, decoding, new=12) for decoding in (Greedy(), beam))
-    lengths = set()
-    for eos in range(VOCAB):
-        expected = greedy(eos)
-        lengths |= set(expected.lengths.ravel().tolist())
-        found = of_one(eos)
-        np.testing.assert_array_equal(found.tokens, expected.tokens)
-        np.testing.assert_array_equal(found.lengths, expected.lengths)
-        np.testing.assert_allclose(found.log_probs, expected.log_probs, rtol=1e-13)
-    assert len(lengths) > 2
-
-
 STEPS = []
 
 
@@ -180,15 +161,3 @@ def test_decoding_ends_with_its_last_row(decoding):
     one, all_rows = found
     np.testing.assert_array_equal(one.tokens[0], all_rows.tokens[0])
     np.testing.assert_allclose(one.log_probs[0], all_rows.log_probs[0], rtol=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        ({"alpha": float("inf")}, "Beam.alpha = inf must be finite: 0 or from 1.2e-38"),
-        ({"length_penalty": "gmnt"}, "did you mean 'gnmt'"),
-    ],
-)
-def test_what_is_no_beam(fields, message):
-    with pytest.raises(ValueError, match=message):
-        Beam(**fields)

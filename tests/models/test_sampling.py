@@ -124,15 +124,3 @@ def test_sampling_needs_a_key():
         decode(model, np.ones((1, 1), np.int32), Sampling(), max_new_tokens=1)
     with pytest.raises(TypeError, match="decoding = 'greedy' is none of Greedy, Beam and Sampling: pass one of these"):
         decode(model, np.ones((1, 1), np.int32), "greedy", max_new_tokens=1)
-
-
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        ({"temperature": float("nan")}, "temperature = nan is no number: write one"),
-        ({"top_p": 0.0}, r"top_p = 0.0 is outside \(0, 1\]"),
-    ],
-)
-def test_what_is_no_sampling(fields, message):
-    with pytest.raises(ValueError, match=message):
-        Sampling(**fields)

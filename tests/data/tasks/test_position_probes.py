@@ -122,15 +122,6 @@ def test_curves_are_means_over_pairs_of_one_offset():
         assert found[offset + 6] == pytest.approx(here - (below + above) / 2, abs=1e-12)
 
 
-def test_a_confusion_that_depends_on_the_position_only_has_no_contrast():
-    """Where the means by offset do differ, since other positions have a neighbour at 62 than at 64."""
-    share = np.random.default_rng(1).random(96) ** 4
-    total, asked = np.broadcast_to(share[:, None], (96, 96)), np.ones((96, 96))
-    means, found = by_offset(total, asked), contrast(total, asked)
-    assert abs(means[95 + 63] - (means[95 + 62] + means[95 + 64]) / 2) > 1e-4
-    assert np.nanmax(abs(found)) < 1e-12
-
-
 def planted(task, example, confused, rate, symbols=None):
     """Log-probabilities of a predictor that gives ``rate`` to the place ``confused`` further, if there is one, and the
     rest to the right answer."""
@@ -196,28 +187,3 @@ def test_a_planted_confusion_is_found_at_its_rate_and_nowhere_else(task, rate):
     if task.name == "position_of":
         assert np.array(found["confusion"]).trace() == 96
         assert found["confusion_given"][5][68] == pytest.approx(rate, abs=1e-3)
-
-
-REFUSED = [
-    (lambda: TokenAt(length=1), ["TokenAt.length = 1", "at least 2"]),
-    (lambda: PositionOf(num_symbols=1), ["PositionOf.num_symbols = 1", "at least 2"]),
-    (lambda: TokenAt(queries=0), ["queries = 0", "at least 1"]),
-    (lambda: TokenBack(length=8, back=8), ["back = 8", "1 <= back < length = 8", "lower it or raise length"]),
-    (lambda: TokenBack(back=0), ["back = 0", "lower it or raise length"]),
-    (lambda: PositionOf(length=8).check_length(9), ["length 9", "task.length = 8", "set task.length to 9"]),
-]
-
-
-@pytest.mark.parametrize(("make", "words"), REFUSED)
-def test_impossible_settings_are_refused(make, words):
-    with pytest.raises(ValueError) as caught:
-        make()
-    for word in words:
-        assert word in str(caught.value)
-
-
-def test_examples_read_well():
-    described = [task.describe(jax.tree.map(lambda leaf: np.asarray(leaf)[0], batch(task))) for task in TASKS]
-    assert [text.count("?") for text in described] == [4, 0, 0]
-    assert described[1].count("*") == 1
-    assert all("->" in text for text in described)
