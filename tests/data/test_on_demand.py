@@ -9,7 +9,7 @@ import jax
 import numpy as np
 import pytest
 import tensorflow_datasets as tfds
-from text_runs import CONFIGS, LABELS, ROWS, TASKS, small_corpus, texts
+from text_runs import CONFIGS, ROWS, TASKS, small_corpus, texts
 
 from posenc_jax.config import Evaluation
 from posenc_jax.data.corpora import source
@@ -19,15 +19,15 @@ from posenc_jax.data.corpora.store import add
 from posenc_jax.data.plan import Plain
 from posenc_jax.data.ragged import Ragged
 from posenc_jax.data.records import Records
-from posenc_jax.data.text import Classification, Data, LanguageModel, Translation, loading, on_demand
+from posenc_jax.data.text import Data, LanguageModel, Translation, loading, on_demand
 from posenc_jax.data.text.loading import check_source, load
 from posenc_jax.data.text.on_demand import Feed
 from posenc_jax.runs.cell import run
 from posenc_jax.runs.errors import StoppedError
 
 COUNT = 3
+# In the names of threads that read.
 READING = "grain"
-"""In the names of threads that read."""
 TEXT = {
     split: [{"text": " ".join(parts), "doc": f"{split}{i}"} for i, parts in enumerate(documents)]
     for split, documents in {
@@ -42,17 +42,10 @@ WINDOWS = LanguageModel(data=Data(name="own/python-docs", tokenizer="bytes"), ma
 PAIRS = dataclasses.replace(TASKS["translation"], max_length=10)
 TASKS_AND_ROWS = {
     "translation": (PAIRS, ROWS["translation"]),
-    "plain translation": (dataclasses.replace(PAIRS, batching="plain"), ROWS["translation"]),
     "translation in buckets": (dataclasses.replace(PAIRS, batching="buckets"), ROWS["translation"]),
-    "translation in fitted widths": (dataclasses.replace(PAIRS, batching="fitted"), ROWS["translation"]),
     "translation of mixed words": (
         dataclasses.replace(PAIRS, data=dataclasses.replace(PAIRS.data, shuffle_words="always", max_examples=70)),
         ROWS["translation"],
-    ),
-    "summarization": (TASKS["summarization"], ROWS["summarization"]),
-    "classification": (
-        Classification(data=TASKS["classification"].data, max_length=16, row=16, labels=LABELS),
-        ROWS["classification"],
     ),
     "language model": (WINDOWS, TEXT),
 }
@@ -75,12 +68,7 @@ def threads_end(threads):
 
 
 # Rows that are packed, rows in buckets, and windows; the other tasks are read in the same ways.
-FEW = ("translation", "translation in buckets", "language model")
-
-
-@pytest.mark.parametrize(
-    "name", [name if name in FEW else pytest.param(name, marks=pytest.mark.slow) for name in TASKS_AND_ROWS]
-)
+@pytest.mark.parametrize("name", TASKS_AND_ROWS)
 def test_batches_are_those_of_the_corpus_in_memory(name, tmp_path, monkeypatch):
     task, rows = TASKS_AND_ROWS[name]
     monkeypatch.setattr(on_demand, "CHUNK", 10)
@@ -90,7 +78,7 @@ def test_batches_are_those_of_the_corpus_in_memory(name, tmp_path, monkeypatch):
         assert "train" not in parts.arrays
         np.testing.assert_array_equal(parts.sizes, whole.sizes)
         assert parts.identity == whole.identity
-        assert parts.identity["train"]["left_out"] or name not in ("translation", "plain translation")
+        assert parts.identity["train"]["left_out"] or name != "translation"
         key = jax.random.key(0)
         of_whole = jax.jit(lambda data, ids: task.train_batch(data, ids, key, 4))
         of_parts = jax.jit(lambda data, fed: read_on_demand(task).train_batch(data, fed, key, 4))
@@ -113,14 +101,10 @@ def test_batches_are_those_of_the_corpus_in_memory(name, tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["translation", "language model"])
-def test_a_run_gives_the_same_parameters_also_when_resumed(kind, tmp_path):
+def test_a_run_gives_the_same_parameters_also_when_resumed(tmp_path):
     config, rows = CONFIGS["translation"], ROWS["translation"]
-    if kind == "language model":
-        rows = TEXT
     config = dataclasses.replace(
         config,
-        task=WINDOWS if kind == "language model" else config.task,
         posenc=(),
         training=dataclasses.replace(config.training, steps=15, batch_size=4, steps_per_call=3, log_every=3),
         evaluation=Evaluation(lengths=(12,), num_examples=4),

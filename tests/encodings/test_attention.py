@@ -6,16 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from posenc_jax.encodings import (
-    Geometry,
-    PositionalEncoding,
-    RoPE,
-    Sequence,
-    attend,
-    geometries,
-    parse,
-    position_bias,
-)
+from posenc_jax.encodings import Geometry, PositionalEncoding, RoPE, Sequence, attend, geometries, parse, position_bias
 
 
 @dataclasses.dataclass(frozen=True)
@@ -129,40 +120,6 @@ def test_several_encodings_add_up_and_act_at_their_hooks(random):
         shared = attend(q, k, v, (Table(), Table()), twice, geometry, shared_bias=bias)
         np.testing.assert_array_equal(shared, both)
     assert position_bias((RoPE(), Content()), ({}, {}), geometry) is None
-
-
-def test_bfloat16_keeps_its_dtype_and_a_float32_bias():
-    # Biases of -500 and -500.5, as of distances 1000 and 1001 at slope 1/2, are equal in bfloat16.
-    @dataclasses.dataclass(frozen=True)
-    class Far(PositionalEncoding):
-        name = "far"
-
-        def bias(self, params, geometry):
-            return jnp.array([-500.0, -500.5])[None, None, None]
-
-    zeros, v = jnp.zeros((1, 1, 1, 8), jnp.bfloat16), jnp.eye(2, 8, dtype=jnp.bfloat16)[None, None]
-    geometry = Geometry.between(
-        Sequence(np.array([[1001]]), np.array([2])), Sequence.of_length(2), num_heads=1, causal=False
-    )
-    out = attend(zeros, jnp.zeros_like(v), v, (Far(),), ({},), geometry)
-    assert out.dtype == jnp.bfloat16
-    want = np.exp([0, -0.5]) / np.exp([0, -0.5]).sum()
-    np.testing.assert_allclose(out[0, 0, 0, :2].astype(np.float32), want, atol=4e-3)
-
-
-def test_errors(random):
-    q, k, v = inputs(random)
-    geometry = geometry_of(False, False)
-    for call, message in (
-        (
-            (q, *random.normal(size=(2, 2, 3, 7, 6)), (), (), geometry),
-            "4 query heads cannot share 3 key heads: .* a m",
-        ),
-        ((q, k, v, (RoPE(), RoPE()), ({},), geometry), "2 encodings need as many parameter sets and geometries, got 1"),
-        ((q, k, v, (), (), ()), "without encodings pass one Geometry, which holds the mask"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            attend(*call)
 
 
 def test_a_layout_with_heads_behind_the_sequence_is_refused(random):

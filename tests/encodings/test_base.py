@@ -7,14 +7,9 @@ import numpy as np
 import pytest
 
 from posenc_jax.encodings import (
-    ALiBi,
     Geometry,
-    Learned,
     PositionalEncoding,
-    Randomized,
-    RoPE,
     Sequence,
-    Sinusoidal,
     Value,
 )
 from posenc_jax.encodings.base import at_least_float32
@@ -96,17 +91,6 @@ def test_equal_settings_are_equal_values():
 def test_bad_values_are_refused_by_name(fields, message):
     with pytest.raises(ValueError, match=message):
         Example(**fields)
-
-
-def test_acts_on_names_the_overridden_hooks():
-    assert Example().acts_on == frozenset()
-    assert Sinusoidal().acts_on == Learned().acts_on == {"embed"}
-    assert RoPE().acts_on == {"encode_queries", "encode_keys"}
-    assert ALiBi().acts_on == {"bias"}
-    assert Randomized().acts_on == {"map_positions"}
-    assert Randomized(redraw="layer").redraws_per_layer
-    assert not Randomized().redraws_per_layer
-    assert not Example().redraws_per_layer
 
 
 def brute_mask(geometry, num_q, num_k):

@@ -1,15 +1,7 @@
 import numpy as np
 import pytest
 
-from posenc_jax.encodings import (
-    ALiBi,
-    Interpolated,
-    SegmentIndex,
-    Sequence,
-    WithinSegment,
-    alibi_slopes,
-    geometries,
-)
+from posenc_jax.encodings import ALiBi, Interpolated, SegmentIndex, Sequence, WithinSegment, alibi_slopes, geometries
 
 SEPARATORS = (13, 869)
 

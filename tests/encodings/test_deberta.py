@@ -4,11 +4,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from initial import initial
 from last_queries import last_queries
 
 from posenc_jax.encodings.attention import attend
-from posenc_jax.encodings.base import Dims, Geometry
+from posenc_jax.encodings.base import Dims
 from posenc_jax.encodings.deberta import DeBERTa, clipped_row, log_bucket_rows
 
 DIMS = Dims(d_model=6, num_heads=4, num_kv_heads=2, head_dim=4, num_layers=1, max_len=16)
@@ -107,14 +106,3 @@ def test_rows_of_version_2():
         want = [delta(encoding, d) for d in range(-longest, longest + 1)]
         assert log_bucket_rows(buckets, longest).tolist() == want
         assert min(want) == buckets % 2
-
-
-def test_only_rows_that_occur_are_projected():
-    """Known positions 0 .. 7 read 15 of 1024 rows; traced ones may read any."""
-    encoding, q = DeBERTa(terms="c2p"), np.ones((1, 4, 8, 4), np.float32)
-    params, geometry = initial(encoding, DIMS), Geometry.of_length(8, num_heads=4)
-    known = jax.make_jaxpr(lambda q: encoding.content_bias(params, q, q, geometry, None))(q)
-    assert "8,15]" in str(known)
-    assert "8,1024]" not in str(known)
-    traced = jax.make_jaxpr(lambda q, g: encoding.content_bias(params, q, q, g, None))(q, geometry)
-    assert "8,1024]" in str(traced)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from initial import initial
 
-from posenc_jax.encodings import Dims, FoPE, RoPE
+from posenc_jax.encodings import Dims, FoPE
 
 DIMS = Dims(d_model=64, num_heads=4, num_kv_heads=2, head_dim=16, num_layers=2, max_len=64)
 
@@ -68,35 +68,3 @@ def test_initial_matrices(head_dim, length, count, planes):
     if count > 1:
         np.testing.assert_allclose([np.std(n) for n in noise], want, rtol=0.05)
     assert np.abs([n.mean() for n in noise]).max() < want
-
-
-def test_without_noise_the_kept_planes_are_those_of_rope(random):
-    encoding = FoPE(original_length=100, gain=0, padding="identity")
-    x = random.normal(size=(1, 2, 5, 16)).astype(np.float32)
-    positions = np.array([[0, 1, 2, 50, 99]])
-
-    @jax.jit
-    def program(key, x):
-        params = encoding.init(key, DIMS)
-        return encoding.encode_keys(params, x, positions, None), RoPE(layout="half").encode_keys({}, x, positions, None)
-
-    got, rope = map(np.asarray, program(jax.random.key(0), x))
-    turned, still = [0, 1, 2, 8, 9, 10], [3, 4, 5, 6, 7, 11, 12, 13, 14, 15]
-    np.testing.assert_allclose(got[..., turned], rope[..., turned], atol=1e-6)
-    np.testing.assert_array_equal(got[..., still], x[..., still])
-
-
-def test_the_authors_padding_doubles_the_logits_of_the_other_planes(random):
-    q, k = random.normal(size=(2, 1, 1, 1, 16)).astype(np.float32)
-    for part in (q, k):
-        part[..., [0, 1, 2, 8, 9, 10]] = 0  # the planes with a series
-    dims = dataclasses.replace(DIMS, num_heads=1, num_kv_heads=1)
-    encoding = FoPE(original_length=100)
-
-    @jax.jit
-    def program(key, q, k):
-        params, (at_q, at_k) = encoding.init(key, dims), np.array([[[3]], [[9]]])
-        return encoding.encode_queries(params, q, at_q, None), encoding.encode_keys(params, k, at_k, None)
-
-    q_e, k_e = map(np.asarray, program(jax.random.key(0), q, k))
-    np.testing.assert_allclose((q_e * k_e).sum(), 2 * (q * k).sum(), rtol=1e-5)

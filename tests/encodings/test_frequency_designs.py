@@ -6,13 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from posenc_jax.encodings import (
-    CosineDensity,
-    LowSideLobes,
-    Sequence,
-    Sinusoidal,
-    sinusoidal_frequencies,
-)
+from posenc_jax.encodings import CosineDensity, LowSideLobes, Sequence, Sinusoidal, sinusoidal_frequencies
 from posenc_jax.encodings.frequency_designs import BEST_BASE, DIMENSIONS, LENGTHS, MINIMAX
 
 # The first offset at which the kernel of Vaswani's frequencies rises.

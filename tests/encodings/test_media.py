@@ -1,6 +1,5 @@
 """Positions of texts with images, token by token, as the authors' loops number them."""
 
-import dataclasses
 import math
 
 import jax
@@ -173,46 +172,11 @@ def test_an_image_is_a_circle_around_the_text(width, height):
     np.testing.assert_allclose(distances, distances[:1].repeat(len(points), axis=0), atol=1e-9)
 
 
-@pytest.mark.parametrize(
-    "element",
-    [
-        *(Media(2), Media(2, design="reset"), Media(2, 2, "symmetric"), V2PE(0.25), CirclePositions(2, 2)),
-        FilmWithSound(2, 1, 3, sound=0),
-    ],
-)
-def test_a_chunk_looks_back(element):
-    whole = mapped(element)
-    for cut in range(1, 14):
-        # Of a cache only the tokens up to the chunk's are there.
-        there = np.where(np.arange(20) <= cut, SEGMENTS, 0)
-        past = Sequence(POSITIONS, np.array([20]), token_types=np.where(there > 0, TYPES, 7), segment_ids=there)
-        one = Sequence(
-            POSITIONS[:, [cut]],
-            np.array([20]),
-            token_types=TYPES[:, [cut]],
-            segment_ids=SEGMENTS[:, [cut]],
-            context=past,
-            places=np.array([[cut]]),
-        )
-        with jax.enable_x64(True):
-            found = np.asarray(element.map_positions(one, key=None, train=False))
-        np.testing.assert_array_equal(found[0, 0], whole[cut])
-
-
-@pytest.mark.parametrize(
-    "element",
-    [
-        *(Media(3, 2, design) for design in ("mrope", "reset", "diagonal", "indexed", "symmetric")),
-        V2PE(0.25),
-        CirclePositions(3, 2),
-        FilmWithSound(3, 2),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("element", [Media(3, 2), Media(3, 2, "symmetric"), V2PE(0.25), FilmWithSound(3, 2)], ids=str)
 def test_one_row_of_types_serves_positions_of_several_rows(element):
     moved = np.concatenate([POSITIONS, POSITIONS + 7])
-    sequence = Sequence(moved, np.array([20]), token_types=TYPES, segment_ids=SEGMENTS)
-    found = np.asarray(element.map_positions(sequence, key=None, train=False))
-    for row in (0, 1):
-        alone = dataclasses.replace(sequence, positions=moved[row : row + 1])
-        np.testing.assert_array_equal(found[row], np.asarray(element.map_positions(alone, key=None, train=False))[0])
+    for row, own in enumerate(moved):
+        found = element.map_positions(
+            Sequence(moved, np.array([20]), token_types=TYPES, segment_ids=SEGMENTS), key=None, train=False
+        )
+        np.testing.assert_allclose(np.asarray(found)[row], mapped(element, positions=own[None]), atol=1e-5)

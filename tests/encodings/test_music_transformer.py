@@ -3,7 +3,6 @@ import dataclasses
 import jax
 import numpy as np
 import pytest
-from initial import initial
 from last_queries import last_queries
 
 from posenc_jax.encodings.attention import attend
@@ -82,15 +81,3 @@ def test_the_skew_is_the_same_attention(random, max_distance, shared):
             run(params, q, k, v, True),
             run(params, q, k, v, False),
         )
-
-
-def test_the_skew_gathers_nothing():
-    """That form is a product, a pad and a reshape; blocks of it, whose corners differ, are picked."""
-    encoding, geometry = MusicTransformer(), Geometry.of_length(6, num_heads=4, causal=True)
-    params, q = initial(encoding, DIMS), np.ones((1, 4, 6, 4), np.float32)
-    forms = [geometry, dataclasses.replace(geometry, causal=False), geometry.block(slice(0, 2), slice(2, 4))]
-    texts = [str(jax.make_jaxpr(lambda q, g=g: encoding.content_bias(params, q, q, g, None))(q)) for g in forms[:2]]
-    assert ["gather" in text for text in texts] == [False, True]
-    whole = encoding.content_bias(params, q, q, dataclasses.replace(geometry, contiguous=False), None)
-    block = encoding.content_bias(params, q[:, :, :2], q[:, :, 2:4], forms[2], None)
-    np.testing.assert_allclose(block, whole[:, :, :2, 2:4], atol=1e-6)

@@ -136,15 +136,11 @@ def test_one_line_says_what_is_there_and_what_is_wanted():
     q = jnp.ones((2, 4, 6, 8))
     for params, message in (
         ({"keys": jnp.ones((33, 8))}, r"Shaw's parameters are keys, and Shaw\(.*\) has keys, values: pass what init_s"),
-        ({}, r"Shaw's parameters are none, and Shaw\(.*\) has keys, values: pass"),
         (
             dict.fromkeys(("keys", "values"), jnp.ones((33, 1))),
             r"Shaw's parameters\['keys'\] has the shape \[33, 1\], and for Shaw\(.*\) and num_heads = 4, head_dim = 8, "
             r"num_kv_heads = 4 it is \[33, 8\]: pass what init_slot\(key, slot, dims\) gives",
         ),
-        ({"keys": [1.0], "values": [1.0]}, r"Shaw's parameters are keys/0, values/0, and"),
-        (dict.fromkeys(("keys", "values"), "text"), r"Shaw's parameters\['keys'\] is of type str, and parameters are"),
-        ("text", r"Shaw's parameters are of type str, and here they are arrays by name: pass what init_slot"),
     ):
         with pytest.raises(ValueError, match=f"^{message}"):
             attend(q, q, q, slot, (params,), fixed)
@@ -161,11 +157,8 @@ def test_one_line_says_what_is_there_and_what_is_wanted():
 class OfItsOwn(PositionalEncoding):
     """Parameters that no sizes of a model tell: an init that reads the numbers of its key."""
 
-    traced: bool = False
-
     def init(self, key, dims):
-        size = dims.num_layers if self.traced else int(jax.random.randint(key, (), 3, 9))
-        return {"table": jnp.ones((size, 4 if dims.max_len > 9 else 5))}
+        return {"table": jnp.ones((int(jax.random.randint(key, (), 3, 9)), 4))}
 
     def bias(self, params, geometry):
         return params["table"].sum() * geometry.relative[:, None]
@@ -173,9 +166,7 @@ class OfItsOwn(PositionalEncoding):
 
 def test_what_cannot_be_told_is_left_to_the_encoding():
     q, geometry = jnp.ones((1, 2, 6, 8)), Geometry.of_length(6, num_heads=2)
-    for element in (OfItsOwn(), OfItsOwn(traced=True)):
-        for params in ({"table": jnp.ones((7, 4))}, {"table": jnp.ones((2, 5))}):
-            assert attend(q, q, q, (element,), (params,), geometry).shape == q.shape
+    assert attend(q, q, q, (OfItsOwn(),), ({"table": jnp.ones((2, 5))},), geometry).shape == q.shape
 
 
 @pytest.mark.parametrize("spec", ["nope", "rope", "randomized|rope", "t5", "learned"])
@@ -202,7 +193,6 @@ def test_options_of_a_layer_are_those_that_there_are(spec):
         ({"windw": 3}, "windw is no argument of layer_inputs, which takes .*: did you mean 'window'?"),
         ({"structure": "own_section"}, "structure = 'own_section' must be a mask"),
         ({"head_axis": 3}, "head_axis = 3 must be the name of an axis"),
-        ({"train": 1}, "train = 1 must be True or False"),
     ):
         assert refusal(lambda o=options: traced(slot, ({},) * len(slot), **o)).startswith(message.split(", which")[0])
     side = Sequence.of_length(6)
@@ -216,28 +206,12 @@ def test_slots_and_sets_of_another_kind():
     x, side = jnp.ones((2, 6, 32)), Sequence.of_length(6)
     rope, q, geometry = parse("rope"), jnp.ones((2, 4, 6, 8)), Geometry.of_length(6, num_heads=4)
     for call, message in (
-        (
-            lambda: layer_inputs("rope", ({},), x, num_heads=4),
-            "a slot is a tuple of encodings, got 'rope': write parse",
-        ),
         (lambda: init_slot(KEY, "rope", DIMS), "a slot is a tuple of encodings, got 'rope': write parse"),
-        (lambda: init_slot(KEY, rope, (32, 4)), r"dims = \(32, 4\) must be the sizes of a model: write Dims"),
-        (lambda: attend(q, q, q, "rope", ({},), geometry), "encodings are a tuple, got 'rope'"),
         (lambda: attend(q, q, q, ("rope",), ({},), geometry), "'rope' is not a positional encoding"),
         (lambda: attend(q, q, q, rope, {}, geometry), "parameters are of type dict, and a slot has a tuple of them"),
-        (lambda: attend(q, q, q, rope, ({},), geometry, "terms"), "1 encodings need as many terms, got str"),
-        (lambda: attend(q, q, q, rope, ({},), geometry, ("t",)), "RoPE's terms is of type str, and terms are an array"),
-        (lambda: attend(q, q, q, rope, ({},), Geometry(side, side)), r"queries of a Geometry is a Sequence with plac"),
-        (lambda: embed(rope, ({},), x[0], side), r"x has the shape \[6, 32\]"),
         (lambda: embed(rope, ({}, {}), x, side), "1 encodings need as many parameter sets, got 2"),
         (lambda: embed(rope, ({},), x, dataclasses.replace(side, length=None)), "length is None, and every sequence"),
-        (lambda: embed(rope, ({},), x, dataclasses.replace(side, packed=1)), "packed = 1 must be True or False"),
-        (lambda: embed(rope, ({},), x, dataclasses.replace(side, context="all")), "a side of a call is a Sequence"),
         (lambda: embed(rope, ({},), x, dataclasses.replace(side, context=side)), "places is None, and a part of a co"),
-        (
-            lambda: parse("fope")[0].init(KEY, dataclasses.replace(DIMS, head_dim=2)),
-            r"FoPE\(.* head_dim = 2 must be even",
-        ),
     ):
         with pytest.raises(ValueError, match=f"^{message}"):
             call()

@@ -84,8 +84,6 @@ def test_key_decides():
     first, again, other = (mapped(Randomized(), np.arange(12)[None], [12], jax.random.key(seed)) for seed in (1, 1, 2))
     np.testing.assert_array_equal(first, again)
     assert (first != other).any()
-    with pytest.raises(ValueError, match="Randomized draws random positions: pass key="):
-        Randomized().map_positions(Sequence.of_length(3), key=None, train=False)
 
 
 def test_queries_and_keys_of_a_slot_share_the_draw():

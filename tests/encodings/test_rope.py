@@ -4,14 +4,7 @@ import numpy as np
 import pytest
 from planes import turned
 
-from posenc_jax.encodings import (
-    PRoPE,
-    RoPE,
-    YaRN,
-    convert_layout,
-    rotate,
-    vaswani_frequencies,
-)
+from posenc_jax.encodings import PRoPE, RoPE, YaRN, convert_layout, rotate, vaswani_frequencies
 
 
 def paper(x, position, base, r, layout):
@@ -41,29 +34,18 @@ def test_rotation_is_the_papers(random, layout, rotary_dim):
                 np.testing.assert_allclose(got, want, atol=1e-12)
 
 
-# Largest change of 64 logits q . k (head_dim 64, unit normals, distances below 64) by a common offset; relative to
-# norms of 8 the rounding of float32 is 1e-6, that of bfloat16 keys and queries 0.05. It does not grow with the offset.
-@pytest.mark.parametrize(("dtype", "bound"), [(jnp.float32, 2e-5), (jnp.bfloat16, 0.4)])
-@pytest.mark.parametrize("known", [True, False])
-def test_offset_invariance_at_any_offset(random, dtype, bound, known):
-    q, k = (jnp.asarray(random.normal(size=(1, 1, 64, 64)), dtype) for _ in "qk")
-    positions = np.arange(64, dtype=np.int32)[None]
+# The rounding of float32 is 1e-6 relative to norms of 8, and does not grow with the offset.
+def test_offset_invariance_at_any_offset(random):
+    q, k = random.normal(size=(2, 1, 1, 64, 64)).astype(np.float32)
 
     @jax.jit
-    def traced(offset):
-        p = positions + offset
-        return logits(p)
-
-    def logits(p):
+    def logits(offset):
+        p = np.arange(64, dtype=np.int32)[None] + offset
         q_r, k_r = RoPE().encode_queries({}, q, p, np.array([64])), RoPE().encode_keys({}, k, p, np.array([64]))
-        return jnp.einsum("bhqd,bhkd->qk", q_r, k_r, preferred_element_type=jnp.float32)
+        return jnp.einsum("bhqd,bhkd->qk", q_r, k_r)
 
-    at = {
-        offset: np.asarray(logits(positions + np.int32(offset)) if known else traced(jnp.int32(offset)))
-        for offset in (0, 1000, 10**4, 10**5, 10**6, 10**7, 2**31 - 64)
-    }
-    worst = {offset: float(np.abs(value - at[0]).max()) for offset, value in at.items()}
-    assert max(worst.values()) < bound, worst
+    for offset in (1000, 10**5, 10**7, 2**31 - 64):
+        np.testing.assert_allclose(logits(jnp.int32(offset)), logits(jnp.int32(0)), atol=2e-5)
 
 
 @pytest.mark.parametrize(
@@ -93,15 +75,6 @@ def test_converted_projections_give_the_same_logits(random, rotary_dim, scaling)
     np.testing.assert_array_equal(heads.reshape(6, 16), converted[0])
     with pytest.raises(ValueError, match=r"shape \(16, 6\) is no multiple of head_dim = 8: it must hold whole heads"):
         convert_layout(w_q.T, 8, "half")
-
-
-def test_a_layout_is_the_same_at_the_output_as_at_the_input(random):
-    x = random.normal(size=(1, 1, 3, 8)).astype(np.float32)
-    p = np.array([[1, 2, 3]])
-    for layout, still in (("interleaved", [4, 5, 6, 7]), ("half", [2, 3, 6, 7])):
-        got = np.asarray(RoPE(layout=layout, scaling=PRoPE(0.5)).encode_queries({}, x, p, None))
-        np.testing.assert_array_equal(got[..., still], x[..., still])
-        assert (np.delete(got, still, -1) != np.delete(x, still, -1)).all()
 
 
 def test_rotate_takes_any_leading_axes_and_fractional_or_learned_angles(random):

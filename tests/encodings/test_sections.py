@@ -4,16 +4,7 @@ import jax
 import numpy as np
 import pytest
 
-from posenc_jax.encodings import (
-    Dims,
-    Learned,
-    SectionIndex,
-    Sequence,
-    WithinSection,
-    embed,
-    init_slot,
-    parse,
-)
+from posenc_jax.encodings import Dims, Learned, SectionIndex, Sequence, WithinSection, embed, init_slot, parse
 
 DIMS = Dims(d_model=8, num_heads=1, num_kv_heads=1, head_dim=8, num_layers=1, max_len=50)
 STRUCTURED = parse("sinusoidal|within_section|sinusoidal|section_index|learned")

@@ -5,15 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from posenc_jax.encodings import (
-    Dims,
-    Grid,
-    ImagePositions,
-    Sequence,
-    SinusoidalAxes,
-    map_slot,
-    sinusoidal_axes,
-)
+from posenc_jax.encodings import Dims, Grid, ImagePositions, Sequence, SinusoidalAxes, map_slot, sinusoidal_axes
 
 
 def dims(d_model):

@@ -1,7 +1,5 @@
 """Beam search against exhaustive search, and against a beam search without cache in Python lists."""
 
-import itertools
-
 import jax
 import numpy as np
 import pytest
@@ -97,35 +95,6 @@ def check_like_lists(kind, slots, padded, settings):
 )
 def test_beam_search_is_what_it_is_without_cache(kind, slots, padded, settings):
     check_like_lists(kind, slots, padded, settings)
-
-
-@pytest.mark.parametrize(
-    "beam", [Beam(27), pytest.param(Beam(27, "huggingface", -1.0), marks=pytest.mark.slow)], ids=str
-)
-def test_a_beam_of_all_outputs_finds_the_best(beam):
-    """Three tokens, three steps: 15 outputs, in the order of their scores; the other 12 places stay empty."""
-    classes, new, eos = 3, 3, 1
-    batch = Batch("decoder_only", vocab=classes)
-    model = small("decoder_only", ROPE, num_layers=1, num_heads=2, num_classes=classes)
-    every = [
-        y
-        for length in range(1, new + 1)
-        for y in itertools.product(range(classes), repeat=length)
-        if eos not in y[:-1] and (y[-1] == eos or length == new)
-    ]
-    full = batch.log_probs(model, new)
-    logs = [full([row] * 15, every) for row in range(3)]
-    log_probs = [[sum(log[t, v] for t, v in enumerate(y)) for log, y in zip(of_row, every)] for of_row in logs]
-    decoded = batch.decoder(model, beam, new=new)(eos)
-    for row in range(3):
-        ranked = sorted(((penalised(beam, p, len(y)), p, y) for p, y in zip(log_probs[row], every)), reverse=True)
-        scores, sums, outputs = zip(*ranked)
-        np.testing.assert_allclose(decoded.scores[row, :15], scores, rtol=1e-9)
-        np.testing.assert_allclose(decoded.log_probs[row, :15], sums, rtol=1e-9)
-        assert [tuple(t[:n]) for t, n in zip(decoded.tokens[row], decoded.lengths[row])][:15] == list(outputs)
-    assert np.isneginf(decoded.scores[:, 15:]).all()
-    assert not decoded.lengths[:, 15:].any()
-    assert not decoded.tokens[:, 15:].any()
 
 
 STEPS = []

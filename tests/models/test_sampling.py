@@ -10,7 +10,7 @@ from scipy import stats
 from small_models import small
 
 from posenc_jax.encodings import RoPE
-from posenc_jax.models import Greedy, Sampling, Slots, decode
+from posenc_jax.models import Sampling, Slots, decode
 from posenc_jax.models.sampling import candidates
 
 ROPE = Slots((RoPE(),), (RoPE(),), ())
@@ -59,28 +59,6 @@ def test_a_nucleus_is_never_empty_and_takes_equals_together():
     for p, expected in ((1e-7, [4, 1]), (0.6, [4, 1]), (0.9985, [4, 4])):
         _, kept = candidates(Sampling(top_p=p), logits)
         assert np.isfinite(kept).sum(axis=1).tolist() == expected
-
-
-@pytest.mark.usefixtures("float64")
-@pytest.mark.parametrize(
-    ("kind", "sampling"),
-    [
-        ("decoder_only", Sampling(top_k=1)),
-        pytest.param("decoder_only", Sampling(temperature=1e-6), marks=pytest.mark.slow),
-        pytest.param("encoder_decoder", Sampling(top_k=1), marks=pytest.mark.slow),
-        pytest.param("encoder_decoder", Sampling(temperature=1e-6), marks=pytest.mark.slow),
-    ],
-    ids=str,
-)
-def test_the_limits_of_sampling_are_greedy(kind, sampling):
-    batch = Batch(kind)
-    model = small(kind, ROPE, num_layers=1, num_heads=2)
-    greedy, run = batch.decoder(model, Greedy(), new=12), batch.decoder(model, sampling, new=12, key=KEY)
-    for eos in (-2, int(greedy().tokens[0, 0, 3])):
-        found, expected = run(eos), greedy(eos)
-        np.testing.assert_array_equal(found.tokens, expected.tokens)
-        np.testing.assert_array_equal(found.lengths, expected.lengths)
-        np.testing.assert_allclose(found.log_probs, expected.log_probs, rtol=1e-13)
 
 
 @pytest.mark.usefixtures("float64")

@@ -97,16 +97,10 @@ def test_a_name_without_its_folder_is_explained(here):
         (["x", "--folder", "play.txt"], "--folder: play.txt is no folder"),
         (["x", "--folder", "reviews/bad"], "has 0 folders of texts, and every class is one"),
         (["x", "--jsonl", "chat.jsonl"], "name the fields to read: --source F --target F for pairs"),
-        (["x", "--jsonl", "chat.jsonl", "--source", "q", "--target", "q"], "two of the fields have one name"),
-        (
-            ["x", "--jsonl", "chat.jsonl", "--source", "q", "--target", "z"],
-            "chat.jsonl:1 (no field 'z' (it has q, a, page))",
-        ),
         (["x", "--text", "play.txt", "--field", "q"], "--field names a field, and --text has none: leave it out"),
         (["x", "--text", "play.txt", "--test", "play.txt"], "rows of one split have the text of another"),
         (["../x", "--text", "play.txt"], "'own/../x' is no name of a corpus of your own"),
         (["x", "--text", "play.txt", "--most-malformed", "2"], "--most-malformed 2.0 must be a share"),
-        (["x", "--saved", "reviews", "--field", "text"], "reviews has no state.json"),
         (["x"], "data add: one of the arguments --text --jsonl --csv --parquet --folder --saved is required\n"),
     ],
 )
