@@ -1,6 +1,5 @@
 """Text through whole models: a packed batch means what its examples mean one by one."""
 
-import dataclasses
 import functools
 
 import jax
@@ -8,13 +7,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from posenc_jax import Run, Training, Transformer, parse
+from posenc_jax import Run, Transformer, parse
 from posenc_jax.data.ragged import Ragged
 from posenc_jax.data.records import Records, compose_rows
 from posenc_jax.data.scoring import scores
 from posenc_jax.data.text import Data, Summarization, Translation
 from posenc_jax.models import Streams
-from posenc_jax.training.step import forward, init_params, init_state, train_step
+from posenc_jax.training.step import forward, init_params
 
 BYTES = Data(tokenizer="bytes")
 MODEL = Transformer(d_model=16, num_layers=1, num_heads=2)
@@ -76,32 +75,3 @@ def test_packed_is_unpacked(task, posenc):
         if name in ("exact_sum", "example_count"):
             continue  # these count rows
         np.testing.assert_allclose(float(value), expected, rtol=1e-10, err_msg=name)
-
-
-@pytest.mark.slow
-def test_microbatches_and_packing_agree_in_training():
-    """One step on a packed batch moves the parameters as one step on the same examples in rows of their own."""
-    records = RECORDS["translation"]
-    run = Run(
-        task=TRANSLATION,
-        model=MODEL,
-        posenc=parse("rope"),
-        training=Training(steps=1, batch_size=4, steps_per_call=1, log_every=1),
-        seeds=(0,),
-    )
-    plain = dataclasses.replace(
-        run,
-        task=dataclasses.replace(TRANSLATION, batching="plain"),
-        training=dataclasses.replace(run.training, batch_size=8),
-    )
-    singles = np.array([[i] if i < 7 else [-1] for i in range(8)], np.int32)
-    moved = []
-    with jax.enable_x64(True):
-        params = jax.tree.map(lambda x: jnp.asarray(x, jnp.float64), init_params(run, 0))
-        for config, ids in ((run, IDS), (plain, singles)):
-            state, data = init_state(config, params, 0, 1e-2), {"train": records}
-            step = jax.jit(functools.partial(train_step, config, None))
-            moved.append(step(state, jnp.asarray(ids), data)[0]["params"])
-    for one, other in zip(*map(jax.tree.leaves, moved), strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-7, atol=1e-10)
-    assert max(np.abs(a - b).max() for a, b in zip(jax.tree.leaves(moved[0]), jax.tree.leaves(params))) > 1e-3

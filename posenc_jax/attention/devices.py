@@ -9,8 +9,8 @@ from jax.sharding import PartitionSpec as P
 
 from posenc_jax.encodings.base import Array
 
+# The axes of a mesh over which batches and matrices are split (`posenc_jax.config.Execution`).
 ROWS, HEADS = "data", "model"
-"""The axes of a mesh over which batches and matrices are split (`posenc_jax.config.Execution`)."""
 
 
 def mesh_in_use() -> AbstractMesh | None:

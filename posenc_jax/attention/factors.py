@@ -16,8 +16,8 @@ from posenc_jax.encodings.attention import Prepared
 from posenc_jax.encodings.base import Array
 
 PARTS = 3  # numbers of bfloat16 that together hold one of float32
+# More factors than this the kernel takes as dimensions: a product of matrices is then cheaper than sums one by one.
 MOST_COLUMNS = 4
-"""More factors than this the kernel takes as dimensions: a product of matrices is then cheaper than sums one by one."""
 
 
 def extra_dimensions(num_factors: int, dtype: Any) -> int:

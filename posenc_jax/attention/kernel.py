@@ -32,8 +32,8 @@ from jax.experimental import pallas as pl
 
 from posenc_jax.encodings.base import Array
 
+# What Pallas compiles a program by: Mosaic GPU, Triton (which JAX 0.11 deprecated) or, on TPUs, Mosaic.
 Backend = Literal["mosaic", "triton", "tpu"]
-"""What Pallas compiles a program by: Mosaic GPU, Triton (which JAX 0.11 deprecated) or, on TPUs, Mosaic."""
 ON_GPU: Backend = "mosaic" if jax.__version_info__ >= (0, 12) else "triton"
 
 # Queries and keys of a tile, by backend and bytes of a number. A TPU's registers are 128 wide. On a GPU a thread has

@@ -88,8 +88,8 @@ def _operations(backend: Backend, interpret: Any) -> dict[str, Any]:
     return {"dot": kernel.product, "loop": jax.lax.fori_loop}
 
 
+# Of each factor ``[B, H, Q, 1]`` and ``[B, H, 1, K]``.
 Columns = tuple[tuple[Array, Array], ...]
-"""Of each factor ``[B, H, Q, 1]`` and ``[B, H, 1, K]``."""
 
 
 def _inputs(q: Array, k: Array, v: Array, tiles: Array | None, segments: Any, columns: Columns) -> dict[str, Array]:

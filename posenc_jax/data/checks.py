@@ -19,8 +19,8 @@ from posenc_jax.data.tokenizer import JSON, PIECES
 from posenc_jax.encodings.base import Array
 from posenc_jax.encodings.value import WrongReturnError
 
+# Examples looked at.
 SAMPLE = 64
-"""Examples looked at."""
 
 
 def check_task(task: Task) -> None:

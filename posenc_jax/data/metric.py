@@ -12,13 +12,13 @@ from posenc_jax.encodings.parsing import spec
 from posenc_jax.encodings.value import Value, WrongReturnError
 from posenc_jax.refusals.duplicates import refuse_twice
 
+# Scores, and the other columns of results.
 _STANDARD = (
     *KINDS,
     *("count", "length", "decoded", "validation", "range", "seed", "learning_rate", "diverged_at", "bit_exact"),
     "environment",
     *("task_label", "label", "posenc", "config_hash", "mode", "group_size", "device_kind", "device_count", "threads"),
 )
-"""Scores, and the other columns of results."""
 
 
 class Metric(Value):

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+# Rows that may still take an example (`packed` says what happens when one more is needed).
 OPEN_ROWS = 64
-"""Rows that may still take an example (`packed` says what happens when one more is needed)."""
 _UINT64 = 2**64
 # Orders that must be the same for all seeds are drawn with this one.
 _NO_SEED = _UINT64 - 1

@@ -11,8 +11,8 @@ import numpy as np
 
 from posenc_jax.encodings.base import Array
 
+# What one `Ragged` holds: its starts are int32.
 MAX_TOKENS = np.iinfo(np.int32).max
-"""What one `Ragged` holds: its starts are int32."""
 
 
 @jax.tree_util.register_dataclass

@@ -74,6 +74,7 @@ def significant(value: float) -> str:
     return f"{value:,.{decimals}f}"
 
 
+# Every score that rows of results may have, in the order of tables.
 KINDS: dict[str, ScoreKind] = {
     "exact_match": ScoreKind("exact match", whole_axis=True),
     "chrf": ScoreKind("chrF", "0 to 100", highest=100.0, decimals=1),
@@ -95,7 +96,6 @@ KINDS: dict[str, ScoreKind] = {
     "perplexity": ScoreKind("perplexity", highest=None, better="lower", decimals=None, logarithmic=True),
     "loss": ScoreKind("loss", "nats", highest=None, better="lower"),
 }
-"""Every score that rows of results may have, in the order of tables."""
 
 _OF_TARGETS = {"accuracy": "token accuracy", "perplexity": "perplexity of the targets"}
 

@@ -16,8 +16,8 @@ PAD, BOS, EOS, UNK, SEP = range(5)
 SPECIAL_TOKENS = ("<pad>", "<s>", "</s>", "<unk>", "<sep>")
 
 NUM_SPECIAL = len(SPECIAL_TOKENS)
+# The smallest vocabulary of pieces that a run may ask for: 261 ids come before the first of them.
 LEAST_PIECES = 300
-"""The smallest vocabulary of pieces that a run may ask for: 261 ids come before the first of them."""
 PIECES = "a vocabulary of pieces (data.tokenizer = 'bpe')"
 JSON = "a tokenizer.json (data.tokenizer)"
 BYTES = b"byte tokenizer 1"  # what ByteTokenizer is stored as; no SentencePiece model begins so
@@ -44,12 +44,12 @@ class Tokenizer(abc.ABC):
     add them. A checkpoint's has its own (`checkpoint_tokenizers`).
     """
 
+    # The ids that stand before a document and after an output.
     bos, eos = BOS, EOS
-    """The ids that stand before a document and after an output."""
+    # The files by which others know it; none of ours.
     files: Mapping[str, bytes] = {}
-    """The files by which others know it; none of ours."""
+    # Of pairs with two vocabularies the tokenizers of the sources, which this one is too, and of the targets.
     sides: tuple[Tokenizer, ...] = ()
-    """Of pairs with two vocabularies the tokenizers of the sources, which this one is too, and of the targets."""
     _stored: bytes
 
     @property

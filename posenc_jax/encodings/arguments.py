@@ -9,11 +9,11 @@ import jax.numpy as jnp
 from posenc_jax.encodings.arrays import check_heads, check_kind, check_same, check_vectors
 from posenc_jax.encodings.base import Array, Geometry, Params, PositionalEncoding, Terms
 from posenc_jax.encodings.parameters import check_params
-from posenc_jax.encodings.slots import check_sets
+from posenc_jax.encodings.slots import as_slot, check_sets
 from posenc_jax.encodings.value import WrongReturnError
 
+# The axes of logits, weights and biases.
 PAIRS = ("batch", "heads", "queries", "keys")
-"""The axes of logits, weights and biases."""
 
 
 def check_call(
@@ -29,11 +29,6 @@ def check_call(
     per_element = _check_slot(encodings, params, geometry)
     known: tuple[Any, ...] = per_element or (geometry,)
     for g in known:
-        if not isinstance(g, Geometry):
-            raise ValueError(
-                f"geometry is of type {type(g).__name__}: pass a Geometry, such as Geometry.of_length(length, "
-                "num_heads=heads)"
-            )
         for name in ("num_heads", "head_axis", "causal", "window", "structure"):
             if getattr(g, name) != getattr(known[0], name):
                 raise ValueError(
@@ -107,10 +102,8 @@ def _check_slot(
     params: tuple[Params, ...],
     geometry: Geometry | tuple[Geometry, ...],
 ) -> tuple[Geometry, ...]:
-    if isinstance(encodings, PositionalEncoding):
-        raise ValueError(f"encodings are a tuple, got {encodings!r}: write ({encodings!r},)")
     if not isinstance(encodings, tuple | list):
-        raise ValueError(f"encodings are a tuple, got {encodings!r}: write parse(...) of a text")
+        raise ValueError(f"encodings are a tuple, got {encodings!r}: {as_slot(encodings)}")
     if any(isinstance(element, tuple) for element in encodings):
         raise ValueError("encodings are those of one layer, and a pattern has those of several: pass `for_layer(...)`")
     for element in encodings:
@@ -138,23 +131,6 @@ def _check_slot(
     if not encodings and isinstance(geometry, tuple):
         raise ValueError("without encodings pass one Geometry, which holds the mask")
     return per_element
-
-
-def check_shared_bias(bias: Any, encodings: tuple[PositionalEncoding, ...], sizes: tuple[int, ...]) -> None:
-    """Refuses (ValueError) what `position_bias` cannot have returned for these encodings and ``sizes`` of `PAIRS`."""
-    if not any("bias" in element.acts_on for element in encodings):
-        raise ValueError(
-            "shared_bias is the sum of the encodings' `bias`, and none of them has one: leave it out, or write a bias "
-            "of your own as an encoding"
-        )
-    shape, what = getattr(bias, "shape", None), f"[{', '.join(PAIRS)}] = {list(sizes)}"
-    if shape is None or len(shape) != len(sizes) or any(n not in (1, own) for n, own in zip(shape, sizes)):
-        got = type(bias).__name__ if shape is None else f"an array of shape {list(shape)}"
-        raise ValueError(
-            f"shared_bias is {got}, and here it is {what}, or 1 along axes where all is the same: pass what "
-            "position_bias(encodings, params, geometry) gives for this call"
-        )
-    check_kind("shared_bias", bias, "biases", "integers or floats")
 
 
 def _check_vectors(q: Array, k: Array, v: Array, geometry: Geometry) -> None:

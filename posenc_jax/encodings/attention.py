@@ -8,7 +8,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from posenc_jax.encodings.arguments import PAIRS, check_call, check_return, check_shared_bias
+from posenc_jax.encodings.arguments import PAIRS, check_call, check_return
 from posenc_jax.encodings.base import OF_TOKENS, Array, Geometry, Params, PositionalEncoding, Terms, at_least_float32
 from posenc_jax.encodings.parameters import check_params
 from posenc_jax.encodings.slots import check_axes, only
@@ -93,7 +93,7 @@ def attend(
       ``[B, H, Q, D]`` in the dtype of ``v``, and the weights if asked for.
 
     Raises:
-      ValueError: as `prepare`, and if ``shared_bias`` is not of this call.
+      ValueError: as `prepare`.
     """
     call = prepare(q, k, v, encodings, params, geometry, terms, cap)
     return dense(call, return_weights=return_weights, shared_bias=shared_bias)
@@ -205,8 +205,6 @@ def logits_of(call: Prepared, shared_bias: Array | None = None) -> Array:
     """``[B, H, Q, K]`` before the mask, of a call with keys `for_each_head`; see `attend`."""
     q, k, _, q_encoded, k_encoded, encodings, params, terms, per_element, _, cap = call
     of_pairs = dict(zip(PAIRS, (*q.shape[:3], k.shape[2]), strict=True))
-    if shared_bias is not None:
-        check_shared_bias(shared_bias, encodings, tuple(of_pairs.values()))
     bias = _sum_of_biases(encodings, params, per_element, q.shape[0]) if shared_bias is None else shared_bias
     dtype, scorer = at_least_float32(q, k), only(encodings, "score")
     logits: Array

@@ -59,8 +59,8 @@ class Dims(Value):
             )
 
 
+# The hooks that see one token each.
 OF_TOKENS = frozenset({"embed", "encode_queries", "encode_keys", "encode_values", "encode_outputs", "token_terms"})
-"""The hooks that see one token each."""
 
 
 class PositionalEncoding(Value):

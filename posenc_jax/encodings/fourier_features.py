@@ -1,6 +1,9 @@
-"""Fourier features of continuous positions: random ones, as in SAM, and bands, as in NeRF and Perceiver."""
+"""Fourier features of continuous positions: random ones, as in SAM, bands, as in NeRF and Perceiver, and learned ones,
+as in Time2Vec.
+"""
 
 import dataclasses
+import math
 
 import jax
 import jax.numpy as jnp
@@ -172,4 +175,128 @@ class FourierBands(PositionalEncoding):
         dtype = at_least_float32(x, weight)
         features = self.features(jnp.asarray(sequence.positions).astype(dtype))
         vectors = jnp.einsum("bsf,fm->bsm", features, weight.astype(dtype), precision="highest")
+        return (x.astype(dtype) + vectors).astype(x.dtype)
+
+
+@dataclasses.dataclass(frozen=True)
+class Time2Vec(PositionalEncoding):
+    """A vector of the position, of learned frequencies and phases, added to the input embeddings::
+
+        x_p + t(p),   t(p)[0] = w_0 p + c_0,   t(p)[m] = sin(w_m p + c_m),   m = 1 .. d_model - 1
+
+    (Kazemi et al. 2019, section 4, equation 1, with the sine.) For positions that are times: fractions are fine, and
+    w rescales whatever unit they are in. The linear part tells times apart that lie a period from each other.
+
+    The paper appends the vector to the other features of an input; adding it is the same when the first layer is
+    linear. The paper leaves initial values open: here w_m falls from 1 to 1e-4 in equal steps of its logarithm, w_0 is
+    1e-4 and phases are uniform in a turn. Re-implementations draw both from a normal distribution, which makes
+    whole-number positions alias from the start.
+
+    Parameters: ``frequencies`` (w) and ``phases`` (c), ``[d_model]`` each.
+    """
+
+    name = "time2vec"
+    paper = "arXiv:1907.05321"
+    citation = """@misc{kazemi2019time, author = {Kazemi, S. M. and Goel, R. and Eghbali, S. and Ramanan, J. and Sahota,
+        J. and Thakur, S. and Wu, S. and Smyth, C. and Poupart, P. and Brubaker, M.}, title = {{Time2Vec: Learning a
+        Vector Representation of Time}}, year = {2019}, eprint = {1907.05321}}"""
+    methods = (
+        Method("absolute", "Time2Vec", "time2vec", "Kazemi et al. 2019", note="positions may be times", use="s"),
+    )
+    breaks = frozenset({"precision"})
+
+    def init(self, key: Key, dims: Dims) -> Params:
+        frequencies = jnp.logspace(0, -4, max(dims.d_model - 1, 1))[: dims.d_model - 1]
+        return {
+            "frequencies": jnp.concatenate([jnp.full(1, 1e-4), frequencies]).astype(jnp.float32),
+            "phases": jax.random.uniform(key, (dims.d_model,), jnp.float32, maxval=2 * math.pi),
+        }
+
+    def embed(self, params: Params, x: Array, sequence: Sequence) -> Array:
+        frequencies, phases = (jnp.asarray(params[name])[None, None] for name in ("frequencies", "phases"))
+        dtype = at_least_float32(x, frequencies)
+        positions = jnp.asarray(sequence.positions).astype(dtype)[..., None]
+        angles = positions * frequencies.astype(dtype) + phases.astype(dtype)
+        vectors = jnp.concatenate([angles[..., :1], jnp.sin(angles[..., 1:])], axis=-1)
+        return (x.astype(dtype) + vectors).astype(x.dtype)
+
+
+def fourier_features(positions: Array, frequencies: Array) -> Array:
+    """``F**-0.5 [cos(W x), sin(W x)]``, ``[..., F]``, of positions x ``[..., A]`` by frequencies W ``[F/2, A]``.
+
+    The inner product of two of them is the mean of ``cos(W (x - y))`` over the rows of W, halved.
+    """
+    angles = jnp.einsum("...a,fa->...f", positions, frequencies, precision="highest")
+    return jnp.concatenate([jnp.cos(angles), jnp.sin(angles)], axis=-1) * (2 * frequencies.shape[0]) ** -0.5
+
+
+@dataclasses.dataclass(frozen=True)
+class LearnedFourier(PositionalEncoding):
+    """Learned Fourier features of positions with one or more axes, through an MLP, added to the input embeddings::
+
+        r_x = F^(-1/2) [cos(W_r x) | sin(W_r x)],   W_r [F/2, A] ~ N(0, gamma^-2)
+        x_p + GeLU(r_x W_1 + b_1) W_2 + b_2,        W_1 [F, hidden], W_2 [hidden, d_model]
+
+    (Li et al. 2021, equations 2 and 6, algorithm 1, for one group of axes; the paper has several, which share their
+    weights). All are trained. At the start the inner product of r_x and r_y is about exp(-|x - y|^2 / (2 gamma^2)) / 2:
+    positions closer than gamma look alike. Re-implementations often take gamma^-2 for the standard deviation, not the
+    variance; ``gamma=g*g`` gives theirs.
+
+    Relied on: the equations, which several public implementations share. These differ in what the equations leave
+    open: here GeLU is the exact one and W_1, W_2 start Glorot uniform, b_1, b_2 at 0.
+
+    Reads plain positions, or ``[#B, S, A]`` from the model or from `Grid`. Fractional positions are fine.
+
+    Attributes:
+      axes: the number A, or None for plain positions.
+      gamma: a distance in units of positions, to be tuned (the default is that of a public implementation's example).
+      features: the number F, None for d_model (rounded up to even).
+      hidden: the width of the MLP.
+    """
+
+    axes: int | None = None
+    gamma: float = 10.0
+    features: int | None = None
+    hidden: int = 32
+
+    name = "learned_fourier"
+    paper = "arXiv:2106.02795"
+    citation = """@inproceedings{li2021learnable, author = {Li, Y. and Si, S. and Li, G. and Hsieh, C.-J. and Bengio,
+        S.}, title = {{Learnable Fourier Features for Multi-Dimensional Spatial Positional Encoding}},
+        booktitle = {NeurIPS}, year = {2021}, eprint = {2106.02795}}"""
+    methods = (
+        Method("absolute", "Learned Fourier features", "grid(width=8)|learned_fourier(axes=2)", "Li et al. 2021"),
+    )
+    limits = limited(
+        axes=at_least(1), features=at_least(1), hidden=at_least(1), gamma=above(0, ": a distance between positions")
+    )
+    position_axes = of_field("axes")
+
+    def check_fields(self) -> None:
+        if self.features is not None and self.features % 2:
+            raise ValueError(f"LearnedFourier.features = {self.features} must be even: half cosines, half sines")
+
+    def init(self, key: Key, dims: Dims) -> Params:
+        """``w_r [F/2, A]``, ``w_1 [F, hidden]``, ``b_1 [hidden]``, ``w_2 [hidden, d_model]``, ``b_2 [d_model]``."""
+        half = -(-dims.d_model // 2) if self.features is None else self.features // 2
+        keys = jax.random.split(key, 3)
+        glorot = jax.nn.initializers.glorot_uniform()
+        return {
+            "w_r": jax.random.normal(keys[0], (half, self.axes or 1), jnp.float32) / self.gamma,
+            "w_1": glorot(keys[1], (2 * half, self.hidden), jnp.float32),
+            "b_1": jnp.zeros((self.hidden,), jnp.float32),
+            "w_2": glorot(keys[2], (self.hidden, dims.d_model), jnp.float32),
+            "b_2": jnp.zeros((dims.d_model,), jnp.float32),
+        }
+
+    def embed(self, params: Params, x: Array, sequence: Sequence) -> Array:
+        dtype = at_least_float32(x, params["w_r"])
+        w_r, w_1, b_1, w_2, b_2 = (params[name].astype(dtype) for name in ("w_r", "w_1", "b_1", "w_2", "b_2"))
+        positions = jnp.asarray(sequence.positions, dtype)
+        if self.axes is None:
+            positions = positions[..., None]
+        features = fourier_features(positions, w_r)
+        hidden = jnp.einsum("bsf,fh->bsh", features, w_1, precision="highest") + b_1[None, None]
+        hidden = jax.nn.gelu(hidden, approximate=False)
+        vectors = jnp.einsum("bsh,hm->bsm", hidden, w_2, precision="highest") + b_2[None, None]
         return (x.astype(dtype) + vectors).astype(x.dtype)

@@ -375,8 +375,8 @@ class Geometry:
         return dataclasses.replace(self, queries=queries, keys=_cut(self.keys, k), contiguous=contiguous)
 
 
+# What `Geometry.between` takes beside both sides.
 CALL_OPTIONS = frozenset(field.name for field in dataclasses.fields(Geometry)) - {"queries", "keys"}
-"""What `Geometry.between` takes beside both sides."""
 
 
 def _length_for(queries: Sequence, keys: Sequence) -> Array:

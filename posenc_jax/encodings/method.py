@@ -10,12 +10,12 @@ MethodFamily = Literal[
 FAMILIES: tuple[MethodFamily, ...] = get_args(MethodFamily)  # in the order of tables
 
 Use = Literal["W", "s", "p"]
+# How widely a method is used.
 USES: dict[Use, str] = {
     "W": "in released models or default libraries",
     "s": "in several repositories",
     "p": "in its paper and its authors' code only",
 }
-"""How widely a method is used."""
 
 
 @dataclasses.dataclass(frozen=True)

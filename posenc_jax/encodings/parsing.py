@@ -15,13 +15,13 @@ from posenc_jax.encodings.value import Value, field_types
 from posenc_jax.refusals.hints import did_you_mean
 
 Values = tuple[type[Value], ...]
+# The class of a name in a Python file; ValueError where there is none.
 Own = Callable[[str, str], type]
-"""The class of a name in a Python file; ValueError where there is none."""
 
 MOST_CHARACTERS = 10_000
 MOST_ELEMENTS = 500
+# Bounds of a string: of its length, of the elements in all its layers, and of calls, brackets and signs in each.
 MOST_NESTING = 20
-"""Bounds of a string: of its length, of the elements in all its layers, and of calls, brackets and signs in each."""
 
 
 def syntax_tree(text: str, path: str = "<text>", mode: str = "exec") -> Any:
@@ -280,11 +280,11 @@ class _Reading:
             ) from None
 
 
+# ``FILE.py:Class``. The path has no blank, or stands in quotes; it begins after a blank or a sign other than /.
 _IN_FILE = re.compile(
     r"""(?:(?P<quote>['"])(?P<quoted>[^'"]*\.py)(?P=quote) | (?P<path>[^\s|(),=:'"]*\.py)) : (?P<name>[^\W\d]\w*)""",
     re.VERBOSE,
 )
-"""``FILE.py:Class``. The path has no blank, or stands in quotes; it begins after a blank or a sign other than /."""
 _BLANK_IN_PATH = re.compile(r"""[^\s|(),=:'"]\s+[^|(),=:'"]*\.py:""")
 _STRING = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""")
 

@@ -1,5 +1,5 @@
 """RoPE with a selection of its frequencies: the high ones only (p-RoPE, HoPE), the lowest ones lowered (clipped RoPE),
-or whole wavelengths (Resonance).
+one of them lowered (RIFLEx), each lowered by radices (MrRoPE), or whole wavelengths (Resonance).
 """
 
 import dataclasses
@@ -9,9 +9,10 @@ from typing import Literal
 import numpy as np
 
 from posenc_jax.encodings.method import Method
-from posenc_jax.encodings.rope_scaling import ORIGINAL_LENGTH, DynamicNTK, RoPEScaling
+from posenc_jax.encodings.rope_scaling import FACTOR, ORIGINAL_LENGTH, DynamicNTK, RoPEScaling
 from posenc_jax.encodings.shared.phase import vaswani_frequencies
-from posenc_jax.encodings.value import at_least, limited
+from posenc_jax.encodings.value import above, at_least, limited
+from posenc_jax.encodings.yarn import ramp_ends
 
 
 @dataclasses.dataclass(frozen=True)
@@ -205,3 +206,113 @@ class Resonance(RoPEScaling):
         turning = plain > 0
         wavelengths = np.round(math.tau / np.where(turning, plain, 1.0))
         return np.where(turning, math.tau / wavelengths, 0.0)
+
+
+@dataclasses.dataclass(frozen=True)
+class RIFLEx(RoPEScaling):
+    """One frequency lowered until it makes less than a turn in the longer film, so that a generated film does not
+    begin again::
+
+        theta'_k = 0.9 (2 pi / L) for k = argmin |2 pi / theta_k - N|,   theta_k else
+
+    (Zhao et al. 2025, section 4, equations 7 and 8; the 0.9 is that of the authors' code, ``thu-ml/RIFLEx``; the paper
+    has none.) Plane k is the one with the period nearest to N, the frame at which longer films of the model were first
+    seen to repeat. (The code rounds periods to frames first, which matters only near a tie.) For the RoPE over the time
+    of a video model, whose rows and columns keep their frequencies. Nothing is trained.
+
+    Attributes:
+      repeats_at: N, counted in the latent frames that have positions.
+      length: L, the frames to be generated, counted in latent frames too. It is fixed for a film: it does not follow
+        the length of the sequence.
+
+    >>> RIFLEx(repeats_at=60, length=100).frequencies(10000.0, 8).round(4).tolist()
+    [1.0, 0.0565, 0.01, 0.001]
+    """
+
+    repeats_at: float = 0.0
+    length: int = 1
+
+    name = "riflex"
+    paper = "arXiv:2502.15894"
+    citation = """@inproceedings{zhao2025riflex, author = {Zhao, M. and He, G. and Chen, Y. and Zhu, H. and Li, C. and
+        Zhu, J.}, title = {{RIFLEx: A Free Lunch for Length Extrapolation in Video Diffusion Transformers}},
+        booktitle = {ICML}, year = {2025}, eprint = {2502.15894}}"""
+    methods = (
+        Method(
+            "rotary",
+            "RIFLEx",
+            "rope(scaling=riflex(repeats_at=60, length=100))",
+            "Zhao et al. 2025",
+            note="of the time of a video model: frames are positions here",
+            use="s",
+        ),
+    )
+    limits = limited(
+        repeats_at=above(0, ": the frame at which longer films repeat, as seen in a few of them"),
+        length=at_least(1, ": the number of frames to be generated"),
+    )
+
+    def frequencies(self, base: float, dim: int, length: int | None = None) -> np.ndarray:
+        found = vaswani_frequencies(dim, base)
+        found[np.argmin(np.abs(math.tau / found - self.repeats_at))] = 0.9 * math.tau / self.length
+        return found
+
+
+@dataclasses.dataclass(frozen=True)
+class MrRoPE(RoPEScaling):
+    """Mixed-radix RoPE: between the planes that are kept and those that are divided by ``factor`` every plane divides
+    all planes after it by a radix of its own (Tian et al. 2026, section 3)::
+
+        theta'_k = theta_k / prod(lambda_d for d < k),   m = 0.1 ln s + 1
+
+        lambda_d = s^(1/n)                            uniform, MrRoPE-Uni
+                   s^(2 (1 + d - low) / (n (n + 1)))  progressive, MrRoPE-Pro       for low <= d < high, else 1
+
+    n = high - low. The exponents add up to 1: plane ``low`` keeps its frequency, and those from ``high`` on are divided
+    by s. low and high are the planes that make 32 rotations and one in L positions, rounded outwards, as YaRN has them
+    (`ramp_ends`); so is the magnitude m. Where YaRN's divisors grow fastest at first, these grow evenly in their
+    logarithm, or fastest at the end. Nothing is trained.
+
+    The authors' code was not available: this follows two descriptions of the paper and a re-implementation, which
+    agree. Where ``low`` is not below ``high``, planes after ``high`` are divided by s and the others kept, as in
+    `index_ramp`.
+
+    Attributes:
+      factor: s, how many times longer than in training the sequences may be.
+      original_length: L, the length that the model was first trained on.
+      form: the radices, "progressive" or "uniform".
+    """
+
+    factor: float = 1.0
+    original_length: int = 0
+    form: Literal["progressive", "uniform"] = "progressive"
+
+    name = "mrrope"
+    paper = "arXiv:2601.22181"
+    citation = """@inproceedings{tian2026mrrope, author = {Tian, Q. and Zhu, W. and Liu, X. and Wang, X. and Wang, R.},
+        title = {{MrRoPE: Mixed-radix Rotary Position Embedding}}, booktitle = {ICLR}, year = {2026},
+        eprint = {2601.22181}}"""
+    methods = (
+        Method("rotary", "MrRoPE-Pro", "rope(scaling=mrrope(factor=8, original_length=512))", "Tian et al. 2026"),
+        Method(
+            "rotary",
+            "MrRoPE-Uni",
+            "rope(scaling=mrrope(factor=8, original_length=512, form='uniform'))",
+            "Tian et al. 2026",
+        ),
+    )
+    limits = limited(factor=FACTOR, original_length=ORIGINAL_LENGTH)
+
+    @property
+    def magnitude(self) -> float:
+        return 0.1 * math.log(self.factor) + 1
+
+    def frequencies(self, base: float, dim: int, length: int | None = None) -> np.ndarray:
+        low, high = ramp_ends(32, 1, base, dim, self.original_length)
+        planes, n = np.arange(dim // 2), high - low
+        if n <= 0:
+            exponents = (planes > high).astype(np.float64)
+        else:
+            steps = np.clip(planes - low, 0, n)
+            exponents = steps / n if self.form == "uniform" else steps * (steps + 1) / (n * (n + 1))
+        return vaswani_frequencies(dim, base) / self.factor**exponents

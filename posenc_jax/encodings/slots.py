@@ -46,7 +46,7 @@ def is_pattern(slot: Slot) -> bool:
 def _groups(slot: Slot) -> tuple[tuple[PositionalEncoding, ...], ...]:
     """The encodings of each layer of the pattern; ValueError for what is no slot."""
     if not isinstance(slot, tuple):
-        raise ValueError(f"a slot is a tuple of encodings, got {slot!r}: {_as_slot(slot)}")
+        raise ValueError(f"a slot is a tuple of encodings, got {slot!r}: {as_slot(slot)}")
     groups: tuple[Any, ...] = slot if is_pattern(slot) else (slot,)
     for group in groups:
         if not isinstance(group, tuple):
@@ -57,7 +57,8 @@ def _groups(slot: Slot) -> tuple[tuple[PositionalEncoding, ...], ...]:
     return groups
 
 
-def _as_slot(given: Any) -> str:
+def as_slot(given: Any) -> str:
+    """The way out for a value that is no slot."""
     return f"write parse({given!r})" if isinstance(given, str) else f"write ({given!r},)"
 
 

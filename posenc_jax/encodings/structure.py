@@ -12,8 +12,8 @@ from posenc_jax.encodings.value import Value, WrongReturnError
 
 Array = jax.Array | np.ndarray  # NumPy where a value is known at trace time
 
+# The axes of an outline, from the outside in.
 SECTION, SUBSECTION, PARAGRAPH, SENTENCE = range(4)
-"""The axes of an outline, from the outside in."""
 
 
 class Coordinates(NamedTuple):
@@ -145,5 +145,5 @@ def _check_shape(shape: tuple[int, ...], called: str, sides: tuple[Coordinates, 
         )
 
 
+# The masks of this package by name.
 MASKS: dict[str, type[StructureMask]] = {OwnSection.name: OwnSection}
-"""The masks of this package by name."""

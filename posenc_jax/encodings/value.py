@@ -11,11 +11,11 @@ import numpy as np
 
 from posenc_jax.refusals.hints import did_you_mean
 
+# The largest whole number of a setting.
 LARGEST = 2**31 - 1
-"""The largest whole number of a setting."""
 
+# The smallest and the largest size of a setting that is not whole and not 0: programs compute in float32.
 FLOATS = (float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max))
-"""The smallest and the largest size of a setting that is not whole and not 0: programs compute in float32."""
 
 
 class Limit(NamedTuple):
@@ -164,7 +164,7 @@ def _coerce(value: Any, kind: Any, name: str) -> Any:
         return None
     origins = {typing.get_origin(member) for member in members if member is not type(None)}
     if origins == {tuple} and not isinstance(value, (tuple, list)):
-        raise ValueError(f"{name} = {value!r} must be a tuple{_of_one(value, kind, name)}")
+        raise ValueError(f"{name} = {value!r} must be a tuple: write ({value!r},)")
     if is_union:
 
         def exact(member: Any) -> bool:
@@ -207,15 +207,6 @@ def _coerce(value: Any, kind: Any, name: str) -> Any:
             raise ValueError(f"{name} = {value!a} has half a character, and no file could keep it: write it in UTF-8")
         return value
     raise ValueError(f"{name} = {value!r} must be of type {getattr(kind, '__name__', kind)}{_of_word(value, kind)}")
-
-
-def _of_one(value: Any, kind: Any, name: str) -> str:
-    """The way out for a value that stands without its tuple."""
-    try:
-        _coerce((value,), kind, name)
-    except ValueError:
-        return ""
-    return f": write ({value!r},)"
 
 
 def _is_text(text: str) -> bool:

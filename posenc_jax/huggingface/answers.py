@@ -13,6 +13,7 @@ from posenc_jax.huggingface.config import MOST_BYTES, checked_id, short, token_i
 from posenc_jax.huggingface.family import Family
 
 FILE = "generation_config.json"
+# Settings that change the most probable tokens and are not read, with the value that changes nothing.
 _WITHOUT = {
     "begin_suppress_tokens": None,
     "encoder_no_repeat_ngram_size": 0,
@@ -25,7 +26,6 @@ _WITHOUT = {
     "repetition_penalty": 1.0,
     "sequence_bias": None,
 }
-"""Settings that change the most probable tokens and are not read, with the value that changes nothing."""
 
 
 def read_generation(directory: Path) -> Json:

@@ -9,8 +9,8 @@ from posenc_jax.data.errors import DataError
 from posenc_jax.files.user_paths import full
 
 FILE = "config.json"
+# The largest known ones have lists of labels and some 4 MB.
 MOST_BYTES = 16 * 2**20
-"""The largest known ones have lists of labels and some 4 MB."""
 
 
 def read_config(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -40,13 +40,13 @@ def read_config(path: str | os.PathLike[str]) -> dict[str, Any]:
     return values
 
 
+# Names of one setting.
 SAME = (
     ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "encoder_layers", "num_decoder_layers"),
     ("hidden_size", "n_embd", "n_embed", "d_model", "embed_dim"),
     ("num_attention_heads", "n_head", "n_heads", "num_heads", "encoder_attention_heads"),
     ("max_position_embeddings", "n_positions", "max_seq_len", "n_ctx", "seq_length"),
 )
-"""Names of one setting."""
 _SPELLINGS = {names[0]: names for names in SAME}
 
 

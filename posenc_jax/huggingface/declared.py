@@ -15,12 +15,12 @@ from posenc_jax.encodings.interpolated import Interpolated
 from posenc_jax.encodings.learned import Learned
 from posenc_jax.encodings.mla_rope import MLARoPE
 from posenc_jax.encodings.mrope import MRoPE
-from posenc_jax.encodings.query_temperature import QueryTemperature
 from posenc_jax.encodings.rope import RoPE
 from posenc_jax.encodings.rope_scaling import DynamicNTK
 from posenc_jax.encodings.sinusoidal import Sinusoidal
 from posenc_jax.encodings.slots import Slot
 from posenc_jax.encodings.t5 import T5Bias
+from posenc_jax.encodings.temperature import QueryTemperature
 from posenc_jax.huggingface import layers
 from posenc_jax.huggingface.config import integer, natural, needed, number, short, whole
 from posenc_jax.huggingface.dialects import DIALECTS, MAX_LENGTHS, Dialect, dialect

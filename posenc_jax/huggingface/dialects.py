@@ -77,8 +77,8 @@ _LENGTHS = {
     131072: "mistral mixtral gemma3 gemma3_text gemma4 gemma4_text phimoe glm glm4 llama4 llama4_text gpt_oss ernie4_5",
     262144: "ministral3",
 }
+# ``max_position_embeddings`` by type, where a config has none.
 MAX_LENGTHS = {kind: length for length, kinds in _LENGTHS.items() for kind in kinds.split()}
-"""``max_position_embeddings`` by type, where a config has none."""
 
 
 _FULL = ("full_attention",)

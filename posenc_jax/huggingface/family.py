@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from posenc_jax.models import Transformer
 
 _NO_DEFAULT: Any = object()
+# Their names of activations, and ours.
 _ACTIVATIONS = {
     **dict.fromkeys(("gelu_new", "gelu_pytorch_tanh", "gelu_fast"), "gelu_tanh"),
     **{name: name for name in ("gelu", "relu", "silu")},
     "swish": "silu",
 }
-"""Their names of activations, and ours."""
 
 
 class Settings:

@@ -34,12 +34,12 @@ _NAMES = {
     "ffn_down": "mlp.down_proj",
 }
 _DIVISORS, _ORIGINAL = "rope_freqs.weight", "original_max_position_embeddings"
+# Keys of rotation and attention: any other one may change what is computed.
 _READ = (
     *("rope.dimension_count", "rope.freq_base", "rope.scale_linear", "rope.scaling.type", "rope.scaling.factor"),
     *("rope.scaling.original_context_length", "rope.scaling.finetuned", "attention.layer_norm_rms_epsilon"),
     *("attention.head_count", "attention.head_count_kv", "attention.key_length", "attention.value_length"),
 )
-"""Keys of rotation and attention: any other one may change what is computed."""
 _AT_ONCE = 2**20  # weights
 
 

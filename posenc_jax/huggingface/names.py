@@ -31,28 +31,27 @@ def _rows(shapes: Sequence[Shape]) -> Shape:
     return (sum(shape[-1] for shape in shapes), *shapes[0][:-1])
 
 
+# A tensor as it stands, or several side by side (GPT-2's matrices).
 SAME = Change(
     lambda tensor, shapes, heads: _split(tensor, shapes, -1),
     lambda parts, heads: np.concatenate(parts, axis=-1),
     lambda shapes: (*shapes[0][:-1], sum(shape[-1] for shape in shapes)),
 )
-"""A tensor as it stands, or several side by side (GPT-2's matrices)."""
+# torch's Linear holds ``[outputs, inputs]``, ours ``[inputs, outputs]``: a matrix, or several one below the other; a
+# bias stays as it is.
 TURNED = Change(
     lambda tensor, shapes, heads: [part.T for part in _split(tensor, shapes, 0)],
     lambda parts, heads: np.concatenate([part.T for part in parts]),
     _rows,
 )
-"""torch's Linear holds ``[outputs, inputs]``, ours ``[inputs, outputs]``: a matrix, or several one below the other; a
-bias stays as it is.
-"""
 
 
+# A bias that is a matrix of one row.
 ONE_ROW = Change(
     lambda tensor, shapes, heads: [tensor[0]],
     lambda parts, heads: parts[0][None],
     lambda shapes: (1, *shapes[0]),
 )
-"""A bias that is a matrix of one row."""
 
 
 def copied(first: Change) -> Change:
@@ -84,10 +83,9 @@ def _join_by_head(parts: list[np.ndarray], heads: int) -> np.ndarray:
     return rows.reshape(-1, *rows.shape[3:])
 
 
+# As `TURNED`, and the rows stand by head: those of query, key and value of the first one, then of the next (GPT-NeoX,
+# BLOOM).
 BY_HEAD = Change(_split_by_head, _join_by_head, _rows)
-"""As `TURNED`, and the rows stand by head: those of query, key and value of the first one, then of the next (GPT-NeoX,
-BLOOM).
-"""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -112,8 +110,8 @@ def linear(theirs: str, *ours: str, change: Change = TURNED, gated: bool | None 
     )
 
 
+# Ours, where theirs are one matrix.
 QKV = tuple(f"self_attention.{part}" for part in ("query", "key", "value"))
-"""Ours, where theirs are one matrix."""
 
 
 def attention(theirs: str, words: str, ours: str = "self_attention") -> tuple[NameRule, ...]:

@@ -27,6 +27,7 @@ from posenc_jax.refusals.hints import did_you_mean
 
 ALWAYS = ("rope_type", "type", "rope_theta", "partial_rotary_factor", "mrope_section", "mrope_interleaved")
 ORIGINAL = "original_max_position_embeddings"
+# The keys that each type reads, beside those of `ALWAYS`.
 READ: Mapping[str, tuple[str, ...]] = {
     "default": (),
     "linear": ("factor",),
@@ -37,7 +38,6 @@ READ: Mapping[str, tuple[str, ...]] = {
     "proportional": ("factor",),
     "axial": (),
 }
-"""The keys that each type reads, beside those of `ALWAYS`."""
 _OF_BATCH = (
     "in a batch, the longest row decides in transformers how all rows are rotated; here each row's own length does"
 )

@@ -28,13 +28,13 @@ _TYPES: dict[type, str] = {
     Llama3: "llama3",
     PRoPE: "proportional",
 }
+# Where ours has another name than theirs.
 _FIELDS = {
     ORIGINAL: "original_length",
     "short_factor": "short_factors",
     "long_factor": "long_factors",
     "partial_rotary_factor": "fraction",
 }
-"""Where ours has another name than theirs."""
 _HALF = "convert the weights with convert_layout(..., to='half'), then give layout='half'"
 
 

@@ -20,10 +20,9 @@ STACKS: dict[str, tuple[str, ...]] = {
     "encoder_only": ("encoder",),
     "encoder_decoder": ("encoder", "decoder", "cross"),
 }
+# The fields of a `Transformer` that say how it is computed and trained: no parameter and no trained model is another
+# with them.
 COMPUTING = frozenset({"dtype", "param_dtype", "matmul_precision", "attention", "remat", "dropout"})
-"""The fields of a `Transformer` that say how it is computed and trained: no parameter and no trained model is another
-with them.
-"""
 _LIMITS = {
     **dict.fromkeys(("d_model", "head_dim"), 2**20),
     "mlp_dim": 2**24,

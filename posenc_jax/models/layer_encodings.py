@@ -51,8 +51,8 @@ class TokenFacts(NextFacts, total=False):
     packed: bool
 
 
+# The facts that every call of a model reads.
 ALWAYS = frozenset({"positions", "segment_ids", "length", "example_ids"})
-"""The facts that every call of a model reads."""
 
 
 def refuse_unread(facts: Mapping[str, Any], *also: str) -> None:

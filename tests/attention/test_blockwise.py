@@ -8,7 +8,6 @@ from calls import DIMS, arguments, assert_agree, result, shapes
 from registry_slots import reads_attributes, slots_of_registry
 
 from posenc_jax.attention import attend
-from posenc_jax.attention import blockwise as module
 from posenc_jax.attention.blockwise import blockwise
 from posenc_jax.encodings import Geometry, parse
 from posenc_jax.encodings.attention import dense, prepare
@@ -103,20 +102,6 @@ def test_bfloat16_is_as_good_as_that_of_the_reference():
     want = result(encodings, shape, "dense", jnp.bfloat16)
     # The gradients of keys and values are rounded once more, where those of the blocks are added up.
     assert_agree(result(encodings, shape, "blockwise", jnp.bfloat16, compute=in_blocks), want, 2**-7)
-
-
-def test_the_path_of_that_name_is_taken(monkeypatch):
-    shape = SHAPES["causal"]
-    a = arguments((), shape)
-    call = a["q"], a["k"], a["v"], (), (), shape.geometry()
-    monkeypatch.setattr(module, "MOST", 4)
-
-    def program(path):
-        return str(jax.make_jaxpr(lambda q, k, v: attend(q, k, v, *call[3:], path=path))(*call[:3]))
-
-    assert "scan" in program("blockwise")
-    assert "scan" not in program("auto")
-    np.testing.assert_allclose(attend(*call, path="blockwise"), attend(*call), atol=1e-6)
 
 
 @pytest.mark.parametrize(("name", "compared"), [("causal", False), ("windowed", True), ("packed", True)])

@@ -10,10 +10,9 @@ from calls import DIMS
 from registry_slots import slots_of_registry
 
 from posenc_jax.attention import Call, attend, choose
-from posenc_jax.attention.blockwise import blockwise, needs_all_keys
+from posenc_jax.attention.blockwise import needs_all_keys
 from posenc_jax.attention.choice import capability, facts
 from posenc_jax.encodings import Geometry, RoPE, Sequence, elements, parse
-from posenc_jax.encodings.attention import prepare
 from posenc_jax.encodings.base import PositionalEncoding
 
 CALL = Call(batch=2, num_heads=8, num_kv_heads=4, queries=1024, keys=1024, head_dim=64, causal=True)
@@ -40,39 +39,26 @@ def test_on_a_cpu_it_is_the_reference_and_for_long_rows_blocks(dtype):
     ("spec", "call", "changes", "wanted"),
     [
         ("rope", GPU, {}, "cudnn: fused; no bias"),
-        ("rope", GPU, {"window": 128}, "cudnn: fused; no bias"),
         ("fox|rope", GPU, {}, "kernel: fused; fox in columns of queries and keys"),
         ("rope", GPU, {"dtype": jnp.float32}, "kernel: fused; no bias"),
-        ("pope", GPU, {}, "cudnn: fused; no bias"),
         ("pope", GPU, {"head_dim": 128}, "kernel: fused; no bias"),
         ("pope", GPU, {"head_dim": 256}, "dense: only 64 MiB of logits, since queries and keys of 512 dimensions are"),
         ("rope", GPU, {"segments": True}, "kernel: fused; no bias"),
         ("rope", GPU, {"segments": True, "right_padded": True}, "cudnn: fused; no bias"),
-        ("rope", GPU, {"segments": True, "right_padded": True, "causal": False}, "cudnn: fused; no bias"),
         ("rope", GPU, {"segments": True, "right_padded": True, "window": 128}, "kernel: fused; no bias"),
-        ("rope", GPU, {"causal": False}, "cudnn: fused; no bias"),
         ("rope", GPU, {"causal": False, "window": 128}, "kernel: fused; no bias"),
         ("rope", GPU, {"queries": 512, "first": 512}, "kernel: fused; no bias"),
         ("t5|rope", GPU, {}, "kernel: fused; t5 in a table of distances"),
         ("alibi", GPU, {}, "cudnn: fused; alibi in further dimensions"),
         ("alibi", GPU, {"causal": False}, "kernel: fused; alibi in a table of distances"),
-        ("alibi", GPU, {"head_dim": 128}, "kernel: fused; alibi in a table of distances"),
         ("fox|kerple", TPU, {}, "kernel: fused; kerple in a table of distances, fox in columns of queries and keys"),
         ("t5", TPU, {"queries": 65536, "keys": 65536}, "blockwise: 262144 MiB of logits, since 65536 tokens are more"),
-        ("cope", GPU, {}, "dense: only 64 MiB of logits, since cope acts on logits or weights (content_bias)"),
-        ("rope", GPU, {"options": frozenset({"cap"})}, "dense: only 64 MiB of logits, since the kernel has no cap"),
         ("rope", GPU, {"options": frozenset({"new"})}, "dense: only 64 MiB of logits, since the kernel has no new"),
         ("cope", GPU, {"keys": 8192}, "blockwise: 512 MiB of logits, since cope acts on logits or weights (content_"),
         ("fire", TPU, {}, "dense: only 64 MiB of logits, since the bias of fire is no function of the distance alone"),
         ("t5", TPU, {"contiguous": False}, "dense: only 64 MiB of logits, since the bias of t5 needs plain positions"),
-        (
-            "t5",
-            TPU,
-            {"contiguous": False, "packed": True, "segments": True},
-            "kernel: fused; t5 in a table of distances",
-        ),
+        ("t5", TPU, {"contiguous": False, "packed": True, "segments": True}, "kernel: fused; t5 in a table of dista"),
         ("randomized(max_position=9)|t5", TPU, {}, "dense: only 64 MiB of logits, since the bias of t5 needs plain"),
-        ("rope", GPU, {"ordered": False, "queries": 1}, "dense: only 0 MiB of logits"),
         ("rope", GPU, {"ordered": False}, "dense: only 64 MiB of logits, since the kernel needs places that are known"),
         ("rope", TPU, {"dtype": jnp.float16}, "dense: only 64 MiB of logits, since the kernel computes in float32 or"),
         ("rope", GPU, {"return_weights": True}, "dense: the weights are wanted as an array"),
@@ -91,48 +77,24 @@ def test_what_is_asked_for_is_chosen():
 @pytest.mark.parametrize(
     ("spec", "call", "asked", "changes", "message"),
     [
-        (
-            "rope",
-            CALL,
-            "cudnn",
-            {},
-            "'cudnn' cannot serve this call: it runs on NVIDIA's GPUs, not on a cpu; 'bl",
-        ),
+        ("rope", CALL, "cudnn", {}, "'cudnn' cannot serve this call: it runs on NVIDIA's GPUs, not on a cpu; 'bl"),
         ("rope", GPU, "cudnn", {"dtype": jnp.float32}, "it computes in bfloat16 or float16, not in float32"),
         ("rope", GPU, "cudnn", {"values_dtype": jnp.float32}, "values of .*float32.* are of another type than queries"),
         ("rope", GPU, "kernel", {"x64": True}, "the kernel counts in 32 bits, and 64-bit types are enabled"),
         ("rope", GPU, "fused", {}, "'fused' is not one of 'auto', 'dense', 'blockwise', 'cudnn', 'kernel'"),
         ("rope", GPU, "cudnn", {"segments": True}, "segments would be a mask over all pairs"),
-        (
-            "rope",
-            GPU,
-            "cudnn",
-            {"segments": True, "right_padded": True, "window": 9},
-            "it takes a window or the lengths of rows, not both",
-        ),
+        ("rope", GPU, "cudnn", {"segments": True, "right_padded": True, "window": 9}, "it takes a window or the le"),
         ("rope", GPU, "cudnn", {"window": 9, "causal": False}, "its windows look into the past only"),
         ("rope", GPU, "cudnn", {"first": 1}, "its masks are for queries and keys of the same places"),
         ("alibi", GPU, "cudnn", {"head_dim": 128}, "queries and keys of 134 dimensions are more than its 128"),
         ("t5", GPU, "cudnn", {}, "the bias of t5 is not separable"),
-        (
-            "shaw",
-            GPU,
-            "kernel",
-            {},
-            "shaw acts on logits or weights .content_bias, value_term.; 'blockwise' serv",
-        ),
+        ("shaw", GPU, "kernel", {}, "shaw acts on logits or weights .content_bias, value_term.; 'blockwise' serv"),
         ("rope", CALL, "blockwise", {"return_weights": True}, "'blockwise' keeps no weights to return: use 'dense'"),
     ],
 )
 def test_what_cannot_serve_is_refused_in_words(spec, call, asked, changes, message):
     with pytest.raises(ValueError, match=f"^attention = .*{message}"):
         chosen(spec, call, asked, **changes)
-
-
-def test_attend_refuses_before_anything_is_computed():
-    x = jnp.ones((1, 2, 4, 8))
-    with pytest.raises(ValueError, match=r"attention = 'cudnn' cannot serve this call: it runs on NVIDIA's GPUs"):
-        attend(x, x, x, (), (), Geometry.of_length(4, num_heads=2), path="cudnn")
 
 
 @pytest.mark.parametrize("name", slots_of_registry())
@@ -152,20 +114,8 @@ def test_dimensions_of_encoded_queries_and_keys(name):
 
 def test_facts_of_a_geometry():
     whole = facts(Geometry.of_length(4, num_heads=2, causal=True))
-    assert whole == {
-        "backend": "cpu",
-        "capability": None,
-        "x64": False,
-        "causal": True,
-        "window": None,
-        "segments": False,
-        "right_padded": False,
-        "contiguous": True,
-        "packed": False,
-        "ordered": True,
-        "first": 0,
-        "options": frozenset(),
-    }
+    said = {name for name, value in whole.items() if value}
+    assert said == {"backend", "causal", "contiguous", "ordered"}
     keys = Sequence.of_length(8)
     later = Sequence(np.arange(5, 8)[None], np.array([8]), places=np.arange(5, 8)[None])
     last = Geometry.between(later, keys, num_heads=2, contiguous=True, window=3)
@@ -176,9 +126,7 @@ def test_facts_of_a_geometry():
         assert not facts(changed)["ordered"]
     per_row = last.at(np.zeros((2, 3), np.int32), last.k_positions)
     assert not facts(per_row)["contiguous"]
-    with pytest.raises(
-        ValueError, match=r"window = 0 must be a whole number from 1 on: 1 is a query's own place, None"
-    ):
+    with pytest.raises(ValueError, match="window = 0 must be a whole number from 1 on: 1 is a query"):
         dataclasses.replace(last, window=0)
 
 
@@ -244,11 +192,3 @@ def test_numbers_of_numpy_and_64_bits():
     np.testing.assert_allclose(got, want, atol=1e-6)
     with jax.enable_x64(True), pytest.raises(ValueError, match="64-bit types are enabled"):
         attend(*[q.astype(np.float32)] * 3, slot, ({},), geometry, path="kernel")
-
-
-@pytest.mark.parametrize("size", [0, -1, True, 2.0])
-def test_a_block_has_a_whole_number_of_queries(size):
-    q = jnp.ones((1, 2, 6, 8))
-    call = prepare(q, q, q, (), (), Geometry.of_length(6, num_heads=2))
-    with pytest.raises(ValueError, match=r"size = .* must be a whole number from 1 on"):
-        blockwise(call, size)

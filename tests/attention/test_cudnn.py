@@ -1,7 +1,5 @@
 """What cuDNN is told, computed by XLA's form of the same function: cuDNN itself needs a GPU."""
 
-import dataclasses
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -71,14 +69,3 @@ def test_it_is_told_what_the_reference_computes(spec, call, told):
             np.testing.assert_array_equal(told[name], LENGTHS if with_padding else (size, size))
         else:
             assert told[name] is None
-
-
-def test_rows_that_are_not_known_to_be_padded_on_the_right_have_a_mask():
-    whole = side(8, True)
-    for changed in (
-        dataclasses.replace(whole, right_padded=False),
-        dataclasses.replace(whole, segment_ids=whole.segment_ids[:, ::-1], right_padded=False),
-    ):
-        geometry = Geometry.between(changed, changed, num_heads=4)
-        assert not geometry.right_padded
-    assert Geometry.between(whole, side(6, False), num_heads=4).right_padded

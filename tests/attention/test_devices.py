@@ -12,8 +12,8 @@ from posenc_jax.attention.devices import part_of
 from posenc_jax.encodings import Geometry
 from posenc_jax.encodings.attention import prepare
 
+# Over how many of four devices batches and matrices are split; the others have other replicas.
 SPLITS = [(1, 1), (2, 1), (1, 2), (2, 2)]
-"""Over how many of four devices batches and matrices are split; the others have other replicas."""
 
 
 def on_four(call):

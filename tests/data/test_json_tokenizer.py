@@ -5,13 +5,11 @@ from __future__ import annotations
 import dataclasses
 import json
 import sys
-from pathlib import Path
 
 import pytest
 import tokenizers
-from trained_runs import Notes
 
-from posenc_jax.config import Ablation, Evaluation, Run, Training, from_json, to_json
+from posenc_jax.config import Evaluation, Run, Training, from_json, to_json
 from posenc_jax.data.checkpoint_tokenizers import tokenizer_from_bytes
 from posenc_jax.data.corpora.corpus import DataError
 from posenc_jax.data.corpora.store import add
@@ -20,10 +18,7 @@ from posenc_jax.data.text.loading import load
 from posenc_jax.data.tokenizer import BOS, EOS, PAD, SEP, UNK, ByteTokenizer, JsonTokenizer
 from posenc_jax.extras import MissingExtraError
 from posenc_jax.models.config import Transformer
-from posenc_jax.runs.ablation import ablate
-from posenc_jax.runs.cell import run
 from posenc_jax.runs.errors import RefusedError
-from posenc_jax.runs.reporter import Reporter
 from posenc_jax.runs.supply import load_data, read_tokenizer
 
 WORDS = ("[UNK]", "[CLS]", "the", "cat", "sees", "dog")
@@ -126,27 +121,6 @@ def test_a_run_keeps_it_and_refuses_another(here):
         load_data(asked, directory, str)
 
 
-def test_a_complete_run_refuses_another_too(here):
-    heard, training = Notes(), Training(steps=1, batch_size=1, validate_every=0, checkpoint_every=0)
-    asked = dataclasses.replace(config(), training=training)
-    grid = Ablation(name="grid", runs=(dataclasses.replace(asked, table="t", label="a"),))
-
-    def again():
-        run(asked, here / "run", reporter=heard)
-        ablate(grid, here / "grid", reporter=heard)
-
-    again()
-    (here / "tokenizer.json").write_bytes(file_of((*WORDS[:-1], "bird")))
-    for work in (lambda: run(asked, here / "run"), lambda: ablate(grid, here / "grid")):
-        with pytest.raises(RefusedError, match=r"'tokenizer.json' is not the tokenizer that this run has .*: restore"):
-            work()
-    for restore in (lambda: (here / "tokenizer.json").write_bytes(file_of()), (here / "tokenizer.json").unlink):
-        heard.notes.clear()
-        restore()
-        again()
-        assert [f"{here / name} is already complete: nothing to do" for name in ("run", "grid")] == heard.notes
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -159,15 +133,6 @@ def test_what_does_not_fit(here, changes, message):
     (here / "broken.json").write_text("{}")
     with pytest.raises(DataError, match=message):
         load(config(**changes).task)
-    with pytest.raises(DataError, match=message):
-        run(config(**changes), here / "run", reporter=Reporter())
-    assert not (here / "run").exists()
-
-
-def test_a_link_as_caches_hold_them_is_read(here):
-    (here / "deep").mkdir()
-    (here / "deep" / "linked.json").symlink_to(Path("..") / "tokenizer.json")
-    assert load(config(tokenizer="deep/linked.json").task).tokenizer.vocab_size == 11
 
 
 def test_other_words_are_refused_at_once():

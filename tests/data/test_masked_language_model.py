@@ -78,10 +78,8 @@ def test_what_is_hidden():
     [
         ({"max_length": 2, "row": 2}, r"task.max_length = 2 must be at least 3: BOS, a token and EOS"),
         ({"share": 0.0}, r"task.share = 0.0 must be above 0, and at most 1"),
-        ({"share": 1.5}, r"task.share = 1.5 must be above 0, and at most 1"),
         ({"mask": 4000}, r"task.mask = 4000 must be a token of the 4,000 that there are"),
         ({"data": Data(name="own/python-docs", in_memory=False)}, r"are read into memory; set it to True"),
-        ({"row": 256}, r"windows all have task.max_length = 128 tokens"),
     ],
 )
 def test_what_is_refused(fields, match):

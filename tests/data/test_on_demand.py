@@ -9,26 +9,25 @@ import jax
 import numpy as np
 import pytest
 import tensorflow_datasets as tfds
-from text_runs import CONFIGS, LABELS, ROWS, TASKS, small_corpus, texts
+from text_runs import CONFIGS, ROWS, TASKS, small_corpus, texts
 
 from posenc_jax.config import Evaluation
 from posenc_jax.data.corpora import source
 from posenc_jax.data.corpora.corpus import DataError
-from posenc_jax.data.corpora.derived import derived, path_of
 from posenc_jax.data.corpora.source import load_split
 from posenc_jax.data.corpora.store import add
 from posenc_jax.data.plan import Plain
 from posenc_jax.data.ragged import Ragged
 from posenc_jax.data.records import Records
-from posenc_jax.data.text import Classification, Data, LanguageModel, Translation, loading, on_demand
+from posenc_jax.data.text import Data, LanguageModel, Translation, loading, on_demand
 from posenc_jax.data.text.loading import check_source, load
 from posenc_jax.data.text.on_demand import Feed
 from posenc_jax.runs.cell import run
 from posenc_jax.runs.errors import StoppedError
 
 COUNT = 3
+# In the names of threads that read.
 READING = "grain"
-"""In the names of threads that read."""
 TEXT = {
     split: [{"text": " ".join(parts), "doc": f"{split}{i}"} for i, parts in enumerate(documents)]
     for split, documents in {
@@ -43,17 +42,10 @@ WINDOWS = LanguageModel(data=Data(name="own/python-docs", tokenizer="bytes"), ma
 PAIRS = dataclasses.replace(TASKS["translation"], max_length=10)
 TASKS_AND_ROWS = {
     "translation": (PAIRS, ROWS["translation"]),
-    "plain translation": (dataclasses.replace(PAIRS, batching="plain"), ROWS["translation"]),
     "translation in buckets": (dataclasses.replace(PAIRS, batching="buckets"), ROWS["translation"]),
-    "translation in fitted widths": (dataclasses.replace(PAIRS, batching="fitted"), ROWS["translation"]),
     "translation of mixed words": (
         dataclasses.replace(PAIRS, data=dataclasses.replace(PAIRS.data, shuffle_words="always", max_examples=70)),
         ROWS["translation"],
-    ),
-    "summarization": (TASKS["summarization"], ROWS["summarization"]),
-    "classification": (
-        Classification(data=TASKS["classification"].data, max_length=16, row=16, labels=LABELS),
-        ROWS["classification"],
     ),
     "language model": (WINDOWS, TEXT),
 }
@@ -76,12 +68,7 @@ def threads_end(threads):
 
 
 # Rows that are packed, rows in buckets, and windows; the other tasks are read in the same ways.
-FEW = ("translation", "translation in buckets", "language model")
-
-
-@pytest.mark.parametrize(
-    "name", [name if name in FEW else pytest.param(name, marks=pytest.mark.slow) for name in TASKS_AND_ROWS]
-)
+@pytest.mark.parametrize("name", TASKS_AND_ROWS)
 def test_batches_are_those_of_the_corpus_in_memory(name, tmp_path, monkeypatch):
     task, rows = TASKS_AND_ROWS[name]
     monkeypatch.setattr(on_demand, "CHUNK", 10)
@@ -91,7 +78,7 @@ def test_batches_are_those_of_the_corpus_in_memory(name, tmp_path, monkeypatch):
         assert "train" not in parts.arrays
         np.testing.assert_array_equal(parts.sizes, whole.sizes)
         assert parts.identity == whole.identity
-        assert parts.identity["train"]["left_out"] or name not in ("translation", "plain translation")
+        assert parts.identity["train"]["left_out"] or name != "translation"
         key = jax.random.key(0)
         of_whole = jax.jit(lambda data, ids: task.train_batch(data, ids, key, 4))
         of_parts = jax.jit(lambda data, fed: read_on_demand(task).train_batch(data, fed, key, 4))
@@ -114,14 +101,10 @@ def test_batches_are_those_of_the_corpus_in_memory(name, tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["translation", "language model"])
-def test_a_run_gives_the_same_parameters_also_when_resumed(kind, tmp_path):
+def test_a_run_gives_the_same_parameters_also_when_resumed(tmp_path):
     config, rows = CONFIGS["translation"], ROWS["translation"]
-    if kind == "language model":
-        rows = TEXT
     config = dataclasses.replace(
         config,
-        task=WINDOWS if kind == "language model" else config.task,
         posenc=(),
         training=dataclasses.replace(config.training, steps=15, batch_size=4, steps_per_call=3, log_every=3),
         evaluation=Evaluation(lengths=(12,), num_examples=4),
@@ -234,17 +217,6 @@ def test_what_is_used_of_a_large_corpus(tmp_path, monkeypatch):
         assert {row["doc"] for row in only.test_rows} == {f"test{i}" for i in range(8)}
 
 
-def test_a_kept_file_is_for_its_key_only_and_no_place_to_keep_it_is_no_error(tmp_path, monkeypatch):
-    monkeypatch.setenv("POSENC_DATA", str(tmp_path / "data"))
-    for number, key in enumerate(("a", "b")):
-        for value in (np.full(3, number), np.full(3, 7)):
-            np.testing.assert_array_equal(derived(key, lambda value=value: {"x": value})["x"], number)
-    assert {path_of(key) for key in "ab"} == set((tmp_path / "data" / "derived").iterdir())
-    monkeypatch.setenv("POSENC_DATA", str(tmp_path / "file"))
-    (tmp_path / "file").write_text("in the way")
-    assert derived("a", lambda: {"x": np.arange(2)})["x"].tolist() == [0, 1]
-
-
 def test_other_columns_are_refused_with_the_fields_that_name_them(tmp_path, monkeypatch):
     monkeypatch.setenv("POSENC_DATA", str(tmp_path))
     rows = {
@@ -298,16 +270,3 @@ def test_splits_that_a_data_set_of_the_hub_has_not_are_held_out(hub):
     assert len(load_split("scan", "test")) == 120
     with pytest.raises(DataError, match="scan has no split 'train': use one of test"):
         load_split("scan", "train")
-
-
-def test_a_data_set_of_the_hub_is_read_on_demand(hub):
-    hub("train", "validation", "test")
-    task = Translation(
-        Data(name="wmt14_translate/de-en", tokenizer="bytes"), source="de", target="en", max_length=400, row=700
-    )
-    whole, parts = load(task, quiet), load(read_on_demand(task), quiet)
-    assert whole.identity == parts.identity
-    assert whole.identity["train"]["examples"] == 120
-    assert "held_out" not in whole.identity
-    assert whole.identity["version"]
-    jax.tree.map(np.testing.assert_array_equal, parts.on_demand.records(np.arange(120)), whole.arrays["train"])

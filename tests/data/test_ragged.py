@@ -1,7 +1,5 @@
 """Ragged against the list of lists that it was made of."""
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -32,17 +30,6 @@ def test_padding_after_the_last_sequence_is_no_part_of_any():
     padded = Ragged(np.asarray([7, 8, 9, 0, 0], np.int32), np.asarray([0, 2, 3, 3], np.int32))
     assert lists(padded) == [[7, 8], [9], []]
     assert lists(padded.take([2, 1, 1])) == [[], [9], [9]]
-
-
-def test_it_is_a_pytree_that_goes_through_jit():
-    ragged = Ragged.of([[1, 2, 3], [4], [5, 6]])
-
-    @jax.jit
-    def last_tokens(ragged):
-        return jnp.asarray(ragged.tokens)[ragged.starts[1:] - 1] + 10 * ragged.lengths
-
-    assert last_tokens(ragged).tolist() == [33, 14, 26]
-    assert [leaf.shape for leaf in jax.tree.leaves(ragged)] == [(6,), (4,)]
 
 
 def test_what_is_not_there_is_refused(monkeypatch):

@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from posenc_jax.data.metrics import bleu, chrf, longest_common_subsequence, macro_f1, rouge
+from posenc_jax.data.metrics import bleu, chrf, macro_f1, rouge
 
 
 def test_bleu_by_hand():
@@ -15,13 +15,6 @@ def test_bleu_by_hand():
     product = 8 / 9 * 6 / 7 * 4 / 5 * 2 / 3
     assert score.value == pytest.approx(100 * math.exp(1 - 11 / 9) * product**0.25, abs=1e-9)
     assert score.signature.startswith("nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:")
-
-
-def test_bleu_splits_off_punctuation_and_counts_a_repeated_word_as_often_as_the_reference():
-    assert bleu(["the cat sat."], ["the cat sat ."]).value == 100
-    # Of four "the" the reference has two: 2/4, then 1/2 of 3, 1/4 of 2, 1/8 of 1 by exponential smoothing.
-    found = bleu(["the the the the"], ["the cat the mat"]).value
-    assert found == pytest.approx(100 * (2 / 4 * 1 / 6 * 1 / 8 * 1 / 8) ** 0.25, abs=1e-9)
 
 
 def test_bleu_of_chinese_counts_characters():
@@ -54,12 +47,6 @@ def test_equal_texts_score_exactly_100_and_nothing_scores_0(metric):
     assert metric([""], ["a b c d e"]).value == 0
 
 
-def test_rouge_by_hand():
-    # Shared of 6 and 5 tokens: the, the, cat, mat; of 5 and 4 pairs: "the cat", "the mat"; in order no more than two.
-    score = rouge(["The cat sat on the mat!"], ["The mat: the CAT liked"])
-    assert score == {"rouge1": 2 * 4 / 11, "rouge2": 2 * 2 / 9, "rougeL": 2 * 2 / 11}
-
-
 def test_rouge_equals_rouge_score():
     from rouge_score.rouge_scorer import RougeScorer
 
@@ -78,19 +65,6 @@ def test_rouge_equals_rouge_score():
         assert value == pytest.approx(np.mean([score[name].fmeasure for score in theirs]), abs=1e-12)
 
 
-def test_longest_common_subsequence_by_trying_all():
-    rng = np.random.default_rng(1)
-
-    def contained(part, whole):
-        rest = iter(whole)
-        return all(token in rest for token in part)
-
-    for _ in range(50):
-        a, b = ("".join(rng.choice(list("xyz"), rng.integers(0, 8))) for _ in range(2))
-        parts = ([a[i] for i in range(len(a)) if chosen >> i & 1] for chosen in range(2 ** len(a)))
-        assert longest_common_subsequence(a, b) == max(len(part) for part in parts if contained(part, b))
-
-
 def confusion_of(references, predictions, num_classes):
     confusion = np.zeros((num_classes, num_classes), np.int32)
     np.add.at(confusion, (references, predictions), 1)
@@ -107,12 +81,6 @@ def test_macro_f1_equals_that_of_scikit_learn():
             confusion = confusion_of(references, predictions, num_classes)
             expected = f1_score(references, predictions, average="macro", zero_division=0)
             assert macro_f1(confusion) == pytest.approx(expected, abs=1e-12)
-
-
-def test_macro_f1_by_hand():
-    # Class 0: 2 right, 3 references, 2 predicted. Class 1: 1 right, 1, 1. Class 2 is only predicted, class 3 nowhere.
-    confusion = np.array([[2, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]])
-    assert macro_f1(confusion) == pytest.approx((4 / 5 + 1 + 0) / 3, abs=1e-12)
 
 
 @pytest.mark.parametrize("metric", [bleu, chrf, rouge])

@@ -2,7 +2,6 @@ import dataclasses
 import functools
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -32,21 +31,6 @@ def test_places_of_digits():
     assert got.dtype == np.int32
 
 
-def test_packing_and_padding_end_a_number():
-    tokens, segments = [[3, 4, 5, 6, 7, 8]], np.array([[0, 1, 1, 2, 2, 0]])
-    assert mapped(Abacus(DIGITS), tokens, segment_ids=segments).tolist() == [[0, 1, 2, 1, 2, 0]]
-
-
-def test_a_chunk_looks_back():
-    tokens = np.array([[12, 3, 4, 5, 12, 6, 7]])
-    whole = Sequence.of_length(7, tokens=tokens)
-    full = mapped(Abacus(DIGITS), tokens)
-    for cut in range(1, 7):
-        past = dataclasses.replace(whole, segment_ids=(np.arange(7) <= cut)[None].astype(np.int32))
-        chunk = Sequence(np.array([[cut]]), np.array([7]), tokens[:, [cut]], context=past, places=np.array([[cut]]))
-        assert Abacus(DIGITS).map_positions(chunk, key=None, train=False).tolist() == [[full[0, cut]]]
-
-
 def test_training_adds_one_offset_to_digits_of_the_batch():
     tokens = [[13, 11, 10, 12, 2, 11, 10, 13], [2, 2, 2, 2, 1, 12, 2, 0]]
     plain = mapped(Abacus(DIGITS), tokens)
@@ -69,10 +53,3 @@ def test_a_table_after_it_must_hold_all():
         check_slot((Abacus(DIGITS), Learned(1024)), dataclasses.replace(dims, max_len=925))
     largest = mapped(Abacus(DIGITS, max_offset=0), [[2] * 9]).max()
     assert largest + 1 == Abacus(DIGITS, max_offset=0).mapped_max_len(9)
-
-
-def test_what_cannot_be():
-    with pytest.raises(ValueError, match="Abacus finds positions by token ids, and the sequence has none"):
-        Abacus(DIGITS).map_positions(Sequence.of_length(3), key=KEY, train=False)
-    with pytest.raises(ValueError, match="Abacus draws random positions: pass key="):
-        mapped(Abacus(DIGITS), jnp.ones((1, 2), int), train=True)

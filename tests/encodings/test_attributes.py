@@ -1,6 +1,5 @@
 import dataclasses
 import math
-import re
 
 import jax
 import numpy as np
@@ -18,37 +17,23 @@ def events(attributes, **fields):
     return Sequence.of_length(attributes.shape[1], attributes=attributes, **fields)
 
 
-def test_rope_turns_by_time_stamps(random):
-    """RoTHP: logits are q R(t_j - t_i) k / sqrt(D), whatever the positions are."""
+@pytest.mark.parametrize(("spec", "base"), [("attributes(1)|rope", 10000), ("attributes(1)|rope(base=1)", 1)])
+def test_rope_turns_by_time_stamps_and_headings(random, spec, base):
+    """RoTHP: logits are q R(t_j - t_i) k / sqrt(D), whatever the positions are. DRoPE: every plane turns alike, and a
+    whole turn is none.
+    """
     times, (q, k) = random.uniform(0, 9, (1, 4, 2)), random.normal(size=(2, 1, 1, 4, 8))
-    with jax.enable_x64(True):
-        slot, sequence = parse("attributes(1)|rope"), events(times)
-        seen = geometries(slot, sequence, sequence, num_heads=1)
-        _, weights = attend(q, k, k, slot, ({}, {}), seen, return_weights=True)
     logits = np.zeros((4, 4))
     for i, j in np.ndindex(4, 4):
         for plane in range(4):
-            angle = (times[0, j, 1] - times[0, i, 1]) * 10000 ** (-2 * plane / 8)
-            turned = complex(*k[0, 0, j, 2 * plane : 2 * plane + 2]) * np.exp(1j * angle)
-            logits[i, j] += (complex(*q[0, 0, i, 2 * plane : 2 * plane + 2]).conjugate() * turned).real / math.sqrt(8)
-    want = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(weights[0, 0], want, atol=1e-9)
-
-
-def test_every_plane_turns_by_the_heading(random):
-    """DRoPE: logits depend on the difference of headings, and a whole turn is none."""
-    headings, (q, k) = random.uniform(-3, 3, (1, 4, 1)), random.normal(size=(2, 1, 1, 4, 8))
-    slot = parse("attributes|rope(base=1)")
-    logits = np.zeros((4, 4))
-    for i, j in np.ndindex(4, 4):
-        turn = np.exp(1j * (headings[0, j, 0] - headings[0, i, 0]))
-        for plane in range(0, 8, 2):
-            a, b = (complex(*x[0, 0, at, plane : plane + 2]) for x, at in ((q, i), (k, j)))
+            turn = np.exp(1j * (times[0, j, 1] - times[0, i, 1]) * base ** (-2 * plane / 8))
+            a, b = (complex(*x[0, 0, at, 2 * plane : 2 * plane + 2]) for x, at in ((q, i), (k, j)))
             logits[i, j] += (a.conjugate() * turn * b).real / math.sqrt(8)
     want = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    slot = parse(spec)
     with jax.enable_x64(True):
-        for turns in (0, 1):
-            sequence = events(headings + 2 * math.pi * turns * np.eye(4)[None, :, :1])
+        for turns in (0, 1) if base == 1 else (0,):
+            sequence = events(times + 2 * math.pi * turns * np.eye(4)[None, :, :2])
             seen = geometries(slot, sequence, sequence, num_heads=1)
             _, weights = attend(q, k, k, slot, ({}, {}), seen, return_weights=True)
             np.testing.assert_allclose(weights[0, 0], want, atol=1e-9)
@@ -104,22 +89,6 @@ def test_attributes_stand_for_the_positions_of_any_element_after_them():
     np.testing.assert_array_equal(seen[-1].positions, [[2, 5]])
 
 
-def test_what_attributes_are_refused():
-    two = np.zeros((1, 4, 2))
-    for attributes, message in (
-        (
-            None,
-            "reads 3 attributes of each token, and the sequence has 0: pass attributes= [batch, tok",
-        ),
-        (two, "Attributes(first=2, count=None) reads 3 attributes of each token, and the sequence has 2: "),
-        (two[:, :3], "attributes has 3 tokens and positions 4: pass those of the same call"),
-        (two[0], "attributes has the shape [4, 2], and attributes are [rows or 1, tokens, numbers]"),
-        (two.astype(np.float16), "attributes is of float16, which rounds attributes: give them as int32 or float32"),
-    ):
-        with pytest.raises(ValueError, match=re.escape(message)):
-            map_slot(parse("attributes(2)|rope"), Sequence.of_length(4, attributes=attributes))
-
-
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.uint64])
 @pytest.mark.parametrize(
     "spec", ["attributes|shape(max_shift=200)|learned", "attributes(count=2)|learned_axes(sizes=(9, 9))"]
@@ -147,12 +116,3 @@ def test_a_model_takes_them_and_a_cache_does_not():
         decoder.extend(tokens, decoder.new_cache(1, 4))
     with pytest.raises(TypeError, match=r"^attributes is no argument of this call, which reads example_ids, length"):
         decoder.extend(tokens, decoder.new_cache(1, 4), attributes=times)
-
-
-def test_no_field_counts_below_the_first():
-    for fields, message in (
-        ({"first": -1}, "Attributes.first = -1 must not"),
-        ({"count": 0}, "count = 0 must be at"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            dataclasses.replace(parse("attributes")[0], **fields)

@@ -7,14 +7,9 @@ import numpy as np
 import pytest
 
 from posenc_jax.encodings import (
-    ALiBi,
     Geometry,
-    Learned,
     PositionalEncoding,
-    Randomized,
-    RoPE,
     Sequence,
-    Sinusoidal,
     Value,
 )
 from posenc_jax.encodings.base import at_least_float32
@@ -74,32 +69,20 @@ def test_equal_settings_are_equal_values():
     [
         ({"size": 1.5}, r"Example.size = 1.5 must be of type int"),
         ({"size": float("inf")}, r"Example.size = inf must be of type int"),
-        ({"size": float("nan")}, r"Example.size = nan must be of type int"),
         ({"rate": float("nan")}, r"Example.rate = nan is no number: write one"),
-        ({"rate": 10**400}, r"Example.rate = 10+ must be of type float"),
-        ({"rate": -float("inf")}, r"Example.rate = -inf must be finite: 0 or from 1.2e-38 to 3.4e\+38 in size"),
         ({"rate": 1e39}, r"Example.rate = 1e\+39 must be finite"),
         ({"rate": 1e-39}, r"Example.rate = 1e-39 must be finite"),
         ({"pair": (float("inf"), "a")}, r"Example.pair\[0\] = inf must be finite"),
-        ({"either": float("inf")}, r"Example.either = inf must be finite"),
         ({"bound": float("inf")}, r"Example.bound = inf must be finite: .*, or None$"),
         ({"rate": True}, r"Example.rate = True must be of type float"),
         ({"rate": 10**5000}, r"Example.rate = a number of over 1000 digits must be of type float"),
-        ({"size": 2.0}, r"Example.size = 2.0 must be of type int"),
-        ({"size": np.float32(2)}, r"Example.size = np.float32\(2.0\) must be of type int"),
         ({"size": True}, r"Example.size = True must be of type int"),
         ({"size": 10**18}, r"Example.size = 10+ must lie between -2147483647 and 2147483647"),
-        ({"size": -(10**5000)}, r"Example.size = a number of over 1000 digits must lie between"),
         ({"sizes": (1, 2.0)}, r"Example.sizes\[1\] = 2.0 must be of type int"),
         ({"either": True}, r"Example.either = True must be of type"),
         ({"flag": 1}, r"Example.flag = 1 must be of type bool"),
-        ({"rate": "1"}, r"Example.rate = '1' must be of type float"),
-        ({"rate": np.ones(1)}, r"Example.rate = array\(\[1.\]\) must be of type float"),
-        ({"flag": 2}, r"Example.flag = 2 must be of type bool"),
         ({"kind": "lin"}, r"Example.kind = 'lin' is not one of 'linear', 'log'; did you mean 'linear'\?"),
-        ({"limit": 0.5}, r"Example.limit = 0.5 must be of type int"),
         ({"sizes": 3}, r"Example.sizes = 3 must be a tuple: write \(3,\)"),
-        ({"sizes": (1, "a")}, r"Example.sizes\[1\] = 'a' must be of type int"),
         ({"pair": (1.0,)}, r"Example.pair = \(1.0,\) must have 2 elements"),
         ({"inner": 3}, r"Example.inner = 3 must be of type Inner"),
         ({"rate": -1}, r"rate must not be negative"),
@@ -108,17 +91,6 @@ def test_equal_settings_are_equal_values():
 def test_bad_values_are_refused_by_name(fields, message):
     with pytest.raises(ValueError, match=message):
         Example(**fields)
-
-
-def test_acts_on_names_the_overridden_hooks():
-    assert Example().acts_on == frozenset()
-    assert Sinusoidal().acts_on == Learned().acts_on == {"embed"}
-    assert RoPE().acts_on == {"encode_queries", "encode_keys"}
-    assert ALiBi().acts_on == {"bias"}
-    assert Randomized().acts_on == {"map_positions"}
-    assert Randomized(redraw="layer").redraws_per_layer
-    assert not Randomized().redraws_per_layer
-    assert not Example().redraws_per_layer
 
 
 def brute_mask(geometry, num_q, num_k):
@@ -162,15 +134,6 @@ def test_relative_is_key_minus_query():
     assert relative.tolist() == [[[-3, -2, 5], [-6, -5, 2]], [[-4, 0, 1], [-7, -3, -2]]]
     axes = Sequence(np.array([[[0, 1], [2, 5]]]), np.array([2]))
     assert Geometry.between(axes, axes, num_heads=1).relative[0, 0].tolist() == [[0, 0], [2, 4]]
-
-
-@pytest.mark.parametrize("dtype", [np.uint8, np.uint32])
-@pytest.mark.parametrize("array", [np.asarray, jnp.asarray])
-def test_unsigned_positions_have_signed_distances(dtype, array):
-    positions = array(np.array([[3, 5, 200]], dtype))
-    sequence = Sequence(positions, np.array([3]))
-    relative = Geometry.between(sequence, sequence, num_heads=1).relative
-    assert np.asarray(relative).tolist() == [[[0, 2, 197], [-2, 0, 195], [-197, -195, 0]]]
 
 
 def test_no_field_hides_a_hook():

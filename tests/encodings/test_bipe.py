@@ -1,23 +1,7 @@
-import dataclasses
-
-import jax
 import numpy as np
 import pytest
 
-from posenc_jax.encodings import (
-    ALiBi,
-    Dims,
-    Interpolated,
-    Learned,
-    RoPE,
-    SegmentIndex,
-    Sequence,
-    WithinSegment,
-    alibi_slopes,
-    geometries,
-    init_slot,
-    map_slot,
-)
+from posenc_jax.encodings import ALiBi, Interpolated, SegmentIndex, Sequence, WithinSegment, alibi_slopes, geometries
 
 SEPARATORS = (13, 869)
 
@@ -41,14 +25,6 @@ def test_agrees_with_a_count_by_hand():
     assert index.max() > 4
 
 
-@pytest.mark.slow
-def test_packed_sequences_start_anew():
-    tokens = np.array([[5, 13, 5, 6, 13, 5, 5, 13]])
-    within, index = levels(tokens, segment_ids=np.array([[0, 0, 1, 1, 1, 1, 2, 2]]))
-    assert within[:, 2:].tolist() == [[0, 1, 2, 0, 0, 1]]
-    assert index[:, 2:].tolist() == [[0, 0, 0, 1, 0, 0]]
-
-
 def test_long_segments_repeat_the_last_place():
     tokens = np.full((1, 6), 5)
     sequence = Sequence.of_length(6, tokens=tokens)
@@ -56,27 +32,6 @@ def test_long_segments_repeat_the_last_place():
     assert WithinSegment((1,), None).map_positions(sequence, key=None, train=False).tolist() == [[0, 1, 2, 3, 4, 5]]
     assert [WithinSegment((1,), 4).mapped_max_len(n) for n in (3, 9)] == [3, 4]
     assert WithinSegment((1,), None).mapped_max_len(9) == 9
-
-
-def test_a_chunk_looks_back():
-    tokens = np.array([[5, 13, 5, 6, 13, 5]])
-    whole = Sequence.of_length(6, tokens=tokens)
-    want = np.stack(levels(tokens))
-    for cut in range(1, 6):
-        past = dataclasses.replace(whole, segment_ids=(np.arange(6) <= cut)[None].astype(np.int32))
-        chunk = Sequence(np.array([[cut]]), np.array([6]), tokens[:, [cut]], context=past, places=np.array([[cut]]))
-        for element, level in zip((WithinSegment(SEPARATORS), SegmentIndex(SEPARATORS)), want):
-            assert element.map_positions(chunk, key=None, train=False).tolist() == [[level[0, cut]]]
-
-
-def test_the_slot_gives_each_encoding_its_level():
-    tokens = np.array([[5, 13, 5, 6, 13, 5]])
-    slot = (WithinSegment(SEPARATORS), Learned(), SegmentIndex(SEPARATORS), RoPE())
-    _, learned, _, rope = map_slot(slot, Sequence.of_length(6, tokens=tokens))
-    assert learned.positions.tolist() == [[0, 1, 0, 1, 2, 0]]
-    assert rope.positions.tolist() == [[0, 0, 1, 1, 1, 2]]
-    dims = Dims(d_model=8, num_heads=1, num_kv_heads=1, head_dim=8, num_layers=1, max_len=5000)
-    assert init_slot(jax.random.key(0), slot, dims)[1]["table"].shape == (1024, 8)
 
 
 def test_slopes_of_bipe_alibi():
@@ -90,8 +45,3 @@ def test_slopes_of_bipe_alibi():
         for i in range(6):
             for j in range(i + 1):
                 assert got[0, h, i, j] == pytest.approx(96 * slope * (segment[j] - segment[i]), rel=1e-6)
-
-
-def test_what_cannot_be():
-    with pytest.raises(ValueError, match="SegmentIndex finds positions by token ids, and the sequence has none"):
-        SegmentIndex((1,)).map_positions(Sequence.of_length(3), key=None, train=False)

@@ -2,7 +2,7 @@ import jax
 import numpy as np
 import pytest
 
-from posenc_jax.encodings import BlendedRoPE, RoPE, parse, vaswani_frequencies
+from posenc_jax.encodings import BlendedRoPE, RoPE, vaswani_frequencies
 
 X = np.random.default_rng(0).normal(size=(2, 3, 4, 8))
 AT = np.array([[0, 1, 5, 30]])
@@ -23,11 +23,3 @@ def test_it_is_audiocrafts_blend(strength):
 
 def test_only_without_and_with_all_strength_distances_count():
     assert [BlendedRoPE(s).shift_invariant for s in (0, 0.5, 1)] == [True, False, True]
-
-
-@pytest.mark.parametrize(
-    ("strength", "rule"), [("-0.1", "must not be negative: 0 turns nothing"), ("1.5", "must be at most 1")]
-)
-def test_other_strengths_are_refused(strength, rule):
-    with pytest.raises(ValueError, match=rf"BlendedRoPE.strength = {strength} {rule}"):
-        parse(f"blended_rope(strength={strength})")

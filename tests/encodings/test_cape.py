@@ -89,10 +89,3 @@ def test_largest_position():
     assert encoding.mapped_max_len(10) == 27  # (9 + 3 + 1) * 2 + 1
     assert mapped(encoding, np.array([[9]]), 3000).max() <= 26
     assert mapped(encoding, np.array([[9]]), 3000).max() > 24
-
-
-def test_what_cannot_be():
-    with pytest.raises(ValueError, match=r"CAPE draws by integer positions, got float32: put it before"):
-        CAPE().map_positions(Sequence(np.ones((1, 2), np.float32), np.array([2])), key=KEY, train=True)
-    with pytest.raises(ValueError, match="CAPE draws random positions: pass key="):
-        CAPE().map_positions(Sequence.of_length(3), key=None, train=True)

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from initial import initial
 
-from posenc_jax.encodings import CLEX, NTK, Dims, RoPE, check_slot, parse
+from posenc_jax.encodings import CLEX, NTK, Dims, RoPE
 
 DIMS = Dims(d_model=32, num_heads=4, num_kv_heads=2, head_dim=8, num_layers=3, max_len=64)
 
@@ -64,8 +64,3 @@ def test_it_starts_as_ntk_aware_scaling_and_short_texts_have_rope(random):
             want = RoPE(layout="half", scaling=NTK(factor=factor)).encode_queries({}, x, positions, np.array([length]))
             got = encoding.encode_queries(params, x, positions, np.array([length]))
             np.testing.assert_allclose(got, want, atol=1e-5)
-
-
-def test_two_dimensions_are_refused():
-    with pytest.raises(ValueError, match="head_dim = 2 must be even and at least 4"):
-        check_slot(parse("clex"), Dims(8, 4, 4, 2, 1, 16))

@@ -6,17 +6,7 @@ import numpy as np
 import pytest
 
 from posenc_jax.analysis.synthetic_attributes import attributes_for
-from posenc_jax.encodings import (
-    Dims,
-    Sequence,
-    attend,
-    embed,
-    geometries,
-    init_slot,
-    layer_params,
-    parse,
-    token_terms,
-)
+from posenc_jax.encodings import Dims, Sequence, attend, embed, geometries, init_slot, layer_params, parse, token_terms
 from posenc_jax.encodings.catalogue import CATALOGUE
 
 TOKENS = 5

@@ -1,9 +1,8 @@
 import jax
 import numpy as np
 import pytest
-from initial import initial
 
-from posenc_jax.encodings import ConditionalPosition, Dims, Grid, Sequence, map_slot, parse
+from posenc_jax.encodings import ConditionalPosition, Grid, Sequence, map_slot
 
 
 def padded(image, weight, bias, kernel):
@@ -41,14 +40,3 @@ def test_images_of_a_row_do_not_see_each_other(random):
     for part in (slice(0, 4), slice(4, 8)):
         want = padded(x[0, part].reshape(2, 2, 3), weight, bias, 3).reshape(4, 3)
         np.testing.assert_allclose(got[0, part], want, atol=1e-9)
-
-
-def test_the_start_is_that_of_twins():
-    params = initial(ConditionalPosition(), Dims(512, 4, 4, 128, 1, 16))
-    assert np.std(params["weight"]) == pytest.approx((2 / 9) ** 0.5, rel=0.05)
-    assert not params["bias"].any()
-
-
-def test_an_even_kernel_is_refused():
-    with pytest.raises(ValueError, match=r"ConditionalPosition.kernel = 4 must be odd, with a cell in the middle: 3"):
-        parse("conditional_position(kernel=4)")

@@ -1,20 +1,14 @@
-import dataclasses
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from initial import initial
 from sides import geometry_at
 
-from posenc_jax.encodings import parse
 from posenc_jax.encodings.alibi import ALiBi
 from posenc_jax.encodings.attention import attend
-from posenc_jax.encodings.base import Dims, Geometry
+from posenc_jax.encodings.base import Geometry
 from posenc_jax.encodings.dape import DAPE
-from posenc_jax.encodings.slots import check_slot
 
-DIMS = Dims(d_model=16, num_heads=3, num_kv_heads=3, head_dim=4, num_layers=2, max_len=16)
 H, W = 3, 5
 
 
@@ -146,21 +140,3 @@ def test_without_a_bias():
         ValueError, match=r"no other element of the slot has one: put one beside it, as in 'kerple\|dape'"
     ):
         DAPE().adjust_logits(noise(1), logits, None, geometry)
-
-
-def test_parameters():
-    for encoding, inputs in ((DAPE(8, 3), 6), (DAPE(8, 3, with_bias=False), 3)):
-        params = initial(encoding, dataclasses.replace(DIMS, num_heads=3))
-        shapes = {"weight_0": (3, inputs, 8), "bias_0": (8,), "weight_1": (3, 8, 3), "bias_1": (3,)}
-        assert {name: p.shape for name, p in params.items()} == shapes
-        for name, p in params.items():
-            limit = (3 * (inputs if name.endswith("0") else 8)) ** -0.5
-            assert 0.5 * limit < np.abs(p).max() <= limit
-
-
-def test_a_slot_without_a_bias_is_refused_before_anything_is_traced():
-    dims = Dims(d_model=16, num_heads=2, num_kv_heads=2, head_dim=8, num_layers=1, max_len=8)
-    with pytest.raises(ValueError, match=r"DAPE adapts a bias, and no other element of the slot has one"):
-        check_slot(parse("rope|dape"), dims)
-    check_slot(parse("rope|dape(with_bias=False)"), dims)
-    check_slot(parse("dape|alibi"), dims)

@@ -4,11 +4,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from initial import initial
 from last_queries import last_queries
 
 from posenc_jax.encodings.attention import attend
-from posenc_jax.encodings.base import Dims, Geometry
+from posenc_jax.encodings.base import Dims
 from posenc_jax.encodings.deberta import DeBERTa, clipped_row, log_bucket_rows
 
 DIMS = Dims(d_model=6, num_heads=4, num_kv_heads=2, head_dim=4, num_layers=1, max_len=16)
@@ -107,36 +106,3 @@ def test_rows_of_version_2():
         want = [delta(encoding, d) for d in range(-longest, longest + 1)]
         assert log_bucket_rows(buckets, longest).tolist() == want
         assert min(want) == buckets % 2
-
-
-def test_only_rows_that_occur_are_projected():
-    """Known positions 0 .. 7 read 15 of 1024 rows; traced ones may read any."""
-    encoding, q = DeBERTa(terms="c2p"), np.ones((1, 4, 8, 4), np.float32)
-    params, geometry = initial(encoding, DIMS), Geometry.of_length(8, num_heads=4)
-    known = jax.make_jaxpr(lambda q: encoding.content_bias(params, q, q, geometry, None))(q)
-    assert "8,15]" in str(known)
-    assert "8,1024]" not in str(known)
-    traced = jax.make_jaxpr(lambda q, g: encoding.content_bias(params, q, q, g, None))(q, geometry)
-    assert "8,1024]" in str(traced)
-
-
-def test_initialisation():
-    dims = Dims(64, 2, 2, 32, 1, 16)
-    params = initial(DeBERTa(), dims)
-    shapes = {"table": (1024, 64), "key_projection": (2, 32, 64), "query_projection": (2, 32, 64)}
-    assert {name: p.shape for name, p in params.items()} == shapes | {"query_offset": (2, 32)}
-    for name in shapes:
-        assert 0.018 < float(params[name].std()) < 0.022
-    assert not params["query_offset"].any()
-    assert not np.array_equal(params["key_projection"], params["query_projection"])
-    params = initial(DeBERTa("v2"), dims)
-    assert params["table"].shape == (512, 64)
-    assert params.keys() - shapes.keys() == {"query_offset", "key_offset", "norm_scale", "norm_offset"}
-    assert (params["norm_scale"] == 1).all()
-
-
-def test_refusals():
-    with pytest.raises(ValueError, match=r"max_distance = 5 must exceed num_buckets // 2 \+ 1 = 5.*raise max_distance"):
-        DeBERTa("v2", max_distance=5, num_buckets=8)
-    with pytest.raises(ValueError, match="DeBERTa reads a table by whole distances, got float32"):
-        DeBERTa().rows(np.zeros(2, np.float32))

@@ -1,9 +1,8 @@
 import jax
 import numpy as np
 import pytest
-from initial import initial
 
-from posenc_jax.encodings.base import Dims, Geometry, Sequence
+from posenc_jax.encodings.base import Geometry, Sequence
 from posenc_jax.encodings.decomposed import Decomposed
 
 
@@ -24,20 +23,3 @@ def test_the_query_reads_a_vector_of_each_axis(random, scaled):
         row, column = cells[i] - coarse[j]
         want = q[0, h, i] @ (tables["axis_0"][row + 2] + tables["axis_1"][column + 3])
         np.testing.assert_allclose(got[0, h, i, j], want / 6**0.5 if scaled else want, rtol=1e-9)
-
-
-def test_parameters():
-    dims = Dims(d_model=64, num_heads=2, num_kv_heads=2, head_dim=32, num_layers=1, max_len=16)
-    params = initial(Decomposed((4, 14, 14)), dims)
-    assert {name: table.shape for name, table in params.items()} == {
-        "axis_0": (7, 32),
-        "axis_1": (27, 32),
-        "axis_2": (27, 32),
-    }
-    assert float(params["axis_1"].std()) == pytest.approx(0.02, rel=0.1)
-    assert not np.array_equal(params["axis_1"], params["axis_2"])
-
-
-def test_a_single_axis_is_refused():
-    with pytest.raises(ValueError, match=r"Decomposed.sizes = \(14,\) must have .* two axes .*: .* there is `shaw`"):
-        Decomposed((14,))

@@ -63,10 +63,3 @@ def test_golden_gate_directions():
         y, x_ = at[0, s]
         angles = [x_ * f[0] + y * f[1] for f in params["frequencies"][h]]
         np.testing.assert_allclose(got[0, h, s], turned(x[0, h, s], angles, "half"), atol=1e-9)
-
-
-def test_what_cannot_be():
-    with pytest.raises(ValueError, match=r"SpiralRoPE.directions = 3 must be even: each has its perpendicular"):
-        SpiralRoPE(3)
-    with pytest.raises(ValueError, match=r"GoldenGateRoPE.highest = 1.0 must exceed lowest = 2.0"):
-        GoldenGateRoPE(2.0, 1.0)

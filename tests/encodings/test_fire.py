@@ -4,14 +4,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from initial import initial
 from sides import geometry_at
 
-from posenc_jax.encodings.base import Dims
 from posenc_jax.encodings.fire import FIRE
-from posenc_jax.encodings.slots import init_slot
 
-DIMS = Dims(d_model=16, num_heads=3, num_kv_heads=3, head_dim=4, num_layers=2, max_len=16)
 NAMES = ("c", "multiplier", "weight_0", "bias_0", "weight_1", "bias_1")
 
 
@@ -81,24 +77,3 @@ def test_gradients_at_distance_0_and_where_the_position_is_the_threshold():
     for multiplier in (0.0, 1.0):
         gradient = program(params | {"multiplier": np.array([multiplier], np.float32)})
         assert all(np.isfinite(g).all() for g in gradient.values())
-
-
-def test_decoding_asks_for_the_query_where_it_stands():
-    params = {name: a.astype(np.float32) for name, a in noise().items()}
-    line, encoding = np.arange(20)[None], FIRE(threshold=8.0, width=5)
-    whole = np.asarray(bias(encoding, params, geometry_at(line, line, causal=True)))
-    last = bias(encoding, params, geometry_at(line[:, 19:], line, causal=True))
-    np.testing.assert_allclose(last, whole[:, :, 19:], atol=1e-6)
-
-
-def test_parameters():
-    params = initial(FIRE(), DIMS)
-    assert {name: p.shape for name, p in params.items()} == dict(
-        zip(NAMES, ((1,), (1,), (1, 32), (32,), (32, 3), (3,)), strict=True)
-    )
-    assert params["c"].tolist() == [np.float32(0.1)]
-    assert params["multiplier"].tolist() == [1.0]
-    (own,), (shared,) = (init_slot(jax.random.key(0), (FIRE(per_layer=each),), DIMS) for each in (True, False))
-    assert isinstance(own, tuple)
-    assert not np.array_equal(own[0]["weight_0"], own[1]["weight_0"])
-    assert isinstance(shared, dict)

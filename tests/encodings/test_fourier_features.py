@@ -3,15 +3,13 @@ import math
 import jax
 import numpy as np
 import pytest
-from initial import initial
 
-from posenc_jax.encodings import Dims, FourierBands, RandomFourier, Sequence
+from posenc_jax.encodings import FourierBands, RandomFourier, Sequence
 
 RANDOM = np.random.default_rng(0)
 AT = RANDOM.uniform(-1, 1, (2, 3, 2))
 TOKENS = Sequence(AT, np.array([3, 3]))
 X = RANDOM.normal(size=(2, 3, 6))
-DIMS = Dims(d_model=128, num_heads=2, num_kv_heads=2, head_dim=64, num_layers=1, max_len=16)
 
 
 def embedded(encoding, params):
@@ -49,17 +47,3 @@ def test_bands_in_equal_steps():
         angles = [math.pi * f * AT[b, s, a] for a in range(2) for f in (1.0, 2.75, 4.5)]
         features = [*AT[b, s], *map(math.sin, angles), *map(math.cos, angles)]
         np.testing.assert_allclose(got[b, s] - X[b, s], features @ weight, atol=1e-9)
-
-
-def test_parameters():
-    matrix = initial(RandomFourier(scale=3.0), DIMS)["matrix"]
-    assert matrix.shape == (64, 2)
-    assert float(matrix.std()) == pytest.approx(3, rel=0.15)
-    assert RandomFourier().frozen == {"matrix"}
-    assert initial(FourierBands(), DIMS)["weight"].shape == (40, 128)
-    assert initial(FourierBands(bands=64, resolution=224), DIMS)["weight"].shape == (258, 128)
-
-
-def test_odd_widths_are_refused():
-    with pytest.raises(ValueError, match=r"pairs a sine with a cosine, so d_model = 7 must be even"):
-        RandomFourier().check(Dims(7, 1, 1, 7, 1, 16))

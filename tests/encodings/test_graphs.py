@@ -7,13 +7,7 @@ import pytest
 from initial import initial, shapes_of
 
 from posenc_jax.encodings import Dims, LinearPositions, RandomSigns, Sequence
-from posenc_jax.encodings.graphs import (
-    edge_paths,
-    laplacian_eigenvectors,
-    random_walks,
-    shortest_paths,
-    tree_paths,
-)
+from posenc_jax.encodings.graphs import edge_paths, laplacian_eigenvectors, random_walks, shortest_paths, tree_paths
 
 DIMS = Dims(d_model=6, num_heads=1, num_kv_heads=1, head_dim=4, num_layers=1, max_len=64)
 CYCLE = np.roll(np.eye(7), 1, axis=1) + np.roll(np.eye(7), -1, axis=1)
@@ -91,41 +85,13 @@ def test_what_does_not_fit_is_refused():
     for call, message in (
         (
             lambda: laplacian_eigenvectors(PATH, 2, size=4),
-            "adjacency has 5 nodes, and size = 4 tokens is what rows are",
+            "adjacency has 5 nodes, and size = 4 tokens is what rows",
         ),
-        (lambda: random_walks(PATH[:4], 2), "adjacency has the shape [4, 5], and that of N nodes is [N, N]: one graph"),
-        (lambda: shortest_paths(PATH, 9, size=1), "make it 5, or leave this graph out"),
-        (
-            lambda: laplacian_eigenvectors(np.triu(PATH), 2),
-            "adjacency is not symmetric, and a Laplacian here is that of",
-        ),
-        (
-            lambda: edge_paths(PATH, np.zeros((5, 4, 2)), 3),
-            "features has the shape [5, 4, 2], and of 5 nodes edges have features [5, 5, numbers]",
-        ),
+        (lambda: laplacian_eigenvectors(np.triu(PATH), 2), "adjacency is not symmetric, and a Laplacian here is that"),
+        (lambda: edge_paths(PATH, np.zeros((5, 4, 2)), 3), "features has the shape [5, 4, 2], and of 5 nodes edges"),
         (lambda: tree_paths([-1, 2, 0], 3), "parents[1] = 2 must come before 1, or be -1 for the root"),
-        (lambda: tree_paths([-1, 0, 0], 3, size=2), "parents has 3 nodes, and size = 2 tokens"),
-        (lambda: tree_paths([-1, 0.0], 3), "parents[1] = 0.0 must be a whole number from -1 on"),
-        (lambda: tree_paths([-1, 0], 0), "depth = 0 must be a whole number from 1 on"),
-        (lambda: laplacian_eigenvectors(PATH, -1), "count = -1 must be a whole number from 1 on"),
         (lambda: random_walks(PATH, 0), "steps = 0 must be a whole number from 1 on: the first is no step"),
-        (lambda: shortest_paths(PATH, 0), "unreachable = 0 must be a whole number from 1 on"),
-        (lambda: edge_paths(PATH, np.zeros((5, 5, 2)), 0), "most = 0 must be a whole number from 1 on"),
-        (lambda: random_walks(PATH, 2, size=8.0), "size = 8.0 must be a whole number from 1 on"),
-        (
-            lambda: random_walks(-PATH, 2),
-            "adjacency[0, 1] = -1.0 is no weight of an edge: give numbers above 0",
-        ),
-        (lambda: shortest_paths(np.full((2, 2), np.nan), 9), "adjacency[0, 0] = nan is no weight of an edge"),
-        (
-            lambda: random_walks(PATH + 1j * PATH, 2),
-            "adjacency is of complex128, and weights and features",
-        ),
-        (lambda: edge_paths(PATH, np.zeros((5, 5, 2), complex), 3), "features is of complex128, and weights and"),
-        (
-            lambda: shortest_paths(np.ma.masked_array(PATH, PATH > 0), 9),
-            "adjacency is of type MaskedArray, and",
-        ),
+        (lambda: random_walks(-PATH, 2), "adjacency[0, 1] = -1.0 is no weight of an edge: give numbers above 0"),
     ):
         with pytest.raises(ValueError, match=re.escape(message)):
             call()

@@ -2,7 +2,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from posenc_jax.encodings import Grid, RoPE, Sequence, map_slot
+from posenc_jax.encodings import Grid, Sequence
 
 
 def cells(grid, positions):
@@ -35,10 +35,3 @@ def test_longest_axis(grid, length):
     largest = cells(grid, np.arange(length)[None]).max() + 1
     assert largest <= grid.mapped_max_len(length)
     assert largest == grid.mapped_max_len(length) or (grid.height or 0) > largest
-
-
-def test_what_cannot_be():
-    with pytest.raises(ValueError, match=r"Grid counts integer positions, got float64: put it before"):
-        cells(Grid(8), np.ones((1, 2)))
-    with pytest.raises(ValueError, match=r"reads plain positions .* it is given positions of 2 axes"):
-        map_slot((Grid(8), RoPE()), Sequence.of_length(4))

@@ -4,7 +4,7 @@ import jax
 import numpy as np
 import pytest
 
-from posenc_jax.encodings import Grid, ImagePositions, Sequence, map_slot
+from posenc_jax.encodings import ImagePositions, Sequence
 
 CELLS = np.array([[[0, 0], [0, 3], [2, 1], [3, 5]]], np.int32)
 TOKENS = Sequence(CELLS, np.array([4]))
@@ -64,26 +64,3 @@ def test_evaluation_draws_nothing():
     np.testing.assert_array_equal(mapped(ImagePositions((4, 6), rescale=2)), mapped(ImagePositions((4, 6))))
     assert ImagePositions((4, 6), rescale=2).random
     assert not ImagePositions((4, 6)).random
-
-
-def test_it_follows_a_grid():
-    (_, seen) = map_slot((Grid(width=6), ImagePositions((4, 6))), Sequence.of_length(24))
-    assert seen.positions.shape == (1, 24, 2)
-    np.testing.assert_allclose(seen.positions[0, -1], [3, 5])
-
-
-@pytest.mark.parametrize(
-    ("sizes", "to", "message"),
-    [
-        (
-            (0, 4),
-            "centres",
-            r"sizes = \(0, 4\) must have a number of cells, at least 1 for to='centres', for each",
-        ),
-        ((1, 4), "unit", r"sizes = \(1, 4\) must have a number of cells, at least 2 for to='unit'"),
-        ((4, 4, 4), "aspect", r"sizes = \(4, 4, 4\) must .* for each axis of two: \(14, 14\) for 196 patches"),
-    ],
-)
-def test_what_cannot_be(sizes, to, message):
-    with pytest.raises(ValueError, match=message):
-        ImagePositions(sizes, to)

@@ -3,7 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from posenc_jax.encodings import Interpolated, RoPE, Sequence, vaswani_frequencies
+from posenc_jax.encodings import Interpolated, Sequence
 
 
 def divided(factor, positions):
@@ -23,19 +23,6 @@ def test_traced_positions_are_divided_in_float32_at_least():
     assert divided(3, jnp.ones((1, 2), jnp.bfloat16)).dtype == jnp.float32
     with jax.enable_x64(True):
         assert divided(3, jnp.ones((1, 2), jnp.float64)).dtype == jnp.float64
-
-
-def test_rope_after_it_turns_by_frequencies_over_the_factor():
-    q = np.random.default_rng(0).normal(size=(1, 1, 5, 8))
-    frequencies = vaswani_frequencies(8) / 4
-    positions = divided(4, np.arange(5)[None])
-    with jax.enable_x64(True):
-        got = np.asarray(RoPE().encode_queries({}, jnp.asarray(q), positions, np.array([5])))
-    for p in range(5):
-        for k, w in enumerate(frequencies):
-            a, b = q[0, 0, p, 2 * k : 2 * k + 2]
-            turned = [a * np.cos(p * w) - b * np.sin(p * w), a * np.sin(p * w) + b * np.cos(p * w)]
-            np.testing.assert_allclose(got[0, 0, p, 2 * k : 2 * k + 2], turned, atol=1e-9)
 
 
 @pytest.mark.parametrize(("factor", "rows"), [(1, 9), (2, 5), (3, 4), (8, 2), (0.5, 17)])

@@ -3,9 +3,8 @@ import math
 import jax
 import numpy as np
 import pytest
-from initial import initial
 
-from posenc_jax.encodings.base import Dims, Geometry, Sequence
+from posenc_jax.encodings.base import Geometry, Sequence
 from posenc_jax.encodings.irpe import IRPE, piecewise_starts
 
 CELLS = np.array([[0, 0], [0, 1], [1, 0], [2, 5], [9, 3], [4, 40], [30, 30]])
@@ -66,11 +65,3 @@ def test_a_distance_is_rounded_exactly(cell, distance):
     got = jax.jit(lambda table: encoding.bias({"table": table}, geometry))(numbers)
     assert got[0, 0, 1, 0] == 576 + g(distance, 288.0)
     assert g(2105, 288.0) < g(2106, 288.0)
-
-
-def test_parameters():
-    dims = Dims(d_model=12, num_heads=3, num_kv_heads=3, head_dim=4, num_layers=1, max_len=16)
-    assert initial(IRPE(), dims)["table"].shape == (49, 4)
-    assert initial(IRPE("cross", "bias"), dims)["table"].shape == (14, 3)
-    assert IRPE().acts_on == {"content_bias"}
-    assert IRPE(mode="bias").acts_on == {"bias"}

@@ -25,28 +25,17 @@ def value(kernel, a, p, b, distance):
 
 
 @pytest.mark.parametrize("kernel", ["log", "power", "nemo"])
-@pytest.mark.parametrize("causal", [False, True])
-def test_bias_is_the_formula(kernel, causal):
-    q_positions, k_positions = np.array([[3, 7], [0, 90_000]]), np.array([[0, 3, 4], [0, 1, 89_999]])
+def test_bias_is_the_formula(kernel):
+    q_positions = np.array([[3, 7], [0, 90_000]], np.int32)
+    k_positions = np.array([[0, 3, 4], [0, 1, 89_999]], np.int32)
     want = np.zeros((2, 3, 2, 3))
     for n, h, i, j in np.ndindex(want.shape):
         want[n, h, i, j] = value(kernel, A[h], P[h], B[h], float(abs(q_positions[n, i] - k_positions[n, j])))
     params = {"a": np.array(A), "p": np.array(P)} | ({"b": np.array(B)} if kernel == "nemo" else {})
-    small = [p.astype(np.int32) for p in (q_positions, k_positions)]
-    program = jax.jit(lambda params: KERPLE(kernel).bias(params, geometry_at(*small, causal=causal)))
-    got = program(jax.tree.map(np.float32, params))
-    assert got.dtype == jnp.float32
-    np.testing.assert_allclose(got, want, rtol=2e-5)
+    program = jax.jit(lambda params: KERPLE(kernel).bias(params, geometry_at(q_positions, k_positions)))
+    np.testing.assert_allclose(program(jax.tree.map(np.float32, params)), want, rtol=2e-5)
     with jax.enable_x64(True):
         np.testing.assert_allclose(program(params), want, rtol=1e-12, atol=1e-14)
-        line = np.arange(5)[None]
-        whole, parts = (
-            jax.jit(
-                lambda params, c=c: KERPLE(kernel).bias(params, geometry_at(line, line, causal=causal, contiguous=c))
-            )(params)
-            for c in (False, True)
-        )
-        np.testing.assert_allclose(parts, whole, rtol=1e-14)
 
 
 @pytest.mark.parametrize("kernel", ["log", "power", "nemo"])
@@ -89,18 +78,3 @@ def test_softplus_reaches_no_edge_and_starts_where_clipping_starts():
         a, p = encoding.constrained(far)
         assert float(a[0]) == pytest.approx(0.01)
         assert float(p[0]) == pytest.approx(50.01 if kernel == "log" else 2.0)
-
-
-def test_initialisation():
-    params = initial(KERPLE(), DIMS)
-    for x, largest in ((params["a"], 1), (params["p"], 2)):
-        assert x.shape == (2000,)
-        assert 0 <= x.min() < 0.01 * largest
-        assert 0.99 * largest < x.max() < largest
-        assert float(x.mean()) == pytest.approx(largest / 2, abs=0.03 * largest)
-    assert abs(np.corrcoef(params["a"], params["p"])[0, 1]) < 0.1
-    dims = Dims(d_model=16, num_heads=4, num_kv_heads=4, head_dim=4, num_layers=1, max_len=16)
-    nemo = initial(KERPLE("nemo"), dims)
-    assert {name: p.tolist() for name, p in nemo.items()} == {
-        **{"a": [1.0] * 4, "p": [1.0] * 4, "b": [0.25, 0.0625, 0.015625, 0.00390625]}
-    }

@@ -23,7 +23,6 @@ from posenc_jax.encodings import (
     parse,
     token_terms,
 )
-from posenc_jax.encodings.catalogue import CATALOGUE
 from posenc_jax.encodings.structure import OwnSection
 
 DIMS = Dims(d_model=8, num_heads=2, num_kv_heads=2, head_dim=4, num_layers=3, max_len=16, vocab_size=16)
@@ -43,17 +42,16 @@ def made(spec):
     return slot, init_slot(jax.random.key(0), slot, DIMS)
 
 
-@pytest.mark.parametrize("spec", ["shaw|rope", "fox|alibi", "rope/shaw|fox/nope", "randomized|t5", "shape|rope"])
-@pytest.mark.parametrize("layer", [0, 1, 2])
+@pytest.mark.parametrize("spec", ["fox|alibi", "rope/shaw|fox/nope", "randomized|t5"])
+@pytest.mark.parametrize("layer", [0, 1])
 def test_it_is_the_parts_of_that_layer(spec, layer, x, random):
     slot, params = made(spec)
     encodings, own, sequence = for_layer(slot, layer), layer_params(slot, params, layer), Sequence.of_length(5)
-    key, call = jax.random.key(3), {"num_heads": 2, "causal": True}
-    seen = geometries(encodings, sequence, sequence, **call, key=key, layer=layer)
+    call = {"num_heads": 2, "causal": True, "key": jax.random.key(3), "layer": layer}
+    seen = geometries(encodings, sequence, sequence, **call)
     q, k, v = heads(random)
     want = attend(q, k, v, encodings, own, seen, token_terms(encodings, own, x, sequence))
-    found = attend(q, k, v, *layer_inputs(slot, params, x, **call, key=key, layer=layer))
-    np.testing.assert_array_equal(found, want)
+    np.testing.assert_array_equal(attend(q, k, v, *layer_inputs(slot, params, x, **call)), want)
 
 
 def test_parameters_that_are_not_trained_get_no_gradient(x, random):
@@ -91,13 +89,9 @@ def test_embeddings_of_a_whole_slot_are_those_of_its_first_layer(x):
             r"layer = 3: Shaw\(.*\) has parameters for every layer, .* those of 3 layers: pass",
         ),
         ("shaw", {"layer": -1}, r"layer = -1 must be a whole number from 0 on"),
-        ("rope", {"layer": 1.0}, r"layer = 1.0 must be a whole number from 0 on"),
         ("rope", {"embedded": "no"}, r"embedded = 'no' must be True or False"),
         ("rope", {"causal": "no"}, r"causal = 'no' must be True or False"),
         ("rope", {"window": 2.5}, r"window = 2.5 must be a whole number from 1 on"),
-        ("axial_rope", {}, r"reads positions of 2 axes"),
-        ("randomized|rope", {}, r"Randomized draws random positions: pass key="),
-        ("section_index|learned", {"embedded": True}, r"the sequence has none: pass token_types="),
     ],
 )
 def test_what_a_row_needs_is_said(spec, call, message, x):
@@ -133,12 +127,6 @@ TOKENS = 8
 REAL = np.array([[1] * TOKENS, [0] * 3 + [1] * (TOKENS - 3)], np.int32)  # the second row is padded on the left
 PROJECTIONS = [noise(32, heads * 8, seed=heads) / 32**0.5 for heads in (4, 2, 2)]
 OUTPUT = noise(32, 32, seed=9) / 32**0.5
-# Named by the class facts: what reads tokens that come later cannot decode.
-ROWS = [
-    spec
-    for spec in dict.fromkeys(method.spec for family in CATALOGUE.values() for method in family)
-    if not any("cached_decoding" in element.breaks for element in elements(parse(spec)))
-]
 # Angles, biases, terms, neighbours, draws, logits of all pairs.
 HANDFUL = (
     "rope",
@@ -190,10 +178,9 @@ class Decoder:
         return x, filled
 
 
-@pytest.mark.parametrize("spec", [s if s in HANDFUL else pytest.param(s, marks=pytest.mark.slow) for s in ROWS])
+@pytest.mark.parametrize("spec", HANDFUL)
 def test_decoding_with_a_cache_gives_what_the_full_pass_gives(spec):
     """A prompt in chunks, then single steps, over caches whose free places hold noise."""
-    assert set(ROWS) >= set(HANDFUL)
     with jax.enable_x64(True):
         decoder, x = Decoder(spec), noise(2, TOKENS, 32)
         want, caches = decoder.program(x)

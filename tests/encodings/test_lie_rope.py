@@ -58,20 +58,3 @@ def test_rows_share_positions_of_one_row(encoding):
     x = np.concatenate([X, -2 * X]).astype(np.float32)
     encode = jax.jit(lambda at: encoding.encode_queries(params, x, at, None))
     np.testing.assert_array_equal(encode(AT), encode(np.concatenate([AT, AT])))
-
-
-def test_parameters():
-    dims = Dims(d_model=128, num_heads=4, num_kv_heads=2, head_dim=32, num_layers=1, max_len=16)
-    generators = initial(LieRE(), dims)["generators"]
-    assert generators.shape == (2, 2, 4, 8, 8)
-    assert 0 <= generators.min() < generators.max() <= 2 * np.pi
-    params = initial(ComRoPE(), dims)
-    assert {name: value.shape for name, value in params.items()} == {"generators": (2, 4, 8, 8), "multipliers": (2, 4)}
-    assert float(params["generators"].std()) == pytest.approx(1, rel=0.1)
-    assert initial(ComRoPE("partition"), dims).keys() == {"generators"}
-
-
-@pytest.mark.parametrize("encoding", [LieRE(block=4), ComRoPE("partition", block=6)])
-def test_blocks_that_do_not_fit_are_refused(encoding):
-    with pytest.raises(ValueError, match=r"turns blocks of \d dimensions, so head_dim = 6 must be a multiple of"):
-        encoding.check(DIMS)

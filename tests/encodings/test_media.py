@@ -1,13 +1,12 @@
 """Positions of texts with images, token by token, as the authors' loops number them."""
 
-import dataclasses
 import math
 
 import jax
 import numpy as np
 import pytest
 
-from posenc_jax.encodings import V2PE, CirclePositions, FilmWithSound, Media, Sequence, map_slot, parse
+from posenc_jax.encodings import V2PE, CirclePositions, FilmWithSound, Media, Sequence
 
 # Text, an image, text, another image, text; a second document in the row; padding.
 TYPES = np.array([[0, 2, 1, 1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 0, 3, 1, 1, 0, 0, 0]])
@@ -173,74 +172,11 @@ def test_an_image_is_a_circle_around_the_text(width, height):
     np.testing.assert_allclose(distances, distances[:1].repeat(len(points), axis=0), atol=1e-9)
 
 
-@pytest.mark.parametrize(
-    "element",
-    [
-        *(Media(2), Media(2, design="reset"), Media(2, 2, "symmetric"), V2PE(0.25), CirclePositions(2, 2)),
-        FilmWithSound(2, 1, 3, sound=0),
-    ],
-)
-def test_a_chunk_looks_back(element):
-    whole = mapped(element)
-    for cut in range(1, 14):
-        # Of a cache only the tokens up to the chunk's are there.
-        there = np.where(np.arange(20) <= cut, SEGMENTS, 0)
-        past = Sequence(POSITIONS, np.array([20]), token_types=np.where(there > 0, TYPES, 7), segment_ids=there)
-        one = Sequence(
-            POSITIONS[:, [cut]],
-            np.array([20]),
-            token_types=TYPES[:, [cut]],
-            segment_ids=SEGMENTS[:, [cut]],
-            context=past,
-            places=np.array([[cut]]),
-        )
-        with jax.enable_x64(True):
-            found = np.asarray(element.map_positions(one, key=None, train=False))
-        np.testing.assert_array_equal(found[0, 0], whole[cut])
-
-
-def test_rope_deltas_of_a_decoder():
-    """What Qwen2-VL adds to the place of a generated token: 6 tokens take 3 positions, 4 take 2."""
-    types = TYPES[:, :14]
-    ones = np.ones_like(types)
-    last = mapped(Media(3), types, ones, np.arange(14, dtype=np.int32)[None])[-1]
-    image_3, image_2 = 6 - 3, 4 - 3  # the second image in rows of three: 2 rows, 3 columns
-    assert last.tolist() == [13 - image_3 - image_2] * 3
-
-
-def test_what_cannot_be():
-    sequence = Sequence.of_length(3)
-    for element in (Media(2), V2PE(), CirclePositions(2, 2)):
-        with pytest.raises(
-            ValueError, match=f"{type(element).__name__} tells images from text by token types, and the"
-        ):
-            map_slot((element,), sequence)
-    with pytest.raises(ValueError, match=r"FilmWithSound tells films from text by token types, and the sequence"):
-        map_slot((FilmWithSound(2, 1),), sequence)
-    with pytest.raises(ValueError, match=r"FilmWithSound.sound = 1 must be another type of token than visual, which"):
-        FilmWithSound(2, 1, sound=1)
-    with pytest.raises(ValueError, match=r"Media.height = None must be the number of rows of a frame with design='dia"):
-        parse("media(width=2, design='diagonal')")
-    with pytest.raises(ValueError, match=r"a frame with design='symmetric', whose rows count from both ends"):
-        parse("media(width=2, design='symmetric')")
-    with pytest.raises(ValueError, match=r"Media.stride = 2.0 must be 1 with design=.symmetric., where a frame"):
-        parse("media(width=2, height=1, design='symmetric', stride=2)")
-
-
-@pytest.mark.parametrize(
-    "element",
-    [
-        *(Media(3, 2, design) for design in ("mrope", "reset", "diagonal", "indexed", "symmetric")),
-        V2PE(0.25),
-        CirclePositions(3, 2),
-        FilmWithSound(3, 2),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("element", [Media(3, 2), Media(3, 2, "symmetric"), V2PE(0.25), FilmWithSound(3, 2)], ids=str)
 def test_one_row_of_types_serves_positions_of_several_rows(element):
     moved = np.concatenate([POSITIONS, POSITIONS + 7])
-    sequence = Sequence(moved, np.array([20]), token_types=TYPES, segment_ids=SEGMENTS)
-    found = np.asarray(element.map_positions(sequence, key=None, train=False))
-    for row in (0, 1):
-        alone = dataclasses.replace(sequence, positions=moved[row : row + 1])
-        np.testing.assert_array_equal(found[row], np.asarray(element.map_positions(alone, key=None, train=False))[0])
+    for row, own in enumerate(moved):
+        found = element.map_positions(
+            Sequence(moved, np.array([20]), token_types=TYPES, segment_ids=SEGMENTS), key=None, train=False
+        )
+        np.testing.assert_allclose(np.asarray(found)[row], mapped(element, positions=own[None]), atol=1e-5)

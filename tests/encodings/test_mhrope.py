@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from planes import turned
 
-from posenc_jax.encodings import Dims, Geometry, MHRoPE, RoPE, Sequence, check_slot, parse
+from posenc_jax.encodings import Geometry, MHRoPE, RoPE, Sequence
 
 
 @pytest.mark.parametrize(
@@ -23,11 +23,3 @@ def test_every_head_reads_one_axis(random, sections, axes):
             for x, at in ((q[b, h, i], at_i), (k[b, h, j], at_j))
         )
         assert got[b, h, i, j] == pytest.approx(query @ key / 8**0.5, abs=1e-9)
-
-
-def test_more_sections_than_heads_are_refused():
-    dims = Dims(d_model=32, num_heads=4, num_kv_heads=2, head_dim=8, num_layers=1, max_len=16)
-    with pytest.raises(ValueError, match=r"\(2, 3, 3\) are 8 heads, and the model has 4: choose sections that add up"):
-        check_slot(parse("mhrope(sections=(2, 3, 3))"), dims)
-    with pytest.raises(ValueError, match=r"\(-1, 3, 3\) must be numbers of heads"):
-        MHRoPE((-1, 3, 3))

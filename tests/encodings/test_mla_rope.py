@@ -4,7 +4,7 @@ import jax
 import numpy as np
 import pytest
 
-from posenc_jax.encodings import Dims, Geometry, Llama3, MLARoPE, RoPE, YaRN, attend
+from posenc_jax.encodings import Geometry, Llama3, MLARoPE, RoPE, YaRN, attend
 
 RANDOM = np.random.default_rng(0)
 Q, K, V = (RANDOM.normal(size=(1, 2, 4, 12)) for _ in range(3))
@@ -46,14 +46,3 @@ def test_the_factor_is_of_yarns_second_scale_alone():
     assert MLARoPE(scaling=YaRN(40, 4096)).logit_factor == 1
     assert MLARoPE(scaling=Llama3()).logit_factor == 1
     assert RoPE(scaling=v3).encode_queries({}, np.ones((1, 1, 1, 8)), np.array([[0]]), np.array([1])).max() == 1
-
-
-def test_what_does_not_divide_is_refused():
-    dims = Dims(24, 2, 2, 12, 1, 8)
-    MLARoPE(rotary_dim=4).check(dims)
-    assert MLARoPE(rotary_dim=4.0) == MLARoPE(rotary_dim=4)
-    assert len(MLARoPE(rotary_dim=4).frequencies_for(dims)) == 2
-    with pytest.raises(ValueError, match="rotates 3 of head_dim = 12"):
-        MLARoPE(rotary_dim=3).check(dims)
-    with pytest.raises(ValueError, match=r"RoPE.rotary_dim = 1.5 must be a whole number, a fraction below 1"):
-        MLARoPE(rotary_dim=1.5)

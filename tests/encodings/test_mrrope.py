@@ -36,16 +36,6 @@ def test_frequencies_are_divided_by_the_radices_before_them(form, factor, length
     assert scaling.magnitude == YaRN(factor, length).magnitude == 0.1 * math.log(factor) + 1
 
 
-def test_radices_grow_where_it_is_progressive_and_yarns_fall():
-    def radices(scaling):
-        divisors = np.log(10000.0 ** (-np.arange(0, 128, 2) / 128) / scaling.frequencies(10000.0, 128))
-        return np.diff(divisors)[20:46]
-
-    assert (np.diff(radices(MrRoPE(8, 4096))) > 0).all()
-    np.testing.assert_allclose(radices(MrRoPE(8, 4096, "uniform")), math.log(8) / 26, rtol=1e-9)
-    assert radices(YaRN(8, 4096))[0] < radices(YaRN(8, 4096))[-1]
-
-
 def test_all_planes_slow_or_all_fast():
     plain = 10000.0 ** (-np.arange(0, 8, 2) / 8)
     np.testing.assert_allclose(MrRoPE(4, 4).frequencies(10000.0, 8)[1:], plain[1:] / 4, rtol=1e-12)

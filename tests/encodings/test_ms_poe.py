@@ -1,11 +1,8 @@
 import jax
 import numpy as np
-import pytest
 from initial import initial
 
 from posenc_jax.encodings import Dims, MsPoE
-
-DIMS = Dims(d_model=32, num_heads=4, num_kv_heads=2, head_dim=8, num_layers=3, max_len=64)
 
 
 def test_every_head_has_its_scale(random):
@@ -29,8 +26,3 @@ def test_the_fixed_order_is_that_of_the_authors():
     want = (1.2 + 0.6 * np.arange(4) / 4)[order]
     params = initial(MsPoE(), Dims(32, 4, 4, 8, 1, 16))
     np.testing.assert_allclose(params["ratio"], want, rtol=1e-6)
-
-
-def test_scales_that_fall_are_refused():
-    with pytest.raises(ValueError, match=r"MsPoE.most = 1.1 must not be less than least = 1.2"):
-        MsPoE(most=1.1)

@@ -1,15 +1,13 @@
 import dataclasses
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
-from initial import initial
 from last_queries import last_queries
 
 from posenc_jax.encodings.attention import attend
 from posenc_jax.encodings.base import Dims, Geometry, Sequence
-from posenc_jax.encodings.music_transformer import MusicTransformer, skew, unskew
+from posenc_jax.encodings.music_transformer import MusicTransformer
 
 DIMS = Dims(d_model=16, num_heads=4, num_kv_heads=2, head_dim=4, num_layers=1, max_len=6)
 
@@ -83,45 +81,3 @@ def test_the_skew_is_the_same_attention(random, max_distance, shared):
             run(params, q, k, v, True),
             run(params, q, k, v, False),
         )
-
-
-def test_the_skew_gathers_nothing():
-    """That form is a product, a pad and a reshape; blocks of it, whose corners differ, are picked."""
-    encoding, geometry = MusicTransformer(), Geometry.of_length(6, num_heads=4, causal=True)
-    params, q = initial(encoding, DIMS), np.ones((1, 4, 6, 4), np.float32)
-    forms = [geometry, dataclasses.replace(geometry, causal=False), geometry.block(slice(0, 2), slice(2, 4))]
-    texts = [str(jax.make_jaxpr(lambda q, g=g: encoding.content_bias(params, q, q, g, None))(q)) for g in forms[:2]]
-    assert ["gather" in text for text in texts] == [False, True]
-    whole = encoding.content_bias(params, q, q, dataclasses.replace(geometry, contiguous=False), None)
-    block = encoding.content_bias(params, q[:, :, :2], q[:, :, 2:4], forms[2], None)
-    np.testing.assert_allclose(block, whole[:, :, :2, 2:4], atol=1e-6)
-
-
-def test_skew_moves_what_the_formula_says(random):
-    x = random.normal(size=(2, 5, 5))
-    skewed, back = skew(x), unskew(x)
-    for b, i, j in np.ndindex(x.shape):
-        if j <= i:
-            assert skewed[b, i, j] == np.float32(x[b, i, j - i + 4])
-        key = j - 4 + i  # of column j in the unskewed row
-        assert back[b, i, j] == (np.float32(x[b, i, key]) if key >= 0 else 0)
-
-
-def test_initialisation_and_hooks():
-    dims = Dims(128, 2, 2, 64, 1, 100)
-    params = initial(MusicTransformer(values=True), dims)
-    assert {name: p.shape for name, p in params.items()} == {"keys": (2, 199, 64), "values": (2, 199, 64)}
-    assert not np.array_equal(params["keys"], params["values"])
-    for p in params.values():
-        assert p.dtype == jnp.float32
-        assert 0.12 < float(p.std()) < 0.13
-    assert MusicTransformer(values=True).acts_on == {"content_bias", "value_term"}
-    assert MusicTransformer().acts_on == {"content_bias"}
-
-
-def test_refusals():
-    sequence = Sequence(np.array([[0.0, 0.5]], np.float32), np.array([2]))
-    geometry = Geometry.between(sequence, sequence, num_heads=4)
-    q = np.ones((1, 4, 2, 4), np.float32)
-    with pytest.raises(ValueError, match="MusicTransformer reads a table by whole distances, got float32"):
-        MusicTransformer().content_bias(initial(MusicTransformer(), DIMS), q, q, geometry, None)

@@ -4,12 +4,9 @@ import re
 import jax
 import numpy as np
 import pytest
-from initial import shapes_of
 
-from posenc_jax.attention import attend as attend_somehow
-from posenc_jax.encodings import Dims, Geometry, PairLinear, PairTable, Sequence, attend, geometries, map_slot, parse
+from posenc_jax.encodings import Geometry, PairLinear, PairTable, Sequence, geometries, map_slot, parse
 from posenc_jax.encodings.graphs import edge_paths, random_walks, shortest_paths
-from posenc_jax.models import Slots, Transformer, build
 
 # Two ways from 0 to 3, by 1 or by 2 and 4; an edge from 5 to 4 alone.
 ADJACENCY = np.zeros((6, 6))
@@ -66,40 +63,15 @@ def test_probabilities_of_walks(random):
         np.testing.assert_allclose(got[0, h, i, j], want, atol=1e-9)
 
 
-def test_parameters():
-    dims = Dims(d_model=12, num_heads=3, num_kv_heads=3, head_dim=4, num_layers=1, max_len=16)
-    assert {name: a.shape for name, a in shapes_of(PairTable(), dims).items()} == {"table": (3, 512)}
-    assert {name: a.shape for name, a in shapes_of(PairLinear(5), dims).items()} == {"weight": (3, 5)}
-
-
-def test_fused_attention_is_refused_and_blocks_agree(random):
-    slot, params = parse("pair_linear(count=2)"), ({"weight": random.normal(size=(2, 2)).astype(np.float32)},)
-    seen = geometry(random.normal(size=(1, 1100, 1100, 2)).astype(np.float32))
-    q, k, v = random.normal(size=(3, 1, 2, 1100, 8)).astype(np.float32)
-    want = attend(q, k, v, slot, params, seen)
-    np.testing.assert_allclose(attend_somehow(q, k, v, slot, params, seen, path="blockwise"), want, atol=1e-5)
-    with pytest.raises(ValueError, match="the bias of pair_linear is"):
-        attend_somehow(q, k, v, slot, params, seen, path="kernel")
-
-
 def test_what_pairs_are_refused():
     pairs, ones = np.zeros((1, 4, 4, 1)), np.ones((1, 4), np.int32)
     for fields, message in (
         ({"pairs": pairs}, "pairs are given without segment_ids, and rows of pairs are padded to one size: say which"),
-        (
-            {"pairs": pairs[:, :, :3], "segment_ids": ones},
-            "pairs has 3 keys (axis 2 of its shape [1, 4, 3, 1]), and there are 4 tokens, padding included: pad both",
-        ),
-        ({"pairs": pairs[:, :3], "segment_ids": ones}, "pairs has 3 tokens and positions 4: pass those of the same"),
+        ({"pairs": pairs[:, :, :3], "segment_ids": ones}, "pairs has 3 keys (axis 2 of its shape [1, 4, 3, 1]), and "),
         ({"pairs": pairs[..., 0], "segment_ids": ones}, "pairs are [rows or 1, tokens, keys, numbers]"),
     ):
         with pytest.raises(ValueError, match=re.escape(message)):
             map_slot(parse("pair_table"), Sequence.of_length(4, **fields))
-    plain = Sequence.of_length(4)
-    with pytest.raises(
-        ValueError, match=r"^PairTable\(.*\) reads 2 attributes of each pair of tokens, and .* has 0: pass"
-    ):
-        PairTable(column=1).bias({}, Geometry.between(plain, plain))
 
 
 def test_another_side_has_none_of_its_pairs():
@@ -107,19 +79,3 @@ def test_another_side_has_none_of_its_pairs():
     other = Sequence.of_length(4, segment_ids=np.ones((1, 4), np.int32))
     assert geometries((), queries, queries, num_heads=1).pairs is queries.pairs
     assert geometries((), queries, other, num_heads=1).pairs is None
-
-
-def test_a_model_reads_graphs_of_several_sizes_as_if_alone(random):
-    """Padding changes nothing, whatever stands in its attributes; in float32, of logits of order 1."""
-    slots = Slots(encoder=parse("attributes(count=2)|linear_positions(axes=2)|pair_table(rows=8)"))
-    sizes = {"vocab_size": 5, "num_classes": 5, "max_len": 8}
-    keys = {"key": jax.random.key(0), "posenc_key": jax.random.key(1)}
-    model = build("encoder_only", Transformer(16, 1, 2), slots, **sizes, **keys)
-    pairs, attributes = random.integers(0, 8, (2, 5, 5, 1)), random.normal(size=(2, 5, 2)).astype(np.float32)
-    tokens, real = random.integers(0, 5, (2, 5)), np.array([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]])
-    together = model(tokens, attributes=attributes, pairs=pairs, segment_ids=real)
-    few = np.s_[1:, :3]
-    alone = model(tokens[few], attributes=attributes[few], pairs=pairs[1:, :3, :3], segment_ids=real[few])
-    np.testing.assert_allclose(together[few], alone, atol=2e-6)
-    other = model(tokens[few], attributes=attributes[few], pairs=7 - pairs[1:, :3, :3], segment_ids=real[few])
-    assert np.abs(other - alone).max() > 1e-4

@@ -1,6 +1,4 @@
 import dataclasses
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Literal
@@ -23,7 +21,7 @@ from posenc_jax.encodings import (
     spec,
 )
 from posenc_jax.encodings.catalogue import CATALOGUE
-from posenc_jax.encodings.method import Method, linked
+from posenc_jax.encodings.method import Method
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -52,7 +50,6 @@ SLOTS = [
     ("", ()),
     ("nope", ()),
     ("rope", (RoPE(),)),
-    ("rope()", (RoPE(),)),
     ("rope(base=5e5)", (RoPE(base=500000.0),)),
     ("rope(5e5, 'half')", (RoPE(base=500000.0, layout="half"),)),
     (" randomized( max_position = 512 ) | rope ", (Randomized(512), RoPE())),
@@ -113,13 +110,6 @@ def test_a_row_of_the_catalogue_is_of_a_family():
         Method("additive", "A", "rope", "", "arXiv:2601.00001")
 
 
-def test_a_row_without_a_link_has_that_of_its_class():
-    own = Method("additive", "A", "rope", "Author 2026", "arXiv:2601.00001")
-    found = linked((own, Method("additive", "B", "rope", "Author 2026")), "arXiv:2601.00002")
-    assert [row.link for row in found] == ["arXiv:2601.00001", "arXiv:2601.00002"]
-    assert found[0] is own
-
-
 def test_every_encoding_is_registered_by_its_name_and_reads_back():
     for name, cls in ENCODINGS.items():
         assert cls.name == name
@@ -148,39 +138,23 @@ def test_the_catalogue_reads_back():
     ("text", "message"),
     [
         ("ropee", r"unknown encoding 'ropee': did you mean 'rope'\? \(`posenc list` shows all\)"),
-        ("rope|sinusodal(2)", r"unknown encoding 'sinusodal': did you mean 'sinusoidal'\?"),
         ("zzz", r"unknown encoding 'zzz' \(`posenc list` shows all\)"),
         ("rope(bse=2)", r"RoPE has no field 'bse': did you mean 'base'\? \(it has base, layout, rotary_dim, scaling\)"),
         ("rope(**x)", r"RoPE has no field '\*\*'"),
         ("rope(1, 'half', 4, None, 5)", r"has 5 arguments, but RoPE has base, layout, rotary_dim"),
         ("rope(2.0, base=3.0)", r"gives the field 'base' twice: leave one out"),
         ("rope(layout=half)", r"RoPE.layout = half must be a literal: .*; write 'half' if a string is meant"),
-        ("rope(base=10**4)", r"RoPE.base = 10 \*\* 4 must be a literal: a number, string"),
         ("rope(base=open('x'))", r"unknown value of RoPE.base 'open' \(it takes no calls\)"),
         ("nested(scaling=strech(2))", r"Nested.scaling 'strech': did you mean 'stretch'\? \(it takes stretch\)"),
-        ("rope(layout='hal')", r"RoPE.layout = 'hal' is not one of 'interleaved', 'half'; did you mean 'half'\?"),
-        ("rope(base='x')", r"RoPE.base = 'x' must be of type float"),
         ("rope(base=1", r"cannot read the encoding 'rope\(base=1' \(.*\): write calls joined by \| in a layer"),
-        ("rope|", r"cannot read the encoding 'rope\|'"),
         ("rope + learned", r"join the elements of a layer by \| and layers by /"),
-        ("rope//nope", r"join the elements of a layer by \| and layers by /"),
         ("rope, learned", r"'\(rope, learned\)' is not an encoding: write a name with arguments"),
         ("__import__('os').system('true')", r"is not an encoding: write a name"),
-        ("3", r"'3' is not an encoding"),
     ],
 )
 def test_errors_say_what_is_wrong_and_what_is_near(text, message):
     with pytest.raises(ValueError, match=message):
         parse(text, KNOWN)
-
-
-def test_import_is_light():
-    code = (
-        "import sys, posenc_jax.encodings\n"
-        "heavy = {'flax', 'optax', 'orbax', 'tyro', 'rich', 'tensorflow', 'grain'}\n"
-        "print(sorted(heavy & {name.partition('.')[0] for name in sys.modules}))"
-    )
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
 TOO_LONG, TOO_MANY, TOO_DEEP = "has .* characters, and 10,000", "elements, and 500", "levels of nesting, and 20"
@@ -190,17 +164,11 @@ TOO_LONG, TOO_MANY, TOO_DEEP = "has .* characters, and 10,000", "elements, and 5
     ("text", "message"),
     [
         ("rope|" * 3000, TOO_LONG),
-        ("|".join(["rope"] * 1500), TOO_MANY),
         ("/" * 5000, TOO_MANY),
-        ("-" * 20_000, TOO_LONG),
-        (f"rope(base={'-' * 9000}1)", TOO_DEEP),
         (f"rope(base={'-' * 30}1)", TOO_DEEP),
         (f"rope(base={'(' * 9000}", "too many nested parentheses|levels of nesting"),
-        (f"rope(base={'[' * 150}{']' * 150})", TOO_DEEP),
         ("rope" + "(1)" * 3000, TOO_DEEP),
-        ("rope" + ".a" * 4000, TOO_DEEP),
         (f"rope(base={'1+' * 4000}1)", TOO_DEEP),
-        (f"rope(base={'9' * 5000})", "cannot read the encoding"),
         ("rope\0", "cannot read the encoding .*null bytes"),
         ("x" * 9000, "unknown encoding 'xxx"),
     ],

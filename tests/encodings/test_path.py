@@ -1,11 +1,8 @@
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
-from initial import initial, shapes_of
 from rows_of_tokens import DIMS, K, Q, X, check, key_head, noise, params_of, sequence_of
 
-from posenc_jax.encodings.base import Dims
 from posenc_jax.encodings.forgetting import FoX
 from posenc_jax.encodings.path import PaTH, inverse_of_unit_lower, path_scores
 
@@ -105,22 +102,3 @@ def test_a_batch_for_which_a_triangular_solve_waits_for_ever():
     whole = np.asarray(jax.jit(path_scores)(q, k, w, beta, places))
     single = np.asarray(jax.jit(path_scores)(q[5:6, 1:], k[5:6, 1:], w[5:6, 1:], beta[5:6, 1:], places))
     np.testing.assert_allclose(np.tril(whole[5, 1]), np.tril(single[0, 0]), atol=1e-5)
-
-
-def test_initialisation():
-    dims = Dims(256, 4, 2, 64, 1, 16)
-    params = initial(PaTH(), dims)
-    assert {name: p.shape for name, p in params.items()} == {
-        "down": (256, 32),
-        "up": (32, 2, 64),
-        "kernel": (3, 2, 64),
-        "beta_weight": (256, 2),
-        "beta_bias": (2,),
-    }
-    for name in ("down", "up", "kernel", "beta_weight"):
-        assert 0.017 < float(params[name].std()) < 0.023
-    assert not params["beta_bias"].any()
-    assert shapes_of(PaTH(rank=None), dims)["up"].shape == (256, 2, 64)
-    terms = PaTH().token_terms(params, jnp.zeros((1, 2, 256), jnp.bfloat16), None)
-    assert terms["beta"].dtype == jnp.float32
-    assert (terms["beta"] == 1).all()

@@ -70,8 +70,3 @@ def test_evaluation_moves_nothing():
     assert PoSE(100).map_positions(sequence, key=None, train=False) is sequence.positions
     assert PoSE(100).mapped_max_len(10) == 100
     assert PoSE(100).mapped_max_len(200) == 200
-
-
-def test_what_cannot_be():
-    with pytest.raises(ValueError, match="PoSE draws random positions: pass key="):
-        PoSE(9).map_positions(Sequence.of_length(3), key=None, train=True)

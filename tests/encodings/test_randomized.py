@@ -6,13 +6,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from posenc_jax.encodings import Dims, Randomized, RoPE, Sequence, geometries, map_slot, random_positions
+from posenc_jax.encodings import Randomized, RoPE, Sequence, geometries, random_positions
 
 KEY = jax.random.key(0)
-
-
-def dims(max_len):
-    return Dims(d_model=4, num_heads=1, num_kv_heads=1, head_dim=4, num_layers=1, max_len=max_len)
 
 
 def mapped(encoding, positions, length, key=KEY, **fields):
@@ -88,19 +84,6 @@ def test_key_decides():
     first, again, other = (mapped(Randomized(), np.arange(12)[None], [12], jax.random.key(seed)) for seed in (1, 1, 2))
     np.testing.assert_array_equal(first, again)
     assert (first != other).any()
-    with pytest.raises(ValueError, match="Randomized draws random positions: pass key="):
-        Randomized().map_positions(Sequence.of_length(3), key=None, train=False)
-
-
-def test_draws_for_each_example_need_to_know_how_many_there_are():
-    own = Randomized(per="example")
-    message = (
-        r"Randomized draws for each example, .* does not tell how many there are: give the Sequence tokens= or exam"
-    )
-    with pytest.raises(ValueError, match=message):
-        own.map_positions(Sequence.of_length(3), key=KEY, train=False)
-    one = Sequence.of_length(3, tokens=jnp.zeros((1, 3), jnp.int32))
-    assert own.map_positions(one, key=KEY, train=False).shape == (1, 3)
 
 
 def test_queries_and_keys_of_a_slot_share_the_draw():
@@ -112,22 +95,6 @@ def test_queries_and_keys_of_a_slot_share_the_draw():
     np.testing.assert_array_equal(after.q_positions, after.k_positions[:, 5:])
     assert before.contiguous
     assert not after.contiguous
-
-
-@pytest.mark.parametrize("redraw", ["forward", "layer"])
-def test_redraw(redraw):
-    def layer(index):
-        slot = (Randomized(100, redraw=redraw), RoPE())
-        return np.asarray(map_slot(slot, Sequence.of_length(8), key=KEY, layer=index)[1].positions)
-
-    assert (layer(0) == layer(3)).all() == (redraw == "forward")
-
-
-def test_settings_that_cannot_be():
-    assert Randomized(100).mapped_max_len(7) == 100
-    Randomized(100).check(dims(100))
-    with pytest.raises(ValueError, match=r"maps integer positions, got float32: put it before"):
-        mapped(Randomized(), np.zeros((1, 3), np.float32), [3])
 
 
 def test_several_axes_map_alike():

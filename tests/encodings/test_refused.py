@@ -2,14 +2,41 @@
 
 import dataclasses
 
+import jax
+import jax.numpy as jnp
+import numpy as np
 import pytest
 
-from posenc_jax.encodings import Dims, check_slot, parse
+from posenc_jax.encodings import Dims, Sequence, attend, check_slot, embed, init_slot, layer_inputs, parse
 
 DIMS = Dims(d_model=32, num_heads=4, num_kv_heads=2, head_dim=8, num_layers=1, max_len=16, vocab_size=100)
 COUPLED = "position_coupling(digits=(0, 1, 2, 3, 4, 5, 6, 7, 8, 9), plus={}, equals={})"
 
 SETTINGS = {
+    "alibi(slopes='nape', learned=True)": r"ALiBi.slopes = 'nape' are 1/h and 0, which largest_exponent does not",
+    "axial_rope(staggered=True, rest_first=True)": "staggered deals the frequencies of one RoPE out evenly, .*: choose",
+    "conditional_position(kernel=4)": r"ConditionalPosition.kernel = 4 must be odd, with a cell in the middle: 3",
+    "decomposed(sizes=(14,))": r"Decomposed.sizes = \(14,\) must have .* two axes .*: .* there is `shaw`",
+    "deberta('v2', max_distance=5, num_buckets=8)": r"max_distance = 5 must exceed num_buckets // 2 \+ 1 = 5",
+    "dual_chunk(chunk=6, window=6)": r"DualChunk.window = 6 must be below chunk = 6, or a chunk",
+    "film_with_sound(2, 1, sound=1)": "FilmWithSound.sound = 1 must be another type of token than visual, which",
+    "golden_gate_rope(2.0, 1.0)": r"GoldenGateRoPE.highest = 1.0 must exceed lowest = 2.0",
+    "image_positions(sizes=(0, 4))": r"sizes = \(0, 4\) must have a number of cells, at least 1 for to='centres', for",
+    "image_positions(sizes=(1, 4), to='unit')": r"sizes = \(1, 4\) must have a number of cells, at least 2 for to='u",
+    "image_positions(sizes=(4, 4, 4), to='aspect')": r"sizes = \(4, 4, 4\) must .* for each axis of two: \(14, 14\)",
+    "layout_bias(num_buckets=7)": "LayoutBias.num_buckets = 7 must be even and at least 4, half a direction",
+    "layout_bias(max_distance=16)": "LayoutBias.max_distance = 16 must exceed 16, the number",
+    "learned(2, offset=2)": "max_len = 2 counts all rows, and offset = 2 of them come before",
+    "learned_axes(sizes=(0, 3))": r"LearnedAxes.sizes = \(0, 3\) must have a number of rows, at least 1",
+    "media(width=2, design='diagonal')": "Media.height = None must be the number of rows of a frame with design='dia",
+    "media(width=2, height=1, design='symmetric', stride=2)": "Media.stride = 2.0 must be 1 with design=.symmetric., ",
+    "mhrope(sections=(-1, 3, 3))": r"\(-1, 3, 3\) must be numbers of heads",
+    "ms_poe(most=1.1)": "MsPoE.most = 1.1 must not be less than least = 1.2",
+    "spiral_rope(directions=3)": "SpiralRoPE.directions = 3 must be even: each has its perpendicular",
+    "window_bias(window=(0, 3))": r"window = \(0, 3\) must have a side of at least 1 .*: the paper has \(7, 7\)",
+    "window_bias(resized=(3,))": r"resized = \(3,\) must have a side of at least 1 for each axis .*, as window has",
+    "window_bias(mirrored=True, resized=(3, 3))": "resizes signed offsets: leave mirrored or resized out",
+    "window_bias(resized=(2049, 2049))": "by 16785409 numbers, which must be at most 16777216: resize to smaller",
     "abacus(digits=(1, 1))": r"Abacus.digits = \(1, 1\) must be different token ids from 0 on, one at least: for ins",
     "alibi(past_offset=1.5)": r"past_offset = 1.5 must lie in 0 .. 1.*use 0 for the paper's bias, 0.5",
     "mrope(sections=(5, -1, 0))": r"\(5, -1, 0\) must be numbers of planes: Qwen2-VL has \(16, 24, 24\)",
@@ -65,6 +92,25 @@ SETTINGS = {
     "t5|temperature(1e7)": r"Temperature.value = .* must be from 1e-6 to 1e6: 1 changes nothing",
 }
 MODELS = {
+    ("axial_rope(axes=3, rest_first=True)", "head_dim=4"): "head_dim = 4 must be even and at least 6",
+    ("clex", "head_dim=2"): "head_dim = 2 must be even and at least 4",
+    ("comrope('partition', block=6)", "head_dim=6"): "turns blocks of 6 dimensions, so head_dim = 6 must be a m",
+    ("conv_position", "d_model=6"): "ConvPosition.groups = 16 must divide d_model = 6: wav2vec 2.0 has 16 of",
+    ("rope|dape", ""): "DAPE adapts a bias, and no other element of the slot has one",
+    ("random_fourier", "d_model=7"): "pairs a sine with a cosine, so d_model = 7 must be even",
+    ("learned(16, offset=2)", ""): r"max_len = 16, but 16 positions occur after the first 2 rows: raise .* to 18,",
+    ("learned_axes(sizes=(4, 4, 4), combine='concat')", "d_model=64"): "each of 3 axes an equal part of d_model = 64",
+    ("liere(block=4)", "head_dim=6"): "turns blocks of 4 dimensions, so head_dim = 6 must be a multiple of",
+    ("mhrope(sections=(2, 3, 3))", ""): r"\(2, 3, 3\) are 8 heads, and the model has 4: choose sections that add up",
+    ("mla_rope(rotary_dim=3)", "head_dim=12"): "rotates 3 of head_dim = 12",
+    ("xval(number=100)", ""): "reads token 100 as a number, and the vocabulary ends at 99: number is the",
+    ("fone(number=7)", "d_model=18"): "has two dimensions for each of 10 digits, more than d_model = 18: lower",
+    ("repo", "head_dim=5"): "turns planes of two dimensions, so head_dim = 5 must be even",
+    ("rope_pp", "num_heads=3 num_kv_heads=3"): "pairs heads, a real and an imaginary one, and num_heads = 3 is odd",
+    ("rotated_values", "head_dim=7"): "rotates 7 of head_dim = 7, but that must be even",
+    ("tree_positions(depth=8, degree=4)", "d_model=26"): "has 32 choices, and d_model = 26 a dimension for each",
+    ("wavelet(scales=3)", ""): "Wavelet.scales = 3 must divide head_dim = 8, of which each dimension has a",
+    ("number_index(digits=(1,), plus=2, equals=3, then=100)", ""): "NumberIndex has token 100, but the vocabulary has",
     ("abacus(digits=(1, 100))", ""): r"Abacus.digits has token 100, but the vocabulary has ids 0 .. 99: name the ids",
     ("axial_rope(axes=3)", ""): "so head_dim = 8 must be a multiple of 6",
     ("mixed_rope", "head_dim=6"): "head_dim = 6 must be a multiple of 4",
@@ -144,3 +190,43 @@ def test_models_that_cannot_be_served(spec, sizes):
     changed = {name: int(size) for name, _, size in (one.partition("=") for one in sizes.split())}
     with pytest.raises(ValueError, match=MODELS[spec, sizes]):
         check_slot(parse(spec), dataclasses.replace(DIMS, **changed))
+
+
+DRAWN = "draws random positions: pass key="
+TOKENS, TYPES = "by token ids, and the sequence has none: pass", "by token types, and the sequence has none: pass"
+FRACTIONS = "reads a table by whole distances, got float32: use integer positions"
+READING = {
+    "abacus(digits=(1,), max_offset=2)": TOKENS,
+    "within_segment(separators=(1,))": TOKENS,
+    "segment_index(separators=(1,))": TOKENS,
+    COUPLED.format(10, 11): TOKENS,
+    "xval(number=7)": "tells numbers from words by token ids, and the sequence has none: pass tokens=",
+    **dict.fromkeys(("media(2)", "v2pe", "circle_positions(2, 2)", "film_with_sound(2, 1)"), TYPES),
+    **dict.fromkeys(("within_section", "section_index"), TYPES),
+    **dict.fromkeys(("cape", "pose(9)", "randomized", "shape", "random_signs"), DRAWN),
+    "randomized(per='example')": "draws for each example, .* does not tell how many there are: give the Sequence tok",
+    "interpolated(2)|randomized": "maps integer positions, got float32: put it before",
+    "interpolated(2)|cape": "draws by integer positions, got float32: put it before",
+    "interpolated(2)|grid(8)": "counts integer positions, got float32: put it before",
+    "grid(8)|rope": r"reads plain positions .* it is given positions of 2 axes",
+    "sinusoidal_axes": "reads positions of 2 axes .* given plain positions .*`grid`",
+    **{f"interpolated(2)|{s}": FRACTIONS for s in ("huang", "music_transformer", "deberta", "shaw")},
+    "interpolated(2)|window_bias(window=(7,))": FRACTIONS,
+    "attributes(2)|rope": "reads 3 attributes of each token, and the sequence has 0: pass attributes=",
+    "pair_table": "reads 1 attributes of each pair of tokens, and .* has 0: pass",
+}
+
+
+@pytest.mark.parametrize("spec", READING)
+def test_sequences_that_do_not_say_what_is_read(spec):
+    slot, q = parse(spec), jnp.ones((1, 4, 5, 8))
+    params = init_slot(jax.random.key(0), slot, DIMS)
+    sequence = Sequence(jnp.arange(5)[None], np.array([5]))
+    options = {"key": None if READING[spec] == DRAWN else jax.random.key(0), "train": True}
+
+    def layer():
+        x = embed(slot, params, jnp.ones((1, 5, 32)), sequence, **options)
+        attend(q, q, q, *layer_inputs(slot, params, x, sequence, num_heads=4, embedded=True, **options))
+
+    with pytest.raises(ValueError, match=READING[spec]):
+        layer()

@@ -4,18 +4,7 @@ import numpy as np
 import pytest
 from planes import turned
 
-from posenc_jax.encodings import (
-    Dims,
-    PRoPE,
-    RoPE,
-    YaRN,
-    convert_layout,
-    half_permutation,
-    rotate,
-    vaswani_frequencies,
-)
-
-DIMS = Dims(d_model=16, num_heads=2, num_kv_heads=2, head_dim=8, num_layers=1, max_len=16)
+from posenc_jax.encodings import PRoPE, RoPE, YaRN, convert_layout, rotate, vaswani_frequencies
 
 
 def paper(x, position, base, r, layout):
@@ -45,48 +34,18 @@ def test_rotation_is_the_papers(random, layout, rotary_dim):
                 np.testing.assert_allclose(got, want, atol=1e-12)
 
 
-def test_position_zero_is_the_identity_and_norms_are_kept(random):
-    x = random.normal(size=(1, 2, 5, 8)).astype(np.float32)
-    np.testing.assert_array_equal(RoPE().encode_queries({}, x, np.zeros((1, 5), int), np.array([5])), x)
-    turned = RoPE().encode_keys({}, x, np.arange(5)[None] * 10**6, np.array([5]))
-    np.testing.assert_allclose(np.linalg.norm(turned, axis=-1), np.linalg.norm(x, axis=-1), rtol=1e-6)
-    assert np.abs(turned[:, :, 1:] - x[:, :, 1:]).max() > 1
-
-
-# Largest change of 64 logits q . k (head_dim 64, unit normals, distances below 64) by a common offset; relative to
-# norms of 8 the rounding of float32 is 1e-6, that of bfloat16 keys and queries 0.05. It does not grow with the offset.
-@pytest.mark.parametrize(("dtype", "bound"), [(jnp.float32, 2e-5), (jnp.bfloat16, 0.4)])
-@pytest.mark.parametrize("known", [True, False])
-def test_offset_invariance_at_any_offset(random, dtype, bound, known):
-    q, k = (jnp.asarray(random.normal(size=(1, 1, 64, 64)), dtype) for _ in "qk")
-    positions = np.arange(64, dtype=np.int32)[None]
+# The rounding of float32 is 1e-6 relative to norms of 8, and does not grow with the offset.
+def test_offset_invariance_at_any_offset(random):
+    q, k = random.normal(size=(2, 1, 1, 64, 64)).astype(np.float32)
 
     @jax.jit
-    def traced(offset):
-        p = positions + offset
-        return logits(p)
-
-    def logits(p):
+    def logits(offset):
+        p = np.arange(64, dtype=np.int32)[None] + offset
         q_r, k_r = RoPE().encode_queries({}, q, p, np.array([64])), RoPE().encode_keys({}, k, p, np.array([64]))
-        return jnp.einsum("bhqd,bhkd->qk", q_r, k_r, preferred_element_type=jnp.float32)
+        return jnp.einsum("bhqd,bhkd->qk", q_r, k_r)
 
-    at = {
-        offset: np.asarray(logits(positions + np.int32(offset)) if known else traced(jnp.int32(offset)))
-        for offset in (0, 1000, 10**4, 10**5, 10**6, 10**7, 2**31 - 64)
-    }
-    worst = {offset: float(np.abs(value - at[0]).max()) for offset, value in at.items()}
-    assert max(worst.values()) < bound, worst
-
-
-def test_layouts_are_equal_up_to_a_permutation(random):
-    for head_dim, rotary_dim in [(8, None), (8, 4)]:
-        order = half_permutation(head_dim, rotary_dim)
-        x = random.normal(size=(1, 2, 3, head_dim)).astype(np.float32)
-        p = np.arange(3)[None] + 5
-        half = RoPE(layout="half", rotary_dim=rotary_dim).encode_queries({}, x[..., order], p, None)
-        interleaved = RoPE(rotary_dim=rotary_dim).encode_queries({}, x, p, None)
-        np.testing.assert_allclose(half, np.asarray(interleaved)[..., order], atol=1e-6)
-        np.testing.assert_array_equal(x[..., order][..., np.argsort(order)], x)
+    for offset in (1000, 10**5, 10**7, 2**31 - 64):
+        np.testing.assert_allclose(logits(jnp.int32(offset)), logits(jnp.int32(0)), atol=2e-5)
 
 
 @pytest.mark.parametrize(
@@ -118,15 +77,6 @@ def test_converted_projections_give_the_same_logits(random, rotary_dim, scaling)
         convert_layout(w_q.T, 8, "half")
 
 
-def test_a_layout_is_the_same_at_the_output_as_at_the_input(random):
-    x = random.normal(size=(1, 1, 3, 8)).astype(np.float32)
-    p = np.array([[1, 2, 3]])
-    for layout, still in (("interleaved", [4, 5, 6, 7]), ("half", [2, 3, 6, 7])):
-        got = np.asarray(RoPE(layout=layout, scaling=PRoPE(0.5)).encode_queries({}, x, p, None))
-        np.testing.assert_array_equal(got[..., still], x[..., still])
-        assert (np.delete(got, still, -1) != np.delete(x, still, -1)).all()
-
-
 def test_rotate_takes_any_leading_axes_and_fractional_or_learned_angles(random):
     x = random.normal(size=(3, 8)).astype(np.float32)
     frequencies = vaswani_frequencies(8)
@@ -137,18 +87,3 @@ def test_rotate_takes_any_leading_axes_and_fractional_or_learned_angles(random):
     gradient = jax.grad(lambda w: rotate(x, jnp.arange(3), w).sum())(jnp.asarray(frequencies))
     assert np.isfinite(gradient).all()
     assert np.abs(gradient).min() > 0
-
-
-def test_bfloat16_is_rotated_in_float32(random):
-    x = jnp.asarray(random.normal(size=(1, 1, 64, 8)), jnp.bfloat16)
-    positions = jnp.arange(4000, 4064)[None]
-    got = RoPE().encode_queries({}, x, positions, None)
-    assert got.dtype == jnp.bfloat16
-    want = RoPE().encode_queries({}, x.astype(jnp.float32), positions, None).astype(jnp.bfloat16)
-    np.testing.assert_array_equal(got, want)
-
-
-def test_settings_that_cannot_be():
-    RoPE(rotary_dim=0.5).check(DIMS)
-    assert RoPE(rotary_dim=4.0) == RoPE(rotary_dim=4)
-    assert repr(RoPE(rotary_dim=4.0)) == repr(RoPE(rotary_dim=4))

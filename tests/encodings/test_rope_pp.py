@@ -2,7 +2,7 @@ import jax
 import numpy as np
 import pytest
 
-from posenc_jax.encodings import Dims, Geometry, RoPE, RoPEPlusPlus, attend, vaswani_frequencies
+from posenc_jax.encodings import Geometry, RoPE, RoPEPlusPlus, attend, vaswani_frequencies
 
 RANDOM = np.random.default_rng(0)
 Q = RANDOM.normal(size=(2, 4, 5, 12))
@@ -41,16 +41,3 @@ def test_it_is_the_authors_code():
         given = np.repeat(q, 2, axis=1)
         got = RoPEPlusPlus(RoPE(layout="half")).encode_queries({}, given, positions, np.array([31]))
     np.testing.assert_allclose(got, pair.reshape(2, 4, 5, 12), atol=1e-12)
-
-
-def test_partial_rotations_keep_the_rest():
-    q = Q.astype(np.float32)
-    got = RoPEPlusPlus(RoPE(rotary_dim=8)).encode_queries({}, q, np.arange(5)[None], np.array([5]))
-    np.testing.assert_array_equal(got[..., 8:], np.repeat(q[:, ::2, :, 8:], 2, axis=1))
-
-
-def test_an_odd_number_of_heads_is_refused():
-    with pytest.raises(ValueError, match="pairs heads, a real and an imaginary one, and num_heads = 3 is odd"):
-        RoPEPlusPlus().check(Dims(24, 3, 3, 8, 1, 8))
-    with pytest.raises(ValueError, match="num_heads = 1 is odd: choose an even number, on every device"):
-        RoPEPlusPlus().encode_queries({}, np.ones((1, 1, 1, 8), np.float32), np.array([[0]]), np.array([1]))

@@ -91,20 +91,3 @@ def test_a_magnitude_is_left_out(random):
     assert scaled.rope.magnitude > 1.2
     got = scaled.encode_values({}, v, np.arange(4)[None], np.array([4]))
     np.testing.assert_allclose(np.linalg.norm(got, axis=-1), np.linalg.norm(v, axis=-1), rtol=1e-6)
-
-
-def test_facts_follow_back():
-    assert RotatedValues().acts_on == {"encode_values", "encode_outputs"}
-    assert RotatedValues(back=False).acts_on == {"encode_values"}
-    assert RotatedValues().shift_invariant
-    assert not RotatedValues(back=False).shift_invariant
-
-
-def test_what_it_cannot_turn_is_refused():
-    with pytest.raises(ValueError, match=r"rotates 7 of head_dim = 7, but that must be even"):
-        RotatedValues().check(Dims(7, 1, 1, 7, 1, 8))
-    with pytest.raises(ValueError, match=r"unknown value of RotatedValues.rope 'alibi' \(it takes rope\)"):
-        parse("rotated_values(alibi())")
-    x = jnp.ones((1, 1, 4, 8), jnp.int32)
-    with pytest.raises(ValueError, match="out is of int32, and outputs are floats"):
-        RotatedValues().encode_outputs({}, x, np.arange(4)[None], np.array([4]))

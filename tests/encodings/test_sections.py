@@ -1,25 +1,10 @@
 """Positions in documents with sections: places and sections by loops, and what they make of a slot."""
 
-import dataclasses
-
 import jax
 import numpy as np
 import pytest
 
-from posenc_jax.encodings import (
-    Dims,
-    Learned,
-    RoPE,
-    SectionIndex,
-    Sequence,
-    Sinusoidal,
-    WithinSection,
-    embed,
-    geometries,
-    init_slot,
-    map_slot,
-    parse,
-)
+from posenc_jax.encodings import Dims, Learned, SectionIndex, Sequence, WithinSection, embed, init_slot, parse
 
 DIMS = Dims(d_model=8, num_heads=1, num_kv_heads=1, head_dim=8, num_layers=1, max_len=50)
 STRUCTURED = parse("sinusoidal|within_section|sinusoidal|section_index|learned")
@@ -66,28 +51,6 @@ def test_types_and_segments_may_be_of_one_row():
     assert mapped(WithinSection(), sequence).tolist() == [[0, 1, 0, 0, 1], [0, 1, 0, 1, 2]]
 
 
-def test_a_body_without_header_is_a_body():
-    whole, headless = (np.array([row], np.int32) for row in ([1, 1, 2, 2, 3], [2, 2, 3, 0, 0]))
-    for types in (whole, headless):
-        section = mapped(SectionIndex(), Sequence.of_length(5, token_types=types))
-        assert (section[types == 2] == 2).all()
-
-
-def test_a_chunk_looks_back():
-    types, _ = documents(1)
-    size = types.shape[1]
-    want = places(types, np.ones_like(types))
-    for cut in range(1, size):
-        # Of a cache only the tokens up to the chunk's are there.
-        there = (np.arange(size) <= cut)[None].astype(np.int32)
-        past = Sequence.of_length(size, token_types=np.where(there == 1, types, 7), segment_ids=there)
-        chunk = Sequence(
-            np.array([[cut]]), np.array([size]), token_types=types[:, [cut]], context=past, places=np.array([[cut]])
-        )
-        np.testing.assert_array_equal(mapped(WithinSection(), chunk)[:, 0], want[:, cut])
-        np.testing.assert_array_equal(mapped(SectionIndex(), chunk)[:, 0], types[:, cut])
-
-
 def test_the_structured_slot_is_the_sum_of_three_vectors():
     types, segments = documents(2)
     params = init_slot(jax.random.key(0), STRUCTURED, DIMS)
@@ -110,18 +73,6 @@ def test_the_structured_slot_is_the_sum_of_three_vectors():
             assert got[b, i, k] == pytest.approx(wanted, abs=1e-9)
 
 
-def test_relative_encodings_see_places_in_sections():
-    types = np.array([[1, 1, 2, 2, 2, 3]], np.int32)
-    slot = (WithinSection(), RoPE(), SectionIndex(), Sinusoidal())
-    sequence = Sequence.of_length(6, token_types=types)
-    _, rope, _, sinusoidal = map_slot(slot, sequence)
-    assert rope.positions.tolist() == [[0, 1, 0, 1, 2, 0]]
-    assert sinusoidal.positions.tolist() == types.tolist()
-    *_, last = geometries(slot, sequence, sequence, num_heads=1, contiguous=True)
-    assert not last.contiguous
-    assert last.relative[0, 0].tolist() == [0, 0, 1, 1, 1, 2]
-
-
 def test_a_type_beyond_the_table_is_nan():
     types = np.array([[1, 2, 4]], np.int32)
     slot = (SectionIndex(), Learned())
@@ -132,13 +83,3 @@ def test_a_type_beyond_the_table_is_nan():
     np.testing.assert_array_equal(np.isnan(run(types)).all(axis=2), [[False, False, True]])
     assert SectionIndex(7).mapped_max_len(50) == 7
     assert WithinSection().mapped_max_len(50) == 50
-
-
-def test_what_cannot_be():
-    sequence = Sequence.of_length(3, tokens=np.ones((1, 3), np.int32))
-    for element in (WithinSection(), SectionIndex()):
-        name = type(element).__name__
-        with pytest.raises(ValueError, match=f"{name} tells sections by token types, and the sequence has none: pass"):
-            element.map_positions(sequence, key=None, train=False)
-        with pytest.raises(ValueError, match=name):
-            map_slot((element,), dataclasses.replace(sequence, context=sequence, places=np.arange(3)[None]))

@@ -1,9 +1,7 @@
 import jax
 import numpy as np
-import pytest
-from initial import initial
 
-from posenc_jax.encodings import CayleyString, CirculantString, Dims
+from posenc_jax.encodings import CayleyString, CirculantString
 
 RANDOM = np.random.default_rng(0)
 AT = RANDOM.integers(0, 6, (1, 5, 2)).astype(np.int32)
@@ -55,13 +53,3 @@ def test_circulant_is_the_exponential_of_circulant_generators():
         np.testing.assert_allclose(queries[0, h, i], exponential(total) @ X[0, h, i], atol=1e-9)
         if h % 2 == 0:
             np.testing.assert_allclose(keys[0, h // 2, i], exponential(total) @ X[0, h, i], atol=1e-9)
-
-
-def test_parameters():
-    dims = Dims(d_model=256, num_heads=4, num_kv_heads=2, head_dim=64, num_layers=1, max_len=16)
-    params = initial(CayleyString(), dims)
-    assert {name: value.shape for name, value in params.items()} == {"frequencies": (2, 2, 32), "skew": (64, 64)}
-    assert float(params["skew"].std()) == pytest.approx(0.02, rel=0.1)
-    coefficients = initial(CirculantString(3), dims)["coefficients"]
-    assert coefficients.shape == (2, 3, 64)
-    assert float(coefficients.std()) == pytest.approx(1 / 8, rel=0.2)

@@ -1,5 +1,4 @@
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -47,11 +46,3 @@ def test_a_table_after_it_must_hold_all(evaluation, rows):
     check_slot((shape, Learned(rows)), dims)
     with pytest.raises(ValueError, match=f"shorter than an evaluated length.* {rows} positions occur"):
         check_slot((shape, Learned(rows - 1)), dims)
-
-
-def test_what_cannot_be():
-    with pytest.raises(ValueError, match="SHAPE draws random positions: pass key="):
-        mapped(SHAPE(), [[0]], 1, key=None)
-    with pytest.raises(ValueError, match="SHAPE draws for each example, and the sequence does not tell how many"):
-        SHAPE().map_positions(Sequence.of_length(3), key=KEY, train=True)
-    assert SHAPE().map_positions(Sequence.of_length(3, tokens=jnp.zeros((2, 3))), key=KEY, train=True).shape == (2, 3)

@@ -2,12 +2,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from initial import initial, shapes_of
+from initial import initial
 from sides import geometry_at
 
 from posenc_jax.encodings.attention import attend
 from posenc_jax.encodings.base import Dims, Geometry
-from posenc_jax.encodings.shaw import Shaw, clipped_distances
+from posenc_jax.encodings.shaw import Shaw
 
 DIMS = Dims(d_model=16, num_heads=4, num_kv_heads=2, head_dim=4, num_layers=1, max_len=16)
 
@@ -30,29 +30,20 @@ def paper(q, k, v, a_k, a_v, max_distance, positions, masked):
 
 @pytest.mark.parametrize("values", [True, False])
 @pytest.mark.parametrize("causal", [True, False])
-@pytest.mark.parametrize("known", [True, False])
-def test_attention_is_the_papers(random, values, causal, known):
+def test_attention_is_the_papers(random, values, causal):
     """Queries are the last 3 of 7 tokens; the second row has positions with gaps, as random or packed ones have."""
     encoding = Shaw(max_distance=2, values=values)
+    params = {name: random.normal(size=(5, 4)) for name in (["keys", "values"] if values else ["keys"])}
+    q, (k, v) = random.normal(size=(2, 4, 3, 4)), random.normal(size=(2, 2, 2, 7, 4))
+    at, places = np.array([np.arange(7), [0, 1, 4, 5, 6, 11, 12]]), np.arange(7)[None]
     with jax.enable_x64(True):
-        params = {name: random.normal(size=(5, 4)) for name in (["keys", "values"] if values else ["keys"])}
-        q = random.normal(size=(2, 4, 3, 4))
-        k, v = random.normal(size=(2, 2, 2, 7, 4))
-        k_positions = np.array([np.arange(7), [0, 1, 4, 5, 6, 11, 12]])
-        k_places = np.arange(7)[None]
-        if not known:
-            k_positions, k_places = jnp.asarray(k_positions), jnp.asarray(k_places)
-        places = k_places[:, 4:], k_places
-        geometry = geometry_at(k_positions[:, 4:], k_positions, places=places, num_heads=4, causal=causal)
+        geometry = geometry_at(at[:, 4:], at, places=(places[:, 4:], places), num_heads=4, causal=causal)
         got = attend(*map(jnp.asarray, (q, k, v)), (encoding,), (params,), geometry)
-        assert got.dtype == jnp.float64
     masked = [[causal and j > i for j in range(7)] for i in range(4, 7)]
-    for b in range(2):
-        for h in range(4):
-            positions = np.asarray(k_positions[b][4:]), np.asarray(k_positions[b])
-            tables = params["keys"], params.get("values")
-            want = paper(q[b, h], k[b, h // 2], v[b, h // 2], *tables, 2, positions, masked)
-            np.testing.assert_allclose(got[b, h], want, atol=1e-12)
+    for b, h in np.ndindex(2, 4):
+        tables = params["keys"], params.get("values")
+        want = paper(q[b, h], k[b, h // 2], v[b, h // 2], *tables, 2, (at[b][4:], at[b]), masked)
+        np.testing.assert_allclose(got[b, h], want, atol=1e-12)
 
 
 def test_gradients_are_those_of_the_formula(random):
@@ -92,18 +83,3 @@ def test_no_array_of_pairs_and_dimensions():
     assert "16x5x" in text
     assert "16x16x4x" not in text
     assert "16x16x5x" not in text
-
-
-def test_tables_and_hooks():
-    params = initial(Shaw(3), DIMS)
-    assert {name: p.shape for name, p in params.items()} == {"keys": (7, 4), "values": (7, 4)}
-    assert not np.array_equal(params["keys"], params["values"])
-    assert max(float(jnp.abs(p).max()) for p in params.values()) <= (6 / 11) ** 0.5
-    assert Shaw(3).acts_on == {"content_bias", "value_term"}
-    assert Shaw(3, values=False).acts_on == {"content_bias"}
-    assert list(shapes_of(Shaw(3, values=False), DIMS)) == ["keys"]
-
-
-def test_refusals():
-    with pytest.raises(ValueError, match="whole distances, got float32: use integer positions"):
-        clipped_distances(np.zeros((1, 2, 2), np.float32), 16)

@@ -5,18 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from posenc_jax.encodings import (
-    Dims,
-    Grid,
-    ImagePositions,
-    RoPE,
-    Sequence,
-    SinusoidalAxes,
-    map_slot,
-    sinusoidal,
-    sinusoidal_axes,
-)
-from posenc_jax.encodings.sinusoidal_axes import channels_per_axis
+from posenc_jax.encodings import Dims, Grid, ImagePositions, Sequence, SinusoidalAxes, map_slot, sinusoidal_axes
 
 
 def dims(d_model):
@@ -82,28 +71,3 @@ def test_detr_spans_a_turn():
             embedded = (p + 1) / (n + 1e-6) * 2 * np.pi / 10000 ** (2 * (np.arange(8) // 2) / 8)
             want += np.stack([np.sin(embedded[0::2]), np.cos(embedded[1::2])], axis=1).ravel().tolist()
         np.testing.assert_allclose(got[0, t], want, atol=1e-9)
-
-
-def test_channels_of_the_published_code():
-    # ceil(d/4)*2 in two dimensions, ceil(d/6)*2 in three
-    assert [channels_per_axis(d, 2) for d in range(1, 10)] == [2, 2, 2, 2, 4, 4, 4, 4, 6]
-    assert [channels_per_axis(d, 3) for d in range(1, 14)] == [2, 2, 2, 2, 2, 2, 4, 4, 4, 4, 4, 4, 6]
-
-
-def test_rows_and_columns_of_a_grid_stay_apart():
-    x = np.zeros((1, 12, 8), np.float32)
-    _, seen = map_slot((Grid(width=4), SinusoidalAxes()), Sequence.of_length(12))
-    got = SinusoidalAxes().embed({}, x, seen)[0].reshape(3, 4, 8)
-    rows, columns = sinusoidal(np.arange(3), 4), sinusoidal(np.arange(4), 4)
-    np.testing.assert_array_equal(got[..., :4], np.broadcast_to(rows[:, None], (3, 4, 4)))
-    np.testing.assert_array_equal(got[..., 4:], np.broadcast_to(columns[None], (3, 4, 4)))
-    assert SinusoidalAxes().embed({}, x.astype(jnp.bfloat16), seen).dtype == jnp.bfloat16
-
-
-def test_what_cannot_be():
-    message = r"each of 3 axes 2 channels, but d_model = 4 ends before the last: choose a d_model that 6 divides"
-    with pytest.raises(ValueError, match=message):
-        SinusoidalAxes(3).check(dims(4))
-    SinusoidalAxes(3).check(dims(5))
-    with pytest.raises(ValueError, match=r"reads positions of 2 axes .* given plain positions .*`grid`"):
-        map_slot((SinusoidalAxes(), RoPE()), Sequence.of_length(4))

@@ -94,12 +94,8 @@ def test_a_table_behind_a_mapping_is_long_enough_for_it():
 
 
 def test_what_is_not_a_slot():
-    with pytest.raises(ValueError, match=r"a slot is a tuple of encodings, got RoPE\(.*\): write \(RoPE\(.*\),\)"):
-        check_slot(RoPE(), DIMS)
     with pytest.raises(ValueError, match="either encodings or tuples of encodings, not both"):
         check_slot((RoPE(), (RoPE(),)), DIMS)
-    with pytest.raises(ValueError, match=r"'rope' is not a positional encoding; see `posenc list`"):
-        check_slot(("rope",), DIMS)
     with pytest.raises(ValueError, match="pair a sine with a cosine"):
         check_slot(((), (Sinusoidal(),)), dataclasses.replace(DIMS, d_model=5))
 
@@ -138,17 +134,6 @@ def test_embed_folds_left_to_right_through_the_mappings():
     want = Sinusoidal().embed({}, x, Sequence.of_length(5)) + params[2]["table"][None, 3:8]
     np.testing.assert_allclose(got, want, atol=1e-6)
     np.testing.assert_array_equal(embed((), (), x, Sequence.of_length(5)), x)
-
-
-def test_embed_takes_a_slot_with_equal_elements():
-    slot = parse("sinusoidal|section_index|sinusoidal")
-    x = jnp.ones((1, 4, 8))
-    params, types = init_slot(jax.random.key(0), slot, DIMS), np.array([[0, 1, 1, 2]])
-    got = embed(slot, params, x, Sequence.of_length(4, token_types=types))
-    by_position, by_section = (
-        Sinusoidal().embed({}, 0 * x, Sequence(positions, np.array([4]))) for positions in (np.arange(4)[None], types)
-    )
-    np.testing.assert_allclose(got, x + by_position + by_section, rtol=1e-6)
 
 
 @pytest.mark.parametrize(

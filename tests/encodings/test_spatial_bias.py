@@ -2,10 +2,8 @@ import math
 
 import jax
 import numpy as np
-import pytest
-from initial import shapes_of
 
-from posenc_jax.encodings import Dims, Geometry, LayoutBias, Sequence, SpatialALiBi
+from posenc_jax.encodings import Geometry, LayoutBias, Sequence, SpatialALiBi
 
 RANDOM = np.random.default_rng(0)
 AT = RANDOM.integers(0, 1000, (1, 6, 2)).astype(np.int32)
@@ -50,19 +48,3 @@ def test_a_table_for_each_axis():
         y, x = (int(d) for d in AT[0, j] - AT[0, i])
         want = tables["axis_0"][:, bucket(y)] + tables["axis_1"][:, bucket(x)]
         np.testing.assert_allclose(got[0, :, i, j], want, rtol=1e-9)
-
-
-def test_parameters():
-    dims = Dims(d_model=12, num_heads=3, num_kv_heads=3, head_dim=4, num_layers=1, max_len=16)
-    assert {name: table.shape for name, table in shapes_of(LayoutBias(3, 32), dims).items()} == {
-        "axis_0": (3, 32),
-        "axis_1": (3, 32),
-        "axis_2": (3, 32),
-    }
-
-
-def test_what_cannot_be():
-    with pytest.raises(ValueError, match=r"LayoutBias.num_buckets = 7 must be even and at least 4, half a direction"):
-        LayoutBias(num_buckets=7)
-    with pytest.raises(ValueError, match=r"LayoutBias.max_distance = 16 must exceed 16, the number"):
-        LayoutBias(max_distance=16)

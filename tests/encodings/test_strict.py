@@ -13,12 +13,8 @@ from posenc_jax.encodings import RoPE, for_layer, parse
 from posenc_jax.encodings.catalogue import CATALOGUE
 
 SAMPLE = (
-    "rope(scaling=dynamic_ntk(factor=2, original_length=4))",
     "grape_m",
-    "grape_m_planes",
-    "floater",
     "log_scaling(training_length=64)|rerope(window=4, factor=16)",
-    "interpolated(factor=4)|rope",
     "interpolated(factor=4)|alibi",
 )
 ROWS = dict.fromkeys(method.spec for methods in CATALOGUE.values() for method in methods)

@@ -122,15 +122,6 @@ def test_a_batch_has_the_gradient_of_its_rows_together():
         np.testing.assert_allclose(gradient(table, *arrays), rows[0] + rows[1], atol=1e-12)
 
 
-def test_rows_with_their_own_positions():
-    encoding, table = T5Bias(8, 20), np.random.default_rng(0).normal(size=(3, 8)).astype(np.float32)
-    positions = np.array([[0, 3, 4, 30], [5, 6, 7, 8]], np.int32)
-    got = encoding.bias({"table": table}, geometry_at(jnp.asarray(positions), jnp.asarray(positions), causal=True))
-    for b, h, i, j in np.ndindex(2, 3, 4, 4):
-        want = table[h, bucket(int(positions[b, j] - positions[b, i]), 8, 20, False)]
-        assert got[b, h, i, j] == pytest.approx(want, abs=1e-7)
-
-
 def test_no_program_holds_a_product_of_queries_keys_and_buckets():
     """Contiguous positions read the table once per distance, others once per pair; buckets are no axis of any array."""
     geometry = Geometry.of_length(64, num_heads=3, causal=True)
@@ -158,14 +149,6 @@ def test_the_scale_of_logits(scaled):
     _, weights = attend(q, k, k, (encoding,), (params,), geometry, return_weights=True)
     np.testing.assert_allclose(weights[0], want, rtol=2e-5, atol=2e-5)
     assert ("encode_queries" in encoding.acts_on) != scaled
-
-
-def test_initialisation():
-    params = initial(T5Bias(), DIMS)
-    assert params["table"].shape == (3, 32)
-    assert params["table"].dtype == jnp.float32
-    limit = math.sqrt(6 / 35)
-    assert 0.9 * limit < np.abs(params["table"]).max() <= limit
 
 
 def test_undefined_buckets_are_refused():

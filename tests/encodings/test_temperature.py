@@ -2,8 +2,7 @@ import jax
 import numpy as np
 import pytest
 
-from posenc_jax.encodings import DAPE, ALiBi, Dims, Geometry, StickBreaking, Temperature, attend, parse, spec
-from posenc_jax.encodings.slots import check_slot
+from posenc_jax.encodings import DAPE, ALiBi, Dims, Geometry, Temperature, attend
 
 RANDOM = np.random.default_rng(0)
 Q, K, V = (RANDOM.normal(size=(2, 2, 5, 4)) for _ in range(3))
@@ -40,21 +39,9 @@ def test_it_acts_on_what_elements_before_it_made_of_the_sum():
     np.testing.assert_allclose(cold, squared / squared.sum(-1, keepdims=True), rtol=1e-9)
 
 
-def test_another_normalisation_sees_divided_logits():
-    got = weights_of((StickBreaking(), Temperature(2)), ({}, {}))
-    half = jax.jit(lambda q, k: attend(q / 2, k, V, (StickBreaking(),), ({},), GEOMETRY, return_weights=True)[1])
-    with jax.enable_x64(True):
-        np.testing.assert_allclose(got, half(Q, K), rtol=1e-9)
-
-
 def test_dape_after_it_has_no_bias_left():
     of_dape = DAPE().init(jax.random.key(0), Dims(8, 2, 2, 4, 1, 5))
     with pytest.raises(
         ValueError, match=r"put one beside it, as in 'kerple\|dape', before any other element that adjusts"
     ):
         weights_of((ALiBi(), Temperature(2), DAPE()), ({}, {}, of_dape))
-
-
-def test_settings():
-    assert spec(parse("t5 | temperature(2)")) == "t5|temperature(value=2.0)"
-    check_slot(parse("alibi | temperature(2) | temperature(0.5)"), Dims(8, 2, 2, 4, 1, 5))

@@ -5,7 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from initial import initial, shapes_of
+from initial import initial
 from last_queries import last_queries
 
 from posenc_jax.encodings.attention import attend
@@ -79,18 +79,6 @@ def test_attention_is_the_papers(random, encoding, known):
                 np.testing.assert_allclose(got[b, h, i], weights / weights.sum() @ v[b, h // 2], atol=1e-12)
 
 
-@pytest.mark.parametrize("causal", [True, False])
-def test_contiguous_positions_give_the_same_bias(random, causal):
-    encoding = TUPE(True, num_buckets=8, max_distance=6)
-    shapes = jax.eval_shape(lambda: encoding.init(jax.random.key(0), DIMS))
-    params = {name: random.normal(size=p.shape) for name, p in shapes.items()}
-    geometry = Geometry.of_length(9, num_heads=4, causal=causal)
-    with jax.enable_x64(True):
-        apart = dataclasses.replace(geometry, contiguous=False)
-        want, got = jax.jit(lambda p: [encoding.bias(p, g) for g in (apart, geometry)])(params)
-        np.testing.assert_allclose(got, want, atol=1e-12)
-
-
 def test_beyond_the_table():
     """An error if known, NaN if traced, but not for padding; or the nearest row."""
     params = initial(TUPE(max_len=4), DIMS)
@@ -117,18 +105,3 @@ def test_beyond_the_table():
     inside = dataclasses.replace(outside, positions=np.array([[3, 3, 0]]))
     want = bias(TUPE(max_len=4), Geometry.between(inside, inside, num_heads=4))
     np.testing.assert_allclose(clamped[:, :, :2, :2], want[:, :, :2, :2], atol=1e-6)
-
-
-def test_initialisation():
-    params = initial(TUPE(relative=True), Dims(64, 2, 2, 32, 1, 100))
-    shapes = {"table": (101, 64), "projections": (2, 2, 32, 64), "buckets": (2, 33)}
-    rest = {"norm_scale": (64,), "norm_offset": (64,), "offsets": (2, 2, 32)}
-    assert {name: p.shape for name, p in params.items()} == shapes | rest
-    for name in shapes:
-        assert 0.016 < float(params[name].std()) < 0.024
-    assert (params["norm_scale"] == 1).all()
-    assert "buckets" not in shapes_of(TUPE(), DIMS)
-
-
-def test_refusals():
-    TUPE(max_len=4, beyond="clamp").check(DIMS)

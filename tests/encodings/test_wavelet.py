@@ -4,7 +4,7 @@ import jax
 import numpy as np
 import pytest
 
-from posenc_jax.encodings import Dims, Geometry, Sequence, Wavelet, check_slot, parse
+from posenc_jax.encodings import Geometry, Sequence, Wavelet
 
 
 @pytest.mark.parametrize("scales", [1, 2, 4])
@@ -20,8 +20,3 @@ def test_queries_meet_a_wavelet_of_the_distance(random, scales):
         t = [(float(positions[b, i] - positions[b, j]) - shift) / a for a, shift in pairs]
         p = [(1 - x * x) * math.exp(-x * x / 2) for x in t]
         assert got[b, h, i, j] == pytest.approx(q[b, h, i] @ p / math.sqrt(8), abs=1e-9)
-
-
-def test_scales_divide_the_head():
-    with pytest.raises(ValueError, match=r"Wavelet.scales = 3 must divide head_dim = 8, of which each dimension has a"):
-        check_slot(parse("wavelet(scales=3)"), Dims(32, 4, 4, 8, 1, 16))

@@ -2,11 +2,9 @@ import itertools
 
 import jax
 import numpy as np
-import pytest
-from initial import initial
 from sides import geometry_at
 
-from posenc_jax.encodings.base import Dims, Geometry, Sequence
+from posenc_jax.encodings.base import Geometry, Sequence
 from posenc_jax.encodings.grid import Grid
 from posenc_jax.encodings.slots import geometries
 from posenc_jax.encodings.window_bias import WindowBias, cubic_weights
@@ -86,34 +84,3 @@ def test_weights_are_those_of_torch():
     """``torch.nn.functional.interpolate(torch.tensor([[[[0., 1, 4, 9]]]]), (1, 7), mode="bicubic")``, in float64."""
     want = [-0.09921647230320696, 0.15624999999999845, 0.8042091836734683, 2.125, 4.424653790087461, 7.480776239067055]
     np.testing.assert_allclose(cubic_weights(4, 7) @ [0, 1, 4, 9], [*want, 9.496082361516041], atol=1e-12)
-
-
-def test_parameters():
-    dims = Dims(d_model=12, num_heads=3, num_kv_heads=3, head_dim=4, num_layers=1, max_len=16)
-    table = initial(WindowBias((7, 7)), dims)["table"]
-    assert table.shape == (169, 3)
-    assert float(table.std()) == pytest.approx(0.02, rel=0.1)
-    assert initial(WindowBias((14, 14), mirrored=True), dims)["table"].shape == (196, 3)
-
-
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        ({"window": (0, 3)}, r"window = \(0, 3\) must have a side of at least 1 .*: the paper has \(7, 7\)"),
-        ({"resized": (3,)}, r"resized = \(3,\) must have a side of at least 1 for each axis .*, as window has"),
-        ({"mirrored": True, "resized": (3, 3)}, r"resizes signed offsets: leave mirrored or resized out"),
-        (
-            {"window": (2, 3), "resized": (1, 2**31 - 1)},
-            r"resized = \(1, 2147483647\) is made of window = \(2, 3\) in every step by 21474836465 numbers, which",
-        ),
-        ({"resized": (2049, 2049)}, r"by 16785409 numbers, which must be at most 16777216: resize to smaller windows"),
-    ],
-)
-def test_what_cannot_be(fields, message):
-    with pytest.raises(ValueError, match=message):
-        WindowBias(**fields)
-
-
-def test_fractions_are_refused():
-    with pytest.raises(ValueError, match=r"WindowBias reads a table by whole distances, got float"):
-        WindowBias((3,)).bias({"table": np.zeros((5, 1))}, geometry_at(np.array([[0.5]]), np.array([[1.0]])))

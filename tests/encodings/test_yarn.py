@@ -28,13 +28,6 @@ def test_ramps_of_the_authors_code(length, base, low, high):
     np.testing.assert_allclose(inner, want, atol=1e-14)
 
 
-def test_a_ramp_may_end_beyond_the_last_plane():
-    """The bound of the slow end is d - 1, not the last plane d/2 - 1."""
-    low, high = (plane_of_rotations(r, 1e4, 128, 10**6) for r in (32, 1))
-    assert (math.floor(low), math.ceil(high)) == (59, 84)
-    np.testing.assert_allclose(index_ramp(32, 1, 1e4, 128, 10**6)[59:], np.arange(5) / 25)
-
-
 def test_frequencies_of_yarn():
     ratio = YaRN(8, 4096).frequencies(1e4, 128) / rotary(1e4, 128)
     want = [1, 0.899038, 0.764423, 0.629808, 0.495192, 0.360577, 0.225962, 0.125]
@@ -92,14 +85,6 @@ def test_by_parts_in_the_authors_code():
     np.testing.assert_allclose(found, want, rtol=1e-13)
     np.testing.assert_allclose(found[[0, -1]], [1, plain[-1] / 8])
     assert not np.allclose(found, NTK(s).frequencies(base, d))
-
-
-@pytest.mark.parametrize("length", [2, 5, 7, 10**9])
-def test_lengths_beyond_the_ramp_fall_to_the_right_side(length):
-    """Where no frequency completes a turn all but the first are divided, and where all turn often none is."""
-    ratio = YaRN(8, length).frequencies(1e4, 8) / rotary(1e4, 8)
-    assert (np.diff(ratio) <= 0).all()
-    np.testing.assert_allclose(ratio[1:], 1 if length == 10**9 else 1 / 8)
 
 
 def authors_ramp(fast, slow, base, dim, length, truncate=True):

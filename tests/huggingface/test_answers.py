@@ -55,14 +55,8 @@ def test_ids_that_a_config_leaves_out(tmp_path):
     assert load(checkpoint_of("t5", tmp_path / "b", **unset, eos_token_id=[5, 6])).answers == AnswerIds(1, 5, 0)
     assert load(checkpoint_of("llama", tmp_path / "c")).answers is None
     for changes, match in (
-        (
-            {"decoder_start_token_id": 48},
-            "config.json: decoder_start_token_id = 48 must be a token of the 48",
-        ),
-        ({"decoder_start_token_id": [0, "a"]}, "decoder_start_token_id = 'a' must be a token"),
-        ({"pad_token_id": "0"}, "pad_token_id = '0' must be a token"),
+        ({"decoder_start_token_id": 48}, "config.json: decoder_start_token_id = 48 must be a token of the 48"),
         ({"bad_words_ids": [["a"]]}, "bad_words_ids: a word = 'a' must be a token of the 48"),
-        ({"eos_token_id": "</s>"}, "eos_token_id = '</s>' must be a token"),
         (unset | {"bos_token_id": None}, "bos_token_id = None must be a token"),
     ):
         with pytest.raises(DataError, match=match):

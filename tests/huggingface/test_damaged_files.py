@@ -11,13 +11,10 @@ from make_huggingface_reference import CASES
 from tiny_checkpoints import tensors_of, whole, write_tensors
 
 from posenc_jax.data.errors import DataError
-from posenc_jax.huggingface import from_hf
 from posenc_jax.huggingface.checkpoint import load
 from posenc_jax.huggingface.families import FAMILIES
 from posenc_jax.huggingface.names import NameRule, of_model
 from posenc_jax.huggingface.safetensors import read_header
-from posenc_jax.models import Transformer
-from posenc_jax.runs.directory import load_config
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import read_json, write_json
 from posenc_jax.runs.importing import export_checkpoint, import_checkpoint
@@ -73,30 +70,12 @@ def in_eight_bits(folder: Path) -> None:
 TENSORS = {
     "no weights": (lambda f: (f / SINGLE).unlink(), "has no model.safetensors and no index of shards: fetch it again"),
     "an index that is no JSON": (lambda f: sharded(f, text="{"), "is no index of shards .*: fetch it again"),
-    "an index of numbers": (
-        lambda f: sharded(f, text='{"weight_map": {"a": 1}}'),
-        "is no index of shards .*weight_map",
-    ),
     "an index without a map": (lambda f: sharded(f, text="{}"), "is no index of shards .*weight_map"),
-    "a tensor that the index lacks": (
-        lambda f: sharded(f, {NORM: "gone"}),
-        f"{SHARD} has {NORM}, which {INDEX} does not say: fetch both again",
-    ),
-    "a tensor that the shard lacks": (
-        lambda f: sharded(f, {"lost": SHARD}),
-        f"{INDEX} says that {SHARD} has lost, which it has not: fetch both again",
-    ),
+    "a tensor that the index lacks": (lambda f: sharded(f, {NORM: "gone"}), f"has {NORM}, which {INDEX} does not say"),
+    "a tensor that the shard lacks": (lambda f: sharded(f, {"lost": SHARD}), f"{SHARD} has lost, which it has not"),
     "a tensor of another shard": (lambda f: sharded(f, {NORM: "b.safetensors"}), "lacks b.safetensors of 2 shards"),
-    "a tensor that is missing": (lambda f: rewritten(f, lambda t: t.pop(NORM)), f"lacks {NORM}: it is not, or not all"),
-    "a tensor too many": (
-        lambda f: rewritten(f, lambda t: t.update(own=np.zeros(1, np.float32))),
-        "hf has own, which no model of this config has: it is not, or not all, the llama model of its config",
-    ),
-    "one too many, one too few": (
-        lambda f: rewritten(f, lambda t: t.update(own=t.pop(NORM))),
-        f"hf lacks {NORM} and has own, which no model of this config has: it is not",
-    ),
-    "a tensor of another shape": (
+    "another tensor": (lambda f: rewritten(f, lambda t: t.update(own=t.pop(NORM))), f"hf lacks {NORM} and has own"),
+    "another shape": (
         lambda f: rewritten(f, lambda t: t.update({NORM: np.zeros(31, np.float32)})),
         rf"{NORM} has shape \[31\], and its config says \[32\]: it is another checkpoint's, fetch both again",
     ),
@@ -104,14 +83,8 @@ TENSORS = {
         lambda f: rewritten(f, lambda t: [t.update({f"language_{key}": t.pop(key)}) for key in list(t)]),
         "tensors of no layer, but language_model.embed_tokens.weight, .* more, and its config says 3",
     ),
-    "weights of eight bits": (
-        in_eight_bits,
-        "hf: model.embed_tokens.weight is stored in F8_E4M3, and weights are read from F64, F32, F16, BF16: convert",
-    ),
-    "a tokenizer too large": (
-        lambda f: (f / "tokenizer.json").open("wb").truncate(2**27 + 1),
-        r"cannot read .*tokenizer.json \(it has more than 134,217,728 bytes\): fetch it again",
-    ),
+    "weights of eight bits": (in_eight_bits, "is stored in F8_E4M3, and weights are read from F64, F32, F16, BF16"),
+    "a large tokenizer": (lambda f: (f / "tokenizer.json").open("wb").truncate(2**27 + 1), "more than 134,217,728"),
 }
 
 
@@ -128,17 +101,9 @@ def test_damaged_directories(folder, damage, match):
         ({"num_key_value_heads": 3}, "config.json gives no model: .*num_kv_heads"),
         ({"bos_token_id": None, "eos_token_id": None}, "the config has neither bos_token_id nor eos_token_id: add one"),
         ({"bos_token_id": "<s>"}, "config.json: bos_token_id = '<s>' must be a token of the 48 that there are: mend"),
-        ({"bos_token_id": {}}, "bos_token_id = {} must be a token"),
         ({"eos_token_id": [2, "</s>"]}, "eos_token_id = '</s>' must be a token"),
-        ({"eos_token_id": []}, r"eos_token_id = \[\] must be a token"),
-        ({"eos_token_id": True}, "eos_token_id = True must be a token"),
         ({"model_type": "llamma"}, r"= 'llamma' is not read, and llama, .*, marian are: did you mean 'llama'\?$"),
-        ({"model_type": "cohere"}, "= 'cohere' is not read, and llama, .* are: name a checkpoint of one of them$"),
         ({"num_hidden_layers": "3"}, "num_hidden_layers = '3' must be a whole number above 0: mend the config"),
-        (
-            {"rope_scaling": {"rope_type": "linear", "factor": 0}},
-            "factor = 0 must be a number above 0: mend the config",
-        ),
     ],
 )
 def test_configs_that_declare_no_model(folder, changes, match):
@@ -146,48 +111,12 @@ def test_configs_that_declare_no_model(folder, changes, match):
     one_line(match, load, folder)
 
 
-@pytest.mark.parametrize(
-    ("config", "match"),
-    [
-        (
-            {"model_type": "gemma3", "rope_parameters": {"full_attention": 3}, "layer_types": ["full_attention"] * 2},
-            "rope_parameters.full_attention must be an object or null: mend the config",
-        ),
-        (
-            {"model_type": "gemma2", "sliding_window_pattern": 1.5},
-            "sliding_window_pattern = 1.5 must be a whole number",
-        ),
-        (
-            {"model_type": "gemma2", "layer_types": ["full_attention"]},
-            "layer_types has 1 entries for num_hidden_layers = 2",
-        ),
-        (
-            {"model_type": "internlm2", "rope_scaling": {"rope_type": "yarn", "factor": 2.0}},
-            "rope_type 'yarn' needs original_max_position_embeddings, and the config has no length: add it",
-        ),
-    ],
-)
-def test_positions_that_no_config_can_declare(config, match):
-    one_line(match, from_hf, {"num_hidden_layers": 2, "head_dim": 8} | config)
-
-
-def test_paths_that_are_no_checkpoint(tmp_path):
-    one_line(
-        "there is no .*gone: name a directory with config.json and safetensors, or a GGUF file", load, tmp_path / "gone"
-    )
-    (tmp_path / "model.pth").write_bytes(b"")
-    one_line("model.pth is a pickle, which may run any code when it is read", load, tmp_path / "model.pth")
-
-
 ENTRY = {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}
 
 
 HEADERS = {
-    "a number for a dtype": {"a": ENTRY | {"dtype": 32}},
     "a list": [ENTRY],
-    "an end before its beginning": {"a": ENTRY | {"data_offsets": [8, 0]}},
     "another size": {"a": ENTRY | {"data_offsets": [0, 4]}},
-    "beyond the end": {"a": ENTRY | {"data_offsets": [16, 24]}},
     "an overlap": {"a": ENTRY, "b": ENTRY | {"data_offsets": [4, 12]}},
     "a rest": {"a": ENTRY},
     "a name of two lines": {"a\n" + "b" * 999: {"dtype": "F32", "shape": [3], "data_offsets": [0, 12]}},
@@ -201,12 +130,6 @@ def test_damaged_safetensors(tmp_path, header):
     one_line(r"m is no whole safetensors file \(.{5,200}\): fetch it again, or name", read_header, tmp_path / "m")
 
 
-def test_safetensors_of_bfloat16(tmp_path):
-    text = json.dumps({"a": {"dtype": "BF16", "shape": [2], "data_offsets": [0, 4]}}).encode()
-    (tmp_path / "m").write_bytes(len(text).to_bytes(8, "little") + text + b"\x80\x3f\x00\xc0")
-    assert read_header(tmp_path / "m")[0]["a"].read().astype(np.float32).tolist() == [1, -2]
-
-
 def test_tables_that_name_a_part_twice_or_not_at_all(folder, monkeypatch):
     for rows in ((NameRule("a", ("x", "y")),), (NameRule("a", ("x",)), NameRule("b", ("x",)))):
         with pytest.raises(ValueError, match=r"the table's row [ab] <-> x.* matches twice, or in part"):
@@ -215,16 +138,6 @@ def test_tables_that_name_a_part_twice_or_not_at_all(folder, monkeypatch):
     names = tuple(row for row in family.names if row.theirs != NORM)
     monkeypatch.setitem(FAMILIES, "llama", dataclasses.replace(family, names=names, ignored=(re.escape(NORM),)))
     one_line("hf: no tensor of a llama checkpoint is our decoder.final_norm.scale", load, folder)
-
-
-def test_errors_of_models_and_runs_name_the_checkpoint(folder, monkeypatch, tmp_path):
-    def wide(*sizes, **more):
-        raise ValueError("too wide")
-
-    monkeypatch.setattr("posenc_jax.runs.importing.Run", wide)
-    one_line("hf gives no run: too wide", import_checkpoint, folder, tmp_path / "run")
-    monkeypatch.setattr("posenc_jax.huggingface.checkpoint.shapes_of", wide)
-    one_line("config.json gives no model: too wide", load, folder)
 
 
 def test_what_is_not_exported(folder, tmp_path, monkeypatch):
@@ -240,20 +153,9 @@ def test_what_is_not_exported(folder, tmp_path, monkeypatch):
     refused(r"run is from a checkpoint that this version does not read \('lama'\)")
     write_json(path, origin | {"config": origin["config"] | {"rms_norm_eps": 1e-3}})
     refused(r"run is another model than its checkpoint's config says, and .* that one: model\.norm_epsilon")
-    for odd, why in (
-        ({"config": [1]}, "config is a list, not an object"),
-        ({"family": ["llama"]}, "family is a list, not a text"),
-        ({"generation": [1]}, "generation is a list, not an object"),
-    ):
-        write_json(path, origin | odd)
-        refused(rf"origin.json is no record of a checkpoint \({why}\): restore it, or import it again")
+    write_json(path, origin | {"generation": [1]})
+    refused(r"origin.json is no record of a checkpoint \(generation is a list, not an object\): restore it, or")
     write_json(path, origin)
-    config = load_config(tmp_path / "run")
-    later = dataclasses.make_dataclass("Later", [("unknown", int, 0)], bases=(Transformer,), frozen=True)
-    other = dataclasses.replace(config, model=later(**vars(config.model), unknown=1))
-    with monkeypatch.context() as patch:
-        patch.setattr("posenc_jax.runs.importing.load_config", lambda path: other)
-        refused(r"run is another model than its checkpoint's config says, .* unknown=1\)$")
     monkeypatch.setattr("posenc_jax.runs.importing.surviving_seeds", lambda run: [])
     refused("every replica of .*run diverged: export another run")
     path.unlink()

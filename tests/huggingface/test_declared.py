@@ -209,39 +209,29 @@ def test_two_bases_and_windows():
     assert from_hf({"model_type": "gemma3", "text_config": gemma}).layers == from_hf(gemma).layers
 
 
+WINDOWED = {"sliding_window": 9, "use_sliding_window": True}
+UNROTATED = ("0000", [None] * 4)
+
+
 @pytest.mark.parametrize(
     ("config", "rotating", "windows"),
     [
         ({"model_type": "smollm3"}, "1110", [None] * 4),
         ({"model_type": "smollm3", "no_rope_layers": [0, 1] * 6}, "0101", [None] * 4),
+        ({"model_type": "smollm3", "sliding_window": 9, "use_sliding_window": True}, "1110", [None, None, None, 9]),
         ({"model_type": "llama4_text"}, "1110", [8192, 8192, 8192, None]),
         ({"model_type": "cohere2"}, "1110", [4096, 4096, 4096, None]),
         ({"model_type": "exaone4", "sliding_window_pattern": "LG"}, "1010", [4096, None, 4096, None]),
         ({"model_type": "modernbert", "local_attention": 32}, "1111", [None, 17, 17, None]),
-        ({"model_type": "mistral", "sliding_window": 100}, "1111", [100] * 4),
-        ({"model_type": "qwen2", "sliding_window": 100, "max_window_layers": 2}, "1111", [None] * 4),
-        (
-            {"model_type": "qwen2", "sliding_window": 9, "max_window_layers": 2, "use_sliding_window": True},
-            "1111",
-            [None, None, 9, 9],
-        ),
-        ({"rope_parameters": {"full_attention": None}, "rope_theta": 1e4}, "0000", [None] * 4),
-        (
-            {"model_type": "qwen3_next", "layer_types": ["linear_attention"] * 11 + ["full_attention"]},
-            "0000",
-            [None] * 4,
-        ),
-        ({"sliding_window": 9}, "1111", [None] * 4),  # Llama's class has none
         ({"model_type": "mistral"}, "1111", [4096] * 4),
         ({"model_type": "mistral", "sliding_window": None}, "1111", [None] * 4),
-        (
-            {"model_type": "qwen2", "sliding_window": 9, "max_window_layers": 0, "use_sliding_window": True},
-            "1111",
-            [9] * 4,
-        ),
-        ({"model_type": "smollm3", "sliding_window": 9, "use_sliding_window": True}, "1110", [None, None, None, 9]),
-        ({"model_type": "mpt"}, "0000", [None] * 4),
-        ({"model_type": "bloom"}, "0000", [None] * 4),
+        ({"model_type": "qwen2", "sliding_window": 100, "max_window_layers": 2}, "1111", [None] * 4),
+        ({"model_type": "qwen2", "max_window_layers": 2, **WINDOWED}, "1111", [None, None, 9, 9]),
+        ({"model_type": "qwen2", "max_window_layers": 0, **WINDOWED}, "1111", [9] * 4),
+        ({"rope_parameters": {"full_attention": None}, "rope_theta": 1e4}, "0000", [None] * 4),
+        ({"model_type": "qwen3_next", "layer_types": ["linear_attention"] * 11 + ["full_attention"]}, *UNROTATED),
+        ({"sliding_window": 9}, "1111", [None] * 4),  # Llama's class has none
+        ({"model_type": "mpt"}, *UNROTATED),
     ],
 )
 def test_layers(config, rotating, windows):
@@ -266,21 +256,13 @@ def test_others():
         ({"rope_scaling": {"type": "yarn", "original_max_position_embeddings": 1024}}, "factor is missing"),
         ({"rope_scaling": {"type": "dynamic", "factor": 1.0}}, "factor = 1 does not mean unchanged"),
         ({"rope_scaling": {"type": "dynamic", "factor": 2.0}}, "in a batch, the longest row decides in transformers"),
-        (
-            {"rope_scaling": {"type": "yarn", "factor": 4.0, "mscale": 1.0}},
-            "mscale and mscale_all_dim count together only",
-        ),
-        (
-            {"rope_scaling": {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 512}},
-            "factor = 4 is not",
-        ),
+        ({"rope_scaling": {"type": "yarn", "factor": 4.0, "mscale": 1.0}}, "mscale and mscale_all_dim count together"),
         ({"rope_theta": 1e4, "rope_parameters": {"rope_theta": 1e6}}, "rope_theta = 1e+06 among"),
         ({"rope_scaling": {"rope_type": "linear", "type": "yarn", "factor": 2.0}}, "counts, not type = 'yarn'"),
         ({"rope_scaling": {"factor": 2.0}, "rope_parameters": {"rope_type": "default"}}, "both rope_scaling and"),
         ({"model_type": "new", "rope_theta": 1e4}, "model_type = 'new' is not known"),
         ({"auto_map": {"AutoModel": "code.Model"}}, "it is not run"),
         ({"model_type": "falcon", "alibi": True}, "divided by sqrt(head_dim)"),
-        ({"rope_parameters": {"llama_4_scaling_beta": 0.1}}, "= 0.1 is not of the rotation, and read where model_type"),
     ],
 )
 def test_what_is_odd(config, found):
@@ -299,48 +281,25 @@ def test_nothing_is_odd_without_a_reason():
         ({"rope_scaling": {"type": "linear", "factor": "4"}}, "factor = '4' must be a number above 0"),
         ({"rope_scaling": {"type": "linear", "factor": 0.5}}, "PositionInterpolation.factor = 0.5 must be at least 1"),
         ({"rope_scaling": {"type": "llama3", "factor": 4.0}}, "low_freq_factor and high_freq_factor"),
-        (
-            {"model_type": "internlm2", "max_position_embeddings": None, "rope_scaling": {"type": "dynamic"}},
-            "needs max_position",
-        ),
         ({"rope_scaling": {"type": "longrope", "factor": 4.0}}, "needs short_factor"),
-        (
-            {"rope_scaling": {"type": "longrope", "factor": 4.0, "short_factor": [1.0], "long_factor": [1.0]}},
-            "1 factors, but RoPE turns 64 planes",
-        ),
         ({"rope_scaling": {"mrope_section": [1, 2, 3]}}, "are 6 planes"),
-        ({"rope_scaling": {"mrope_section": "all"}}, "must be a tuple"),
         ({"rope_scaling": {"mrope_section": [16, 24, 24], "type": "axial"}}, "is read with default, linear, dynamic, "),
         ({"rope_scaling": {"mrope_section": [16, 24, 24]}, "partial_rotary_factor": 0.5}, "64 of head_dim = 128 dim"),
         ({"rope_scaling": 4.0}, "rope_scaling must be an object"),
         ({"rope_scaling": {"rope_type": ["linear"]}}, "rope_type = \"['linear']\" is none that is read"),
-        ({"rope_scaling": {"type": {"a": 1}}}, "rope_type = \"{'a': 1}\" is none that is read"),
         ({"rope_theta": [5e6, 1e4]}, "rope_theta = [5000000.0, 10000.0] is one for each layer, and one for all"),
-        ({"hidden_size": [64, 32]}, "hidden_size = [64, 32] is one for each layer, and one for all is read: name"),
         ({"model_type": "bert", "position_embedding_type": "alibi"}, "position_embedding_type = 'alibi', and 'abs"),
-        ({"rope_theta": True}, "rope_theta = True must be a number above 0"),
         ({"partial_rotary_factor": 2}, "partial_rotary_factor = 2 must be above 0"),
-        ({"partial_rotary_factor": 0}, "partial_rotary_factor = 0 must be above 0"),
-        ({"rope_parameters": {"partial_rotary_factor": 0}}, "partial_rotary_factor = 0 must be above 0"),
         ({"head_dim": 65}, "must be even"),
         ({"num_hidden_layers": None}, "the config lacks num_hidden_layers"),
-        (
-            {"num_hidden_layers": None, "encoder": {"num_layers": 2}, "decoder": {"num_hidden_layers": 2}},
-            "the number of layers (encoder and decoder in it say one each: name such a part, as a config of its own)",
-        ),
         ({"num_hidden_layers": 10**9}, "must be at most 1024"),
         ({"hidden_size": 2**30}, "heads of 134217728 dimensions are more than the 16384 that are read"),
-        ({"hidden_size": 10**12}, "hidden_size = 1000000000000 must be a whole number above 0 and below 2^31"),
-        ({"hidden_size": None}, "the config lacks hidden_size"),
         ({"layer_types": ["full_attention"]}, "layer_types has 1 entries"),
         ({"layer_types": "full"}, "must be a list of words"),
         ({"no_rope_layers": [2]}, "must be a list of 12 numbers"),
         ({"model_type": "mpt", "attn_config": {"alibi_bias_max": 16}}, "alibi_bias_max = 16, and the slopes"),
-        ({"model_type": "new"}, "model_type = 'new' is not known, and nothing"),
         ({"model_type": ["new"]}, "is not known"),
-        ({"model_type": "llamma"}, "model_type = 'llamma' is not known, and nothing in the config says how it tells"),
         ({"model_type": "llamma"}, "nor rope_theta): did you mean 'llama'?"),
-        ({"model_type": None}, "model_type = None is not known"),
     ],
 )
 def test_refused(config, message):
@@ -358,17 +317,13 @@ def test_files(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"GGUF\x03\x00\xff\xfe", "is no JSON"),
         (b"[" * 10**6, "is no JSON"),
         (b"[1]", "holds a JSON list"),
-        (b'{"a": ' + b"1" * 5000 + b"}", "is no JSON"),
         (b" " * (16 * 2**20 + 1), "bytes"),
-        (None, "there is no file config.json"),
     ],
 )
 def test_hostile_files(tmp_path, content, message):
-    if content is not None:
-        (tmp_path / "config.json").write_bytes(content)
+    (tmp_path / "config.json").write_bytes(content)
     with pytest.raises(DataError, match=message):
         read_config(tmp_path)
 

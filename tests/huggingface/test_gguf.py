@@ -2,7 +2,6 @@
 
 import io
 import json
-import os
 from pathlib import Path
 
 import numpy as np
@@ -119,37 +118,6 @@ def test_all_kinds_of_blocks_and_the_rows_of_q_and_k(tmp_path):
         # Four bits of the largest weight of a block.
         np.testing.assert_allclose(meant[name], tensor(name, stored.shape), atol=np.abs(meant[name]).max() / 7)
     assert np.abs(meant["model.layers.0.mlp.up_proj.weight"]).max() > 0.1
-
-
-def q4_k(block: list[int], scale: float, least: float) -> list[float]:
-    """The 256 weights of a block, as llama.cpp's dequantize_row_q4_K computes them."""
-    packed, codes, out = block[4:16], block[16:], []
-    for j in range(8):
-        d, m = packed[j % 4] & 63, packed[j % 4 + 4] & 63
-        if j > 3:
-            d, m = packed[j + 4] & 15 | packed[j - 4] >> 6 << 4, packed[j + 4] >> 4 | packed[j] >> 6 << 4
-        each = [code >> 4 if j % 2 else code & 15 for code in codes[j // 2 * 32 :][:32]]
-        out += [scale * d * code - least * m for code in each]
-    return out
-
-
-def q6_k(block: list[int], scale: float) -> list[float]:
-    """The 256 weights of a block, as llama.cpp's dequantize_row_q6_K computes them."""
-    out = []
-    for i in range(256):
-        half, quarter, at = i // 128, i // 32 % 4, i % 32
-        low = block[half * 64 + quarter % 2 * 32 + at] >> quarter // 2 * 4 & 15
-        high = block[128 + half * 32 + at] >> 2 * quarter & 3
-        times = np.int8(np.uint8(block[192 + i // 16]))
-        out.append(scale * int(times) * ((low | high << 4) - 32))
-    return out
-
-
-@pytest.mark.parametrize(("kind", "computed", "scales"), [(Q.Q4_K, q4_k, 2), (Q.Q6_K, q6_k, 1)])
-def test_blocks_of_256_weights_are_those_of_llama_cpp(kind, computed, scales):
-    block = drawn((1, 256), kind)
-    wanted = computed(block[0].tolist(), *[float(np.float16(1e-3))] * scales)
-    np.testing.assert_allclose(dequantize(block, kind)[0], wanted, rtol=1e-6, atol=1e-9)
 
 
 def test_the_usual_file_of_four_bits(tmp_path):
@@ -277,32 +245,21 @@ def test_other_scaling_is_refused(tmp_path, fields, divisors, message):
         load(tmp_path / "m.gguf")
 
 
+TOKENS = "tokenizer.ggml.tokens"
+MANY = {TOKENS: [f"x{i}" for i in range(49)], "tokenizer.ggml.token_type": [1] * 49}
+WIDE = {"llama.embedding_length": 64}
 REFUSED = {
     "another architecture": ({"general.architecture": "mamba"}, "architecture 'mamba', and GGUF is read of 'llama' al"),
     "another vocabulary": ({"tokenizer.ggml.model": "t5"}, "vocabulary of the kind 't5'"),
-    "another cut": ({"tokenizer.ggml.pre": ["smollm"]}, r"vocabulary of the kind 'gpt2', \['smollm'\]"),
     "no scores": ({"tokenizer.ggml.model": "llama"}, "has no whole vocabulary"),
     "merges of other tokens": ({"tokenizer.ggml.merges": ["a b", "a zz"]}, "has no whole vocabulary"),
-    "more tokens than rows": (
-        {"tokenizer.ggml.tokens": [f"x{i}" for i in range(49)], "tokenizer.ggml.token_type": [1] * 49},
-        "has no whole vocabulary, or that of another model: fetch it again",
-    ),
-    "a long token": (
-        {"tokenizer.ggml.tokens": ["<s>", *(f"x{i}" for i in range(46)), "a" * 513]},
-        "has a token of 513 characters, and 512 are the most",
-    ),
-    "another width": (
-        {"llama.embedding_length": 64},
-        r"embed_tokens.weight has shape \[48, 32\], and its config says \[48, 64\]",
-    ),
+    "more tokens than rows": (MANY, "has no whole vocabulary, or that of another model: fetch it again"),
+    "a long token": ({TOKENS: [*(f"x{i}" for i in range(47)), "a" * 513]}, "a token of 513 characters, and 512 are"),
+    "another width": (WIDE, r"embed_tokens.weight has shape \[48, 32\], and its config says \[48, 64\]"),
     "no depth": ({"llama.block_count": None}, "lacks llama.block_count: fetch it again, or name another"),
     "a part rotates": ({"llama.rope.dimension_count": 4}, "rotates 4 of 8 dimensions: not read in GGUF"),
-    "alignment": ({"general.alignment": 24}, r"is no whole GGUF file \(Invalid alignment: .*\): fetch it again"),
     "heads": ({"llama.attention.head_count": 3}, r"attn_q.weight of shape \[32, 32\] does not hold 3 heads"),
-    "a shard": (
-        {"split.count": 3},
-        "m.gguf is one of the 3 files of a split model: join them first, by llama-gguf-split --merge",
-    ),
+    "a shard": ({"split.count": 3}, "is one of the 3 files of a split model: join them first, by llama-gguf-split"),
     "big-endian": ({"order": GGUFEndian.BIG}, "m.gguf is a GGUF file for big-endian machines: name the little-endian"),
 }
 
@@ -329,26 +286,18 @@ def at(name: str, field: int, value: int, width: int):
     return change
 
 
+NAME = "token_embd.weight"
+CONTROL = (b"output_norm.weight", b"output\n\x1b[31.weight")
 DAMAGED = {
     "nothing": (lambda whole: b"", "is no whole GGUF file"),
     "another magic": (lambda whole: b"GGML" + whole[4:], r"is no whole GGUF file \(GGUF magic invalid\)"),
-    "another version": (lambda whole: whole[:4] + b"\1" + whole[5:], "is no whole GGUF file"),
-    **{
-        f"{end} bytes": (lambda whole, end=end: whole[:end], "is no whole GGUF file") for end in (3, 20, 200, 1500, -33)
-    },
+    "200 bytes": (lambda whole: whole[:200], "is no whole GGUF file"),
+    "the last bytes": (lambda whole: whole[:-33], "is no whole GGUF file"),
     "entries without end": (lambda whole: whole[:8] + b"\xff" * 8 + whole[16:], "is no whole GGUF file"),
-    "a name to command a terminal": (
-        lambda whole: whole.replace(b"output_norm.weight", b"output\n\x1b[31.weight"),
-        r"the name 'output\\n\\x1b\[31\.weight', which is not printable",
-    ),
-    "no axes": (at("token_embd.weight", 0, 0, 4), "is no whole GGUF file"),
-    "another kind": (at("token_embd.weight", 3, 26, 4), r"is quantised in a way that is not read \(.*I32.*\): name an"),
-    "no kind": (at("token_embd.weight", 3, 99, 4), "is no whole GGUF file"),
+    "a name to command a terminal": (lambda whole: whole.replace(*CONTROL), r"the name 'output\\n\\x1b.*not printable"),
+    "another kind": (at(NAME, 3, 26, 4), r"is quantised in a way that is not read \(.*I32.*\): name an"),
     "tensors that overlap": (at("blk.0.ffn_down.weight", 4, 32, 8), "ffn_down.weight begins inside another tensor"),
-    "an offset of no alignment": (
-        at("token_embd.weight", 4, 3, 8),
-        "token_embd.weight begins inside another tensor",
-    ),
+    "an offset of no alignment": (at(NAME, 4, 3, 8), "token_embd.weight begins inside another tensor"),
 }
 
 
@@ -358,17 +307,3 @@ def test_damaged_files(tmp_path, change, match):
     gguf(path)
     path.write_bytes(change(path.read_bytes()))
     refused(path, match)
-
-
-@pytest.mark.skipif("SMOLLM2_GGUF" not in os.environ, reason="SMOLLM2_GGUF names no SmolLM2-135M-Instruct.Q4_1.gguf")
-@pytest.mark.slow
-def test_smollm2_goes_on_as_transformers_does():
-    from posenc_jax.models import greedy
-
-    found = load(os.environ["SMOLLM2_GGUF"])
-    ids = np.array([found.tokenizer.encode("Gravity is")])
-    written = greedy(found.build(), ids, max_new_tokens=20)
-    wanted = (
-        " a fundamental concept in physics that describes the curvature of spacetime caused by the presence of matter"
-    )
-    assert found.tokenizer.decode(np.asarray(written)[0]).startswith(wanted)

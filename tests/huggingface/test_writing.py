@@ -47,16 +47,10 @@ def test_ntk_is_a_larger_base():
     [
         ("rope", "convert_layout"),
         ("alibi", "no rotation"),
-        ("nope", "is 0 encodings"),
         ("rope(layout='half')/rope(base=5e5, layout='half')", "is 2 encodings"),
         ("log_scaling|rope(layout='half')", "an element alone"),
         ("rope(layout='half', scaling=resonance)", "no rope_type"),
-        (
-            "rope(layout='half', scaling=yarn(factor=2, original_length=8, ramp_space='rotations'))",
-            "nothing for ramp_space",
-        ),
         ("mrope(sections=(2, 3, 3), order='space_first')", "nothing for order = 'space_first' of mrope"),
-        ("mrope(sections=(2, 3, 3), still_time=True)", "nothing for still_time = True of mrope"),
         ("rope(layout='half', rotary_dim=8, scaling=p_rope(0.5))", "takes a part twice"),
     ],
 )

@@ -1,12 +1,10 @@
 """Beam search against exhaustive search, and against a beam search without cache in Python lists."""
 
-import itertools
-
 import jax
 import numpy as np
 import pytest
 from decoded_rows import NEW, Batch
-from small_models import VOCAB, small
+from small_models import small
 
 from posenc_jax.encodings import FoX, PositionalEncoding, RoPE, T5Bias
 from posenc_jax.models import Beam, Greedy, Slots
@@ -99,54 +97,6 @@ def test_beam_search_is_what_it_is_without_cache(kind, slots, padded, settings):
     check_like_lists(kind, slots, padded, settings)
 
 
-@pytest.mark.parametrize(
-    "beam", [Beam(27), pytest.param(Beam(27, "huggingface", -1.0), marks=pytest.mark.slow)], ids=str
-)
-def test_a_beam_of_all_outputs_finds_the_best(beam):
-    """Three tokens, three steps: 15 outputs, in the order of their scores; the other 12 places stay empty."""
-    classes, new, eos = 3, 3, 1
-    batch = Batch("decoder_only", vocab=classes)
-    model = small("decoder_only", ROPE, num_layers=1, num_heads=2, num_classes=classes)
-    every = [
-        y
-        for length in range(1, new + 1)
-        for y in itertools.product(range(classes), repeat=length)
-        if eos not in y[:-1] and (y[-1] == eos or length == new)
-    ]
-    full = batch.log_probs(model, new)
-    logs = [full([row] * 15, every) for row in range(3)]
-    log_probs = [[sum(log[t, v] for t, v in enumerate(y)) for log, y in zip(of_row, every)] for of_row in logs]
-    decoded = batch.decoder(model, beam, new=new)(eos)
-    for row in range(3):
-        ranked = sorted(((penalised(beam, p, len(y)), p, y) for p, y in zip(log_probs[row], every)), reverse=True)
-        scores, sums, outputs = zip(*ranked)
-        np.testing.assert_allclose(decoded.scores[row, :15], scores, rtol=1e-9)
-        np.testing.assert_allclose(decoded.log_probs[row, :15], sums, rtol=1e-9)
-        assert [tuple(t[:n]) for t, n in zip(decoded.tokens[row], decoded.lengths[row])][:15] == list(outputs)
-    assert np.isneginf(decoded.scores[:, 15:]).all()
-    assert not decoded.lengths[:, 15:].any()
-    assert not decoded.tokens[:, 15:].any()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "beam", [Beam(1), pytest.param(Beam(1, "none", early_stopping=False), marks=pytest.mark.slow)], ids=str
-)
-def test_a_beam_of_one_is_greedy(beam):
-    batch = Batch("encoder_decoder")
-    model = small("encoder_decoder", ROPE, num_layers=1, num_heads=2)
-    greedy, of_one = (batch.decoder(model, decoding, new=12) for decoding in (Greedy(), beam))
-    lengths = set()
-    for eos in range(VOCAB):
-        expected = greedy(eos)
-        lengths |= set(expected.lengths.ravel().tolist())
-        found = of_one(eos)
-        np.testing.assert_array_equal(found.tokens, expected.tokens)
-        np.testing.assert_array_equal(found.lengths, expected.lengths)
-        np.testing.assert_allclose(found.log_probs, expected.log_probs, rtol=1e-13)
-    assert len(lengths) > 2
-
-
 STEPS = []
 
 
@@ -180,15 +130,3 @@ def test_decoding_ends_with_its_last_row(decoding):
     one, all_rows = found
     np.testing.assert_array_equal(one.tokens[0], all_rows.tokens[0])
     np.testing.assert_allclose(one.log_probs[0], all_rows.log_probs[0], rtol=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        ({"alpha": float("inf")}, "Beam.alpha = inf must be finite: 0 or from 1.2e-38"),
-        ({"length_penalty": "gmnt"}, "did you mean 'gnmt'"),
-    ],
-)
-def test_what_is_no_beam(fields, message):
-    with pytest.raises(ValueError, match=message):
-        Beam(**fields)

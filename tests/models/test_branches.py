@@ -8,7 +8,7 @@ from decoded_rows import Batch
 from small_models import FAMILIES, Gate, LayerBias, LengthBias, Relations, Runs, small
 
 from posenc_jax.analysis.layer import DIMS, AttentionLayer, _attend, compiled, noise, seen_by
-from posenc_jax.encodings import ALiBi, FoX, RoPE, Sequence, Sinusoidal, T5Bias, embed, is_pattern, parse, token_terms
+from posenc_jax.encodings import ALiBi, FoX, RoPE, Sinusoidal, T5Bias, embed, is_pattern, parse, token_terms
 from posenc_jax.encodings.catalogue import CATALOGUE
 from posenc_jax.models import Beam, Slots, beam
 
@@ -39,10 +39,6 @@ def ancestors():
             own = PARENTS[step][own]
         found.append([*range(PAST), *reversed(line)])
     return found
-
-
-def test_the_lines_of_this_file_cross():
-    assert ancestors() == [[0, 1, 2, 5, 6], [0, 1, 2, 5, 7]]
 
 
 @pytest.mark.parametrize(
@@ -119,11 +115,3 @@ def test_a_beam_copies_where_a_mask_is_not_enough(slot):
     model = small("decoder_only", Slots((), slot, ()))
     assert beam.branches(model, Beam(3)) == 1
     assert beam.branches(small("decoder_only", Slots((), (RoPE(),), ())), Beam(beam.WIDEST + 1)) == 1
-
-
-def test_neighbours_are_refused_where_none_are():
-    row = np.zeros((1, 2), np.int32)
-    whole = Sequence.of_length(4)
-    part = Sequence(row, whole.length, row, context=whole, places=row, sees=np.ones((1, 2, 4), bool))
-    with pytest.raises(ValueError, match=r"side by side in this context.* says by_pairs = False in its class"):
-        part.from_context(lambda sequence: sequence.positions)

@@ -188,18 +188,6 @@ def test_greedy_is_a_loop_of_argmax(kind, slot):
     assert 0 <= endless.min() <= endless.max() < VOCAB
 
 
-@pytest.mark.slow
-def test_greedy_without_padding_or_eos():
-    model = small("decoder_only", Slots(decoder=(RoPE(),)), num_layers=1)
-    graph, state = nnx.split(model)
-    run, tokens = jitted(model.__call__), np.pad(random_tokens(2, 3), ((0, 0), (0, 2)))
-    for size in (3, 4):  # what comes later changes nothing
-        tokens[:, size] = np.argmax(run(tokens)[:, size - 1], axis=-1)
-    for new in (1, 2):
-        decode = jax.jit(lambda state, new=new: greedy(nnx.merge(graph, state), tokens[:, :3], max_new_tokens=new))
-        np.testing.assert_array_equal(decode(state), tokens[:, 3 : 3 + new])
-
-
 REGISTRY = {"nope": (), **slots_of_tasks(), "learned": (Learned(),)}
 TYPED = {name for name, slot in REGISTRY.items() if any(element.needs_token_types for element in elements(slot))}
 KINDS = ("decoder_only", "encoder_decoder")
@@ -276,19 +264,15 @@ def test_tokens_after_eos_are_padding():
 
 def test_what_cannot_be_decoded():
     decoder_only, encoder_decoder = small("decoder_only", num_layers=1), small("encoder_decoder", num_layers=1)
-    prompt = random_tokens(1, 2)
-    with pytest.raises(ValueError, match="max_new_tokens = 0 must be a whole number from 1 on"):
-        decode(decoder_only, prompt, Greedy(), max_new_tokens=0)
-    with pytest.raises(ValueError, match=r"an encoder-decoder decodes from its source: pass memory=model.encode"):
-        decode(encoder_decoder, prompt, Greedy(), max_new_tokens=1)
+    prompt, types = random_tokens(1, 2), np.ones((1, 2), np.int32)
     memory = jax.eval_shape(jitted(encoder_decoder.encode), prompt)
-    types = np.ones((1, 2), np.int32)
-    with pytest.raises(ValueError, match="an encoder-decoder has no token types: leave token_types out"):
-        decode(encoder_decoder, prompt, Greedy(), max_new_tokens=1, memory=memory, token_types=types)
-    with pytest.raises(ValueError, match="attends to no memory: put the source into the prompt"):
-        decode(decoder_only, prompt, Greedy(), max_new_tokens=1, memory=memory)
-    cache = decoder_only.new_cache(1, 2).unpadded()
-    with pytest.raises(
-        ValueError, match="an unpadded cache places tokens itself: pass neither positions nor segment_ids"
+    for model, call, message in (
+        (decoder_only, {"max_new_tokens": 0}, "max_new_tokens = 0 must be a whole number from 1 on"),
+        (encoder_decoder, {}, r"an encoder-decoder decodes from its source: pass memory=model.encode"),
+        (encoder_decoder, {"memory": memory, "token_types": types}, "an encoder-decoder has no token types: leave"),
+        (decoder_only, {"memory": memory}, "attends to no memory: put the source into the prompt"),
     ):
-        decoder_only.extend(prompt, cache, segment_ids=np.ones((1, 2), np.int32))
+        with pytest.raises(ValueError, match=message):
+            decode(model, prompt, Greedy(), **{"max_new_tokens": 1} | call)
+    with pytest.raises(ValueError, match="an unpadded cache places tokens itself: pass neither"):
+        decoder_only.extend(prompt, decoder_only.new_cache(1, 2).unpadded(), segment_ids=types)

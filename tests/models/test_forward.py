@@ -7,7 +7,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from flax import nnx
 from small_models import FAMILIES, LayerBias, LengthBias, OnlySelf, Relations, jitted, random_tokens, small
 
 from posenc_jax.encodings import Learned, Randomized, RoPE
@@ -165,35 +164,7 @@ def test_an_encoder_and_a_decoder_equal_plain_numpy(norm):
     np.testing.assert_allclose(model(source, target)[0], expected, rtol=1e-9, atol=1e-9)
 
 
-def grouped_as_full(model):
-    """The model with a key head for every query head: each shared one repeated."""
-    full = small("decoder_only", model.slots)
-    graph, state = nnx.split(full)
-    source = dict(nnx.to_flat_state(nnx.state(model)))
-    flat = []
-    for path, leaf in nnx.to_flat_state(state):
-        value = source[path][...]
-        if path[-2] in ("key", "value"):
-            value = np.repeat(value.reshape(*value.shape[:-1], 2, -1), 2, axis=-2).reshape(leaf.shape)
-        flat.append((path, leaf.replace(value)))
-    return nnx.merge(graph, nnx.from_flat_state(flat))
-
-
-@pytest.mark.slow
-def test_grouped_heads_are_repeated_heads():
-    model = small("decoder_only", Slots(decoder=(RoPE(), Relations())), num_kv_heads=2)
-    tokens = random_tokens(2, 6)
-    np.testing.assert_allclose(model(tokens), grouped_as_full(model)(tokens), rtol=1e-9, atol=1e-9)
-
-
-@pytest.mark.parametrize(
-    "kind",
-    [
-        pytest.param("decoder_only", marks=pytest.mark.slow),
-        pytest.param("encoder_only", marks=pytest.mark.slow),
-        "encoder_decoder",
-    ],
-)
+@pytest.mark.parametrize("kind", [pytest.param("decoder_only", marks=pytest.mark.slow), "encoder_decoder"])
 def test_padding_changes_nothing(kind):
     """Padded on the right, and on the left with positions that say so; with random positions, tables and lengths."""
     cross = (Randomized(40), RoPE(), LengthBias())
@@ -214,14 +185,7 @@ def test_padding_changes_nothing(kind):
         np.testing.assert_allclose(logits[:, left : left + 5], expected, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [
-        pytest.param("decoder_only", marks=pytest.mark.slow),
-        pytest.param("encoder_only", marks=pytest.mark.slow),
-        "encoder_decoder",
-    ],
-)
+@pytest.mark.parametrize("kind", [pytest.param("decoder_only", marks=pytest.mark.slow), "encoder_decoder"])
 def test_packed_sequences_are_separate_sequences(kind):
     """Rows of 4 and 3 tokens in one row of 8; lengths are explicit, as a row has only one."""
     slot = (Learned(), RoPE(), LengthBias(), Relations())
@@ -254,11 +218,6 @@ def test_pooling_reads_real_tokens():
         result = pooled(tokens, segment_ids=real)
         assert result.shape == (2, 11)
         np.testing.assert_allclose(result, expected, rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(
-        small("encoder_only", Slots((RoPE(),)), pooling="mean")(tokens),
-        small("encoder_only", Slots((RoPE(),)), pooling="mean")(tokens, segment_ids=np.ones((2, 6), np.int32)),
-        rtol=1e-9,
-    )
 
 
 def test_patterns_repeat_over_the_layers():

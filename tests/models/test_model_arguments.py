@@ -62,13 +62,6 @@ def test_a_key_of_a_model_is_one_key():
                 call()
 
 
-@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int64])
-def test_tokens_of_any_integer_type(dtype):
-    model = small("decoder_only")
-    np.testing.assert_array_equal(jitted(model.__call__)(TOKENS.astype(dtype)), jitted(model.__call__)(TOKENS))
-    assert np.isnan(jitted(model.__call__)(with_last(100).astype(dtype))[0, -1]).all()
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_tokens_of_padding_are_not_read(kind):
     model, segments = small(kind), np.array([[1, 1, 1, 1, 0]] * 2)
@@ -87,29 +80,18 @@ def test_tokens_of_padding_are_not_read(kind):
     ("name", "value", "message"),
     [
         ("tokens", TOKENS * 1.0, r"tokens is of float64, and token ids are integers"),
-        ("tokens", TOKENS == 1, r"tokens is of bool"),
         ("tokens", TOKENS[0], r"tokens has the shape \[5\], and token ids are \[batch, sequence\]"),
         ("tokens", [[1, 2]], r"tokens is of type list, and token ids are an array of integers"),
         ("tokens", TOKENS[:0], r"tokens has the shape \[0, 5\]: give one row and one token at least"),
-        ("tokens", TOKENS[:, :0], r"tokens has the shape \[2, 0\]: give one row and one token at least"),
-        (
-            "tokens",
-            np.ma.masked_array(TOKENS, TOKENS > 1),
-            r"tokens is of type MaskedArray, and token ids are an array",
-        ),
-        ("tokens", TOKENS.astype("timedelta64[s]"), r"tokens is of timedelta64\[s\], and token ids are integers"),
         ("positions", np.arange(4)[None], r"tokens has 5 tokens and positions 4"),
-        ("positions", np.ones((1, 5), bool), r"positions is of bool"),
         ("segment_ids", np.ones((3, 5), int), r"segment_ids has 3 rows|tokens has 2 rows and segment_ids 3"),
         ("segment_ids", np.ones((2, 5)), r"segment_ids is of float64"),
-        ("segment_ids", np.ones(5, int), r"segment_ids has the shape \[5\]"),
         ("length", np.array([5.0]), r"length is of float64, and lengths are integers"),
         ("length", np.array([5, 5, 5]), r"tokens has 2 rows and length 3"),
-        ("example_ids", np.arange(3), r"example_ids has 3 rows and tokens 2"),
         ("example_ids", np.arange(1), r"example_ids has 1 rows and tokens 2"),
     ],
 )
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["decoder_only", "encoder_decoder"])
 def test_arrays_of_other_tokens_or_numbers_are_refused(kind, name, value, message):
     model = small(kind)
     tokens = value if name == "tokens" else TOKENS
@@ -144,19 +126,14 @@ def test_a_cache_of_another_call_is_refused():
     model = small("decoder_only")
     for cache, tokens, message in (
         (model.new_cache(3, 8), TOKENS, r"tokens has 2 rows and the cache 3"),
-        (model.new_cache(3, 8), TOKENS[:1], r"tokens has 1 rows and the cache 3"),
         (model.new_cache(2, 4), TOKENS, r"a cache of 4 places has arrays of shape \[2, 4\], .* has \[2, 5\]"),
         (small("decoder_only", num_layers=3).new_cache(2, 8), TOKENS, r"a cache of 3 layers, and the model has 2"),
         (small("decoder_only", num_kv_heads=2).new_cache(2, 8), TOKENS, r"shape \[2, 2, 8, 4\], .* has \[2, 4, 5, 4\]"),
-        (small("decoder_only", head_dim=2).new_cache(2, 8), TOKENS, r"shape \[2, 4, 8, 2\], .* has \[2, 4, 5, 4\]"),
     ):
         with pytest.raises(ValueError, match=message):
             jax.eval_shape(lambda cache=cache, tokens=tokens: model.extend(tokens, cache))
-    for sizes in ((True, 4), (2, 4.0), (0, 4), (2, -1)):
-        with pytest.raises(ValueError, match=r"(batch_size|capacity) = .* must be a whole number from 1 on"):
-            model.new_cache(*sizes)
-    with pytest.raises(ValueError, match=r"dtype = int32 rounds keys and values"):
-        type(cache).empty(2, 4, num_layers=1, num_kv_heads=4, head_dim=4, dtype=jnp.int32)
+    with pytest.raises(ValueError, match=r"capacity = 4.0 must be a whole number from 1 on"):
+        model.new_cache(2, 4.0)
 
 
 @pytest.mark.parametrize("slots", [Slots(), Slots(decoder=(Gate(),))], ids=["nope", "gate"])
@@ -190,7 +167,6 @@ def test_a_prompt_outside_the_vocabulary_decodes_to_nothing(decoding):
     for fields, message in (
         ({"eos": VOCAB}, r"eos = 11 is outside a vocabulary of 11 .*None for no end"),
         ({"max_new_tokens": 2.0}, r"max_new_tokens = 2.0 must be a whole number from 1 on"),
-        ({"max_new_tokens": True}, r"max_new_tokens = True"),
     ):
         with pytest.raises(ValueError, match=message):
             decode(model, TOKENS, decoding, **{"max_new_tokens": 3} | fields)
@@ -210,10 +186,7 @@ def test_types_outside_their_table_are_nan():
     ("kind", "method", "name"),
     [
         ("decoder_only", "__call__", "outline"),
-        ("decoder_only", "__call__", "right_padded"),
-        ("decoder_only", "__call__", "places"),
         ("encoder_only", "__call__", "packed"),
-        ("encoder_only", "__call__", "context"),
         ("encoder_decoder", "encode", "token_types"),
     ],
 )

@@ -78,16 +78,3 @@ def test_other_devices_keep_the_gradient_of_jax(monkeypatch):
     text = jax.jit(of_kernel).lower(x, kernel, g).as_text()
     assert "optimization_barrier" not in text
     np.testing.assert_allclose(of_kernel(x, kernel, g), np.einsum("bsm,bsn->mn", x, g), atol=1e-12)
-
-
-def test_dtypes():
-    x, kernel = jnp.ones((3, 4), jnp.bfloat16), jnp.ones((4, 2), jnp.bfloat16)
-    assert product(x, kernel).dtype == jnp.bfloat16
-    wide, pull = jax.vjp(functools.partial(product, preferred_element_type=jnp.float32), x, kernel)
-    assert wide.dtype == jnp.float32
-    assert [leaf.dtype for leaf in pull(wide)] == [jnp.bfloat16, jnp.bfloat16]
-
-
-def test_a_kernel_that_is_no_matrix_is_refused():
-    with pytest.raises(ValueError, match=r"a kernel of shape \(4,\) is no matrix"):
-        product(jnp.ones((3, 4)), jnp.ones(4))

@@ -35,11 +35,6 @@ def test_no_loop_over_rounds_is_left():
     assert "threefry2x32" not in program(bernoulli, key)
 
 
-def test_a_raw_key_is_the_typed_one():
-    raw, typed = jax.random.PRNGKey(5), jax.random.key(5)
-    np.testing.assert_array_equal(bernoulli(raw, 0.5, (40,)), jax.random.bernoulli(typed, 0.5, (40,)))
-
-
 @pytest.mark.parametrize("which", ["other keys", "other device", "another order", "wide", "nothing"])
 def test_all_else_is_drawn_by_jax(monkeypatch, which):
     key = jax.random.key(0, impl="rbg" if which == "other keys" else "threefry2x32")

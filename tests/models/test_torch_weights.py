@@ -172,37 +172,20 @@ def test_another_state_dict():
     config = Transformer(**SMALL)
     tensors = to_torch(params_of("encoder_decoder", config), config)
 
-    def refused(tensors=tensors, kind="encoder_decoder", **changes):
-        with pytest.raises(ValueError) as error:
-            from_torch(tensors, Transformer(**SMALL | changes), kind)
-        return str(error.value)
+    def without(*gone):
+        return {name: tensor for name, tensor in tensors.items() if not name.startswith(gone)}
 
-    assert "encoder.layers.0.linear1.weight is [24, 16] in the state dict and [20, 16] by the config" in refused(
-        mlp_dim=20
-    )
-    assert "generator.weight is [11, 16] in the state dict and [any, 8] by" in refused(
-        {"generator.weight": tensors["generator.weight"]}, d_model=8
-    )
-    extra = refused(final_norm=False)
-    assert (
-        "has encoder.norm.weight, encoder.norm.bias, decoder.norm.weight, decoder.norm.bias, which do not fit" in extra
-    )
-    assert extra.endswith("set final_norm to True")
-    lacking = refused({name: tensor for name, tensor in tensors.items() if not name.startswith("encoder.norm.")})
-    assert lacking.startswith("the state dict lacks encoder.norm.weight, encoder.norm.bias in a model")
-    assert lacking.endswith("set final_norm to False")
-    assert refused(num_layers=1).endswith("set num_layers and kind to those of the torch model")
-    assert refused(kind="encoder_only").endswith("set num_layers and kind to those of the torch model")
-    lacking = {name: tensor for name, tensor in tensors.items() if name != "decoder.layers.1.norm3.bias"}
-    assert refused(lacking).startswith("the state dict lacks decoder.layers.1.norm3.bias in a model")
-    prefixed = refused({f"model.{name}": tensor for name, tensor in tensors.items()})
-    assert "lacks encoder.layers.0.norm1.weight, " in prefixed
-    assert "and has model.encoder.layers.0.norm1.weight, " in prefixed
-    assert "add or remove prefixes" in prefixed
-    untied = {name: tensor for name, tensor in tensors.items() if name != "generator.bias"}
-    assert "generator.weight is not equal to embedding.weight, and the config has tie_output" in refused(
-        untied, tie_output=True
-    )
+    for given, changes, message in (
+        (tensors, {"mlp_dim": 20}, r"linear1.weight is \[24, 16\] in the state dict and \[20, 16\] by the config"),
+        (tensors, {"final_norm": False}, r"has encoder.norm.weight, .*, which do not fit.*set final_norm to True$"),
+        (without("encoder.norm."), {}, "lacks encoder.norm.weight, encoder.norm.bias in .*set final_norm to False$"),
+        (tensors, {"num_layers": 1}, "set num_layers and kind to those of the torch model$"),
+        (without("decoder.layers.1.norm3.bias"), {}, "^the state dict lacks decoder.layers.1.norm3.bias in a model"),
+        ({f"model.{name}": tensor for name, tensor in tensors.items()}, {}, "add or remove prefixes"),
+        (without("generator.bias"), {"tie_output": True}, "generator.weight is not equal to embedding.weight, and the"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            from_torch(given, Transformer(**SMALL | changes), "encoder_decoder")
 
 
 RECIPE = textwrap.dedent(torch_weights.__doc__.partition("::\n\n")[2].partition("\n\nIts settings")[0])

@@ -1,7 +1,6 @@
 """Configs: what is refused, and what the named defaults are."""
 
 import dataclasses
-import re
 
 import jax
 import pytest
@@ -10,7 +9,7 @@ from small_models import small
 from posenc_jax.config import Run
 from posenc_jax.data.text import Classification
 from posenc_jax.encodings import Learned, PositionalEncoding, RoPE, parse
-from posenc_jax.models import Slots, Transformer, build, model_dims
+from posenc_jax.models import Slots, Transformer, model_dims
 from posenc_jax.models.checks import check_model
 
 
@@ -20,16 +19,11 @@ from posenc_jax.models.checks import check_model
         ({"d_model": 30, "num_heads": 4}, "d_model = 30 is not divisible by num_heads = 4: choose a multiple of 4"),
         ({"num_heads": 4, "num_kv_heads": 3}, "num_heads = 4 is not divisible by num_kv_heads = 3"),
         ({"num_layers": 0}, "num_layers = 0 is not positive"),
-        ({"num_kv_heads": 0}, "num_kv_heads = 0 is not positive"),
         ({"dropout": 1.0}, r"dropout = 1.0 is outside \[0, 1\)"),
         ({"norm": "prenorm"}, "'prenorm' is not one of 'pre', 'post'"),
-        (
-            {"norm": "post", "first_norm": False},
-            "first_norm = False with norm = 'post': .* set norm to 'pre', or first",
-        ),
+        ({"norm": "post", "first_norm": False}, "first_norm = False with norm = 'post': .* set norm to 'pre', or fi"),
         ({"norm": "post", "parallel": "one_norm"}, "parallel = 'one_norm' with norm = 'post': .* set norm to 'pre'"),
         ({"windows": (4, -1)}, r"windows = \(4, -1\) has a negative number: 1 is a query's own place, 0 no window"),
-        ({"query_key_norm": "heads"}, "'heads' is not one of 'head', 'projection'; did you mean"),
         ({"token_types": -1}, "token_types = -1 is negative: it is their number, 0 for none"),
         ({"token_types": 1, "pooling": "attention"}, "token_types = 1 leaves no section .* 0 to pool all tokens"),
     ],
@@ -39,30 +33,10 @@ def test_impossible_sizes_are_refused(fields, message):
         Transformer(**fields)
 
 
-@pytest.mark.parametrize(
-    ("word", "way"),
-    [
-        ("own_section", "write OwnSection(...), imported from posenc_jax.encodings.structure, without quotes"),
-        ("own_section(parents=False)", "write OwnSection(...), imported"),
-        ("own_sectoin", "write the value itself, not its name in quotes"),
-    ],
-)
-def test_a_word_for_a_value_names_the_class(word, way):
-    with pytest.raises(
-        ValueError, match=re.escape(f"Transformer.mask = {word!r} must be of type StructureMask: {way}")
-    ):
-        Transformer(mask=word)
-
-
-def test_head_dim_frees_the_width():
-    config = Transformer(d_model=30, num_heads=4, head_dim=6, num_kv_heads=2)
-    dims = model_dims(config, vocab_size=5, max_len=9)
-    assert (dims.d_model, dims.num_heads, dims.num_kv_heads, dims.head_dim, dims.max_len) == (30, 4, 2, 6, 9)
-
-
-def test_equal_settings_are_one_value():
-    assert hash(Transformer(dropout=0)) == hash(Transformer(dropout=0.0))
-    assert Slots(decoder=[RoPE()]) == Slots(decoder=(RoPE(),))
+def test_a_word_for_a_value_names_the_class():
+    message = r"Transformer.mask = 'own_section' must be of type StructureMask: write OwnSection"
+    with pytest.raises(ValueError, match=message):
+        Transformer(mask="own_section")
 
 
 def test_attention_is_all_you_need():
@@ -78,19 +52,8 @@ def test_attention_is_all_you_need():
     [
         ("decoder", Slots(), {}, "kind = 'decoder' is not one of 'decoder_only'"),
         ("decoder_only", Slots(), {"pooling": "mean"}, "pooling = 'mean' serves encoder_only"),
-        ("decoder_only", Slots(), {"pooling": "attention"}, "pooling = 'attention' serves encoder_only"),
-        (
-            "encoder_decoder",
-            Slots(),
-            {"token_types": 4},
-            "token_types = 4 serves encoder_only and decoder_only; an enc",
-        ),
-        (
-            "encoder_decoder",
-            Slots(),
-            {"windows": (4,)},
-            r"windows = \(4,\) serves encoder_only and decoder_only; an enc",
-        ),
+        ("encoder_decoder", Slots(), {"token_types": 4}, "token_types = 4 serves encoder_only and decoder_only; an e"),
+        ("encoder_decoder", Slots(), {"windows": (4,)}, r"windows = \(4,\) serves encoder_only and decoder_only; an"),
         ("encoder_decoder", Slots(), {"parallel": "two_norms"}, "parallel = 'two_norms' serves models of one stack"),
         ("decoder_only", Slots(), {"tie_output": True, "num_classes": 3}, "num_classes = 3 and vocab_size = 11"),
         ("encoder_decoder", Slots(cross=(Learned(),)), {}, "cross-attention has none: put it into encoder or decoder"),
@@ -112,11 +75,6 @@ def test_dropout_without_key_is_refused():
     model = small("decoder_only", dropout=0.5)
     with pytest.raises(ValueError, match=r"dropout = 0\.5 in training draws masks: pass streams=Streams"):
         model(jax.numpy.zeros((1, 2), "int32"), train=True)
-
-
-def test_build_is_keyword_only_where_it_could_be_mixed_up():
-    with pytest.raises(TypeError):
-        build("decoder_only", Transformer(), Slots(), 11, 11, 24, jax.random.key(0), jax.random.key(1))
 
 
 def test_a_pattern_longer_than_the_stack_is_refused():

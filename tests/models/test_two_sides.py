@@ -7,7 +7,6 @@ from small_models import VOCAB, LayerBias, jitted, random_tokens, small
 
 from posenc_jax.encodings import RoPE
 from posenc_jax.models import Greedy, Slots, decode
-from posenc_jax.models.building import costs
 from posenc_jax.training.leaf_names import names
 
 SIDES = {"num_encoder_layers": 3, "num_decoder_layers": 1}
@@ -81,11 +80,3 @@ def test_cached_decoding_equals_the_loop_of_full_passes():
         logits = np.asarray(model(source, written))[:, -1]
         written = np.concatenate([written, logits.argmax(-1)[:, None].astype(np.int32)], axis=1)
     np.testing.assert_array_equal(found.tokens[:, 0], written[:, 1:])
-
-
-@pytest.mark.parametrize("changes", [SIDES, {"tie_embeddings": False}, {"tie_embeddings": False, "tie_output": True}])
-def test_parameters_are_counted(changes):
-    model = small("encoder_decoder", num_classes=VOCAB + 2 * (not changes.get("tie_embeddings", True)), **changes)
-    sizes = dict(vocab_size=VOCAB, num_classes=VOCAB + 2 * (not changes.get("tie_embeddings", True)))
-    counted = costs("encoder_decoder", model.config, **sizes)
-    assert counted.parameters == sum(leaf.size for leaf in leaves(model).values())

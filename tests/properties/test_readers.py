@@ -228,14 +228,3 @@ def test_every_document_comes_back_and_none_with_a_flipped_bit():
             assert repr(unseal(bytes(text))) == repr(document)
 
     comes_back()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("tokenizer", [ByteTokenizer(), SENTENCEPIECE], ids=["bytes", "sentencepiece"])
-def test_every_text_comes_back(tokenizer):
-    @MANY
-    @given(st.text())
-    def comes_back(text):
-        assert tokenizer.decode(tokenizer.encode(text)) == text
-
-    comes_back()

@@ -7,5 +7,5 @@ _ALL = (
     Corpus("grammar/en-de", "translation", ("en", "de", "doc"), grammar.translation),
     Corpus("grammar/reports", "summarization", ("document", "summary", "doc"), grammar.reports),
 )
+# The corpora of this package by name.
 CORPORA: dict[str, Corpus] = {corpus.name: corpus for corpus in _ALL}
-"""The corpora of this package by name."""

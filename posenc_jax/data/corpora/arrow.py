@@ -12,8 +12,8 @@ from posenc_jax.files.atomic import read_regular
 from posenc_jax.files.shapes import Shape, loads, problem
 from posenc_jax.refusals.system import first_line
 
+# How many times its size a Parquet file may say that it unpacks to, where that is more than `MOST_BYTES`.
 MOST_TIMES = 20
-"""How many times its size a Parquet file may say that it unpacks to, where that is more than `MOST_BYTES`."""
 _ROWS = 1024  # of a batch
 
 

@@ -13,8 +13,8 @@ from posenc_jax.files.user_paths import real
 
 Kind = Literal["translation", "summarization", "classification", "text", "pairs"]
 Row = dict[str, str]
+# {split: rows}.
 Rows = dict[str, list[Row]]
-"""{split: rows}."""
 
 SPLITS = ("train", "validation", "test")
 
@@ -47,8 +47,8 @@ def split_rows(rows: list[Row]) -> Rows:
     return found
 
 
+# Of one file, and of what a compressed one unpacks to.
 MOST_BYTES = 2**28
-"""Of one file, and of what a compressed one unpacks to."""
 
 
 def files_below(folder: Path) -> list[Path]:

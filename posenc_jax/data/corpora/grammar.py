@@ -14,8 +14,8 @@ from typing import NamedTuple, TypeVar
 from posenc_jax.data.corpora.corpus import Row, Rows, split_rows
 
 SENTENCES, REPORTS = 24_000, 12_000
+# Numbers of sentences of a report between its first and its last.
 MIDDLE = (2, 3, 4, 5)
-"""Numbers of sentences of a report between its first and its last."""
 
 _PEOPLE = """
 girl Mädchen n|boy Junge m|teacher Lehrer m|child Kind n|farmer Bauer m|woman Frau f|man Mann m|queen Königin f"""

@@ -14,13 +14,13 @@ from posenc_jax.data.corpora.reading import Malformed, ReadRecord
 from posenc_jax.data.corpora.store import LEFT_OUT, OWN, Note, add
 from posenc_jax.data.documents import SUFFIXES, NotNested, document_parts
 
+# Split: rows with their locations.
 Located = dict[str, list[tuple[str, Row]]]
-"""Split: rows with their locations."""
 Format = Literal["text", "jsonl", "csv", "parquet", "folder", "saved"]
+# The share of the documents that validation has, and that testing has, where no files are given for them.
 HELD_OUT = 0.04
-"""The share of the documents that validation has, and that testing has, where no files are given for them."""
+# The share of records (of plain texts: of lines) that may be left out as malformed, unless another one is stated.
 MOST_MALFORMED = 0.01
-"""The share of records (of plain texts: of lines) that may be left out as malformed, unless another one is stated."""
 _NAMED = 5  # malformed records that a message names
 _NAMED_WHEN_REFUSED = 20
 _REASONS = 5  # that a refusal counts

@@ -15,17 +15,17 @@ from typing import Any
 
 from posenc_jax.data.corpora.corpus import DataError, files_below
 
+# Bytes of a line, and characters of a field: longer ones are malformed.
 LONGEST_LINE = 2**20
-"""Bytes of a line, and characters of a field: longer ones are malformed."""
+# Characters from which on a text file is cut, at the end of a line, into several documents.
 DOCUMENT = 2**14
-"""Characters from which on a text file is cut, at the end of a line, into several documents."""
 _BOM = b"\xef\xbb\xbf"
+# The first two bytes of files that hold no line of UTF-8.
 _OTHER_FILES = {
     b"\x1f\x8b": "packed by gzip: unpack it",
     b"\xff\xfe": "in UTF-16: save it in UTF-8",
     b"\xfe\xff": "in UTF-16: save it in UTF-8",
 }
-"""The first two bytes of files that hold no line of UTF-8."""
 _LINE_ENDS = ", or save the table as CSV in UTF-8, with lines that end in LF or CRLF"
 
 

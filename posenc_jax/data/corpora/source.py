@@ -18,15 +18,15 @@ from posenc_jax.data.corpora import CORPORA, builders
 from posenc_jax.data.corpora.corpus import DataError, Row
 from posenc_jax.data.corpora.store import OWN, home_of, is_own, manifest, own_names, refuse_path
 
+# Data sets of the hub whose generating code runs TensorFlow; to read them once they are prepared needs none.
 NEEDS_TENSORFLOW = ("lm1b", "cnn_dailymail", "xsum", "wiki40b")
-"""Data sets of the hub whose generating code runs TensorFlow; to read them once they are prepared needs none."""
+# Where data sets come from, by the start of their names; others are looked for at the hub's own host.
 HOSTS = {"scan": "https://github.com", "wmt": "https://www.statmt.org", "lm1b": "http://www.statmt.org"}
-"""Where data sets come from, by the start of their names; others are looked for at the hub's own host."""
 HUB = "https://storage.googleapis.com"
 SECONDS = 5.0
 CHUNK = 1024
+# Every so many rows of training, one serves a split that a data set of the hub has not.
 HELD_OUT = 50
-"""Every so many rows of training, one serves a split that a data set of the hub has not."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,17 +39,17 @@ class Source:
 
     name: str
     split: str
+    # Column: what makes text of its values.
     texts: dict[str, Callable[[Any], str]] = dataclasses.field(repr=False)
-    """Column: what makes text of its values."""
     data: Any = dataclasses.field(repr=False)
+    # Of a data set of the hub.
     version: str = ""
-    """Of a data set of the hub."""
+    # Splits that the data set has not, made of rows of its training split.
     held_out: tuple[str, ...] = ()
-    """Splits that the data set has not, made of rows of its training split."""
+    # Those of the rows of ``data``; None: all.
     numbers: np.ndarray | None = dataclasses.field(default=None, repr=False)
-    """Those of the rows of ``data``; None: all."""
+    # What becomes of a row and its number; None: the row.
     change: Callable[[Row, int], Row] | None = dataclasses.field(default=None, repr=False)
-    """What becomes of a row and its number; None: the row."""
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -25,13 +25,13 @@ from posenc_jax.refusals.hints import did_you_mean
 from posenc_jax.refusals.system import or_else
 
 Note = Callable[[str], None]
+# Of manifests and of the files beside them.
 FORMAT = 1
-"""Of manifests and of the files beside them."""
 MANIFEST = "manifest.json"
+# Beside it, of documents: SHA-256 of the text -> its location.
 ORIGINS = "origins.json"
-"""Beside it, of documents: SHA-256 of the text -> its location."""
+# Beside it, of texts of the user's: where each line that could not be used stands, and why, an object a line.
 LEFT_OUT = "left_out.jsonl"
-"""Beside it, of texts of the user's: where each line that could not be used stands, and why, an object a line."""
 OWN = "own/"
 _OWN_NAME = re.compile(f"{OWN}[a-z0-9][a-z0-9_-]{{,63}}")
 

@@ -14,15 +14,15 @@ def _of_blocks(read: Callable[[str], list[DocumentBlock]]) -> Callable[[str, str
     return lambda text, what: numbered(read(text), what)
 
 
+# Format -> the parts of a document; the second argument is what messages call it.
 FORMATS: dict[str, Callable[[str, str], list[Part]]] = {
     "markdown": _of_blocks(markdown_blocks),
     "html": _of_blocks(html_blocks),
     "spans": spans_parts,
 }
-"""Format -> the parts of a document; the second argument is what messages call it."""
 
+# The end of a file's name -> its format; of another one it says nothing.
 SUFFIXES = {".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": "html", ".json": "spans"}
-"""The end of a file's name -> its format; of another one it says nothing."""
 
 
 def document_parts(text: str, form: str, what: str) -> list[Part]:

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from posenc_jax.data.errors import DataError
 
+# At ``.!?…。！？`` or at the end of a line.
 END = re.compile(r"[.!?…][\"'”’»)\]]*\s+|[。！？][」』）]*|\n+")
-"""At ``.!?…。！？`` or at the end of a line."""
 
 
 def sentences(text: str) -> list[str]:
@@ -46,8 +46,8 @@ class NotNested(DataError):
         return f"{path}:{int(first) + self.line - 1}", self.why
 
 
+# Levels of headings that are axes of their own; a deeper heading begins a paragraph.
 LEVELS = 2
-"""Levels of headings that are axes of their own; a deeper heading begins a paragraph."""
 
 
 class DocumentBlock(NamedTuple):

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 from posenc_jax.data.documents.outline import NotNested, Part, sentences
 
+# What a span can be, from the outside in; also "heading", which stands where a paragraph can.
 KINDS = ("section", "subsection", "paragraph", "sentence")
-"""What a span can be, from the outside in; also "heading", which stands where a paragraph can."""
 
 _FORM = (
     '{"text": ..., "spans": [[start, end, kind, name], ...]}, kinds section, subsection, paragraph, sentence, heading'

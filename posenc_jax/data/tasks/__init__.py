@@ -44,9 +44,9 @@ from posenc_jax.data.tasks.base import Split as Split
 from posenc_jax.data.tasks.base import Task as Task
 from posenc_jax.model_kind import ModelKind as ModelKind
 
+# The tasks by the word used in strings and tables.
 TASKS: dict[str, type[Task]] = {
     value.name: value
     for value in tuple(globals().values())
     if isinstance(value, type) and issubclass(value, Task) and hasattr(value, "name")
 }
-"""The tasks by the word used in strings and tables."""

@@ -17,14 +17,14 @@ from posenc_jax.model_kind import ModelKind
 Split = Literal["train", "test"]
 Range = Literal["within", "mixed", "beyond"]
 
+# Tokens below which a narrower program saves nothing.
 SMALLEST = 32
-"""Tokens below which a narrower program saves nothing."""
 
+# The largest length, and the largest number of symbols or tokens, that a task takes.
 LONGEST = 2**20
-"""The largest length, and the largest number of symbols or tokens, that a task takes."""
 
+# The limit of a field that is such a number.
 MANY = at_least(1, most=LONGEST)
-"""The limit of a field that is such a number."""
 
 
 class Task(Value):

@@ -12,8 +12,8 @@ import numpy as np
 
 from posenc_jax.encodings.base import Array
 
+# Summed probability, number of times the largest, summed logit over the mean, and number of questions.
 SUMS = ("given", "said", "logit", "asked")
-"""Summed probability, number of times the largest, summed logit over the mean, and number of questions."""
 
 
 def symbol_sums(logits: Array, symbols: Array, asked: Array, weights: Array) -> dict[str, Array]:

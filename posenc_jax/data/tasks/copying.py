@@ -14,8 +14,8 @@ Length = TypeVar("Length", int, Array)  # known, or an array
 
 NEXT, WITH, IN = range(NUM_SPECIAL, NUM_SPECIAL + 3)
 FIRST_SYMBOL = NUM_SPECIAL + 3
+# Symbols whose n (n - 1) ordered pairs are numbered in int32.
 MOST_PAIRED = 46_341
-"""Symbols whose n (n - 1) ordered pairs are numbered in int32."""
 
 # The target of the tasks on random symbols: x is copied forwards (1) or backwards (-1), parts are joined by NEXT.
 _PARTS = {"cmc": (1,), "cmc2x": (1, 1), "mc": (-1,), "mc2x": (-1, -1), "mcrv": (-1, 1)}

@@ -13,8 +13,8 @@ from posenc_jax.encodings.value import at_least, limited
 
 EQUALS, SEMICOLON, INCREMENT, PASS, PRINT = range(NUM_SPECIAL, NUM_SPECIAL + 5)
 FIRST_NUMBER = NUM_SPECIAL + 5
+# Tokens of the longest statement, ``a = 0 ;``.
 SET_TOKENS = 4
-"""Tokens of the longest statement, ``a = 0 ;``."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -13,8 +13,8 @@ from posenc_jax.encodings.base import Array
 from posenc_jax.encodings.value import at_least, limited
 
 ZERO, ONE, WRITE, READ, IGNORE = range(5)
+# What test examples of the three shares of ignored instructions are called in scores.
 KINDS = ("", "sparse_", "dense_")
-"""What test examples of the three shares of ignored instructions are called in scores."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -19,11 +19,11 @@ ADJECTIVES = ("old", "young", "small", "happy")
 VERBS = ("chased", "loves", "saw", "heard", "followed", "helped")
 WORDS = ("and", "the", *NAMES, *NOUNS, *ADJECTIVES, *VERBS)
 PEOPLE = len(NAMES) + len(NOUNS)
+# Those that training has as objects only, and the test examples of the second kind as subjects.
 OBJECTS_ONLY = ("mary", "bird")
-"""Those that training has as objects only, and the test examples of the second kind as subjects."""
 
+# The scores of the two kinds of test examples.
 KINDS = ("exact_match_of_clauses", "new_role_exact_match")
-"""The scores of the two kinds of test examples."""
 
 _PHRASE, _CLAUSE = 3, 8  # "the small cat"; "and" and all words of a clause
 

@@ -11,7 +11,7 @@ from posenc_jax.data.text.masked_language_model import MaskedLanguageModel as Ma
 from posenc_jax.data.text.summarization import Summarization as Summarization
 from posenc_jax.data.text.translation import Translation as Translation
 
+# The tasks on text by the word used in strings and tables.
 TEXT_TASKS: dict[str, type[TextTask]] = {
     task.name: task for task in (Translation, Summarization, Classification, LanguageModel, MaskedLanguageModel)
 }
-"""The tasks on text by the word used in strings and tables."""

@@ -25,8 +25,8 @@ from posenc_jax.files.user_paths import full
 SPLITS = ("train", "validation", "test")
 BatchPlan = Packing | Buckets | Plain
 Row = dict[str, str]
+# The share of the texts that `TextTask.spanning` keeps on each side.
 NEARLY_ALL = 0.95
-"""The share of the texts that `TextTask.spanning` keeps on each side."""
 _GOLDEN = 0.6180339887
 
 
@@ -150,12 +150,12 @@ class TextTask(Task):
     max_per_row: ClassVar[int] = 16
     columns: ClassVar[tuple[str, ...]] = ()
     input_columns: ClassVar[tuple[str, ...]] = ()
+    # A package of the extra `text` that the scores need.
     scored_with: ClassVar[str | None] = None
-    """A package of the extra `text` that the scores need."""
     on_demand: ClassVar[type[Examples] | type[Windows]] = Examples
     reads_checkpoints: ClassVar[bool] = False
+    # The tokens by which answers begin and end.
     ids = AnswerIds()
-    """The tokens by which answers begin and end."""
 
     def check_fields(self) -> None:
         super().check_fields()

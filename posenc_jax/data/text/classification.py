@@ -20,19 +20,19 @@ from posenc_jax.data.text.base import NEARLY_ALL, Data, Encoded, Row, TextTask, 
 from posenc_jax.data.tokenizer import Tokenizer
 from posenc_jax.encodings.base import Array
 
+# Token types of these three; 0 is padding.
 HEADER, BODY, FOOTER = 1, 2, 3
-"""Token types of these three; 0 is padding."""
 
+# The classes of the corpus help-modules of `experiments/corpora`.
 HELP_MODULES = ("sbasic", "scalc", "schart", "sdatabase", "sdraw", "shared", "simpress", "smath", "swriter")
-"""The classes of the corpus help-modules of `experiments/corpora`."""
 
 SECTIONS = {"header": HEADER, "body": BODY, "footer": FOOTER}
 
+# The column with a whole document.
 DOCUMENT = "body"
-"""The column with a whole document."""
 
+# With padding, and one type for all others, as many as a model has token types.
 MOST_SECTIONS = 2**16 - 2
-"""With padding, and one type for all others, as many as a model has token types."""
 
 
 @dataclasses.dataclass(frozen=True)

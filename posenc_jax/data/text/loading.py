@@ -27,12 +27,12 @@ from posenc_jax.data.tokenizer import (
 )
 from posenc_jax.files.user_paths import real
 
+# When training examples are read in turn, the tokenizer is trained on the first so many.
 TOKENIZER_EXAMPLES = 200_000
-"""When training examples are read in turn, the tokenizer is trained on the first so many."""
+# And so many of the other splits are used.
 HELD_EXAMPLES = 10_000
-"""And so many of the other splits are used."""
+# Of what is measured; raised when a task encodes otherwise.
 _MEASURED = 2
-"""Of what is measured; raised when a task encodes otherwise."""
 
 
 def check_source(task: TextTask, split: str = "train") -> None:

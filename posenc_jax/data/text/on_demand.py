@@ -27,13 +27,13 @@ from posenc_jax.encodings.base import Array
 from posenc_jax.extras import needed
 
 READING = "a corpus that is read in turn (data.in_memory = False)"
+# Calls that wait ready: enough to hide the reading of one, few enough to be no matter of memory.
 _CALLS_AHEAD = 4
-"""Calls that wait ready: enough to hide the reading of one, few enough to be no matter of memory."""
 _NOTED = 1_000_000
+# Rows of one call of the tokenizer: few enough to be no matter of memory, long documents too.
 CHUNK = 256
-"""Rows of one call of the tokenizer: few enough to be no matter of memory, long documents too."""
+# 64 MiB of documents; a corpus of that size is tokenized once.
 REMEMBERED_TOKENS = 2**24
-"""64 MiB of documents; a corpus of that size is tokenized once."""
 
 
 class Texts(Protocol):

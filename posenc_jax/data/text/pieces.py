@@ -10,8 +10,8 @@ from posenc_jax.data.errors import DataError
 from posenc_jax.data.text.classification import SECTIONS, Classification, Tokens, shortened
 from posenc_jax.data.tokenizer import Tokenizer
 
+# What becomes of a text of more tokens than a model was trained or evaluated with.
 TooLong = Literal["refuse", "truncate", "window"]
-"""What becomes of a text of more tokens than a model was trained or evaluated with."""
 
 _WORD = re.compile(r"\s+")
 _TOLD, _NAMED = 5, 50  # of the inputs that are refused: with their reasons, and then by name alone

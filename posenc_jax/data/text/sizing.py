@@ -12,10 +12,10 @@ from posenc_jax.data.text.base import Data, Row, TextTask
 from posenc_jax.data.text.loading import tokenizer_of, vocabularies
 from posenc_jax.data.tokenizer import LEAST_PIECES, Tokenizer, VocabularyError, of_two_sides
 
+# Rows of a batch that are worth more than long ones.
 ENOUGH = 8
-"""Rows of a batch that are worth more than long ones."""
+# Where the steps of a call are of one width.
 BY_WIDTH = ("buckets", "fitted")
-"""Where the steps of a call are of one width."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -24,8 +24,8 @@ from posenc_jax.data.text.base import (
 )
 from posenc_jax.data.tokenizer import Tokenizer
 
+# Languages whose words sacrebleu finds by packages of their own only.
 _WITHOUT_WORDS = ("ja", "ko")
-"""Languages whose words sacrebleu finds by packages of their own only."""
 
 
 @dataclasses.dataclass(frozen=True)

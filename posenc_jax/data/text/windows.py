@@ -10,11 +10,11 @@ from posenc_jax.data.errors import DataError
 from posenc_jax.data.text.base import Data, Row, TextTask
 from posenc_jax.data.tokenizer import Tokenizer
 
+# Tokens of the shortest windows that a small corpus is cut into.
 SHORTEST = 8
-"""Tokens of the shortest windows that a small corpus is cut into."""
 
+# The fewest windows that a score should be the mean of.
 WINDOWS = 8
-"""The fewest windows that a score should be the mean of."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The families of models that are read and written, one file each; this list is the registry."""
+"""The families of models that are read and written, one file for each form; this list is the registry."""
 
 from posenc_jax.files.shapes import Json
 from posenc_jax.huggingface.families import (
@@ -6,35 +6,26 @@ from posenc_jax.huggingface.families import (
     bloom,
     deberta_v2,
     gemma2,
-    gemma3,
     gpt2,
     gpt_neox,
     gptj,
     llama,
     marian,
-    mistral,
     modernbert,
     mpt,
-    mt5,
-    olmo2,
     opt,
-    phi3,
-    qwen2,
-    qwen3,
-    roberta,
-    smollm3,
     t5,
-    umt5,
 )
 from posenc_jax.huggingface.family import Family
 
-_MODULES = (
-    *(llama, mistral, qwen2, qwen3, phi3, gemma2, gemma3, olmo2, smollm3),
-    *(gpt2, gpt_neox, gptj, opt, bloom, mpt),
-    *(bert, roberta, modernbert, deberta_v2),
-    *(t5, mt5, umt5, marian),
+_ALL = (
+    *(llama.FAMILY, llama.MISTRAL, llama.QWEN2, llama.QWEN3, llama.PHI3),
+    *(gemma2.FAMILY, gemma2.GEMMA3, llama.OLMO2, llama.SMOLLM3),
+    *(module.FAMILY for module in (gpt2, gpt_neox, gptj, opt, bloom, mpt)),
+    *(bert.FAMILY, bert.ROBERTA, modernbert.FAMILY, deberta_v2.FAMILY),
+    *(t5.FAMILY, t5.MT5, t5.UMT5, marian.FAMILY),
 )
-FAMILIES: dict[str, Family] = {module.FAMILY.name: module.FAMILY for module in _MODULES}
+FAMILIES: dict[str, Family] = {family.name: family for family in _ALL}
 
 
 def of_config(config: Json) -> Family:

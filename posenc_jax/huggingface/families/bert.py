@@ -4,6 +4,8 @@ a norm of their sum (https://arxiv.org/abs/1810.04805; transformers ``models/ber
 Calls give ``token_types``, 0 where a text has one part. The pooler of files without that head is not read.
 """
 
+import dataclasses
+
 from posenc_jax.huggingface.family import Family, Settings
 from posenc_jax.huggingface.names import NameRule, each_layer, linear, norm
 
@@ -74,4 +76,33 @@ FAMILY = Family(
     spellings={"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"},
     left_out="bert.",
     ignored=(r"(bert\.)?embeddings\.position_ids", r"(bert\.)?pooler\..*", r"cls\.seq_relationship\..*"),
+)
+
+
+def _settings_of_roberta(config: Settings) -> dict:
+    config.refuse_unless("hidden_act", "gelu")  # the head has GELU whatever it says
+    return settings(config)
+
+
+# Position 0 reads row ``pad_token_id + 1`` of the table (https://arxiv.org/abs/1907.11692;
+# ``models/roberta/modeling_roberta.py``). Calls give ``token_types``, all 0.
+ROBERTA = dataclasses.replace(
+    FAMILY,
+    name="roberta",
+    architecture="RobertaForMaskedLM",
+    base="RobertaModel",
+    title="RoBERTa",
+    settings=_settings_of_roberta,
+    names=(
+        *encoder("roberta"),
+        *linear("lm_head.dense", "transform.dense"),
+        *norm("lm_head.layer_norm", "transform.norm"),
+        NameRule("lm_head.bias", ("output.bias",)),
+    ),
+    tied={
+        "lm_head.decoder.weight": "roberta.embeddings.word_embeddings.weight",
+        "lm_head.decoder.bias": "lm_head.bias",
+    },
+    left_out="roberta.",
+    ignored=(r"(roberta\.)?embeddings\.position_ids", r"(roberta\.)?pooler\..*"),
 )

@@ -40,6 +40,8 @@ LAYER = llama.layer(
     norm("post_feedforward_layernorm", "mlp_output_norm"),
 )
 
+# Text alone: no cap of attention, norms of queries and keys of each head (https://arxiv.org/abs/2503.19786;
+# ``models/gemma3/modeling_gemma3.py``).
 FAMILY = dataclasses.replace(
     llama.FAMILY,
     name="gemma2",
@@ -47,4 +49,22 @@ FAMILY = dataclasses.replace(
     title="Gemma 2",
     settings=settings,
     names=(*llama.OUTSIDE, *LAYER),
+)
+
+
+def _settings_of_gemma3(config: Settings) -> dict:
+    return settings(config) | {
+        "query_key_norm": "head",
+        "attention_cap": None,  # its class does not read attn_logit_softcapping
+        "logit_cap": config.cap("final_logit_softcapping", None),
+    }
+
+
+GEMMA3 = dataclasses.replace(
+    FAMILY,
+    name="gemma3_text",
+    architecture="Gemma3ForCausalLM",
+    title="Gemma 3",
+    settings=_settings_of_gemma3,
+    names=(*FAMILY.names, *llama.NORMS),
 )

@@ -8,6 +8,7 @@ as those of 1.1 that were released, and the table otherwise.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import TYPE_CHECKING, Any
 
 from posenc_jax.huggingface.family import Family, Settings
@@ -16,12 +17,12 @@ from posenc_jax.huggingface.names import TURNED, NameRule, attention, each_layer
 if TYPE_CHECKING:
     from posenc_jax.encodings.slots import Slot
 
+# Ours, and what transformers writes of each, which counts where it says something else.
 _ACTIVATIONS = {
     "relu": ("relu", False, "relu"),
     "gated-gelu": ("geglu_tanh", True, "gelu_new"),
     "gated-silu": ("swiglu", True, "silu"),
 }
-"""Ours, and what transformers writes of each, which counts where it says something else."""
 
 
 def settings(config: Settings, feed_forward: str = "relu") -> dict:
@@ -109,4 +110,34 @@ FAMILY = Family(
     ignored=(r"decoder\.block\.0\.layer\.1\.EncDecAttention\.relative_attention_bias\.weight",),
     max_length=512,
     ids={"eos": 1, "pad": 0},
+)
+
+# T5 1.1's form (https://arxiv.org/abs/2010.11934; ``models/mt5/modeling_mt5.py``, which reads no
+# ``scale_decoder_outputs``).
+MT5 = dataclasses.replace(
+    FAMILY,
+    name="mt5",
+    architecture="MT5ForConditionalGeneration",
+    title="mT5",
+    settings=lambda config: settings(config, "gated-gelu") | {"logit_scale": 1.0},
+    ids={**FAMILY.ids, "decoder_start": 0},
+)
+
+# T5 1.1's form, with buckets of its own in each layer (https://arxiv.org/abs/2304.09151;
+# ``models/umt5/modeling_umt5.py``).
+UMT5 = dataclasses.replace(
+    FAMILY,
+    name="umt5",
+    architecture="UMT5ForConditionalGeneration",
+    title="UMT5",
+    settings=functools.partial(settings, feed_forward="gated-gelu"),
+    ids=MT5.ids,
+    names=(
+        *OUTSIDE,
+        *LAYERS,
+        *(
+            NameRule(f"{stack}.block.{{}}.{BIAS}", (f"posenc.{stack}.0.{{}}.table",), TURNED)
+            for stack in ("encoder", "decoder")
+        ),
+    ),
 )

@@ -42,11 +42,6 @@ def read(path, *fields):
     return [record for _, record in found]
 
 
-def few(texts):
-    """Many rows of few texts, as a dictionary and numbers."""
-    return pyarrow.array(texts).dictionary_encode()
-
-
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize(("form", "plain"), [("parquet", True), ("saved", True), ("saved", False)])
 def test_a_row_that_is_not_utf8_is_left_out(request, form, plain, kind):
@@ -70,12 +65,6 @@ def test_a_parquet_file_that_says_that_it_unpacks_to_too_much_is_refused(parquet
         read(path, "text")
     monkeypatch.setattr(arrow, "MOST_BYTES", 2**21)
     assert read(path, "text") == [{"text": "z" * 2**20}]
-
-
-@pytest.mark.parametrize("texts", [["a", None], pyarrow.array(["a", None]).dictionary_encode()], ids=["plain", "few"])
-def test_a_compressed_stream_is_read_too(saved, texts):
-    options = {"options": pyarrow.ipc.IpcWriteOptions(compression="zstd")}
-    assert read(saved({"text": texts}, **options), "text") == [{"text": "a"}, Malformed("field 'text' is null")]
 
 
 @pytest.mark.parametrize("form", ["parquet", "saved"])
@@ -139,20 +128,10 @@ DAMAGE = {
     ),
     "offsets": (out_of_order, r"data.arrow cannot be read \(.*offset.*\): save it again"),
     "a pipe as data": (partial(beside, name="data.arrow", change=piped), r"data.arrow cannot be read \(it is no file"),
-    "a pipe as state": (partial(beside, name="state.json", change=piped), "has no state.json: name the folder that"),
     "data elsewhere": (partial(beside, name="data.arrow", change=linked), "data.arrow leads out of .*: put the file"),
-    "state elsewhere": (partial(beside, name="state.json", change=linked), "state.json leads out of .*: put the file"),
     "a name elsewhere": (
         partial(beside, name="state.json", change=said('{"_data_files": [{"filename": "../data.arrow"}]}')),
         r"\.\./data.arrow leads out of",
-    ),
-    "half a character": (
-        partial(beside, name="state.json", change=said('{"_data_files": [{"filename": "\\ud800"}]}')),
-        r"state.json cannot be read \(it has a text with half a character\): save the data set again",
-    ),
-    "odd features": (
-        partial(beside, name="dataset_info.json", change=said('{"features": 3}')),
-        r"dataset_info.json cannot be read \(features is a whole number, not an object\)",
     ),
 }
 
@@ -162,11 +141,3 @@ def test_damage_is_one_line(request, made, match):
     with pytest.raises(DataError, match=match) as error:
         read(made(request), "text")
     assert "\n" not in str(error.value)
-
-
-def test_a_pipe_in_the_second_split(tmp_path, saved):
-    (tmp_path / "test").mkdir()
-    os.mkfifo(tmp_path / "test" / "state.json")
-    (tmp_path / "dataset_dict.json").write_text('{"splits": ["test"]}')
-    with pytest.raises(DataError, match=r"test/state.json cannot be read \(.*no regular file"):
-        list(arrow.saved(tmp_path, ("text",))["test"])

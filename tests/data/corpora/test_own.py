@@ -6,14 +6,11 @@ import json
 import os
 
 import pytest
-from own_corpora import PAIR, hashes, pairs, records, said, sentence, write_jsonl
+from own_corpora import hashes, pairs, said, sentence, write_jsonl
 
 from posenc_jax.cli import main
-from posenc_jax.data.corpora import builders, own, reading
+from posenc_jax.data.corpora import builders, reading
 from posenc_jax.data.corpora.corpus import DataError
-from posenc_jax.data.corpora.fields import Fields
-from posenc_jax.data.corpora.own import take
-from posenc_jax.data.corpora.reading import Malformed
 from posenc_jax.data.corpora.source import load_split
 from posenc_jax.data.corpora.store import manifest
 from posenc_jax.data.text import Classification, Data, LanguageModel, Summarization, Translation
@@ -61,25 +58,6 @@ def test_every_task_on_text_reads_what_was_added(here, capsys, printed, name):
     assert f"  own/{name} ({found['kind']}: {', '.join(found['columns'])})" in printed("data", "list")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["plays", "chat", "reviews"])
-def test_and_trains_on_it(here, capsys, name):
-    arguments, task = ADDS[name]
-    assert main(["data", "add", name, *arguments]) == 0
-    pooling = ", pooling='mean'" if name == "reviews" else ""
-    fields = {field: value for field, value in vars(task).items() if field not in ("data", "ids")}
-    (here / "a_config.py").write_text(
-        "from posenc_jax import Evaluation, Run, Training, text\n"
-        "from posenc_jax.models.config import Transformer\n"
-        f"task = text.{type(task).__name__}(**{fields!r}, data=text.Data(name='own/{name}', tokenizer='bytes'))\n"
-        f"config = Run(task=task, model=Transformer(d_model=8, num_layers=1, num_heads=1{pooling}), seeds=(0,),\n"
-        "    training=Training(steps=2, batch_size=2, steps_per_call=2, log_every=2, validation_batches=1),\n"
-        "    evaluation=Evaluation(lengths=(64,), num_examples=2))\n"
-    )
-    assert main(["train", "a_config.py", "--directory", "run"]) == 0
-    assert json.loads((here / "run" / "data.json").read_text())["name"] == f"own/{name}"
-
-
 def test_the_same_texts_give_the_same_corpus(here):
     arguments = ADDS["chat"][0]
     for name in ("one", "two"):
@@ -106,82 +84,24 @@ def test_every_line_that_is_left_out_is_named_in_a_file(here, capsys):
 NO_KEY = "no JSON (Expecting property name enclosed in double quotes)"
 
 
-@pytest.mark.parametrize(
-    ("bad", "words"),
-    [
-        ([1], "1 document is left out: "),
-        ([1, 1], "2 documents are left out: "),
-        ([3], "1 document of 3 lines is left out: "),
-        ([3, 4, 1, 1], "4 documents of together 9 lines are left out: "),
-    ],
-)
-def test_documents_are_told_with_their_lines(here, bad, words):
-    notes: list[str] = []
-    found = {"": records([*[Malformed("bad", count) for count in bad], *({"text": f"text {i}"} for i in range(60))])}
-    fields = Fields(text="text")
-    taken = take(found, fields, 0.5, of_many_lines=True)
-    own.add_own("x", taken, fields, {"licence": "", "sources": {}}, note=notes.append)
-    assert next(note for note in notes if "left out" in note).startswith(words)
-    assert manifest("own/x")["left_out"]["malformed"] == len(bad)
-
-
-def test_rows_that_others_repeat_are_counted_once(here):
-    notes: list[str] = []
-    taken = take({"": records([*pairs(60), *pairs(1), *pairs(1)])}, PAIR)
-    own.add_own("x", taken, PAIR, {"licence": "", "sources": {}}, note=notes.append)
-    assert notes[0] == "2 rows are left out, which repeat another one"
-
-
-def test_a_refusal_names_twenty_and_counts_the_reasons(here, capsys):
-    bad = [Malformed(f"not UTF-8 at byte {i}") for i in range(20)] + [
-        Malformed("no JSON (x)"),
-        Malformed("no JSON (y)"),
-    ]
-    with pytest.raises(DataError) as error:
-        take({"": records([*bad, *pairs(50)])}, PAIR)
-    assert "f:20 (not UTF-8 at byte 19) and 2 more; by reason: 20 not UTF-8, 2 no JSON), and" in str(error.value)
-
-
 def test_a_name_without_its_folder_is_explained(here):
     assert main(["data", "add", "plays", "--text", "play.txt"]) == 0
     with pytest.raises(DataError, match=r"there is no corpus 'plays', .*; did you mean 'own/plays'\?"):
         load_split("plays", "train")
 
 
-def test_a_larger_share_can_be_stated():
-    taken = take({"": records([Malformed("bad"), *pairs(50)])}, PAIR, 0.02)
-    assert taken.malformed == (("f:1", "bad"),)
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["x", "--text", "none.txt"], "--text: there is no none.txt"),
-        (["x", "--text", "reviews"], "--text: reviews is no file"),
         (["x", "--folder", "play.txt"], "--folder: play.txt is no folder"),
         (["x", "--folder", "reviews/bad"], "has 0 folders of texts, and every class is one"),
         (["x", "--jsonl", "chat.jsonl"], "name the fields to read: --source F --target F for pairs"),
-        (["x", "--jsonl", "chat.jsonl", "--source", "q"], "name the fields to read"),
-        (["x", "--jsonl", "chat.jsonl", "--source", "q", "--target", "q"], "two of the fields have one name"),
-        (
-            ["x", "--jsonl", "chat.jsonl", "--source", "q", "--target", "z"],
-            "chat.jsonl:1 (no field 'z' (it has q, a, page))",
-        ),
         (["x", "--text", "play.txt", "--field", "q"], "--field names a field, and --text has none: leave it out"),
-        (
-            ["x", "--folder", "reviews", "--test", "play.txt"],
-            "--test is for files, and --folder has splits or",
-        ),
         (["x", "--text", "play.txt", "--test", "play.txt"], "rows of one split have the text of another"),
         (["../x", "--text", "play.txt"], "'own/../x' is no name of a corpus of your own"),
         (["x", "--text", "play.txt", "--most-malformed", "2"], "--most-malformed 2.0 must be a share"),
-        (
-            ["x", "--builder", "mine.py:B", "--field", "text"],
-            "unrecognized arguments: --builder mine.py:B",
-        ),
-        (["x", "--saved", "reviews", "--field", "text"], "reviews has no state.json"),
         (["x"], "data add: one of the arguments --text --jsonl --csv --parquet --folder --saved is required\n"),
-        (["x", "--text", "play.txt", "--folder", "reviews"], "--folder --saved is required, not --text and --folder"),
     ],
 )
 def test_what_is_refused_leaves_nothing(here, refusal, arguments, message):
@@ -192,8 +112,6 @@ def test_what_is_refused_leaves_nothing(here, refusal, arguments, message):
 
 LEADING_OUT = {
     "a file": lambda folder, private: (folder / "good" / "x.txt").symlink_to(private / "key.txt"),
-    "a class": lambda folder, private: (folder / "other").symlink_to(private),
-    "a hidden file": lambda folder, private: (folder / ".x").symlink_to(private / "key.txt"),
     "a folder in it": lambda folder, private: (folder / "good" / "again").symlink_to(folder / "bad"),
     "a pipe": lambda folder, private: os.mkfifo(folder / "good" / "x.txt"),
 }
@@ -250,10 +168,3 @@ def test_names_that_lead_elsewhere_are_no_corpora(here):
             manifest(name)
     with pytest.raises(DataError, match=r"own/none is not prepared in .*: posenc data add none"):
         manifest("own/none")
-
-
-def test_a_field_is_asked_for_in_words():
-    with pytest.raises(DataError, match="a side of a pair cannot be called 'doc'"):
-        Fields(source="doc", target="a")
-    with pytest.raises(DataError, match="name the fields"):
-        Fields(source="q", target="a", text="t")

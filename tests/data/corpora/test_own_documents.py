@@ -5,13 +5,11 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from own_corpora import said, sentence, why, write_jsonl
+from own_corpora import said, sentence, write_jsonl
 
 from posenc_jax.cli import main
 from posenc_jax.data.checks import check_task
-from posenc_jax.data.corpora import reading
 from posenc_jax.data.corpora.corpus import DataError
-from posenc_jax.data.corpora.own import nested
 from posenc_jax.data.corpora.source import load_split
 from posenc_jax.data.corpora.store import manifest
 from posenc_jax.data.text import Classification, Data
@@ -76,13 +74,6 @@ def test_training_names_the_file_of_a_document_that_does_not_nest(notes, capsys,
         )
 
 
-def test_of_a_corpus_without_origins_the_document_is_named(notes, capsys):
-    assert main(["data", "add", "notes", "--folder", "notes"]) == 0
-    task = Classification(data=Data(name="own/notes"), labels=("dev", "ops"), structure="markdown")
-    with pytest.raises(DataError, match=r"^own/notes, document d7, line 2: the heading 'B' of level 4 does not nest"):
-        task.tokenizer_lines({"body": "# A\n#### B", "doc": "d7", "label": "ops"})
-
-
 @pytest.mark.parametrize(
     ("said_as", "how"),
     [
@@ -106,11 +97,3 @@ def test_documents_of_another_structure_are_refused_before_training(notes, capsy
 def test_structure_is_for_documents_with_classes(here, refusal):
     said = refusal("data", "add", "x", "--text", "play.txt", "--structure", "html")
     assert "--structure html is for documents with classes: give them as --folder" in said
-
-
-def test_lines_of_a_folder_are_counted_from_the_file(tmp_path):
-    for kind in ("a", "b"):
-        (tmp_path / kind).mkdir()
-        (tmp_path / kind / "x.md").write_bytes(b"\n\n# A\n\n### B\n")
-    found = nested({"": reading.classes(tmp_path)}, "text", "markdown", of_many_lines=True)[""]
-    assert why(found)[-1][0] == "x.md:5"

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
 import itertools
 import json
-import time
 import unicodedata
 
 import pytest
@@ -61,37 +59,19 @@ def test_malformed_lines_are_named(tmp_path):
 
 
 def test_a_field_is_a_text_and_a_name_may_be_a_whole_number(tmp_path):
-    import pyarrow
-    import pyarrow.parquet
-
     fields = Fields(text="q", label="kind", document="page")
     good = {"q": "x", "kind": 3, "page": 7}
-    texts = [{"q": 3}, {"q": 1.5}, {"q": float("nan")}, {"q": True}, {"q": ["x"]}, {"q": {"x": 1}}]
-    names = [{"kind": 1.5}, {"kind": True}, {"page": 0.5}]
-    rows = [good, *[good | wrong for wrong in (*texts, *names)]]
-    path = write_jsonl(tmp_path / "x.jsonl", rows)
+    wrong = [{"q": 3}, {"q": True}, {"q": ["x"]}, {"q": {"x": 1}}, {"page": 0.5}]
+    path = write_jsonl(tmp_path / "x.jsonl", [good, *[good | one for one in wrong]])
     (_, first), *others = own.records("jsonl", [path], fields)[""]
     assert first == {"q": "x", "kind": "3", "page": "7"}
     assert [record.why for _, record in others] == [
-        *["field 'q' is a number, not a text"] * 3,
+        "field 'q' is a number, not a text",
         "field 'q' is true or false, not a text",
         "field 'q' is a list, not a text",
         "field 'q' is an object, not a text",
-        "field 'kind' is a number, not a text or a whole number",
-        "field 'kind' is true or false, not a text or a whole number",
         "field 'page' is a number, not a text or a whole number",
     ]
-    for number, row in enumerate((rows[0], rows[1], rows[2])):
-        table = pyarrow.Table.from_pylist([row])
-        pyarrow.parquet.write_table(table, tmp_path / "x.parquet")
-        home = tmp_path / f"saved{number}"
-        home.mkdir()
-        with pyarrow.ipc.new_stream(str(home / "data.arrow"), table.schema) as stream:
-            stream.write_table(table)
-        (home / "state.json").write_text(json.dumps({"_data_files": [{"filename": "data.arrow"}]}))
-        for form, place in (("parquet", tmp_path / "x.parquet"), ("saved", home)):
-            ((_, found),) = own.records(form, [place], fields)[""]
-            assert found == first if number == 0 else found == Malformed("field 'q' is a number, not a text")
 
 
 def test_a_table(tmp_path):
@@ -118,9 +98,7 @@ SEPARATED = {
     "tabs": ("x.csv", "q\ta\none\t2, 3; 4\n", {"q": "one", "a": "2, 3; 4"}),
     "semicolons": ("x.csv", 'q;a\none, 1;"2, 3; 4"\n', {"q": "one, 1", "a": "2, 3; 4"}),
     "a comma in a name": ("x.csv", 'q;a, b\none, 1;"2; 3"\n', {"q": "one, 1", "a, b": "2; 3"}),
-    "a comma in a quoted name": ("x.csv", '"a, b";q\n1,5;one\n', {"q": "one"}),
     "commas": ("x.txt", 'q,a;b\none\t1,"2, 3; 4"\n', {"q": "one\t1", "a;b": "2, 3; 4"}),
-    "one field": ("x.csv", "q\none; 1\n", {"q": "one; 1"}),
 }
 
 
@@ -196,23 +174,10 @@ def test_files_that_were_joined(tmp_path):
     assert not why(reading.jsonl(tmp_path / "x.jsonl", PAIR.read))
 
 
-def test_a_key_that_is_twice_is_found_in_linear_time(tmp_path):
-    keys = [f'"{number}": 0' for number in range(60_000)]
-    path = tmp_path / "x.jsonl"
-    path.write_text("{" + ", ".join([*keys, keys[-1]]) + "}")
-    begun = time.process_time()
-    assert why(reading.jsonl(path, ("q",))) == [("x.jsonl:1", "an object with the key '59999' more than once")]
-    assert time.process_time() - begun < 2
-
-
 DAMAGED = {
     "first in its quotes": (b'"tak\xe9 it\nonly if\nyou may","x"', "x.csv:3", "not UTF-8 at byte 5 (line 3)"),
-    "within": (b'"take it\nonly \xe9if\nyou may","x"', "x.csv:3", "not UTF-8 at byte 6 (line 4)"),
-    "last": (b'"take it\nonly if\nyou may","\xe9"', "x.csv:3", "not UTF-8 at byte 11 (line 5)"),
     "ends and begins a field": (b'"take it\nonly\xe9 if","\nyou may"', "x.csv:3", "not UTF-8 at byte 5 (line 4)"),
-    "with a NUL": (b'"take it\nonly if\0\nyou may","x"', "x.csv:3", "a NUL byte (line 4)"),
     "too long": (b'"take it\n' + b"x" * 2**21 + b'\nyou may","x"', "x.csv:3", "longer than 1,048,576 bytes (line 4)"),
-    "alone": (b"take \xe9it,x", "x.csv:3", "not UTF-8 at byte 6"),
 }
 
 
@@ -245,12 +210,7 @@ def test_what_is_left_of_a_damaged_quote_is_no_record(tmp_path):
     ("table", "message"),
     [
         (b'"q"x,a\n1,2\n', "x.csv:1 names the fields, and is no CSV (',' expected after '\"'): mend it, or save"),
-        (b"q,a\r1,2\r3,4\r", "x.csv:1 names the fields, and is no CSV (new-line character seen in unquoted field"),
         (b"q,\xe4\nq,a\n1,2\n", "x.csv:1 names the fields, and cannot be used (not UTF-8 at byte 3): mend it"),
-        (
-            b'q,"a\nb\xe4"\n1,2\n',
-            "x.csv:1 names the fields, and cannot be used (not UTF-8 at byte 2 (line 2)): mend it",
-        ),
         (b"q,a,q\n1,2,3\n", "x.csv has 2 fields 'q': rename all but one of them"),
         (b"", "x.csv has no field 'q': it has none"),
     ],
@@ -259,19 +219,6 @@ def test_a_table_whose_first_line_names_no_fields(here, refusal, table, message)
     (here / "x.csv").write_bytes(table)
     line = refusal("data", "add", "x", "--csv", "x.csv", "--source", "q", "--target", "a")
     assert message in line
-
-
-def test_a_field_of_a_table_is_as_long_as_any(tmp_path):
-    path = tmp_path / "x.csv"
-    before = csv.field_size_limit()
-    whole, half = "y" * (reading.LONGEST_LINE - 5), "z" * (reading.LONGEST_LINE // 2)
-    path.write_text(f'q,other,a,other\n{whole},,2,\n"{half}\n{half}",,3,\n4,,5,\n')
-    found = read(reading.table(path, ("q", "a")))
-    assert found[0] == ("x.csv:2", {"q": whole, "a": "2"})
-    assert found[-1] == ("x.csv:5", {"q": "4", "a": "5"})
-    limit = Malformed("no CSV (field larger than field limit (1048576))")
-    assert found[1:-1] == [("x.csv:3", limit), ("x.csv:4", limit)]
-    assert csv.field_size_limit() == before
 
 
 def test_a_long_text_is_cut_at_the_ends_of_lines(tmp_path):
@@ -292,16 +239,6 @@ def test_a_long_text_is_cut_at_the_ends_of_lines(tmp_path):
     assert read(reading.text(path)) == []
 
 
-def test_a_document_of_a_folder_that_is_damaged_in_part_is_left_out_whole(tmp_path):
-    for name in "ab":
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "good.txt").write_text("good")
-    (tmp_path / "a" / "bad.txt").write_bytes(b"take it only if\nthe doctor says you may \xe9 not\neat\n")
-    assert [(place, record) for place, record in read(reading.classes(tmp_path)) if "bad" in place] == [
-        ("bad.txt:1", Malformed("not UTF-8 at byte 25 (line 2)", 3))
-    ]
-
-
 def test_splits_share_no_document_and_no_text():
     rows = pairs(200)
     rows += [{"q": f" {row['q'].title()} ", "a": "other", "page": "elsewhere"} for row in rows[:100]]  # the same words
@@ -320,14 +257,9 @@ def test_splits_share_no_document_and_no_text():
 TWINS = {
     "case": str.upper,
     "NFD": lambda text: unicodedata.normalize("NFD", text),
-    "a byte order mark": lambda text: "\ufeff" + text,
-    "a zero-width space": lambda text: text.replace(" ", "\u200b ", 1),
     "a joiner between a letter and its accent": lambda text: text.replace("é", "e\u200d\u0301"),
-    "a soft hyphen": lambda text: text.replace("é", "\u00adé"),
-    "another direction": lambda text: f"\u202d{text}\u202c",
     "digits of full width": lambda text: text.translate({ord("0") + n: 0xFF10 + n for n in range(10)}),
     "no-break spaces": lambda text: text.replace(" ", "\u00a0"),
-    "a variation selector": lambda text: text.replace("☂", "☂\ufe0f"),
     "a ligature": lambda text: text.replace("fi", "ﬁ"),
 }
 
@@ -392,10 +324,7 @@ def test_given_splits_of_other_documents_are_refused_for_a_text_too():
             [{"q": "same", "a": str(i), "page": str(i)} for i in range(9)],
             r"1 document is too few for the splits train, ",
         ),
-        (
-            [Malformed("bad"), *pairs(50)],
-            r"1 of 51 records cannot be used \(f:1 \(bad\)\), and 1.00% may be: mend them",
-        ),
+        ([Malformed("bad"), *pairs(50)], r"1 of 51 records cannot be used \(f:1 \(bad\)\), and 1.00% may be: mend"),
     ],
 )
 def test_what_makes_no_corpus(rows, message):

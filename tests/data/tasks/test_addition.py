@@ -61,11 +61,3 @@ def test_digits_of_equal_significance_share_a_position():
     abacus, coupling = documented
     assert positions(coupling, "653+049=2070") == [0, 4, 3, 2, 1, 4, 3, 2, 1, 2, 3, 4, 5]
     assert positions(abacus, "356+940=2070") == [0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 4]
-
-
-def test_settings_and_what_is_refused():
-    assert (Addition().train_lengths, Addition().metric) == (range(1, 31), "exact_match")
-    with pytest.raises(ValueError, match=r"Addition.num_summands = 1 must be at least 2"):
-        Addition(num_summands=1)
-    with pytest.raises(ValueError, match=r"Addition.num_summands = 101 must be at most 100"):
-        Addition(num_summands=101)

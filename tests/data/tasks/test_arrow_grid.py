@@ -4,7 +4,6 @@ import functools
 
 import jax
 import numpy as np
-import pytest
 from task_examples import assert_uniform, drawn, rows
 
 from posenc_jax.config import Run
@@ -70,13 +69,3 @@ def test_encodings_of_two_axes_read_rows_and_columns_and_others_the_order_of_rea
     # Five columns: to count them along the order of reading is the same.
     np.testing.assert_allclose(axial, counted, rtol=1e-4, atol=1e-5)
     assert np.abs(axial - raster).max() > 1e-3
-
-
-def test_settings_and_what_is_refused():
-    assert (ArrowGrid().size, ArrowGrid().num_arrows, ArrowGrid().num_letters, ArrowGrid().chance) == (9, 8, 6, 0.25)
-    with pytest.raises(ValueError, match=r"ArrowGrid: size = 3: a grid of so many rows has no room for 14 arrows and"):
-        ArrowGrid(size=3)
-    with pytest.raises(ValueError, match=r"length 2: a grid of so many rows has no room for 7"):
-        TASK.check_length(2)
-    with pytest.raises(ValueError, match=r"ArrowGrid.num_letters = 0 must be at least 1"):
-        ArrowGrid(num_letters=0)

@@ -2,11 +2,10 @@ import functools
 import itertools
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from posenc_jax.data.tasks import TASKS, EvenPairs
+from posenc_jax.data.tasks import TASKS
 from posenc_jax.data.tasks.chomsky import StringTask
 
 LENGTHS = [*range(1, 25), 39, 40]
@@ -135,13 +134,6 @@ def test_symbols_are_uniform(name):
             assert deviation < 5 * np.sqrt(share * (1 - share) / count)
 
 
-def test_modular_arithmetic_has_digits_and_operators_in_turn():
-    for _, n, x in strings("modular_arithmetic"):
-        assert len(x) == n - (n % 2 == 0)
-        assert all(symbol < 5 for symbol in x[::2])
-        assert all(5 <= symbol < 8 for symbol in x[1::2])
-
-
 def test_modular_arithmetic_survives_long_products():
     """250 operators, where products of the factors themselves overflow."""
     task = TASKS["modular_arithmetic"]()
@@ -174,26 +166,3 @@ def test_padding_changes_nothing(name):
         for small, large in zip(jax.tree.leaves(narrow), jax.tree.leaves(wide)):
             np.testing.assert_array_equal(small, large[:rows, :width] if large.ndim == 2 else large[:rows])
             assert large.ndim != 2 or not large[:rows, width:].any()
-
-
-def test_settings_and_class_facts():
-    for name in NAMES:
-        task = TASKS[name](max_length=5)
-        assert task.name == name
-        assert tuple(task.train_lengths) == (1, 2, 3, 4, 5)
-        assert (task.metric, task.length_per, task.model_kind) == ("accuracy", "step", "encoder_only")
-        assert task.chance == 1 / task.num_classes
-    assert EvenPairs(max_length=np.int64(40)) == EvenPairs()
-    assert hash(EvenPairs(max_length=np.int64(40))) == hash(EvenPairs())
-    with pytest.raises(ValueError, match=r"EvenPairs.max_length = 0 must be at least 1"):
-        EvenPairs(max_length=0)
-
-
-def test_an_example_reads_as_text():
-    example, _ = examples("modular_arithmetic")
-    row = LENGTHS.index(5) * REPEATS
-    one = jax.tree.map(lambda x: x[row], example)
-    x = example.inputs[row, :5].tolist()
-    expected = " ".join("01234+-*"[symbol] for symbol in x) + f" _ -> {modular_arithmetic(x)[0]}"
-    assert TASKS["modular_arithmetic"]().describe(one) == expected
-    assert jnp.asarray(one.length) == 6

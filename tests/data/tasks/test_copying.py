@@ -92,26 +92,3 @@ def test_enumerated_kinds_return_each_test_example_once(kind, count):
     assert {prompt[0] for prompt, _ in rows[:5]} == set("01234")  # the first few are a fair sample
     assert not example.weights[count:].any()
     assert example.weights[:count].any(axis=1).all()
-
-
-def test_other_kinds_are_drawn_without_end():
-    task = Copying(kind="mc")
-    one, two = jax.jit(jax.vmap(lambda i: task.test_example(jax.random.key(0), i, 9, 9)))(np.arange(2)).inputs
-    assert not np.array_equal(one, two)
-
-
-def test_settings_and_class_facts():
-    task = Copying(min_length=2, max_length=4)
-    assert tuple(task.train_lengths) == (2, 3, 4)
-    assert (task.metric, task.length_per, task.model_kind) == ("exact_match", "example", "decoder_only")
-    assert Copying() == Copying(kind="rsc", min_length=1, max_length=20, num_symbols=100)
-    with pytest.raises(ValueError, match=r"min_length = 5 and max_length = 4, but 1 <= min_length <= max_length must"):
-        Copying(min_length=5, max_length=4)
-    with pytest.raises(ValueError, match=r"min_length = 0 and max_length = 20, .*: swap or raise them"):
-        Copying(min_length=0)
-    with pytest.raises(ValueError, match=r"num_symbols = 0 must be at least 1"):
-        Copying(kind="cmc", num_symbols=0)
-    with pytest.raises(ValueError, match=r"num_symbols = 1 of rdc must be from 2 to 46341"):
-        Copying(kind="rdc", num_symbols=1)
-    with pytest.raises(ValueError, match=r"'mcr' is not one of .*; did you mean 'mcrv'"):
-        Copying(kind="mcr")

@@ -3,7 +3,6 @@
 import itertools
 
 import numpy as np
-import pytest
 from task_examples import assert_share, assert_uniform, rows
 
 from posenc_jax.data.tasks import Counting
@@ -89,15 +88,3 @@ def test_a_program_has_no_more_than_its_room():
     sizes = [sum(map(len, program)) for n, program, _, _ in programs(TASK, LENGTHS, 800) if n == 24]
     assert max(sizes) == 2 * 24 + 8
     assert np.mean(np.array(sizes) == max(sizes)) > 0.1
-
-
-def test_settings_and_what_is_refused():
-    task = Counting()
-    assert (task.train_lengths, task.chance) == (range(3, 513), 1 / 11)
-    assert (task.set_weight, task.pass_weight, task.increment_weight, task.max_value) == (1, 50, 7, 10)
-    with pytest.raises(ValueError, match=r"Counting.num_variables = 0 must be at least 1"):
-        Counting(num_variables=0)
-    with pytest.raises(ValueError, match=r"Counting.num_variables = 27 must be at most 26"):
-        Counting(num_variables=27)
-    with pytest.raises(ValueError, match=r"but 1 <= min_length <= max_length must hold"):
-        Counting(min_length=9, max_length=8)

@@ -69,12 +69,3 @@ def test_errors_are_those_of_loops():
     assert np.array_equal(sums["wrong_bits"], sums["reads"]), "a logit that is NaN is never right"
     nothing = TASK.results({"wrong_bits": np.zeros(3), "reads": np.array([1.0, 0.0, 2.0])})
     assert nothing == {"read_error": 0.0, "sparse_read_error": None, "dense_read_error": 0.0}
-
-
-def test_what_is_refused():
-    with pytest.raises(ValueError, match="FlipFlop: length = 7 must be even and at least 4"):
-        FlipFlop(length=7)
-    with pytest.raises(ValueError, match=r"FlipFlop: ignore = 1\.5 must be a probability"):
-        FlipFlop(ignore=1.5)
-    with pytest.raises(ValueError, match="length 9: a flip-flop sequence has an even number of tokens"):
-        TASK.check_length(9)

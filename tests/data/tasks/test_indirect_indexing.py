@@ -2,7 +2,6 @@
 
 import collections
 
-import pytest
 from task_examples import assert_uniform, rows
 
 from posenc_jax.data.tasks import IndirectIndexing
@@ -31,19 +30,3 @@ def test_the_answer_is_the_letter_so_far_from_the_source():
         assert_uniform(letters, range(10))
         for d in (-3, 0, 2):
             assert_uniform([s for shift, s, _ in questions if shift == d], range(max(0, -d), n - max(0, d)))
-
-
-def test_settings_and_what_is_refused():
-    task = IndirectIndexing()
-    assert (task.train_lengths, task.max_shift, task.metric) == (range(20, 41), 15, "exact_match")
-    assert task.chance == 1 / 40
-    with pytest.raises(ValueError, match=r"but 16 <= min_length <= max_length must hold: swap or raise them"):
-        IndirectIndexing(min_length=15)
-    with pytest.raises(ValueError, match=r"num_letters = 30 must be at least max_length = 40: no letter stands twice"):
-        IndirectIndexing(num_letters=30)
-    with pytest.raises(ValueError, match=r"IndirectIndexing.max_shift = 0 must be at least 1"):
-        IndirectIndexing(max_shift=0)
-    with pytest.raises(ValueError, match=r"length 129: there are task.num_letters = 128 letters"):
-        task.check_length(129)
-    with pytest.raises(ValueError, match=r"length 15: lengths of this indirect_indexing start at 16"):
-        task.check_length(15)

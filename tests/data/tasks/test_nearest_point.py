@@ -11,7 +11,7 @@ from task_examples import assert_uniform, drawn, rows
 
 from posenc_jax.config import Run
 from posenc_jax.data.tasks import NearestPoint
-from posenc_jax.encodings import parse, spec
+from posenc_jax.encodings import parse
 from posenc_jax.encodings.catalogue import CATALOGUE
 from posenc_jax.encodings.slots import elements, position_axes
 from posenc_jax.models import Streams, Transformer
@@ -74,10 +74,6 @@ def test_positions_are_read_as_the_real_numbers_that_they_are(text, relative):
     assert np.allclose(logits(text), logits(text, shifted), rtol=1e-4, atol=1e-5) == relative
 
 
-def test_encodings_of_the_order_see_no_points():
-    np.testing.assert_array_equal(logits("rope"), logits("rope", shifted))
-
-
 def reads_whole(slot):
     return any(element.integer_positions for element in elements(slot))
 
@@ -88,24 +84,3 @@ def test_encodings_of_whole_positions_are_refused():
     for slot in refused:
         with pytest.raises(ValueError, match=r"reads whole positions, and those of task 'nearest_point' are real num"):
             Run(task=TASK, model=MODEL, posenc=slot)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("slot", [slot for slot in OF_TWO_AXES if not reads_whole(slot)], ids=spec)
-def test_every_other_encoding_of_two_axes_reads_real_positions(slot):
-    run, ids = Run(task=TASK, model=MODEL, posenc=slot), np.arange(2, dtype=np.int32)
-    batch = jax.eval_shape(lambda: TASK.train_batch(None, None, jax.random.key(0), 2))
-    of_run = functools.partial(forward, run, streams=Streams(), train=False, example_ids=ids)
-    assert jax.eval_shape(of_run, jax.eval_shape(lambda: init_params(run, 0)), batch).shape == (2, 5, 7)
-
-
-def test_settings_and_what_is_refused():
-    assert (NearestPoint().num_points, NearestPoint().num_symbols, NearestPoint().chance) == (16, 32, 1 / 15)
-    with pytest.raises(ValueError, match=r"NearestPoint.num_points = 8 must be 2 to 7, as many as there are symbols"):
-        NearestPoint(num_points=8, num_symbols=7)
-    with pytest.raises(ValueError, match=r"length 8 must be 2 to 7"):
-        TASK.check_length(8)
-    with pytest.raises(ValueError, match=r"length 1 must be 2 to 7"):
-        TASK.check_length(1)
-    with pytest.raises(ValueError, match=r"NearestPoint.num_symbols = 1 must be at least 2"):
-        NearestPoint(num_points=2, num_symbols=1)

@@ -3,7 +3,6 @@
 import collections
 
 import numpy as np
-import pytest
 from task_examples import assert_share, assert_uniform, rows
 
 from posenc_jax.data.tasks import Needles, Passkey, PhoneBook
@@ -91,17 +90,3 @@ def test_the_number_beside_the_name():
     assert_uniform(asked_entries, range(6))
     assert_uniform(names, range(12))
     assert_uniform(digits, range(10))
-
-
-def test_settings_and_what_is_refused():
-    assert (Passkey().haystack, Passkey().value_digits, Passkey().num_keys) == ("repeated", 5, 1)
-    with pytest.raises(ValueError, match=r"Needles: num_queries = 5 must be at most num_keys = 4"):
-        Needles(num_queries=5)
-    with pytest.raises(ValueError, match=r"but 80 <= min_length <= max_length must hold"):
-        Needles(num_values=4)
-    with pytest.raises(ValueError, match=r"Passkey: num_values = 2 must be 1: take the task needles for more"):
-        Passkey(num_values=2)
-    with pytest.raises(ValueError, match=r"PhoneBook: max_length = 13 is more than the 12 names that 3 first"):
-        PhoneBook(max_length=13, num_first_names=3, num_last_names=4)
-    with pytest.raises(ValueError, match=r"length 13 is more than the 12 names"):
-        BOOK.check_length(13)

@@ -143,12 +143,3 @@ def test_the_earlier_of_two_marks():
     found = task.results(jax.tree.map(np.asarray, task.extra_sums(logits, example)))
     of_far = [answer for answer, group in zip(earlier, groups) if group]
     assert found == {"near_accuracy": 1.0, "far_accuracy": pytest.approx(np.mean(of_far))}
-
-
-def test_what_is_refused():
-    with pytest.raises(ValueError, match="WordOrder: min_length = 3 and max_length = 2, but 1 <= min_length"):
-        WordOrder(min_length=3, max_length=2)
-    with pytest.raises(ValueError, match="Agreement: min_length = 0"):
-        Agreement(min_length=0)
-    with pytest.raises(ValueError, match="Earlier: near = 6, far = 6 and length = 64, but near < far < length"):
-        Earlier(far=6)

@@ -67,19 +67,3 @@ def test_one_place_beside_is_a_wrong_position_and_the_next_symbol_a_wrong_token_
     assert (misread["position_error"], misread["token_error"]) == (pytest.approx(0), pytest.approx(1))
     right = scored(sure_of(np.take_along_axis(tokens[:, :6], asked, axis=1)))
     assert right["position_error"] + right["token_error"] == pytest.approx(0)
-
-
-def test_chance_is_as_stated():
-    nothing = scored(np.zeros((32, 9, 10)))
-    assert nothing["position_error"] == pytest.approx(5 / 10)
-    assert nothing["token_error"] == pytest.approx(4 / 10)
-    there = np.zeros((32, 9, 10))
-    for i, row in enumerate(batch().inputs):
-        there[i, :, row[:6]] = 50.0
-    tokens_only = scored(there)
-    assert (tokens_only["position_error"], tokens_only["token_error"]) == (pytest.approx(5 / 6), pytest.approx(0))
-
-
-def test_as_many_symbols_as_places_are_refused():
-    with pytest.raises(ValueError, match="num_symbols = 8 must be above length = 8"):
-        PositionOrToken(length=8, num_symbols=8)

@@ -4,7 +4,6 @@ import collections
 import itertools
 
 import numpy as np
-import pytest
 from task_examples import assert_share, assert_uniform, rows
 
 from posenc_jax.data.tasks import AssociativeRecall, RepeatedRecall
@@ -55,21 +54,3 @@ def test_the_value_so_many_assignments_back():
         values.append(tokens[1])
     assert_share(turns, 1 / 3)
     assert_uniform(values, range(10, 20))
-
-
-def test_settings_and_what_is_refused():
-    assert (AssociativeRecall().vocabulary, AssociativeRecall().power) == (8192, 0.01)
-    assert (RepeatedRecall().train_lengths, RepeatedRecall().num_pairs) == (range(768, 769, 2), 32)
-    assert list(AGAIN.train_lengths) == [16, 18, 20, 22, 24]
-    with pytest.raises(ValueError, match=r"but 32 <= min_length <= max_length must hold"):
-        AssociativeRecall(min_length=30)
-    with pytest.raises(ValueError, match=r"min_length = 64 and max_length = 65 must be even: tokens come in pairs"):
-        AssociativeRecall(max_length=65)
-    with pytest.raises(ValueError, match=r"vocabulary = 16 must be even and at least 18"):
-        AssociativeRecall(vocabulary=16)
-    with pytest.raises(ValueError, match=r"power = 0\.0 must be above 0 and at most 1"):
-        AssociativeRecall(power=0)
-    with pytest.raises(ValueError, match=r"RepeatedRecall.back = 0 must be at least 1"):
-        RepeatedRecall(back=0)
-    with pytest.raises(ValueError, match=r"length 15: repeated_recall has pairs of tokens, so lengths are even"):
-        AGAIN.check_length(15)

@@ -42,12 +42,3 @@ def test_answers_are_the_products_so_far(group):
             assert members[answer] == state
             drawn.append(token)
     assert_uniform(drawn, range(len(members)))
-
-
-def test_s2_is_parity():
-    for _, tokens, _, answers in rows(WordProblem(group="s2"), LENGTHS, 500):
-        assert answers == [sum(tokens[1 : i + 2]) % 2 for i in range(len(tokens) - 1)]
-
-
-def test_chance_is_one_of_the_elements():
-    assert {group: 1 / WordProblem(group=group).chance for group in ORDERS} == ORDERS

@@ -68,17 +68,6 @@ def test_blocks_of_queries_have_the_gradient_of_the_whole(monkeypatch):
     assert "5x3x8" not in program.lower(params, x).as_text()
 
 
-def test_positions_of_several_axes():
-    positions = np.array([[[0, 0], [0, 3], [2, 1]]])
-    for geometry in (
-        geometry_at(positions, positions, contiguous=True),
-        geometry_at(jnp.asarray(positions), positions),
-    ):
-        got = by_distance(lambda x: jnp.swapaxes(jnp.asarray(x), 1, 2), geometry, 4)
-        for i, j in np.ndindex(3, 3):
-            assert got[0, :, i, j].tolist() == (positions[0, j] - positions[0, i]).tolist()
-
-
 def test_perceptron():
     params = initial_perceptron((3, 100, 50))
     assert {name: p.shape for name, p in params.items()} == {
