@@ -10,7 +10,6 @@ import pytest
 import session
 from browser import Browser
 from jax._src.interpreters import mlir
-from slow_parts import PARTS, slow_part
 from synthetic_ablation import write_ablation
 
 import posenc_jax.cli.session
@@ -60,10 +59,6 @@ SLOW = [
 ]
 
 
-def pytest_addoption(parser):
-    parser.addoption("--slow-part", type=int, choices=range(PARTS), help="of the slow tests, only this sixth")
-
-
 @pytest.hookimpl(tryfirst=True)  # before marks select
 def pytest_collection_modifyitems(config, items):
     items.sort(key=lambda item: _PLACES.get(item.path, len(_PLACES)))
@@ -74,10 +69,6 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         if item.get_closest_marker("slow") and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(1200))
-    if (number := config.getoption("slow_part")) is not None:
-        files = slow_part(items, number)
-        config.hook.pytest_deselected(items=[item for item in items if item.path not in files])
-        items[:] = [item for item in items if item.path in files]
     if not any("::" in argument for argument in config.args):  # whole files
         files = {item.nodeid.partition("::")[0] for item in items}
         gone = [name for name in SLOW if name.partition("::")[0] in files and name not in found]
