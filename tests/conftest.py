@@ -39,14 +39,16 @@ if _make_context is not None:
 
 # The files that take longest, in this order: begun last, one would keep a single process busy at the end.
 LONGEST = (
+    "training/test_memory.py",
+    "test_compiling.py",
+    "training/test_costs.py",
+    "runs/test_local.py",
+    "test_pages.py",
+    "training/test_precision.py",
+    "report/test_report_files.py",
+    "runs/test_own_code.py",
     "test_site_builds.py",
-    "analysis/test_contract.py",
-    "runs/test_kill.py",
-    "runs/test_replicas.py",
-    "models/test_decoding.py",
-    "runs/test_inference.py",
-    "cli/test_inference_commands.py",
-    "runs/test_evaluation.py",
+    "verdict/test_fields.py",
 )
 _PLACES = {Path(__file__).parent / name: place for place, name in enumerate(LONGEST)}
 
@@ -76,10 +78,16 @@ def pytest_collection_modifyitems(config, items):
             raise pytest.UsageError(f"tests/slow_tests.txt names tests that are not there: {', '.join(gone)}")
 
 
+def pytest_collectstart():
+    """Hundreds of modules are imported, of which nothing is garbage."""
+    gc.disable()
+
+
 def pytest_collection_finish():
     """Tracing makes objects by the million: with fewer collections tests take a tenth less."""
     gc.freeze()
     gc.set_threshold(100_000, 50, 100)
+    gc.enable()
 
 
 @pytest.fixture(autouse=True, scope="session")

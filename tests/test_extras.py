@@ -18,11 +18,6 @@ from posenc_jax.runs.weights import read_shapes
 LOCKS = ("requirements.lock", "requirements-3.12.lock")
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-CONFIG = """
-from posenc_jax import Run
-from posenc_jax.data.text import Translation
-config = Run(task=Translation())
-"""
 
 
 def names(requirements):
@@ -117,15 +112,6 @@ def test_what_a_task_does_not_need_is_not_asked_for(without):
     checks.check_packages(LanguageModel(data=Data(tokenizer="bytes")))
 
 
-def test_the_command_line_says_it_and_writes_nothing(without, tmp_path, monkeypatch, refusal):
-    without("sentencepiece")
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "config.py").write_text(CONFIG)
-    said = refusal("train", "config.py")
-    assert said.startswith("posenc: a vocabulary of pieces (data.tokenizer = 'bpe') needs sentencepiece, which is ")
-    assert [path.name for path in tmp_path.iterdir() if path.name != "__pycache__"] == ["config.py"]
-
-
 @pytest.mark.parametrize(
     ("arguments", "modules", "said"),
     [
@@ -155,7 +141,6 @@ def test_commands_say_which_extra_they_lack(without, tmp_path, monkeypatch, refu
     [
         ("flax", ["train", str(ROOT / "configs" / "copy_rope.py")]),
         ("tyro", ["train", str(ROOT / "configs" / "copy_rope.py"), "--training.steps", "100"]),
-        ("tyro", ["completion", "bash"]),
     ],
 )
 def test_an_install_without_dependencies_says_what_it_lacks(tmp_path, module, arguments):

@@ -23,13 +23,6 @@ def past(word):
     return f"{word[:-1]}ied" if word.endswith("y") and word[-2] not in "aeiouy" else f"{word}ed"
 
 
-@pytest.mark.parametrize(
-    ("word", "said"), [("bake", "baked"), ("try", "tried"), ("play", "played"), ("melt", "melted")]
-)
-def test_the_rule_is_that_of_english(word, said):
-    assert past(word) == said
-
-
 def test_words_are_inflected():
     task, endings = Inflection(), set()
     make = jax.jit(task.example, static_argnums=2)
@@ -106,22 +99,6 @@ def test_the_page_has_the_card(path):
         assert f"| {finding['label']} | {finding['said']} |" in page
     assert re.search(rf" --on \"?{re.escape(on)}\"?( --seeds \d+ --once)?\n", page)
     assert f"{card['seconds'] / 60:.0f} minutes of runs" in page
-
-
-def test_cards_without_second_trainings_are_asked_for_once():
-    page = (FOLDER / "README.md").read_text()
-    for path in CARDS:
-        card = json.loads(path.read_text())
-        unlearned = card["twice"] is None and any(found["word"] == "did not learn" for found in card["findings"])
-        assert (f" --once --on experiments/own_questions/{path.stem}.py\n" in page) == unlearned, path.stem
-
-
-def test_what_shaw_has_more_on_the_melody():
-    ((ours,), (theirs,)) = (
-        json.loads((FOLDER / "melody.json").read_text())["measured"][label].values() for label in ("Shaw", "RoPE")
-    )
-    more = 100 * (ours["num_parameters"] / theirs["num_parameters"] - 1)
-    assert f"Shaw has {more:.1f} % more parameters" in (FOLDER / "README.md").read_text()
 
 
 def test_every_question_is_asked_on_the_page():

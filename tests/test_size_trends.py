@@ -3,7 +3,6 @@
 import dataclasses
 import itertools
 import math
-import re
 
 import numpy as np
 import pytest
@@ -16,7 +15,6 @@ from posenc_jax.drawing.paper import source_of_png
 from posenc_jax.statistics import holm, size_trends
 from posenc_jax.training.memory import parameters_of
 from posenc_jax.verdict.cells import JudgedCell, Results, TaskFacts, read_results, save_results
-from posenc_jax.verdict.published import Selection
 from posenc_jax.verdict.tables import SEEDS
 
 SIZES = (25_000, 100_000, 400_000)
@@ -215,33 +213,6 @@ def test_what_gives_no_table_is_refused(scores, said):
         trend.rows_of(results(scores))
 
 
-def test_what_cannot_be_kept_is_said_after_the_table(tmp_path, capsys):
-    found = results({size: {"rope": {0: 0.5, 1: 0.5}, "alibi": {0: 0.6, 1: 0.7}} for size in WIDTHS})
-    save_results(found, tmp_path / "t.json")
-    with pytest.raises(SystemExit, match="1"):
-        trend.main([str(tmp_path / "t.json"), "--keep", str(tmp_path / "none" / "t.json")])
-    out, err = capsys.readouterr()
-    assert "alibi" in out
-    assert err.count("\n") == 1
-
-
-def test_files_that_make_no_page_are_refused(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(page, "KEPT", tmp_path)
-    found = results({size: {"rope": {0: 0.5, 1: 0.5}, "alibi": {0: 0.6, 1: 0.7}} for size in WIDTHS})
-    for name, said in (("", "there is none"), ("copie", "copie is not named after one")):
-        if name:
-            save_results(found, tmp_path / f"{name}.json")
-        with pytest.raises(SystemExit, match="1"):
-            page.main([])
-        assert said in capsys.readouterr().err
-
-
-def test_a_size_that_was_not_run_is_named():
-    scores = {size: {"rope": {0: 0.5}, "alibi": {0: 0.6}} for size in list(WIDTHS)[:2]}
-    with pytest.raises(ValueError, match="alibi or rope has no scores on t d128: run the ablation to its end"):
-        trend.table_of(trend.rows_of(results(scores)))
-
-
 def test_sizes_differ_by_four_and_in_nothing_else():
     for config in (ablation("a", ("copy", "even_pairs"), ("alibi", "rope")), full()):
         by_size = {size: [run for run in config.runs if run.table.endswith(f" {size}")] for size in WIDTHS}
@@ -255,76 +226,20 @@ def test_sizes_differ_by_four_and_in_nothing_else():
             assert len({run.model.width_of_head for run in (small, middle, large)}) == 1
 
 
-def test_the_pages_and_the_picture_have_what_is_kept():
-    found = page.kept()
-    assert {path: path.read_text() for path in page.pages(found)} == page.pages(found), (
-        "python -m experiments.sizes.page"
-    )
+@pytest.fixture(scope="module")
+def kept():
+    return page.kept()
+
+
+def test_the_pages_and_the_picture_have_what_is_kept(kept):
+    made = page.pages(kept)
+    assert {path: path.read_text() for path in made} == made, "python -m experiments.sizes.page"
     assert source_of_png(page.PICTURE) == page.digest(), "python -m experiments.sizes.page"
 
 
-def test_a_baseline_that_becomes_worse_is_named():
-    found = page.kept()
-    middle, large = (found.scores(Selection(f"bucket_sort {size}"), "rope") for size in ("d64", "d128"))
-    assert all(large[seed] < middle[seed] for seed in large)
-    said = " On `bucket_sort` rope itself is worse at d128 than at d64, which adds to every lead there."
-    assert page.falls(found) == said
-    assert page.of_baseline(found).endswith(said)
-    assert all(said in text for text in page.pages(found).values())
-
-
-def test_encodings_that_score_as_none_does_are_named():
-    found = page.kept()
-
-    def apart(label):
-        """The largest ratio of mean perplexities to NoPE's, over the sizes."""
-        logs = [
-            [
-                np.mean(np.log([*found.scores(Selection(f"python docs {size}", where=where), own).values()]))
-                for own in (label, "nope")
-            ]
-            for size in page.WIDTHS
-            for where in ("beyond", "within")
-        ]
-        return np.exp(max(abs(own - none) for own, none in logs))
-
-    assert max(map(apart, ("learned", "t5"))) < 1.01 < min(map(apart, ("sinusoidal", "alibi", "fire", "shaw", "rope")))
-    said = page.unused(found)
-    assert said.startswith(
-        " The scores of learned and t5 on `python docs` differ by less than 1 % from those of nope at every size"
-    )
-    assert all(said in text for text in page.pages(found).values())
-
-
-def test_leads_that_change_sides_are_marked():
-    rows = trend.rows_of(page.kept())
-    means = {(row.table, row.label): [np.mean([*own.values()]) for own in row.leads.values()] for row in rows}
-    turns = {(row.table, row.label): page.turn(row) for row in rows if page.turn(row)}
-    gained = {("copy_digits", "nope"), ("copy_digits", "t5"), ("bucket_sort", "alibi")}
-    lost = {("python docs", label) for label in ("nope", "learned", "t5")}
-    assert turns == dict.fromkeys(gained, " (from behind to ahead)") | dict.fromkeys(lost, " (from ahead to behind)")
-    assert all(means[own][0] < 0 < means[own][-1] for own in gained)
-    assert all(means[own][0] > 0 > means[own][-1] for own in lost)
-
-
-def test_the_summary_has_every_word_and_marks_what_was_not_learned():
-    rows = trend.rows_of(page.kept())
-    said = page.summary(rows)
-    lines = [[cell.strip() for cell in line.strip("| ").split("|")] for line in said.splitlines() if line[:1] == "|"]
-    columns = [name.strip("`") for name in lines[0][1:]]
-    cells = {(name, label): cell for label, *own in lines[2:] for name, cell in zip(columns, own, strict=True)}
-    assert cells.keys() == {(row.table, row.label) for row in rows}
-    for row in rows:
-        cell = cells[row.table, row.label].partition(" ")[0]
-        assert cell.startswith("-" if row.word == "cannot be told" else row.word)
-        assert cell.endswith("\\*") == (bool(row.unlearned) and row.word != "cannot be told")
-    counts = [sum(row.word == word for row in rows) for word in ("grows", "shrinks", "cannot be told")]
-    assert re.findall(r"\d+", said.partition(":")[0]) == [str(len(rows)), *map(str, counts)]
-
-
-def test_what_is_kept_is_of_the_ablation():
+def test_what_is_kept_is_of_the_ablation(kept):
     """Every cell of a kept table has the config and the learning rates that `full` has, and a score of every seed."""
-    found, asked = page.kept(), {(run.table, run.label): run for run in full().runs}
+    found, asked = kept, {(run.table, run.label): run for run in full().runs}
     for cell in found.cells:
         run = asked.pop((cell.table, cell.label))
         assert (cell.config, set(cell.tried)) == (config_hash(run), set(run.learning_rates)), cell.label
