@@ -45,6 +45,7 @@ from documenting.rows import lacking
 
 from posenc_jax.drawing.markdown import refilled
 from posenc_jax.golden.rope import check as rope
+from posenc_jax.golden.sequences import check as sequences
 from posenc_jax.lessons import LESSONS
 from posenc_jax.lessons.pages import index
 from posenc_jax.refusals.hints import did_you_mean
@@ -52,7 +53,6 @@ from posenc_jax.verdict.evidence import Evidence
 
 ROOT = Path(__file__).resolve().parent.parent
 GOLDEN = ROOT / "posenc_jax" / "golden" / "encodings-v1.json"
-SEQUENCES = ROOT / "posenc_jax" / "golden" / "sequences" / "sequences-v1.json"
 AUDIT = ROOT / "scripts" / "catalogue_audit.json"
 PAGE = ROOT / "scripts" / "docs" / "guides" / "catalogue.md"
 INDEX = ROOT / "posenc_jax" / "lessons" / "README.md"
@@ -83,7 +83,7 @@ def main(arguments: list[str] | None = None) -> int:
         if problems := lacking():
             raise ValueError("\n".join(problems))
         texts = {GOLDEN: golden_text(new_golden(golden, changed))}
-        texts |= {SEQUENCES: golden_sequences.new_text(SEQUENCES.read_text(), changed)}
+        texts |= {sequences.FILE: golden_sequences.new_text(sequences.FILE.read_text(), changed)}
         texts |= {rope.FILE: golden_rope.new_text(rope.FILE.read_text(), changed)}
         audit = new_audit(audit, changed)
         texts |= {AUDIT: json.dumps(audit, indent=1, ensure_ascii=False, allow_nan=False) + "\n"}
@@ -114,8 +114,8 @@ def check_names(changed: list[str], kept: list[Record]) -> None:
     """Refuses a name that is in neither the catalogue nor a file of golden values."""
     from posenc_jax.analysis.audit import rows
 
-    golden = [*kept, *golden_sequences.scenarios(), *rope.models()]
-    known = [method.name for _, method in rows()] + [row["name"] for row in golden]
+    known = [method.name for _, method in rows()] + [row["name"] for row in (*kept, *rope.models())]
+    known += sequences.scenarios()
     for name in changed:
         if name not in known:
             hint = did_you_mean(name, known)
@@ -197,7 +197,7 @@ def new_audit(before: Record, changed: list[str]) -> Record:
     if before["settings"] != settings():
         kept = {}
     methods = [method for _, method in rows()]
-    stale = [m.name for m in methods if m.name in changed or _stale(kept.get((m.name, m.spec)), m.spec)]
+    stale = [m.name for m in methods if m.name in changed or is_stale(kept.get((m.name, m.spec)), m.spec)]
     kept |= {(record["name"], record["spec"]): record for record in measured(stale)}
     records = [kept[m.name, m.spec] | dataclasses.asdict(m) for m in methods]
     for record in records:
@@ -220,7 +220,7 @@ def measured(names: list[str]) -> list[Record]:
         return json.loads(path.read_text())["encodings"]
 
 
-def _stale(record: Record | None, text: str) -> bool:
+def is_stale(record: Record | None, text: str) -> bool:
     """True if a record is missing, or differs from the code, as far as that is known without measuring."""
     from posenc_jax.encodings import elements, parse
 

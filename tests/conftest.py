@@ -10,7 +10,6 @@ import pytest
 import session
 from browser import Browser
 from jax._src.interpreters import mlir
-from slow_parts import PARTS, slow_part
 from synthetic_ablation import write_ablation
 
 import posenc_jax.cli.session
@@ -40,14 +39,16 @@ if _make_context is not None:
 
 # The files that take longest, in this order: begun last, one would keep a single process busy at the end.
 LONGEST = (
+    "training/test_memory.py",
+    "test_compiling.py",
+    "training/test_costs.py",
+    "runs/test_local.py",
+    "test_pages.py",
+    "training/test_precision.py",
+    "report/test_report_files.py",
+    "runs/test_own_code.py",
     "test_site_builds.py",
-    "analysis/test_contract.py",
-    "runs/test_kill.py",
-    "runs/test_groups.py",
-    "models/test_decoding.py",
-    "runs/test_inference.py",
-    "cli/test_inference_commands.py",
-    "runs/test_evaluation.py",
+    "verdict/test_fields.py",
 )
 _PLACES = {Path(__file__).parent / name: place for place, name in enumerate(LONGEST)}
 
@@ -60,10 +61,6 @@ SLOW = [
 ]
 
 
-def pytest_addoption(parser):
-    parser.addoption("--slow-part", type=int, choices=range(PARTS), help="of the slow tests, only this sixth")
-
-
 @pytest.hookimpl(tryfirst=True)  # before marks select
 def pytest_collection_modifyitems(config, items):
     items.sort(key=lambda item: _PLACES.get(item.path, len(_PLACES)))
@@ -74,10 +71,6 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         if item.get_closest_marker("slow") and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(1200))
-    if (number := config.getoption("slow_part")) is not None:
-        files = slow_part(items, number)
-        config.hook.pytest_deselected(items=[item for item in items if item.path not in files])
-        items[:] = [item for item in items if item.path in files]
     if not any("::" in argument for argument in config.args):  # whole files
         files = {item.nodeid.partition("::")[0] for item in items}
         gone = [name for name in SLOW if name.partition("::")[0] in files and name not in found]
@@ -85,10 +78,16 @@ def pytest_collection_modifyitems(config, items):
             raise pytest.UsageError(f"tests/slow_tests.txt names tests that are not there: {', '.join(gone)}")
 
 
+def pytest_collectstart():
+    """Hundreds of modules are imported, of which nothing is garbage."""
+    gc.disable()
+
+
 def pytest_collection_finish():
     """Tracing makes objects by the million: with fewer collections tests take a tenth less."""
     gc.freeze()
     gc.set_threshold(100_000, 50, 100)
+    gc.enable()
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -6,7 +6,7 @@ import dataclasses
 import functools
 
 from posenc_jax.data.tasks.copying import Copying
-from posenc_jax.encodings import ENCODINGS, Slot, elements, parse
+from posenc_jax.encodings import ENCODINGS, Slot, elements, parse, spec
 from posenc_jax.encodings.catalogue import CATALOGUE
 
 # What a test says when a file that follows from the catalogue does not follow from it.
@@ -44,3 +44,13 @@ def reads_attributes(slot: Slot) -> bool:
 def slots_of_tasks() -> dict[str, Slot]:
     """`slots_of_registry`, those that a task can serve."""
     return {name: slot for name, slot in slots_of_registry().items() if not reads_attributes(slot)}
+
+
+# Those of `slots_of_tasks` that a task without token types can serve too, as strings: every encoding is in one.
+TRAINED = list(
+    dict.fromkeys(
+        spec(slot)
+        for slot in slots_of_tasks().values()
+        if not any(element.needs_token_types for element in elements(slot))
+    )
+)

@@ -1,24 +1,20 @@
-"""Every row of the catalogue through the whole engine: configured, trained, evaluated at a new length, written down."""
+"""Every encoding of the registry through the whole engine: configured, trained, evaluated at a new length, written
+down.
+"""
 
 import numpy as np
 import pytest
-from registry_slots import reads_attributes
+from registry_slots import TRAINED
 
 import posenc_jax
 from posenc_jax import Evaluation, Execution, Run, Training, Transformer
 from posenc_jax.data.tasks import Copying
-from posenc_jax.encodings import elements, is_pattern, parse
-from posenc_jax.encodings.catalogue import CATALOGUE
-
-ROWS = list(dict.fromkeys(method.spec for family in CATALOGUE.values() for method in family))
-# Those that read token types, which this task has not, or attributes are refused (see test_config).
-ROWS = [spec for spec in ROWS if not any(element.needs_token_types for element in elements(parse(spec)))]
-ROWS = [spec for spec in ROWS if not reads_attributes(parse(spec))]
+from posenc_jax.encodings import is_pattern, parse
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("text", ROWS)
-def test_every_row_trains(text, tmp_path):
+@pytest.mark.parametrize("text", TRAINED)
+def test_every_encoding_trains(text, tmp_path):
     layers = len(parse(text)) if is_pattern(parse(text)) else 2
     run = Run(
         task=Copying(kind="cmc", max_length=4, num_symbols=12),

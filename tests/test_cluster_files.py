@@ -5,8 +5,6 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -88,47 +86,6 @@ def test_a_job_has_time_to_save_in():
     assert {("signal", f"TERM@{GRACE}"), ("requeue", ""), ("open-mode", "append")} <= set(options)
 
 
-@pytest.mark.slow
-def test_a_real_slurm_queues_it_again_and_lets_it_be_cancelled(tmp_path):
-    sys.path.insert(0, str(ROOT / "tests" / "runs"))
-    from one_machine_slurm import Slurm, lacking
-
-    if reason := lacking():
-        pytest.skip(reason)
-    stand_in = f"""#!/bin/bash
-trap 'echo saved >> {tmp_path}/said; exit 143' TERM
-echo "began ${{SLURM_RESTART_COUNT:-0}}" >> {tmp_path}/said
-while true; do sleep 0.1; done
-"""
-    (tmp_path / "posenc").write_text(stand_in)
-    (tmp_path / "posenc").chmod(0o755)
-
-    def said():
-        file = tmp_path / "said"
-        return file.read_text().split("\n")[:-1] if file.exists() else []
-
-    def until(reached, seconds=60):
-        end = time.monotonic() + seconds
-        while not reached() and time.monotonic() < end:
-            time.sleep(0.2)
-        assert reached(), (said(), slurm.ask("squeue"))
-
-    with Slurm(tmp_path / "slurm") as slurm:
-        slurm.start_node()
-        slurm.environment["PATH"] = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
-        done = slurm.ask("sbatch", "--parsable", f"--chdir={tmp_path}", str(CLUSTER / "slurm.sh"), "ablate")
-        job = done.strip()
-        until(lambda: said() == ["began 0"])
-        slurm.tell("scancel", "--signal=TERM", job)
-        until(lambda: said() == ["began 0", "saved"])
-        until(lambda: job in slurm.tasks("PENDING"))
-        slurm.ask("scontrol", "update", f"jobid={job}", "starttime=now")  # a job that is requeued waits two minutes
-        until(lambda: said()[2:] == ["began 1"], 180)
-        slurm.tell("scancel", job)
-        until(lambda: not slurm.tasks("PENDING,RUNNING,COMPLETING"))
-    assert said() == ["began 0", "saved", "began 1", "saved"]
-
-
 def jobset(file):
     """What a manifest says, without its empty lines, of which XPK leaves many."""
     lines = (line.rstrip() for line in file.read_text().splitlines())
@@ -160,12 +117,6 @@ def test_the_jobset_is_that_of_the_script(commands, tmp_path):
     assert 128 + signal.SIGTERM in rule["onExitCodes"]["values"]  # which are those that it is started again for
     assert rule["onExitCodes"]["operator"] == "NotIn"
     assert spec["parallelism"] == 1  # posenc ablate is of one process
-
-
-def test_the_script_for_xpk_says_what_it_lacks():
-    done = subprocess.run([CLUSTER / "xpk.sh", "image"], capture_output=True, text=True)
-    assert done.returncode != 0
-    assert done.stderr.strip().endswith("which storage? scripts/cluster/xpk.sh IMAGE STORAGE")
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from compile_cases import CASES
 from compiling.programs import compiled, lowered_for
-from test_catalogue_trains import ROWS
+from registry_slots import TRAINED
 
 from posenc_jax.attention import paths
 from posenc_jax.encodings import elements, parse
@@ -31,7 +31,7 @@ LENGTHS = (1024, 2048, 4096, 8192, 16384)
 def test_a_case_for_every_hook_kind_and_layout():
     runs = [run for run, _ in CASES.values()]
     hooks = set().union(*(e.acts_on for run in runs for e in elements(run.posenc)))
-    assert hooks == set().union(*(element.acts_on for text in ROWS for element in elements(parse(text))))
+    assert hooks == set().union(*(element.acts_on for text in TRAINED for element in elements(parse(text))))
     assert {run.task.model_kind for run in runs} == {"decoder_only", "encoder_only", "encoder_decoder"}
     assert {(run.execution.data > 1, run.execution.model > 1) for run in runs} >= {(True, False), (False, True)}
     assert {run.model.dtype for run in runs} == {"float32", "bfloat16"}

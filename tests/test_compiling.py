@@ -1,4 +1,4 @@
-"""Training, evaluation and decoding of every row of the catalogue lower for accelerators that are not here."""
+"""Training, evaluation and decoding of every encoding lower for accelerators that are not here."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import dataclasses
 import jax
 import pytest
 from compiling.programs import KERNELS, compiled, functions, lowered_for, traced_for
-from test_catalogue_trains import ROWS
+from registry_slots import TRAINED
 
 from posenc_jax import Evaluation, Execution, Run, Training, Transformer
 from posenc_jax.data.tasks import Copying, Scan, TokenAt
@@ -62,18 +62,21 @@ def lowers(run: Run, platform: str) -> None:
 
 def test_the_representatives_act_at_every_hook():
     hooks = set().union(*(element.acts_on for text in EACH_HOOK for element in elements(parse(text))))
-    everything = set().union(*(element.acts_on for text in ROWS for element in elements(parse(text))))
+    everything = set().union(*(element.acts_on for text in TRAINED for element in elements(parse(text))))
     assert hooks == everything
     assert set(PositionalEncoding.EXCLUSIVE) <= hooks
-    assert set(EACH_HOOK) <= set(ROWS)
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)
-@pytest.mark.parametrize(
-    "text", [pytest.param(text, marks=() if text in EACH_HOOK else pytest.mark.slow) for text in ROWS]
-)
+@pytest.mark.parametrize("text", EACH_HOOK)
 def test_a_row_lowers(text, platform):
     lowers(row(text), platform)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", [text for text in TRAINED if text not in EACH_HOOK])
+def test_every_encoding_lowers(text):
+    lowers(row(text), "cuda")
 
 
 def test_in_bfloat16_cudnn_is_what_lowers(with_cudnn):

@@ -18,11 +18,6 @@ from posenc_jax.runs.weights import read_shapes
 LOCKS = ("requirements.lock", "requirements-3.12.lock")
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-CONFIG = """
-from posenc_jax import Run
-from posenc_jax.data.text import Translation
-config = Run(task=Translation())
-"""
 
 
 def names(requirements):
@@ -117,6 +112,13 @@ def test_the_command_line_says_it_and_writes_nothing(without, tmp_path, monkeypa
     assert [path.name for path in tmp_path.iterdir() if path.name != "__pycache__"] == ["config.py"]
 
 
+def test_what_a_task_does_not_need_is_not_asked_for(without):
+    without("tokenizers", "grain", "sacrebleu")
+    checks.check_packages(LanguageModel())
+    without("sentencepiece")
+    checks.check_packages(LanguageModel(data=Data(tokenizer="bytes")))
+
+
 @pytest.mark.parametrize(
     ("arguments", "modules", "said"),
     [
@@ -144,7 +146,7 @@ def test_commands_say_which_extra_they_lack(without, tmp_path, monkeypatch, refu
     ("module", "arguments"),
     [
         ("flax", ["train", str(ROOT / "configs" / "copy_rope.py")]),
-        ("tyro", ["completion", "bash"]),
+        ("tyro", ["train", str(ROOT / "configs" / "copy_rope.py"), "--training.steps", "100"]),
     ],
 )
 def test_an_install_without_dependencies_says_what_it_lacks(tmp_path, module, arguments):

@@ -10,7 +10,6 @@ import jax
 import numpy as np
 import pytest
 from port_bugs import BUGS
-from registry_slots import REGENERATE
 from torch_live import run_torch
 
 from experiments.golden_archive import pack
@@ -22,23 +21,11 @@ FOLDER = Path(check.__file__).parent
 SCENARIOS = check.scenarios()
 
 
-def test_the_file_has_every_scenario():
-    made = {own["name"]: own for own in golden_sequences.scenarios()}
-    assert list(SCENARIOS) == list(made)
-    assert len(made) == 12
-    for name, own in SCENARIOS.items():
-        (given, kept), tokens = (dict(of[name]["inputs"]) for of in (made, SCENARIOS)), "tokens"
-        prompt = given["prompt"]
-        assert [row[:prompt] for row in kept.pop(tokens)] == given.pop(tokens), REGENERATE
-        assert (own["about"], own["model"], kept) == (made[name]["about"], made[name]["model"], given), REGENERATE
-
-
 @pytest.mark.parametrize("name", [n if n == "packing" else pytest.param(n, marks=pytest.mark.slow) for n in SCENARIOS])
 def test_the_package_gives_them(name):
     own = SCENARIOS[name]
-    (positions,) = (made["positions"] for made in golden_sequences.scenarios() if made["name"] == name)
     with jax.enable_x64(True):
-        found = golden_sequences.outputs(own["model"], own["inputs"], positions)
+        found = golden_sequences.outputs(own["model"], own["inputs"], golden_sequences.positions_of(own))
     assert list(found) == list(own["outputs"])
     check.check(name, found)
 
@@ -125,7 +112,6 @@ def test_the_checker_says_what_differs_first(tmp_path, capsys):
 def test_values_that_are_there_are_not_rewritten_unasked(monkeypatch):
     """Only the first scenario, as it is and changed."""
     own = SCENARIOS["packing"]
-    monkeypatch.setattr(golden_sequences, "scenarios", lambda: [own])
     rounded = {**own["outputs"], "logits": (np.array(own["outputs"]["logits"], float) * (1 + 1e-13)).tolist()}
     monkeypatch.setattr(golden_sequences, "made", lambda own: {**own, "outputs": rounded})
     before = json.dumps({"scenarios": [own]})

