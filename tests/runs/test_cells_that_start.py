@@ -12,7 +12,7 @@ import pytest
 import sealed_files
 from trained_runs import CONFIG, Notes
 
-from posenc_jax.cli.ablate import override_all
+from posenc_jax.cli.overrides import override_all
 from posenc_jax.config import Ablation
 from posenc_jax.encodings import RoPE
 from posenc_jax.runs import cell as cell_module
@@ -112,7 +112,7 @@ def test_another_start_is_another_cell():
 
 
 def test_overrides_reach_the_start_too():
-    changed, _ = override_all(BOTH, ["--training.steps", "100"], "posenc ablate x.py")
+    changed = override_all(BOTH, ["--training.steps", "100"], "ablate", "x.py")
     assert changed.runs[1].init_from == changed.runs[0].as_start != FIRST.as_start
 
 
