@@ -19,14 +19,12 @@ import posenc_jax.cli
 import posenc_jax.runs
 import posenc_jax.show
 import posenc_jax.verdict
-from posenc_jax import report
 from posenc_jax.cli import COMMANDS, main
-from posenc_jax.cli.completion import INNER, options_of
+from posenc_jax.cli.completion import options_of
 from posenc_jax.cli.errors import Parser, UsageError
 from posenc_jax.cli.own_files import named
 from posenc_jax.cli.session import load_config
 from posenc_jax.config import Ablation, Run
-from posenc_jax.runs import directory, plan
 from posenc_jax.verdict.tables import tables
 
 TABLES = tables()
@@ -55,6 +53,8 @@ SOME = {
     "--change": "yarn",
 }
 """What ``...`` stands for after an option."""
+INNER = ("add", "list", "import", "export", "inspect")
+"""Commands of commands."""
 NO_LINES = {"posenc audit 1", "posenc golden 1"}  # formats of files
 READ = "read to its end"
 
@@ -114,18 +114,21 @@ def _home(tmp_path_factory):
         for parse in ("parse_args", "parse_intermixed_args"):
             patch.setattr(Parser, parse, and_stop(getattr(Parser, parse)))
         patch.setattr(argparse.ArgumentParser, "parse_args", and_stop(argparse.ArgumentParser.parse_args))
-        for command in ("ablate", "plan"):
-            patch.setattr(f"posenc_jax.cli.{command}.load_config", with_few_cells)
         sized = load_config("configs/sentences.py", Run, "train")
-        for module in ("sized_to_corpus", "session"):
-            patch.setattr(f"posenc_jax.cli.{module}.on_corpus", lambda name: sized)
-        for module in ("own_files", "train", "ablate"):
-            patch.setattr(f"posenc_jax.cli.{module}.refuse_unusable", stop)
-        patch.setattr(plan, "plan_of", stop)
-        patch.setattr(directory, "load_config", stop)
-        patch.setattr(report, "build", stop)
-        for name in ("train.join", "train.trust", "ablate.trust", "evaluate.bring_along"):
-            patch.setattr(f"posenc_jax.cli.{name}", lambda *_, **__: None)
+        for name, other in {
+            "cli.session.load_config": with_few_cells,
+            "cli.session.on_corpus": lambda name: sized,
+            "cli.sized_to_corpus.on_corpus": lambda name: sized,
+            "cli.train.refuse_unusable": stop,
+            "cli.ablate.refuse_unusable": stop,
+            "runs.plan.plan_of": stop,
+            "runs.directory.load_config": stop,
+            "report.build": stop,
+            "cli.train.join": lambda together: None,
+            "cli.session.trust": lambda directory: None,
+            "cli.evaluate.bring_along": lambda directory, **_: None,
+        }.items():
+            patch.setattr(f"posenc_jax.{name}", other)
         yield
 
 
@@ -174,7 +177,7 @@ def says(words):
 def is_part(line, said):
     """Whether a command is only named, or told with some of its options and without what it needs."""
     _, command, *rest = line.words
-    rest = rest[1:] if rest and rest[0] in INNER.get(command, ()) else rest
+    rest = rest[1:] if rest and rest[0] in INNER else rest
     options = {word.partition("=")[0].removeprefix("--") for word in rest if word.startswith("--")}
     lacks = "required" in said or not rest or rest[0].startswith("--") or rest[-1].startswith("--")
     told = line.told or not rest or any(word.startswith("...") for word in rest)

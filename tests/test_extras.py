@@ -129,7 +129,7 @@ def test_what_a_task_does_not_need_is_not_asked_for(without):
             "a figure for a paper needs matplotlib",
         ),
         (["weights", "inspect", "a.parquet"], ["safetensors"], "a safetensors file needs safetensors"),
-        (["import", "a.parquet", "-o", "run"], ["gguf"], "a GGUF file needs gguf"),
+        (["weights", "import", "a.parquet", "-o", "run"], ["gguf"], "a GGUF file needs gguf"),
         (["data", "add", "a", "--parquet", "a.parquet", "--field", "x"], ["pyarrow"], "a Parquet file needs pyarrow"),
     ],
 )
@@ -147,6 +147,7 @@ def test_commands_say_which_extra_they_lack(without, tmp_path, monkeypatch, refu
     [
         ("flax", ["train", str(ROOT / "configs" / "copy_rope.py")]),
         ("tyro", ["train", str(ROOT / "configs" / "copy_rope.py"), "--training.steps", "100"]),
+        ("tyro", ["--completion", "bash"]),
     ],
 )
 def test_an_install_without_dependencies_says_what_it_lacks(tmp_path, module, arguments):

@@ -1,6 +1,6 @@
 """What the planes of RoPE do in the heads of a published model, and whether its heads take 68 for 5.
 
-    posenc import SmolLM2-135M-Instruct.Q4_1.gguf -o runs/smollm2
+    posenc weights import SmolLM2-135M-Instruct.Q4_1.gguf -o runs/smollm2
     python -m experiments.context.planes runs/smollm2
 
 A plane p gives ``c_p = Re(q_p conj(k_p) e^(i w_p d)) / sqrt(D)`` to the logit of a query and a key d places before it,

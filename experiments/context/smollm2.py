@@ -1,6 +1,6 @@
 """The published orders of `directions` on SmolLM2-135M, whose context is 8,192 tokens, at one and two times of it.
 
-    posenc import SmolLM2-135M-Instruct.Q4_1.gguf -o runs/smollm2
+    posenc weights import SmolLM2-135M-Instruct.Q4_1.gguf -o runs/smollm2
     python -m experiments.context.texts runs/smollm2 16384 2 runs/two-texts
     posenc context runs/smollm2 --text runs/two-texts/*.txt --lengths 1x 2x --measure perplexity \\
         --change none ntk yarn self_extend "linear(2)" "yarn(2)"

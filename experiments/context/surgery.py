@@ -1,7 +1,7 @@
 """The rotation of a published model turned off, layer by layer and plane by plane, or with another base in some layers:
 what the loss of plain text loses by it.
 
-    posenc import SmolLM2-135M-Instruct.Q4_1.gguf -o runs/smollm2
+    posenc weights import SmolLM2-135M-Instruct.Q4_1.gguf -o runs/smollm2
     python -m experiments.context.surgery runs/smollm2
 
 Expected before it was measured: every layer costs something, the first ones most, as heads that read the token before

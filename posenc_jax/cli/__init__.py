@@ -23,7 +23,6 @@ GROUPS = {
         "train": "train and evaluate one run: posenc train CONFIG [--directory DIR] [overrides]",
         "evaluate": "evaluate a finished run again: posenc evaluate RUN --lengths ... [--posenc ...]",
         "report": "write tables, figures and report.html of ablations: posenc report DIR [DIR ... -o NEW]",
-        "tables": "compare our results with published tables: posenc tables [NAME]",
     },
     "Look at encodings": {
         "lesson": "test what is taught about encodings, claim by claim: posenc lesson [N|NAME]",
@@ -43,20 +42,21 @@ GROUPS = {
         "translate": 'translate sentences with a trained run: posenc translate RUN "A sentence." [...]',
         "summarize": "summarise a document with a trained run: posenc summarize RUN FILE",
         "classify": "classify a document with a trained run: posenc classify RUN FILE",
-        "import": "import a Hugging Face or GGUF checkpoint as a run: posenc import DIR|FILE -o RUN",
-        "export": "export an imported run for transformers: posenc export RUN --to DIR",
         "context": "test position changes on longer texts: posenc context RUN --change none yarn",
-        "weights": "export or show weights: posenc weights export RUN FILE | posenc weights inspect FILE",
+        "weights": "import, export or show weights: posenc weights import DIR|FILE -o RUN",
     },
     "This machine": {
         "doctor": "show versions, devices, caches and optional parts",
         "plan": "estimate what a run takes and whether it fits: posenc plan CONFIG [--target h100]",
-        "completion": "print a completion script for your shell: posenc completion bash|zsh|fish",
     },
 }
 COMMANDS = {name: entry for group in GROUPS.values() for name, entry in group.items()}
 GONE = {
+    "completion": "print the script with `posenc --completion bash`, zsh or fish",
+    "export": "export an imported run with `posenc weights export RUN DIR`",
+    "import": "import a checkpoint with `posenc weights import DIR|FILE -o RUN`",
     "merge": "join ablations with `posenc report A B -o NEW`",
+    "tables": "compare with published tables in a checkout: `python -m experiments.tables [NAME]`",
     "tune": "time settings side by side with `posenc train CONFIG --training.microbatches N`",
     "vectors": "print vectors of positions with `posenc show ENCODING --view vectors`",
 }
@@ -137,10 +137,11 @@ def _run(arguments: list[str]) -> int:
     if command in GONE:
         screen.tell(f"posenc: there is no command {command!r} any more: {GONE[command]}")
         return 2
-    if command not in COMMANDS:
-        hint = did_you_mean(command, COMMANDS)
-        hint = f"; {hint}" if hint else "."
-        screen.tell(f"posenc: there is no command {short(command)!r}{hint} Known: {', '.join(COMMANDS)}.")
+    if command == "--completion":
+        command = "completion"
+    elif command not in COMMANDS:
+        hint = did_you_mean(command, COMMANDS, f"known are {', '.join(COMMANDS)}")
+        screen.tell(f"posenc: there is no command {short(command)!r}: {hint}")
         return 2
     try:
         module = importlib.import_module(f"posenc_jax.cli.{command}")
@@ -150,11 +151,6 @@ def _run(arguments: list[str]) -> int:
         screen.tell(f"posenc: {said}")
         return 2
     code: int = module.main(rest)
-    if code == 0 and not {"-h", "--help"}.isdisjoint(rest) and not hasattr(module.main, "__wrapped__"):
-        from posenc_jax.cli.options import sections
-
-        if examples := sections(module.main)[2]:  # of a command that has a help of its own
-            screen.show(f"\nexamples:\n{examples}")
     return code
 
 
@@ -164,9 +160,8 @@ def usage() -> str:
     lines = ["usage: posenc COMMAND ...", "", "A laboratory for positional encodings in Transformers."]
     for title, group in GROUPS.items():
         lines += ["", f"{title}:", *(f"  {name:<{width}}  {line}" for name, line in group.items())]
-    more = "`posenc COMMAND --help` shows its options and examples; `posenc --version` shows the version."
-    lines += ["", more]
-    return "\n".join(lines)
+    more = "`posenc COMMAND --help` shows its options and examples; `posenc --version` shows the version, and\n"
+    return "\n".join([*lines, "", f"{more}`posenc --completion bash|zsh|fish` a completion script for your shell."])
 
 
 def _end(number: int, frame: FrameType | None) -> None:

@@ -1,7 +1,6 @@
 """``posenc audit``: what encodings do, measured."""
 
-import concurrent.futures.process
-import dataclasses
+import concurrent.futures
 import functools
 import multiprocessing
 import os
@@ -16,25 +15,12 @@ from typing import Any
 
 from posenc_jax.cli.errors import UsageError, check_file, own_error, refusing
 from posenc_jax.cli.options import command
-from posenc_jax.cli.screen import show, tell
+from posenc_jax.cli.screen import show
 from posenc_jax.files.atomic import write_atomically
 from posenc_jax.refusals.own_exits import exits_as_errors
 
 GIVEN = "given"
 FEW = 3  # encodings that one process measures before others have started
-
-
-@dataclasses.dataclass(frozen=True)
-class AuditRow:
-    """One encoding to measure: its row of the catalogue, or its spec alone."""
-
-    family: str
-    name: str
-    spec: str
-    paper: str = ""
-    link: str = ""
-    note: str = ""
-    use: str = ""
 
 
 def _audit(
@@ -65,27 +51,23 @@ def _audit(
     from posenc_jax.cli.session import prepare_jax
 
     prepare_jax()  # before files of the user's: one that computes would fix the devices
-    rows = [row_of(text) for text in encodings] or catalogue_rows()
-    refuse_unusable(tuple(read_slot(row.spec) for row in rows if row.family == GIVEN))
+    from posenc_jax.analysis.audit import rows as catalogue
+    from posenc_jax.analysis.audit import settings
+    from posenc_jax.cli.progress import TerminalReporter
+    from posenc_jax.show.audit_table import audit_markdown, audit_text
+
+    rows = [row_of(text) for text in encodings] or [vars(method) for _, method in catalogue()]
+    refuse_unusable(tuple(read_slot(row["spec"]) for row in rows if row["family"] == GIVEN))
     check_file("--json", json)
     check_file("--markdown", markdown)
     if json and json == markdown:
         raise UsageError(f"--json and --markdown are both {json}: name two files")
-    from posenc_jax.cli.progress import TerminalReporter
-
-    records: list[dict[str, Any]] = [{}] * len(rows)
-    try:
-        with TerminalReporter() as reporter:
-            reporter.phase("audit", total=len(rows), unit="encodings")
-            for i, record in _measured(rows, timing=not no_timing):
-                records[i] = dataclasses.asdict(rows[i]) | record
-                reporter.advance(1, rows[i].name)
-    except concurrent.futures.process.BrokenProcessPool:
-        tell("posenc: a process of the audit was killed (out of memory?); nothing was written")
-        return 1
-    from posenc_jax.analysis.audit import settings
-    from posenc_jax.show.audit_table import audit_markdown, audit_text
-
+    records = []
+    with TerminalReporter() as reporter:
+        reporter.phase("audit", total=len(rows), unit="encodings")
+        for row, record in zip(rows, _measured([row["spec"] for row in rows], timing=not no_timing), strict=True):
+            records.append(row | record)
+            reporter.advance(1, row["name"])
     document = {"settings": settings(), "encodings": records}
     text = audit_markdown(document)
     show(audit_text(document, shutil.get_terminal_size().columns) if sys.stdout.isatty() else text, end="")
@@ -96,14 +78,7 @@ def _audit(
     return 1 if any(record["verdict"].startswith("fails") or record["problems"] for record in records) else 0
 
 
-def catalogue_rows() -> list[AuditRow]:
-    """Every row of the catalogue, in its order."""
-    from posenc_jax.encodings.catalogue import CATALOGUE
-
-    return [AuditRow(**dataclasses.asdict(method)) for methods in CATALOGUE.values() for method in methods]
-
-
-def row_of(text: str) -> AuditRow:
+def row_of(text: str) -> dict[str, str]:
     """The row that a name of the catalogue or a spec means; UsageError when it is neither, or cannot be measured."""
     from posenc_jax.analysis.audit import measured
     from posenc_jax.cli.own_files import catalogue_row, named
@@ -116,31 +91,23 @@ def row_of(text: str) -> AuditRow:
             measured(slot)
         method = catalogue_row(slot)
     if method is not None:
-        return AuditRow(**dataclasses.asdict(method))
+        return vars(method)
     # What a file brings is read from that file in every process.
-    return AuditRow(GIVEN, spec(slot), text if any(is_own(type(value)) for value in values_in(slot)) else spec(slot))
+    own = text if any(is_own(type(value)) for value in values_in(slot)) else spec(slot)
+    return {"family": GIVEN, "name": spec(slot), "spec": own, **dict.fromkeys(("paper", "link", "note", "use"), "")}
 
 
-def _measured(rows: list[AuditRow], *, timing: bool) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Number and record of every row, as they are done: in a process for each core, or here when they are few."""
-    if len(rows) <= FEW:
-        for i, row in enumerate(rows):
-            yield i, _measure(row.spec, timing=timing)
+def _measured(specs: list[str], *, timing: bool) -> Iterator[dict[str, Any]]:
+    """The record of each: measured in a process for each core, or here when they are few."""
+    measure = functools.partial(_measure, timing=timing)
+    if len(specs) <= FEW:
+        yield from map(measure, specs)
         return
     from posenc_jax.runs.environment import threads
 
-    workers = min(threads(), len(rows), 8)
-    spawn = multiprocessing.get_context("spawn")
+    workers, spawn = min(threads(), len(specs), 8), multiprocessing.get_context("spawn")
     with concurrent.futures.ProcessPoolExecutor(workers, mp_context=spawn, initializer=_start) as pool:
-        futures = {pool.submit(_measure, row.spec, timing=timing): i for i, row in enumerate(rows)}
-        try:
-            for future in concurrent.futures.as_completed(futures):
-                yield futures[future], future.result()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            for process in multiprocessing.active_children():
-                process.terminate()
-            raise
+        yield from pool.map(measure, specs)
 
 
 def _start() -> None:

@@ -1,4 +1,4 @@
-"""``posenc completion SHELL``: a script by which a shell completes commands and their options; tyro writes it."""
+"""``posenc --completion SHELL``: a script by which a shell completes commands and their options; tyro writes it."""
 
 import contextlib
 import dataclasses
@@ -12,9 +12,6 @@ from posenc_jax.cli import COMMANDS
 from posenc_jax.cli.options import command
 from posenc_jax.cli.screen import show
 
-SHELLS = ("bash", "zsh", "fish")
-INNER = {"data": ("add", "list"), "weights": ("export", "inspect")}
-"""Commands that have commands."""
 _OPTION = re.compile(r"(?<![\w-])--([a-z][a-z0-9]*(?:[.-][a-z0-9]+)*)")
 
 
@@ -26,9 +23,9 @@ def _completion(shell: Literal["bash", "zsh", "fish"]) -> None:
       shell: your shell
 
     Examples:
-      posenc completion bash > ~/.local/share/bash-completion/completions/posenc
+      posenc --completion bash > ~/.local/share/bash-completion/completions/posenc
           install for bash
-      posenc completion zsh > ~/.zfunc/_posenc
+      posenc --completion zsh > ~/.zfunc/_posenc
           install for zsh, if ~/.zfunc is in fpath
     """
     show(script(shell, {name: options_of(name) for name in COMMANDS}))
@@ -39,8 +36,7 @@ def options_of(name: str) -> list[str]:
     module = importlib.import_module(f"posenc_jax.cli.{name}")
     shown = io.StringIO()
     with contextlib.redirect_stdout(shown):
-        for inner in ((), *((word,) for word in INNER.get(name, ()))):
-            module.main([*inner, "--help"])
+        module.main(["--help"])
     return list(dict.fromkeys(_OPTION.findall(shown.getvalue())))
 
 
@@ -59,14 +55,11 @@ def _as_function(about: str, options: list[str]) -> Callable[..., Any]:
     """A command as tyro takes it: a class with a field for each option."""
     import tyro
 
-    fields = [
-        (option.replace(".", "__").replace("-", "_"), Annotated[str, tyro.conf.arg(name=option)], "")
-        for option in options
-        if option != "help"
-    ]
+    names = {option.replace(".", "__").replace("-", "_"): option for option in options if option != "help"}
+    fields = [(name, Annotated[str, tyro.conf.arg(name=option)], "") for name, option in names.items()]
     made = dataclasses.make_dataclass("Command", fields)
     made.__doc__ = about
     return made
 
 
-main = command(_completion)
+main = command(_completion, name="--completion")

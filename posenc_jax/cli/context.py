@@ -1,25 +1,16 @@
 """``posenc context``: one checkpoint under several changes of its positions, on texts longer than it was made for."""
 
-from __future__ import annotations
-
-import argparse
 import contextlib
-import difflib
 import json
-import math
 import re
 import shutil
-import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 from posenc_jax.cli.errors import UsageError, refusing, whole
 from posenc_jax.cli.options import command
 from posenc_jax.cli.screen import show
 from posenc_jax.drawing.plain import short
-
-if TYPE_CHECKING:
-    from posenc_jax.encodings.slots import Slot
 
 _LENGTH = re.compile(r"(\d{1,8}(?:\.\d{1,20})?)x|(\d{1,8})")
 
@@ -32,12 +23,12 @@ def _context(
     measure: tuple[str, ...] = ("perplexity", "far", "passkey"),
     text: tuple[Path, ...] = (),
     examples: Annotated[int, whole(1, 1000)] = 5,
-    recalibrate: Annotated[tuple[str, ...], "STEPS"] = (),
+    recalibrate: Annotated[tuple[float, ...], "STEPS"] = (),
     output: Annotated[Path | None, "DIR"] = None,
 ) -> None:
     """Read long texts with the parameters of a language model (a run of task language_model, or one made by
-    `posenc import`) under each change of its positions, and report the effect on perplexity and on questions about the
-    text.
+    `posenc weights import`) under each change of its positions, and report the effect on perplexity and on questions
+    about the text.
 
     A change is one of none, linear, ntk, dynamic_ntk, ntk_by_parts, yarn, longrope, self_extend, rerope, leaky_rerope,
     string, log_scaling, p_rope and nope, or an encoding in full. Changes with a factor derive it from the length that
@@ -71,31 +62,32 @@ def _context(
     from posenc_jax.cli.session import prepare_jax, stoppable
 
     prepare_jax()
+    from posenc_jax.cli.own_files import read_slot
     from posenc_jax.cli.progress import TerminalReporter
     from posenc_jax.context import recalibration, study, texts
     from posenc_jax.context.changes import named
+    from posenc_jax.context.table import heat_maps, record, table
+    from posenc_jax.drawing.printed import render
     from posenc_jax.drawing.text_table import markdown_table
     from posenc_jax.drawing.text_table import text as in_text
-    from posenc_jax.files.atomic import unusable
-    from posenc_jax.refusals.hints import did_you_mean
+    from posenc_jax.extras import is_there
+    from posenc_jax.files.atomic import unusable, write_atomically
     from posenc_jax.runs.files import locked
     from posenc_jax.runs.inference import load_run
 
-    for word in measure:
-        if word not in study.MEASURES:
-            hint = did_you_mean(word, study.MEASURES)
-            raise UsageError(f"--measure {word} is none of {', '.join(study.MEASURES)}{f'; {hint}' if hint else ''}")
-    changes: list[tuple[str, Slot | None]] = []
-    for word in change:
-        with refusing("--change: "):
-            changes.append((word, None if named(word) else _encoding(word)))
+    if unknown := [word for word in measure if word not in study.MEASURES]:
+        raise UsageError(f"--measure {unknown[0]} is none of {', '.join(study.MEASURES)}")
+    if recalibrate and (len(recalibrate) > 2 or not recalibrate[0].is_integer() or min(recalibrate) <= 0):
+        raise UsageError("--recalibrate takes a number of steps, and after it a learning rate above 0 or nothing")
+    with refusing("--change: "):
+        changes = [(word, None if named(word) else read_slot(word)) for word in change]
     loaded = load_run(run)
     tokens = [_length(word, study.trained_length(loaded)) for word in lengths]
     if len(set(tokens)) < len(tokens):
         raise UsageError(f"--lengths: {', '.join(map(str, tokens))} holds a length twice: leave one out")
     with refusing():
         by_change = study.slots(loaded, changes, sorted(tokens))
-        on = _recalibration(recalibrate)
+        on = (int(recalibrate[0]), *recalibrate[1:]) if recalibrate else ()
         runs = {
             own: recalibration.recalibrated(loaded, own[0], slot, own[1], *on) for own, slot in by_change.items() if on
         }
@@ -108,37 +100,25 @@ def _context(
     folder = output or run / "context"
     if reason := unusable(folder):
         raise UsageError(f"--output: {reason}")
-    from posenc_jax.context.table import heat_maps, record, table
-
+    said = study.in_words(loaded, asked)  # refused before anything is trained
     with contextlib.ExitStack() as holding:
         with TerminalReporter() as reporter, stoppable() as stop:
             if runs:
-                _work(loaded, asked)  # refused before anything is trained
                 reporter.note(recalibration.in_words([*dict.fromkeys(runs.values())]))
             parts = recalibration.by_run(loaded, asked, runs, folder, reporter, stop)
-            reporter.note(_said_before(parts, folder))
+            reporter.note(said)
             holding.enter_context(locked(folder))  # until table, record and heat maps of these answers are there
             rows = [row for own, cells in parts for row in study.answer(own, cells, folder, reporter, stop)]
         entries = record(rows)
         made = table(entries, f"{run.name}, made for {study.trained_length(loaded):,} tokens")
         show(in_text(made, shutil.get_terminal_size((100, 24)).columns))
-        files = {"table.md": markdown_table(made), "record.json": json.dumps(entries, indent=1)}
-        _write(folder, {name: f"{content}\n" for name, content in files.items()}, heat_maps(entries))
-
-
-def _encoding(word: str) -> Slot:
-    """An encoding in full; ValueError for another word, with the change that is nearest to one that is not known."""
-    from posenc_jax.cli.own_files import read_slot
-    from posenc_jax.context.changes import CHANGES, FACTORS
-
-    try:
-        return read_slot(word)
-    except ValueError as error:
-        near = difflib.get_close_matches(re.split(r"\W", word.strip())[0], CHANGES, 1)
-        if not near or not str(error).startswith("unknown encoding"):
-            raise
-        way = " or ".join((near[0], *([f"{near[0]}(2)"] if near[0] in FACTORS else [])))
-        raise ValueError(f"{error}; the nearest change is {way}") from None
+        files: dict[str, str | bytes] = {"table.md": f"{markdown_table(made)}\n"}
+        files["record.json"] = f"{json.dumps(entries, indent=1)}\n"
+        for plot in heat_maps(entries) if is_there("matplotlib") else ():
+            files |= {f"{plot.slug}.{kind}": data for kind, data in render(plot).items()}
+        for name, content in files.items():
+            write_atomically(folder / name, content)
+        show(f"written in {folder}: {', '.join(files)}")
 
 
 def _length(word: str, trained: int) -> int:
@@ -149,80 +129,6 @@ def _length(word: str, trained: int) -> int:
             f"--lengths {short(word)}: write tokens (from 16 on) or times the trained {trained:,}, as in 2x"
         )
     return length
-
-
-def _recalibration(words: tuple[str, ...]) -> tuple[Any, ...]:
-    """The steps of ``--recalibrate`` and its learning rate, if given; () without the option."""
-    if not words:
-        return ()
-    steps, *rates = words
-    try:
-        found: tuple[Any, ...] = whole(1, 2**31 - 1)(steps), *map(float, rates)
-    except (argparse.ArgumentTypeError, ValueError):
-        found = ()
-    if len(found) not in (1, 2) or not 0 < found[-1] < math.inf:
-        raise UsageError(
-            f"--recalibrate {' '.join(words)}: write a number of steps, and after it a learning rate above 0 or nothing"
-        )
-    return found
-
-
-def _said_before(parts: list[tuple[Any, list[Any]]], folder: Path) -> str:
-    """The number of answers to compute, with an estimate of time and memory, from the time of a chunk."""
-    import numpy as np
-
-    from posenc_jax.context import study
-    from posenc_jax.context.reading import Reader
-    from posenc_jax.drawing.quantities import duration
-
-    asked, left = sum(len(cells) for _, cells in parts), []
-    for own, cells in parts:
-        parameters = study.parameters_digest(own)
-        left += [(own, cell) for cell in cells if not study.path_of(folder, cell, parameters).exists()]
-    if not left:
-        return f"all {asked} answers are in {folder}"
-    loaded, cells = left[0][0], [cell for _, cell in left]
-    operations, memory = _work(loaded, cells)
-    slot, length = cells[0].slot, cells[0].length
-    reader = Reader.of(loaded, slot, length)
-    tokens = np.full(reader.chunk, loaded.tokenizer.bos, np.int32)
-    reader.losses(tokens)  # which compiles
-    begin = time.perf_counter()
-    reader.losses(tokens)
-    seconds = (time.perf_counter() - begin) * operations / study.operations_of(loaded, slot, reader.chunk, length)
-    return (
-        f"{len(left)} of {asked} answers are to be computed: {sum(cell.reads for cell in cells):,} tokens, about "
-        f"{duration(seconds)} and {memory}, excluding compilation"
-    )
-
-
-def _work(loaded: Any, cells: list[Any]) -> tuple[int, str]:
-    """The operations that reading takes, and its memory in words; UsageError where there is less."""
-    from posenc_jax.context import study
-    from posenc_jax.runs.targets import bytes_in_words, devices_with_memory
-
-    operations, held = study.work(loaded, cells)
-    memory = f"{bytes_in_words(held)} for parameters, cache and logits"
-    if (there := devices_with_memory().memory) is not None and held > there:
-        raise UsageError(
-            f"--lengths {max(cell.length for cell in cells)} needs about {memory}, and "
-            f"{bytes_in_words(there)} are there: read shorter texts"
-        )
-    return operations, memory
-
-
-def _write(folder: Path, files: dict[str, str | bytes], maps: list[Any]) -> None:
-    from posenc_jax.drawing.printed import render
-    from posenc_jax.extras import MissingExtraError
-    from posenc_jax.files.atomic import write_atomically
-
-    try:
-        files |= {f"{plot.slug}.{kind}": data for plot in maps for kind, data in render(plot).items()}
-    except MissingExtraError as error:
-        show(f"no heat maps: {error}")
-    for name, content in files.items():
-        write_atomically(folder / name, content)
-    show(f"written in {folder}: {', '.join(files)}")
 
 
 main = command(_context)

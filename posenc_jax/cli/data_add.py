@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -69,11 +67,9 @@ class Added:
     def form(self) -> Any:
         """The form of the texts: the one of `FORMS` that is given."""
         given = [form for form in FORMS if getattr(self, form)]
-        if len(given) == 1:
-            return given[0]
-        known = " ".join(f"--{form}" for form in FORMS)
-        both = f", not {' and '.join(f'--{form}' for form in given)}" if given else ""
-        raise UsageError(f"data add: one of the arguments {known} is required{both}")
+        if len(given) != 1:
+            raise UsageError(f"data add: give the texts as one of {' '.join(f'--{form}' for form in FORMS)}")
+        return given[0]
 
 
 def add(name: str, options: Added) -> None:
@@ -99,7 +95,7 @@ def add(name: str, options: Added) -> None:
     from posenc_jax.data.corpora.own import nested, structure_of
     from posenc_jax.data.corpora.store import OWN, check_own, is_prepared
 
-    note, form, corpus = clocked(), options.form, f"{OWN}{name}"
+    form, corpus = options.form, f"{OWN}{name}"
     check_own(corpus)
     if is_prepared(corpus, options.directory) and not options.rebuild:
         raise UsageError(f"{corpus} is there already: choose another name, or say --rebuild to replace it")
@@ -123,32 +119,9 @@ def add(name: str, options: Added) -> None:
     named_as = structure_of(options.folder) if options.folder and not options.structure else None
     facts |= {"structure": options.structure} if options.structure else {}
     facts |= {"named_as": named_as} if named_as else {}
-    own.add_own(name, taken, fields, facts, directory=options.directory, rebuild=options.rebuild, note=note)
-    if options.folder and named_as:
-        _note_structure(options.folder, named_as, note)
+    own.add_own(name, taken, fields, facts, directory=options.directory, rebuild=options.rebuild, note=tell)
     place = f"POSENC_DATA={shell_words([str(options.directory.absolute())])} " if options.directory else ""
     show(f"train on it: {place}posenc train --on {corpus}; compare encodings on it: {place}posenc ablate --on {corpus}")
-
-
-def clocked() -> Callable[[str], None]:
-    """A function that prints a text with the seconds since now."""
-    begun = time.monotonic()
-    return lambda text: tell(f"[{time.monotonic() - begun:5.1f} s] {text}")
-
-
-def _note_structure(folder: Path, structure: str, note: Callable[[str], None]) -> None:
-    """Says which documents of a folder do not nest, whose files have this structure by their names."""
-    from posenc_jax.data.corpora import own, reading
-    from posenc_jax.data.corpora.own import nested
-
-    documents = (one for one in reading.classes(folder) if not isinstance(one[1], reading.Malformed))
-    checked = nested({"": documents}, "text", structure, of_many_lines=True)[""]
-    wrong = [(location, record.why) for location, record in checked if isinstance(record, reading.Malformed)]
-    if wrong:
-        note(
-            f"{len(wrong):,} documents do not nest: {own.listed(wrong)}; --task.structure {structure} refuses them: "
-            f"mend them, or leave them out with --structure {structure}"
-        )
 
 
 def _paths(form: str, options: Added) -> dict[str, list[Path]]:

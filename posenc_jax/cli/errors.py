@@ -93,21 +93,6 @@ def whole(low: int, high: int) -> Callable[[str], int]:
     return read
 
 
-def above_0(rule: str, most: float = sys.float_info.max) -> Callable[[str], float]:
-    """The ``type`` of an option that is a number above 0, at most ``most``; of another word the ``rule`` is said."""
-
-    def read(word: str) -> float:
-        try:
-            value = float(word)
-        except ValueError:
-            value = 0.0
-        if not 0 < value <= most:
-            raise argparse.ArgumentTypeError(f"{short(word)} {rule}")
-        return value
-
-    return read
-
-
 def as_path(text: str) -> Path:
     """The path that a user names, ~ expanded; UsageError for the empty one, which would be the current folder."""
     if not text.strip():
@@ -123,13 +108,10 @@ def check_file(option: str, path: Path | None) -> None:
     if path is None:
         return
     file = full(path)
-    if file.is_dir():
-        raise UsageError(f"{option} {path} is a directory: name a file")
+    reason = "there is no directory" if not file.absolute().parent.is_dir() else unwritable(file.parent)
     if file.exists() and not file.is_file():
-        raise UsageError(f"{option} {path} is a device or a pipe, and would be replaced: name a file")
-    if not file.absolute().parent.is_dir():
-        raise UsageError(f"{option} {path}: there is no directory {path.parent}: make it first")
-    if reason := unwritable(file.parent):
+        reason = f"it is a {'directory' if file.is_dir() else 'device or a pipe'}"
+    if reason:
         raise UsageError(f"{option} {path}: {reason}: name another file")
 
 
@@ -137,13 +119,14 @@ def guarded(work: Callable[[], int | None]) -> int:
     """Runs ``work`` and gives its exit code, None being 0: 2 for what was refused, 1 for what failed, 128 + signal when
     stopped.
     """
-    with noise.captured() as said, noise.warnings_named():
+    with noise.captured() as said:
         code, message = _outcome(work)
-    where = noise.filed(said.getvalue())
+    if where := noise.filed(said.getvalue()):
+        where = f"messages of libraries: {where}"
     if message:
-        tell(f"posenc: {_bounded(message)}{where}")
+        tell(f"posenc: {_bounded(message)}{where and f' ({where})'}")
     elif where:
-        tell(f"posenc: {where.strip(' ()')}")
+        tell(f"posenc: {where}")
     return code
 
 
@@ -154,22 +137,19 @@ def _bounded(message: str) -> str:
 
 
 def _outcome(work: Callable[[], int | None]) -> tuple[int, str]:
+    """Exit code and message. Lines of the user's own code in a traceback are printed; an error that is neither theirs
+    nor known here is raised again.
+    """
     try:
         with exits_as_errors():
             return work() or 0, ""
     except (UsageError, DataError, MissingExtraError, PathError) as error:
         return 2, str(error)
-    except ModuleNotFoundError as error:
-        if (said := plain_one(error)) is None:
-            return _of_own_code(error)
-        return 2, said
-    except ExitError as error:
-        return _of_an_exit(error)
     except (BrokenPipeError, OutputError):
         raise
-    except OSError as error:
-        return _of_the_system(of_the_system(error) or error)
     except Exception as error:
+        if isinstance(error, ExitError) and not own_frames(error):  # as of a help: nothing else is imported
+            return _of_an_exit(error)
         from posenc_jax.encodings.value import WrongReturnError
         from posenc_jax.runs.errors import CheckpointError, FailedCellsError, RefusedError, SaveError, StoppedError
 
@@ -179,52 +159,26 @@ def _outcome(work: Callable[[], int | None]) -> tuple[int, str]:
             return 128 + error.signal, f"{error}. Run the same command again to go on."
         if isinstance(error, (FailedCellsError, SaveError)):
             return 1, str(error)
-        if isinstance(error, (RuntimeError, AssertionError)) and _of_backends(error):
-            named = os.environ.get("JAX_PLATFORMS", "")
-            said = short(str(error).strip().splitlines()[0]) if str(error).strip() else "no such device"
-            return 2, (
-                f"jax finds no device with JAX_PLATFORMS = {named!r} ({said}): unset it, set it to cpu, or install jax "
-                "for that accelerator"
-            )
-        return _of_own_code(error)
-
-
-def _of_backends(error: Exception) -> bool:
-    """True if JAX could not start on the platforms named in JAX_PLATFORMS."""
-    frames = traceback.walk_tb(error.__traceback__)
-    return "JAX_PLATFORMS" in os.environ and any(
-        f.f_globals.get("__name__") == "jax._src.xla_bridge" for f, _ in frames
-    )
+        if isinstance(error, ModuleNotFoundError) and (said := plain_one(error)) is not None:
+            return 2, said
+        if isinstance(error, RuntimeError) and str(error).startswith("Unable to initialize backend"):
+            return 2, str(error)
+        if isinstance(refused := of_the_system(error) or error, OSError):
+            return 1 if refused.errno in PASSING else 2, in_words(refused)
+        if (found := own_error(error)) is not None:
+            line, trace = found.args
+            tell(trace, end="")
+            return 1, line
+        raise
 
 
 def _of_an_exit(error: ExitError) -> tuple[int, str]:
     """Exit code and message for a `SystemExit`: from a parser, which has already printed, or from other code."""
-    if own_error(error) is not None:
-        return _of_own_code(error)
     frame, line = list(traceback.walk_tb(error.__traceback__))[-1]
     code = getattr(error.raised, "code", None)
     if frame.f_globals.get("__name__", "").partition(".")[0] in ("argparse", "tyro"):
         return (code if isinstance(code, int) else 2), ""
-    where = f"{frame.f_code.co_filename}, line {line}, in {frame.f_code.co_name}"
-    return 1, f"{where} would end the program ({first_line(error)}), and its work is not done"
-
-
-def _of_the_system(error: OSError) -> tuple[int, str]:
-    return 1 if error.errno in PASSING else 2, in_words(error)
-
-
-def _of_own_code(error: Exception) -> tuple[int, str]:
-    """Exit code and message for an error of the user's own code, whose lines of the traceback are printed, or for an
-    operation that the system refused a library; anything else is raised again.
-    """
-    found = own_error(error)
-    if found is None:
-        if (refused := of_the_system(error)) is not None:
-            return _of_the_system(refused)
-        raise error
-    line, trace = found.args
-    tell(trace, end="")
-    return 1, line
+    return 1, f"{frame.f_code.co_filename}, line {line}, would end the program ({first_line(error)})"
 
 
 def in_words(error: OSError) -> str:
@@ -235,8 +189,6 @@ def in_words(error: OSError) -> str:
     """
     name = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes | os.PathLike) else "a file"
     reason = error.strerror or short(str(error)) or type(error).__name__
-    if "No usable temporary directory" in reason:
-        return f"no temporary folder can be written ({short(reason)}): make room there, or set TMPDIR to another"
     again = "then run the same command again to go on"
     way_out = WAYS_OUT.get(error.errno or 0, "mend that")
     again = f", {again}" if error.errno in PASSING or way_out == "mend that" else ""
@@ -267,40 +219,22 @@ def own_error(error: Exception) -> OwnCodeError | None:
         return error
     frames = own_frames(error)
     if not frames:
-        lacking = _lacking(error)
-        return OwnCodeError(lacking, "") if lacking else _called_back(error)
+        return _lacking(error)
     every = list(traceback.walk_tb(error.__traceback__))
     summary = traceback.StackSummary.extract(iter(every[every.index(frames[0]) :]))
     trace = "".join(["Traceback (most recent call last):\n", *summary.format(), first_line(error), "\n"])
     frame, line = frames[-1]
-    return _failed(frame.f_code.co_filename, line, frame.f_code.co_name, first_line(error), trace)
+    where = f"{Path(frame.f_code.co_filename).name}, line {line}, in {frame.f_code.co_name}"
+    return OwnCodeError(f"{where} failed ({first_line(error)}): mend it, then run the same command again", trace)
 
 
-def _failed(file: str, line: int | str, name: str, said: str, trace: str = "") -> OwnCodeError:
-    where = f"{Path(file).name}, line {line}, in {name}"
-    return OwnCodeError(f"{where} failed ({said}): mend it, then run the same command again", trace)
-
-
-def _called_back(error: Exception) -> OwnCodeError | None:
-    """The error of a function of the user's that a compiled program called: its traceback is a text in that of JAX."""
-    files = {str(getattr(module, "__file__", "")) for module in sys.modules.copy().values() if is_own(module)}
-    found = re.findall(r'^  File "(.+)", line (\d+), in (.+)$', str(error), re.MULTILINE)
-    if not (places := [place for place in found if place[0] in files]):
-        return None
-    file, line, name = places[-1]
-    said = next(line for line in str(error).splitlines()[::-1] if line[:1].strip())
-    return _failed(file, line, name, short(said))
-
-
-def _lacking(error: Exception) -> str:
-    """A message for a method that the user's class lacks, or has with other arguments; "" for other errors."""
+def _lacking(error: Exception) -> OwnCodeError | None:
+    """The error for a method that the user's class lacks, or has with other arguments."""
     frame, _ = list(traceback.walk_tb(error.__traceback__))[-1]
-    cls, own = type(frame.f_locals.get("self")), [one for one in sys.modules.copy().values() if is_own(one)]
-    if isinstance(error, NotImplementedError) and sys.modules.get(cls.__module__) in own:
-        file = Path(str(sys.modules[cls.__module__].__file__)).name
-        name = f"{file}:{cls.__qualname__} has no {frame.f_code.co_name} of its own"
-        return f"{name}, which is asked for: write it in the class"
-    called = re.match(r"(\w+)[\w.]*\(\) (?:missing|takes|got) ", str(error))
+    owner, called = type(frame.f_locals.get("self")), re.match(r"(\w+)\.\w+\(\) ", str(error))
+    own = [module for module in sys.modules.copy().values() if is_own(module)]
+    if isinstance(error, NotImplementedError) and sys.modules.get(owner.__module__) in own:
+        return OwnCodeError(f"{owner.__name__} has no {frame.f_code.co_name}, which is asked for: write it", "")
     if isinstance(error, TypeError) and called and any(hasattr(module, called[1]) for module in own):
-        return f"{error} (it is called with other arguments): write it as its base class has it"
-    return ""
+        return OwnCodeError(f"{error}: write it as its base class has it", "")
+    return None

@@ -57,8 +57,7 @@ def _lesson(
 
     folder = output or Path("lessons") / found.name
     if output is not None and not found.pictures:
-        drawn = ", ".join(str(n) for n, own in enumerate(LESSONS, 1) if own.pictures)
-        raise UsageError(f"--output: lesson {number} has no picture, those that have one are {drawn}: leave it out")
+        raise UsageError(f"--output: lesson {number} has no picture: leave it out")
     if found.pictures:
         with refusing("--output "):
             check_output(folder)
@@ -68,22 +67,17 @@ def _lesson(
 
 
 def _draw(lesson: Lesson, folder: Path) -> int:
+    from posenc_jax import extras
     from posenc_jax.cli import show as pictures
-    from posenc_jax.extras import MissingExtraError
-    from posenc_jax.show.files import check_packages
 
-    files = [folder / f"{name}.png" for name in lesson.pictures]
-    try:
-        views = ["tsne"] if any(name.startswith("tsne") for name in lesson.pictures) else []
-        check_packages(files[0], views, "the picture of this lesson")
-    except MissingExtraError as error:
-        tell(f"posenc: {error}")
+    if lacking := [name for name in ("matplotlib", "sklearn") if not extras.is_there(name)]:
+        tell(f"posenc: no picture without {lacking[0]}: pip install 'posenc-jax[report]'")
         return 0
-    for name, file in zip(lesson.pictures, files, strict=True):
+    for name in lesson.pictures:
         with contextlib.redirect_stdout(io.StringIO()):  # which has the properties of the vectors
-            if code := pictures.main(["--preset", name, "--output", str(file)]):
+            if code := pictures.main(["--preset", name, "--output", str(folder / f"{name}.png")]):
                 return code
-    show(f"wrote {', '.join(map(str, files))}")
+        show(f"wrote {folder / name}.png")
     return 0
 
 
@@ -113,12 +107,8 @@ def _rendered(markdown: str) -> str:
     console = Console(file=drawn, width=width, color_system=None, force_terminal=False)
     parts = re.split(r"^```\w*\n(.*?)^```$", f"#{markdown}", flags=re.MULTILINE | re.DOTALL)  # level 1 is centred
     for number, part in enumerate(parts):
-        if number % 2:
-            drawn.write(f"\n{part}\n")
-        else:
-            console.print(Markdown(part))
-    lines = "\n".join(line.rstrip() for line in drawn.getvalue().splitlines())
-    return re.sub(r"\n{3,}", "\n\n", lines) + "\n"
+        drawn.write(f"\n{part}\n") if number % 2 else console.print(Markdown(part))
+    return re.sub(r"\n{3,}", "\n\n", re.sub(r" +$", "", drawn.getvalue(), flags=re.MULTILINE))
 
 
 main = command(_lesson)

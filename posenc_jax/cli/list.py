@@ -1,7 +1,6 @@
 """``posenc list``: the encodings and tasks that there are."""
 
 import dataclasses
-import difflib
 import inspect
 import re
 import shutil
@@ -10,11 +9,13 @@ import types
 import typing
 from typing import Annotated, Any
 
-from posenc_jax.cli.errors import UsageError, guarded, whole
+from posenc_jax.cli.errors import UsageError, whole
 from posenc_jax.cli.options import command
-from posenc_jax.cli.screen import show, tell
+from posenc_jax.cli.screen import show
 from posenc_jax.drawing.bibtex import prose
 from posenc_jax.drawing.plain import short
+from posenc_jax.encodings.catalogue import CATALOGUE, selected
+from posenc_jax.encodings.method import USES
 from posenc_jax.refusals.hints import did_you_mean
 
 # What an encoding acts on, in words; `token_terms` serve the other hooks.
@@ -35,18 +36,18 @@ _HOOK_WORDS = {
 
 
 def _list(
-    words: Annotated[tuple[str, ...], "encodings | tasks | NAME | FILE.py:Class"] = (),
+    word: Annotated[str | None, "encodings|tasks|NAME|FILE.py:Class"] = None,
     *,
-    family: str | None = None,
-    use: str | None = None,
+    family: Annotated[str | None, tuple(CATALOGUE), "FAMILY"] = None,
+    use: Annotated[str | None, tuple(USES)] = None,
     axes: Annotated[int | None, whole(1, 9)] = None,
     since: Annotated[int | None, whole(1900, 9999), "YEAR"] = None,
-) -> int:
+) -> None:
     """List encodings and tasks in brief, or describe one in full: an encoding (a catalogue name or a word of
     a spec), a value of an encoding's field, a mask, a task, or a class in your own file. The file is then run.
 
     Args:
-      words: what to show (default: all)
+      word: what to show (default: all)
       family: list encodings of this family, such as rotary
       use: list encodings used this widely: W in released models, s in several repositories, p in a paper
       axes: list encodings of positions with this many axes, such as 2 for images
@@ -60,106 +61,93 @@ def _list(
       posenc list yarn
           describe an encoding, value or task: its fields, formula and paper
     """
-    asked_of: dict[str, Any] = {"family": family, "use": use, "axes": axes, "since": since}
-    if any(value is not None for value in asked_of.values()):
-        if others := [word for word in words if word != "encodings"]:
-            raise UsageError(f"{short(others[0])} beside options that choose encodings: leave one of them out")
-        show(_chosen(**asked_of))
-        return 0
-    return _listed(words)
+    asked = {"family": family, "use": use, "axes": axes, "since": since}
+    if given := [f"--{name} {value}" for name, value in asked.items() if value is not None]:
+        if word not in (None, "encodings"):
+            raise UsageError(f"{short(word)} beside options that choose encodings: leave one of them out")
+        if not (found := selected(family=family, use=use, axes=axes, since=since)):
+            raise UsageError(f"no encoding of the catalogue is of {' '.join(given)}: choose other values")
+        show(_rows(found))
+    elif word in (None, "encodings", "tasks"):
+        show("\n".join([*_encodings() * (word != "tasks"), *_tasks() * (word != "encodings")]))
+    else:
+        show(_described(word))
 
 
-def _chosen(*, family: Any, use: Any, axes: int | None, since: int | None) -> str:
-    from posenc_jax.encodings.catalogue import CATALOGUE, selected
-    from posenc_jax.encodings.method import USES
+def _encodings() -> list[str]:
+    from posenc_jax.encodings import ENCODINGS, SCALINGS
+    from posenc_jax.encodings.structure import MASKS
 
-    for option, value, known in (("--family", family, CATALOGUE), ("--use", use, USES)):
-        if value is not None and value not in known:
-            hint = did_you_mean(str(value), known)
-            shown = short(value) or "''"
-            raise UsageError(f"{option} {shown} is none of {', '.join(known)}{hint and f': {hint}'}")
-    found = selected(family=family, use=use, axes=axes, since=since)
-    if not found:
-        given = {"family": family, "use": use, "axes": axes, "since": since}
-        options = [f"--{name} {value}" for name, value in given.items() if value is not None]
-        all_of, way_out = ("all of ", "leave one out") if len(options) > 1 else ("of ", "choose another value")
-        what = f"no encoding of the catalogue is {all_of}{' '.join(options)}"
-        raise UsageError(f"{what}: {way_out}; `posenc list` shows all")
-    return "\n\n".join(f"{name}\n" + "\n".join(map(_row, rows)) for name, rows in found.items())
+    lines = ["Encodings. Join them with | in the order in which they act; nope means none.\n"]
+    lines += [_rows({family: rows for family, rows in CATALOGUE.items() if rows})]
+    for title, known in {
+        "Words in these specs, for `posenc list WORD`": ENCODINGS,
+        "and values of their fields": SCALINGS,
+        "Masks from the structure of documents, for model.mask": MASKS,
+    }.items():
+        lines += [f"\n{title}:", _wrap(", ".join(sorted(known)), "  ")]
+    return lines
 
 
-def _listed(arguments: tuple[str, ...]) -> int:
+def _tasks() -> list[str]:
+    from posenc_jax.data.tasks import TASKS
+    from posenc_jax.data.text import TEXT_TASKS
+
+    lines = []
+    for title, tasks in (
+        ("Tasks.", TASKS),
+        ("Tasks on text. `posenc data list` shows their corpora.", TEXT_TASKS),
+    ):
+        lines += [f"\n{title}\n", "\n\n".join(map(_entry, tasks.values()))]
+    return lines
+
+
+def _rows(found: typing.Mapping[str, typing.Sequence[Any]]) -> str:
+    families = []
+    for family, methods in found.items():
+        lines = [family]
+        for method in methods:
+            lines += [_wrap(f"{method.name} ({method.paper})", "  ", "    "), _wrap(method.spec, " " * 6, " " * 8)]
+        families.append("\n".join(lines))
+    return "\n\n".join(families)
+
+
+def _described(word: str) -> str:
     from posenc_jax.data.tasks import TASKS
     from posenc_jax.data.text import TEXT_TASKS
     from posenc_jax.encodings import ENCODINGS, SCALINGS
-    from posenc_jax.encodings.catalogue import CATALOGUE
     from posenc_jax.encodings.structure import MASKS
 
     words: dict[str, Any] = {**SCALINGS, **MASKS, **TASKS, **TEXT_TASKS, **ENCODINGS}
     methods = {method.name: method for family in CATALOGUE.values() for method in family}
-    asked = arguments[0] if arguments else ""
-    if asked in words and len(arguments) == 1:
-        show(_details(words[asked], methods))
-        return 0
-    if ".py:" in asked and len(arguments) == 1:
-        return guarded(lambda: _own(asked))
-    method = next((m for name, m in methods.items() if name.lower() == asked.lower()), None)
-    if method is not None and len(arguments) == 1:
-        show(_method_details(method, words))
-        return 0
-    kind_of_list = not arguments or asked in ("encodings", "tasks")
-    if not kind_of_list or len(arguments) > 1:
-        known = kind_of_list or asked in words or method is not None
-        wrong = arguments[1] if known else asked
-        near = difflib.get_close_matches(wrong, ["encodings", "tasks", *words, *methods], n=1)
-        hint = f"; did you mean {near[0]!r}?" if near and near[0] != wrong else "; one word at a time:" if near else ""
-        tell(f"posenc: there is no encoding or task {short(wrong)!r}{hint} `posenc list` shows all.")
-        return 2
-    if asked != "tasks":
-        show("Encodings. Join them with | in the order in which they act; nope means none.\n")
-        for family, rows in CATALOGUE.items():
-            if rows:
-                show(f"{family}\n" + "\n".join(map(_row, rows)) + "\n")
-        show("Words in these specs, for `posenc list WORD`:\n" + _wrap(", ".join(sorted(ENCODINGS)), "  "))
-        show("\nand values of their fields:\n" + _wrap(", ".join(sorted(SCALINGS)), "  "))
-        show("\nMasks from the structure of documents, for model.mask:\n" + _wrap(", ".join(sorted(MASKS)), "  "))
-    if not asked:
-        show()
-    if asked != "encodings":
-        show("Tasks.\n")
-        show("\n\n".join(_entry(cls, _task_facts(cls)) for cls in TASKS.values()))
-        show("\nTasks on text. `posenc data list` shows their corpora.\n")
-        show("\n\n".join(_entry(cls, _task_facts(cls)) for cls in TEXT_TASKS.values()))
-    return 0
+    if word in words:
+        return _details(words[word], methods)
+    if ".py:" in word:
+        return _own(word)
+    method = next((m for name, m in methods.items() if name.lower() == word.lower()), None)
+    if method is None:
+        hint = did_you_mean(word, ["encodings", "tasks", *words, *methods], "`posenc list` shows all")
+        raise UsageError(f"there is no encoding or task {short(word)!r}; {hint}")
+    return _method_details(method, words)
 
 
-def _own(text: str) -> None:
+def _own(text: str) -> str:
     from posenc_jax.cli.own_files import own_class
     from posenc_jax.encodings import Value
 
     file, _, name = text.rpartition(":")
     cls = own_class(file, name)
     if not (issubclass(cls, Value) and dataclasses.is_dataclass(cls)):
-        raise UsageError(
-            f"{text} is no class of settings: an encoding, task, metric or mask is a frozen dataclass with a base "
-            "class of posenc_jax"
-        )
-    show(_details(cls, {}))
-
-
-def _row(method: Any) -> str:
-    first = _wrap(f"{method.name} ({method.paper})", "  ", "    ")
-    return f"{first}\n{_wrap(method.spec, ' ' * 6, ' ' * 8)}"
+        raise UsageError(f"{text} is no encoding, task, metric or mask: a frozen dataclass with their base class")
+    return _details(cls, {})
 
 
 def _method_details(method: Any, words: dict[str, Any]) -> str:
     from posenc_jax.encodings import parse
-    from posenc_jax.encodings.method import USES
 
-    lines = [method.name, _wrap(f"string: {method.spec}", "  "), _wrap(f"paper: {method.paper}, {method.link}", "  ")]
-    lines += [_wrap(f"note: {method.note}", "  ")] if method.note else []
-    lines += [_wrap(f"use: {method.use}, {USES[method.use]}", "  ")]
-    lines += [_wrap(f"attention in O(T) memory: {ways(parse(method.spec))}", "  ")]
+    facts = {"string": method.spec, "paper": f"{method.paper}, {method.link}", "note": method.note}
+    facts |= {"use": f"{method.use}, {USES[method.use]}", "attention in O(T) memory": ways(parse(method.spec))}
+    lines = [method.name, *(_wrap(f"{name}: {fact}", "  ") for name, fact in facts.items() if fact)]
     lines += _verdicts(method, "  ")
     made_of = [words[word] for word in _words_of(method.spec) if word in words]
     return "\n".join([*lines, *(f"\n{_details(cls, {})}" for cls in made_of)])
@@ -177,50 +165,28 @@ def _words_of(spec: str) -> list[str]:
     return list(dict.fromkeys(re.findall(r"[a-z_]\w*(?!\w|=)", re.sub(r"'[^']*'", "", spec))))
 
 
-def _entry(cls: Any, facts: str) -> str:
+def _entry(cls: Any) -> str:
+    from posenc_jax.data.score_kinds import kind_of
     from posenc_jax.show.lead import summary
 
     number = re.search(r"arXiv:[\w.]+\d", f"{cls.paper} {prose(cls.citation)}")
+    facts = f"{cls().model_kind.replace('_', '-')} model, {kind_of(cls.metric).title}"
     lines = [summary(cls), f"{facts}; {number[0] if number else cls.paper}", f"fields: {_fields(cls)}"]
-    wrapped = [_wrap(line, " " * 4) for line in lines]
-    return "\n".join([f"  {cls.name}", *wrapped])
+    return "\n".join([f"  {cls.name}", *(_wrap(line, " " * 4) for line in lines)])
 
 
 def _details(cls: Any, methods: dict[str, Any]) -> str:
-    lines = [
-        _wrap(f"{getattr(cls, 'name', cls.__name__)}({_fields(cls)})", "", "    "),
-        "",
-        _narrowed(inspect.getdoc(cls) or ""),
-        "",
-    ]
-    hints = typing.get_type_hints(cls)
-    fields = [
-        _wrap(f"{field.name}: {type_in_words(hints[field.name])}", "  ", "      ") for field in dataclasses.fields(cls)
-    ]
-    lines += ["Fields and their types:", *fields, ""] if fields else ["No fields.", ""]
-    lines += [_wrap(_encoding_facts(cls), "") + "\n"] if hasattr(cls, "HOOKS") else []
-    lines += [_wrap(prose(cls.citation), "")] if getattr(cls, "citation", "") else []
+    hints, fields = typing.get_type_hints(cls), dataclasses.fields(cls)
+    lines = [_wrap(f"{getattr(cls, 'name', cls.__name__)}({_fields(cls)})", "", "    "), "", inspect.getdoc(cls) or ""]
+    lines += ["\nFields and their types:" if fields else "\nNo fields."]
+    lines += [_wrap(f"{field.name}: {type_in_words(hints[field.name])}", "  ", "      ") for field in fields]
+    lines += [_wrap(_encoding_facts(cls), "\n", "")] if hasattr(cls, "HOOKS") else []
+    lines += [_wrap(prose(cls.citation), "\n", "")] if getattr(cls, "citation", "") else []
     using = [method for method in methods.values() if getattr(cls, "name", "") in _words_of(method.spec)]
     lines += ["", "In the catalogue:"] if using else []
     for method in using:
         lines += [_wrap(f"{method.name}: {method.spec}", "  ", "      "), *_verdicts(method, " " * 6)]
     return "\n".join(lines)
-
-
-def _narrowed(doc: str) -> str:
-    """A docstring in lines of the terminal's width: prose and items of lists wrap, formulas and examples stay."""
-    parts = []
-    for paragraph in doc.split("\n\n"):
-        head, _, entries = paragraph.partition("\n")
-        if paragraph.startswith((" ", ">>>")):
-            parts.append(paragraph)
-        elif head in ("Attributes:", "Raises:"):
-            lines = re.split(r"\n(?=  \S)", entries)
-            parts.append("\n".join([head, *(_wrap(" ".join(line.split()), "  ", "    ") for line in lines)]))
-        else:
-            items = re.split(r"\n(?=- )", paragraph)
-            parts.append("\n".join(_wrap(" ".join(i.split()), "", "  " if i.startswith("- ") else "") for i in items))
-    return "\n\n".join(re.sub("::$", ":", part) for part in parts)
 
 
 def hook_words(encodings: typing.Iterable[Any]) -> list[str]:
@@ -247,12 +213,6 @@ def _encoding_facts(cls: Any) -> str:
     facts += ["causal only"] * (cls.causal_only is True)
     facts += ["does not extrapolate"] * (not cls.extrapolates)
     return "; ".join(facts)
-
-
-def _task_facts(cls: Any) -> str:
-    from posenc_jax.data.score_kinds import kind_of
-
-    return f"{cls().model_kind.replace('_', '-')} model, {kind_of(cls.metric).title}"
 
 
 def _fields(cls: Any) -> str:

@@ -1,6 +1,5 @@
 """``posenc new``: a commented file for an encoding, a task or a metric of one's own, and its test."""
 
-import ast
 import importlib.resources
 import keyword
 import re
@@ -10,8 +9,6 @@ from typing import Annotated, Literal
 from posenc_jax.cli.errors import UsageError
 from posenc_jax.cli.options import command
 from posenc_jax.cli.screen import show
-
-KINDS = ("encoding", "task", "metric")
 
 
 def _new(
@@ -63,49 +60,25 @@ def _class(kind: str, name: str | None) -> None:
 
     if name is None:
         raise UsageError(f"{kind} needs a name, as in posenc new {kind} my_{kind}")
-    cls = class_name(name)
     _check(name)
+    cls = class_name(name)
     if wrong := wrong_word(name, kind):
         raise UsageError(f"{name}.py:{cls} would have name = {wrong}")
     folder = importlib.resources.files("posenc_jax.cli") / "templates"
-    templates = {
-        Path(f"{start}{name}.py"): (folder / f"{start}{kind}.txt").read_text(encoding="utf-8")
-        for start in ("", "test_")
-    }
-    if any(cls in _names(template) for template in templates.values()):
-        raise UsageError(
-            f"{name}: its class would be {cls}, a name that the file itself uses: choose another, my_{name}"
-        )
-    files = {path: _filled(template, name, cls) for path, template in templates.items()}
+    files = {}
+    for start in ("", "test_"):
+        template = (folder / f"{start}{kind}.txt").read_text(encoding="utf-8")
+        files[Path(f"{start}{name}.py")] = template.replace("@NAME@", name).replace("@CLASS@", cls)
     _write(files)
     show(f"wrote {' and '.join(map(str, files))}: a working {kind} to change, {name}.py:{cls}")
 
 
 def _write(files: dict[Path, str]) -> None:
-    """Writes all the files, or none."""
     for path in files:
         if path.exists() or path.is_symlink():
             raise UsageError(f"{path} is there already, and nothing is overwritten: choose another name")
-    written: list[Path] = []
-    try:
-        for path, text in files.items():
-            with path.open("x", encoding="utf-8") as file:
-                written.append(path)
-                file.write(text)
-    except BaseException:
-        for path in written:
-            path.unlink()
-        raise
-
-
-def _filled(template: str, name: str, cls: str) -> str:
-    return template.replace("@NAME@", name).replace("@CLASS@", cls)
-
-
-def _names(template: str) -> set[str]:
-    nodes = list(ast.walk(ast.parse(_filled(template, "_", "_"))))
-    imported = {node.asname or node.name for node in nodes if isinstance(node, ast.alias)}
-    return imported | {node.id for node in nodes if isinstance(node, ast.Name)}
+    for path, text in files.items():
+        path.write_text(text, encoding="utf-8")
 
 
 def class_name(name: str) -> str:

@@ -12,9 +12,30 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-from posenc_jax.cli.errors import Parser, as_path, guarded
+from posenc_jax.cli.errors import Parser, UsageError, as_path, guarded
+from posenc_jax.cli.screen import show
 
 Command = Callable[[list[str]], int]
+
+
+@dataclasses.dataclass(frozen=True)
+class Overrides:
+    """The words of a command line, and those that are no options of its command.
+
+    Attributes:
+      given: all words after the name of the command.
+      left: those that are no options of the command.
+    """
+
+    given: list[str]
+    left: list[str]
+
+    @property
+    def help(self) -> bool:
+        """True if the help is asked for."""
+        return not {"-h", "--help"}.isdisjoint(self.left)
+
+
 _ENTRY = re.compile(r"^  (\w+): (.*(?:\n {3,}.*)*)", re.MULTILINE)
 _METAVARS = {int: "N", float: "X", Path: "FILE"}
 
@@ -24,8 +45,9 @@ def command(work: Callable[..., int | None], about: Callable[[], str] | None = N
 
     Parameters before ``*`` are arguments by their place, those after it options, of which a bool has no value; the
     fields of a dataclass are likewise. ``Annotated`` has a metavar (a string), choices (a tuple) or a reader of words
-    (a function). A tuple holds each value once, a Sequence any. The docstring is the help: ``Args:``, or
-    ``Attributes:`` of a dataclass, has a line for each; ``Examples:`` come last.
+    (a function). A tuple holds each value once, a Sequence any. `Overrides` takes the words that are no options, which
+    other parsers read; an argument by its place is then the first word or none. The docstring is the help: ``Args:``,
+    or ``Attributes:`` of a dataclass, has a line for each; ``Examples:`` come last.
 
     Args:
       about: what the description ends with, where it is computed.
@@ -43,19 +65,18 @@ def command(work: Callable[..., int | None], about: Callable[[], str] | None = N
 def commands(name: str, about: str, **inner: Callable[..., int | None]) -> Command:
     """A command that has commands, which are functions; ``about``: its description."""
 
+    def listed() -> int:
+        helps = [_parser(work, f"{name} {word}", None).format_help() for word, work in inner.items()]
+        show("\n\n".join([f"usage: posenc {name} {'|'.join(inner)} ...", textwrap.fill(about, 100), *helps]), end="")
+        return 0
+
+    def unknown() -> int:
+        raise UsageError(f"posenc {name} needs one of {', '.join(inner)}: `posenc {name} --help` shows their options")
+
     def main(arguments: list[str]) -> int:
         if arguments and arguments[0] in inner:
             return command(inner[arguments[0]], name=f"{name} {arguments[0]}")(arguments[1:])
-        listed = [f"  {word:<8} {re.split('[.;]', own.__doc__ or '')[0]}" for word, own in inner.items()]
-        parser = Parser(f"posenc {name}", description="\n".join((about, "", *listed)))
-        parser.epilog = "\n".join(["examples:", *(sections(own)[2] for own in inner.values())])
-        text = f"`posenc {name} COMMAND --help` shows its options"
-        parser.add_argument("command", choices=tuple(inner), metavar="|".join(inner), help=text)
-
-        def refuse() -> None:
-            parser.parse_args(arguments)
-
-        return guarded(refuse)
+        return guarded(listed if arguments[:1] in (["-h"], ["--help"]) else unknown)
 
     return main
 
@@ -71,8 +92,10 @@ def _parser(work: Callable[..., Any], name: str, about: Callable[[], str] | None
     text, entries, examples = sections(work)
     parts = (text if about is None else f"{text}\n{about()}").split("\n\n")
     text = "\n\n".join(part if re.search("^ ", part, re.MULTILINE) else textwrap.fill(part, 100) for part in parts)
-    parser = Parser(f"posenc {name}", description=text, epilog=examples and f"examples:\n{examples}")
+    own: dict[str, Any] = {"add_help": False, "allow_abbrev": False} if _overrides(work) else {}
+    parser = Parser(f"posenc {name}", description=text, epilog=examples and f"examples:\n{examples}", **own)
     _add(parser, work, entries)
+    parser.usage = f"{parser.format_usage().strip().removeprefix('usage: ')} [overrides]" if own else None
     return parser
 
 
@@ -81,6 +104,8 @@ def _add(parser: argparse.ArgumentParser, owner: Any, entries: str) -> None:
     texts = {name: " ".join(text.split()).replace("%", "%%") for name, text in _ENTRY.findall(entries)}
     hints = typing.get_type_hints(owner, include_extras=True)
     for name, parameter in inspect.signature(owner).parameters.items():
+        if hints[name] is Overrides:
+            continue
         if dataclasses.is_dataclass(hints[name]):
             _add(parser, hints[name], sections(hints[name])[1])
             continue
@@ -124,11 +149,25 @@ def _of_type(kind: Any) -> dict[str, Any]:
     return {"type": as_path if kind is Path else kind, "metavar": _METAVARS.get(kind)}
 
 
+def _overrides(work: Callable[..., Any]) -> str | None:
+    """The parameter of a function that takes `Overrides`."""
+    return next((name for name, kind in typing.get_type_hints(work).items() if kind is Overrides), None)
+
+
 def _read(work: Callable[..., Any], parser: Parser, arguments: list[str]) -> dict[str, Any]:
     """The values of a function's parameters."""
-    options = parser.parse_intermixed_args(arguments)
+    if overrides := _overrides(work):
+        places = any(own.kind is own.POSITIONAL_OR_KEYWORD for own in inspect.signature(work).parameters.values())
+        none = [""] * (places and (not arguments or arguments[0].startswith("-")))
+        options, left = parser.parse_known_args([*none, *arguments])
+        read = Overrides(arguments, left)
+        if read.help:
+            show(parser.format_help())
+    else:
+        options = parser.parse_intermixed_args(arguments)
     given = {name: tuple(value) if isinstance(value, list) else value for name, value in vars(options).items()}
+    given |= {overrides: read} if overrides else {}
     for name, kind in typing.get_type_hints(work).items():
-        if dataclasses.is_dataclass(kind) and isinstance(kind, type):
+        if dataclasses.is_dataclass(kind) and isinstance(kind, type) and kind is not Overrides:
             given[name] = kind(**{field.name: given.pop(field.name) for field in dataclasses.fields(kind)})
     return given

@@ -1,13 +1,11 @@
 """Typed overrides of a config on the command line: tyro over its dataclasses, with encodings written as strings."""
 
-import contextlib
 import dataclasses
 import functools
 import inspect
 import re
 import typing
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any
 
 import tyro
@@ -19,9 +17,9 @@ from tyro.constructors import (
     StructTypeInfo,
 )
 
-from posenc_jax.cli.errors import UsageError, as_path, given_twice, refusing
+from posenc_jax.cli.errors import UsageError, given_twice, refusing
 from posenc_jax.cli.own_files import read_mask, read_metrics, read_slot, read_task
-from posenc_jax.config import Run, automatic_names
+from posenc_jax.config import Ablation, Run, automatic_names
 from posenc_jax.data.metric import Metric
 from posenc_jax.drawing.plain import short
 from posenc_jax.encodings import spec
@@ -29,19 +27,17 @@ from posenc_jax.encodings.parsing import MOST_CHARACTERS
 from posenc_jax.encodings.slots import Slot
 from posenc_jax.encodings.structure import StructureMask
 from posenc_jax.encodings.value import Value
-from posenc_jax.runs.trackers import TrackerName
 
 
 def override(
-    kind: Any,
-    default: Any,
+    run: Run,
     arguments: Sequence[str],
     program: str,
-    description: str,
+    description: str = "",
     hidden: Sequence[str] = (),
     replaced: Mapping[str, Value] | None = None,
-) -> Any:
-    """``default`` with the overrides in ``arguments``; the fields of configs that are ``hidden`` have no options.
+) -> Run:
+    """The run with the overrides in ``arguments``; the fields of configs that are ``hidden`` have no options.
 
     ``replaced``: fields of the run that have another default, whose settings are then those that can be overridden.
 
@@ -55,7 +51,7 @@ def override(
         raise UsageError(given_twice(f"--{twice.replace('_', '-')}"))
     registry = ConstructorRegistry()
     registry.struct_rule(functools.partial(_value_rule, hidden=hidden, replaced=replaced or {}))
-    return tyro.cli(kind, default=default, args=arguments, prog=program, description=description, registry=registry)
+    return tyro.cli(Run, default=run, args=arguments, prog=program, description=description, registry=registry)
 
 
 def _options(arguments: Sequence[str]) -> list[str]:
@@ -85,63 +81,62 @@ def _slot(option: str, *, optional: bool) -> Any:
     return _word("ENCODINGS", tuple, read, spec, optional=optional)
 
 
-def _directory(text: str) -> Path:
-    try:
-        return as_path(text)
-    except UsageError as error:
-        raise UsageError(f"--directory: {error}") from None
-
-
 _METRICS = _word("METRICS", tuple, read_metrics, lambda metrics: "|".join(map(spec, metrics)))
 _MASK = _word("MASK", StructureMask, read_mask, spec, optional=True)
 
 
-@dataclasses.dataclass(frozen=True)
-class RunArguments:
-    """The overrides of a run, and options about directories."""
-
-    run: Annotated[Run, tyro.conf.arg(name="")]
-    directory: Annotated[Path | None, _word("DIR", Path, _directory, str, optional=True)] = None
-    """Where results are kept (None: a folder in runs/ named after the config)."""
-    track: tuple[TrackerName, ...] = ()
-    """Trackers that receive metrics as they are written: tensorboard, wandb; in the folder tracking."""
-    trust: tuple[Path, ...] = ()
-    """Runs named by init_from whose own Python files may be run (by default they are not)."""
-    accept_changed_code: bool = False
-    """Continue even if your own encoding, task or metric has changed; results that are computed then are marked."""
+def override_run(run: Run, arguments: Sequence[str], command: str, config_file: str) -> Run:
+    """The run of a config file with its overrides, without a name of the config file that is of what was before."""
+    return named_anew(run, _overridden(run, arguments, command, config_file), arguments)
 
 
-def override_run(
-    run: Run, arguments: Sequence[str], program: str, description: str, hidden: Sequence[str] = ()
-) -> RunArguments:
-    """The run with its overrides, and the options about directories; ``hidden`` fields keep what the run has."""
+def override_all(ablation: Ablation, arguments: Sequence[str], command: str, config_file: str) -> Ablation:
+    """The ablation with the overrides in every run; UsageError if one does not fit."""
     if not arguments:
-        return RunArguments(run)
+        return ablation
+    runs: list[Run] = []
+    names = ("table",) * (len({run.table for run in ablation.runs}) == 1)  # of several, the file says what differs
+    starts: dict[str | None, str] = {}
+    for run, changed in zip(ablation.runs, _override_each(ablation.runs, arguments, command, config_file), strict=True):
+        start = starts.get(run.init_from)  # the cell that this one starts from has changed too
+        changed = named_anew(run, changed, arguments, names)
+        runs.append(changed if start is None else dataclasses.replace(changed, init_from=start))
+        starts[run.as_start] = runs[-1].as_start
+    if len(set(map(_unnamed, runs))) < len(set(map(_unnamed, ablation.runs))):
+        raise UsageError(
+            "with these overrides two cells of this ablation are one run: leave out what the cells differ in, change "
+            "the config file, or use posenc train for a single run"
+        )
+    with refusing():
+        return dataclasses.replace(ablation, runs=tuple(runs))
+
+
+def _unnamed(run: Run) -> Run:
+    return dataclasses.replace(run, label="", table="")
+
+
+def _overridden(run: Run, arguments: Sequence[str], command: str, config_file: str) -> Run:
+    if not arguments:
+        return run
     words, task = _without_task(arguments)
     replaced = {} if task is None else {"task": read_task(task)}
-    chosen: RunArguments = override(
-        RunArguments, RunArguments(run), [_in_full(word) for word in words], program, description, hidden, replaced
-    )
-    return chosen
+    words, about = list(map(_in_full, words)), f"The overrides, with the defaults of {config_file}."
+    return override(run, words, f"posenc {command} {config_file}", about, replaced=replaced)
 
 
-def override_each(runs: Sequence[Run], arguments: Sequence[str], program: str, description: str) -> list[RunArguments]:
-    """`override_run` of several runs. The command line is parsed for the first, and what its options say is put into
+def _override_each(runs: Sequence[Run], arguments: Sequence[str], command: str, config_file: str) -> list[Run]:
+    """Several runs with their overrides. The command line is parsed for the first, and what its options say is put into
     the others: parsing takes as long as reading hundreds of results.
 
     UsageError where one of the others has no such field; otherwise as `override`.
     """
-    first = override_run(runs[0], arguments, program, description)
-    about_directories = {field.name for field in dataclasses.fields(RunArguments)} - {"run"}
+    first = _overridden(runs[0], arguments, command, config_file)
     given = {
-        path: functools.reduce(getattr, path.split("."), first.run)
-        for path in _options(list(map(_in_full, arguments)))
-        if path not in about_directories
+        path: functools.reduce(getattr, path.split("."), first) for path in _options(list(map(_in_full, arguments)))
     }
     if "task" in given:  # it has its own overrides already
         given = {path: value for path, value in given.items() if not path.startswith("task.")}
-    others = (_put(run, {**automatic_names(run), **given}, f"{run.table} {run.label}") for run in runs[1:])
-    return [first, *(dataclasses.replace(first, run=other) for other in (others if given else runs[1:]))]
+    return [first, *(_put(run, {**automatic_names(run), **given}, f"{run.table} {run.label}") for run in runs[1:])]
 
 
 def _put(value: Any, given: Mapping[str, Any], name: str, within: str = "--") -> Any:
@@ -162,7 +157,7 @@ def _put(value: Any, given: Mapping[str, Any], name: str, within: str = "--") ->
         else:
             own[field] = new
     own |= {field: _put(getattr(value, field), new, name, f"{within}{field}.") for field, new in inner.items()}
-    with _refusing(type(value)):
+    with refusing():
         return dataclasses.replace(value, **own)
 
 
@@ -242,20 +237,8 @@ def _value_rule(
         return StructFieldSpec(field.name, kind, default, texts.get(field.name))
 
     def instantiate(**values: Any) -> Any:
-        with _refusing(cls):
+        with refusing():
             return cls(**values, **{name: getattr(info.default, name) for name in own_hidden})
 
     fields = [field for field in dataclasses.fields(cls) if field.name not in own_hidden]
     return StructConstructorSpec(instantiate, tuple(map(field_of, fields)))
-
-
-@contextlib.contextmanager
-def _refusing(cls: type) -> Iterator[None]:
-    """`refusing`, whose messages begin with the group of options that they are about, unless they do so already."""
-    groups = {name: hint for name, hint in typing.get_type_hints(Run).items() if isinstance(hint, type)}
-    group = next((name for name, hint in groups.items() if issubclass(cls, hint)), None)
-    try:
-        yield
-    except ValueError as error:
-        known = group is None or str(error).startswith(f"{group}.")
-        raise UsageError(str(error) if known else f"--{group}: {error}") from None

@@ -3,7 +3,6 @@
 A file runs because its name was typed; nothing that a file or a directory names is run for that.
 """
 
-import difflib
 import importlib.util
 import re
 import sys
@@ -14,7 +13,6 @@ from types import ModuleType
 from typing import Any
 
 from posenc_jax.cli.errors import UsageError, first_line, refusing
-from posenc_jax.cli.screen import tell
 from posenc_jax.config import Ablation, Run, is_own, values_in
 from posenc_jax.config.own_names import check_names, wrong_name
 from posenc_jax.data.metric import Metric
@@ -29,6 +27,7 @@ from posenc_jax.encodings.slots import Slot
 from posenc_jax.encodings.structure import MASKS, StructureMask
 from posenc_jax.encodings.value import Value
 from posenc_jax.files.user_paths import full, real
+from posenc_jax.refusals.hints import did_you_mean
 from posenc_jax.refusals.own_exits import SourceLoader, exits_as_errors
 
 
@@ -38,7 +37,6 @@ def read_slot(text: str) -> Slot:
     """
     if not text.strip():
         raise UsageError(f"{text!r} names no encoding: write nope for none")
-    _refuse_file_alone(text, "encoding", PositionalEncoding)
     return parse(text, own=own_class)
 
 
@@ -73,7 +71,6 @@ def read_mask(text: str) -> StructureMask:
 
 
 def _read(text: str, option: str, what: str, known: Mapping[str, type[Value]], base: type[Value]) -> tuple[Any, ...]:
-    _refuse_file_alone(text, what, base)
     with refusing(f"{option}: "):
         return parse_values(text, what, known, base, own_class)
 
@@ -92,12 +89,9 @@ def named(text: str) -> tuple[Method | None, Slot]:
     try:
         return method, read_slot(text if method is None else method.spec)
     except ValueError as error:
-        if ".py" in text:
-            raise UsageError(str(error)) from None
         # In a call a field is wrong, and after a colon a file.
-        near = [] if "(" in text or ":" in text else difflib.get_close_matches(text.lower(), methods, n=1)
-        hint = f"; did you mean {methods[near[0]].name!r}?" if near else f": {error}"
-        raise UsageError(f"{short(text)!r} is neither a name of the catalogue nor a spec{hint}") from None
+        near = did_you_mean(text.lower(), [] if "(" in text or ":" in text else methods, str(error))
+        raise UsageError(f"{short(text)!r} is neither a name of the catalogue nor a spec: {near}") from None
 
 
 def catalogue_row(slot: Slot, text: str = "") -> Method | None:
@@ -108,61 +102,16 @@ def catalogue_row(slot: Slot, text: str = "") -> Method | None:
 
 def own_class(file: str, name: str) -> type:
     """The class ``name`` of a Python file, which is run unless this process has run it; UsageError says why not."""
-    found = getattr(_module_of(file, name), name, None)
-    if isinstance(found, type):
-        if wrong := wrong_name(found):
-            raise UsageError(f"{file}:{name} has name = {wrong}")
-        return found
-    classes = _classes(file, Value)
-    near = difflib.get_close_matches(name, classes, n=1)
-    hint = f"did you mean {file}:{near[0]}?" if near else f"it has {', '.join(classes)}"
-    raise UsageError(f"{file} has no class {name}: {hint if classes else _no_value(file)}")
-
-
-def _refuse_file_alone(text: str, what: str, base: type[Value]) -> None:
-    """UsageError for a file without a class, which lists those that could be meant."""
-    for part in text.split("|"):
-        found = _FILE_ALONE.fullmatch(part.strip())
-        if found is None or not full(found["file"]).is_file():
-            continue
-        file = found["file"]
-        _module_of(file, "Class")
-        named = " or ".join(f"{file}:{name}" for name in _classes(file, base))
-        way = f"name it, as in {named}" if named else f"it has no {what}: {_no_value(file)}"
-        raise UsageError(f"{part.strip()} names a file, and the class of the {what} is missing: {way}")
-
-
-_FILE_ALONE = re.compile(r"""(?P<quote>['"]?)(?P<file>[^|(),=:'"]+\.py)(?P=quote):?(\(.*\))?""")
-
-
-def _classes(file: str, base: type) -> list[str]:
-    """The classes with this base that a file itself defines."""
     module = _module(full(file).absolute(), file)
-    classes = {name: value for name, value in vars(module).items() if isinstance(value, type)}
-    return [name for name, cls in classes.items() if cls.__module__ == module.__name__ and issubclass(cls, base)]
-
-
-def _no_value(file: str) -> str:
-    """Advice for a file without a class that can be used: it names the classes that the file has."""
-    others = ", ".join(name for name in _classes(file, object) if name not in _classes(file, Value))
-    if not others:
-        return "write one, as `posenc new` does"
-    return f"its {others} is no PositionalEncoding, Task or Metric: give it the base class that is meant"
-
-
-def _module_of(file: str, name: str) -> ModuleType:
-    path = full(file)
-    if path.is_dir():
-        raise UsageError(f"{file}:{name}: {file} is a directory: name a Python file in it, as in {file}/mine.py:{name}")
-    if path.is_symlink() and not path.is_file():
-        raise UsageError(f"{file}:{name}: {file} is a link that leads to no file: name the file itself")
-    if not path.is_file():
-        between = "; between layers write / with blanks around it" if "/" in file else ""
-        raise UsageError(f"{file}:{name}: there is no file {file}{nearest_file(path, path.parent) or between}")
-    if not path.stem.isidentifier():
-        other = re.sub(r"\W", "_", path.stem)
-        raise UsageError(f"{file}:{name}: {path.name} is no name of a module: rename it, as in {other}.py")
-    return _module(path.absolute(), file)
+    found = getattr(module, name, None)
+    if not isinstance(found, type):
+        own = [one for one in vars(module).values() if isinstance(one, type) and one.__module__ == module.__name__]
+        classes = [one.__name__ for one in own if issubclass(one, Value)]
+        hint = did_you_mean(name, classes, f"it has {', '.join(classes) or 'none'}")
+        raise UsageError(f"{file} has no class {name}: {hint}")
+    if wrong := wrong_name(found):
+        raise UsageError(f"{file}:{name} has name = {wrong}")
+    return found
 
 
 def module_name(path: Path) -> str:
@@ -202,19 +151,31 @@ def run_file(path: Path, text: str) -> ModuleType:
     return module
 
 
+def imported(path: Path, text: str) -> ModuleType:
+    """`run_file`, whose errors are UsageErrors that name the line of the file."""
+    try:
+        return run_file(path, text)
+    except UsageError:
+        raise
+    except Exception as error:
+        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+        line = error.lineno if isinstance(error, SyntaxError) else lines[-1] if lines else None
+        said = str(error) if isinstance(error, ValueError) else first_line(error)
+        raise UsageError(f"{text}{f', line {line}' if line else ''}: {said}") from error
+
+
 def _module(path: Path, text: str) -> ModuleType:
+    if not path.is_file():
+        between = "; between layers write / with blanks around it" if "/" in text else ""
+        raise UsageError(f"there is no file {text}{nearest_file(path, path.parent) or between}")
+    if not path.stem.isidentifier():
+        raise UsageError(
+            f"{path.name} is no name of a module: rename it, as in {re.sub(r'[^a-zA-Z_0-9]', '_', path.stem)}.py"
+        )
     _refuse_installed(module_name(path), text)
     present = sys.modules.get(module_name(path))
     if present is None:
-        try:
-            return run_file(path, text)
-        except Exception as error:
-            if isinstance(error, UsageError):
-                raise
-            tell(_traceback(error, path), end="")
-            raise UsageError(
-                f"{text} cannot be imported ({first_line(error)}): mend it, or install what it needs"
-            ) from None
+        return imported(path, text)
     file = Path(str(present.__file__))
     if real(file) != real(path) and file.read_bytes() != path.read_bytes():
         raise UsageError(f"{text}: this process has another module {present.__name__}, from {file}: rename the file")
@@ -228,15 +189,7 @@ def _refuse_installed(name: str, text: str) -> None:
         raise UsageError(f"{text} is called like an installed module, which it would hide: rename it")
 
 
-def _traceback(error: BaseException, path: Path) -> str:
-    """The error's traceback from the line of the file on."""
-    frames = error.__traceback__
-    while frames is not None and frames.tb_frame.f_code.co_filename != str(path):
-        frames = frames.tb_next
-    return "".join(traceback.format_exception(type(error), error, frames))
-
-
 def nearest_file(path: Path, folder: Path) -> str:
     """A question after the Python file of ``folder`` whose name is nearest to that of ``path``; else nothing."""
-    near = difflib.get_close_matches(path.name, [p.name for p in folder.glob("*.py") if p.is_file()], n=1)
-    return f"; did you mean {folder / near[0]}?" if near else ""
+    hint = did_you_mean(path.name, [file.name for file in folder.glob("*.py")])
+    return hint and f"; {hint}"

@@ -10,7 +10,6 @@ from posenc_jax.cli.own_files import read_task
 from posenc_jax.cli.session import load_config
 from posenc_jax.cli.sized_to_corpus import on_corpus
 from posenc_jax.config import Ablation, Run
-from posenc_jax.files.shipped import shipped_config
 
 if TYPE_CHECKING:
     from posenc_jax.verdict.tables import Table
@@ -32,22 +31,11 @@ def asked_on(text: str) -> dict[str, Table]:
         try:
             return own_tables(on_corpus(text), "a corpus")
         except DataError:
-            above = Path(text).parent
-            if text.startswith("own/") or not above.is_dir():
+            if text.startswith("own/") or not Path(text).parent.is_dir():
                 raise
-            if Path(text).is_file():
-                raise UsageError(
-                    f"--on {text} is a file: name the directory of a finished ablation, FILE.py:Task or CONFIG.py"
-                ) from None
-            raise UsageError(
-                f"--on {text}: there is no directory of that name in {above}, and no such corpus: name one of them"
-            ) from None
+            above = Path(text).parent
+            said = f"--on {text}: there is no directory of that name in {above}, and no such corpus"
+            raise UsageError(said) from None
     if not text.endswith(".py"):
-        name = f"configs/{text}.py"
-        if shipped_config(name) is None and not Path(name).is_file():
-            raise UsageError(
-                f"--on {text}: there is no task, config or corpus of that name: write FILE.py:Task, CONFIG.py, "
-                "own/NAME, or the directory of a finished ablation"
-            )
-        text = name
+        text = f"configs/{text}.py"
     return own_tables(load_config(text, (Run, Ablation), "verdict"), text)

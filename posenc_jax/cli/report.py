@@ -5,13 +5,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
-from posenc_jax.cli.errors import UsageError, check_file, in_words, refusing
+from posenc_jax.cli.errors import UsageError, check_file, first_line, refusing
 from posenc_jax.cli.options import command
 from posenc_jax.cli.screen import shell_words, show, tell
-from posenc_jax.drawing.plain import plain, short
+from posenc_jax.drawing.plain import plain
 from posenc_jax.files.atomic import write_atomically
 from posenc_jax.files.user_paths import full, real
-from posenc_jax.refusals.system import of_the_system, or_else
 
 
 def _reported(
@@ -83,27 +82,19 @@ def _as_csv(directory: Path, file: Path) -> None:
 def _report(directory: Path) -> None:
     from posenc_jax import report
 
-    try:
-        with refusing():
-            paths = report.build(directory)
-    except OSError as error:
-        name = short(str(error.filename or directory))
-        raise UsageError(
-            f"cannot write {name} ({error.strerror}): {or_else(error, 'mend that')}, and write the report again; the "
-            "results are as they were"
-        ) from None
+    with refusing():
+        paths = report.build(directory)
     show(report.text_report(directory))
     show(f"wrote in {directory}: {', '.join(str(path.relative_to(directory)) for path in paths)}")
 
 
-def final_report(directory: Path, commands: Iterable[str], complete: str) -> bool:
+def final_report(directory: Path, commands: Iterable[str]) -> bool:
     """Writes and prints the report of an ablation that a command has just made, unless there is nothing to report, or
     the one that is there is of these very results; True if nothing went wrong with it. What does must not hide what
     became of the cells, so it is only told.
 
     Args:
       commands: the command lines behind the results, as the report tells them.
-      complete: which results are there all the same.
     """
     if not (directory / "results.jsonl").read_bytes():
         return True
@@ -112,10 +103,8 @@ def final_report(directory: Path, commands: Iterable[str], complete: str) -> boo
     except BrokenPipeError:
         raise
     except Exception as error:
-        refused = of_the_system(error)
-        said = f"{type(error).__name__}: {error}" if refused is None else in_words(refused).partition(", then run")[0]
         tell(
-            f"posenc: the report could not be written: {' '.join(said.split())}; {complete} in "
+            f"posenc: the report could not be written ({first_line(error)}); the results are in "
             f"{directory / 'results.jsonl'}: write it again with `posenc report {directory}`"
         )
         return False

@@ -5,13 +5,13 @@ from __future__ import annotations
 import dataclasses
 import shutil
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from posenc_jax.cli.errors import UsageError, refusing, whole
 from posenc_jax.cli.options import command
-from posenc_jax.cli.screen import show, tell
+from posenc_jax.cli.screen import show
 from posenc_jax.drawing.plain import short
 from posenc_jax.show.files import FILES, KINDS, check_fits, check_output, check_packages, make, write
 from posenc_jax.show.measured import Chosen
@@ -94,12 +94,9 @@ def _with_preset(options: Shown) -> Shown:
         return options
     with refusing("--preset: "):
         chosen = preset(options.preset)
-    if options.run:
-        raise UsageError(f"--preset {options.preset} draws encodings by their names: leave out --run")
-    words = [f"--{name.replace('_', '-')}" for name in chosen.settings]
-    for word, name in zip(words, chosen.settings, strict=True):
-        if getattr(options, name) not in (None, ()):
-            raise UsageError(f"--preset {options.preset} sets {', '.join(words)}: leave out {word}, or the preset")
+    settings = [f"--{name.replace('_', '-')}" for name in chosen.settings]
+    if options.run or any(getattr(options, name) not in (None, ()) for name in chosen.settings):
+        raise UsageError(f"--preset {options.preset} sets {', '.join(settings)} and draws no --run: leave these out")
     return dataclasses.replace(options, encodings=options.encodings or (ENCODING,), **chosen.settings)
 
 
@@ -144,10 +141,9 @@ def _show(options: Shown) -> None:
             raise UsageError(f"--stack {options.stack}: of the run there is {', '.join(stacks) or 'none to draw'}")
         chosen_stacks = [one for stack, one in stacks.items() if options.stack in (None, stack)]
         encodings = [*chosen_stacks, *_of_specs(options, reporter)]
-        views = _checked_views(encodings, options.view, reporter.note)
         chosen = Chosen(_positions(encodings, options.positions), tuple(dict.fromkeys(options.dimensions)))
         plots: list[Plot] = []
-        for view in views:
+        for view in _checked_views(encodings, options.view, reporter.note):
             reporter.phase(f"{view}: {VIEWS[view].words}")
             plots += plots_of(encodings, view, chosen)
         if options.preset and options.encodings == (ENCODING,):
@@ -165,16 +161,12 @@ def _show(options: Shown) -> None:
             reporter.advance(1, path.name)
         with refusing():
             write(files)
-    if output.suffix not in FILES and (
-        left := sorted(p.name for p in {*output.iterdir()} - {*files} if p.suffix in FILES)
-    ):
-        tell(f"posenc: {output} also holds {len(left)} files of other calls: use --output DIR to keep them apart")
     width = shutil.get_terminal_size((100, 24)).columns
     for one in properties:
         show(text(one, width))
     if options.preset:
         show("\n".join(textwrap.fill(f"{plot.title}: {plot.caption}", min(width, 100)) + "\n" for plot in plots))
-    written = f"wrote {next(iter(files))}" if len(files) == 1 else f"wrote in {output}: {', '.join(_listed(files))}"
+    written = f"wrote {', '.join(map(str, files))}"
     show("\n".join(textwrap.wrap(written, 100, break_on_hyphens=False, break_long_words=False)))
 
 
@@ -183,8 +175,8 @@ def _vectors(options: Shown) -> None:
     tokens = (options.text or "").split()
     at, width = _places(options, tokens), options.d_model or 128
     positions = options.positions or at or (0, 1, 2)
-    _check_positions(positions, FARTHEST)
-    _check_dimensions(options.dimensions, width)
+    _check_within("positions", positions, FARTHEST)
+    _check_within("dimensions", options.dimensions, width)
     from posenc_jax.cli.own_files import refuse_unusable
     from posenc_jax.cli.session import prepare_jax
     from posenc_jax.drawing.text_table import text
@@ -211,63 +203,51 @@ def _places(options: Shown, tokens: list[str]) -> tuple[int, ...]:
     for word in options.words:
         places = [p for p, token in enumerate(tokens) if token == word and p not in found]
         if not places:
-            again = " a second time" if word in tokens else ""
-            raise UsageError(f"--words: {short(word)} does not stand in the text{again}: {short(' '.join(tokens))}")
+            raise UsageError(f"--words: {short(word)} does not stand {tokens.count(word) + 1} times in the text")
         found.append(places[0])
     return tuple(found)
 
 
-def _listed(files: Iterable[Path]) -> list[str]:
-    endings: dict[str, list[str]] = {}
-    for path in files:
-        endings.setdefault(path.stem, []).append(path.suffix[1:])
-    return [f"{stem}.{'/'.join(kinds)}" for stem, kinds in endings.items()]
-
-
 def _check(options: Shown) -> None:
-    if not options.encodings and not options.run:
-        raise UsageError("show: name an encoding, as in `posenc show sinusoidal`, or a finished run with --run DIR")
-    if options.words or VECTORS in options.view:
-        raise UsageError("show: --view vectors prints and the others draw: ask for it alone; --words is about it")
-    if options.text and options.file:
-        raise UsageError("show: --text and --file are both the input: give one")
-    flow = "flow" in options.view
-    of_runs = options.file or options.stack or options.seed is not None
-    if not options.run and (of_runs or (options.text and not flow)):
-        raise UsageError("show: --text, --file, --stack and --seed are about a finished run: add --run DIR")
-    if flow and not 1 <= len(options.flowing) <= MOST_LINES:
-        raise UsageError(f"--text: --view flow draws 1 to {MOST_LINES} words, and these are {len(options.flowing)}")
-    if options.run and (options.d_model or options.num_heads):
-        raise UsageError("show: --d-model and --num-heads are those of the run: leave them out beside --run")
-    width = options.d_model or 128
-    if options.num_heads and width % options.num_heads:
-        raise UsageError(f"--num-heads {options.num_heads}: the number of heads must divide --d-model {width}")
-    _check_positions(options.positions, options.length or (LENGTHS[1] if options.run else 50))
+    flow, width = "flow" in options.view, options.d_model or 128
+    of_runs = options.file or options.stack or options.seed is not None or (options.text and not flow)
+    for wrong, message in (
+        (
+            not options.encodings and not options.run,
+            "name an encoding, as in `posenc show sinusoidal`, or a finished run with --run DIR",
+        ),
+        (options.words or VECTORS in options.view, "--view vectors draws nothing: ask for it alone; --words is of it"),
+        (options.text and options.file, "--text and --file are both the input: give one"),
+        (of_runs and not options.run, "--text, --file, --stack and --seed are about a finished run: add --run DIR"),
+        (
+            flow and not 1 <= len(options.flowing) <= MOST_LINES,
+            f"--view flow draws 1 to {MOST_LINES} words, and those of --text are {len(options.flowing)}",
+        ),
+        (
+            options.run and (options.d_model or options.num_heads),
+            "--d-model and --num-heads are those of the run: leave them out beside --run",
+        ),
+        (width % (options.num_heads or 1), f"--num-heads {options.num_heads} must divide --d-model {width}"),
+        (
+            options.figures and options.output.suffix in FILES,
+            f"--output {options.output} is one file; name a directory, or leave --figures out",
+        ),
+    ):
+        if wrong:
+            raise UsageError(f"show: {message}")
+    _check_within("positions", options.positions, options.length or (LENGTHS[1] if options.run else 50))
     if not options.run:
-        _check_dimensions(options.dimensions, width)
+        _check_within("dimensions", options.dimensions, width)
     with refusing("--output "):
         check_output(options.output)
-    if options.figures and options.output.suffix in FILES:
-        raise UsageError(f"--figures: --output {options.output} is one file; name a directory, or leave --figures out")
     check_packages(options.output, options.view, figures=bool(options.figures))
 
 
-def _check_positions(positions: Sequence[int], length: int) -> None:
-    if len(set(positions)) > MOST_LINES:
-        raise UsageError(f"--positions: {len(set(positions))} lines cannot be read; name at most {MOST_LINES}")
-    for position in positions:
-        if not 0 <= position < length:
-            raise UsageError(
-                f"--positions {position}: the positions shown are 0 to {length - 1}; raise --length, or name others"
-            )
-
-
-def _check_dimensions(dimensions: Sequence[int], width: int) -> None:
-    if len(set(dimensions)) > MOST_LINES:
-        raise UsageError(f"--dimensions: {len(set(dimensions))} waves cannot be read; name at most {MOST_LINES}")
-    for dimension in dimensions:
-        if not 0 <= dimension < width:
-            raise UsageError(f"--dimensions {dimension}: the dimensions are 0 to {width - 1}: name others")
+def _check_within(name: str, values: Sequence[int], count: int) -> None:
+    if len(set(values)) > MOST_LINES:
+        raise UsageError(f"--{name}: {len(set(values))} lines cannot be read; name at most {MOST_LINES}")
+    if outside := [value for value in values if not 0 <= value < count]:
+        raise UsageError(f"--{name} {outside[0]}: the {name} are 0 to {count - 1}: name others")
 
 
 def _of_specs(options: Shown, reporter: TerminalReporter) -> list[MeasuredEncoding]:
@@ -276,22 +256,21 @@ def _of_specs(options: Shown, reporter: TerminalReporter) -> list[MeasuredEncodi
     from posenc_jax.show.measure import measure, with_contents, with_equal_contents, with_flow
 
     width, length = options.d_model or 128, options.length or 50
-    slots = [_slot(text) for text in options.encodings]
-    refuse_unusable(tuple(slot for _, slot in slots))
+    slots = dict(map(_slot, options.encodings))
+    refuse_unusable(tuple(slots.values()))
     even = [heads for heads in (8, 16, 1) if width % (2 * heads) == 0] or [1]
     sizes = [
         Dims(width, heads, heads, width // heads, 1, length, 1024)
         for heads in ([options.num_heads] if options.num_heads else even)
     ]
-    dims = next((own for own in sizes if all(_serves(slot, own) for _, slot in slots)), sizes[0])
+    dims = next((own for own in sizes if all(_serves(slot, own) for slot in slots.values())), sizes[0])
     found = []
-    for label, slot in dict(slots).items():
+    for label, slot in slots.items():
         reporter.phase(f"measure {label}")
         with refusing(f"{label}: "):
             measured = measure(label, slot, dims, length, shifts=not options.preset)
             one = with_contents(with_equal_contents(measured, dims.head_dim), slot, dims)
-            flow = "flow" in options.view
-            found.append(with_flow(one, slot, dims, options.flowing) if flow else one)
+            found.append(with_flow(one, slot, dims, options.flowing) if "flow" in options.view else one)
     return found
 
 
@@ -317,6 +296,8 @@ def _of_run(options: Shown, reporter: TerminalReporter) -> dict[str, MeasuredEnc
     """The encodings of a run, stack by stack, and its attention maps; none without a run."""
     if options.run is None:
         return {}
+    from posenc_jax.cli.texts import read_file
+    from posenc_jax.data.text.given import document_of
     from posenc_jax.show import trained
 
     reporter.phase(f"measure {options.run}")
@@ -325,70 +306,46 @@ def _of_run(options: Shown, reporter: TerminalReporter) -> dict[str, MeasuredEnc
     with refusing():
         stacks = trained.measure_stacks(replica, length)
     wanted = {"attention", "pooling", "sections"} & set(options.view or VIEWS)
-    asked = bool(options.view and wanted)
     if not wanted:
         return stacks
+    asked = options.text or options.file
     try:
-        tokens = trained.input_of(replica, _document(options, replica.config.task) or options.text)
+        text = options.text or (
+            options.file and document_of(replica.config.task, options.file, read_file(options.file))
+        )
+        tokens = trained.input_of(replica, text)
+        captured = trained.capture(replica, tokens)
+        if {"pooling", "sections"} & wanted:
+            stacks = trained.with_sections(replica, stacks, tokens, captured)
+        return trained.with_attention(replica, stacks, tokens, captured) if "attention" in wanted else stacks
     except ValueError as error:
-        if options.text or options.file:
-            raise UsageError(f"{'--text' if options.text else '--file'}: {error}") from None
-        if asked:
-            raise UsageError(f"{error}: give one, as in --text 'A sentence.'") from None
-        reporter.note(f"posenc: no attention maps: {error}: give one, as in --text 'A sentence.'")
-        return stacks
-    captured = trained.capture(replica, tokens)
-    if {"pooling", "sections"} & wanted:
-        stacks = trained.with_sections(replica, stacks, tokens, captured)
-    if "attention" in wanted:
-        try:
-            stacks = trained.with_attention(replica, stacks, tokens, captured)
-        except ValueError as error:
-            if asked:
-                raise UsageError(str(error)) from None
-            reporter.note(f"posenc: no attention maps: {error}")
+        if asked or options.view:
+            raise UsageError(f"{'--text' if options.text else '--file' if asked else '--view'}: {error}") from None
+        reporter.note(f"posenc: no attention maps: {error}: give an input, as in --text 'A sentence.'")
     return stacks
-
-
-def _document(options: Shown, task: Any) -> str | dict[str, str] | None:
-    if options.file is None:
-        return None
-    from posenc_jax.cli.texts import read_document, read_file
-
-    return read_document(task, options.file, read_file(options.file))
 
 
 def _checked_views(
     encodings: Sequence[MeasuredEncoding], asked: tuple[str, ...], note: Callable[[str], None]
 ) -> tuple[str, ...]:
     """The views to draw; of those asked for, ``note`` is told what has them not; UsageError where nothing has them."""
-    if not asked:
-        for one in encodings:
-            if not views_of(one):
-                raise UsageError(f"{one.label} has {_own_views(one)}")
-        return tuple(VIEWS)
+    nothing = "nothing that can be drawn without contents and tokens (of a pattern of layers the first is shown)"
+    listed = {one.label: ", ".join(views_of(one)) or nothing for one in encodings}
+    if not asked and nothing in listed.values():
+        raise UsageError("; ".join(f"{label} has {views}" for label, views in listed.items()))
     for view in asked:
         without = [one for one in encodings if view not in views_of(one)]
         if len(without) == len(encodings):
-            counts = [len(one.vectors) for one in without if one.vectors is not None]
-            if view == "tsne" and counts:
-                raise UsageError(f"t-SNE needs more positions than {counts[0]}: raise --length, 50 are usual")
-            listed = "; ".join(f"{one.label} has {_own_views(one)}" for one in without)
-            raise UsageError(f"no {view} ({VIEWS[view].words}) to draw: {listed}")
+            have = "; ".join(f"{label} has {views}" for label, views in listed.items())
+            raise UsageError(f"no {view} ({VIEWS[view].words}) to draw: {have}")
         for one in without:
             note(f"posenc: {one.label} has no {view}: drawn without it")
-    return tuple(view for view in VIEWS if view in asked)
-
-
-def _own_views(one: MeasuredEncoding) -> str:
-    nothing = "nothing that can be drawn without contents and tokens"
-    nothing += ": of a pattern of layers the first is shown" * ("/" in one.label)
-    return ", ".join(views_of(one)) or nothing
+    return tuple(view for view in VIEWS if view in (asked or VIEWS))
 
 
 def _positions(encodings: Sequence[MeasuredEncoding], asked: tuple[int, ...]) -> tuple[int, ...]:
     length = min((len(one.vectors) for one in encodings if one.vectors is not None), default=LENGTHS[1])
-    _check_positions(asked, length)
+    _check_within("positions", asked, length)
     return tuple(dict.fromkeys(asked)) or tuple(p for p in (0, 10, 25) if p < length)
 
 

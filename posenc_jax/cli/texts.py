@@ -1,7 +1,6 @@
 """The commands `translate`, `summarize` and `classify`: a finished run on texts that are given."""
 
 import dataclasses
-import json
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,7 +12,6 @@ from posenc_jax.cli.screen import show, tell
 from posenc_jax.cli.session import prepare_jax, trust
 from posenc_jax.data.corpora.corpus import DataError
 from posenc_jax.drawing.plain import plain
-from posenc_jax.files.shapes import loads
 from posenc_jax.models.decoding_config import Beam, Decoding, Greedy, Sampling
 
 LARGEST_SEED = 2**31 - 1
@@ -96,12 +94,9 @@ class DecodingOptions:
         beam, sampling = given("length_penalty", "alpha"), given("temperature", "top_k", "top_p")
         if self.beam is not None and self.sample:
             raise UsageError("--beam and --sample are two ways to find outputs: choose one")
-        for settings, owner, there in ((beam, "beam", self.beam is not None), (sampling, "sample", self.sample)):
-            if settings and not there:
-                raise UsageError(f"--{next(iter(settings)).replace('_', '-')} is a setting of --{owner}: give both")
-        if self.length_penalty == "none" and self.alpha is not None:
+        if (beam and self.beam is None) or (sampling and not self.sample):
             raise UsageError(
-                "--alpha is the exponent of a length penalty, and --length-penalty none has none: drop one"
+                "--length-penalty and --alpha need --beam; --temperature, --top-k and --top-p need --sample"
             )
         with refusing():
             if self.beam is not None:
@@ -202,82 +197,14 @@ def classify(of_run: OfRun, file: Path, *, too_long: Literal["refuse", "truncate
       posenc classify RUN page.txt
           classify a file
     """
+    from posenc_jax.data.text.given import document_of
+
     text = read_file(file)
-    if file.suffix.lower() == ".json":
-        document_of_json(text, file)  # refused before a run is loaded
-
-    def document(task: Any) -> Any:
-        return read_document(task, file, text)
-
-    (found,) = of_run.answers("classify", {str(file): document}, too_long=too_long)
+    (found,) = of_run.answers("classify", {str(file): lambda task: document_of(task, file, text)}, too_long=too_long)
     shown = {plain(label): probability for label, probability in found.items()}
     width = max(map(len, shown))
     for label, probability in sorted(shown.items(), key=lambda item: -item[1]):
         show(f"{label:<{width}}  {probability:.4f}")
-
-
-def read_document(task: Any, path: Path, text: str) -> str | dict[str, str]:
-    """The text of a file for a run of the task, or its sections: those that it names, or as rows of the corpus have."""
-    from posenc_jax.data.documents import SUFFIXES
-    from posenc_jax.data.text import Classification
-
-    if not isinstance(task, Classification):
-        return text
-    if task.has_outline:
-        check_format(path, task.structure)
-        return text
-    form = SUFFIXES.get(path.suffix.lower())
-    if form == "spans":
-        if given := document_of_json(text, path):
-            return given
-        raise UsageError(
-            f"{path} is a text with spans, and this run reads the sections {', '.join(task.sections)}: give them"
-        )
-    if form is None or "header" in task.input_columns:
-        return task.sections_of(text, str(path))
-    return _by_headings(text, path, form, task)
-
-
-def _by_headings(text: str, path: Path, form: str, task: Any) -> dict[str, str]:
-    from posenc_jax.data.documents import document_parts
-
-    given: dict[str, str] = {}
-    for part in document_parts(text, form, str(path)):
-        if part.section and part.coordinates[2]:
-            given[part.section] = f"{given.get(part.section, '')}\n{part.text}".strip()
-    if len(task.sections) == 1 and task.sections[0] not in given:
-        return task.sections_of(text, str(path))
-    if not given.keys() & set(task.sections):
-        found = ", ".join(given) or "no headings"
-        raise UsageError(f"{path} has the sections {found}, and this run reads {', '.join(task.sections)}")
-    return {name: section for name, section in given.items() if name in task.sections}
-
-
-def document_of_json(text: str, path: Path) -> dict[str, str] | None:
-    """The sections in a JSON file, None where it holds a text with spans; UsageError when it holds something else."""
-    try:
-        document = loads(text)
-    except json.JSONDecodeError as error:
-        raise UsageError(f"{path}, line {error.lineno}, column {error.colno}: no JSON ({error.msg})") from None
-    except ValueError as error:
-        raise UsageError(f"{path} is no document: {error}") from None
-    if isinstance(document, dict) and isinstance(document.get("spans"), list):
-        return None
-    if not isinstance(document, dict) or not all(isinstance(value, str) for value in document.values()):
-        raise UsageError(f'{path} must hold an object of strings: {{"header": ..., "body": ..., "footer": ...}}')
-    return document
-
-
-def check_format(path: Path, structure: str) -> None:
-    """UsageError for a file whose name says that it has another structure than a run reads."""
-    from posenc_jax.data.documents import SUFFIXES
-
-    form = SUFFIXES.get(path.suffix.lower(), structure)
-    if form != structure:
-        raise UsageError(
-            f"{path} is {form} by its name, and this run reads {structure} (task.structure): give a document in "
-            f"{structure}; if it is one, call it .txt"
-        )
 
 
 def read_file(path: Path) -> str:

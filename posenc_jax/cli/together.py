@@ -2,19 +2,14 @@
 
 import dataclasses
 import os
-import re
 import sys
 import traceback
 from collections.abc import Callable
+from typing import Annotated
 
-from posenc_jax.cli.errors import Parser, UsageError
+from posenc_jax.cli.errors import UsageError
 from posenc_jax.cli.screen import tell
 from posenc_jax.refusals.system import first_line
-
-HELP = """Train one run in several processes, each with its own devices:
-  --distributed        find the others through SLURM, or another launcher that JAX knows: srun posenc train ...
-  --coordinator HOST:PORT --processes N --process I   find the others at this address: run the same command N times,
-                       with I from 0 to N - 1"""
 
 HEARTBEAT = 30
 """Seconds after which a process that gives no sign of life counts as gone."""
@@ -22,35 +17,36 @@ ARRIVAL = 300
 """Seconds that processes wait for each other at the start."""
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Together:
-    """Address and number of this process among several; fields are None if a launcher sets them."""
+    """Address and number of this process among several.
 
-    coordinator: str | None = None
-    processes: int | None = None
-    process: int | None = None
-
-
-def read_together(arguments: list[str]) -> tuple[Together | None, list[str]]:
-    """The options of `HELP`, None without any, and the other arguments; UsageError for what is wrong with the
-    former.
+    Attributes:
+      distributed: find the other processes through SLURM or another launcher
+      coordinator: find the other processes at this address of the first
+      processes: how many there are
+      process: which of them this is, from 0 on
     """
-    parser = Parser(prog="posenc train", add_help=False, allow_abbrev=False)
-    parser.add_argument("--distributed", action="store_true")
-    parser.add_argument("--coordinator")
-    parser.add_argument("--processes", type=int)
-    parser.add_argument("--process", type=int)
-    found, rest = parser.parse_known_args(arguments)
-    said = (found.coordinator, found.processes, found.process)
-    if said == (None, None, None):
-        return (Together() if found.distributed else None), rest
-    if None in said:
-        raise UsageError("--coordinator, --processes and --process are said together, or --distributed alone")
-    if not re.fullmatch(r"[^:]+:\d{1,5}|\[[0-9a-fA-F:]+\]:\d{1,5}", found.coordinator):
-        raise UsageError(f"--coordinator {found.coordinator} must be HOST:PORT, of process 0 and the same for all")
-    if found.processes < 1 or not 0 <= found.process < found.processes:
-        raise UsageError(f"--process {found.process} must be from 0 to --processes - 1 = {found.processes - 1}")
-    return Together(*said), rest
+
+    distributed: bool = False
+    coordinator: Annotated[str | None, "HOST:PORT"] = None
+    processes: int | None = None
+    process: Annotated[int | None, "I"] = None
+
+    @property
+    def asked(self) -> bool:
+        """True of one of several processes."""
+        return self.distributed or self.coordinator is not None
+
+    def check(self) -> None:
+        """UsageError for options that do not fit together."""
+        said = (self.coordinator, self.processes, self.process)
+        if None in said and said != (None, None, None):
+            raise UsageError("--coordinator, --processes and --process are said together, or --distributed alone")
+        if self.coordinator is not None and ":" not in self.coordinator:
+            raise UsageError(f"--coordinator {self.coordinator} must be HOST:PORT, of process 0 and the same for all")
+        if self.process is not None and not 0 <= self.process < (self.processes or 0):
+            raise UsageError(f"--process {self.process} must be from 0 to --processes {self.processes} - 1")
 
 
 def join(together: Together) -> None:

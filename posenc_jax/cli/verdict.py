@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import re
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated
 
-from posenc_jax.cli.errors import Parser, UsageError, as_path, guarded, refusing, whole
+from posenc_jax.cli.errors import UsageError, as_path, refusing, whole
+from posenc_jax.cli.options import command
 from posenc_jax.cli.own_files import catalogue_row, named, refuse_unusable
 from posenc_jax.cli.screen import shell_words, show, tell
 from posenc_jax.cli.session import prepare_jax, stoppable
@@ -20,41 +20,87 @@ if TYPE_CHECKING:
     from posenc_jax.verdict.tables import Table
 
 SEEDS = 8
-DIRECTORY = Path("runs") / "verdict"
 NEEDS_MORE_SEEDS = 3
 """The exit code of a verdict of too few seeds."""
-DESCRIPTION = """Train encodings and their baselines on small published tasks with paired seeds (the same data and the
-same other initial parameters for each), and report where each encoding is better, where it is worse, and where the
-scores cannot decide. The contract is checked first: an encoding that breaks it (`posenc audit` shows how) gets no
-verdict. A first look at a few seeds of the fastest table comes within minutes, then the difference on each table as it
-is finished. A table is a small version of a published comparison: experiments/tables has them with their original
-encodings. Run the same command again to resume; all verdicts in a directory share their runs.
-
-Fields about distances or the training length, such as the buckets of T5, are set from the training lengths, unless a
-spec gives one of them, as "t5(num_buckets=32, max_distance=128)" does.
-
---on WHAT asks your own question, alone or together with those of --tables: a task in a file (FILE.py:Task(...)), a
-config file, the name of a shipped config, or a text corpus (own/NAME), sized as by `posenc ablate --on`. Without an
-ENCODING, nope, sinusoidal, learned, rope, alibi, t5, fire and shaw are compared. Several encodings share one card,
-whose p-values are corrected for all of its rows: every encoding on every table.
-
---on DIR judges a finished ablation without training. Its encodings go by their labels there. By default all of them
-are compared with the ablation's baseline; ENCODING and --against choose others. Arms that differ in more than the
-encoding are named.
-
-Encodings that do not learn a table, or whose baseline does not, are trained once more on all such tables with twice
-the steps, as are the baselines, and the card reports both results; more steps do not help an encoder without positions.
---once turns this off.
-
---check trains nothing: it judges the scores in a card again, prints the verdict, and lists what the card states
-differently, if anything.
-
-The exit code is 0 whatever the verdict, 3 if the verdict needs more seeds, 1 if --check finds a difference, and 2 if
-the request is refused."""
+TRAINED = ("seeds", "quick", "full", "matched", "once")
+"""The options that are about training."""
 
 
-def main(arguments: list[str]) -> int:
-    """Runs the command.
+@dataclasses.dataclass(frozen=True)
+class VerdictOptions:
+    """Encodings, their baselines and the tables that they are compared on.
+
+    Attributes:
+      encodings: a catalogue name, a spec, or FILE.py:Class(...)
+      on: your own question: FILE.py:Task, CONFIG.py, own/NAME, or the directory of a finished ablation
+      against: baselines (default: rope)
+      tables: use only these tables (default: all, or with --on none)
+      quick: use only three tables: about half an hour on one core, more if a table is not learned or the grid of
+        learning rates grows
+      full: run every table at its size for an accelerator
+      seeds: compare seeds 0 to N-1 (default: 8)
+      matched: also compare with a copy of each baseline whose feed-forward layers are wider, so that it has as many
+        parameters as the largest ENCODING
+      once: do not train again with twice the steps where an arm does not learn a table
+      directory: where runs and the card are kept (default: runs/verdict)
+      check: judge the scores in a card again
+    """
+
+    encodings: tuple[str, ...] = ()
+    _: dataclasses.KW_ONLY
+    on: Annotated[str | None, "WHAT"] = None
+    against: Annotated[tuple[str, ...], "ENCODING"] = ()
+    tables: Annotated[tuple[str, ...], "TABLE"] = ()
+    quick: bool = False
+    full: bool = False
+    seeds: Annotated[int | None, whole(2, 1000), "N"] = None
+    matched: bool = False
+    once: bool = False
+    directory: Annotated[Path | None, "DIR"] = None
+    check: Annotated[Path | None, "CARD.json"] = None
+
+    def given(self, names: tuple[str, ...]) -> list[str]:
+        """The options among these that are given."""
+        return [f"--{name}" for name in names if getattr(self, name)]
+
+    @property
+    def home(self) -> Path:
+        """Where runs and the card are kept."""
+        return (self.directory or Path("runs") / "verdict").absolute()
+
+
+def _verdict(asked: VerdictOptions, *, json: bool = False) -> int:
+    """Train encodings and their baselines on small published tasks with paired seeds (the same data and the same other
+    initial parameters for each), and report where each encoding is better, where it is worse, and where the scores
+    cannot decide. The contract is checked first: an encoding that breaks it (`posenc audit` shows how) gets no verdict.
+    A first look at a few seeds of the fastest table comes within minutes, then the difference on each table as it is
+    finished. A table is a small version of a published comparison. Run the same command again to resume; all verdicts
+    in a directory share their runs.
+
+    Fields about distances or the training length, such as the buckets of T5, are set from the training lengths, unless
+    a spec gives one of them, as "t5(num_buckets=32, max_distance=128)" does.
+
+    --on WHAT asks your own question, alone or together with those of --tables: a task in a file (FILE.py:Task(...)), a
+    config file, the name of a shipped config, or a text corpus (own/NAME), sized as by `posenc ablate --on`. Without an
+    ENCODING, nope, sinusoidal, learned, rope, alibi, t5, fire and shaw are compared. Several encodings share one card,
+    whose p-values are corrected for all of its rows: every encoding on every table.
+
+    --on DIR judges a finished ablation without training. Its encodings go by their labels there. By default all of them
+    are compared with the ablation's baseline; ENCODING and --against choose others. Arms that differ in more than the
+    encoding are named.
+
+    Encodings that do not learn a table, or whose baseline does not, are trained once more on all such tables with twice
+    the steps, as are the baselines, and the card reports both results; more steps do not help an encoder without
+    positions. --once turns this off.
+
+    --check trains nothing: it judges the scores in a card again, prints the verdict, and lists what the card states
+    differently, if anything.
+
+    The exit code is 0 whatever the verdict, 3 if the verdict needs more seeds, 1 if --check finds a difference, and 2
+    if the request is refused.
+
+    Args:
+      json: print the card as JSON, as card.json holds it
 
     Examples:
       posenc verdict pope --quick
@@ -72,89 +118,27 @@ def main(arguments: list[str]) -> int:
       posenc verdict --check card.json
           check whether a card follows from its scores
     """
-    parser = Parser(prog="posenc verdict", description=DESCRIPTION)
-    parser.add_argument(
-        "encodings", nargs="*", metavar="ENCODING", help="a catalogue name, a spec, or FILE.py:Class(...)"
-    )
-    parser.add_argument(
-        "--on",
-        metavar="WHAT",
-        help="your own question: FILE.py:Task, CONFIG.py, own/NAME, or the directory of a finished ablation",
-    )
-    parser.add_argument("--against", nargs="+", metavar="ENCODING", default=[], help="baselines (default: rope)")
-    which = parser.add_mutually_exclusive_group()
-    which.add_argument(
-        "--tables", nargs="+", metavar="TABLE", help="use only these tables (default: all, or with --on none)"
-    )
-    which.add_argument(
-        "--quick",
-        action="store_true",
-        help="use only three tables: about half an hour on one core, more if a table is not learned or the grid of "
-        "learning rates grows",
-    )
-    parser.add_argument("--full", action="store_true", help="run every table at its size for an accelerator")
-    parser.add_argument(
-        "--seeds",
-        type=whole(2, 1000),
-        metavar="N",
-        help="compare seeds 0 to N-1 (default: 8)",
-    )
-    parser.add_argument("--hours", help=argparse.SUPPRESS)
-    parser.add_argument(
-        "--matched",
-        action="store_true",
-        help="also compare with a copy of each baseline whose feed-forward layers are wider, so that it has as many "
-        "parameters as the largest ENCODING",
-    )
-    parser.add_argument(
-        "--once",
-        action="store_true",
-        help="do not train again with twice the steps where an arm does not learn a table",
-    )
-    parser.add_argument(
-        "--directory",
-        type=as_path,
-        metavar="DIR",
-        help="where runs and the card are kept (default: runs/verdict)",
-    )
-    parser.add_argument("--json", action="store_true", help="print the card as JSON, as card.json holds it")
-    parser.add_argument("--check", type=as_path, metavar="CARD.json", help="judge the scores in a card again")
-    return guarded(lambda: _asked(parser.parse_intermixed_args(arguments)))
-
-
-def _asked(arguments: Any) -> int:
-    if arguments.hours is not None:
-        raise UsageError("--hours is gone: choose --seeds by the estimate of the time, which is printed first")
-    if arguments.check is not None:
-        given = vars(arguments)
-        options = ("on", "against", "tables", "seeds", "quick", "full", "matched", "once", "directory")
-        if others := [*arguments.encodings, *(f"--{name}" for name in options if given[name])]:
+    if asked.check is not None:
+        if others := [*asked.encodings, *asked.given(("on", "against", "tables", *TRAINED, "directory"))]:
             raise UsageError(f"--check judges the scores in a card again: leave {' '.join(others)} out")
-        return _checked(arguments.check, as_json=arguments.json)
-    if arguments.on is not None and as_path(arguments.on).is_dir():
-        return _finished(arguments, as_path(arguments.on))
-    if not arguments.encodings and arguments.on is None:
+        return _checked(asked.check, as_json=json)
+    if asked.on is not None and as_path(asked.on).is_dir():
+        from posenc_jax.verdict.finished import judge_ablation
+
+        if given := asked.given(TRAINED):
+            raise UsageError(f"--on {asked.on} trains nothing, and {given[0]} is about training: leave it out")
+        with refusing():
+            card = judge_ablation(as_path(asked.on), asked.encodings, asked.against, asked.tables)
+        for line in card.unequal:
+            tell(f"posenc: {line}")
+    elif not asked.encodings and asked.on is None:
         raise UsageError("name an ENCODING to judge, your own question with --on, or a card with --check CARD.json")
-    return _verdict(arguments)
-
-
-def _finished(arguments: Any, directory: Path) -> int:
-    from posenc_jax.verdict.finished import judge_ablation
-
-    trained = {
-        "--seeds": arguments.seeds,
-        "--quick": arguments.quick,
-        "--full": arguments.full,
-        "--matched": arguments.matched,
-        "--once": arguments.once,
-    }
-    if given := [name for name, value in trained.items() if value]:
-        raise UsageError(f"--on {arguments.on} trains nothing, and {given[0]} is about training: leave it out")
-    with refusing():
-        card = judge_ablation(directory, arguments.encodings, arguments.against, arguments.tables or ())
-    for line in card.unequal:
-        tell(f"posenc: {line}")
-    return _written(card, arguments)
+    elif asked.quick and (asked.full or asked.tables):
+        other = "full are two sizes" if asked.full else "tables both choose tables"
+        raise UsageError(f"--quick and --{other}: choose one of them")
+    else:
+        card = _trained(asked)
+    return _written(card, asked.home, as_json=json)
 
 
 def _checked(path: Path, *, as_json: bool) -> int:
@@ -187,74 +171,55 @@ def _print(card: Card, *, as_json: bool) -> None:
         show(text_card(card, 100))
 
 
-def _directory(arguments: Any) -> Path:
-    path: Path = arguments.directory or DIRECTORY
-    return path.absolute()
-
-
 def _code(card: Card) -> int:
     return NEEDS_MORE_SEEDS if card.needs_more_seeds else 0
 
 
-def _verdict(arguments: Any) -> int:
+def _trained(asked: VerdictOptions) -> Card:
     prepare_jax()  # before files of the user's: one that computes would fix the devices
-    against = arguments.against or ["rope"]
+    from posenc_jax.verdict.own_questions import SHORT_LIST
+
+    against = asked.against or ("rope",)
     baselines = dict(map(_named, against))
-    words = arguments.encodings or _short_list(baselines)
-    named = [_named(text) for text in words]
-    ours = dict(named)
+    words = asked.encodings or tuple(text for text in SHORT_LIST if _named(text)[0] not in baselines)
+    ours = dict(map(_named, words))
     refuse_unusable((*ours.values(), *baselines.values()))
     if both := [label for label in ours if label in baselines]:
         raise UsageError(f"{both[0]} is compared with itself: name another encoding, or other baselines with --against")
-    for given, found, option in ((words, ours, ""), (against, baselines, "--against ")):
+    for given, found in ((words, ours), (against, baselines)):
         if len(found) < len(given):
-            raise UsageError(f"{option}{' '.join(given)} names an encoding twice: name each once")
-    if arguments.quick and arguments.full:
-        raise UsageError("--quick and --full are two sizes: choose one of them")
+            raise UsageError(f"{' '.join(given)} names an encoding twice: name each once")
     kept = tuple(_named(text)[0] for text in (*words, *against) if _as_given(text))
     kept += tuple(f"wider {label}" for label in kept)
-    tables = {name: dataclasses.replace(table, as_given=kept) for name, table in _asked_tables(arguments).items()}
-    if arguments.full:
+    tables = {name: dataclasses.replace(table, as_given=kept) for name, table in _asked_tables(asked).items()}
+    if asked.full:
         tables = {name: table.at_full_size for name, table in tables.items()}
-    for own, its_slot in {**ours, **baselines}.items():
-        _refuse_unfit(own, its_slot, tables)
-    if arguments.matched:
+    for label, slot in {**ours, **baselines}.items():
+        _refuse_unfit(label, slot, tables)
+    if asked.matched:
         from posenc_jax.verdict.matched import with_wider
 
         with refusing():
             baselines, tables = with_wider(ours, baselines, tables)
-    for text, (label, slot) in zip(words, named, strict=True):
+    for text, (label, slot) in zip(words, ours.items(), strict=True):
         _check(text, label, slot)
     from posenc_jax.cli.progress import TerminalReporter
     from posenc_jax.verdict.deciding import decide
     from posenc_jax.verdict.interim import estimate
 
     with TerminalReporter() as reporter, stoppable() as stop:
-        directory, seeds, once = _directory(arguments), tuple(range(arguments.seeds or SEEDS)), arguments.once
-        reporter.note(estimate({**ours, **baselines}, tables, seeds, once=once))
-        card = decide(
-            ours,
-            baselines,
-            tables,
-            directory,
-            seeds=seeds,
-            reporter=reporter,
-            stop=stop,
-            clock=time.perf_counter,
-            once=once,
-        )
-    return _written(card, arguments)
+        seeds, clock = tuple(range(asked.seeds or SEEDS)), time.perf_counter
+        reporter.note(estimate({**ours, **baselines}, tables, seeds, once=asked.once))
+        more = {"seeds": seeds, "reporter": reporter, "stop": stop, "clock": clock, "once": asked.once}
+        return decide(ours, baselines, tables, asked.home, **more)
 
 
-def _written(card: Card, arguments: Any) -> int:
+def _written(card: Card, home: Path, *, as_json: bool) -> int:
     from posenc_jax.verdict.card_files import write
 
-    written = write(card, _directory(arguments))
-    _print(card, as_json=arguments.json)
-    if arguments.json:
-        tell(f"card: {written[-1]}")
-    else:
-        show(f"card: {written[0]}")
+    written = write(card, home)
+    _print(card, as_json=as_json)
+    (tell if as_json else show)(f"card: {written[-1 if as_json else 0]}")
     if not any(path.suffix == ".png" for path in written):
         tell("posenc: no figure without matplotlib: pip install 'posenc-jax[report]'")
     return _code(card)
@@ -279,47 +244,34 @@ def _as_given(text: str) -> bool:
     return not FIELDS.isdisjoint(re.findall(r"(\w+)\s*=", text))
 
 
-def _short_list(baselines: dict[str, Slot]) -> list[str]:
-    """The default encodings that are not baselines."""
-    from posenc_jax.verdict.own_questions import SHORT_LIST
-
-    return [text for text in SHORT_LIST if _named(text)[0] not in baselines]
-
-
-def _asked_tables(arguments: Any) -> dict[str, Table]:
+def _asked_tables(asked: VerdictOptions) -> dict[str, Table]:
     """The question of ``--on``, and published tables where no question or some of these are named."""
-    if arguments.on is None:
-        return _tables(arguments.tables, quick=arguments.quick)
     from posenc_jax.cli.questions import asked_on
-
-    if arguments.full:
-        raise UsageError("--full is a size of published tables: leave it out, or name a config of that size with --on")
-    own = asked_on(arguments.on)
-    beside = _tables(arguments.tables, quick=arguments.quick) if arguments.tables or arguments.quick else {}
-    if both := [name for name in own if name in beside]:
-        raise UsageError(f"--on {arguments.on} and --tables have {both[0]} both: leave one of them out")
-    return own | beside
-
-
-def _tables(names: list[str] | None, *, quick: bool) -> dict[str, Table]:
     from posenc_jax.verdict.tables import tables
 
     known = tables()
-    for name in names or ():
-        if name not in known:
-            raise UsageError(f"there is no table {name!r}: choose among {', '.join(known)}")
-    return {name: table for name, table in known.items() if (table.quick if quick else name in (names or known))}
+    if unknown := [name for name in asked.tables if name not in known]:
+        raise UsageError(f"there is no table {unknown[0]!r}: choose among {', '.join(known)}")
+    if asked.on is None:
+        own, names = {}, asked.tables or tuple(known)
+    elif asked.full:
+        raise UsageError("--full is a size of published tables: leave it out, or name a config of that size with --on")
+    else:
+        own, names = asked_on(asked.on), asked.tables
+    published = {name: table for name, table in known.items() if (table.quick if asked.quick else name in names)}
+    if both := own.keys() & published.keys():
+        raise UsageError(f"--on {asked.on} and --tables have {min(both)} both: leave one of them out")
+    return own | published
 
 
 def _refuse_unfit(label: str, slot: Slot, tables: dict[str, Table]) -> None:
     from posenc_jax.verdict.measuring import refusal
     from posenc_jax.verdict.tables import tables as known
 
-    refused = {name: why for name, table in tables.items() if (why := refusal(table, slot, label))}
-    if refused:
+    if refused := {name: why for name, table in tables.items() if (why := refusal(table, slot, label))}:
         others = [name for name, table in known().items() if not refusal(table, slot, label)]
-        way = f"choose --tables {' '.join(others)}" if others else "no other table takes it"
-        way = "leave it out" if any(not tables[name].published for name in refused) else way
+        own = not others or any(not tables[name].published for name in refused)
+        way = "leave it out" if own else f"choose --tables {' '.join(others)}"
         why = next(iter(refused.values())).partition(": ")[0]
         raise UsageError(f"{label} cannot be measured on {', '.join(refused)} ({why}): {way}")
 
@@ -331,11 +283,14 @@ def _check(text: str, label: str, slot: Slot) -> None:
     from posenc_jax.encodings.slots import different_layers
 
     for layer in different_layers(slot):  # NoPE promises nothing
-        failed = [clause for clause in contract_clauses(layer) if clause.status == "failed"]
-        if failed:
-            first, others = short(" ".join(str(failed[0]).split())), len(failed) - 1
-            more = f" and {others} other {'clause' if others == 1 else 'clauses'}" if others else ""
+        if failed := [clause for clause in contract_clauses(layer) if clause.status == "failed"]:
+            first = short(" ".join(str(failed[0]).split()))
+            more = f", with {len(failed) - 1} others" if len(failed) > 1 else ""
+            audit = shell_words(("posenc", "audit", text))
             raise UsageError(
-                f"{label} gets no verdict, as it breaks its contract ({first}{more}): "
-                f"`{shell_words(('posenc', 'audit', text))}` shows all, and the way out of each"
+                f"{label} gets no verdict, as it breaks its contract ({first}{more}): `{audit}` shows all, and the way "
+                "out of each"
             )
+
+
+main = command(_verdict)

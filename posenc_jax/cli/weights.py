@@ -1,6 +1,7 @@
-"""``posenc weights``: parameters of finished runs as safetensors files, and what such files hold."""
+"""``posenc weights``: checkpoints of others as runs, parameters of runs as files, and what such files hold."""
 
 import math
+import time
 from pathlib import Path
 from typing import Annotated
 
@@ -13,35 +14,81 @@ from posenc_jax.files.shapes import loads
 _BITS = {"F64": 64, "I64": 64, "U64": 64, "F32": 32, "I32": 32, "U32": 32, "BOOL": 8}
 
 
+def _import(source: Annotated[Path, "DIR|FILE"], *, output: Annotated[Path, "RUN"]) -> None:
+    """Import a checkpoint as a finished run: a directory in the Hugging Face layout (config.json, safetensors,
+    tokenizer.json, or Marian's source.spm, target.spm and vocab.json), or a GGUF file of the llama architecture. No
+    code in it is run, and no pickle is opened. Then `posenc evaluate RUN --data NAME` evaluates it on a corpus, `posenc
+    show --run RUN` draws it, `posenc translate RUN TEXT` prints the output of an encoder-decoder, and another run can
+    start from it (init_from, with data.tokenizer = checkpoint). An encoder becomes a run with a masked-language-model
+    head.
+
+    Args:
+      source: the checkpoint
+      output: run to create: a new directory
+
+    Examples:
+      posenc weights import SmolLM2-135M-Instruct.Q4_1.gguf -o runs/smollm2
+          import a GGUF file
+      posenc weights import opus-mt-en-de -o runs/opus
+          import a translator, for `posenc translate`
+    """
+    from posenc_jax.cli.session import prepare_jax
+
+    prepare_jax()
+    from posenc_jax.cli.progress import TerminalReporter
+    from posenc_jax.encodings import spec
+    from posenc_jax.runs.importing import import_checkpoint
+
+    begin = time.perf_counter()
+    with TerminalReporter() as reporter:
+        config = import_checkpoint(source, output, reporter.note)
+    model = config.model
+    show(f"{config.note}: {model.num_layers} layers of {model.d_model}, {model.num_heads} heads, {spec(config.posenc)}")
+    show(f"written: {output} ({time.perf_counter() - begin:.1f} s)")
+
+
 def _export(
-    run: str, file: Path, *, seed: int | None = None, trust: Annotated[Path | None, "RUN"] = None, torch: bool = False
+    run: Path,
+    to: Annotated[Path, "FILE|DIR"],
+    *,
+    seed: int | None = None,
+    trust: Annotated[Path | None, "RUN"] = None,
+    torch: bool = False,
 ) -> None:
-    """Write the final parameters of one seed of a finished run to a new file.
+    """Write the final parameters of one seed of a finished run to a new file, *.safetensors. Or, of an imported run or
+    one that started from it, write a folder in the Hugging Face layout that transformers loads: config.json,
+    model.safetensors in float32, the tokenizer's files, and generation_config.json if there was one.
 
     Args:
       run: directory of a run, of a cell of an ablation, or of one group
-      file: file to create: *.safetensors
-      seed: seed to export (default: the first of the run)
+      to: file to create, *.safetensors, or directory to create
+      seed: seed to export (default: the first of the run; for transformers the first that did not diverge)
       trust: run the Python files that RUN brought along, naming each with its digest (default: they are not run)
-      torch: use the names and shapes of torch.nn.Transformer
+      torch: in a file, use the names and shapes of torch.nn.Transformer
 
     Examples:
       posenc weights export RUN model.safetensors
           export the parameters of its first seed
+      posenc weights export RUN smollm2-again
+          write config.json, model.safetensors and tokenizer.json
     """
     from posenc_jax.cli.progress import TerminalReporter
+    from posenc_jax.cli.session import prepare_jax
     from posenc_jax.cli.session import trust as bring_along
+    from posenc_jax.runs.exporting import export_checkpoint
     from posenc_jax.runs.weights import export_weights
 
-    if file.suffix != ".safetensors":
-        raise UsageError(
-            f"weights export: {file} would be a safetensors file under another name: end it in .safetensors"
-        )
+    prepare_jax()
     with TerminalReporter() as reporter:
         bring_along(trust)
-        metadata = export_weights(run, file, seed, torch=torch, note=reporter.note)
-    show(f"seed {metadata['seed']}, learning rate {metadata['learning_rate']:g}")
-    show(f"written: {file}")
+        if to.suffix == ".safetensors":
+            metadata = export_weights(run, to, seed, torch=torch, note=reporter.note)
+            about = f"seed {metadata['seed']}, learning rate {metadata['learning_rate']:g}"
+        elif torch:
+            raise UsageError(f"--torch names the parameters in a file: end {to} in .safetensors")
+        else:
+            about = export_checkpoint(run, to, seed, reporter.note).architecture
+    show(f"{about}\nwritten: {to}")
 
 
 def _inspect(file: Path) -> None:
@@ -94,9 +141,5 @@ def _described(entries: dict[str, str]) -> dict[str, str]:
     return described
 
 
-main = commands(
-    "weights",
-    "Export and inspect parameters as safetensors files, which other frameworks can read.",
-    export=_export,
-    inspect=_inspect,
-)
+_ABOUT = "Import checkpoints of others, export parameters for other frameworks, and inspect safetensors files."
+main = commands("weights", _ABOUT, **{"import": _import, "export": _export, "inspect": _inspect})

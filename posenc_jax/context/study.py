@@ -29,6 +29,7 @@ from posenc_jax.runs.environment import environment
 from posenc_jax.runs.errors import DamagedFileError, RefusedError, StoppedError
 from posenc_jax.runs.files import read_json, write_json
 from posenc_jax.runs.inference import Loaded
+from posenc_jax.runs.machine import bytes_in_words, devices_with_memory
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.runs.state import best_replica, count_parameters
 from posenc_jax.training.batches import costs_of
@@ -269,30 +270,22 @@ def _within(reader: Reader, tokens: np.ndarray) -> np.ndarray:
     return np.concatenate(parts)
 
 
-def work(loaded: Loaded, asked: Sequence[StudyCell]) -> tuple[int, int]:
-    """Operations of all cells, and the most bytes held in arrays: parameters, the cache and the logits of a chunk,
-    without the interpreter and XLA's programs.
+def in_words(loaded: Loaded, asked: Sequence[StudyCell]) -> str:
+    """A line on what reading takes; RefusedError where there is less memory. Its bytes are those of parameters, the
+    cache and the logits of a chunk, without the interpreter and XLA's programs.
     """
     model, stack = loaded.config.model, costs_of(loaded.config).stacks["decoder"]
-    operations = sum(operations_of(loaded, cell.slot, cell.reads, cell.length) for cell in asked)
     longest = max((cell.length for cell in asked), default=1)
     cache = stack.depth * stack.layers[0].keys.outputs * capacity_of(longest)
     keys = max((_keys_at_once(loaded, cell.slot, cell.length) for cell in asked), default=0)
     logits = chunk_of(longest) * 3 * (model.num_heads * keys + loaded.config.task.vocab_size)
-    return operations, 4 * (count_parameters(loaded.params) + cache + logits)
-
-
-def operations_of(loaded: Loaded, slot: Slot, tokens: int, length: int) -> int:
-    """Operations of reading ``tokens`` tokens, ``length`` at a time, in chunks that attend to the whole cache, or to
-    its blocks that hold keys.
-    """
-    found, size, chunk = costs_of(loaded.config), _keys_at_once(loaded, slot, length), chunk_of(length)
-    texts = [length] * (tokens // length) + [tokens % length]
-    firsts = (first for text in texts for first in range(0, text, chunk))
-    pairs = sum(chunk * min(capacity_of(length), -(-(first + chunk) // size) * size) for first in firsts)
-    stack = found.stacks["decoder"]
-    layers = sum(layer.work(tokens, tokens, pairs) for layer in stack.layers)
-    return stack.depth * layers + 2 * tokens * found.output.weights
+    held = 4 * (count_parameters(loaded.params) + cache + logits)
+    memory = f"{bytes_in_words(held)} for parameters, cache and logits"
+    if (there := devices_with_memory().memory) is not None and held > there:
+        raise RefusedError(
+            f"a length of {longest} needs about {memory}, and {bytes_in_words(there)} are there: read shorter texts"
+        )
+    return f"{len(asked)} answers, {sum(cell.reads for cell in asked):,} tokens: {memory}"
 
 
 def _keys_at_once(loaded: Loaded, slot: Slot, length: int) -> int:

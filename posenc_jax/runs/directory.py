@@ -348,7 +348,7 @@ def checked(path: Path) -> Json:
     if is_group(path.parent):
         way_out = f"restore it, or move {path.parent} away to train its replicas again"
     elif any(path.parent.glob("model*.safetensors")):
-        way_out = "`posenc import` makes a run of a checkpoint of others"
+        way_out = "`posenc weights import` makes a run of a checkpoint of others"
     data = read_json(path, way_out)
     if data.get("format") != FORMAT:
         raise RefusedError(

@@ -40,7 +40,7 @@ def test_help_fits_in_100_columns(printed, monkeypatch, command):
     [
         (
             ["sinusoidall"],
-            ["'sinusoidall' is neither a name of the catalogue nor a spec", "did you mean 'Sinusoidal'?"],
+            ["'sinusoidall' is neither a name of the catalogue nor a spec", "did you mean 'sinusoidal'?"],
         ),
         (
             ["sinusoidal", "--d-model", "1"],

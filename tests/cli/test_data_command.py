@@ -1,6 +1,5 @@
 """``posenc data``: what it lists and refuses, with its exit codes; and its help, which answers at once."""
 
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -44,22 +43,6 @@ def test_the_list_has_every_corpus_as_it_is(printed, data):
     damaged.write_bytes(b"")
     wanted = f"damaged: {damaged} is damaged (its hash is not that of the manifest); remove {data / 'grammar/reports'}"
     assert wanted in printed("data", "list")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (
-            ["prepare", "help/en-de"],
-            "there is no `prepare` any more: .* -m experiments.corpora.make NAME` makes",
-        ),
-        ([], r"data: the following arguments are required: add\|list"),
-        (["fetch"], "invalid choice: 'fetch'"),
-    ],
-)
-def test_refused_in_one_line(arguments, message, refusal, data):
-    assert re.search(message, refusal("data", *arguments))
-    assert not data.exists()
 
 
 @pytest.mark.parametrize("count", [3, 200])

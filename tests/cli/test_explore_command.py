@@ -3,8 +3,6 @@
 import json
 import re
 
-import pytest
-
 from posenc_jax.cli import main
 from posenc_jax.show.explorer import ExplorerState
 
@@ -23,27 +21,6 @@ def test_it_writes_explorer_html_here(tmp_path, printed, monkeypatch):
     start = re.search(r'id="data">(.*?)</script>', (tmp_path / "explorer.html").read_text(encoding="utf-8")).group(1)
     assert ExplorerState(**json.loads(start)["start"]) == ExplorerState("sinusoidal", d=8, a=5, b=68)
     assert [path.name for path in tmp_path.iterdir()] == ["explorer.html"]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["fire"], "explore: encoding 'fire' is not known: use sinusoidal, rope, alibi, t5, learned"),
-        (["--d-model", "9"], "explore: d_model = 9 must be even: sines and cosines come in pairs"),
-        (["--head", "2"], "explore: sinusoidal with vaswani does not use --head: leave it out"),
-        (["alibi", "--d-model", "8", "--seed", "1"], "explore: alibi does not use --d-model, --seed: leave it out"),
-        (["--base", "100", "--frequencies", "low_side_lobes_512"], "explore: sinusoidal with low_side_lobes_512 does"),
-        (["--length", "4096"], "explore: length = 4096 must lie in 16 .. 2048"),
-        (["--pair", "5"], "explore: argument --pair: expected 2 arguments; `posenc explore --help` explains"),
-        (["--base", "x"], "explore: argument --base: invalid float value: 'x'; `posenc explore --help` explains"),
-        (["--output", "."], "cannot write .: Is a directory; name another file by --output"),
-        (["--output", "missing/x.html"], "cannot write missing/x.html: No such file or directory; name another file"),
-    ],
-)
-def test_what_cannot_be_is_one_line(tmp_path, refusal, monkeypatch, arguments, message):
-    monkeypatch.chdir(tmp_path)
-    assert f"posenc: {message}" in refusal("explore", *arguments)
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_page_replaces_a_link_and_not_what_it_leads_to(tmp_path, monkeypatch):

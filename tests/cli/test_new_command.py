@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from posenc_jax.cli import main
-from posenc_jax.cli.new import KINDS, class_name
+from posenc_jax.cli.new import class_name
 
+KINDS = ("encoding", "task", "metric")
 ROOT = Path(__file__).parents[2]
 
 
@@ -75,35 +76,3 @@ def test_what_is_written_passes_its_types(here):
 
 def test_names_of_classes():
     assert [class_name(name) for name in ("my_window", "window", "top_5")] == ["MyWindow", "Window", "Top5"]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["encoding", "there"], "there.py is there already, and nothing is overwritten: choose another name"),
-        (["encoding", "tested"], "test_tested.py is there already"),
-        (["encoding", "json"], "json is the name of an installed module, which it would hide"),
-        (["metric", "numpy"], "numpy is the name of an installed module"),
-        (["task", "my-task"], "'my-task' is no name of a Python module: letters, digits and _, as in my_window"),
-        (["task", "../up"], "'../up' is no name of a Python module"),
-        (["task", "class"], "'class' is no name of a Python module"),
-        (["task", "_3"], "'_3' is no name of a Python module"),
-        (["task", "example"], "example: its class would be Example, a name that the file itself uses: choose another"),
-        (["metric", "metric"], "its class would be Metric"),
-        (["encoding", "geometry"], "its class would be Geometry"),
-        (["task", "value_error"], "its class would be ValueError"),
-        (
-            ["encoding", "rope"],
-            "rope.py:Rope would have name = 'rope', which is an encoding of posenc_jax, and results would not",
-        ),
-        (["encoding", "t5bias"], "'t5bias', which is an encoding of posenc_jax"),
-        (["task", "copying"], "'copying', which is a task of posenc_jax"),
-        (["metric", "TopK"], "'TopK', and a name is an identifier of Python in lower case, of at most 80 characters"),
-        (["thing", "mine"], "argument kind: invalid choice: 'thing'"),
-    ],
-)
-def test_what_is_refused_writes_nothing(here, refusal, arguments, message):
-    (here / "there.py").write_text("mine")
-    (here / "test_tested.py").write_text("mine")
-    assert message in refusal("new", *arguments)
-    assert {path.name: path.read_text() for path in here.iterdir()} == {"there.py": "mine", "test_tested.py": "mine"}

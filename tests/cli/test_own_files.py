@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import subprocess
@@ -10,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from own_source import SOURCE, UNUSABLE
+from own_source import SOURCE
 
 from posenc_jax import Evaluation, Run, Training, tasks
 from posenc_jax.cli import main
@@ -64,22 +63,18 @@ def test_without_a_reader_no_file_is_named(mine):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("none.py:Mine", r"none.py:Mine: there is no file none.py"),
-        ("my_owm.py:Mine", r"there is no file my_owm.py; did you mean my_own.py\?"),
-        ("my_own.py:Mind", r"my_own.py has no class Mind: did you mean my_own.py:Mine\?"),
-        ("my_own.py:jnp", r"my_own.py has no class jnp: it has Mine, Stretch, Thawed, Pairs, Right, Loss"),
+        ("my_owm.py:Mine", r"there is no file my_owm.py; did you mean 'my_own.py'\?"),
+        ("my_own.py:Mind", r"my_own.py has no class Mind: did you mean 'Mine'\?"),
+        (
+            "my_own.py:jnp",
+            r"my_own.py has no class jnp: it has Mine, Stretch, Thawed, Pairs, Right, Loss",
+        ),
         ("my_own.py:Thawed", r"my_own.py:Thawed is no frozen dataclass: write @dataclasses.dataclass\(frozen=True\)"),
         ("my_own.py:Pairs", r"my_own.py:Pairs is no encoding: it takes a frozen dataclass with the base class Posit"),
         ("rope(scaling=my_own.py:Mine)", r"no value of RoPE.scaling: .* with the base class RoPEScaling"),
         ("rope(base=my_own.py:Mine)", r"my_own.py:Mine is no value of RoPE.base: it takes no calls"),
         ("my_own.py:Mine(bas=2)", r"Mine has no field 'bas': did you mean 'base'\?"),
-        ("my_own.py", r"the class of the encoding is missing: name it, as in my_own.py:Mine or my_own.py:Thawed$"),
-        ("rope|./my_own.py(base=3)", r"^./my_own.py\(base=3\) names a file, and .* as in ./my_own.py:Mine or"),
         ("my_owm.py", r"'my_owm.py' is not an encoding: name its class, as in mine.py:Mine"),
-        ("plain.py:B", r"plain.py has no class B: its A is no PositionalEncoding, Task or Metric: give it the base"),
-        ("plain.py", r"is missing: it has no encoding: its A is no PositionalEncoding, Task or Metric"),
-        ("my_own.py:", r"^my_own.py: names a file, and the class of the encoding is missing: name it, as in my_own"),
-        ("my_owm.py:", r"cannot read the encoding 'my_owm.py:' .*: write calls joined by"),
         ("my-own.py:Mine", r"my-own.py is no name of a module: rename it, as in my_own.py"),
         ("numpy.py:Mine", r"numpy.py is called like an installed module"),
         ("rope|my_own.py:Mine(2", r"cannot read the encoding .*never closed at character 20"),
@@ -88,31 +83,23 @@ def test_without_a_reader_no_file_is_named(mine):
 def test_what_is_no_encoding(mine, text, message):
     for name in ("my-own.py", "numpy.py"):
         (mine / name).write_text(SOURCE)
-    (mine / "plain.py").write_text("class A:\n    pass\n")
     with pytest.raises((UsageError, ValueError), match=message):
         read_slot(text)
 
 
 @pytest.mark.parametrize(
-    ("source", "shown", "message"),
+    ("source", "message"),
     [
-        ("import nothing_there\n", ["line 1, in <module>", "import nothing_there"], "ModuleNotFoundError: No module"),
-        ("def f(:\n", ["line 1", "SyntaxError"], "SyntaxError"),
-        ("x = 1\n\nraise SystemExit(3)\n", ["line 3, in <module>"], "SystemExit: 3"),
-        ("raise RuntimeError('one\\ntwo')\n", ["line 1, in <module>"], "(RuntimeError: one)"),
-        ("x = 1\0", ["null bytes"], "null bytes"),
-        (b"x = '\xff'", ["can't decode byte 0xff"], "can't decode byte 0xff"),
+        ("import nothing_there\n", "broken.py, line 1: ModuleNotFoundError: No module named 'nothing_there'"),
+        ("x = 1\n\nraise SystemExit(3)\n", "broken.py, line 3: SystemExit: 3"),
+        ("raise RuntimeError('one\\ntwo')\n", "broken.py, line 1: RuntimeError: one"),
+        ("x = 1\0", "broken.py"),
+        (b"x = '\xff'", "can't decode byte 0xff"),
     ],
 )
-def test_a_file_that_fails_shows_its_traceback_then_one_line(mine, capsys, source, shown, message):
+def test_a_file_that_fails_is_one_line(mine, refusal, source, message):
     (mine / "broken.py").write_bytes(source if isinstance(source, bytes) else source.encode())
-    assert main(["aliases", "broken.py:Mine"]) == 2
-    *trace, line = capsys.readouterr().err.splitlines()
-    assert line.startswith("posenc: broken.py cannot be imported (")
-    assert message in line
-    assert line.endswith("): mend it, or install what it needs")
-    assert [word for word in shown if word not in "\n".join(trace)] == []
-    assert "posenc_jax/cli" not in "\n".join(trace)
+    assert message in refusal("aliases", "broken.py:Mine")
     assert "broken" not in sys.modules
 
 
@@ -146,7 +133,7 @@ RUN = Run(
 
 
 def changed(*arguments):
-    return override_run(RUN, list(arguments), "posenc train x.py", "").run
+    return override_run(RUN, list(arguments), "train", "x.py")
 
 
 def test_a_task_of_a_file_and_its_options(mine):
@@ -182,18 +169,11 @@ def test_own_metrics_have_a_table_in_the_terminal(mine):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--task"], "--task needs a task, as in"),
         (["--task", "copying", "--task", "scan"], "--task is given twice"),
         (["--task", "copying|scan"], "a run has one task, and here are 2"),
         (["--task", "copyin"], r"--task: unknown task 'copyin': did you mean 'copying'\?"),
         (["--task", "my_own.py:Mine"], "--task: my_own.py:Mine is no task: .* base class Task"),
         (["--task", "my_own.py:Pairs(max_length=0)"], "--task: Pairs.max_length = 0"),
-        (["--task", "./my_own.py"], "the class of the task is missing: name it, as in ./my_own.py:Pairs$"),
-        (
-            ["--metrics", "my_own.py"],
-            "class of the metric is missing: name it, as in my_own.py:Right or my_own.py:Loss",
-        ),
-        (["--metrics", "unusable.py"], "it has no metric: write one, as `posenc new` does$"),
         (["--metrics", "accuracy"], r"--metrics: unknown metric 'accuracy' \(name a class of a file, as in mine.py"),
         (["--metrics", "my_own.py:Right|my_own.py:Right"], "metrics: right is given twice: name each once"),
         (["--metrics", "my_own.py:Loss"], "metrics: 'loss' is a column that results have already"),
@@ -202,7 +182,6 @@ def test_own_metrics_have_a_table_in_the_terminal(mine):
     ],
 )
 def test_what_is_no_task_or_metric(mine, arguments, message):
-    (mine / "unusable.py").write_text(UNUSABLE)
     with pytest.raises(UsageError, match=message):
         changed(*arguments)
 
@@ -252,8 +231,8 @@ def test_an_audit_reads_the_file_in_each_of_its_processes(mine, refusal):
     from posenc_jax.cli.audit import row_of
 
     row = row_of("my_own.py:Mine(base=3)")
-    assert (row.name, row.spec) == ("mine(base=3.0)", "my_own.py:Mine(base=3)")
-    assert dataclasses.astuple(row_of("rope"))[2] == "rope"
+    assert (row["name"], row["spec"]) == ("mine(base=3.0)", "my_own.py:Mine(base=3)")
+    assert row_of("rope")["spec"] == "rope"
     assert "my_own.py:Thawed is no frozen dataclass" in refusal("show", "my_own.py:Thawed")
 
 

@@ -69,7 +69,7 @@ def damage(directory):
         (damage, "-", "results.jsonl is damaged (line"),
         (lambda d: None, "nowhere/long.csv", "there is no directory"),
         (lambda d: None, "/proc/long.csv", "no file can be made in /proc"),
-        (lambda d: None, ".", "is a directory: name a file"),
+        (lambda d: None, ".", "it is a directory: name another file"),
         (lambda d: None, "a/results.jsonl", "is a file of the ablation, and would be replaced"),
     ],
 )

@@ -49,28 +49,3 @@ def test_a_file_and_what_is_odd(printed, tmp_path):
 def test_a_picture(capsys, tmp_path):
     assert main(["rope", "Gemma-3-1b", "--output", str(tmp_path / "gemma.png")]) == 0
     assert (tmp_path / "gemma.png").read_bytes()[:4] == b"\x89PNG"
-
-
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        (["gemma-3"], "did you mean 'Gemma-3-1b'?"),
-        (["nothing"], "known are Llama-2-7b"),
-        (["no/config.json"], "there is no file"),
-        (["Llama-2-7b", "--output", "x.svg"], "a file ends in .html"),
-        ([""], "is no path"),
-    ],
-)
-def test_refused(capsys, tmp_path, monkeypatch, line, message):
-    monkeypatch.chdir(tmp_path)
-    assert main(["rope", *line]) == 2
-    said = capsys.readouterr().err
-    assert message in said
-    assert said.count("\n") == 1
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_model_that_does_not_rotate_has_no_picture(refusal, tmp_path):
-    (tmp_path / "config.json").write_text(json.dumps({"model_type": "gpt2", "n_layer": 2, "n_positions": 64}))
-    assert "no layer rotates" in refusal("rope", str(tmp_path), "--output", str(tmp_path / "x.png"))
-    assert not (tmp_path / "x.png").exists()

@@ -65,77 +65,6 @@ def test_a_view_that_one_of_two_has(home, capsys):
     assert "posenc: rope has no bias: drawn without it" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ([], "show: name an encoding, as in `posenc show sinusoidal`, or a finished run with --run DIR"),
-        (["sinusodal"], "'sinusodal' is neither a name of the catalogue nor a spec; did you mean 'Sinusoidal'?"),
-        (["rope", "--length", "0"], "--length: 0 is no whole number from 3 to 1024: choose one"),
-        (["rope", "--d-model", "100000"], "--d-model: 100000 is no whole number from 2 to 2048"),
-        (["rope", "--num-heads", "3"], "--num-heads 3: the number of heads must divide --d-model 128"),
-        (["rope", "--view", "beauty"], "show: argument --view: invalid choice: 'beauty'"),
-        (["sinusoidal", "--positions", "50"], "--positions 50: the positions shown are 0 to 49; raise --length, or"),
-        (["sinusoidal", "--d-model", "7"], "sinusoidal: sinusoidal vectors pair a sine with a cosine, but"),
-        (["alibi", "--view", "heatmap"], "no heatmap (heat map of positions) to draw: alibi has bias, attention"),
-        (
-            ["rope", "nope", "--view", "bias"],
-            "to draw: rope has frequencies, wavelengths, exp, kernel, attention; nope has contents",
-        ),
-        (["sinusoidal(base=-1)"], "nor a spec: Sinusoidal.base = -1.0 must be positive: the paper has"),
-        (["sinusoidal(base=nan)"], "nor a spec: Sinusoidal.base = nan must be a literal"),
-        (["sinusoidal", *SMALL[:3], "12", "--view", "tsne"], "t-SNE needs more positions than 12: raise --length, 50"),
-        (["rope", "--output", "x.PNG"], "--output x.PNG: a file ends in .html, .png, .pdf; anything else is a"),
-        (["rope", "--output", "~nobody-here/x"], "~nobody-here/x: there is no home directory of '~nobody-here': write"),
-        (["--run", "~nobody-here/x"], "~nobody-here/x: there is no home directory of '~nobody-here': write the path"),
-        (["learned(max_len=40)"], "learned(max_len=40): a learned table shorter than an evaluated length:"),
-        (["axial_rope"], "axial_rope: AxialRoPE"),
-        (["rope", "--seed", "1"], "show: --text, --file, --stack and --seed are about a finished run: add"),
-        (
-            ["rope", "--file", "a.md"],
-            "show: --text, --file, --stack and --seed are about a finished run: add",
-        ),
-        (
-            ["rope", "--stack", "encoder"],
-            "show: --text, --file, --stack and --seed are about a finished run: add --run",
-        ),
-        (["--run", "r", "--file", "a.md", "--text", "a"], "show: --text and --file are both the input: give one"),
-        (["--run", "."], "is no run: it has no config.json"),
-        (
-            ["rope", "--figures", "png", "--output", "x.html"],
-            "--figures: --output x.html is one file; name a directory, or leave --figures out",
-        ),
-        (["rope", "--figures", "svg"], "show: argument --figures: invalid choice: 'svg'"),
-        (["rope", "--output", "x.svg"], "--output x.svg: a file ends in .html, .png, .pdf; anything else is a"),
-        (["rope", "--output", "file/x"], "/file is no directory: name another directory"),
-        (["rope", "--output", "/proc/x.png"], "--output /proc/x.png: no file can be made in /proc ("),
-        (["--preset", "heatmap-128x8", "--output", "/proc/x/y"], "--output /proc/x/y: no file can be made in /proc ("),
-        (["rope", *SMALL, "--output", "x.png"], "--output x.png holds one figure, and these are 5 (frequencies, wave"),
-        (["--preset", "heatmap-128x9"], "--preset: there is no preset 'heatmap-128x9': did you mean 'heatmap-128x8'?"),
-        (["--preset", "?"], "--preset: there is no preset '?': there are flow, heatmap-20x32, "),
-        (
-            ["learned", "--preset", "exp-8", "--length", "9"],
-            "--preset exp-8 sets --view, --d-model, --length: leave out --length, or the preset",
-        ),
-        (["--run", "r", "--preset", "flow"], "--preset flow draws encodings by their names: leave out --run"),
-        (["rope", "--preset", "flow"], "no flow (from words to the encoder) to draw: rope has frequencies"),
-        (["rope", "--text", "a b"], "show: --text, --file, --stack and --seed are about a finished run: add"),
-        (
-            ["sinusoidal", "--view", "flow", "--text", "a " * 13],
-            "--text: --view flow draws 1 to 12 words, and these are",
-        ),
-        (["sinusoidal", "--view", "flow", "--text", " "], "--text: --view flow draws 1 to 12 words, and these are 0"),
-        (
-            ["sinusoidal", "--d-model", "8", "--dimensions", "8"],
-            "--dimensions 8: the dimensions are 0 to 7: name others",
-        ),
-    ],
-)
-def test_what_is_refused(home, refusal, arguments, message):
-    (home / "file").write_text("")
-    assert message in refusal("show", *arguments)
-    assert list(made(home)) == ["file"]
-
-
 def test_nothing_is_left_half_written(home, capsys):
     (home / "out").mkdir()
     (home / "out" / "bias.png").mkdir()
@@ -173,15 +102,6 @@ def test_help_needs_no_jax():
         assert f"  {preset} " in found.stdout
     for view in ("heatmap", "tsne", "shift"):
         assert f"{view} (" in found.stdout or f"{view}," in found.stdout
-
-
-def test_figures_of_an_earlier_call_are_counted(home, capsys):
-    view = ["--view", "bias", "--length", "16", "--d-model", "16", "--figures", "png", "pdf", "--output", "shown"]
-    assert main(["show", "alibi", *view]) == 0
-    assert "other calls" not in capsys.readouterr().err
-    assert main(["show", "rope", "--view", "kernel", *view[2:]]) == 0
-    found = capsys.readouterr().err
-    assert "posenc: shown also holds 2 files of other calls: use --output DIR to keep them apart\n" in found
 
 
 def test_what_differs_by_layer_is_of_the_first(home, capsys):

@@ -1,70 +1,47 @@
-"""``posenc ablate --executor``: what it takes and refuses."""
+"""``posenc ablate --executor``: what its tasks are told."""
 
 from pathlib import Path
 
 import pytest
 
-from posenc_jax.cli import spread
-from posenc_jax.cli.ablate import override_all
-from posenc_jax.cli.errors import UsageError
-from posenc_jax.cli.spread import Spread, read_spread, runner
-from posenc_jax.config import Ablation, Run
-from posenc_jax.data.tasks import Copying
-from posenc_jax.runs import executors
-from posenc_jax.runs.reporter import Reporter
+from posenc_jax.cli import ablate, main, spread
+from posenc_jax.runs import ablation, executors
+
+CONFIG = """
+from posenc_jax import Ablation, Run, tasks
+
+config = Ablation("tiny", (Run(task=tasks.Copying(max_length=3)),))
+"""
 
 
-def test_the_options_are_told_from_overrides():
-    rest = ["--training.steps", "4", "--directory", "x"]
-    assert read_spread(rest) == Spread(None, None, {}, None, rest)
-    assert read_spread(["--executor", "local", *rest]) == Spread("local", None, {}, None, rest)
-    words = ["--executor=slurm", "--partition", "gpu", "--gpus=2", "--cpus", "4", "--time", "90", "--parallel", "9"]
-    asked = {"partition": "gpu", "gpus_per_node": 2, "cpus_per_task": 4, "time": 90}
-    assert read_spread([*words, *rest]) == Spread("slurm", 9, asked, None, rest)
-    assert read_spread(["--group", "a/group-000"]).group == "a/group-000"
-
-
-@pytest.mark.parametrize(
-    "place",
-    [
-        (),
-        ("--directory", "out"),
-        ("--directory=out",),
-        ("--directory", "out", "--track", "tensorboard", "--seeds", "0"),
-    ],
-)
-@pytest.mark.parametrize("where", ["--executor local", "--executor slurm --cpus 1"])
-def test_a_task_is_told_what_the_command_was_told(monkeypatch, place, where):
+@pytest.mark.parametrize("place", ["", "--directory out", "--directory=out --track jsonl --seeds 0"])
+@pytest.mark.parametrize("where", ["--executor local --parallel 3", "--executor slurm --cpus 1 --time 90"])
+def test_a_task_is_told_what_the_command_was_told(monkeypatch, tmp_path, place, where):
     """Whatever stands on the command line: a task reads it as the command did, and has the same directory."""
-    config, given = Ablation("tiny", (Run(task=Copying(max_length=3)),)), {}
+    monkeypatch.chdir(tmp_path)
+    Path("tiny.py").write_text(CONFIG)
+    asked, told, ran = [], {}, []
     monkeypatch.setattr(executors, "check_slurm", lambda: None)
     for name in ("run_here", "run_on_slurm"):
-        monkeypatch.setattr(executors, name, lambda commands, *_: given.update(commands))
-    monkeypatch.setattr(spread, "_asked", lambda: {"count": 2, "backend": "cpu"})
-    asked = read_spread([*place, *where.split()])
-    runner(config, "tiny.py", Path("out"), asked, Reporter(), lambda: None).keywords["launch"](["a/group-000"], print)
-    (command,) = given.values()
-    task = read_spread(command[2:])
-    assert (command[:2], task.group) == (["ablate", "tiny.py"], "a/group-000")
-    read, told = (override_all(config, own.overrides, "posenc ablate tiny.py") for own in (asked, task))
-    assert told == read
+        monkeypatch.setattr(executors, name, lambda commands, *more: told.update(commands) or ran.append(more))
+    monkeypatch.setattr(spread, "_asked", lambda: {"count": 3, "backend": "cpu"})
+
+    def launch(config, directory, *, launch, devices, **_):
+        asked.append((config, directory))
+        launch(["a/group-000"], print)
+        directory.mkdir(parents=True, exist_ok=True)
+        (directory / "results.jsonl").touch()
+
+    monkeypatch.setattr("posenc_jax.runs.spread.ablate_in_tasks", launch)
+    monkeypatch.setattr(ablate, "run_group", lambda config, directory, group, **_: asked.append((config, directory)))
+    assert main(["ablate", "tiny.py", *place.split(), *where.split()]) == 0
+    (command,) = told.values()
+    assert command[-2:] == ["--group", "a/group-000"]
+    assert main(command) == 0
+    assert asked[0] == asked[1]
+    if "slurm" in where:
+        assert ran[0][0] == {"time": 90, "array_parallelism": 256, "cpus_per_task": 1}
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ("--executor local --parallel 0", "argument --parallel: 0 is no whole number from 1 to 65536: choose one"),
-        ("--executor cluster", "argument --executor: invalid choice: 'cluster' (choose from"),
-        ("--executor local --group a/group-000", "argument --group: not allowed with argument --executor"),
-        ("--gpus 1", "--gpus needs --executor slurm"),
-        ("--executor local --time 5", "--time needs --executor slurm"),
-        ("--executor slurm --time 1:00:00", "argument --time: 1:00:00 is no whole number from 1 to 65536"),
-        ("--parallel 2", "--parallel needs --executor local or slurm"),
-        ("--local 3", "--local is written --executor local --parallel 3 now"),
-        ("--slurm --gpus 1", "--slurm is written --executor slurm now"),
-    ],
-)
-def test_what_is_refused(words, message):
-    with pytest.raises(UsageError) as caught:
-        read_spread(words.split())
-    assert message in str(caught.value)
+def test_without_an_executor_groups_run_here():
+    assert spread.runner(spread.Spread(), [], Path(), None, None) is ablation.run_cells

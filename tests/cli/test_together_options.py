@@ -1,4 +1,4 @@
-"""``posenc train`` in several processes: what it takes and refuses, and how a process ends that others have left."""
+"""``posenc train`` in several processes: how a process ends that others have left."""
 
 import os
 import sys
@@ -7,31 +7,6 @@ import processes
 import pytest
 
 from posenc_jax.cli import together
-from posenc_jax.cli.errors import UsageError
-from posenc_jax.cli.together import Together, read_together
-
-
-def test_the_options_are_told_from_overrides():
-    rest = ["--training.steps", "4"]
-    assert read_together(rest) == (None, rest)
-    assert read_together(["--distributed", *rest]) == (Together(), rest)
-    words = ["--coordinator", "node1:1234", "--processes", "2", *rest, "--process", "1"]
-    assert read_together(words) == (Together("node1:1234", 2, 1), rest)
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--process", "1"], "--coordinator, --processes and --process are said together, or --distributed alone"),
-        (["--coordinator", "x", "--processes", "2", "--process", "0"], "--coordinator x must be HOST:PORT"),
-        (["--coordinator", "x:1", "--processes", "2", "--process", "2"], "--process 2 must be from 0 to --processes"),
-        (["--coordinator", "x:1", "--processes", "0", "--process", "0"], "--process 0 must be from 0 to"),
-    ],
-)
-def test_what_is_refused(words, message):
-    with pytest.raises(UsageError) as caught:
-        read_together(words)
-    assert message in str(caught.value)
 
 
 def test_one_process_raises_what_it_raises():

@@ -1,7 +1,6 @@
 """``posenc weights``: what it prints, and how it refuses; exports are with the library's tests."""
 
 import numpy as np
-import pytest
 import sealed_files
 from safetensors.numpy import save_file
 
@@ -53,23 +52,3 @@ def test_inspect(tmp_path, capsys, printed, refusal):
     assert printed("weights", "inspect", str(path)).endswith(f"70 bytes\nother: a {'x' * 95}...\n")
     save_file(tensors, path, {"posenc_jax": "x" * 200})
     assert " is damaged (what it says of its model: " in refusal("weights", "inspect", str(path))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ([], "weights: the following arguments are required: export|inspect; `posenc weights --help`"),
-        (["export", "run"], "weights export: the following arguments are required: FILE; `posenc weights export -"),
-        (["export", "nowhere", "file.safetensors"], "nowhere is no run: it has no config.json"),
-        (["export", "nowhere", "out.pt"], "out.pt would be a safetensors file under another name: end it in"),
-        (["export", "run", "file", "--seed", "one"], "invalid int value: 'one'"),
-        (["inspect", "nowhere"], "there is no file nowhere: name a safetensors file"),
-        (["inspect", __file__], "is no whole safetensors file"),
-    ],
-)
-def test_refused(arguments, message, refusal):
-    assert message in refusal("weights", *arguments)
-
-
-def test_help(printed):
-    assert "--torch" in printed("weights", "export", "--help")

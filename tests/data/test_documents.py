@@ -177,13 +177,13 @@ def test_the_command_of_the_guide_has_the_types_that_its_table_says():
     (command,) = re.findall(r"^    posenc ablate (.*--task\.structure.*)$", GUIDE.read_text(), re.MULTILINE)
     config, *words = shlex.split(command)
     run = load_config(str(ROOT / config), Ablation, "ablate").runs[0]
-    found = override_run(run, words, "posenc ablate", "").run
+    found = override_run(run, words, "ablate", "x.py")
     assert found.task.types == {"title": 1, "method": 2, "result": 3, "": 4}
     assert found.model.token_types == found.task.num_token_types == 5
     masked = ["--model.mask", "own_section"]
-    assert override_run(run, [*words, *masked], "posenc ablate", "").run.model.mask == OwnSection()
+    assert override_run(run, [*words, *masked], "ablate", "x.py").model.mask == OwnSection()
     with pytest.raises(UsageError, match=r"set task\.structure of a classification"):
-        override_run(run, masked, "posenc ablate", "")
+        override_run(run, masked, "ablate", "x.py")
 
 
 def test_the_examples_of_the_guide(capsys):

@@ -1,4 +1,4 @@
-"""A live transformers answers as the run does, from what `posenc export` wrote of it."""
+"""A live transformers answers as the run does, from what `posenc weights export` wrote of it."""
 
 import json
 

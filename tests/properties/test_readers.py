@@ -50,7 +50,7 @@ def read_overrides(words):
         contextlib.redirect_stderr(said),
         contextlib.suppress(UsageError, SystemExit),
     ):
-        override_run(RUN, words, "posenc train", "")
+        override_run(RUN, words, "train", "x.py")
 
 
 def read_config(data):

@@ -49,7 +49,7 @@ def test_a_run_of_a_checkpoint_serves_other_commands(tmp_path, refusal):
     origin = json.loads((run / "origin.json").read_text())
     assert origin["family"] == "llama"
     assert set(origin["files"]) == {"config.json", "model.safetensors"}
-    assert "exists: choose another directory" in refusal("import", str(source), "-o", str(run))
+    assert "exists: choose another directory" in refusal("weights", "import", str(source), "-o", str(run))
 
 
 def refused(tmp_path: Path, match: str) -> None:

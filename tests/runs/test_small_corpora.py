@@ -91,7 +91,7 @@ def applied(run, message):
     values = re.search(r": set (.*?)(, or use more text)?$", message)[1]
     found = re.findall(r"([a-z_]+\.[a-z_]+) = (\([^)]*\)|[^,]+)", values)
     words = [[f"--{field}", *re.findall(r"[\w.]+", value)] for field, value in found]
-    return override_run(run, [word for option in words for word in option], "posenc train", "").run
+    return override_run(run, [word for option in words for word in option], "train", "x.py")
 
 
 @pytest.mark.parametrize("kind", FIELDS)

@@ -244,8 +244,7 @@ def test_every_question_has_a_folder_of_its_own(card):
         (["alibi", "--against", "rope", "rope()"], "names an encoding twice: name each once"),
         (["alibi", "--tables", "cpoy"], "there is no table 'cpoy': choose among copy, "),
         (["alibi", "--seeds", "1"], "--seeds: 1 is no whole number from 2 to 1000: choose one"),
-        (["alibi", "--hours", "2"], "--hours is gone: choose --seeds by the estimate"),
-        (["alibi", "--quick", "--tables", "copy"], "not allowed with argument"),
+        (["alibi", "--quick", "--tables", "copy"], "--quick and --tables both choose tables"),
         (["alibi", "--quick", "--full"], "--quick and --full are two sizes: choose one of them"),
         (
             ["axial_rope", "--tables", "copy", "arrow_grid"],
@@ -280,7 +279,7 @@ def test_a_broken_encoding_gets_no_verdict(refusal, tmp_path, monkeypatch):
         err = refusal("verdict", asked, "--tables", "copy", "--directory", "runs")
         assert re.fullmatch(
             r"posenc: (rope/)?leak gets no verdict, as it breaks its contract "
-            rf"\(jit: failed by \S+ \(causal\) and 4 other clauses\): {audit} shows all, and the way out of each\n",
+            rf"\(jit: failed by \S+ \(causal\), with 4 others\): {audit} shows all, and the way out of each\n",
             err,
         )
     assert not (tmp_path / "runs").exists()

@@ -116,12 +116,11 @@ def test_refused_in_one_line(home, refusal, arguments, message):
     [
         ("guess.py:Guess(max_length=4)", "guess.py:Guess(max_length=4): nobody knows what guessing scores on task"),
         ("two.py", "two.py: cells of rsc differ in more than the encoding, so there are several questions: name a"),
-        ("done/config.json", "--on done/config.json is a file: name the directory of a finished ablation, FILE.py:"),
         ("done/plaetau", "--on done/plaetau: there is no directory of that name in done, and no such corpus"),
-        ("demos", "--on demos: there is no task, config or corpus of that name: write FILE.py:Task, CONFIG.py, own/N"),
+        ("demos", "there is no config file configs/demos.py"),
         ("copying(kid='rsc')", "--on: Copying has no field 'kid': did you mean 'kind'?"),
         ("copying()|copying", "--on copying()|copying: a run has one task, and here are 2"),
-        ("gone.py", "there is no config file gone.py; did you mean guess.py?"),
+        ("gone.py", "there is no config file gone.py; did you mean 'guess.py'?"),
         ("own/gone", "own/gone is not prepared in "),
     ],
 )
