@@ -103,15 +103,6 @@ def test_a_task_on_text_is_refused_before_it_begins(without, module, task, what)
         checks.check_task(task)
 
 
-def test_the_command_line_says_it_and_writes_nothing(without, tmp_path, monkeypatch, refusal):
-    without("sentencepiece")
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "config.py").write_text(CONFIG)
-    said = refusal("train", "config.py")
-    assert said.startswith("posenc: a vocabulary of pieces (data.tokenizer = 'bpe') needs sentencepiece, which is ")
-    assert [path.name for path in tmp_path.iterdir() if path.name != "__pycache__"] == ["config.py"]
-
-
 def test_what_a_task_does_not_need_is_not_asked_for(without):
     without("tokenizers", "grain", "sacrebleu")
     checks.check_packages(LanguageModel())

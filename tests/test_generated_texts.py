@@ -1,5 +1,6 @@
 """What experiments write into pages is of their records, one test for all; and what is said of generated texts."""
 
+import ast
 import json
 from pathlib import Path
 
@@ -72,6 +73,22 @@ def test_generated_texts_are_of_the_sentences_and_reports_that_were_asked():
     inside = [False] * len(generated.SENTENCES)
     assert [one["noted"] for one in FOUND["translations"]] == [*inside, True, True, True, True, False, False]
     assert [one["document"] for one in FOUND["summaries"]] == list(generated.REPORTS)
+
+
+@pytest.mark.parametrize(
+    ("config", "task", "metric"),
+    [("sentences", "translation", "chrf"), ("reports", "summarization", "rouge_l")],
+)
+def test_docstrings_have_the_recorded_scores(config, task, metric):
+    docstring = " ".join(ast.get_docstring(ast.parse((ROOT / "configs" / f"{config}.py").read_text())).split())
+    scores = FOUND["scores"][task][metric]
+    if metric == "chrf":
+        first, second, third = (f"{scores[length]:.1f} at {length}" for length in scores)
+        assert f"chrF {first} tokens, {second} and {third}" in docstring
+    else:
+        assert set(scores.values()) == {1.0}
+        assert "ROUGE-L 1.000 at all lengths" in docstring
+    assert f"(seed {FOUND['scores'][task]['seed']})" in docstring or FOUND["scores"][task]["seed"] == 0
 
 
 def test_copied_beginnings_score_more_than_the_models():

@@ -67,30 +67,6 @@ def test_every_cell_says_where_it_was_measured():
     assert (learned, set(commits.values())) == ("412289a", {"557d988"})  # the table alone was measured again
 
 
-@pytest.mark.parametrize("file", DATA)
-def test_the_comparison_with_the_kernel_is_of_the_data(file):
-    cells = json.loads((HERE / file).read_text())["cells"]
-    (table,) = (part for part in section(file).split("\n\n") if part.startswith("| encoding | KL with"))
-    rows = [row.strip("| ").split(" | ") for row in table.splitlines()[2:]]
-    assert {row[0] for row in rows} == {label for label, cell in cells.items() if cell.get("1 - cos")}
-    for label, with_own, ripples, with_kernel, away, kl in rows:
-        cell = cells[label]
-        own, of_seeds = np.array(cell["1 - cos"]), np.array(cell["kl"])
-        width = WIDTHS[file] or int(label.removeprefix("d_model "))
-        paper = 1 - kernel(vaswani_frequencies(width), np.array(cell["offsets"]))
-        expected = (
-            [correlation(one, own) for one in of_seeds],
-            [correlation(ripple(one[8:]), ripple(own[8:])) for one in of_seeds],
-            [correlation(ripple(one[8:]), ripple(paper[8:])) for one in of_seeds],
-        )
-        for shown, values in zip((with_own, ripples, with_kernel), expected, strict=True):
-            assert [float(x) for x in shown.split(", ")] == pytest.approx(values, abs=0.011), (label, shown)
-        at = cell["offsets"].index(63)
-        excess, of_kl = (y[..., at] - (y[..., at - 1] + y[..., at + 1]) / 2 for y in (own, of_seeds))
-        assert float(away) == pytest.approx(excess, abs=2e-4)
-        assert float(kl.split()[0]) == pytest.approx(of_kl.mean(), rel=0.06, abs=2e-5)
-
-
 def test_a_learned_table_behind_random_starts_has_the_rows_of_all_of_them():
     ablation = load_config(str(HERE / "moved_translation.py"), Ablation, "moved")
     (learned,) = (run for run in ablation.runs if run.label == "learned")
