@@ -63,7 +63,7 @@ class Spread:
 def runner(
     spread: Spread, words: Sequence[str], directory: Path, reporter: Reporter, stop: Callable[..., Any]
 ) -> Callable[..., Any]:
-    """A function that runs an ablation as ``spread`` says: `run_cells`, or `ablate_in_tasks` with its arguments. Its
+    """A function that runs an ablation as ``spread`` says: `ablate`, or `ablate_in_tasks` with its arguments. Its
     tasks are the command line ``words`` again, with a group each.
 
     RefusedError if this machine or the cluster cannot.

@@ -75,7 +75,7 @@ def _export(
     from posenc_jax.cli.progress import TerminalReporter
     from posenc_jax.cli.session import prepare_jax
     from posenc_jax.cli.session import trust as bring_along
-    from posenc_jax.runs.exporting import export_checkpoint
+    from posenc_jax.runs.importing import export_checkpoint
     from posenc_jax.runs.weights import export_weights
 
     prepare_jax()
