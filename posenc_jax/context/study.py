@@ -29,9 +29,9 @@ from posenc_jax.runs.environment import environment
 from posenc_jax.runs.errors import DamagedFileError, RefusedError, StoppedError
 from posenc_jax.runs.files import read_json, write_json
 from posenc_jax.runs.inference import Loaded
-from posenc_jax.runs.targets import bytes_in_words, devices_with_memory
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.runs.state import best_replica, count_parameters
+from posenc_jax.runs.targets import bytes_in_words, devices_with_memory
 from posenc_jax.training.batches import costs_of
 
 MEASURES = ("perplexity", "far", "passkey", *RULER)
