@@ -107,7 +107,7 @@ def run(
             heard.note(f"{directory} is already complete: nothing to do")
             return _asked(config, found)
         data = first_alone(lambda: load_data(config, directory, heard.note))  # which writes what the others read
-        first_alone(lambda: keep_start(config, directory, found.values()))
+        first_alone(lambda: keep_start(config, directory))
         engine = Engine(config, heard, stop, data, known)
         planned(engine.plan)
         groups = agreed(lambda: groups_of_missing(config, begun, devices_with_memory()))

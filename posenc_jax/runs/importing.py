@@ -37,7 +37,7 @@ from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import read_json, sealed_line, write_json
 from posenc_jax.runs.groups import write_group
 from posenc_jax.runs.identity import config_record, start_of
-from posenc_jax.runs.state import replica_params, surviving_seeds
+from posenc_jax.runs.state import replica_params, seed_of
 from posenc_jax.runs.supply import read_tokenizer
 from posenc_jax.training.leaf_names import flat
 
@@ -256,11 +256,7 @@ def export_checkpoint(
     except (KeyError, DataError) as error:
         raise RefusedError(f"{source} is from a checkpoint that this version does not read ({error})") from None
     _refuse_other_model(source, config, model, slots)
-    alive = surviving_seeds(source)
-    chosen = next((s for s in config.seeds if s in alive), None) if seed is None else seed
-    if chosen is None:
-        raise RefusedError(f"every replica of {source} diverged: export another run")
-    params = flat(replica_params(source, chosen, note))
+    params = flat(replica_params(source, seed_of(config, source, seed), note))
     try:
         save(directory, family, theirs, origin.get("generation") or {}, model, params, read_tokenizer(source))
     except DataError as error:

@@ -254,7 +254,7 @@ def test_what_is_not_exported(folder, tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr("posenc_jax.runs.importing.load_config", lambda path: other)
         refused(r"run is another model than its checkpoint's config says, .* unknown=1\)$")
-    monkeypatch.setattr("posenc_jax.runs.importing.surviving_seeds", lambda run: [])
-    refused("every replica of .*run diverged: export another run")
+    monkeypatch.setattr("posenc_jax.runs.state.surviving_seeds", lambda run: [])
+    refused("every replica of .*run diverged: train it with a")
     path.unlink()
     refused("run did not begin as a checkpoint of others, so no family of transformers has its form: `posenc weights")
