@@ -200,7 +200,8 @@ def export_weights(
       torch: with torch's names, for models whose encodings add to the input embeddings, without parameters.
 
     Raises:
-      RefusedError: the run is not finished, the file exists or cannot be written, or the model does not fit torch.
+      RefusedError: the run is not finished, the file exists, or the model does not fit torch.
+      OSError: the file cannot be written.
     """
     source, path = full(run_directory).absolute(), full(path)
     if path.exists():
