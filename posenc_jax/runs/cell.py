@@ -19,7 +19,6 @@ from posenc_jax.config import Run
 from posenc_jax.data.corpora.corpus import DataError
 from posenc_jax.data.metric import with_metrics
 from posenc_jax.data.text.base import TextData
-from posenc_jax.encodings import spec
 from posenc_jax.files.atomic import refuse_links, write_atomically
 from posenc_jax.files.fields import value_text
 from posenc_jax.files.shapes import Json
@@ -29,7 +28,7 @@ from posenc_jax.runs.directory import Group, Stored, number_of, replicas_of, res
 from posenc_jax.runs.environment import environment
 from posenc_jax.runs.errors import CheckpointError, RefusedError, StoppedError
 from posenc_jax.runs.files import Log, in_turn, sealed_line
-from posenc_jax.runs.groups import Begun, groups_of_missing, read_begun, refuse_lost_rows, take_over
+from posenc_jax.runs.groups import Begun, groups_of_missing, read_begun, refuse_lost_rows, result_record, take_over
 from posenc_jax.runs.identity import (
     is_begun,
     keep_start,
@@ -46,12 +45,13 @@ from posenc_jax.runs.plan import Plan, plan_of
 from posenc_jax.runs.preflight import check_run
 from posenc_jax.runs.programs import Calls, KnownPrograms, Programs, decoded_texts, text_scores, write_texts
 from posenc_jax.runs.reporter import SILENT, Reporter
-from posenc_jax.runs.state import count_parameters, misfit, restore
+from posenc_jax.runs.state import misfit, restore
 from posenc_jax.runs.supply import Supply, load_data, refuse_other_tokenizers
 from posenc_jax.runs.targets import devices_with_memory, target_here
 from posenc_jax.runs.transplant import transplant
 from posenc_jax.training.batches import buckets
 from posenc_jax.training.layout import in_one_memory
+from posenc_jax.training.leaf_names import flat
 from posenc_jax.training.operations import of_length, of_validation
 from posenc_jax.training.optimizer import measured
 from posenc_jax.training.processes import agreed, first, first_alone, host, largest
@@ -107,7 +107,7 @@ def run(
             heard.note(f"{directory} is already complete: nothing to do")
             return _asked(config, found)
         data = first_alone(lambda: load_data(config, directory, heard.note))  # which writes what the others read
-        first_alone(lambda: keep_start(config, directory, found.values()))
+        first_alone(lambda: keep_start(config, directory))
         engine = Engine(config, heard, stop, data, known)
         planned(engine.plan)
         groups = agreed(lambda: groups_of_missing(config, begun, devices_with_memory()))
@@ -275,19 +275,8 @@ class Engine:
                     "parameters_sha256": digest(params),
                 }
             )
-        record = environment()
-        return {
-            "label": config.label,
-            "table": config.table,
-            "posenc": spec(config.posenc),
-            "config_hash": group.config_hash,
-            "num_parameters": count_parameters(whole["params"]) // group.size,
-            "num_posenc_parameters": count_parameters(whole["params"].get("posenc", {})) // group.size,
-            "mode": mode_of(config.execution),
-            "group_size": group.size,
-            **{name: record[name] for name in ("device_kind", "device_count", "threads")},
-            "replicas": found,
-        }
+        sizes = {name: leaf[0].size for name, leaf in flat(whole["params"]).items()}
+        return result_record(config, group, sizes, mode_of(config.execution), found)
 
     def _validation(self, group: Group, replicas: Any, programs: Programs) -> dict[str, np.ndarray]:
         with programs.timings.phase("validate") as meter:

@@ -2,9 +2,11 @@
 
 import contextlib
 import dataclasses
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from posenc_jax.config import Run, config_hash
+from posenc_jax.encodings import spec
 from posenc_jax.files.atomic import make_directory, remove_unfinished
 from posenc_jax.files.shapes import Json
 from posenc_jax.runs.checkpoint import Checkpoints
@@ -18,6 +20,7 @@ from posenc_jax.runs.directory import (
     replicas_of,
     results_by_group,
 )
+from posenc_jax.runs.environment import environment
 from posenc_jax.runs.errors import DamagedFileError, RefusedError
 from posenc_jax.runs.files import Log, locked, write_json
 from posenc_jax.runs.identity import config_record, is_begun, refuse_other, take
@@ -99,6 +102,23 @@ def write_group(group: Group, config: Run) -> None:
     """Writes the ``config.json`` of a group."""
     members = {"replicas": [list(replica) for replica in group.replicas], "group_size": group.size}
     write_json(group.directory / "config.json", {**config_record(config), **members, "config_hash": group.config_hash})
+
+
+def result_record(config: Run, group: Group, sizes: Mapping[str, int], mode: str, replicas: Sequence[Json]) -> Json:
+    """What a ``result.json`` tells of a group, by the sizes of a replica's parameters and the mode of its execution."""
+    machine = environment()
+    return {
+        "label": config.label,
+        "table": config.table,
+        "posenc": spec(config.posenc),
+        "config_hash": group.config_hash,
+        "num_parameters": sum(sizes.values()),
+        "num_posenc_parameters": sum(size for name, size in sizes.items() if name.startswith("posenc.")),
+        "mode": mode,
+        "group_size": group.size,
+        **{name: machine[name] for name in ("device_kind", "device_count", "threads")},
+        "replicas": replicas,
+    }
 
 
 def _begin_again(group: Group, config: Run) -> None:

@@ -40,7 +40,6 @@ from posenc_jax.runs.directory import (
     home_of,
     read_group,
     read_stored,
-    replicas_of,
 )
 from posenc_jax.runs.environment import environment
 from posenc_jax.runs.errors import DamagedFileError, RefusedError
@@ -267,12 +266,8 @@ def start_of(config: Run, directory: Path | None) -> Path | None:
     return None if directory is None else home_of(directory.absolute()).parent / config.init_from.removeprefix(CELL)
 
 
-def keep_start(config: Run, directory: Path, found: Iterable[Json]) -> None:
-    """Keeps the digests of the parameters that the run in a directory starts from, for seeds that have no result yet;
-    what is kept already stays.
-
-    Args:
-      found: the results that are there.
+def keep_start(config: Run, directory: Path) -> None:
+    """Keeps the digests of the parameters that the run in a directory starts from; what is kept already stays.
 
     Raises:
       RefusedError: as `refuse_other_start`.
@@ -283,11 +278,7 @@ def keep_start(config: Run, directory: Path, found: Iterable[Json]) -> None:
     refuse_other_start(config, directory)
     path = directory / START
     kept = read_json(path) if path.exists() else {}
-    trained = {seed for result in found for seed, _ in replicas_of(result)}
-    wanted = set(config.seeds) - trained
-    own = {
-        seed: digests for seed, digests in _digests(source).items() if (int(seed) in wanted if seed else not trained)
-    }
+    own = {seed: found for seed, found in _digests(source).items() if not seed or int(seed) in config.seeds}
     write_json(path, {**own, **kept})
 
 

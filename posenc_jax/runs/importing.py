@@ -16,7 +16,6 @@ from posenc_jax.config.settings import Evaluation
 from posenc_jax.data.errors import DataError
 from posenc_jax.data.text import LanguageModel, MaskedLanguageModel, Translation
 from posenc_jax.data.text.base import Data
-from posenc_jax.encodings import spec
 from posenc_jax.files.atomic import new_folder, not_new, write_atomically
 from posenc_jax.files.checksums import sha256_of_files
 from posenc_jax.files.shapes import Json, problem
@@ -35,9 +34,9 @@ from posenc_jax.runs.directory import IMPORTED, Group, home_of, load_config
 from posenc_jax.runs.environment import environment
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import read_json, sealed_line, write_json
-from posenc_jax.runs.groups import write_group
+from posenc_jax.runs.groups import result_record, write_group
 from posenc_jax.runs.identity import config_record, start_of
-from posenc_jax.runs.state import replica_params, surviving_seeds
+from posenc_jax.runs.state import replica_params, seed_of
 from posenc_jax.runs.supply import read_tokenizer
 from posenc_jax.training.leaf_names import flat
 
@@ -79,8 +78,8 @@ def import_checkpoint(
     if said := unread({**checkpoint.config, **checkpoint.generation}):
         note(f"{checkpoint.path}: {', '.join(said)}: not read, answers are the most probable ones without")
     config = _config(checkpoint)
-    needed = sum(4 * int(np.prod(leaf.shape)) for leaf in flat(checkpoint.shapes).values()) + _BESIDE
-    if reason := not_new(directory, needed):
+    sizes = {name: int(np.prod(leaf.shape)) for name, leaf in flat(checkpoint.shapes).items()}
+    if reason := not_new(directory, 4 * sum(sizes.values()) + _BESIDE):
         raise RefusedError(reason)
     with new_folder(directory) as folder:
         group = Group(folder / "group-000", config.replicas, 1, config_hash(config))
@@ -93,7 +92,7 @@ def import_checkpoint(
         write_atomically(folder / "tokenizer.model", checkpoint.tokenizer.to_bytes())
         write_json(folder / "data.json", {"tokenizer": checkpoint.tokenizer.sha256})
         write_json(folder / ORIGIN, _origin(checkpoint))
-        write_atomically(group.directory / "result.json", sealed_line(_result(config, checkpoint, digest)))
+        write_atomically(group.directory / "result.json", sealed_line(_result(config, group, sizes, digest)))
     return config
 
 
@@ -202,27 +201,12 @@ def _origin(checkpoint: Checkpoint) -> Json:
     }
 
 
-def _result(config: Run, checkpoint: Checkpoint, digest: str) -> Json:
-    sizes = {name: int(np.prod(leaf.shape)) for name, leaf in flat(checkpoint.shapes).items()}
-    seed, rate = config.replicas[0]
-    record = environment()
-    replica: dict[str, Any] = {"seed": seed, "learning_rate": rate, "diverged_at": None}
-    return {
-        "label": config.label,
-        "table": config.table,
-        "posenc": spec(config.posenc),
-        "config_hash": config_hash(config),
-        "num_parameters": sum(sizes.values()),
-        "num_posenc_parameters": sum(size for name, size in sizes.items() if name.startswith("posenc.")),
-        "mode": "devices",
-        "group_size": 1,
-        **{name: record[name] for name in ("device_kind", "device_count", "threads")},
-        "replicas": [
-            {**replica, "validation": {"accuracy": None}, "evaluation": [], "parameters_sha256": digest},
-        ],
-        "metrics_sha256": hashlib.sha256(b"").hexdigest(),
-        "bit_exact": False,
-    }
+def _result(config: Run, group: Group, sizes: dict[str, int], digest: str) -> Json:
+    ((seed, rate),) = group.replicas
+    replica = {"seed": seed, "learning_rate": rate, "diverged_at": None, "validation": {"accuracy": None}}
+    replicas: list[Json] = [{**replica, "evaluation": [], "parameters_sha256": digest}]
+    nothing = {"metrics_sha256": hashlib.sha256(b"").hexdigest(), "bit_exact": False}
+    return {**result_record(config, group, sizes, "devices", replicas), **nothing}
 
 
 _SLOTS = {"posenc": "decoder", "posenc_encoder": "encoder", "posenc_cross": "cross"}
@@ -256,11 +240,7 @@ def export_checkpoint(
     except (KeyError, DataError) as error:
         raise RefusedError(f"{source} is from a checkpoint that this version does not read ({error})") from None
     _refuse_other_model(source, config, model, slots)
-    alive = surviving_seeds(source)
-    chosen = next((s for s in config.seeds if s in alive), None) if seed is None else seed
-    if chosen is None:
-        raise RefusedError(f"every replica of {source} diverged: export another run")
-    params = flat(replica_params(source, chosen, note))
+    params = flat(replica_params(source, seed_of(config, source, seed), note))
     try:
         save(directory, family, theirs, origin.get("generation") or {}, model, params, read_tokenizer(source))
     except DataError as error:

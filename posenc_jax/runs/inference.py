@@ -33,7 +33,7 @@ from posenc_jax.models import Decoded, Decoding, Greedy, Streams
 from posenc_jax.runs.directory import load_config
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.reporter import SILENT, Reporter
-from posenc_jax.runs.state import best_replica, load_group_state, surviving_seeds
+from posenc_jax.runs.state import best_replica, load_group_state, seed_of
 from posenc_jax.runs.supply import foreign_words, read_tokenizer
 from posenc_jax.training.batches import examples_within
 from posenc_jax.training.generation import CHUNK, decoded, new_tokens
@@ -92,12 +92,7 @@ def load_run(directory: str | os.PathLike[str], seed: int | None = None, *, repo
     config = load_config(directory)
     if not isinstance(config.task, TextTask):
         raise RefusedError(f"{directory} is a run of task {config.task.name!r}, which is not about text: name another")
-    if seed is None:
-        alive = surviving_seeds(directory)
-        seed = next((seed for seed in config.seeds if seed in alive), None)
-    if seed is None:
-        raise RefusedError(f"every replica of {directory} diverged: train it with a smaller learning rate")
-    group_directory, index = best_replica(directory, seed)
+    group_directory, index = best_replica(directory, seed_of(config, directory, seed))
     tokenizer = read_tokenizer(directory)
     group, state = load_group_state(config, group_directory, reporter.note)
     params = jax.tree.map(lambda leaf: jnp.asarray(leaf[index]), state["params"])

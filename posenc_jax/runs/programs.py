@@ -277,13 +277,12 @@ class Calls:
 
 def refuse_foreign_tokens(task: Task, metrics: dict[str, np.ndarray]) -> None:
     """ValueError when training saw a token or target beyond those that its task declares."""
-    for name, limit in (("largest_token", task.vocab_size), ("largest_target", task.num_classes)):
-        value = int(metrics[name].max())
+    for what, field in (("token", "vocab_size"), ("target", "num_classes")):
+        value, limit = int(metrics[f"largest_{what}"].max()), getattr(task, field)
         if value >= limit:
             raise ValueError(
-                f"task {task.name!r} made {name.replace('_', ' ')} {value}, beyond the {limit} that it declares: "
-                f"tokens run from 0 to {limit - 1}; raise its "
-                f"{'vocab_size' if name == 'largest_token' else 'num_classes'}"
+                f"task {task.name!r} made largest {what} {value}, beyond the {limit} that it declares: raise its "
+                f"{field}"
             )
 
 

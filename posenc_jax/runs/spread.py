@@ -15,7 +15,7 @@ from posenc_jax.results import AblationResult, read_result
 from posenc_jax.runs.ablation import read_cells, refuse_failures
 from posenc_jax.runs.ablation_record import write_results
 from posenc_jax.runs.cell import Engine
-from posenc_jax.runs.directory import Stored, groups_of, is_group, read_stored, results
+from posenc_jax.runs.directory import Stored, groups_of, is_group, read_stored
 from posenc_jax.runs.environment import threads
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import in_turn
@@ -136,7 +136,7 @@ def run_task(
     )
     with in_turn(home.parent, reporter, stop):
         data = load_data(cell, home.parent, reporter.note)
-        keep_start(cell, home.parent, results(home.parent))
+        keep_start(cell, home.parent)
     Engine(cell, reporter, stop, data).run_group(group)
 
 

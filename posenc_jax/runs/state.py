@@ -183,6 +183,15 @@ def surviving_seeds(source: Path) -> set[int]:
     return {replica["seed"] for replica in replicas if replica["diverged_at"] is None}
 
 
+def seed_of(config: Run, source: Path, seed: int | None) -> int:
+    """The seed that is asked for, or the first of a finished run that did not diverge; RefusedError where all did."""
+    alive = surviving_seeds(source)
+    found = next((own for own in config.seeds if own in alive), None) if seed is None else seed
+    if found is None:
+        raise RefusedError(f"every replica of {source} diverged: train it with a smaller learning rate")
+    return found
+
+
 def count_parameters(tree: Any) -> int:
     """The number of elements of a tree's arrays."""
     return sum(int(np.size(leaf)) for leaf in jax.tree.leaves(tree))

@@ -1,6 +1,5 @@
 """The data of a run: loaded with the run's own tokenizer, put on devices, and fed call by call."""
 
-import dataclasses
 import hashlib
 import itertools
 import json
@@ -110,14 +109,7 @@ def _with_sizes(config: Run, tokenizer: Tokenizer | None, refused: str) -> str:
         found = sized(task, batches_of(config), texts, tokenizer)
     except DataError as error:
         return str(error)
-    if not found.changed:
-        return refused
-    fields = {name.removeprefix("training."): now for name, (_, now) in found.changed.items() if "training." in name}
-    try:
-        dataclasses.replace(config, task=found.task, training=dataclasses.replace(config.training, **fields))
-    except ValueError as error:
-        return f"{found}; then also: {error}"
-    return str(found)
+    return str(found) if found.changed else refused
 
 
 def refuse_other_tokenizers(config: Run, directory: Path) -> None:

@@ -34,7 +34,6 @@ from posenc_jax.model_kind import ModelKind
 from posenc_jax.models import Model
 from posenc_jax.models.config import STACKS, Slots, Transformer
 from posenc_jax.models.torch_weights import from_torch, listed, to_torch
-from posenc_jax.refusals.system import or_else
 from posenc_jax.runs import own_code
 from posenc_jax.runs.directory import load_config
 from posenc_jax.runs.errors import RefusedError
@@ -201,7 +200,8 @@ def export_weights(
       torch: with torch's names, for models whose encodings add to the input embeddings, without parameters.
 
     Raises:
-      RefusedError: the run is not finished, the file exists or cannot be written, or the model does not fit torch.
+      RefusedError: the run is not finished, the file exists, or the model does not fit torch.
+      OSError: the file cannot be written.
     """
     source, path = full(run_directory).absolute(), full(path)
     if path.exists():
@@ -220,8 +220,6 @@ def export_weights(
         save_weights(path, params, metadata, own=tuple(own_code.own_classes(config).values()), note=note)
     except ValueError as error:
         raise RefusedError(str(error)) from None
-    except OSError as error:
-        raise RefusedError(f"cannot write {path} ({error.strerror}): {or_else(error, 'choose another file')}") from None
     return metadata
 
 

@@ -80,7 +80,7 @@ def test_a_group_of_seeds_that_nobody_asks_for_any_more_stands_in_no_way(tmp_pat
     assert surviving_seeds(place) == {0, 1}
     assert best_replica(place, 0) == (place / "group-000", 0)
     later = dataclasses.replace(CONFIG, init_from=str(place))
-    keep_start(later, tmp_path, [])
+    keep_start(later, tmp_path)
     refuse_other_start(later, tmp_path)
     result = place / "group-000" / "result.json"
     sealed_files.rewrite(result, lambda found: [own.update(parameters_sha256="0") for own in found["replicas"]])

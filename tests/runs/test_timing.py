@@ -143,7 +143,7 @@ def test_at_a_checkpoint_all_is_read_and_on_disk_and_nothing_else_is_waited_for(
     assert [event for event in events if event != "fsync"] == ["call", "call", "wait", "wait"] * 2
     assert events.count("fsync") == 2
     # The first of them comes while the next calls run, the second before the run ends.
-    assert events.index("fsync") >= 6
+    assert events.index("fsync") >= 4
 
 
 # Trackers: what they are told is what the run's files say, and the files are those of a run without them.

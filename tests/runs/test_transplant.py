@@ -17,10 +17,7 @@ from posenc_jax.encodings import Learned, RoPE, parse
 from posenc_jax.runs import cell as cell_module
 from posenc_jax.runs.ablation import ablate
 from posenc_jax.runs.cell import run
-from posenc_jax.runs.directory import results
 from posenc_jax.runs.errors import RefusedError
-from posenc_jax.runs.files import read_json
-from posenc_jax.runs.identity import keep_start
 from posenc_jax.runs.spread import ablate_in_tasks
 from posenc_jax.runs.state import load_group_state, replica_params
 from posenc_jax.runs.transplant import partners, transplant
@@ -228,15 +225,6 @@ def test_a_start_that_was_trained_anew_is_noticed(finished, tmp_path):
     reporter = Notes()
     run(LATER, later, reporter=reporter)
     assert reporter.notes == [f"{later} is already complete: nothing to do"]
-
-
-def test_what_is_kept_of_a_start_is_of_seeds_that_are_still_to_train(finished, tmp_path):
-    """Of those that have results nobody knows any more what they began with."""
-    directory = shutil.copytree(finished[0], tmp_path / "run")
-    later = directory / LATER.directory_name
-    (later / "start.json").unlink()
-    keep_start(dataclasses.replace(LATER, seeds=(0, 1, 2)), later, results(later))
-    assert read_json(later / "start.json") == {}
 
 
 def test_another_start_is_another_cell():
