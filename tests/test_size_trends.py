@@ -3,7 +3,6 @@
 import dataclasses
 import itertools
 import math
-import re
 
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ from scipy import stats
 from experiments.sizes import page, trend
 from experiments.sizes.grid import WIDTHS, ablation, full
 from experiments.sizes.slopes import size_trends
-from experiments.tables.results import Results, TaskFacts, read_results, save_results
+from experiments.tables.results import Results, TaskFacts
 from posenc_jax.config import config_hash
 from posenc_jax.drawing.paper import source_of_png
 from posenc_jax.statistics import holm
@@ -142,29 +141,6 @@ def test_a_lower_perplexity_is_a_lead_of_its_logarithm():
     }
 
 
-def test_pieces_are_kept_and_read_together(tmp_path, capsys):
-    found = results({size: {"rope": {0: 0.5, 1: 0.5}, "alibi": {0: 0.6, 1: 0.7}} for size in WIDTHS})
-    other = dataclasses.replace(
-        found,
-        tasks={name.replace("t ", "u "): facts for name, facts in found.tasks.items()},
-        cells=tuple(dataclasses.replace(cell, table=cell.table.replace("t ", "u ")) for cell in found.cells),
-        machine={"cpu": "another"},
-    )
-    for name, own in (("t", found), ("u", other)):
-        save_results(own, tmp_path / f"{name}.json")
-    kept = tmp_path / "both.json"
-    trend.main([str(tmp_path / "t.json"), str(tmp_path / "u.json"), "--keep", str(kept)])
-    table = capsys.readouterr().out
-    assert [line.split(" | ")[1] for line in table.splitlines()[2:]] == ["t", "u"]
-    trend.main([str(kept)])
-    assert capsys.readouterr().out == table
-    assert read_results(kept).machine == {"others": [{"cpu": "another"}]}
-    for sources, said in (([kept, kept], "a table in common"), ([tmp_path / "none.json"], "neither a directory")):
-        with pytest.raises(SystemExit, match="1"):
-            trend.main(list(map(str, sources)))
-        assert said in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     ("scores", "said"),
     [
@@ -197,21 +173,6 @@ def test_sizes_differ_by_four_and_in_nothing_else():
 
 def test_the_picture_has_what_is_kept():
     assert source_of_png(page.PICTURE) == page.digest(), "python -m experiments.sizes.page"
-
-
-def test_the_summary_has_every_word_and_marks_what_was_not_learned():
-    rows = trend.rows_of(page.kept())
-    said = page.summary(rows)
-    lines = [[cell.strip() for cell in line.strip("| ").split("|")] for line in said.splitlines() if line[:1] == "|"]
-    columns = [name.strip("`") for name in lines[0][1:]]
-    cells = {(name, label): cell for label, *own in lines[2:] for name, cell in zip(columns, own, strict=True)}
-    assert cells.keys() == {(row.table, row.label) for row in rows}
-    for row in rows:
-        cell = cells[row.table, row.label].partition(" ")[0]
-        assert cell.startswith("-" if row.word == "cannot be told" else row.word)
-        assert cell.endswith("\\*") == (bool(row.unlearned) and row.word != "cannot be told")
-    counts = [sum(row.word == word for row in rows) for word in ("grows", "shrinks", "cannot be told")]
-    assert re.findall(r"\d+", said.partition(":")[0]) == [str(len(rows)), *map(str, counts)]
 
 
 def test_what_is_kept_is_of_the_ablation():

@@ -41,12 +41,6 @@ def test_groups_are_added_up(tmp_path):
     assert set(found.measured) == {"train", "validate"}
 
 
-def test_a_peak_that_one_group_does_not_know_is_not_known(tmp_path):
-    write(tmp_path, phase("train", 20.0))
-    write(tmp_path, phase("train", 40.0, peak_flops_per_second=None), group=1)
-    assert read_timing(tmp_path)[0].measured["train"].mfu is None
-
-
 @pytest.mark.parametrize(
     "row",
     [

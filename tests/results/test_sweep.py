@@ -124,21 +124,6 @@ def test_arms_that_differ_in_words_are_told_apart(tmp_path):
     assert list(sweep.arms) == ["rope, model.norm=pre", "rope, model.norm=post"]
 
 
-def test_a_table_of_several_tasks_is_one_sweep_and_figures_have_names_of_their_own(tmp_path):
-    kinds = [(kind, table) for table in ("mixed", "other") for kind in ("rsc", "cmc")]
-    runs = tuple(
-        changed(label=kind, table=table, task=Copying(kind=kind, max_length=8), learning_rates=RATES)
-        for kind, table in kinds
-    )
-    summary = summary_of(tmp_path / "a", runs)
-    assert [(sweep.tables, list(sweep.arms)) for sweep in sweeps_of(summary)] == [
-        (("mixed",), ["rsc", "cmc"]),
-        (("other",), ["rsc", "cmc"]),
-    ]
-    names = [plot.slug for sweep in sweeps_of(summary) for plot in plots.of_sweep(sweep, summary.labels)]
-    assert names == ["swept-learning_rate-mixed", "swept-learning_rate-other"]
-
-
 def test_another_task_is_drawn_and_chooses_nothing(tmp_path):
     runs = tuple(
         changed(label="rope", table=f"to {longest}", task=Copying(kind="rsc", max_length=longest), seeds=(0, 1))
