@@ -67,6 +67,7 @@ def test_the_command_adds_it(monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("posenc_jax.verdict.deciding.decide", decide)
+    monkeypatch.setattr("posenc_jax.cli.verdict._check", lambda *encoding: None)
     main(["verdict", "t5", "--matched", "--on", "small.py"])
     assert asked["baselines"] == ["RoPE", "wider RoPE"]
     ((label, width),) = asked["widened"]

@@ -10,7 +10,7 @@ from trained_runs import Notes
 from posenc_jax.cli import main
 from posenc_jax.encodings import parse
 from posenc_jax.verdict import deciding
-from posenc_jax.verdict.card_files import write
+from posenc_jax.verdict.card import record
 from posenc_jax.verdict.deciding import decide
 from posenc_jax.verdict.measuring import of_lengths
 from posenc_jax.verdict.tables import RATES, tables
@@ -127,9 +127,7 @@ def checked(decided, tmp_path, capsys):
     """The lines of a check of such a card after a change, with its exit code."""
 
     def of(change=lambda kept: None):
-        path = next(own for own in write(decided((0.97, 0.6))[0], tmp_path) if own.name == "card.json")
-        kept = json.loads(path.read_text())
-        kept.pop("checksum")
+        path, kept = tmp_path / "card.json", json.loads(json.dumps(record(decided((0.97, 0.6))[0])))
         change(kept)
         path.write_text(json.dumps(kept))
         capsys.readouterr()
