@@ -115,48 +115,6 @@ def notes(tmp_path, found, *wanted):
     return text_tables(folder(tmp_path, *wanted), found)[1].notes
 
 
-@pytest.mark.parametrize(("seeds", "hinted"), [(4, True), (7, True), (8, False)])
-def test_few_pairs_are_called_a_hint(tmp_path, seeds, hinted):
-    noise = (NOISE * 2)[:seeds]
-    found = ours(*(cell("rsc", own, dict.fromkeys((4, 6), level(mean, noise))) for own, mean in ARMS.items()))
-    said = f"A difference from fewer than 8 pairs is a hint: here the fewest are {seeds}."
-    assert (said in notes(tmp_path, found, direction("a", "b"))) is hinted
-    assert not [note for note in notes(tmp_path, ours(), direction("a", "b")) if "hint" in note]
-
-
-def test_what_intervals_tell_beside_words(tmp_path):
-    found = ours(
-        *(cell("rsc", own, dict.fromkeys((4, 6), level(mean))) for own, mean in ARMS.items()),
-        *(cell("text", own, {8: [10 * mean, 11]}, "perplexity") for own, mean in ARMS.items()),
-    )
-    share, text = direction("a", "b"), direction("a", "b", "text")
-    for wanted, equal in {(share,): "0", (text,): "×1", (share, text): "0 or ×1"}.items():
-        said = f"p is corrected for all rows: an interval without {equal} may stand beside no difference seen."
-        assert [note.endswith(said) for note in notes(tmp_path, found, *wanted)].count(True) == 1
-    assert not [note for note in notes(tmp_path, ours(), share) if note.startswith("Each interval")]
-    assert not [note for note in notes(tmp_path, found, direction("a", "gone")) if note.startswith("Each interval")]
-
-
-@pytest.mark.parametrize(
-    ("rates", "said"),
-    [
-        (((1e-3,), (1e-3,)), "0.001"),
-        (((1e-3,), (1e-3,), (1e-12,)), "0.001"),
-        (((1e-3,), (2e-3,)), None),
-        (((1e-3, 2e-3), (1e-3, 2e-3)), None),
-        (((1e-3,), (1e-12,)), None),
-    ],
-)
-def test_one_learning_rate_for_all_arms_is_said(tmp_path, rates, said):
-    """Of arms that are trained; those that are only evaluated have 1e-12."""
-    found = ours(*(cell("rsc", str(n), {4: [0.5]}, tried={rate: {} for rate in own}) for n, own in enumerate(rates)))
-    scores, _ = text_tables(folder(tmp_path), found)
-    lines = [note for note in scores.notes if note.startswith("Every arm was trained at the one learning rate ")]
-    assert [line.split(",")[0].split()[-1] for line in lines] == ([] if said is None else [said])
-    by_seed = "Every seed has the learning rate that is best in its own validation at the trained lengths."
-    assert (by_seed in scores.notes) is any(len(own) > 1 for own in rates)
-
-
 def replica(seed, rate, validation, score, diverged_at=None):
     scores = {} if diverged_at else {"exact_match": {4: score}}
     return ReplicaScores(seed, rate, validation, not diverged_at, every_score=scores, diverged_at=diverged_at)

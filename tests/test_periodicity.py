@@ -133,32 +133,6 @@ def test_the_reduced_version_runs_in_miniature(miniature):
     assert confusion.sum() == 64
 
 
-@pytest.mark.slow
-def test_its_tables_and_figures(miniature, tmp_path, capsys, monkeypatch):
-    assert excess.main([str(miniature)]) == 0
-    printed = capsys.readouterr().out
-    assert printed.count("### ") == 2
-    assert printed.count("| sinusoidal | ") == 5
-    assert "0.871, 0.948, 0.796" in printed
-    monkeypatch.setattr(excess, "HERE", tmp_path)
-    for name in ("FILE", "PAGE"):
-        monkeypatch.setattr(excess, name, tmp_path / getattr(excess, name).name)
-    excess.PAGE.write_text(
-        "before\n<!-- first: periodicity-small / token_back, d_model 8 -->\nold\n<!-- end of first -->\nafter\n"
-    )
-    assert excess.main([str(miniature), "--write"]) == 0
-    page = excess.PAGE.read_text()
-    assert page.startswith("before\n")
-    assert page.endswith("\nafter\n")
-    assert page.count("| sinusoidal | ") == 1
-    assert "old" not in page
-    names = {"position-of-d-model-8.png", "position-of-d-model-8-budget.png", "token-back-d-model-8.png"}
-    assert {path.name for path in tmp_path.glob("*.png")} == names
-    figures.write(excess.read(miniature), tmp_path / "again")
-    for name in names:
-        assert (tmp_path / name).read_bytes() == (tmp_path / "again" / name).read_bytes()
-
-
 def test_theory_predicts_for_what_has_frequencies_and_keeps_its_positions():
     run = grid.centre(PositionOf(length=16), 8, 100, 1e-2, table="t")
     arms = {arm.label: excess.Arm(arm, {}).predicted() for arm in grid.encoding_arms(run)}
@@ -166,14 +140,6 @@ def test_theory_predicts_for_what_has_frequencies_and_keeps_its_positions():
     assert without == {"nope", "learned", "learned_fourier", "randomized sinusoidal", "t5", "alibi"}
     np.testing.assert_allclose(arms["trained frequencies"], kernel(vaswani_frequencies(8), np.arange(16)))
     assert all(predicted[0] == 1 for predicted in arms.values() if predicted is not None)
-
-
-def test_a_directory_without_an_ablation_is_refused(tmp_path, capsys):
-    assert excess.main([str(tmp_path)]) == 2
-    assert "is no ablation directory" in capsys.readouterr().err
-    with pytest.raises(SystemExit):
-        excess.main([])
-    assert "name the directory" in capsys.readouterr().err
 
 
 def test_the_plain_encoding_is_the_arm_that_others_are_compared_with():
@@ -191,19 +157,6 @@ def test_the_first_reading_is_of_its_record():
         assert [arm["config"] for arm in arms] == [config_hash(run) for run in config.runs]
         assert [list(arm["seeds"]) for arm in arms] == [[str(seed) for seed in run.seeds] for run in config.runs]
         assert {"commit", "cpu", "jax", "numpy", "python"} <= set(kept[config.name]["environment"])
-
-
-def test_a_table_is_of_the_scores_that_were_kept():
-    run = dataclasses.replace(small.naming, seeds=(0, 1, 2))
-    curve = confusing(0.2, 63)
-    scores = {"accuracy": 0.5, **curve, "confusion_given": np.eye(N).tolist()}
-    arm = outcome.Arm(run, {0: scores, 1: {**scores, "accuracy": 0.7}})
-    kept = json.loads(excess.as_text({"t": {"environment": {}, "arms": [excess.numbers(arm)]}}))["t"]["arms"]
-    assert kept[0]["seeds"]["2"] is None  # it diverged
-    text = excess.tables(kept)
-    assert "| sinusoidal | 0.600 | 0.871, 0.948, 0.796 | 0.00 | 0.00, 10.00, 0.00 | +10.00 (all seeds equal) |" in text
-    assert "| sinusoidal | 63 | 0.948 | 10.00 |" in text
-    assert excess.over_seeds(kept[0], lambda s: s["accuracy"]).missing == 1
 
 
 def test_the_probes_are_of_their_record():

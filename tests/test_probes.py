@@ -72,18 +72,6 @@ def test_nothing_varies_and_nothing_differs():
     assert (exact.accuracy, exact.margin) == (1.0, math.inf)
 
 
-@pytest.mark.parametrize(("width", "margin"), [(8, 1.0), (16, 2.0)])
-def test_examples_needed_are_those_that_find_the_margin(width, margin):
-    needed = examples_needed(width, margin)
-    found = []
-    for seed in range(30):
-        rng = np.random.default_rng(seed)
-        a, b = rng.normal(size=(2, needed + 4000, width))
-        a[:, 0] += margin
-        found.append(separate(a, b, training=needed / (needed + 4000)).margin)
-    assert np.mean(found) == pytest.approx(0.95 * margin, rel=0.015)
-
-
 def test_names_positions_and_confuses_those_that_are_alike():
     """16 positions on a circle of 8 places: each is named as itself or as the one 8 further."""
     rng = np.random.default_rng(4)
@@ -178,23 +166,6 @@ def test_a_move_of_sinusoidal_positions_is_measured():
                 distance = sum(np.abs(w[head, i] - v[head, i]).sum() / 2 for i in range(tokens)) / tokens
                 assert distance > 1e-3
                 assert change.attention["encoder"][row, layer, head] == pytest.approx(distance, rel=1e-4)
-
-
-def test_both_stacks_of_an_encoder_decoder_are_compared():
-    model = model_with(Sinusoidal(), kind="encoder_decoder")
-
-    @jax.jit
-    def call(start):
-        places = (start + jnp.arange(7))[None]
-        return model(TOKENS, TOKENS[:, :4], positions=places, segment_ids=REAL, capture=True)
-
-    change = compare(call(0), call(6), {"encoder": REAL, "decoder": np.ones((3, 4))})
-    assert {stack: maps.shape for stack, maps in change.attention.items()} == dict.fromkeys(
-        ("encoder", "decoder", "cross"), (3, 2, 2)
-    )
-    # The target stays: its first layer sees no change.
-    assert not np.asarray(change.attention["decoder"][:, 0]).any()
-    assert (np.asarray(change.attention["cross"]) > 0).all()
 
 
 def test_positions_beyond_a_learned_table_are_found_out():

@@ -173,30 +173,6 @@ def test_what_is_said_of_the_aims_beside_torch_is_so():
     assert [size for size in aims if met[size] and over_two[size] >= 1.2] == ["d64", "d128, encoder-decoder"]
 
 
-def test_what_is_said_of_the_aim_beside_a_study_of_others_is_so():
-    (table,) = json.loads(quote.MEASURED.read_text())["parts"]["study"]["tables"]
-    rows = [row for name, row in table["rows"].items() if name.startswith("even pairs")]
-    page = (ROOT / "scripts" / "benchmarks" / "README.md").read_text()
-    section = page.partition("## A study of others")[2].partition("##")[0]
-    assert "five times less" in section
-    assert "Not met" in section
-    assert max(times_less for *_, times_less in rows) < 5
-    left = [(whole * times_less / 5 - rest) / 10_000 for _, rest, whole, times_less in rows]
-    assert f"a step may take {min(left):.3f} to {max(left):.3f} s" in section
-
-
-def test_what_is_said_of_the_aim_for_long_rows_is_so():
-    rows = json.loads(quote.MEASURED.read_text())["parts"]["long"]["tables"][0]["rows"]
-    over = {
-        work: [ours / torch for name, (_, ours, torch) in rows.items() if name.startswith(work)]
-        for work in ("forward", "value and gradient")
-    }
-    forwards, training = (f"{min(found):.2f} to {max(found):.2f}" for found in over.values())
-    page = (ROOT / "scripts" / "benchmarks" / "README.md").read_text()
-    assert f"Not met: {forwards} times its time forwards, {training} with gradients." in page
-    assert all(min(found) > 1 for found in over.values())
-
-
 @pytest.mark.parametrize("config", DOCSTRINGS)
 def test_scores_in_docstrings_are_among_the_means(config):
     docstring = ast.get_docstring(ast.parse((ROOT / config).read_text()))

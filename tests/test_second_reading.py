@@ -78,11 +78,6 @@ def test_claims_are_those_that_were_written_down():
     assert "two in 6: 13" in directions
 
 
-def flat(page):
-    """A page's text, its line breaks taken for spaces."""
-    return " ".join(page.read_text().split())
-
-
 def planted_arm(name, task, shares):
     """An arm whose seeds reach accuracy 0.5 with these shares (None: never)."""
     at = {str(level): {} for level in along.LEVELS}
@@ -143,33 +138,3 @@ def test_an_arm_that_was_measured_with_other_settings_is_not_taken_for_finished(
     with pytest.raises(SystemExit):
         along.main(again)
     assert "was measured with other settings of 'sinusoidal, d 8'" in capsys.readouterr().err
-
-
-def test_the_small_reading_leaves_the_longest_arms_out(tmp_path, monkeypatch):
-    ran = []
-    row = {"accuracy": 0.5}
-    monkeypatch.setattr(along, "prepare_jax", lambda: None)
-    monkeypatch.setattr(
-        along, "measured", lambda arm, seeds: ran.append(arm.name) or {"seconds": 0, "seeds": {"0": [row]}}
-    )
-    assert along.main(["--small", "--directory", str(tmp_path)]) == 0
-    assert ran == list(along.SMALL)
-    found = json.loads(share.FILE.read_text())
-    seconds = {kept["arm"]["name"]: kept["processor_seconds"] for kept in found["arms"].values()}
-    left = sum(own for name, own in seconds.items() if name in along.SMALL)
-    of_all = sum(kept["processor_seconds"] for kept in found["arms"].values())
-    assert f"--small: {left / 60 / 2:.0f} minutes" in flat(share.HERE / "README.md")
-    assert round(4 * of_all / 3600 / 2) == 9  # quarters of an hour
-    assert "two and a quarter hours on 2 cores" in flat(share.HERE / "README.md")
-    assert max(seconds.values()) < of_all / 3
-    kept = {name: one for name, one in found["arms"].items() if one["arm"]["name"] in along.SMALL}
-    assert "d 128" not in share.answer({**found, "arms": kept})
-
-
-@pytest.mark.slow
-def test_the_price_of_the_full_grid_is_that_of_the_plan(printed):
-    total = printed("plan", str(share.HERE / "full.py"), "--target", "h100").partition("\nall\n")[2]
-    readme = flat(share.READING)
-    fields = dict(line.strip().split(": ", 1) for line in total.splitlines() if ": " in line)
-    for shown in (f"{fields['replicas']} replicas", fields["total"], fields["memory"], fields["time"]):
-        assert shown in readme

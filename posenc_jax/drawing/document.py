@@ -56,13 +56,8 @@ def html_figure(plot: Plot, heading: str = "") -> str:
     place = f'<div class="figure" id="{escaped(plot.slug)}" role="figure" aria-label="{escaped(said)}"></div>'
     if isinstance(plot, HeatMap) and min(plot.columns, len(plot.panels)) > 2:  # too small on a phone: it scrolls
         place = f'<div class="scroll wide">{place}</div>'
-    return "\n".join(
-        [
-            f"<h3>{escaped(heading or plot.title)}</h3>",
-            place,
-            f'<p class="caption">{escaped(plot.caption)}</p>',
-        ]
-    )
+    caption = f'<p class="caption">{escaped(plot.caption)}</p>'
+    return "\n".join((f"<h3>{escaped(heading or plot.title)}</h3>", place, caption))
 
 
 def folded(title: str, body: str, *, shown: bool = False) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 
 from posenc_jax.drawing.hypertext import in_figure
 from posenc_jax.drawing.plots import Axis, HeatMap, IntervalRow, IntervalRows, Lines, Plot, PlotLine, Points
-from posenc_jax.drawing.style import DARK, FRAME, GRID, INK, MUTED, PAPER, SHADE
+from posenc_jax.drawing.style import DARK, GRID, INK, MUTED, PAPER, SHADE
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 Figure = dict[str, Any]
@@ -16,7 +16,6 @@ Figure = dict[str, Any]
 # Red to blue and viridis, as in the figures for a paper.
 _DIVERGING = ("#053061", "#2f79b5", "#a7d0e4", "#f7f7f7", "#f9c4a9", "#c13639", "#67001f")
 _SEQUENTIAL = "Viridis"
-_EDGES = (("0", -0.47), ("1", 0.47))
 
 
 def figure(plot: Plot) -> Figure:
@@ -123,7 +122,7 @@ def _heat_map(plot: HeatMap) -> Drawn:
         if plot.square:
             y |= {"scaleanchor": f"x{number}", "constraintoward": "top"}
         x |= _names(plot.x.names, values.shape[1])
-        x |= {"tickangle": -90} if plot.x.names and not plot.marked else {}
+        x |= {"tickangle": -90} if max(map(len, plot.x.names), default=0) > 6 else {}
         y |= _names(plot.rows[i] if plot.rows else plot.y.names, values.shape[0])
         if alone or (bottom and column == 0):
             x["title"] = _title(plot.x)
@@ -141,10 +140,6 @@ def _heat_map(plot: HeatMap) -> Drawn:
             | {"hovertemplate": f"{where}: %{{z:.4g}}<extra></extra>"}
             | ({"texttemplate": "%{z:.2f}", "textfont": {"size": 11}} if plot.written else {})
         )
-        if i < len(plot.marked) and (place := plot.marked[i]) is not None:
-            at = {f"{a}{n}": where + off for a, where in (("y", place[0]), ("x", place[1])) for n, off in _EDGES}
-            frame = {"type": "rect", **at, "line": {"color": FRAME, "width": 3}}
-            layout["shapes"].append(frame | {"xref": f"x{number}", "yref": f"y{number}"})
         if i < len(plot.signs):
             sign = _note(plot.signs[i], 1, 0.5, f"x{number} domain", "left", "middle", f"y{number} domain")
             layout["annotations"].append(sign | {"xshift": 8, "font": {"size": 18, "color": INK}})
@@ -171,8 +166,6 @@ def _colorbar(title: str) -> dict[str, Any]:
 
 
 def _height(plot: HeatMap, rows: int, columns: int) -> int:
-    if plot.marked:
-        return 120 + rows * (40 + 60 * max(len(values) for _, values in plot.panels))
     if len(plot.panels) > 1:
         lines = max(title.count("\n") for title, _ in plot.panels)
         each = 40 + 14 * lines + round(700 / max(columns, 2))

@@ -10,21 +10,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from posenc_jax.drawing import style
 from posenc_jax.drawing.plots import tick_name
 from posenc_jax.drawing.style import GRID, INK, MUTED
 from posenc_jax.extras import needed
 
-MARKERS = {
-    "circle": "o",
-    "square": "s",
-    "diamond": "D",
-    "triangle-up": "^",
-    "triangle-down": "v",
-    "pentagon": "p",
-    "hexagon": "h",
-    "star": "*",
-    "x": "X",
-}
+MARKERS = dict(zip(style.MARKERS, "osD^vph*X", strict=True))
 MOST_NAMES = 60
 """Of a legend."""
 RESOLUTION = 300
@@ -69,18 +60,13 @@ def figure_of(width: float, height: float) -> Iterator[Any]:
 def level(axes: Any, value: float, name: str) -> None:
     """A dotted line at a value of y, its name to the right of the axes."""
     axes.axhline(value, color=MUTED, linewidth=0.8, linestyle=":", zorder=1)
-    axes.annotate(
-        name,
-        (1, value),
-        xycoords=("axes fraction", "data"),
-        xytext=(3, 0),
-        textcoords="offset points",
-        color=MUTED,
-        fontsize=7,
-        ha="left",
-        va="center",
-        annotation_clip=False,
-    )
+    at_side(axes, value, name, MUTED)
+
+
+def at_side(axes: Any, y: float, word: str, color: str) -> None:
+    """A word to the right of axes, at a value of y."""
+    where = {"xycoords": ("axes fraction", "data"), "xytext": (3, 0), "textcoords": "offset points"}
+    axes.annotate(word, (1, y), **where, color=color, fontsize=7, va="center", annotation_clip=False)
 
 
 def axes_of_lines(axes: Any) -> None:
@@ -118,26 +104,24 @@ def legend(figure: Any, named: Mapping[str, Any], *, beside: int, height: float)
 
 def written(figure: Any, kinds: tuple[str, ...] = ("png", "pdf")) -> dict[str, bytes]:
     """The bytes of a matplotlib figure by kind of file, without dates."""
-    metadata: dict[str, Any] = {
-        "png": {"Software": None},
-        "pdf": {"CreationDate": None, "Producer": None, "Creator": None},
-    }
-
-    def saved(kind: str) -> bytes:
-        buffer = io.BytesIO()
-        figure.savefig(buffer, format=kind, metadata=metadata[kind])
-        return buffer.getvalue()
-
     figure.draw_without_rendering()
     figure.set_layout_engine("none")  # every kind has this layout
-    return {kind: saved(kind) for kind in kinds}
+    dates = {"png": _UNSAID, "pdf": {"CreationDate": None, "Producer": None, "Creator": None}}
+    return {kind: _saved(figure, format=kind, metadata=dates[kind]) for kind in kinds}
+
+
+_UNSAID: dict[str, Any] = {"Software": None}
+
+
+def _saved(figure: Any, **how: Any) -> bytes:
+    buffer = io.BytesIO()
+    figure.savefig(buffer, **how)
+    return buffer.getvalue()
 
 
 def png(figure: Any, resolution: int, source: str) -> bytes:
     """The bytes of a matplotlib figure as a PNG that says of what it was drawn, such as a digest of its numbers."""
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=resolution, metadata={"Software": None, "Source": source})
-    return buffer.getvalue()
+    return _saved(figure, format="png", dpi=resolution, metadata={**_UNSAID, "Source": source})
 
 
 def source_of_png(path: Path) -> str:

@@ -47,9 +47,8 @@ class Plot:
 class HeatMap(Plot):
     """Panels (a title and an array ``[Y, X]``, first row on top) with one colour scale from ``low`` to ``high``, or
     with ``own_scales``, each up to its own largest value; ``diverging`` around 0. Names of axes are those of rows and
-    columns, ``rows`` those of each panel's where they differ. ``written``: values stand in the cells. ``marked``: of
-    each panel the row and column of a cell with a frame. ``signs`` stand to the right of the panels, and a box with a
-    word after the last.
+    columns, ``rows`` those of each panel's where they differ. ``written``: values stand in the cells. ``signs``
+    stand to the right of the panels, and a box with a word after the last.
     """
 
     z_title: str
@@ -62,7 +61,6 @@ class HeatMap(Plot):
     columns: int = 1
     rows: tuple[tuple[str, ...], ...] = ()
     written: bool = False
-    marked: tuple[tuple[int, int] | None, ...] = ()
     signs: tuple[str, ...] = ()
     box: str = ""
 

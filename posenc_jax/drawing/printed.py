@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from posenc_jax.drawing.paper import DASHES, MARKERS, axes_of_lines, figure_of, legend, level, written
+from posenc_jax.drawing.paper import DASHES, MARKERS, at_side, axes_of_lines, figure_of, legend, level, written
 from posenc_jax.drawing.plain import plain
 from posenc_jax.drawing.plots import Axis, HeatMap, IntervalRows, Lines, Plot, PlotLine, Points
-from posenc_jax.drawing.style import FRAME, GRID, INK, MUTED, SHADE
+from posenc_jax.drawing.style import GRID, INK, MUTED, SHADE
 
 # Safe for colour-blind readers, and monotonic in lightness (the first to both sides).
 _DIVERGING, _SEQUENTIAL = "RdBu_r", "viridis"
@@ -35,8 +35,6 @@ def render(plot: Plot, kinds: tuple[str, ...] = ("png", "pdf")) -> dict[str, byt
 
 
 def _heat_map(figure: Any, plot: HeatMap) -> None:
-    from matplotlib.patches import Rectangle
-
     columns = min(plot.columns, len(plot.panels))
     rows = math.ceil(len(plot.panels) / columns)
     alone = len(plot.panels) == 1
@@ -48,15 +46,8 @@ def _heat_map(figure: Any, plot: HeatMap) -> None:
             axes.set_visible(False)
             continue
         title, values = plot.panels[i]
-        image = axes.imshow(
-            values,
-            cmap=_DIVERGING if plot.diverging else _SEQUENTIAL,
-            vmin=plot.low,
-            vmax=plot.top(values),
-            interpolation="nearest",
-            aspect="equal" if plot.square else "auto",
-            rasterized=False,
-        )
+        colors = {"cmap": _DIVERGING if plot.diverging else _SEQUENTIAL, "vmin": plot.low, "vmax": plot.top(values)}
+        image = axes.imshow(values, **colors, interpolation="nearest", aspect="equal" if plot.square else "auto")
         axes.set_title(title, fontsize=7, loc="left", pad=3)
         outer_left, outer_bottom = i % columns == 0, i + columns >= len(plot.panels)
         size = 7 if alone else 6
@@ -72,9 +63,6 @@ def _heat_map(figure: Any, plot: HeatMap) -> None:
             red, green, blue, _ = image.cmap(image.norm(value))
             color = "white" if 0.3 * red + 0.6 * green + 0.1 * blue < 0.5 else INK
             axes.text(column, row, f"{value:.2f}", color=color, fontsize=5.5, ha="center", va="center")
-        if i < len(plot.marked) and (place := plot.marked[i]) is not None:
-            at = (place[1] - 0.47, place[0] - 0.47)
-            axes.add_patch(Rectangle(at, 0.94, 0.94, fill=False, edgecolor=FRAME, linewidth=1.6))
         beside = {"xycoords": "axes fraction", "textcoords": "offset points", "ha": "left", "va": "center"}
         if i < len(plot.signs):
             axes.annotate(plot.signs[i], (1, 0.5), xytext=(5, 0), **beside, fontsize=11)
@@ -212,8 +200,7 @@ def draw_rows(axes: Any, plot: IntervalRows) -> None:
         color = row.style.color
         axes.plot([row.low, row.high], [y, y], color=color, linewidth=1.6, solid_capstyle="butt")
         axes.plot([row.mean], [y], "o", color=color, markersize=3.6)
-        where = {"xycoords": ("axes fraction", "data"), "xytext": (3, 0), "textcoords": "offset points"}
-        axes.annotate(row.word, (1, y), **where, color=color, fontsize=7, va="center", annotation_clip=False)
+        at_side(axes, y, row.word, color)
     if plot.level is not None:
         axes.axvline(plot.level[0], color=INK, linewidth=0.6)
     axes.set_ylim(-0.6, len(plot.rows) - 0.4)

@@ -6,6 +6,7 @@ They repeat after seven encodings with another dash; the markers repeat after ni
 
 import collections
 import dataclasses
+import itertools
 import re
 
 from posenc_jax.drawing.plain import plain
@@ -15,8 +16,6 @@ DASHES = ("solid", "dash", "dot", "dashdot")
 MARKERS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "pentagon", "hexagon", "star", "x")
 
 INK, MUTED, GRID, SHADE, PAPER = "#1f2933", "#5f6b7a", "#e4e7eb", "#eef1f5", "#ffffff"
-FRAME = "#d81b60"
-"""Of a cell that stands out; it is seen on all colours of a heat map, on light pages and dark ones."""
 DARK = {INK: "#e3e7ec", MUTED: "#9aa6b4", GRID: "#313a45", SHADE: "#232a33", PAPER: "#161b21", COLORS[-1]: "#cfd6de"}
 """What stands for these where the reader has asked for dark pages; page.css says the same."""
 
@@ -34,15 +33,8 @@ class Style:
 def styles(labels: tuple[str, ...]) -> dict[str, Style]:
     """label -> style, by order of appearance."""
     names = {label: plain(name) for label, name in short_names(labels).items()}
-    return {
-        label: Style(
-            names[label],
-            COLORS[i % len(COLORS)],
-            DASHES[i // len(COLORS) % len(DASHES)],
-            MARKERS[i % len(MARKERS)],
-        )
-        for i, label in enumerate(labels)
-    }
+    looks = zip(labels, itertools.cycle(itertools.product(DASHES, COLORS)), itertools.cycle(MARKERS))
+    return {label: Style(names[label], color, dash, marker) for label, (dash, color), marker in looks}
 
 
 def short_names(labels: tuple[str, ...], width: int = 34) -> dict[str, str]:

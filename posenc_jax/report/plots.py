@@ -212,22 +212,19 @@ def _against(sweep: Sweep, field: SweptField, style: dict[str, Style]) -> Lines:
 def _heat_map(sweep: Sweep, across: str, upwards: str) -> HeatMap | None:
     """The mean score against two fields, a panel for each arm that has several values of both."""
     x, y = sweep.values(across), sweep.values(upwards)[::-1]
-    panels, marked = [], []
+    panels = []
     for name in sweep.arms:
         found = sweep.along(name, across, upwards)
         if all(len({where[axis] for where in found}) > 1 for axis in (0, 1)):
             means = {where: point.tried.score.mean for where, point in found.items()}
             panels.append((name, np.array([[means.get((u, v), math.nan) for u in x] for v in y], np.float64)))
-            best = sweep.best(name)
-            marked.append(None if best is None else (y.index(best.values[upwards]), x.index(best.values[across])))
     if not panels:
         return None
     values = [value for _, panel in panels for value in panel.ravel() if not math.isnan(value)]
-    box = " Frame: the setting chosen by validation on training lengths." if any(marked) else ""
     return HeatMap(
         slug=_slug(sweep, across, upwards),
         title=f"{_score(sweep)} against {entries.field_words(across)} and {entries.field_words(upwards)}",
-        caption=f"Mean over seeds.{_diverged(sweep)}{box}{_others(sweep, across, upwards)}",
+        caption=f"Mean over seeds.{_diverged(sweep)}{_others(sweep, across, upwards)}",
         x=Axis(entries.field_words(across), names=tuple(map(value_text, x))),
         y=Axis(entries.field_words(upwards), names=tuple(map(value_text, y))),
         z_title=sweep.kind.title,
@@ -236,7 +233,6 @@ def _heat_map(sweep: Sweep, across: str, upwards: str) -> HeatMap | None:
         high=max(values),
         columns=min(len(panels), 2),
         written=len(x) <= 8,
-        marked=tuple(marked),
     )
 
 

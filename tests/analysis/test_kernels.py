@@ -27,25 +27,12 @@ def test_an_offset_of_whole_periods_is_the_same_position():
     assert kernel(frequencies, np.array([[3, -3]])).tolist() == [[kernel(frequencies, np.array(3))] * 2]
 
 
-def test_many_offsets_are_those_one_by_one():
-    frequencies = vaswani_frequencies(512)
-    offsets = np.arange(9000)  # more than fit at once
-    values = kernel(frequencies, offsets)
-    for k in (0, 1, 4095, 4096, 8999):
-        assert values[k] == kernel(frequencies, np.array(k))
-        assert values[k] == pytest.approx(math.fsum(math.cos(k * w) for w in frequencies.tolist()) / 256, abs=1e-12)
-
-
 @pytest.mark.parametrize(
     ("frequencies", "peak"),
     [
         (vaswani_frequencies(8), (63, 0.948)),
-        (vaswani_frequencies(16), (6, 0.806)),
-        (vaswani_frequencies(32), (6, 0.743)),
         (vaswani_frequencies(64), (6, 0.736)),
-        (vaswani_frequencies(128), (12, 0.662)),
         (vaswani_frequencies(512), (44, 0.526)),
-        (vaswani_frequencies(8, 1e3), (6, 0.856)),
         (vaswani_frequencies(8, 1e5), (113, 0.982)),
     ],
 )

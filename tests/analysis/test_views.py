@@ -9,7 +9,7 @@ import pytest
 
 from posenc_jax.analysis import views
 from posenc_jax.analysis.similarities import similarities
-from posenc_jax.encodings import Dims, Learned, PositionalEncoding, Sinusoidal, init_slot, parse, sinusoidal
+from posenc_jax.encodings import Dims, Learned, PositionalEncoding, init_slot, parse, sinusoidal
 from posenc_jax.show.measure import measure, with_equal_contents
 
 
@@ -97,13 +97,6 @@ def test_bias_of_every_head():
 )
 def test_frequencies(text, expected):
     np.testing.assert_allclose(views.frequencies(parse(text), dims(8)), expected, rtol=1e-12)
-
-
-def test_frequencies_of_an_odd_width_are_those_that_are_computed():
-    wide = dataclasses.replace(dims(8), d_model=9)
-    for odd, computed in (("pad", 10), ("zero", 8)):
-        expected = [1e4 ** (-2 * k / computed) for k in range(computed // 2)]
-        np.testing.assert_allclose(Sinusoidal(odd=odd).frequencies_for(wide), expected, rtol=1e-12)
 
 
 def test_frequencies_of_an_encoding_of_ones_own():

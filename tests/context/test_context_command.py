@@ -14,7 +14,6 @@ from posenc_jax.cli import main
 from posenc_jax.context import study
 from posenc_jax.context.reading import Reader
 from posenc_jax.context.table import record, table
-from posenc_jax.context.texts import of_files
 from posenc_jax.encodings import parse
 from posenc_jax.runs.errors import DamagedFileError
 from posenc_jax.runs.files import locked
@@ -130,17 +129,6 @@ def test_the_folder_is_held_until_its_table_is_written(run, tmp_path, monkeypatc
     assert not (tmp_path / "table.md").exists()
 
 
-def test_programs_of_other_positions_are_let_go(run, tmp_path, monkeypatch):
-    own, other = load_run(run).config.posenc, parse("nope")
-    tokens, said = np.arange(3, 16, dtype=np.int32), []
-    slots = ((own, 64), (own, 48), (other, 48), (other, 64), (own, 64))
-    asked = [study.StudyCell("perplexity", "", slot, n, i, tokens + i) for i, (slot, n) in enumerate(slots)]
-    monkeypatch.setattr(Reader, "losses", lambda reader, _: said.append(reader.length) or np.ones(12))
-    monkeypatch.setattr(jax, "clear_caches", lambda: said.append("let go"))
-    study.answer(load_run(run), asked, tmp_path, Reporter())
-    assert said == [64, 48, "let go", 48, 64, "let go", 64]
-
-
 def test_answers_of_another_environment_are_said(run, tmp_path, monkeypatch):
     loaded, here = load_run(run), {"jax": "1", "cpu": "a"}
     slot, tokens = loaded.config.posenc, np.arange(3, 16, dtype=np.int32)
@@ -167,40 +155,32 @@ def test_answers_of_another_environment_are_said(run, tmp_path, monkeypatch):
     assert record(rows)[1]["elsewhere"] == ["not recorded: what it ran in"]
 
 
-def test_a_checkpoint_of_others_is_no_run(run, refusal):
-    assert "`posenc weights import` makes a run of a checkpoint of others" in refusal("context", str(run.parent / "hf"))
-
-
-def test_no_more_of_a_text_is_read_than_its_tokens_need(run, tmp_path):
-    path = tmp_path / "long.txt"
-    path.write_bytes("a é ".encode() * 1000 + b"\xff")  # the last character that is read is cut
-    (text,) = of_files([path], load_run(run).tokenizer, 16)
-    assert len(text.tokens) == 16
+@pytest.mark.parametrize("attention", ["auto", "blockwise"])
+def test_the_work_is_that_of_the_blocks_of_keys_that_are_read(run, attention):
+    """A cache of 2,048 places is read in blocks of 256, but not where an encoding needs all keys at once."""
+    loaded = load_run(run)
+    model = dataclasses.replace(loaded.config.model, attention=attention)
+    loaded = dataclasses.replace(loaded, config=dataclasses.replace(loaded.config, model=model))
+    rope, cope, both = (study.operations_of(loaded, parse(text), 2047, 2047) for text in ("rope", "cope", "rope/cope"))
+    stack = costs_of(loaded.config).stacks["decoder"]
+    assert both == cope == rope + stack.depth * stack.layers[0].operations * 512 * (512 + 1024 + 1536)
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         ("--lengths 3", "--lengths 3: write tokens (from 16 on) or times the trained 192, as in 2x"),
-        ("--lengths far", "--lengths far: write tokens"),
-        (f"--lengths {'9' * 400}x", "(401 characters): write tokens"),
-        (f"--lengths {'9' * 5000}", "(5,000 characters): write tokens"),
         ("--measure passkey far", "--measure far reads texts: name their files with --text"),
-        ("--lengths 1x 192", "--lengths: 192, 192 holds a length twice"),
         ("--change yarn(0.5)", "--change: yarn(0.5): a factor must be at least 1"),
-        ("--change yearn", "(`posenc list` shows all)"),
+        ("--change yearn", "(`posenc list` shows all); the nearest change is yarn or yarn(2)"),
         (
             "--change rope",
             "layout='interleaved', and the run was trained with 'half': write layout='half'",
         ),
-        ("--change self_extend(group_size=2,window=8)", "has RoPE with layout='interleaved'"),
         ("--change learned --lengths 2x", "learned has no positions beyond 192: choose shorter lengths"),
-        ("--change t5", "t5 has parameters, and the run was trained with"),
-        ("--measure niah", "--measure niah is none of perplexity, far"),
         ("--measure passkey --lengths 64", "passkey needs 3"),
         ("--text TEXT --lengths 4x", "text.txt has 401 tokens, and the longest length is 768: give a longer text"),
         ("--text RUN/group-000/weights.safetensors", "is no UTF-8 text"),
-        ("--text PIPE", "pipe cannot be read or written (it is no regular file)"),
     ],
 )
 def test_what_is_refused(run, refusal, words, said):
@@ -208,15 +188,6 @@ def test_what_is_refused(run, refusal, words, said):
     words = words.replace("RUN", str(run)).split()
     assert said in refusal("context", str(run), *words, "--output", str(run.parent / "none"))
     assert not (run.parent / "none").exists()
-
-
-def test_an_output_that_cannot_be_written_is_refused_before_a_chunk_is_read(run, refusal, monkeypatch):
-    monkeypatch.setattr(Reader, "losses", lambda *_: pytest.fail("a chunk was read"))
-    file = run.parent / "text.txt"
-    words = ["--text", str(file), "--lengths", "64", "--measure", "perplexity", "--output", str(file / "answers")]
-    assert f"--output: cannot write in {file / 'answers'} ({file} is no directory)" in refusal(
-        "context", str(run), *words
-    )
 
 
 def test_what_needs_more_memory_than_there_is_is_refused(run, capsys, monkeypatch):

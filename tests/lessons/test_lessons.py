@@ -2,7 +2,6 @@
 
 import functools
 import itertools
-import json
 import math
 import re
 from pathlib import Path
@@ -12,7 +11,7 @@ import numpy as np
 import pytest
 
 from posenc_jax.encodings import vaswani_frequencies
-from posenc_jax.lessons import LESSONS, NAMES, eagles, numbered, properties, table
+from posenc_jax.lessons import LESSONS, NAMES, eagles, numbered, properties
 from posenc_jax.lessons.lesson import Verdict
 from posenc_jax.lessons.pages import for_site, for_terminal, index
 from posenc_jax.lessons.running import CodeCell, run
@@ -122,14 +121,6 @@ def test_cells_and_expressions_are_run_in_turn():
         run("{eval}`1 / 0`", {})
 
 
-def test_a_table_of_numbers():
-    rows = [("a", 1, 0.25, np.float64(-1e-9)), ("b", 20, 1.0, 2.0)]
-    assert table(["", *range(3)], rows, digits=(0, 0, 2, 1)) == (
-        "|  | 0 | 1 | 2 |\n| --- | --- | --- | --- |\n| a | 1 | 0.25 | 0.0 |\n| b | 20 | 1.00 | 2.0 |"
-    )
-    assert table(["x"], [(0.5,)])._repr_markdown_() == "| x |\n| --- |\n| 0.5000 |"
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_jupyter_reads_the_same_cells(name):
     read = pytest.importorskip("myst_nb.core.read", reason="myst-nb is not installed: install requirements.lock")
@@ -156,13 +147,6 @@ def test_dolphins_vectors_are_those_of_the_formula():
     assert zero.tolist() == [0.0, 1.0] * 256
     np.testing.assert_allclose(five, oracle(5, 512), rtol=0, atol=1e-14)
     assert (five != zero).all()
-
-
-def test_the_article_s_tokens_are_counted_from_zero():
-    dolphins = load("dolphins")
-    assert dolphins.tokens == ["Dolphins", "leap", "grace", "##fully", "over", "waves", "."]
-    assert dolphins.tokens.index("waves") == 5
-    assert f"| 0 | sin | {oracle(5, 512)[0]:.4f} | {oracle(6, 512)[0]:.4f} |" in dolphins.page.partition("<details>")[2]
 
 
 def test_the_table_by_hand_is_the_formula():
@@ -261,20 +245,6 @@ def test_without_cross_terms_the_cosine_changes_its_course_at_the_threshold(firs
         assert bool(eagles.cosine(a + p, b + q) < eagles.cosine(a, b)) == falls
 
 
-@pytest.mark.slow
-def test_the_share_that_falls_is_the_formula_s():
-    """At d = 128 and positions far apart, where the share is neither 0 nor 1; 5 standard errors of 20,000 draws."""
-    d, draws = 128, 20_000
-    for offset, sd in ((700, 0.5), (700, 1.0), (2000, 2.0)):
-        p, q = oracle(1, d), oracle(1 + offset, d)
-        k = p @ q / (d / 2)
-        predicted = load("eagles").predicted(k, d, sd)
-        assert 0.02 < predicted < 0.98
-        a, b = sd * np.random.default_rng(offset).normal(size=(2, draws, d))
-        *_, found = eagles.before_and_after(a, b, (1, 1 + offset))
-        assert found == pytest.approx(predicted, abs=5 * math.sqrt(predicted * (1 - predicted) / draws))
-
-
 def test_a_doubled_exponent_is_a_squared_base():
     doubled, d = load("doubled"), 16
     vectors = doubled.doubled(np.arange(50), d)
@@ -302,14 +272,6 @@ def test_a_shift_is_linear_for_pairs_of_one_frequency_only():
     assert doubled.error_of_best_map(doubled.doubled_and_shifted(positions, 8)) > 0.1
 
 
-def test_columns_turn_as_fast_as_the_table_says():
-    frequencies = load("frequencies")
-    w = [1e4 ** (-2 * k / 512) for k in range(256)]
-    np.testing.assert_allclose(frequencies.w, w, rtol=1e-12)
-    assert (np.diff(frequencies.changes) <= 0).all()
-    np.testing.assert_allclose(frequencies.strongest[:97], w[:97], rtol=0, atol=math.tau / 512)
-
-
 def test_rotations_shift_and_share_is_of_offsets():
     matrix = properties.rotation(8, 63)
     np.testing.assert_allclose(matrix @ oracle(5, 8), oracle(68, 8), rtol=0, atol=1e-12)
@@ -328,29 +290,6 @@ def test_the_closest_pair_is_that_of_all_pairs():
     assert distances.min() == pytest.approx(pairs.min())
 
 
-def test_a_recurrent_network_and_distant_words_are_of_the_records():
-    """The rows of both lessons against the committed numbers, by another way than scripts/quote."""
-    records = {
-        name: json.loads((ROOT / "experiments" / "word_order" / f"{name}.json").read_text())
-        for name in ("recurrent", "near_far", "bands")
-    }
-    for task, length, said in (("earlier", "64", "1.000"), ("agreement", "16", "1.000"), ("agreement", "64", "0.980")):
-        seeds = [own[length]["exact_match"] for own in records["recurrent"]["trained"][task].values()]
-        assert f"{np.mean(seeds):.3f}" == said
-        assert f"| {task} | {length} | exact match | {said} |" in load("recurrent").page
-    assert "0.980 of those at four times the length" in numbered("recurrent")[1].because
-    at = {
-        (m["label"], m["score"]): m["mean"] for n in records for m in records[n].get("means", ()) if m["length"] == 64
-    }
-    assert {name for (name, score), mean in at.items() if score == "exact_match" and mean < 0.9} == {"rope", "none"}
-    assert "only RoPE gets worse as the distance grows" in load("distance").page
-    fast, slow = (
-        f"{at[of, score]:.3f}" for of, score in (("fast only", "far_accuracy"), ("slow only", "near_accuracy"))
-    )
-    because = numbered("distance")[1].because
-    assert because.endswith(f"(accuracy {fast}); with slow ones alone, near marks too ({slow}).")
-
-
 @pytest.mark.parametrize(
     ("name", "cells"),
     [
@@ -365,19 +304,6 @@ def test_a_finding_of_training_runs_is_that_of_its_rows(name, cells):
     lesson = numbered(name)[1]
     rows = {line.split(" | ")[0]: line.split(" | ") for line in lesson.body.splitlines()}
     assert re.findall(r"\d+\.\d+", lesson.because) == [rows[f"| {label}"][column].split()[0] for label, column in cells]
-
-
-def test_what_is_typed_of_training_runs_is_what_their_pages_say():
-    """The means of the gap in lesson longer, and the exact match in the table of claims."""
-    page = (ROOT / "experiments" / "length_generalisation" / "README.md").read_text()
-    rows = {line.split(" | ")[0]: line.split(" | ") for line in page.partition("written by gap.py")[2].splitlines()}
-    trained, hole, _, beyond = (cell.split()[0] for cell in rows["| sinusoidal"][1:5])
-    text = " ".join(numbered("longer")[1].body.split())
-    assert f"with accuracy {trained} there, {hole} at 22 to 37, and {beyond} beyond all of them (8 seeds;" in text
-    (rope,) = {cell.split()[0] for cell in rows["| rope"][1:5]}
-    assert f"RoPE, which reads only distances, has {rope} everywhere." in text
-    (line,) = (line for line in numbered("claims")[1].body.splitlines() if line.startswith("| Defined at any position"))
-    assert f"exact match beyond its lengths is {re.findall('[0-9.]+[0-9]', numbered('longer')[1].because)[0]} |" in line
 
 
 def test_unseen_values_are_beyond_the_seen_ones():

@@ -3,7 +3,6 @@
 import html
 import json
 import re
-import warnings
 from pathlib import Path
 
 import pytest
@@ -80,24 +79,6 @@ def test_what_plotly_reads_in_texts_is_written_otherwise():
     assert escaped("<\x1b'\">") == "&lt;\\x1b&#x27;&quot;&gt;"
 
 
-def test_each_kind_of_escape_has_one_home():
-    for path in (ROOT / "posenc_jax").rglob("*.py"):
-        source = path.read_text()
-        assert (re.search(r"from html import|html\.escape", source) is not None) == (path.name == "hypertext.py"), path
-        assert ("textbackslash" in source) == (path.name == "tex.py"), path
-
-
-@pytest.mark.parametrize(
-    ("cell", "formula"),
-    [("=cmd()", True), ("@a", True), ("-a", True), ("+1+cmd", True), ("- a", True)]
-    + [(cell, False) for cell in ("-", "-1", "+0.97 [+0.86, +0.99] (4 of 4 higher)", "-3e-05", "rope")],
-)
-def test_what_a_page_saves_as_csv_is_no_formula(cell, formula):
-    script = (ROOT / "posenc_jax" / "drawing" / "tables.js").read_text()
-    (pattern,) = re.findall(r'/(\S+.*)/\.test\(text\) \? "\'" \+ text : text', script)
-    assert (re.search(pattern, cell) is not None) == formula
-
-
 def test_latex_makes_no_sign_of_two():
     assert tex.escaped("--- , ``a'' ?` ,,") == "-{}-{}- , `{}`a'{}' ?{}` ,{},"
     assert tex.unknown("日 α é – ×") == ["α", "日"]
@@ -129,20 +110,6 @@ def drawn(*names):
 def test_powers_are_named_without_the_language_of_formulas():
     figure, _ = drawn("a", "b")
     assert {"1", "1,000"} <= {text.get_text() for text in figure.axes[0].get_yticklabels()}
-
-
-def test_another_font_stands_in_for_what_the_first_lacks():
-    from matplotlib import font_manager
-
-    # STIX comes with matplotlib.
-    own = font_manager.get_font(font_manager.findfont("DejaVu Sans")).get_charmap()
-    stix = font_manager.get_font(font_manager.findfont("STIXGeneral")).get_charmap()
-    sign = next(chr(c) for c in sorted(stix) if c not in own and chr(c).isprintable() and c > 0x2000)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        drawn(sign, "b")
-    with pytest.warns(UserWarning, match="missing from font"):  # of this test's own plane, which no font has
-        drawn("\U0003fffd", "b")
 
 
 def test_an_entry_of_a_table_is_one_line_on_a_terminal():

@@ -58,13 +58,6 @@ def test_a_table_can_be_taken_along(browser, directory):
     assert browser.evaluate("window.copied").splitlines()[0] == "\t".join(table.columns)
 
 
-def test_it_lists_its_sections(browser):
-    links = browser.evaluate("Array.from(document.querySelectorAll('nav a'), (a) => a.getAttribute('href'))")
-    headings = browser.evaluate("Array.from(document.querySelectorAll('h2'), (h) => '#' + h.id)")
-    assert links == headings
-    assert len(links) >= 4
-
-
 def test_it_is_dark_where_that_is_asked_for(browser):
     colours = "[getComputedStyle(document.body).color, document.querySelector('.figure').layout.paper_bgcolor]"
     assert browser.evaluate(colours) == [_computed(INK), PAPER]

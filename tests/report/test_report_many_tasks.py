@@ -6,7 +6,6 @@ import re
 import pytest
 
 from posenc_jax.data.score_kinds import KINDS
-from posenc_jax.report import tables
 from posenc_jax.report.many_tasks import across_tasks, matrix
 from posenc_jax.results import read_record, summarise
 from posenc_jax.statistics import interquartile_mean
@@ -67,22 +66,3 @@ def test_every_task_has_a_column(summary):
     assert table.entries[2][2] == "-"
     assert table.best == {(2, 1), (0, 2)}
     assert matrix(with_scores(summary, (COPY, {"a": [], "b": []}))).entries == ()
-
-
-def test_it_stands_in_the_documents(summary):
-    found = with_scores(summary, (COPY, EVEN))
-    assert "## All tasks together" in tables.markdown(found)
-    tex = tables.latex(found)
-    assert r"\label{tab:all-tasks}" in tex
-    assert tex.count(r"\resizebox{") == tex.count(r"\toprule")
-    assert "## Score of every task" in tables.markdown(found)
-    assert r"\label{tab:every-task}" in tex
-    assert "graphicx" in tex
-
-
-def test_of_errors_no_guess_is_without_any(summary):
-    """A task of one's own may leave chance at 0, which of errors is the best."""
-    errors = {"a": [0.4, 0.6, 0.5, 0.5], "b": [0.0, 0.0, 0.1, 0.0]}
-    label = summary.tasks[0].task_label
-    own = with_scores(summary, (errors, EVEN), **{label: {"kind": KINDS["read_error"], "chance": 0.0}})
-    assert [line[0] for line in across_tasks(own).entries] == ["a", "b"]

@@ -86,15 +86,6 @@ def test_what_an_ablation_on_text_records_can_be_reported(tmp_path):
     assert positions == pytest.approx({"0": 20.0, "32-63": 4.5})
 
 
-def test_an_ablation_that_decodes_nothing_is_reported_by_accuracy(tmp_path):
-    cell = Run(task=TRANSLATION.task, model=MODEL, evaluation=Evaluation(lengths=(16, 64)), seeds=(0, 1), label="nope")
-    _write(tmp_path, cell, {16: {}, 64: {}})
-    write_results(tmp_path, Ablation(name="a", runs=(cell,)))
-    assert json.loads((tmp_path / "ablation.json").read_text())["signatures"] == {}
-    (task,) = summarise(read_record(tmp_path)).tasks
-    assert tables.main_table(task).title.startswith("translation: token accuracy, unseen lengths 33-64 source tokens")
-
-
 def test_scores_in_a_terminal():
     lines = score_table(TRANSLATION, _replicas(CHRF)[:1]).splitlines()
     assert lines[0] == "translation nope: chrF by source tokens"

@@ -88,15 +88,6 @@ def test_the_terminal_is_never_too_narrow(summary, width):
         assert "0.771 (21..40)" in joined
 
 
-def test_long_labels_wrap_at_their_bars():
-    label = "randomized(max_position=2048)|rope(base=500000.0)"
-    table = text_table.TextTable("t", ("encoding", "score"), "lr", ((label, "0.500 [0.400, 0.600]"),))
-    text = text_table.text(table, 50)
-    assert max(map(len, text.splitlines())) <= 50
-    assert "[0.400, 0.600]" in text
-    assert "randomized(max_position=2048)|\n" in text.replace("  ", "").replace(" 0.500", "").replace("0.500", "")
-
-
 def test_markdown_and_latex_have_the_same_cells(summary):
     table = tables.main_table(summary.tasks[0])
     markdown, latex = tables.markdown(summary), tables.latex(summary)
@@ -118,15 +109,6 @@ def test_markdown_and_latex_have_the_same_cells(summary):
         assert "seed 2 diverged at step 340" in text
         assert "40,000 steps" in text or text is latex
     assert "rsc / alibi, seed 3, learning rate 0.001: not finished" in markdown
-
-
-def test_special_characters_are_escaped():
-    table = text_table.TextTable("50% of a_b", ("x|y",), "l", ((r"a&b_c^2 {d} ~\e <f> #g -0.5 a-1",),))
-    latex = latex_table(table, "tab:x")
-    assert r"a\&b\_c\textasciicircum{}2 \textbraceleft{}d\textbraceright{} \textasciitilde{}\textbackslash{}e" in latex
-    assert r"\textless{}f\textgreater{} \#g \\ $-$0.5 a-1} \\" in latex
-    assert r"x\textbar{}y" in latex
-    assert r"| x\|y |" in text_table.markdown_table(table)
 
 
 def test_a_score_that_is_not_finite_is_counted_and_named(ablation):
@@ -170,11 +152,6 @@ def test_one_line_names_the_code_where_all_is_alike(coded):
     assert f"## Provenance\n\n- {said.replace('_', chr(92) + '_')}\n" in tables.markdown(summary)
     assert "<p>Computed by posenc_jax 0.1.0" in page(summary)
     assert "Results were computed under different conditions" not in page(summary)
-
-
-def test_a_record_that_does_not_name_the_code_claims_nothing_about_it(coded):
-    lines = tables.terminal(coded(lambda cell: cell.update(code=[])), 400).splitlines()
-    assert not any("bit-exact" in line or "omputed" in line for line in lines)
 
 
 def test_what_was_computed_by_which_code_is_said_where_it_differs(coded):

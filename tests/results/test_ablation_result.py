@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import sealed_files
 from score_interval import score_interval
-from synthetic_ablation import EVEN_LENGTHS, RSC_LENGTHS, SEEDS, rewrite, score
+from synthetic_ablation import EVEN_LENGTHS, RSC_LENGTHS, SEEDS, score
 
 from posenc_jax.results import AblationResult, read_result
 
@@ -72,18 +72,3 @@ def test_an_ablation_without_a_baseline_has_no_differences(ablation):
     info = json.loads((ablation / "ablation.json").read_text()) | {"baseline": ""}
     sealed_files.write(ablation / "ablation.json", info)
     assert read_result(ablation).differences == []
-
-
-def test_a_mixed_length_has_a_row_and_is_in_no_mean_over_lengths(ablation):
-    def mixed(row):
-        return row | {"range": "mixed"} if row["length"] == 9 else row
-
-    rewrite(ablation, mixed)
-    result = read_result(ablation)
-    row = _find(result.means, "rsc", "nope", "mixed", 9, "exact_match")
-    assert row["mean"] == pytest.approx(_scores("nope", [9]).mean(), abs=1e-12)
-    for where, lengths in (("within", RSC_LENGTHS[:3]), ("beyond", RSC_LENGTHS[4:])):
-        row = _find(result.means, "rsc", "nope", where, None, "exact_match")
-        assert row["mean"] == pytest.approx(_scores("nope", lengths).mean(), abs=1e-12)
-    assert _find(result.differences, "rsc", "nope", "mixed", 9, "exact_match")["seeds"] == 4
-    assert not any(row["length"] is None and row["range"] == "mixed" for row in result.means + result.differences)

@@ -26,26 +26,6 @@ def provenance(ablation):
     return read
 
 
-def test_one_code(provenance):
-    found = provenance(lambda cell: None)
-    assert list(found.codes) == [WORDS]
-    assert len(found.codes[WORDS]) == 7
-    assert (found.own, found.not_exact, found.changed, found.differing) == ({}, (), (), False)
-
-
-def test_other_code_for_some_seeds(provenance):
-    def change(cell):
-        if cell["label"] == "t5":
-            cell["code"] = [CODE | {"seeds": [0, 1]}, CODE | {"seeds": [2], "dirty": True}]
-            cell["bit_exact"] = False
-
-    found = provenance(change)
-    assert found.differing
-    assert "rsc / t5 seeds 0, 1" in found.codes[WORDS]
-    assert found.codes[f"{WORDS}, with uncommitted changes"] == ("rsc / t5 seed 2",)
-    assert found.not_exact == ("rsc / t5",)
-
-
 def test_the_digest_of_the_files_tells_apart_what_a_commit_does_not(provenance):
     def change(cell):
         cell["code"][0] |= {"commit": None, "dirty": None, "source": "bb" if cell["label"] == "nope" else "aa"}

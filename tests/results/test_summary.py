@@ -196,12 +196,6 @@ def test_no_test_length_decides_the_learning_rate(ablation, change, scored):
     assert sorted(cell.scores) == scored
 
 
-def test_an_ablation_whose_seeds_all_diverged_still_has_a_summary(ablation):
-    rewrite(ablation, lambda row: row | {"diverged_at": 7})
-    cell = _cell(_summary(ablation), "even_pairs", "randomized")
-    assert (cell.score.mean, cell.diverged) == (None, dict.fromkeys(SEEDS, 7))
-
-
 def test_nothing_to_report_is_one_clear_error(ablation, tmp_path):
     with pytest.raises(ValueError, match=r"nowhere has no ablation\.json, so it is no ablation directory"):
         read_record(tmp_path / "nowhere")

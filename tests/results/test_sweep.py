@@ -72,8 +72,7 @@ def test_two_fields_have_a_heat_map_and_the_best_is_chosen_by_validation(tmp_pat
     }
     expected = [[means[d_model, rate] for d_model in (16, 32, 64)] for rate in reversed(RATES)]
     np.testing.assert_allclose(heat.panels[1][1], expected)
-    assert heat.marked == ((1, 1), (1, 1))  # of equal ones the smallest width
-    assert [line[:3] for line in tables.sweep_table(sweep).entries] == [
+    assert [line[:3] for line in tables.sweep_table(sweep).entries] == [  # of equal ones the smallest width
         ("rope", "32", "0.001"),
         ("alibi", "32", "0.001"),
     ]
@@ -85,8 +84,6 @@ def test_two_fields_have_a_heat_map_and_the_best_is_chosen_by_validation(tmp_pat
     assert "Each point uses the learning rate that validation" in lines[0].caption
     assert lines[0].x.logarithmic
     assert lines[1].x.logarithmic
-    shapes = figure(heat)["layout"]["shapes"]
-    assert [(shape["xref"], shape["x0"], shape["y1"]) for shape in shapes] == [("x", 0.53, 1.47), ("x2", 0.53, 1.47)]
 
 
 def test_a_rate_at_which_a_seed_diverged_wins_nothing(tmp_path):
@@ -122,21 +119,6 @@ def test_arms_that_differ_in_words_are_told_apart(tmp_path):
     )
     (sweep,) = sweeps_of(summary_of(tmp_path / "a", runs))
     assert list(sweep.arms) == ["rope, model.norm=pre", "rope, model.norm=post"]
-
-
-def test_a_table_of_several_tasks_is_one_sweep_and_figures_have_names_of_their_own(tmp_path):
-    kinds = [(kind, table) for table in ("mixed", "other") for kind in ("rsc", "cmc")]
-    runs = tuple(
-        changed(label=kind, table=table, task=Copying(kind=kind, max_length=8), learning_rates=RATES)
-        for kind, table in kinds
-    )
-    summary = summary_of(tmp_path / "a", runs)
-    assert [(sweep.tables, list(sweep.arms)) for sweep in sweeps_of(summary)] == [
-        (("mixed",), ["rsc", "cmc"]),
-        (("other",), ["rsc", "cmc"]),
-    ]
-    names = [plot.slug for sweep in sweeps_of(summary) for plot in plots.of_sweep(sweep, summary.labels)]
-    assert names == ["swept-learning_rate-mixed", "swept-learning_rate-other"]
 
 
 def test_another_task_is_drawn_and_chooses_nothing(tmp_path):

@@ -2,7 +2,6 @@
 
 import re
 
-from posenc_jax.drawing.markdown import code, escaped, grid
 from posenc_jax.show.audit_table import audit_markdown, audit_text
 
 WINDOWS = ("float32", "bfloat16", "float32 from 1000000")
@@ -87,13 +86,6 @@ def test_what_failed_is_shown():
     assert "## What could not be measured\n\n- One: shift: E: no\n" in text
 
 
-def test_names_and_messages_are_text():
-    name = "<b>|mine_1|"
-    found, text = tables(record(name=name, problems=["E: <script>"]))
-    assert found["Additive"][0]["encoding"] == r"\<b\>\|mine\_1\|"
-    assert rf"- {escaped(name)}: E: \<script\>" in text
-
-
 def test_a_clause_that_fails_is_told_with_what_was_seen_and_the_way_out():
     clauses = {
         "parameters": {"status": "failed", "detail": "(Mine.init's array ['s'], float64[4], is not float32)"},
@@ -120,7 +112,3 @@ def test_a_terminal_gets_columns_that_fit_and_the_legend_of_those():
     assert "\nshift, bfloat16: the same" not in narrow
     assert "Not shown at this width: shift, bfloat16" in narrow
     assert "(in the Markdown)." in narrow
-
-
-def test_grid_and_code():
-    assert grid(["a", "b"], ["l", "r"], [[code("x|y"), "1"]]) == "| a | b |\n| --- | ---: |\n| `x\\|y` | 1 |"

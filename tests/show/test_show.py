@@ -6,7 +6,6 @@ import re
 
 import numpy as np
 import pytest
-from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from posenc_jax.drawing.interactive import figure
 from posenc_jax.drawing.printed import render
@@ -28,7 +27,7 @@ from posenc_jax.show.measured import (
     by_parts,
     distances,
 )
-from posenc_jax.show.presets import PRESETS, WORDS
+from posenc_jax.show.presets import WORDS
 from posenc_jax.show.properties import NAMES
 from posenc_jax.show.views import VIEWS, plots_of, views_of
 
@@ -135,16 +134,6 @@ def test_similarity_is_the_kernel():
     for offset, value in zip(plot.lines[0].x, plot.lines[0].y, strict=True):
         expected = sum(math.cos(offset * 1e4 ** (-2 * k / 8)) for k in range(4)) / 4
         assert value == pytest.approx(expected, abs=1e-12)
-
-
-def test_a_figure_is_laid_out_once_for_every_kind_of_file(monkeypatch):
-    execute, laid_out = ConstrainedLayoutEngine.execute, []
-    monkeypatch.setattr(
-        ConstrainedLayoutEngine, "execute", lambda engine, figure: laid_out.append(1) or execute(engine, figure)
-    )
-    (plot,) = plots_of([example()], "kernel", Chosen((0, 10)))
-    assert set(render(plot)) == {"png", "pdf"}
-    assert len(laid_out) == 1
 
 
 @pytest.mark.parametrize("kinds", [1, pytest.param(9, marks=pytest.mark.slow)])
@@ -264,26 +253,6 @@ def test_nearest_points_by_how_far_away_they_stand():
     found = vector_plots.nearest_offsets(points, 3)
     assert found == expected
     assert list(found.values()) == sorted(found.values(), reverse=True)
-
-
-def test_the_readings_of_presets_say_what_is_so():
-    def kernel(width, offset):
-        return sum(math.cos(offset * 1e4 ** (-2 * k / width)) for k in range(width // 2)) / (width // 2)
-
-    small, large = PRESETS["kernel-128x8"].reading, PRESETS["kernel-128x512"].reading
-    assert f"Neighbours have {kernel(8, 1):.3f}" in small
-    assert f"{kernel(8, 6):.3f} at offset 6" in small
-    assert f"{kernel(8, 63):.3f} at 63" in small.replace("to ", "")
-    assert max(range(1, 128), key=lambda k: kernel(8, k)) == 63
-    assert f"Neighbours have {kernel(512, 1):.3f}" in large
-    rise = next(k for k in range(1, 128) if kernel(512, k) > kernel(512, k - 1))
-    assert f"first time at offset {rise}." in large
-    heat = PRESETS["heatmap-128x8"].reading
-    assert f"a wave takes {math.tau:.1f} positions" in heat
-    assert f"it takes {math.tau * 10:.0f}" in heat
-    assert 127 * 0.01 / math.tau == pytest.approx(1 / 5, abs=0.01)  # of a wave, in columns 4 and 5
-    assert "1, 0.1, 0.01 and 0.001" in PRESETS["exp-8"].reading
-    assert f"{1e4 ** (510 / 512):.1f} times" in PRESETS["wavelengths-512"].reading
 
 
 def test_attention_by_parts_is_relative_to_equal_weights():

@@ -9,17 +9,12 @@ import pytest
 from posenc_jax.analysis.audit import model_for
 from posenc_jax.analysis.views import available, position_vectors
 from posenc_jax.cli import main
-from posenc_jax.drawing.document import html_figure
 from posenc_jax.drawing.interactive import figure
-from posenc_jax.drawing.printed import render
-from posenc_jax.drawing.text_table import markdown_table, text
 from posenc_jax.encodings import Dims, PositionalEncoding, RoPE, for_layer, parse
 from posenc_jax.encodings.catalogue import CATALOGUE
-from posenc_jax.show.files import page
 from posenc_jax.show.lead import summary, what_it_does
 from posenc_jax.show.measure import with_contents
 from posenc_jax.show.measured import Chosen, MeasuredAttention, MeasuredEncoding
-from posenc_jax.show.properties import table
 from posenc_jax.show.views import plots_of, views_of
 
 ROTATES = "Rotates queries and keys by their positions, so that logits depend on position differences only."
@@ -68,21 +63,6 @@ def test_the_terminal_and_the_page_begin_with_it(capsys, tmp_path, monkeypatch):
         assert main(["show", name, *small]) == 0
         assert capsys.readouterr().out.splitlines()[2] == said
         assert f"<p>{said}</p>" in (tmp_path / "x.html").read_text()
-
-
-def test_sizes_that_an_encoding_cannot_take_give_way(capsys, tmp_path, monkeypatch, refusal):
-    """A factor for each of four planes: of 16 heads of width 8, where eight are the default."""
-    monkeypatch.chdir(tmp_path)
-    assert main(["show", "LongRoPE", "--view", "frequencies", "--output", "x.html"]) == 0
-    assert "heads 16" in capsys.readouterr().out
-    assert "has 4 factors, but RoPE turns 8 planes" in refusal("show", "LongRoPE", "--num-heads", "8")
-
-
-def test_the_lead_stands_in_every_form():
-    found = table(MeasuredEncoding("a", about="It does <this>.", note="n"))
-    assert text(found) == "a\n\nIt does <this>.\n\nn\n"
-    assert "\n\nIt does \\<this\\>.\n\n" in markdown_table(found)
-    assert "<p>It does &lt;this&gt;.</p>" in page("a", "a", [], [found])
 
 
 DIMS = Dims(16, 2, 2, 8, 1, 64, 64)
@@ -162,23 +142,3 @@ def test_every_head_has_its_own_scale_which_its_title_and_the_caption_say():
     alone = dataclasses.replace(one, attention=MeasuredAttention("of equal contents", weights[:, 1:], about="Weights."))
     (plot,) = plots_of([alone], "attention", Chosen())
     assert (plot.panels[0][0], plot.own_scales, plot.high, plot.caption) == ("", False, 0.05, "Weights.")
-
-
-def test_the_colours_of_a_printed_map_end_at_its_own_largest_weight():
-    weights = np.stack([np.eye(6), np.full((6, 6), 0.05) + 0.05 * np.eye(6)])[None]
-    one = MeasuredEncoding("alibi", attention=MeasuredAttention("of equal contents", weights))
-    (plot,) = plots_of([one], "attention", Chosen())
-    assert [plot.top(values) for _, values in plot.panels] == [1.0, 0.1]
-    assert dataclasses.replace(plot, own_scales=False).top(weights[0, 1]) == 1.0
-    shared = render(dataclasses.replace(plot, own_scales=False), ("png",))
-    assert render(plot, ("png",)) != shared
-
-
-def test_many_maps_scroll_on_a_phone():
-    def place(heads):
-        weights = np.full((1, heads, 3, 3), 1 / 3)
-        one = MeasuredEncoding("a", attention=MeasuredAttention("of equal contents", weights))
-        return html_figure(*plots_of([one], "attention", Chosen()))
-
-    assert '<div class="scroll wide"><div class="figure"' in place(4)
-    assert "wide" not in place(2)

@@ -5,9 +5,7 @@ import json
 import re
 
 import pytest
-from browser import CHROMIUM, Browser
 from measured_cells import measured
-from tex_pages import check_margins, needs_latex
 
 from posenc_jax.cli.verdict import _named
 from posenc_jax.drawing import markdown
@@ -15,7 +13,7 @@ from posenc_jax.drawing.hypertext import escaped
 from posenc_jax.runs.environment import environment
 from posenc_jax.verdict import card_files
 from posenc_jax.verdict.card import Card, record
-from posenc_jax.verdict.card_files import card_of, page, write
+from posenc_jax.verdict.card_files import card_of, page
 from posenc_jax.verdict.card_tables import latex_card, markdown_card, table, text_card
 from posenc_jax.verdict.figure import render
 from posenc_jax.verdict.finding import BestCase
@@ -184,36 +182,11 @@ def test_notes_on_what_was_run(card, change, note):
     assert not change or not any(note in own for own in table(card).notes)
 
 
-def test_costs_are_of_all_runs_and_commits(card):
-    both = dataclasses.replace(card, seconds=120.0, twice=dataclasses.replace(card, seconds=60.0), elsewhere=("jax",))
-    (note,) = (own for own in table(both).notes if "Minutes" in own)
-    assert "(01234567), jax" in note, "the runs may be of several commits"
-    assert note.endswith("Minutes of all runs: 2 and, with twice the steps, 1. Environments differ by rounding: jax.")
-
-
-def test_few_seeds_are_called_a_hint(card):
-    few = dataclasses.replace(
-        card,
-        seeds=(0, 1, 2),
-        findings=tuple(dataclasses.replace(own, comparison=own.comparison._replace(pairs=3)) for own in card.findings),
-    )
-    assert few.sentences == (f"{SENTENCE[:-1]} (3 seeds: a hint).",)
-    assert "from fewer than 8 pairs is a hint: here the fewest are 3" in latex_card(few)
-    assert "hint" not in latex_card(card)
-
-
 def test_pictures_are_the_same_when_made_again(card):
     first = render(card)
     assert first["png"].startswith(b"\x89PNG")
     assert first["pdf"].startswith(b"%PDF")
     assert render(card) == first
-
-
-def test_files(card, tmp_path):
-    written = write(card, tmp_path)
-    assert written[0] == tmp_path / "cards" / written[0].parent.name / "card.html"
-    assert {path.suffix for path in written} >= {".html", ".md", ".tex", ".json"}
-    assert all(path.is_file() for path in written)
 
 
 def test_every_question_has_a_folder_of_its_own(card):
@@ -239,7 +212,6 @@ def test_every_question_has_a_folder_of_its_own(card):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["gone"], "'gone' is neither a name of the catalogue nor a spec"),
         (["alibi", "--against", "alibi"], "is compared with itself: name another encoding"),
         (["alibi", "--against", "rope", "rope()"], "names an encoding twice: name each once"),
         (["alibi", "--tables", "cpoy"], "there is no table 'cpoy': choose among copy, "),
@@ -285,13 +257,6 @@ def test_a_broken_encoding_gets_no_verdict(refusal, tmp_path, monkeypatch):
     assert not (tmp_path / "runs").exists()
 
 
-@pytest.mark.slow
-@needs_latex
-@pytest.mark.parametrize("layout", ["onecolumn", "twocolumn"])
-def test_latex_sets_the_card_within_the_margins(card, tmp_path, layout):
-    check_margins(tmp_path, layout, [latex_card(card)])
-
-
 @pytest.mark.parametrize(
     ("text", "label"),
     [
@@ -305,16 +270,3 @@ def test_latex_sets_the_card_within_the_margins(card, tmp_path, layout):
 def test_an_encoding_has_the_name_of_its_row(text, label):
     """However it is written, or evidence would not find its row."""
     assert _named(text)[0] == label
-
-
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed: the page cannot be looked at")
-def test_a_long_name_fits_on_a_phone(card, tmp_path):
-    long = "mine(" + ",".join(f"field{n}=0.123456" for n in range(6)) + ")"
-    path = tmp_path / "card.html"
-    path.write_text(page(card, None).replace("mine", long), encoding="utf-8")
-    browser = Browser(tmp_path / "profile")
-    try:
-        browser.open(path.as_uri(), width=390)
-        assert browser.evaluate("document.documentElement.scrollWidth") <= 390
-    finally:
-        browser.close()

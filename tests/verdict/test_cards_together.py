@@ -10,19 +10,16 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from documenting import not_tests, together
-from documenting.not_tests import NOT_TESTS
+from documenting import together
 from documenting.together_pictures import PICTURES, SIGNS, sign
 from PIL import Image
 
-from experiments.tables.folders import folders, read_folder
 from experiments.tables.results import read_results
 from experiments.verdicts.together import THRESHOLDS, aggregates, matrix, published, runs, same_baseline
 from posenc_jax.data.score_kinds import KINDS
 from posenc_jax.drawing.paper import source_of_png
 from posenc_jax.verdict.card_files import card_of
 from posenc_jax.verdict.rule import LEARNED
-from posenc_jax.verdict.tables import tables
 
 ROOT = Path(__file__).parent.parent.parent
 CARDS = sorted((ROOT / "experiments" / "verdicts").glob("*.json"))
@@ -126,52 +123,9 @@ def test_a_row_takes_the_first_of_two_arms_of_its_encoding(known):
     assert found.rows["NoPE"]["needles"] == arms["NoPE"] != arms["DroPE"]
 
 
-def test_a_row_of_one_pair_is_not_said_to_be_at_chance(known):
-    (rows,) = (card.findings for _, card in known.cards if card.label == "PoPE")
-    found = next(own for own in rows if own.word == "not measurable here")
-    assert together._seen(found).startswith("not comparable (both at chance")
-    one = dataclasses.replace(found, comparison=found.comparison._replace(pairs=1))
-    assert together._seen(one) == one.said == "not measurable here"
-
-
 def test_the_page_is_that_of_the_records(known):
     for path, text in together.texts(known).items():
         assert path.read_text() == text, REGENERATE
-
-
-def test_the_page_has_four_sentences_each_with_its_card_and_what_is_not_known(known):
-    said = together.sentences(known)
-    assert len(said) == 4
-    for one in said:
-        assert re.search(r"\]\(../../../experiments/(verdicts|tables)/", one)
-        sentence, *unknown = re.sub(r"\]\([^)]*\)", "]", one).split(" *Not known*: ")
-        assert len(unknown) == 1
-        assert sentence.endswith(".")
-        assert ". " not in sentence
-
-
-def test_the_page_counts_what_is_lost_when_all_cards_are_corrected_together(known):
-    """As the table of the verdicts has it."""
-    lines = (ROOT / "experiments" / "verdicts" / "README.md").read_text().splitlines()
-    rows = [cells for line in lines if len(cells := line.strip("| ").split(" | ")) == 11 and cells[1] == "RoPE"]
-    part = together.page(known).partition("<!-- together: corrected -->")[2].partition("<!-- end")[0]
-    lost = [cells for cells in rows if cells[9].startswith("corrected for")]
-    assert f"all {len(rows)} rows of the cards together, {len(lost)} results are no longer significant" in part
-
-
-def test_costs_beside_means_are_those_of_the_files(known):
-    part = together.page(known).partition("<!-- together: means -->")[2].partition("<!-- end")[0]
-    kept = {own["label"]: own["measured"] for own in (json.loads(file.read_text()) for file in CARDS)}
-    for label, measured in kept.items():
-        pairs = [(measured[label][name], measured["RoPE"][name]) for name in ("copy", "even_pairs", "bucket_sort")]
-        extra = sorted(ours["num_parameters"] - theirs["num_parameters"] for ours, theirs in pairs)[1]
-        time = sorted(ours["milliseconds_per_step"] / theirs["milliseconds_per_step"] for ours, theirs in pairs)[1]
-        (line,) = (line for line in part.splitlines() if line.startswith(f"| [{together.named(label)}]("))
-        assert line.endswith(f" | {extra:,} | {time:.2f} |")
-    tried = [
-        {len(of[name]["tried"]) for own in kept.values() for of in own.values()} for name in ("copy", "even_pairs")
-    ]
-    assert f"an arm has {min(tried[0])} rates on `copy`, {min(tried[1])} to {max(tried[1])} rates on" in part
 
 
 def test_what_an_encoder_without_positions_cannot_learn_is_not_said_to_lack_steps(known):
@@ -201,54 +155,6 @@ def test_what_an_encoder_without_positions_cannot_learn_is_not_said_to_lack_step
     )
     readme = (ROOT / "experiments" / "verdicts" / "README.md").read_text()
     assert "teaches it these tables: NoPE on `even_pairs` and `bucket_sort`.\n" in readme
-
-
-def test_what_is_no_test_at_our_size_is_so_in_the_folders(known):
-    """Their READMEs have the sentence, those of others have none like it, and what is declared exists."""
-    said = {name: (together.TABLES / name / "README.md").read_text() for name in folders(together.TABLES)}
-    assert {name for name, text in said.items() if "not a test" in text} == set(NOT_TESTS)
-    for name, own in NOT_TESTS.items():
-        assert (
-            said[name].count("is not a test")
-            == said[name].count(f"\n**At this size the table is not a test{own.of}.** ")
-            == 1
-        )
-        folder = read_folder(together.TABLES / name)
-        directions = folder.directions
-        assert {*own.arms} <= {arm for one in directions for arm in (one.better, one.worse)}
-        assert not own.table or own.table in {one.selection.table for one in directions}
-        none = [one for one in directions if not folder.tests(one)]
-        assert len(none) > 0
-        which = len(directions) - len(none) or "none"
-        assert re.search(rf"\n## What was expected: .* held; this size tests {which} of them\n", said[name])
-        marked = said[name].count(" (not a test at this size) |\n")
-        assert marked == (len(none) if len(none) < len(directions) else 0), "only where others are tested"
-    assert {name for name, own in tables().items() if own.not_a_test} == {
-        *("parity", "counting", "arrow_grid", "indirect_indexing")
-    }, "the tables of verdicts that are made of these folders"
-    assert not any(own.at_full_size.not_a_test for own in tables().values())
-
-
-def test_what_is_no_test_is_marked_on_both_pages(known):
-    guide = together.page(known)
-    readme = (ROOT / "experiments" / "verdicts" / "README.md").read_text()
-    for name in ("parity", "counting", "arrow_grid", "indirect_indexing"):
-        mark = f"(not a test {tables()[name].not_a_test})"
-        assert f"| `{name}` {mark} | PoPE (10 tables)" in guide
-        assert f"(all_tables/pope-against-rope.json) | `{name}` {mark} |" in readme
-    for row in ("`multi-key` (not", "`parity` (not", "`indirect_indexing` (not", "`two keys` (not a test of NoPE at"):
-        assert f"/README.md) | {row}" in guide
-    grey = [column for column in known.matrix.columns if not_tests.is_column(column)]
-    assert grey == [
-        *("parity", "counting", "arrow_grid", "indirect_indexing"),
-        *("indirect_indexing (published)", "log_scaling", "needles", "state: parity"),
-    ]
-    assert not not_tests.is_column("state: another"), "parity alone is no test"
-    counts = re.search(r"of (\d+) directions, .* of the (\d+) .* of the (\d+) ", together.sentences(known)[3])
-    read = [read_folder(together.TABLES / name) for name in known.folders]
-    none = sum(not folder.tests(one) for folder in read for one in folder.directions)
-    total = sum(len(folder.directions) for folder in read)
-    assert [int(count) for count in counts.groups()] == [total, total - none, none]
 
 
 def test_pictures_show_the_records_and_are_as_wide_as_a_phone(known):

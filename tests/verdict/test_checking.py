@@ -68,19 +68,7 @@ def test_one_altered_word_is_found(check):
             lambda card: card.update(needs_more_seeds=True),
             "needs_more_seeds: the scores give False, the card says True",
         ),
-        (lambda card: card.update(rule="none"), "rule: the scores give"),
-        (lambda card: card.update(seconds=1.0), "seconds: the scores give"),
         (lambda card: card["seeds"].__setitem__(0, 77), "seeds 0: the scores give 0, the card says 77"),
-        (lambda card: card["seeds"].append(0), "seeds: the scores give [0, 1, 2, 3, 4, 5, 6, 7], the card"),
-        (
-            lambda card: card["otherwise"].pop(0),
-            "otherwise: the scores give ",
-        ),
-        (
-            lambda card: card["findings"].insert(0, {**card["findings"][0], "word": "worse"}),
-            "findings: the scores give",
-        ),
-        (lambda card: card["verdict"].pop(), "verdict: the scores give"),
         (
             lambda card: card["measured"]["FIRE"]["copy"]["learning_rates"].update({"3": 0.5}),
             "measured: FIRE: copy: learning_rates: 3: the scores give 0.0005, the card says 0.5",
@@ -88,14 +76,6 @@ def test_one_altered_word_is_found(check):
         (
             lambda card: card["measured"]["FIRE"]["copy"].update(tried={}),
             "FIRE on copy: there are no validation scores that its learning rates follow from",
-        ),
-        (
-            lambda card: card["tables"]["copy"].update(better="lower"),
-            "tables: copy: better: the scores give higher, the card says lower",
-        ),
-        (
-            lambda card: card["tables"]["copy"].update(best=2.0),
-            "tables: copy: best: the scores give 1, the card says 2",
         ),
     ],
 )
@@ -110,15 +90,10 @@ def test_other_altered_members_are_found(check, change, said):
     [
         (lambda card: card.pop("baselines"), "it lacks 'baselines'"),
         (lambda card: card.update(seeds=3), "its members do not fit together"),
-        (lambda card: card["environments"][0].pop("commit"), "it lacks 'commit'"),
-        (lambda card: card["tables"]["copy"].pop("metric"), "its members do not fit together"),
-        (lambda card: card["measured"].pop("FIRE"), "it lacks 'FIRE'"),
-        (lambda card: card["tables"].pop("copy"), "it lacks 'copy'"),
         (
             lambda card: card["tables"]["copy"].update(length_names={"abc": "x"}),
             "its members do not fit together: invalid literal for int() with base 10: 'abc'",
         ),
-        (lambda card: card["measured"]["FIRE"]["copy"].update(tried=None), "its members do not fit together"),
     ],
 )
 def test_a_damaged_card_is_refused_with_the_member(check, change, why):
@@ -150,14 +125,6 @@ def test_json_is_the_card(check):
     assert of_content == tuple(seal(own)["checksum"] for own in (found, kept))
 
 
-def test_json_that_was_saved_is_checked_like_a_card(check, tmp_path, capsys):
-    _, _, out = check(lambda card: None, "--json")
-    saved = tmp_path / "saved.json"
-    saved.write_text(out)
-    assert main(["verdict", "--check", str(saved), "--json"]) == 0
-    assert capsys.readouterr().out == out
-
-
 def test_few_seeds_have_an_exit_code_of_their_own(check, tmp_path, capsys):
     def few(card):
         card["seeds"] = [0, 1, 2]
@@ -180,7 +147,6 @@ def test_few_seeds_have_an_exit_code_of_their_own(check, tmp_path, capsys):
     ("text", "message"),
     [
         ("", "is no JSON ("),
-        ("{", "is no JSON ("),
         ("[]", "holds no card: name a card.json of `posenc verdict`"),
         (
             '{"schema": 99, "measured": 0, "findings": 0, "tables": 0, "seeds": 0}',
@@ -203,18 +169,6 @@ def test_a_card_that_is_not_there_is_refused(refusal, tmp_path):
 def test_a_directory_is_refused_by_its_name(refusal, tmp_path):
     said = refusal("verdict", "--check", str(tmp_path))
     assert said == f"posenc: {tmp_path} is a directory: name a card.json in it\n"
-
-
-def test_a_check_has_no_directory(refusal):
-    for directory in ("elsewhere", "runs/verdict"):
-        said = refusal("verdict", "--check", str(FIRE), "--directory", directory)
-        assert "--check judges the scores in a card again: leave --directory out" in said
-
-
-def test_what_a_check_cannot_tell_is_said(check):
-    _, (line,), _ = check()
-    of = "the question, scores, settings, times, environments and other differences between arms"
-    assert line.endswith(f"; a check cannot tell whether {of} are those of the runs")
 
 
 def test_what_is_asked_is_one_thing(refusal):

@@ -1,7 +1,5 @@
 """A card says how often the intervals that it shows held the truth in the simulation."""
 
-import dataclasses
-
 import pytest
 from measured_cells import measured
 
@@ -60,16 +58,3 @@ def test_the_next_fewer_seeds_are_those_of_the_simulation(seeds, simulated_with)
     found = card("accuracy", *(tuple(0.5 + 0.01 * (seed * k % 7) for seed in range(seeds)) for k in (1, 3)))
     assert f"of {simulated_with} seeds" in coverage(found)
     assert held("inside", simulated_with) in coverage(found)
-
-
-def test_each_kind_is_said_once():
-    one, other = card("accuracy", INSIDE, INSIDE[::-1]), card("accuracy", (1.0, 0.0, 1.0, 1.0), INSIDE, "pairs")
-    both = dataclasses.replace(
-        one,
-        tables={**one.tables, **other.tables},
-        findings=(*one.findings, *one.findings, *other.findings),
-        measured={label: {**own, **other.measured[label]} for label, own in one.measured.items()},
-    )
-    ends, inside = held("shares", 4), held("inside", 4)
-    assert coverage(both).endswith(f"for shares of seeds that solve the task in {ends}.")
-    assert coverage(both).count(inside) == coverage(both).count(ends) == 1

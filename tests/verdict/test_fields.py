@@ -34,12 +34,6 @@ def test_every_bucket_of_t5_is_trained(name, full):
     assert set(np.unique(buckets(width // 2 + 1))) == set(np.unique(buckets(20 * width)))
 
 
-def test_the_default_of_t5_is_not_trained_where_a_referee_found_it():
-    relative = np.arange(11)[None] - np.arange(11)[:, None]
-    assert len(np.unique(t5_buckets(relative, bidirectional=True))) < 31
-    assert spec(fitted((T5Bias(),), 20, "encoder_only")) == "t5(num_buckets=8, max_distance=32)", "as configs/demo.py"
-
-
 @pytest.mark.parametrize("kind", ["encoder_only", "decoder_only", "encoder_decoder"])
 @pytest.mark.parametrize("asked", ["t5", "tupe(relative=True)", "deberta(version='v2')", "shaw", "cope", "dual_chunk"])
 def test_rows_of_any_length_have_fields(asked, kind):
@@ -67,11 +61,6 @@ def test_what_somebody_set_is_theirs_and_others_stay():
     assert fitted(pattern, 20, "encoder_only") == ((T5Bias(num_buckets=8, max_distance=32),), (RoPE(),))
 
 
-def test_a_table_sets_the_fields_of_every_arm():
-    assert spec(TABLES["even_pairs"].cell(parse("t5"), "x", (0, 1)).posenc) == "t5(num_buckets=8, max_distance=12)"
-    assert TABLES["even_pairs"].cell(parse("rope"), "x", (0, 1)).posenc == parse("rope")
-
-
 @pytest.fixture
 def asked(monkeypatch, tmp_path):
     """The specs that ``posenc verdict`` would train on even_pairs, by their labels."""
@@ -86,6 +75,9 @@ def asked(monkeypatch, tmp_path):
             raise RefusedError("enough is known")
 
         monkeypatch.setattr(deciding, "decide", decide)
+        monkeypatch.setattr(
+            "posenc_jax.cli.verdict._check", lambda *encoding: None
+        )  # the contract, which takes seconds
         main(["verdict", *words, "--tables", "even_pairs", "--directory", str(tmp_path)])
         return found
 
@@ -101,12 +93,6 @@ def test_a_spec_that_gives_a_field_is_taken_as_it_is(asked):
     assert (wider[papers], wider[f"wider {papers}"]) == ("t5", "t5")
 
 
-def test_a_spec_without_such_fields_is_fitted(asked):
-    assert (
-        asked("rope(base=500.0) | t5")["rope(base=500.0)|t5"] == "rope(base=500.0)|t5(num_buckets=8, max_distance=12)"
-    )
-
-
 @pytest.mark.parametrize("positions", [8, 17, 40, 512, 4096])
 def test_every_row_of_deberta_v2_is_trained(positions):
     """The last row begins in the nearer half of the longest row of training."""
@@ -119,16 +105,11 @@ def test_every_row_of_deberta_v2_is_trained(positions):
     ("asked", "at_20"),
     [
         ("cope", "cope(num_positions=21)"),
-        ("clex", "clex(original_length=20)"),
-        ("fope", "fope(original_length=20)"),
         ("log_scaling", "log_scaling(training_length=20)"),
         ("rope(scaling=llama3)", "rope(scaling=llama3(original_length=20))"),
-        ("lm_infinite", "lm_infinite(window=20)"),
         ("dual_chunk", "dual_chunk(chunk=15, window=1)"),
         ("rerope", "rerope(window=5)"),
-        ("self_extend", "self_extend(window=5)"),
         ("query_temperature|rope", "query_temperature(floor=20)|rope"),
-        ("string", "string(training_length=20, window=1)"),
         ("log_scaling(100)|rerope(window=7)", "log_scaling(training_length=100)|rerope(window=7)"),
     ],
 )

@@ -69,15 +69,6 @@ def test_several_arms_are_one_family(ablation, capsys):
     assert p == pytest.approx(max(2 * min(own.comparison.p for own in together.findings), alone.findings[0].p))
 
 
-def test_the_card_is_checked_by_its_file(ablation, capsys):
-    assert main(["verdict", "--on", "abl", *ON_EVEN]) == 3
-    line = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("card: "))
-    path = Path(line.removeprefix("card: ")).parent / "card.json"
-    assert card_of(sealed_files.read(path)).labels == ("randomized",)
-    assert main(["verdict", "--check", str(path)]) == 3
-    assert "its 1 word and every number behind them follow from its scores" in capsys.readouterr().err
-
-
 def test_outputs_that_are_text_and_windows_have_their_own_scores(tmp_path):
     folder = write_text_ablation(tmp_path / "text", {"en-de": (16, (8, 16, 32)), "lm": (64, (32, 64, 128))})
     card = judge_ablation(folder)
@@ -93,14 +84,9 @@ def test_outputs_that_are_text_and_windows_have_their_own_scores(tmp_path):
             ["rope", *ON_RSC],
             "abl: rope on rsc is not finished (seeds 0, 1, 2, 3): run the ablation again",
         ),
-        (["alibi", "--tables", "rsc"], "abl: alibi on rsc is not finished (seeds 3)"),
-        (["nope"], "abl: nope has no results on even_pairs: choose --tables, or among sinusoidal, randomized"),
         (["fire"], "abl has no arm 'fire': choose among nope, t5, alibi, rope, sinusoidal, randomized"),
         (["nope", "--tables", "rcs"], "abl has no table 'rcs': did you mean 'rsc'?"),
         (["nope", "--against", "NoPE", "--tables", "rsc"], "abl: nope is compared with itself: name other arms"),
-        (["t5", "T5", "--tables", "rsc"], "abl: t5 T5 names an arm twice: name each once"),
-        (["--against", *ARMS], "abl has no arm beside nope, t5, alibi, rope, sinusoidal, randomized: name another"),
-        (["--check", "card.json", "--seeds", "3"], "--check judges the scores in a card again: leave --on --seeds out"),
         (["--seeds", "4"], "--on abl trains nothing, and --seeds is about training: leave it out"),
         (["--check", "card.json"], "--check judges the scores in a card again: leave --on out"),
     ],
@@ -108,12 +94,6 @@ def test_outputs_that_are_text_and_windows_have_their_own_scores(tmp_path):
 def test_refused_in_one_line(ablation, refusal, arguments, message):
     assert message in refusal("verdict", "--on", "abl", *arguments)
     assert not Path("runs").exists()
-
-
-def test_settings_that_are_gone_are_no_equal_settings(ablation, capsys):
-    main(["verdict", "t5", "--on", "abl", "--tables", "rsc", "--against", "nope"])
-    unknown = "so whether t5 differs from nope in more than the encoding is not known"
-    assert f"posenc: the config of nope on rsc is missing, {unknown}\n" in capsys.readouterr().err
 
 
 def test_arms_that_differ_in_more_than_the_encoding_are_named(ablation, capsys):
@@ -175,10 +155,4 @@ def test_other_random_numbers_are_no_pairs(ablation, refusal):
     rewrite(ablation, lambda row: row | {"environment": "rbg" if row["label"] == "randomized" else "threefry2x32"})
     assert "randomized on even_pairs drew other random numbers than sinusoidal with the same seeds" in refusal(
         "verdict", "--on", "abl", *ON_EVEN
-    )
-
-
-def test_no_ablation_is_refused(tmp_path, refusal):
-    assert "has no ablation.json, so it is no ablation directory: name one that has" in refusal(
-        "verdict", "--on", str(tmp_path)
     )

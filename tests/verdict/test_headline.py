@@ -6,7 +6,7 @@ import pytest
 from measured_cells import measured
 
 from posenc_jax.statistics import Comparison, share_of
-from posenc_jax.verdict.finding import Finding, in_prose
+from posenc_jax.verdict.finding import Finding
 from posenc_jax.verdict.headline import effect, headline
 from posenc_jax.verdict.tables import tables
 
@@ -67,21 +67,6 @@ CASES = {
             COST,
         ),
     ),
-    "few seeds and no times": (
-        (finding("copy", "worse", -0.2, 0.0001),),
-        {"seeds": 3, "milliseconds_per_step": None},
-        (
-            SENTENCE,
-            "Smallest p: below 0.001, corrected for 1 row, for copy: -0.200 [-0.220, -0.180].",
-            f"Paired seeds: 3{FEW}",
-            "Cost: mine: times are not known; 1,234 parameters of the encoding (rope: 0).",
-        ),
-    ),
-    "nothing could be measured": (
-        (finding("copy", "not measurable here", None, None, detectable=None),),
-        {},
-        (SENTENCE, "No difference could be tested.", "Paired seeds: 8.", COST),
-    ),
     "two seeds far apart find nothing, as a difference of accuracies is 1 at most": (
         (finding("copy", "no difference seen", 0.25, 0.3, detectable=2.042),),
         {"seeds": 2},
@@ -115,13 +100,6 @@ def test_the_sentences(findings, options, said):
 def test_many_names_are_counted():
     said = lines(*(finding(name, "better") for name in NAMES), sentences=("", ""))
     assert said[0].endswith(" and 6 more in the table.")
-
-
-@pytest.mark.parametrize("word", ["better", "worse", "no difference seen", "not measurable here"])
-def test_better_never_stands_beside_no_difference_without_the_reason(word):
-    """In sentences; in tables a column with the reason is between them."""
-    said = in_prose(word, 8)
-    assert said == ("no difference that 8 seeds can see" if word == "no difference seen" else word)
 
 
 def test_a_baseline_that_did_not_learn_either_is_named():

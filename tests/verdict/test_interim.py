@@ -17,7 +17,7 @@ from posenc_jax.verdict import deciding, interim
 from posenc_jax.verdict.card import record
 from posenc_jax.verdict.card_tables import text_card
 from posenc_jax.verdict.deciding import decide
-from posenc_jax.verdict.interim import fastest_first, first_seeds, look, sees
+from posenc_jax.verdict.interim import fastest_first, first_seeds, sees
 from posenc_jax.verdict.own_questions import own_table
 from posenc_jax.verdict.tables import tables
 
@@ -89,14 +89,6 @@ def test_differences_are_told_as_they_come(asked, tmp_path):
     assert [own.table for own in card.findings] == list(QUICK)
 
 
-def test_what_is_there_already_is_not_looked_at_twice(asked, tmp_path, monkeypatch):
-    monkeypatch.setattr(deciding, "histories", lambda *_: ({}, True))
-    heard = Heard()
-    decide({"mine": parse("alibi")}, {"rope": parse("rope")}, QUICK, tmp_path, seeds=SEEDS, reporter=heard)
-    assert [own[2] for own in asked] == [SEEDS] * 6
-    assert not any(line.startswith("first") for line in heard.notes)
-
-
 def test_what_no_arm_could_be_told_from_is_said_before_it_is_trained(tmp_path, monkeypatch):
     heard = Heard()
 
@@ -110,14 +102,6 @@ def test_what_no_arm_could_be_told_from_is_said_before_it_is_trained(tmp_path, m
     baseline, told, mine, _ = heard.notes
     assert (baseline, mine) == ("rope is measured", "mine is measured")
     assert told.startswith("on copy even a perfect arm could not be told from rope with 2 seeds, corrected for 1 row")
-
-
-def test_a_line_for_each_baseline():
-    ours = measured({0: 0.6, 1: 0.7}, "mine")
-    theirs = {"a": measured({0: 0.5, 1: 0.6}, "a"), "b": measured({1: 0.7}, "b")}
-    first, second = look(QUICK["copy"], ours, theirs, (0, 1), 2, 0)
-    assert first.startswith("copy, 2 seeds: exact match mine 0.650, a 0.550; difference +0.100")
-    assert second == "copy, 2 seeds: exact match mine 0.650, b 0.700; difference 0.000"
 
 
 @pytest.mark.slow
@@ -195,17 +179,6 @@ def test_the_grid_grows_for_all_arms_until_none_prefers_an_end(grown, tmp_path):
     said = " ".join(text_card(card, 100).split())
     assert "Learning rates from 0.0005 to 0.004; every seed keeps" in said
     assert "at an end of the grid: of no arm." in said
-
-
-def test_runs_of_a_longer_grid_may_be_of_another_environment(grown, tmp_path, monkeypatch):
-    def compared(encodings, tables, *_):
-        return tuple(f"another processor for {own.run.learning_rates}" for own in tables.values())
-
-    grown(0.002)
-    monkeypatch.setattr(deciding, "_compared", compared)
-    card, _ = decided(tmp_path)
-    grids = [(5e-4, 1e-3), (5e-4, 1e-3, 2e-3), (5e-4, 1e-3, 2e-3, 4e-3)]
-    assert card.elsewhere == tuple(f"another processor for {grid}" for grid in grids)
 
 
 def test_the_grid_has_a_bound_and_the_card_names_who_is_at_its_end(grown, tmp_path):

@@ -9,11 +9,10 @@ import sealed_files
 from trained_runs import copy_of_the_run
 
 from posenc_jax.encodings import parse
-from posenc_jax.runs.directory import FORMAT
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.verdict import measuring
 from posenc_jax.verdict.cells import environments_of
-from posenc_jax.verdict.measuring import histories, measure
+from posenc_jax.verdict.measuring import measure
 from posenc_jax.verdict.tables import SEEDS, tables
 
 TABLES = tables()
@@ -134,11 +133,3 @@ def test_where_runs_were_made_is_read_from_them(tmp_path):
     assert (where["commit"], where["jax"]) == ("a" * 40, jax.__version__)
     sealed_files.rewrite(path, lambda record: record.update(resumed=[{**record["began"], "commit": "b" * 40}]))
     assert [own["commit"][0] for own in environments_of([place / "group-000"], measuring.RECORDED)] == ["a", "b"]
-
-
-def test_a_folder_without_runs_has_no_histories(tmp_path):
-    assert histories(TABLE, parse("alibi"), "alibi", tmp_path / "new", (0, 1)) == ({}, False)
-    home = tmp_path / "copy" / TABLE.cell(parse("alibi"), "alibi", (0, 1)).directory_name
-    home.mkdir(parents=True)
-    sealed_files.write(home / "config.json", {"format": FORMAT, "config": {}})  # stopped before its first group
-    assert histories(TABLE, parse("alibi"), "alibi", tmp_path, (0, 1)) == ({}, False)

@@ -9,7 +9,6 @@ import pytest
 from posenc_jax import Ablation, Evaluation, Run, Training, Transformer
 from posenc_jax.cli import main, questions
 from posenc_jax.cli.questions import asked_on
-from posenc_jax.cli.sized_to_corpus import on_corpus
 from posenc_jax.config import source_of
 from posenc_jax.data.tasks import Copying, EvenPairs
 from posenc_jax.encodings import ALiBi, RoPE
@@ -99,8 +98,6 @@ config = Ablation("two", (run, other))
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["rope"], "RoPE is compared with itself: name another encoding"),
-        (["alibi", "alibi()"], "alibi alibi() names an encoding twice: name each once"),
         (["alibi", "--full"], "--full is a size of published tables: leave it out, or name a config of that size"),
         (["axial_rope"], "axial_rope cannot be measured on rsc (axial_rope reads positions of 2 axes, and those of"),
         (["rope(scaling=yarn(factor=2, original_length=4))", "axial_rope"], "task 'copying' have 1): leave it out"),
@@ -153,20 +150,12 @@ def test_without_encodings_the_short_list_is_asked(monkeypatch, capsys):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("form", ["config", "task", "corpus"])
-def test_a_small_card(home, capsys, monkeypatch, form):
+@pytest.mark.parametrize("asked", ["small.py", "copying(max_length=4)"])
+def test_a_small_card(home, capsys, monkeypatch, asked):
     """Trained, in each of the forms; that of a finished ablation is tested apart."""
-    asked = {"config": "small.py", "task": "copying(max_length=4)", "corpus": "own/notes"}[form]
     monkeypatch.setattr(own_questions, "STEPS", 20)
     monkeypatch.setattr(own_questions, "BATCH", 4)
     monkeypatch.setattr(deciding, "MOST_RATES", 2)
-    if form == "corpus":
-        said = (f"On day {n % 7} the number {n} was {n * n}.\n\n" for n in range(3000))
-        (home / "notes.txt").write_text("".join(said))
-        assert main(["data", "add", "notes", "--text", "notes.txt", "--directory", "corpora"]) == 0, capsys.readouterr()
-        monkeypatch.setenv("POSENC_DATA", str(home / "corpora"))
-        small = {"model": SMALL.model, "training": SMALL.training}
-        monkeypatch.setattr(questions, "on_corpus", lambda name: dataclasses.replace(on_corpus(name), **small))
     capsys.readouterr()
     assert main(["verdict", "nope", "alibi", "--on", asked, "--seeds", "2", "--json"]) == 3
     printed = capsys.readouterr()

@@ -60,14 +60,6 @@ def test_scores_without_a_best_are_not_compared_with_guessing():
     assert OWN.record["chance"] == OWN.chance > 0
 
 
-def test_an_earlier_card_says_less_of_it():
-    kept = {name: OWN.record[name] for name in ("question", "source", "metric", "chance", "better", "best")}
-    kept |= {"trained_lengths": [4, 8], "score_lengths": [12, 16]}
-    assert KeptQuestion.of_record(kept) == dataclasses.replace(
-        OWN, writes_text=False, length_unit="", length_names={}, steps=0
-    )
-
-
 def test_a_card_of_an_own_question_is_checked_by_its_file_alone(tmp_path, capsys):
     kept = json.loads(json.dumps(record(card(OWN))))
     assert markdown_card(card_of(kept)) == markdown_card(card(OWN))

@@ -1,18 +1,16 @@
 """The words that a referee cannot turn."""
 
 import dataclasses
-import json
 from pathlib import Path
 
 import pytest
 from measured_cells import measured
 
 from posenc_jax.statistics import extreme_p, paired_comparison, seeds_that_would_do, share_of
-from posenc_jax.verdict.card_files import card_of
 from posenc_jax.verdict.finding import in_prose, sentence
 from posenc_jax.verdict.interim import forecast
 from posenc_jax.verdict.measuring import of_lengths
-from posenc_jax.verdict.rule import LEARNED, best_case, findings, learned, solving
+from posenc_jax.verdict.rule import best_case, findings, learned, solving
 from posenc_jax.verdict.tables import tables
 
 TABLES = tables()
@@ -150,12 +148,6 @@ def test_seeds_that_solve_it_or_not_are_counted():
     ]
 
 
-def test_pairing_is_claimed_where_it_brings_something():
-    theirs = arm(EVEN, TRAINED | {None: 0.6})
-    assert found(arm(EVEN, TRAINED | {None: 0.7}), theirs).correlation == pytest.approx(1.0)
-    assert found(arm(EVEN, TRAINED | {None: 0.7}, (0.01,) * 8), theirs).correlation is None
-
-
 def test_what_cannot_be_shown_is_said_before_the_run():
     high = {"rope": arm(COPY, {None: 0.94}, (0.0, 0.03, -0.02, 0.02))}
     assert list(forecast(COPY, high, 4, 1)) == []
@@ -163,21 +155,3 @@ def test_what_cannot_be_shown_is_said_before_the_run():
         "on copy even a perfect arm could not be told from rope with 4 seeds, corrected for 14 rows "
         "(6 would be enough for it); a worse arm could be"
     ]
-
-
-@pytest.mark.parametrize("name", ["learned-absolute", "pope"])
-def test_even_pairs_is_length_12_alone(name):
-    """As a referee found of the committed scores."""
-    card = card_of(json.loads((ROOT / f"{name}-against-rope.json").read_text()))
-    (own,) = (own for own in card.findings if own.table == "even_pairs")
-    assert own.said == "worse (length 12 alone)"
-
-
-def test_nope_did_not_learn_two_tables_with_twice_the_steps_either():
-    card = card_of(json.loads((ROOT / "nope-against-rope.json").read_text()))
-    unlearned = [own for own in card.findings if own.word == "did not learn"]
-    assert [(own.table, own.with_twice) for own in unlearned] == [
-        ("even_pairs", "did not learn"),
-        ("bucket_sort", "did not learn"),
-    ]
-    assert LEARNED == 0.9
