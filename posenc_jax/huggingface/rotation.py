@@ -11,14 +11,7 @@ from posenc_jax.encodings.base import Dims, PositionalEncoding
 from posenc_jax.encodings.interpolated import Interpolated
 from posenc_jax.encodings.mrope import MRoPE
 from posenc_jax.encodings.rope import RoPE
-from posenc_jax.encodings.rope_scaling import (
-    NTK,
-    DynamicNTK,
-    Llama3,
-    LongRoPE,
-    PositionInterpolation,
-    RoPEScaling,
-)
+from posenc_jax.encodings.rope_scaling import NTK, DynamicNTK, Llama3, LongRoPE, PositionInterpolation, RoPEScaling
 from posenc_jax.encodings.rope_selection import PRoPE
 from posenc_jax.encodings.shared.rotation import Layout
 from posenc_jax.encodings.yarn import YaRN, plane_of_rotations
@@ -42,7 +35,7 @@ _OF_BATCH = (
     "in a batch, the longest row decides in transformers how all rows are rotated; here each row's own length does"
 )
 _ELSEWHERE = {
-    "llama_4_scaling_beta": "is not of the rotation, and read where model_type is ministral3: a factor of queries",
+    "llama_4_scaling_beta": "is not of the rotation, and read where model_type is ministral3: a factor of queries"
 }
 
 
