@@ -12,11 +12,7 @@ from posenc_jax.analysis.layer import AttentionLayer
 from posenc_jax.encodings import RoPE, for_layer, parse
 from posenc_jax.encodings.catalogue import CATALOGUE
 
-SAMPLE = (
-    "grape_m",
-    "log_scaling(training_length=64)|rerope(window=4, factor=16)",
-    "interpolated(factor=4)|alibi",
-)
+SAMPLE = ("grape_m", "log_scaling(training_length=64)|rerope(window=4, factor=16)", "interpolated(factor=4)|alibi")
 ROWS = dict.fromkeys(method.spec for methods in CATALOGUE.values() for method in methods)
 CASES = [*SAMPLE, *(pytest.param(spec, marks=pytest.mark.slow) for spec in ROWS if spec not in (*SAMPLE, "nope"))]
 
