@@ -90,7 +90,7 @@ REFUSED = [
         lambda: Run(task=Translation(target_vocab_size=4000)),
         ["tie_embeddings = True gives source and target one table", "two vocabularies", "to False"],
     ),
-    (lambda: Transformer(num_decoder_layers=0), ["num_decoder_layers = 0 is not positive"]),
+    (lambda: Transformer(num_decoder_layers=0), ["model.num_decoder_layers = 0 must be at least 1"]),
     (
         lambda: base(model=Transformer(num_encoder_layers=3)),
         ["num_encoder_layers = 3 serves encoder_decoder", "decoder_only has one stack: set num_layers"],

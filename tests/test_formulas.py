@@ -74,14 +74,6 @@ def test_wrong_latex_is_refused(latex, problem):
         mathml(latex)
 
 
-@needs_converter
-def test_names_stand_apart_from_what_they_are_applied_to_and_bars_do_not():
-    made = mathml(r"2 \ln n + \operatorname{softmax}_j(x)")
-    assert '<mo lspace="0.1em" rspace="0.17em">ln</mo><mi>n</mi>' in made
-    assert mathml(r"\lVert x \rVert").count('<mo stretchy="false" lspace="0" rspace="0">&#x02016;</mo>') == 2
-    assert '<mo lspace="0.1em" rspace="0">softmax</mo><mi>j</mi></msub>' in made
-
-
 def test_a_notebook_has_formulas_between_dollars():
     text = f"{notebooks.FRONT}kernelspec:\n  name: python3\n---\n\n# A\n\n```math\na_i\n```\n\nb\n"
     assert nbformat.reads(notebooks.notebook(text), as_version=4).cells[2].source == "$$a_i$$\n\nb"
@@ -110,11 +102,6 @@ def test_explanations_link_to_pages_that_are_there(all_rows):
     linked = {link for row in all_rows for link in pages.links("\n".join(row.symbols.values()))}
     assert linked <= {f"/encodings/{row.page}.md" for row in all_rows}
     assert "/encodings/rope.md" in linked
-
-
-def test_lines_are_aligned():
-    assert lines("\na = b\n") == "a = b"
-    assert lines("a &= b\nc &= d\n") == "\\begin{aligned}\na &= b \\\\\nc &= d\n\\end{aligned}"
 
 
 def test_a_page_begins_with_what_it_does_its_picture_and_its_use(all_rows):

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from port_bugs import BUGS
 from torch_live import run_torch
+from registry_slots import REGENERATE
 
 from experiments.golden_archive import pack
 from posenc_jax.golden.rope import check as rope
@@ -161,83 +162,3 @@ def test_checkers_need_numpy_alone(tmp_path):
 def test_the_page_names_the_archive():
     text = pack.PAGE.read_text()
     assert pack.page(text) == text, "python -m experiments.golden_archive.pack"
-
-
-TRANSFORMERS = """
-import sys
-import numpy as np, torch
-sys.path.insert(0, sys.argv[1])
-import check, reference
-from transformers import LlamaConfig, Qwen2VLConfig
-from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
-from transformers.models.bloom.modeling_bloom import build_alibi_tensor
-from transformers.models.gptj.modeling_gptj import apply_rotary_pos_emb as neighbours
-from transformers.models.llama.modeling_llama import apply_rotary_pos_emb as halves
-from transformers.models.qwen2_vl.modeling_qwen2_vl import Qwen2VLModel
-from transformers.models.t5.modeling_t5 import T5Attention
-
-known, real = check.scenarios(), lambda array: torch.tensor(np.array(array, float))
-
-def agree(name, tolerance=1e-9, **found):
-    check.check(name, {array.replace("_", ".", 1): values for array, values in found.items()}, tolerance=tolerance)
-
-def angles(out, layer):
-    return real(out["positions"])[..., None] * real(out[f"layer{layer}.frequencies"])
-
-for name, stack, length, both in (("t5_decoding", "layer", 24, False), ("cross_attention", "encoder", 8, True)):
-    at = torch.arange(length)
-    buckets = T5Attention._relative_position_bucket(at - at[:, None], both, num_buckets=8, max_distance=20)
-    table = reference.parameters(known[name]["model"]["parameters"])[f"{stack.replace('layer', 'decoder')}.t5"]
-    rows = len(known[name]["inputs"]["tokens"])
-    agree(name, **{f"{stack}0_bias": np.repeat(table[None][:, :, buckets.numpy()], rows, 0)})
-
-for name, layer, kind, own in (
-    ("yarn_on_some_layers", 1, "yarn", dict(factor=4.0, original_max_position_embeddings=1024)),
-    ("partial", 2, "proportional", dict(partial_rotary_factor=0.5)),
-):
-    own = dict(rope_type=kind, rope_theta=1e4, **own)
-    sizes = dict(hidden_size=16, num_attention_heads=2, head_dim=8, max_position_embeddings=4096)
-    config = LlamaConfig(**sizes, rope_parameters=own)
-    frequencies, factor = ROPE_INIT_FUNCTIONS[kind](config, "cpu")  # in float32
-    agree(name, 1e-7, **{f"layer{layer}_frequencies": frequencies.numpy(), f"layer{layer}_factor": factor})
-
-rotated = dict(prefill_then_steps=0, partial=2, yarn_on_some_layers=1, grouped_queries=1, layers=2)
-for name, layer in rotated.items():
-    out = known[name]["outputs"]
-    both, factor = torch.cat([angles(out, layer)] * 2, -1), out[f"layer{layer}.factor"]
-    q, k = halves(*(real(out[f"layer{layer}.{x}"]) for x in "qk"), both.cos() * factor, both.sin() * factor)
-    agree(name, **{f"layer{layer}_q_encoded": q.numpy(), f"layer{layer}_k_encoded": k.numpy()})
-
-out = known["partial"]["outputs"]
-q = real(out["layer1.q"]).transpose(1, 2)
-turned = neighbours(q[..., :4], angles(out, 1).sin(), angles(out, 1).cos())
-agree("partial", layer1_q_encoded=torch.cat([turned, q[..., 4:]], -1).transpose(1, 2).numpy())
-
-own = known["alibi_with_padding"]  # a row of the keys, which softmax cannot tell from this
-row = build_alibi_tensor(torch.tensor(own["inputs"]["segments"]), 3, torch.float64).reshape(2, 3, 1, 12).numpy()
-bias = np.array(own["outputs"]["layer0.bias"], float)
-agree("alibi_with_padding", layer0_bias=row + np.nanmax(bias - row, axis=-1, keepdims=True, initial=-1e9))
-
-own, config = known["mrope_images"], Qwen2VLConfig()
-config.vision_config.spatial_merge_size = 1
-ids, real_tokens = torch.tensor(own["inputs"]["tokens"]) + 10, torch.tensor(own["inputs"]["segments"])
-kinds, grids = torch.zeros_like(ids), []
-for number, images in enumerate(own["inputs"]["images"]):
-    for slot, *grid in images:
-        ids[number, slot : slot + np.prod(grid)], kinds[number, slot : slot + np.prod(grid)] = config.image_token_id, 1
-        grids.append(grid)
-class Model:
-    get_vision_position_ids = Qwen2VLModel.get_vision_position_ids
-Model.config = config
-prompt = slice(own["inputs"]["prompt"])
-positions, delta = Qwen2VLModel.get_rope_index(
-    Model(), ids[:, prompt], kinds[:, prompt], torch.tensor(grids), attention_mask=real_tokens[:, prompt]
-)
-steps = (real_tokens.cumsum(-1) - 1 + delta)[:, own["inputs"]["prompt"] :, None].repeat(1, 1, 3)
-agree("mrope_images", positions=torch.cat([positions.permute(1, 2, 0), steps], 1).numpy())
-"""
-
-
-def test_transformers_agrees():
-    """T5's buckets, YaRN, proportional and both lane orders, BLOOM's ALiBi, Qwen2-VL's positions and delta."""
-    run_torch(TRANSFORMERS, str(FOLDER))

@@ -65,7 +65,7 @@ ORDER = {
         "deciding evidence __init__"
     ),
     "context": "changes prompts texts reading study recalibration table __init__",
-    "attention": "devices kernel mosaic kernel_call cudnn factors blockwise choice distance paths dot_product __init__",
+    "attention": "devices kernel mosaic kernel_call cudnn factors blockwise choice paths dot_product __init__",
     "runs": (
         "errors reporter files environment own_code directory checkpoint "
         "identity groups state weights transplant supply targets preflight plan estimate on_corpus "

@@ -98,9 +98,7 @@ def _reads_terms(element: PositionalEncoding) -> bool:
 
 
 def _check_slot(
-    encodings: tuple[PositionalEncoding, ...],
-    params: tuple[Params, ...],
-    geometry: Geometry | tuple[Geometry, ...],
+    encodings: tuple[PositionalEncoding, ...], params: tuple[Params, ...], geometry: Geometry | tuple[Geometry, ...]
 ) -> tuple[Geometry, ...]:
     if not isinstance(encodings, tuple | list):
         raise ValueError(f"encodings are a tuple, got {encodings!r}: {as_slot(encodings)}")

@@ -43,11 +43,7 @@ def num_axes(method: Method) -> int:
 
 
 def selected(
-    *,
-    family: MethodFamily | None = None,
-    use: Use | None = None,
-    axes: int | None = None,
-    since: int | None = None,
+    *, family: MethodFamily | None = None, use: Use | None = None, axes: int | None = None, since: int | None = None
 ) -> dict[MethodFamily, tuple[Method, ...]]:
     """The rows with all that is asked for, by family; None asks for nothing, ``since`` for a paper of that year or
     later, ``axes`` for `num_axes`.

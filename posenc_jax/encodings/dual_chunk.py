@@ -73,11 +73,7 @@ class DualChunk(TwoProducts):
         keys = self.rope.encode_keys(params, k, at_k % size, geometry.k_length)
         own, before, far = (
             self.rope.encode_queries(params, q, positions, geometry.q_length)
-            for positions in (
-                at_q % size,
-                (at_q % size + size).clip(max=most),
-                at_q * 0 + min(2 * size - 1, most),
-            )
+            for positions in (at_q % size, (at_q % size + size).clip(max=most), at_q * 0 + min(2 * size - 1, most))
         )
         behind = jnp.asarray(at_q // size)[:, :, None] - jnp.asarray(at_k // size)[:, None]
         near = selected_product((own, keys), (before, keys), behind < 1)

@@ -11,14 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.arrays import (
-    check_choices,
-    check_options,
-    check_pairs,
-    check_size,
-    check_tokens,
-    summable,
-)
+from posenc_jax.encodings.arrays import check_choices, check_options, check_pairs, check_size, check_tokens, summable
 from posenc_jax.encodings.structure import Array, Coordinates, StructureMask, seen_by_structure
 
 # Fields of a `Sequence` that say something of its tokens; those that have all rows come last.

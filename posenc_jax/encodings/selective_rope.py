@@ -9,11 +9,10 @@ import jax.numpy as jnp
 from posenc_jax.encodings.arrays import at_least_float32
 from posenc_jax.encodings.base import Array, Dims, Geometry, Key, Params, PositionalEncoding, Sequence, Terms
 from posenc_jax.encodings.method import Method
-from posenc_jax.encodings.shared.accumulated_phase import phase_scores
 from posenc_jax.encodings.shared.draws import normals
 from posenc_jax.encodings.shared.phase import vaswani_frequencies
 from posenc_jax.encodings.shared.rotation import check_planes
-from posenc_jax.encodings.shared.token_order import TokenOrder
+from posenc_jax.encodings.shared.token_order import TokenOrder, phase_scores
 from posenc_jax.encodings.value import above, at_least, limited
 
 _EPSILON = 1e-6  # of the authors' L2 norm

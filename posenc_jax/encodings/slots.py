@@ -13,14 +13,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from posenc_jax.encodings.arrays import (
-    check_choices,
-    check_embedded,
-    check_key,
-    check_kind,
-    check_size,
-    summable,
-)
+from posenc_jax.encodings.arrays import check_choices, check_embedded, check_key, check_kind, check_size, summable
 from posenc_jax.encodings.base import (
     Array,
     Dims,
@@ -343,13 +336,7 @@ def geometries(
 
 
 def embed(
-    encodings: Slot,
-    params: SlotParams,
-    x: Array,
-    sequence: Sequence,
-    *,
-    key: Key | None = None,
-    train: bool = False,
+    encodings: Slot, params: SlotParams, x: Array, sequence: Sequence, *, key: Key | None = None, train: bool = False
 ) -> Array:
     """``[B, S, M]`` input embeddings with every element's `embed` applied, left to right.
 

@@ -117,8 +117,7 @@ def check_mask(mask: StructureMask, *, types: bool, outline: bool) -> None:
     """
     shape = (2, 8)
     side = Coordinates(
-        np.zeros(shape, np.int32) if types else None,
-        np.zeros((*shape, 4), np.int32) if outline else None,
+        np.zeros(shape, np.int32) if types else None, np.zeros((*shape, 4), np.int32) if outline else None
     )
     jax.eval_shape(lambda query, key: jnp.asarray(seen_by_structure(mask, query, key)), side, side)
 

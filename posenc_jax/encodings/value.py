@@ -147,14 +147,6 @@ def _is_setting(value: Any) -> bool:
     return True
 
 
-def check_at_most(value: Value, limits: dict[str, int], prefix: str = "") -> None:
-    """Refuses (ValueError) a field that is larger than its limit; fields that are None have none."""
-    for field, limit in limits.items():
-        given = getattr(value, field)
-        if given is not None and given > limit:
-            raise ValueError(f"{prefix}{field} = {given} must be at most {limit}")
-
-
 def _coerce(value: Any, kind: Any, name: str) -> Any:
     """``value`` as the annotated type ``kind``; ValueError naming ``name``, the value and the rule otherwise."""
     origin = typing.get_origin(kind)

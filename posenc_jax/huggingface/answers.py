@@ -7,9 +7,8 @@ from typing import Any
 
 from posenc_jax.data.answer_ids import AnswerIds
 from posenc_jax.data.errors import DataError
-from posenc_jax.files.atomic import read_regular
-from posenc_jax.files.shapes import Json, loads
-from posenc_jax.huggingface.config import MOST_BYTES, checked_id, short, token_id
+from posenc_jax.files.shapes import Json
+from posenc_jax.huggingface.config import checked_id, read_object, short, token_id
 from posenc_jax.huggingface.family import Family
 
 FILE = "generation_config.json"
@@ -30,26 +29,16 @@ _WITHOUT = {
 
 def read_generation(directory: Path) -> Json:
     """The values of ``generation_config.json``; none where there is no such file."""
-    return _read(directory / FILE)
+    path = directory / FILE
+    return read_object(path) if path.is_file() else {}
 
 
 def languages(directory: Path) -> dict[str, str]:
     """The ``source`` and ``target`` languages in Marian's ``tokenizer_config.json``; empty unless it names both."""
-    said = _read(directory / "tokenizer_config.json")
+    path = directory / "tokenizer_config.json"
+    said = read_object(path) if path.is_file() else {}
     found = {side: str(said.get(f"{side}_lang", "")) for side in ("source", "target")}
     return found if all(re.fullmatch("[A-Za-z_]{2,20}", name) for name in found.values()) else {}
-
-
-def _read(path: Path) -> Json:
-    if not path.is_file():
-        return {}
-    try:
-        found = loads(read_regular(path, MOST_BYTES))
-    except (OSError, ValueError) as error:
-        raise DataError(f"{path} is no JSON ({error}): fetch it again, or take it away") from None
-    if not isinstance(found, dict):
-        raise DataError(f"{path} holds a JSON {type(found).__name__}, and must be an object: fetch it again")
-    return found
 
 
 def answer_ids(family: Family, settings: Mapping[str, Any], vocab_size: int, where: Path) -> AnswerIds:

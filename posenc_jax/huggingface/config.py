@@ -1,12 +1,15 @@
 """The ``config.json`` of a model, read as data: files come from anywhere, and no code that one names is run."""
 
-import json
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from posenc_jax.data.errors import DataError
+from posenc_jax.files.atomic import read_regular
+from posenc_jax.files.shapes import loads
 from posenc_jax.files.user_paths import full
+from posenc_jax.refusals.system import first_line
 
 FILE = "config.json"
 # The largest known ones have lists of labels and some 4 MB.
@@ -27,16 +30,17 @@ def read_config(path: str | os.PathLike[str]) -> dict[str, Any]:
         file = file / FILE
     if not file.is_file():
         raise DataError(f"{path}: there is no file {file.name}: name a config.json, or the folder that has one")
-    size = file.stat().st_size
-    if size > MOST_BYTES:
-        raise DataError(f"{file} has {size:,} bytes, and a config has at most {MOST_BYTES:,}: name a config.json")
+    return read_object(file)
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """The object in a JSON file of at most `MOST_BYTES`; `DataError` where there is none."""
     try:
-        values = json.loads(file.read_bytes())
-    except (ValueError, RecursionError) as error:
-        said = str(error).splitlines()[0][:100] if isinstance(error, ValueError) else "its brackets are too deep"
-        raise DataError(f"{file} is no JSON ({said}): name a config.json, or fetch it again") from None
+        values = loads(read_regular(path, MOST_BYTES))
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path} is no JSON ({first_line(error)}): fetch it again, or name another") from None
     if not isinstance(values, dict):
-        raise DataError(f"{file} holds a JSON {type(values).__name__}, and a config is an object: name a config.json")
+        raise DataError(f"{path} holds a JSON {type(values).__name__}, and must be an object: fetch it again")
     return values
 
 

@@ -48,9 +48,7 @@ TURNED = Change(
 
 # A bias that is a matrix of one row.
 ONE_ROW = Change(
-    lambda tensor, shapes, heads: [tensor[0]],
-    lambda parts, heads: parts[0][None],
-    lambda shapes: (1, *shapes[0]),
+    lambda tensor, shapes, heads: [tensor[0]], lambda parts, heads: parts[0][None], lambda shapes: (1, *shapes[0])
 )
 
 

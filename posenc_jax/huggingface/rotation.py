@@ -1,7 +1,6 @@
 """One set of rotary parameters, as a config has them, and the encoding that they are."""
 
 import dataclasses
-import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -11,17 +10,10 @@ from posenc_jax.encodings.base import Dims, PositionalEncoding
 from posenc_jax.encodings.interpolated import Interpolated
 from posenc_jax.encodings.mrope import MRoPE
 from posenc_jax.encodings.rope import RoPE
-from posenc_jax.encodings.rope_scaling import (
-    NTK,
-    DynamicNTK,
-    Llama3,
-    LongRoPE,
-    PositionInterpolation,
-    RoPEScaling,
-)
+from posenc_jax.encodings.rope_scaling import NTK, DynamicNTK, Llama3, LongRoPE, PositionInterpolation, RoPEScaling
 from posenc_jax.encodings.rope_selection import PRoPE
 from posenc_jax.encodings.shared.rotation import Layout
-from posenc_jax.encodings.yarn import YaRN, plane_of_rotations
+from posenc_jax.encodings.yarn import YaRN
 from posenc_jax.huggingface.config import needed, number, whole
 from posenc_jax.refusals.hints import did_you_mean
 
@@ -42,7 +34,7 @@ _OF_BATCH = (
     "in a batch, the longest row decides in transformers how all rows are rotated; here each row's own length does"
 )
 _ELSEWHERE = {
-    "llama_4_scaling_beta": "is not of the rotation, and read where model_type is ministral3: a factor of queries",
+    "llama_4_scaling_beta": "is not of the rotation, and read where model_type is ministral3: a factor of queries"
 }
 
 
@@ -170,32 +162,18 @@ def _dynamic(r: Rotation) -> RoPEScaling:
 def _yarn(r: Rotation) -> RoPEScaling:
     factor, original, truncate = r.factor(), r.original_length(), r.given.get("truncate")
     fast, slow = r.number("beta_fast") or 32.0, r.number("beta_slow") or 1.0
-    attention, scales = r.number("attention_factor"), (r.number("mscale"), r.number("mscale_all_dim"))
-    if None in scales and scales != (None, None):
+    attention = r.number("attention_factor")
+    scales: dict[str, Any] = {name: r.number(name) for name in ("mscale", "mscale_all_dim")}
+    if len({value is None for value in scales.values()}) == 2:
         r.note("mscale and mscale_all_dim count together only: one of them is missing, so the other is ignored")
-    if attention is not None and None not in scales:
-        r.note("attention_factor is given, so mscale and mscale_all_dim do not change it")
+    if attention is not None or None in scales.values():
+        scales = {}
     if r.max_length is not None and r.max_length / original not in (1, factor):
         r.note(
             f"factor = {factor:g} is not max_position_embeddings / {ORIGINAL} = {r.max_length / original:g}; factor "
             "counts"
         )
-    both = attention is None and None not in scales
-    found = YaRN(
-        factor,
-        original,
-        fast,
-        slow,
-        truncate=truncate is not False,
-        attention_factor=attention,
-        mscale=scales[0] if both else None,
-        mscale_all_dim=scales[1] if both else None,
-    )
-    dim = int(r.head_dim * r.partial)
-    low, high = (plane_of_rotations(turns, r.base, dim, original) for turns in (fast, slow))
-    if min(math.ceil(high), dim - 1) < max(math.floor(low), 0):
-        r.note("in transformers the ramp of YaRN falls at such sizes, and keeps what the paper divides; not here")
-    return found
+    return YaRN(factor, original, fast, slow, attention_factor=attention, truncate=truncate is not False, **scales)
 
 
 def _longrope(r: Rotation) -> RoPEScaling:

@@ -79,15 +79,15 @@ def of_gguf(found: Gguf, config: Json, vocab_size: int) -> CheckpointTokenizer:
             f"{found.path} has a vocabulary of the kind {short(kind)}, {short(cut)}, and 'llama' and 'gpt2' with one "
             f"of {', '.join(_CUTS)} are read: name a directory with tokenizer.json"
         )
-    names = ("tokens", "token_type", "scores" if kind == "llama" else "merges")
-    parts: list[Any] = [fields.get(f"tokenizer.ggml.{name}") for name in names]
-    tokens, types, third = parts
-    whole = _texts(tokens) and isinstance(types, list) and len(types) == len(tokens) <= vocab_size
-    if whole and (longest := max(map(len, tokens), default=0)) > _LONGEST_PIECE:
-        raise DataError(
-            f"{found.path} has a token of {longest:,} characters, and {_LONGEST_PIECE} are the most: fetch it again"
-        )
-    if not whole or not (_scores(third, len(tokens)) if kind == "llama" else _merges(third, tokens)):
+    third, of = ("scores", float) if kind == "llama" else ("merges", str)
+    parts: dict[str, Any] = {name: fields.get(f"tokenizer.ggml.{name}") for name in ("tokens", "token_type", third)}
+    tokens, types, own = parts.values()
+    whole = not problem(parts, {"tokens": [str], "token_type": [int], third: [of]})
+    whole = whole and len(types) == len(tokens) <= vocab_size and max(map(len, tokens), default=0) <= _LONGEST_PIECE
+    if whole:
+        words = {word for merge in own for word in merge.split(" ")} if third == "merges" else set()
+        whole = words.issubset(tokens) and (third == "merges" or len(own) == len(tokens))
+    if not whole:
         raise DataError(f"{found.path} has no whole vocabulary, or that of another model: fetch it again")
     special = [
         {"id": number, "content": token, "special": kind == _CONTROL, "normalized": False}
@@ -97,10 +97,10 @@ def of_gguf(found: Gguf, config: Json, vocab_size: int) -> CheckpointTokenizer:
     ]
     rest: Json
     if kind == "llama":
-        rest = _sentencepiece(tokens, types, third, bool(fields.get("tokenizer.ggml.add_space_prefix", True)))
+        rest = _sentencepiece(tokens, types, own, bool(fields.get("tokenizer.ggml.add_space_prefix", True)))
     else:
         # Llama 3 takes a word that is a token as it is.
-        model = {"merges": third, "ignore_merges": cut == "llama-bpe"}
+        model = {"merges": own, "ignore_merges": cut == "llama-bpe"}
         rest = {"pre_tokenizer": {"type": "Sequence", "pretokenizers": _CUTS[cut]}, "decoder": _GPT2, "model": model}
     rest["model"] |= {"type": "BPE", "vocab": {token: number for number, token in enumerate(tokens)}}
     data = {"version": "1.0", "added_tokens": special, **rest}
@@ -158,16 +158,3 @@ def _around(data: bytes) -> Json:
         return {}
     added = {token["content"]: token["id"] for token in content["added_tokens"]}
     return {name: added[word] for name, word in (("bos", "[CLS]"), ("eos", "[SEP]")) if word in added}
-
-
-def _texts(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(text, str) for text in value)
-
-
-def _scores(value: Any, count: int) -> bool:
-    return isinstance(value, list) and len(value) == count and all(isinstance(score, float) for score in value)
-
-
-def _merges(value: Any, tokens: list[str]) -> bool:
-    own = set(tokens)
-    return _texts(value) and all(own.issuperset(merge.split(" ")) for merge in value)

@@ -7,14 +7,7 @@ from posenc_jax.encodings import spec
 from posenc_jax.encodings.base import PositionalEncoding
 from posenc_jax.encodings.mrope import MRoPE
 from posenc_jax.encodings.rope import RoPE
-from posenc_jax.encodings.rope_scaling import (
-    NTK,
-    DynamicNTK,
-    Llama3,
-    LongRoPE,
-    PositionInterpolation,
-    RoPEScaling,
-)
+from posenc_jax.encodings.rope_scaling import NTK, DynamicNTK, Llama3, LongRoPE, PositionInterpolation, RoPEScaling
 from posenc_jax.encodings.rope_selection import PRoPE
 from posenc_jax.encodings.slots import Slot, is_pattern
 from posenc_jax.encodings.yarn import YaRN

@@ -24,11 +24,7 @@ EMBEDDINGS, SITES_PER_LAYER = 0, 3
 
 # The function f of an activation, and how many arrays of the hidden width a training step keeps, and a forward pass
 # holds, as XLA:CPU plans them.
-_GATED: dict[str, Any] = {
-    "swiglu": (jax.nn.silu, 6, 3.5),
-    "geglu": (gelu, 6, 3.5),
-    "geglu_tanh": (jax.nn.gelu, 6, 3.5),
-}
+_GATED: dict[str, Any] = {"swiglu": (jax.nn.silu, 6, 3.5), "geglu": (gelu, 6, 3.5), "geglu_tanh": (jax.nn.gelu, 6, 3.5)}
 _FUNCTIONS: dict[str, Any] = _GATED | {
     "relu": (jax.nn.relu, 2, 1.4),
     "silu": (jax.nn.silu, 4, 2.5),

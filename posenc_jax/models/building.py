@@ -22,11 +22,7 @@ from posenc_jax.models.encoder_only import EncoderOnly
 from posenc_jax.models.model import Model
 from posenc_jax.models.randomness import stack_key
 
-_MODELS: dict[str, type[Model]] = {
-    "decoder_only": DecoderOnly,
-    "encoder_only": EncoderOnly,
-    "encoder_decoder": EncoderDecoder,
-}
+_MODELS = {"decoder_only": DecoderOnly, "encoder_only": EncoderOnly, "encoder_decoder": EncoderDecoder}
 
 
 class KeyStreams:

@@ -12,7 +12,7 @@ from posenc_jax.attention.choice import Asked
 from posenc_jax.encodings.base import Dims
 from posenc_jax.encodings.slots import Slot
 from posenc_jax.encodings.structure import StructureMask
-from posenc_jax.encodings.value import Value, check_at_most
+from posenc_jax.encodings.value import Value, above, at_least, limited
 
 # The stacks whose slots a model of each kind reads.
 STACKS: dict[str, tuple[str, ...]] = {
@@ -23,12 +23,6 @@ STACKS: dict[str, tuple[str, ...]] = {
 # The fields of a `Transformer` that say how it is computed and trained: no parameter and no trained model is another
 # with them.
 COMPUTING = frozenset({"dtype", "param_dtype", "matmul_precision", "attention", "remat", "dropout"})
-_LIMITS = {
-    **dict.fromkeys(("d_model", "head_dim"), 2**20),
-    "mlp_dim": 2**24,
-    **dict.fromkeys(("num_layers", "num_encoder_layers", "num_decoder_layers"), 1024),
-    **dict.fromkeys(("num_heads", "token_types"), 2**16),
-}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -168,6 +162,16 @@ class Transformer(Value):
     first_norm: bool = True
     output_transform: bool = False
 
+    limits = limited(
+        **dict.fromkeys(("d_model", "head_dim"), at_least(1, most=2**20)),
+        **dict.fromkeys(("num_layers", "num_encoder_layers", "num_decoder_layers"), at_least(1, most=1024)),
+        **dict.fromkeys(("num_heads", "num_kv_heads"), at_least(1, most=2**16)),
+        **dict.fromkeys(("norm_epsilon", "attention_scale", "attention_cap", "logit_scale", "logit_cap"), above(0)),
+        mlp_dim=at_least(1, most=2**24),
+        token_types=at_least(0, ": 0 is none", most=2**16),
+    )
+    part_of_run = "model"
+
     @classmethod
     def attention_is_all_you_need(cls, **changes: Any) -> Transformer:
         """The base model of Vaswani et al. 2017 (table 3), with ``changes``.
@@ -188,12 +192,6 @@ class Transformer(Value):
 
     def check_fields(self) -> None:
         """Refuses sizes that do not fit together."""
-        depths = ("num_layers", "num_encoder_layers", "num_decoder_layers")
-        for name in ("d_model", *depths, "num_heads", "num_kv_heads", "head_dim", "mlp_dim"):
-            size = getattr(self, name)
-            if size is not None and size < 1:
-                raise ValueError(f"{name} = {size} is not positive: a Transformer needs at least 1")
-        check_at_most(self, _LIMITS)
         if self.head_dim is None and self.d_model % self.num_heads:
             raise ValueError(
                 f"d_model = {self.d_model} is not divisible by num_heads = {self.num_heads}: "
@@ -206,10 +204,6 @@ class Transformer(Value):
             )
         if not 0.0 <= self.dropout < 1.0:
             raise ValueError(f"dropout = {self.dropout} is outside [0, 1): it is the probability of dropping")
-        for name in ("norm_epsilon", "attention_scale", "attention_cap", "logit_scale", "logit_cap"):
-            number = getattr(self, name)
-            if number is not None and not number > 0:
-                raise ValueError(f"{name} = {number} is not positive: give it a number above 0, or leave it out")
         if any(window < 0 for window in self.windows):
             raise ValueError(f"windows = {self.windows} has a negative number: 1 is a query's own place, 0 no window")
         if self.parallel is not None and self.norm != "pre":
@@ -232,8 +226,6 @@ class Transformer(Value):
                 f"param_dtype = 'bfloat16' with dtype = {self.dtype!r}: what is computed in float32 has parameters in "
                 "float32; set dtype to 'bfloat16' too"
             )
-        if self.token_types < 0:
-            raise ValueError(f"token_types = {self.token_types} is negative: it is their number, 0 for none")
         if self.pooling == "attention" and self.token_types == 1:
             raise ValueError(
                 "token_types = 1 leaves no section to pooling = 'attention', which pools types 1 .. token_types-1: "

@@ -66,12 +66,7 @@ class DecodingRows:
         """The model's ``extend``; ``tokens_info`` are positions, segment ids and token types."""
         past: Any = (cache,) if self.memory is None else (cache, self.memory)
         return self.model.extend(
-            tokens,
-            *past,
-            **tokens_info,
-            length=self.length,
-            example_ids=self.example_ids,
-            streams=self.streams,
+            tokens, *past, **tokens_info, length=self.length, example_ids=self.example_ids, streams=self.streams
         )
 
     def repeat(self, times: int) -> DecodingRows:

@@ -67,11 +67,7 @@ class EncoderDecoder(Model):
         source = sequence_of(tokens, positions=positions, segment_ids=segment_ids, length=length, **both)
         _check_rows("decoder_tokens", decoder_tokens, "tokens", tokens)
         target = sequence_of(
-            decoder_tokens,
-            positions=decoder_positions,
-            segment_ids=decoder_segment_ids,
-            length=decoder_length,
-            **both,
+            decoder_tokens, positions=decoder_positions, segment_ids=decoder_segment_ids, length=decoder_length, **both
         )
         call: dict[str, Any] = {"streams": streams, "train": train}
         contiguous = decoder_positions is None
@@ -127,12 +123,7 @@ class EncoderDecoder(Model):
         cross_layers = self.layer_encodings("cross", queries, memory.sequence, **call)
         x, dropout = self.embed("decoder", queries, **call)
         x, keys_values, _ = self.decoder(
-            x,
-            layers,
-            cross_layers=cross_layers,
-            memory=memory.keys_values,
-            remember=cache.remember,
-            dropout=dropout,
+            x, layers, cross_layers=cross_layers, memory=memory.keys_values, remember=cache.remember, dropout=dropout
         )
         return self.logits(x), cache.with_keys_values(keys_values, tokens.shape[1])
 

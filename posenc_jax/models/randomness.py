@@ -1,19 +1,26 @@
-"""Random streams of a call, and dropout whose masks do not depend on how a batch is split."""
+"""Random streams of a call, and dropout whose masks, those of `jax.random.bernoulli` to the bit, do not depend on how a
+batch is split.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
+from posenc_jax.attention.choice import backend
 from posenc_jax.encodings.arrays import check_key
 from posenc_jax.encodings.base import Array, Key
-from posenc_jax.models.threefry import bernoulli, is_served
 
 _STACKS = ("encoder", "decoder", "cross")
+_ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
+_PARITY = 0x1BD11BDA
 
 
 def stack_key(key: Key, stack: str) -> Key:
@@ -65,7 +72,7 @@ class Dropout:
         return cls(rate, stack_key(streams.dropout, stack), example_ids)
 
     def drawn(self, x: jax.Array, sites: Sequence[int]) -> Dropout:
-        """The same dropout, with its masks of arrays of the shape of ``x`` at these sites where `threefry` draws them:
+        """The same dropout, with its masks of arrays of the shape of ``x`` at these sites where `is_served` says so:
         in a loop, since XLA would draw each once more wherever a backward pass reads it.
         """
         if self.key is None or not is_served(self.key, x.shape[1:]):
@@ -85,3 +92,41 @@ class Dropout:
             return x
         keep = self.masks[site] if site in self.masks else self._mask(self.key, x.shape, site)
         return jnp.where(keep, x / (1.0 - self.rate), 0).astype(x.dtype)
+
+
+def bernoulli(key: Key, p: float, shape: tuple[int, ...]) -> jax.Array:
+    """``jax.random.bernoulli(key, p, shape)``: True with probability ``p``.
+
+    JAX's own program for threefry on a CPU is a loop over its rounds, with a pass over all numbers in each operation.
+    Here the rounds stand one after the other, so all operations on a number are one pass. Where keys, settings or
+    devices are others, JAX's own is called.
+    """
+    if not is_served(key, shape):
+        return jax.random.bernoulli(key, p, shape)
+    # JAX compares the upper 23 bits, a float below 1, with p.
+    threshold = math.ceil(float(np.float32(p)) * 2**23)
+    mask: jax.Array = _bits(jax.random.key_data(key), shape) >> np.uint32(9) < np.uint32(threshold)
+    return mask
+
+
+def is_served(key: Key, shape: tuple[int, ...]) -> bool:
+    """True if a mask is drawn here: where JAX draws 32 bits for each entry by its number alone, and slowly."""
+    settings: Any = jax.config
+    drawn = str(jax.random.key_impl(key)) == "threefry2x32" and settings.jax_threefry_partitionable
+    return backend() == "cpu" and drawn and not settings.jax_enable_x64 and 0 < math.prod(shape) < 2**32
+
+
+def _bits(key: Array, shape: tuple[int, ...]) -> jax.Array:
+    """Threefry-2x32 of 20 rounds (Salmon et al. 2011, Parallel Random Numbers: As Easy as 1, 2, 3, section 3.3) of the
+    counts ``(0, 0), (0, 1), ...``; both words of a result in one, by exclusive or, as JAX has it.
+    """
+    strides = [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
+    counts = [jax.lax.broadcasted_iota(jnp.uint32, shape, axis) * np.uint32(n) for axis, n in enumerate(strides)]
+    keys = key[0], key[1], key[0] ^ key[1] ^ np.uint32(_PARITY)
+    x, y = keys[0], sum(counts, start=keys[1])
+    for four in range(5):
+        for by in _ROTATIONS[four % 2]:
+            x = x + y
+            y = x ^ (y << np.uint32(by) | y >> np.uint32(32 - by))
+        x, y = x + keys[(four + 1) % 3], y + keys[(four + 2) % 3] + np.uint32(four + 1)
+    return x ^ y

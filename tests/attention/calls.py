@@ -48,12 +48,7 @@ class Shape:
         if self.restarts is not None:
             return self._restarting(keys)
         return Geometry.between(
-            queries,
-            keys,
-            num_heads=DIMS.num_heads,
-            causal=self.causal,
-            contiguous=contiguous,
-            window=self.window,
+            queries, keys, num_heads=DIMS.num_heads, causal=self.causal, contiguous=contiguous, window=self.window
         )
 
     def _restarting(self, sequence):

@@ -95,12 +95,7 @@ def test_a_heading_of_html_may_hold_what_breaks_lines():
 
 
 @pytest.mark.parametrize(
-    "heading",
-    [
-        "<h2><ul><li>One<li>two</ul></h2>",
-        "<h2>One<br>two</h2>",
-        "<div><h2>One<p>two</div>",
-    ],
+    "heading", ["<h2><ul><li>One<li>two</ul></h2>", "<h2>One<br>two</h2>", "<div><h2>One<p>two</div>"]
 )
 def test_a_heading_of_html_is_all_of_its_text(heading):
     text = f"<h1>Top</h1>{heading}<p>Text.</p><h2>Next</h2>"

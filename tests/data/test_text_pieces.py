@@ -127,10 +127,7 @@ def test_without_a_body_the_section_with_the_most_text_is_read_in_windows():
 @pytest.mark.parametrize(
     ("ask", "message"),
     [
-        (
-            lambda: pieces("01234567890"),
-            "text 1 has 11 tokens, .* at most 10: .* too_long = 'truncate' .* 'window'",
-        ),
+        (lambda: pieces("01234567890"), "text 1 has 11 tokens, .* at most 10: .* too_long = 'truncate' .* 'window'"),
         (lambda: pieces("ab\udce9"), r"character 2 is the lone surrogate U\+DCE9; give it in UTF-8"),
         (lambda: pieces("ab\0"), "text 1 has a NUL character at 2, and text has none: leave it out"),
         (lambda: pieces("é" * 9, "window", limit=1), "windows of 1 tokens are too small .* too_long = 'truncate'"),

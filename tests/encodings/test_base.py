@@ -6,12 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from posenc_jax.encodings import (
-    Geometry,
-    PositionalEncoding,
-    Sequence,
-    Value,
-)
+from posenc_jax.encodings import Geometry, PositionalEncoding, Sequence, Value
 from posenc_jax.encodings.base import at_least_float32
 
 

@@ -26,13 +26,6 @@ def test_eigenvectors_of_a_path():
     np.testing.assert_array_equal(got[:, 4:], 0)
 
 
-def test_only_ratios_of_weights_count():
-    """D is of the weights too, also where their sum is below 1."""
-    for made in (laplacian_eigenvectors, random_walks):
-        want, got = (made(weight * PATH, 4) for weight in (1, 1 / 8))
-        np.testing.assert_allclose(np.abs(got), np.abs(want), atol=1e-9)
-
-
 def test_returns_to_a_node_of_a_cycle():
     """In 2 m < 7 steps by as many steps in each direction: binomial(2 m, m) / 4^m, and never in an odd number."""
     diagonal = np.einsum("iik->ik", random_walks(CYCLE, 7, size=9))
@@ -83,10 +76,7 @@ def test_branches_from_the_leaf_to_the_root():
 
 def test_what_does_not_fit_is_refused():
     for call, message in (
-        (
-            lambda: laplacian_eigenvectors(PATH, 2, size=4),
-            "adjacency has 5 nodes, and size = 4 tokens is what rows",
-        ),
+        (lambda: laplacian_eigenvectors(PATH, 2, size=4), "adjacency has 5 nodes, and size = 4 tokens is what rows"),
         (lambda: laplacian_eigenvectors(np.triu(PATH), 2), "adjacency is not symmetric, and a Laplacian here is that"),
         (lambda: edge_paths(PATH, np.zeros((5, 4, 2)), 3), "features has the shape [5, 4, 2], and of 5 nodes edges"),
         (lambda: tree_paths([-1, 2, 0], 3), "parents[1] = 2 must come before 1, or be -1 for the root"),

@@ -83,11 +83,7 @@ def test_embeddings_of_a_whole_slot_are_those_of_its_first_layer(x):
         ("rope|learned", {}, r"Learned\(.*\) acts on embeddings, .* call embed\(slot, params, x, sequence\) before"),
         ("rope/sinusoidal", {}, r"Sinusoidal\(.*\) acts on embeddings"),
         ("fox", {"causal": False}, r"FoX\(.*\) needs a causal mask: say causal=True"),
-        (
-            "shaw",
-            {"layer": 3},
-            r"layer = 3: Shaw\(.*\) has parameters for every layer, .* those of 3 layers: pass",
-        ),
+        ("shaw", {"layer": 3}, r"layer = 3: Shaw\(.*\) has parameters for every layer, .* those of 3 layers: pass"),
         ("shaw", {"layer": -1}, r"layer = -1 must be a whole number from 0 on"),
         ("rope", {"embedded": "no"}, r"embedded = 'no' must be True or False"),
         ("rope", {"causal": "no"}, r"causal = 'no' must be True or False"),
@@ -98,16 +94,6 @@ def test_what_a_row_needs_is_said(spec, call, message, x):
     slot, params = made(spec)
     with pytest.raises(ValueError, match=message):
         layer_inputs(slot, params, x, num_heads=2, **{"causal": True} | call)
-
-
-def test_parameters_of_another_slot_are_refused(x):
-    slot, params = made("shaw|alibi")
-    with pytest.raises(ValueError, match="a slot of 2 different encodings has as many parameter sets, got 1: pass"):
-        layer_inputs(slot, params[:1], x, num_heads=2)
-    with pytest.raises(ValueError, match=r"layer = 0: Shaw\(.*, and here are those of one layer: pass what init_slot"):
-        layer_inputs(slot, layer_params(slot, params, 0), x, num_heads=2)
-    with pytest.raises(ValueError, match=r"x has the shape \[5, 8\], and the inputs of a layer are"):
-        layer_inputs(slot, params, x[0], num_heads=2)
 
 
 def test_the_inputs_of_a_layer_may_be_left_out_where_no_encoding_reads_them(x, random):

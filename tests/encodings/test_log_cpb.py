@@ -13,11 +13,7 @@ from posenc_jax.encodings.slots import geometries
 
 def noise(axes):
     rng = np.random.default_rng(0)
-    return {
-        "weight_0": rng.normal(size=(axes, 5)),
-        "bias_0": rng.normal(size=5),
-        "weight_1": rng.normal(size=(5, 3)),
-    }
+    return {"weight_0": rng.normal(size=(axes, 5)), "bias_0": rng.normal(size=5), "weight_1": rng.normal(size=(5, 3))}
 
 
 def value(params, offsets, window, coordinates):

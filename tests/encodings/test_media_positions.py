@@ -12,8 +12,7 @@ SEQUENCES = Path(posenc_jax.golden.__file__).parent / "sequences" / "sequences-v
 
 
 @pytest.mark.parametrize(
-    ("design", "stride"),
-    [*itertools.product(("mrope", "reset", "diagonal", "indexed"), (1, 2, 0.5)), ("symmetric", 1)],
+    ("design", "stride"), [*itertools.product(("mrope", "reset", "diagonal", "indexed"), (1, 2, 0.5)), ("symmetric", 1)]
 )
 def test_one_size_is_as_the_element_of_a_slot_numbers_it(design, stride):
     film = Film(2, 3, (0, stride))

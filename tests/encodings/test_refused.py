@@ -114,10 +114,7 @@ MODELS = {
     ("abacus(digits=(1, 100))", ""): r"Abacus.digits has token 100, but the vocabulary has ids 0 .. 99: name the ids",
     ("axial_rope(axes=3)", ""): "so head_dim = 8 must be a multiple of 6",
     ("mixed_rope", "head_dim=6"): "head_dim = 6 must be a multiple of 4",
-    (
-        "mrope(sections=(2, 1, 2))",
-        "",
-    ): r"\(2, 1, 2\) are 5 planes .* but 8 of head_dim = 8 dimensions turn",
+    ("mrope(sections=(2, 1, 2))", ""): r"\(2, 1, 2\) are 5 planes .* but 8 of head_dim = 8 dimensions turn",
     ("mrope", "head_dim=7"): "rotates 7 of head_dim = 7, but that must be even",
     ("mrope(sections=(1, 1, 2), order='interleaved')", ""): r"\(1, 1, 2\) cannot alternate.*or use order='blocks'",
     ("mrope(sections=(1, 1, 2), order='space_first')", ""): r"\(1, 1, 2\) cannot alternate rows and columns: give both",
@@ -138,15 +135,9 @@ MODELS = {
     ("grape_m_planes", "head_dim=7"): "planes of two dimensions, so head_dim = 7 must be even",
     ("grape_m_context", "head_dim=7"): "planes of two dimensions, so head_dim = 7 must be even",
     ("grape_m_planes(planes=5)", ""): "planes = 5 span 10 dimensions, but head_dim = 8: at most 4 planes fit",
-    (
-        "learned(6)",
-        "",
-    ): "shorter than an evaluated length: Learned.max_len = 6, but 16 positions occur: raise",
+    ("learned(6)", ""): "shorter than an evaluated length: Learned.max_len = 6, but 16 positions occur: raise",
     ("position_coupling(digits=(1,), plus=2, equals=100)", ""): "PositionCoupling has token 100, but the vocabulary h",
-    (
-        "randomized(15)|rope",
-        "",
-    ): "max_position = 15 has too few distinct positions for max_len = 16: raise it to at",
+    ("randomized(15)|rope", ""): "max_position = 15 has too few distinct positions for max_len = 16: raise it to at",
     ("rerope", "head_dim=7"): "planes of two dimensions",
     ("self_extend", "head_dim=7"): "planes of two dimensions",
     ("string", "head_dim=7"): "planes of two dimensions",
@@ -160,10 +151,7 @@ MODELS = {
     ("rope(scaling=ntk_by_parts(8, 9, form='code'), rotary_dim=2)", ""): "d = 2 rotated dimensions",
     ("rope(base=1, scaling=yarn(8, 4096))", ""): "RoPE.base = 1.0: use one above 1",
     ("selective_rope", "head_dim=3"): "planes of two dimensions, so head_dim = 3 must be even",
-    (
-        "selective_rope",
-        "d_model=9 num_heads=2",
-    ): "d_model = 9 in num_heads = 2 parts: d_model must be a multiple of",
+    ("selective_rope", "d_model=9 num_heads=2"): "d_model = 9 in num_heads = 2 parts: d_model must be a multiple of",
     ("sinusoidal_axes(3)", "d_model=4"): "each of 3 axes 2 channels, but d_model = 4 ends before the last",
     ("sinusoidal_axes(3)", "d_model=7"): "each of 3 axes 4 channels, but d_model = 7 ends before the last",
     ("tapa(theta=0.3)", ""): "theta = 0.3 of head_dim = 8 is 2.4 dimensions: it must be a whole number",
@@ -171,10 +159,7 @@ MODELS = {
     ("transformer_xl", "d_model=13"): "TransformerXL splits d_model = 13 into sines and cosines: use an even d_model",
     ("xlnet", "d_model=13"): "XLNet splits d_model = 13 into sines and cosines: use an even d_model",
     ("tupe(max_len=4)", ""): r"TUPE.max_len = 4, but 16 positions occur: raise max_len to 16, or.*clamp",
-    (
-        "xpos",
-        "max_len=40000",
-    ): r"by 3.5 per 512 positions .* overflows float32 within max_len = 40000: set center",
+    ("xpos", "max_len=40000"): r"by 3.5 per 512 positions .* overflows float32 within max_len = 40000: set center",
     ("xpos", "head_dim=7"): "head_dim = 7 must be even",
 }
 

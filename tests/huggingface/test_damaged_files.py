@@ -71,8 +71,6 @@ TENSORS = {
     "no weights": (lambda f: (f / SINGLE).unlink(), "has no model.safetensors and no index of shards: fetch it again"),
     "an index that is no JSON": (lambda f: sharded(f, text="{"), "is no index of shards .*: fetch it again"),
     "an index without a map": (lambda f: sharded(f, text="{}"), "is no index of shards .*weight_map"),
-    "a tensor that the index lacks": (lambda f: sharded(f, {NORM: "gone"}), f"has {NORM}, which {INDEX} does not say"),
-    "a tensor that the shard lacks": (lambda f: sharded(f, {"lost": SHARD}), f"{SHARD} has lost, which it has not"),
     "a tensor of another shard": (lambda f: sharded(f, {NORM: "b.safetensors"}), "lacks b.safetensors of 2 shards"),
     "another tensor": (lambda f: rewritten(f, lambda t: t.update(own=t.pop(NORM))), f"hf lacks {NORM} and has own"),
     "another shape": (

@@ -316,11 +316,7 @@ def test_files(tmp_path):
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [
-        (b"[" * 10**6, "is no JSON"),
-        (b"[1]", "holds a JSON list"),
-        (b" " * (16 * 2**20 + 1), "bytes"),
-    ],
+    [(b"[" * 10**6, "is no JSON"), (b"[1]", "holds a JSON list"), (b" " * (16 * 2**20 + 1), "bytes")],
 )
 def test_hostile_files(tmp_path, content, message):
     (tmp_path / "config.json").write_bytes(content)

@@ -97,8 +97,7 @@ def test_settings_that_are_not_read_are_refused(tmp_path, name, changes, message
 @pytest.mark.parametrize("name", ["t5", "mt5", "umt5"])
 @pytest.mark.parametrize("own", [True, False], ids=["own head", "table as head"])
 @pytest.mark.parametrize(
-    ("said", "scaled"),
-    [({}, True), ({"tie_word_embeddings": False}, False), ({"scale_decoder_outputs": False}, False)],
+    ("said", "scaled"), [({}, True), ({"tie_word_embeddings": False}, False), ({"scale_decoder_outputs": False}, False)]
 )
 def test_the_head_of_t5_is_told_by_its_file_and_its_factor_by_its_config(tmp_path, name, own, said, scaled):
     path = checkpoint_of(name, tmp_path, **said)

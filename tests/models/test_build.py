@@ -14,13 +14,7 @@ from posenc_jax.models import STACKS, Slots, Streams, Transformer, build
 from posenc_jax.models.building import KeyStreams
 
 STREAMS = Streams(dropout=jax.random.key(0))
-SLOTS = [
-    (),
-    (Sinusoidal(),),
-    (RoPE(),),
-    (Learned(), LayerBias()),
-    ((Relations(),), ()),
-]
+SLOTS = [(), (Sinusoidal(),), (RoPE(),), (Learned(), LayerBias()), ((Relations(),), ())]
 
 
 def parameters(model):

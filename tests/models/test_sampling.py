@@ -11,7 +11,7 @@ from small_models import small
 
 from posenc_jax.encodings import RoPE
 from posenc_jax.models import Sampling, Slots, decode
-from posenc_jax.models.sampling import candidates
+from posenc_jax.models.decoding import candidates
 
 ROPE = Slots((RoPE(),), (RoPE(),), ())
 KEY = jax.random.key(11)

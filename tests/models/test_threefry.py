@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from posenc_jax.models import threefry
-from posenc_jax.models.threefry import bernoulli
+from posenc_jax.models import randomness
+from posenc_jax.models.randomness import bernoulli
 
 
 def program(draw, key, p=0.9, shape=(5, 3)):
@@ -40,7 +40,7 @@ def test_all_else_is_drawn_by_jax(monkeypatch, which):
     key = jax.random.key(0, impl="rbg" if which == "other keys" else "threefry2x32")
     shape = (0, 3) if which == "nothing" else (5, 3)
     if which == "other device":
-        monkeypatch.setattr(threefry, "backend", lambda: "gpu")
+        monkeypatch.setattr(randomness, "backend", lambda: "gpu")
     with jax.threefry_partitionable(which != "another order"), jax.enable_x64(which == "wide"):
         assert program(bernoulli, key, shape=shape) == program(jax.random.bernoulli, key, shape=shape)
         assert bernoulli(key, 0.5, shape).dtype == jnp.bool_

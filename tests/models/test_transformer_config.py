@@ -18,13 +18,13 @@ from posenc_jax.models.checks import check_model
     [
         ({"d_model": 30, "num_heads": 4}, "d_model = 30 is not divisible by num_heads = 4: choose a multiple of 4"),
         ({"num_heads": 4, "num_kv_heads": 3}, "num_heads = 4 is not divisible by num_kv_heads = 3"),
-        ({"num_layers": 0}, "num_layers = 0 is not positive"),
+        ({"num_layers": 0}, "model.num_layers = 0 must be at least 1"),
         ({"dropout": 1.0}, r"dropout = 1.0 is outside \[0, 1\)"),
         ({"norm": "prenorm"}, "'prenorm' is not one of 'pre', 'post'"),
         ({"norm": "post", "first_norm": False}, "first_norm = False with norm = 'post': .* set norm to 'pre', or fi"),
         ({"norm": "post", "parallel": "one_norm"}, "parallel = 'one_norm' with norm = 'post': .* set norm to 'pre'"),
         ({"windows": (4, -1)}, r"windows = \(4, -1\) has a negative number: 1 is a query's own place, 0 no window"),
-        ({"token_types": -1}, "token_types = -1 is negative: it is their number, 0 for none"),
+        ({"token_types": -1}, "model.token_types = -1 must not be negative: 0 is none"),
         ({"token_types": 1, "pooling": "attention"}, "token_types = 1 leaves no section .* 0 to pool all tokens"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Sums and short convolutions over the tokens before each token, along every sequence of a row.
+"""Sums and short convolutions over the tokens before each token, along every sequence of a row, and their phases.
 
 They go by places and segments, never by array indices, so that padding, packing and chunks change nothing: keys are
 brought into the order of their segments and places, in which every sequence is one run, and back.
@@ -12,7 +12,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Geometry
+from posenc_jax.encodings.base import Array, Geometry, at_least_float32
+from posenc_jax.encodings.shared.rotation import Layout, turn
 
 
 @dataclasses.dataclass(frozen=True)
@@ -128,3 +129,17 @@ def at_queries(x: Array, geometry: Geometry) -> Array:
     """``[B, Q, ...]``: the values ``x [B, K, ...]`` of the keys that are the queries' own tokens."""
     own = own_key(geometry)
     return x if own is None else take(x, own)
+
+
+def phase_scores(q: Array, k: Array, phases: Array, geometry: Geometry, layout: Layout) -> Array:
+    """``[B, H, Q, K]``: the product of query and key, each turned by its own token's phases, over sqrt(D).
+
+    ``q``, ``k`` ``[B, H, S, D]``; ``phases [B, K, H, D/2]`` of the keys, among which are the queries' own tokens. Only
+    differences of phases count. In at least float32: the sine of a phase of n radians is off by about n 2^-24, so that
+    sums of 10^5 tokens are good to 0.01.
+    """
+    dtype = at_least_float32(q, k)
+    of_keys, of_queries = (jnp.swapaxes(p.astype(dtype), 1, 2) for p in (phases, at_queries(phases, geometry)))
+    q = turn(q.astype(dtype), jnp.sin(of_queries), jnp.cos(of_queries), layout)
+    k = turn(k.astype(dtype), jnp.sin(of_keys), jnp.cos(of_keys), layout)
+    return jnp.einsum("bhqd,bhkd->bhqk", q, k) * q.shape[-1] ** -0.5

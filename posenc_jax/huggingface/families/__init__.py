@@ -3,7 +3,6 @@
 from posenc_jax.files.shapes import Json
 from posenc_jax.huggingface.families import (
     bert,
-    bloom,
     deberta_v2,
     gemma2,
     gpt2,
@@ -21,7 +20,8 @@ from posenc_jax.huggingface.family import Family
 _ALL = (
     *(llama.FAMILY, llama.MISTRAL, llama.QWEN2, llama.QWEN3, llama.PHI3),
     *(gemma2.FAMILY, gemma2.GEMMA3, llama.OLMO2, llama.SMOLLM3),
-    *(module.FAMILY for module in (gpt2, gpt_neox, gptj, opt, bloom, mpt)),
+    *(module.FAMILY for module in (gpt2, gpt_neox, gptj, opt)),
+    *(gpt_neox.BLOOM, mpt.FAMILY),
     *(bert.FAMILY, bert.ROBERTA, modernbert.FAMILY, deberta_v2.FAMILY),
     *(t5.FAMILY, t5.MT5, t5.UMT5, marian.FAMILY),
 )

@@ -48,3 +48,34 @@ FAMILY = Family(
     spellings={"lm_head.": "embed_out."},
     ignored=(r"gpt_neox\.layers\.\d+\.attention\.(bias|masked_bias|rotary_emb\.inv_freq)",),
 )
+
+
+def _settings_of_bloom(config: Settings) -> dict:
+    config.refuse_unless("apply_residual_connection_post_layernorm", False)
+    return {
+        **config.sizes(),
+        "norm_epsilon": config.number("layer_norm_epsilon", 1e-5),
+        "embedding_norm": True,
+        "activation": "gelu_tanh",
+        "tie_output": config.flag("tie_word_embeddings", True),
+    }
+
+
+# ALiBi, a norm of the embeddings, GELU by tanh, whose sqrt(2 / pi) has eight digits in transformers
+# (https://arxiv.org/abs/2211.05100; ``models/bloom/modeling_bloom.py``).
+BLOOM = Family(
+    name="bloom",
+    architecture="BloomForCausalLM",
+    title="BLOOM",
+    settings=_settings_of_bloom,
+    names=(
+        NameRule("transformer.word_embeddings.weight", ("embedding.table",)),
+        *norm("transformer.word_embeddings_layernorm", "decoder.embedding_norm"),
+        *norm("transformer.ln_f", "decoder.final_norm"),
+        *linear("lm_head", "output"),
+        *layers("transformer.h.{}", "self_attention"),
+    ),
+    tied={"lm_head.weight": "transformer.word_embeddings.weight"},
+    left_out="transformer.",
+    max_length=2048,
+)

@@ -70,11 +70,7 @@ MISTRAL = _like_llama(
     "mistral",
     "MistralForCausalLM",
     "Mistral",
-    lambda config: {
-        "num_kv_heads": config.whole("num_key_value_heads", 8),
-        "attention_bias": False,
-        "mlp_bias": False,
-    },
+    lambda config: {"num_kv_heads": config.whole("num_key_value_heads", 8), "attention_bias": False, "mlp_bias": False},
 )
 
 # Qwen 1.5, 2 and 2.5: biases of queries, keys and values (https://arxiv.org/abs/2407.10671;
@@ -126,11 +122,7 @@ PHI3 = _like_llama(
     "phi3",
     "Phi3ForCausalLM",
     "Phi-3",
-    lambda config: {
-        "norm_epsilon": config.number("rms_norm_eps", 1e-5),
-        "attention_bias": False,
-        "mlp_bias": False,
-    },
+    lambda config: {"norm_epsilon": config.number("rms_norm_eps", 1e-5), "attention_bias": False, "mlp_bias": False},
     names=(
         *OUTSIDE,
         *layer(

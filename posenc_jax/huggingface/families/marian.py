@@ -49,10 +49,7 @@ def slots(slot: Slot) -> dict[str, Slot]:
 
 
 def _attention(theirs: str, ours: str) -> tuple[NameRule, ...]:
-    return (
-        *attention(f"{theirs}.{{}}_proj", "q k v out", ours),
-        *norm(f"{theirs}_layer_norm", f"{ours}_norm"),
-    )
+    return (*attention(f"{theirs}.{{}}_proj", "q k v out", ours), *norm(f"{theirs}_layer_norm", f"{ours}_norm"))
 
 
 def _stack(name: str, *rows: tuple[NameRule, ...]) -> tuple[NameRule, ...]:

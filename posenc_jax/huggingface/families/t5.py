@@ -75,10 +75,7 @@ def _stack(name: str, feed_forward: int, *rows: tuple[NameRule, ...]) -> tuple[N
 
 
 def _attention(layer: str, theirs: str, ours: str) -> tuple[NameRule, ...]:
-    return (
-        *norm(f"{layer}.layer_norm", f"{ours}_norm"),
-        *attention(f"{layer}.{theirs}.{{}}", "q k v o", ours),
-    )
+    return (*norm(f"{layer}.layer_norm", f"{ours}_norm"), *attention(f"{layer}.{theirs}.{{}}", "q k v o", ours))
 
 
 LAYERS = (*_stack("encoder", 1), *_stack("decoder", 2, _attention("layer.1", "EncDecAttention", "cross_attention")))

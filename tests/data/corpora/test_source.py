@@ -45,10 +45,7 @@ def test_a_local_corpus_that_cannot_be_read(prepared, tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "columns"),
-    [
-        ("wmt14_translate/de-en", {"de", "en"}),
-        ("ag_news_subset", {"title", "description", "label"}),
-    ],
+    [("wmt14_translate/de-en", {"de", "en"}), ("ag_news_subset", {"title", "description", "label"})],
 )
 def test_data_sets_of_the_hub_give_text(name, columns, tmp_path, monkeypatch):
     monkeypatch.setattr(source, "reachable", lambda url: True)
