@@ -1,7 +1,5 @@
 """Own questions as examples: their tasks by another way, and the page that says what their cards say."""
 
-import json
-import re
 from pathlib import Path
 
 import jax
@@ -85,20 +83,6 @@ def test_an_example_is_the_same_at_every_padding(task):
     for name in ("inputs", "targets", "weights", "segment_ids"):
         assert np.array_equal(getattr(first, name), getattr(second, name)[:width]), name
         assert not np.asarray(getattr(second, name))[width:].any()
-
-
-@pytest.mark.parametrize("path", CARDS, ids=lambda path: path.stem)
-def test_the_page_has_the_card(path):
-    """Its lines are those of the record: that they are current is tested with all generated texts."""
-    card, page = json.loads(path.read_text()), (FOLDER / "README.md").read_text()
-    ((name, asked),) = card["tables"].items()
-    others = {"kjv": "own/kjv", "middle": "middle.py:Middle(max_length=8)"}
-    on = others.get(path.stem, f"experiments/own_questions/{path.stem}.py")
-    assert on in (asked["source"], name)
-    for finding in card["findings"]:
-        assert f"| {finding['label']} | {finding['said']} |" in page
-    assert re.search(rf" --on \"?{re.escape(on)}\"?( --seeds \d+ --once)?\n", page)
-    assert f"{card['seconds'] / 60:.0f} minutes of runs" in page
 
 
 def test_every_question_is_asked_on_the_page():
