@@ -18,7 +18,7 @@ class RandomFourier(PositionalEncoding):
         x_p + [cos(2 pi B p) | sin(2 pi B p)],   B [d_model/2, A] ~ N(0, scale^2), drawn once
 
     (Tancik et al. 2020, equation 4 and section 6, where an MLP reads them.) The inner product of two positions is about
-    d_model/2 exp(-2 pi^2 scale^2 |p - p'|^2). Positions ``[#B, S, A]`` that are fractions of an image, as from
+    ``d_model/2 exp(-2 pi^2 scale^2 |p - p'|^2)``. Positions ``[#B, S, A]`` that are fractions of an image, as from
     `ImagePositions`: 0 .. 1 in the paper, -1 .. 1 in Segment Anything (Kirillov et al. 2023), whose code has sines
     first (``sines_first``) and the column first in a position, which permutes B.
 

@@ -21,14 +21,14 @@ class GPSA(PositionalEncoding):
         r_ij = (d_x, d_y, d_x^2 + d_y^2),   d = position of j - position of i
 
     (d'Ascoli et al. 2021, section 3, equations 3, 5 and 7; s is the sigmoid.) At the start a head attends to the cell
-    at offset c_h, as a convolution does: v_h = a (2 c_x, 2 c_y, -1), so its positional logits are -a |d - c_h|^2 up to
-    a constant. The c_h fill the largest square around the query that has no more cells than there are heads; the other
-    heads start at N(0, 0.02^2). All are learned, as are the gates, from g = 1.
+    at offset c_h, as a convolution does: v_h = a (2 c_x, 2 c_y, -1), so its positional logits are ``-a |d - c_h|^2`` up
+    to a constant. The c_h fill the largest square around the query that has no more cells than there are heads; the
+    other heads start at N(0, 0.02^2). All are learned, as are the gates, from g = 1.
 
     As in the authors' code (facebookresearch/convit): ``weight [H, 3]``, columns first, ``gate [H]``; its constant per
     head, which cancels in the softmax, is left out, and its start of the values as the identity is the model's matter.
-    The paper orders r as (|d|^2, d_1, d_2). A causal mask, padding and packing apply to both softmaxes. Other biases of
-    the slot are part of the logits.
+    The paper orders r as ``(|d|^2, d_1, d_2)``. A causal mask, padding and packing apply to both softmaxes. Other
+    biases of the slot are part of the logits.
 
     Positions ``[#B, S, 2]``, as from `Grid`; the paper has it in the first ten of twelve layers. Field
     ``locality_strength``: a, 1 in the paper.
