@@ -135,8 +135,7 @@ def sphinx(folder: Path, *, executes: bool = True) -> int:
         options += ["-D", "nb_execution_mode=off", "-D", "suppress_warnings=myst.header,myst-nb.lexer"]
     for name in (name for files in api.packages().values() for name in files):
         ModuleAnalyzer.for_module(name).analyze()  # once, not again in every process
-    gc.freeze()  # what is imported stays, so that no collection walks through it
-    gc.set_threshold(10_000, 10, 10)
+    gc.freeze()  # what is imported stays: no collection need walk through it
     code = build([*options, str(folder / "source"), str(folder / "html")])
     for file in sorted((folder / "html" / "reports").rglob("*.err.log")):
         page = file.relative_to(folder / "html" / "reports").as_posix().removesuffix(".err.log")

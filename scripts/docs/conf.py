@@ -110,6 +110,8 @@ def convert(app, doctree):
     from sphinx.addnodes import pending_xref
     from sphinx.util import logging
 
+    for node in doctree.findall():  # of no other document, which would hold all of Sphinx, and be kept with each page
+        node.document = doctree
     for node in doctree.findall(pending_xref):  # or each is compared with the ends of all names
         node.attributes.pop("refspecific", None)
     for node in [node for node in doctree.findall(nodes.paragraph) if node.astext() == "Bases: object"]:
