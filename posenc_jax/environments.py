@@ -94,7 +94,7 @@ def of_process(record: Json) -> Json:
 
 def history(record: Json) -> Json:
     """The processes in a group's ``environment.json``: the one in which it ``began``, those in which it was
-    ``resumed``, and those that trained the run that it ``start``ed from.
+    ``resumed``, and those that trained the run of its ``start``.
     """
     parts = {name: [of_process(own) for own in record.get(name) or ()] for name in ("resumed", "start")}
     began = of_process(record.get("began") or {})

@@ -13,7 +13,6 @@ import collections
 import gc
 import hashlib
 import importlib.metadata
-import importlib.util
 import os
 import re
 import shutil
@@ -26,8 +25,6 @@ from documenting.drawn import pictures, stand_ins
 from documenting.rows import rows
 
 ROOT = Path(__file__).resolve().parent.parent
-NEEDED = ("sphinx", "myst_nb", "furo", "sphinx_copybutton", "latex2mathml", "matplotlib", "plotly", "sentencepiece")
-OF_PAGES = ("haiku", "equinox")  # which guides are for
 LAST_LINES = 20  # of the output of a cell that fails
 
 
@@ -42,9 +39,6 @@ def main(arguments: list[str] | None = None) -> int:
     begun = time.monotonic()
     os.chdir(ROOT)
     try:
-        check_installed()
-        if executes and shutil.which("posenc") is None:
-            raise ValueError("pages run posenc, which is not on PATH: run scripts/build_docs, which puts it there")
         problems = pages.broken()
         if problems:
             raise ValueError("\n".join(problems))
@@ -60,16 +54,6 @@ def main(arguments: list[str] | None = None) -> int:
     return 1 if failed else 0
 
 
-def check_installed(needed: tuple[str, ...] = NEEDED + OF_PAGES) -> None:
-    """Refuses an environment that lacks something, before anything is drawn."""
-    missing = [name for name in needed if importlib.util.find_spec(name) is None]
-    if missing:
-        raise ValueError(
-            f"{', '.join(missing)}: not installed in this Python: run scripts/build_docs, which installs "
-            "requirements.lock"
-        )
-
-
 def make_sources(folder: Path, *, executes: bool = True) -> None:
     """Writes all pages into the folder's ``source``; ValueError with the names of those that lack something."""
     source, kept = folder / "source", folder / "pictures"
@@ -83,7 +67,7 @@ def make_sources(folder: Path, *, executes: bool = True) -> None:
     )
     for name, path in pages.written().items():
         pages.copy(name, path, source, executes=executes)
-    texts = {f"encodings/{row.page}.md": encodings.page(row, drawn[row.page], api.linked_of) for row in found}
+    texts = {f"encodings/{row.page}.md": encodings.page(row, drawn[row.page]) for row in found}
     texts["encodings/index.md"] = encodings.index(found, {row.page: f"{row.page}-small.png" for row in found})
     for package in api.packages():
         texts |= {f"reference/{name}.md": text for name, text in api.pages(package).items()}
@@ -140,23 +124,18 @@ def workers() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def sphinx(folder: Path, *, executes: bool = True, builder: str = "html") -> int:
-    """Runs Sphinx strictly; its exit code. Of a page whose code fails the cell, its output and the error are printed.
-
-    Args:
-      builder: of Sphinx; "dummy" reads and links all pages and writes none, in one process: several cost more to bring
-        together than they save.
-    """
+def sphinx(folder: Path, *, executes: bool = True) -> int:
+    """Runs Sphinx strictly; its exit code. Of a page that fails, the cell, its output and the error are printed."""
     from sphinx.cmd.build import main as build
+    from sphinx.pycode import ModuleAnalyzer
 
     shutil.rmtree(folder / "html", ignore_errors=True)
-    processes = 1 if builder == "dummy" else workers()
-    options = ["-b", builder, "-q", "-W", "--keep-going", "-j", str(processes), "-d", str(folder / "doctrees")]
+    options = ["-b", "html", "-q", "-W", "--keep-going", "-j", str(workers()), "-d", str(folder / "doctrees")]
     if not executes:  # nobody knows the language of cells then, which is Python
         options += ["-D", "nb_execution_mode=off", "-D", "suppress_warnings=myst.header,myst-nb.lexer"]
-    if builder == "dummy":  # quotes are the reader's
-        options += ["-D", "smartquotes=0"]
-        gc.disable()  # documents are cycles, all kept to the end: collections take a third of the time, a few MB return
+    for name in (name for files in api.packages().values() for name in files):
+        ModuleAnalyzer.for_module(name).analyze()  # once, not again in every process
+    gc.freeze()  # what is imported stays: no collection need walk through it
     code = build([*options, str(folder / "source"), str(folder / "html")])
     for file in sorted((folder / "html" / "reports").rglob("*.err.log")):
         page = file.relative_to(folder / "html" / "reports").as_posix().removesuffix(".err.log")

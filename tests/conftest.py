@@ -47,7 +47,6 @@ LONGEST = (
     "training/test_precision.py",
     "report/test_report_files.py",
     "runs/test_own_code.py",
-    "test_site_builds.py",
     "verdict/test_fields.py",
 )
 _PLACES = {Path(__file__).parent / name: place for place, name in enumerate(LONGEST)}

@@ -89,25 +89,6 @@ def test_the_study():
         assert peer is None  # its time is that of even pairs
 
 
-def test_the_study_is_the_sum_of_its_parts():
-    """Of cells that take 7 s besides 2 s a step, or 4 s a step without strata."""
-
-    class Known(Here):
-        def __init__(self, name, arguments, env):
-            assert name == "study.seconds"
-            assert arguments["then"] == (arguments["strata"] == 1)
-            self.first = (4 if arguments["then"] else 2), 7
-
-        def close(self):
-            """Nothing to end."""
-
-    (table,) = study.study(30, 1000, Known)
-    slower = 4 / study.OURS_THERE
-    theirs = slower * (1000 * study.PEER["step"] + study.PEER["compile"])
-    assert {row for name, row in table.rows.items() if "even" in name} == {(2, 7, 2007, theirs / 2007)}
-    assert {row for name, row in table.rows.items() if "even" not in name} == {(2, 7, 2007, None)}
-
-
 def test_long_rows():
     times, memory = long.long(1, None, lengths=(16,), start=Here, one_core=False)
     assert list(times.rows) == list(memory.rows) == ["forward, 16 tokens", "value and gradient, 16 tokens"]
@@ -130,12 +111,3 @@ def test_a_process_answers_round_by_round():
         answers.append(process.end())
     process.close()
     assert [process.first, *answers] == [["t  f", "row", column] for column in "abc"]
-
-
-@pytest.mark.slow
-def test_training_in_a_process_of_its_own(size):
-    process = throughput.ours(processes.Process, size, mode="map")
-    assert process.first > 0
-    process.begin()
-    assert process.end() > 0
-    process.close()

@@ -2,8 +2,6 @@
 
 import gzip
 
-import pytest
-
 from experiments.classification.full import PACKAGE_SECTIONS
 from experiments.corpora import descriptions, libreoffice, make, python_docs
 from posenc_jax.data.corpora.source import load_source
@@ -52,25 +50,6 @@ Section: doc
 Package: brief
 Section: misc
 """
-
-
-def switch(*cases):
-    inner = "".join(f"<span{f' class={name!r}' if name else ''}>{text}</span>" for name, text in cases)
-    return f'<span class="switchinline">{inner}</span>'
-
-
-@pytest.mark.parametrize(
-    ("module", "cases", "kept"),
-    [
-        ("swriter", [("MAC", "Command\n"), ("", "Ctrl")], "Ctrl"),
-        ("scalc", [("WRITER", "page"), ("CALC", "sheet"), ("", "slide")], "sheet"),
-        ("shared", [("WRITER", "page"), ("CALC", "sheet")], "page"),
-        ("smath", [("CALC", "x"), ("", "y" + switch(("MAC", "Option"), ("", "Alt")))], "yAlt"),
-    ],
-)
-def test_one_case_of_a_switch_is_read(module, cases, kept):
-    page = libreoffice.read_page(f'<p id="p">Press {switch(*cases)}+<span class="keycode">O</span>  now.\n</p>', module)
-    assert [block.text for block in page.blocks] == [f"Press {kept}+O now."]
 
 
 def test_help_pages_are_pairs_and_documents(tmp_path):

@@ -45,13 +45,6 @@ def test_the_versions_that_were_tested_are_those_of_the_locks():
     assert {name: tuple(versions[name] for versions in locked) for name in extras.TESTED} == extras.TESTED
 
 
-def test_the_plain_install_is_light():
-    assert names(PROJECT["dependencies"]) == {
-        *("jax", "flax", "optax", "numpy", "orbax-checkpoint", "tensorflow-datasets", "importlib_resources"),
-        *("tyro", "rich", "filelock"),
-    }
-
-
 @pytest.fixture
 def without(monkeypatch):
     """Makes packages impossible to import."""

@@ -7,7 +7,6 @@ import tomllib
 import nbformat
 import pytest
 from documenting import encodings, notebooks, pages
-from documenting.docstring import without_formulas
 from documenting.formula import COMMON, explained, heads, lines, mathml, symbols
 from documenting.rows import NEEDED, rows
 
@@ -107,27 +106,17 @@ def test_explanations_link_to_pages_that_are_there(all_rows):
 def test_a_page_begins_with_what_it_does_its_picture_and_its_use(all_rows):
     pictures = [("a.png", "First", "One."), ("b.png", "Second", "Two.")]
     for row in all_rows:
-        text = encodings.page(row, pictures, lambda cls: lambda name: name)
+        text = encodings.page(row, pictures)
         titles = re.findall("^## (.*)$", text, re.MULTILINE)
         assert titles[:4] == ["Where to use it", "Formula", "Facts", "Definition"], row.page
         assert len(set(titles)) == len(titles)
         assert text.index("{figure} a.png") < text.index("## Where to use it") < text.index("{figure} b.png")
         assert text.count("```{math}") == 1, row.page
-        for word in row.main:
-            told = re.findall(r"::\n\n( +(?!>>>).*)", row.classes[word].__doc__)
-            assert [line for line in told if line.strip() in text] == [], row.page
 
 
 def test_what_an_encoding_cannot_do_stands_beside_its_use(all_rows):
     rows = [row for row in all_rows if row.page in ("cope", "learned-absolute", "rope")]
-    texts = {row.page: encodings.page(row, [("a.png", "A", "B.")], lambda cls: lambda name: name) for row in rows}
+    texts = {row.page: encodings.page(row, [("a.png", "A", "B.")]) for row in rows}
     assert " Limits: only under a causal mask; no fused kernel.\n\n```text\ncope\n```" in texts["cope"]
     assert " Limits: no positions beyond those of training.\n" in texts["learned-absolute"]
     assert "Gemma, DeepSeek.\n\n```text\nrope\n```" in texts["rope"]
-
-
-def test_a_docstring_without_its_formulas():
-    doc = "Adds numbers::\n\n    a + b\n\n(Somebody.) More::\n\n    c\n\nLast.\n\n>>> 1\n1\n"
-    assert without_formulas(doc) == "(Somebody.) More (see the formula above).\n\nLast.\n\n>>> 1\n1"
-    assert without_formulas("Adds::\n\n    a\n\nof words.") == "Adds (see the formula above)\nof words."
-    assert without_formulas("Adds numbers.") == "Adds numbers."

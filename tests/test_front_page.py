@@ -53,13 +53,6 @@ def test_the_picture_shows_the_committed_results():
         assert picture.width > 1200
 
 
-def test_an_encoding_has_one_colour_in_the_picture():
-    lines = [line for panel in front_picture.PANELS for line in panel.lines]
-    colors = {line.cell: line.color for line in lines}
-    assert all(line.color == colors[line.cell] for line in lines)
-    assert len(set(colors.values())) == len(colors)
-
-
 def test_sinusoidal_learned_or_relative_is_answered_from_the_results():
     found = json.loads(front_picture.RESULTS.read_text())
     rows = [row for row in found["means"] if (row["table"], row["length"]) == ("rsc", None)]

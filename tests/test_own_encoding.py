@@ -24,15 +24,6 @@ def test_the_guide_shows_the_file():
     assert len(code.strip().splitlines()) <= 24
 
 
-def test_the_page_has_its_verdict():
-    card, page = json.loads((FOLDER / "verdict.json").read_text()), (FOLDER / "README.md").read_text()
-    assert all(sentence in page for sentence in card["verdict"])
-    assert f"{card['seconds'] / 60:.0f} minutes of runs" in page
-    copy, *others = (finding["comparison"] for finding in card["findings"])
-    assert f"{copy['difference']:.3f} [{copy['low']:.3f}, {copy['high']:.3f}]" in page
-    assert " and ".join(f"{own['detectable']:.3f}" for own in others) in page
-
-
 def test_this_package_is_no_code_of_the_user_in_a_checkout(tmp_path, monkeypatch):
     """There it lies in the current folder, as own code does."""
     monkeypatch.chdir(ROOT)

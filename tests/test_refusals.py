@@ -10,7 +10,6 @@ import pytest
 
 from posenc_jax.cli.errors import guarded
 from posenc_jax.refusals.system import of_the_system
-from posenc_jax.runs.checkpoint import Checkpoints
 from posenc_jax.show.files import write
 
 FULL = os.strerror(errno.ENOSPC)
@@ -86,16 +85,6 @@ def test_programs_that_cannot_be_kept_are_one_line(capsys, monkeypatch, tmp_path
     (file,) = tmp_path.glob("posenc-*.log")
     assert capsys.readouterr().err == f"posenc: messages of libraries: {file}\n"
     assert file.read_text().count("Error writing persistent compilation cache entry") == 2
-
-
-def test_a_checkpoint_says_what_is_in_its_way(tmp_path):
-    checkpoints = Checkpoints(tmp_path, print)
-    for number, way_out in (
-        (errno.ENOSPC, "make room"),
-        (errno.EROFS, "name a directory"),
-        (errno.EMFILE, "raise the limit"),
-    ):
-        assert f"): {way_out}" in str(checkpoints._not_saved(OSError(number, os.strerror(number), "x")))
 
 
 def test_figures_say_it(tmp_path, monkeypatch):

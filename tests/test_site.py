@@ -1,4 +1,4 @@
-"""What the site is made of, without Sphinx: rows and their facts, links, docstrings as Markdown, every public name."""
+"""What the site is made of, without Sphinx: rows and their facts, links, and what autodoc is given."""
 
 import ast
 import collections
@@ -7,10 +7,8 @@ import re
 import tomllib
 from pathlib import Path
 
-import build_docs
 import pytest
-from documenting import api, commands, configs, drawn, encodings, gallery, pages, source
-from documenting.docstring import markdown, summary
+from documenting import api, commands, configs, drawn, encodings, gallery, pages
 from documenting.rows import FACTS, page_name, rows
 
 from posenc_jax.cli import COMMANDS
@@ -52,52 +50,30 @@ def test_every_row_is_cited(all_rows):
             assert fields.get("eprint", fields.get("url")) in row.method.link, row.page
 
 
-@pytest.mark.parametrize(
-    ("left_out", "problem"),
-    [
-        ("citation", "encodings/nope: no citation of arXiv:2203.16634: write one in its class, or in facts.toml"),
-        ("math", "encodings/nope: 'math' is missing: write it in scripts/docs/encodings/facts.toml"),
-        ("use", "encodings/nope: 'use' is missing: write it in scripts/docs/encodings/facts.toml"),
-        ("traps", "encodings/nope: 'traps' is missing: write it in scripts/docs/encodings/facts.toml"),
-    ],
-)
-def test_a_row_that_lacks_something_is_named(facts, left_out, problem):
-    less = facts | {"NoPE": {name: value for name, value in facts["NoPE"].items() if name != left_out}}
-    with pytest.raises(ValueError, match=f"^{re.escape(problem)}$"):
-        rows(less)
+MISSING = "is missing: write it in scripts/docs/encodings/facts.toml"
 
 
 @pytest.mark.parametrize(
-    ("more", "problem"),
+    ("changed", "problem"),
     [
         (
-            {"difers": "Much."},
-            "encodings/rope: 'difers' is none of math, use, traps, differs, symbols, citation: correct it in "
-            "facts.toml",
+            {"citation": None},
+            "no citation of arXiv:2203.16634: write one in its class, or in facts.toml",
         ),
-        ({"differs": ""}, "encodings/rope: 'differs' is empty: leave it out of facts.toml"),
+        ({"math": None}, f"'math' {MISSING}"),
+        ({"use": None}, f"'use' {MISSING}"),
+        ({"traps": None}, f"'traps' {MISSING}"),
+        (
+            {"difers": "Much."},
+            "'difers' is none of math, use, traps, differs, symbols, citation: correct it in facts.toml",
+        ),
+        ({"differs": ""}, "'differs' is empty: leave it out of facts.toml"),
     ],
 )
-def test_a_key_that_no_page_reads_is_named(facts, more, problem):
-    with pytest.raises(ValueError, match=f"^{re.escape(problem)}$"):
-        rows(facts | {"RoPE": facts["RoPE"] | more})
-
-
-def test_no_seven_words_stand_in_facts_and_in_a_docstring(all_rows):
-    """A fact has one home, so that it cannot be true in one and false in the other."""
-
-    def runs(text: str) -> set[str]:
-        words = re.findall(r"[a-z0-9]+", text.lower())
-        return {" ".join(words[i : i + 7]) for i in range(len(words) - 6)}
-
-    found = {}
-    for row in all_rows.values():
-        texts = [row.facts["use"], row.facts.get("differs", ""), *row.facts["traps"]]
-        for text in texts:
-            others = [row.method.note, *(cls.__doc__ for cls in row.classes.values()), *texts]
-            both = {run for other in others if other != text for run in runs(text) & runs(other)}
-            found |= {row.page: both} if both else {}
-    assert found == {}
+def test_a_row_that_lacks_something_or_has_what_no_page_reads_is_named(facts, changed, problem):
+    of_row = {name: value for name, value in (facts["NoPE"] | changed).items() if value is not None}
+    with pytest.raises(ValueError, match=f"^encodings/nope: {re.escape(problem)}$"):
+        rows(facts | {"NoPE": of_row})
 
 
 def test_facts_of_no_row_are_named(facts):
@@ -116,37 +92,7 @@ def test_a_row_without_a_picture_is_named(tmp_path, all_rows):
     with pytest.raises(ValueError, match=r"^encodings/rope: no picture: ValueError: this cannot be drawn$"):
         drawn.checked(found)
     with pytest.raises(ValueError, match=r"^encodings/rope: no picture$"):
-        encodings.page(all_rows["RoPE"], [], api.linked_of)
-
-
-def test_a_picture_that_lacks_an_extra_says_so(tmp_path, monkeypatch):
-    def render(plot, kinds):
-        raise ModuleNotFoundError(
-            "figures for a paper need matplotlib, which is not installed: pip install 'x[report]'"
-        )
-
-    monkeypatch.setattr("posenc_jax.drawing.printed.render", render)
-    said = drawn.draw(tmp_path, ("ALiBi", "alibi"), lambda name, spec: [None])
-    assert said.startswith(
-        "ModuleNotFoundError: figures for a paper need matplotlib, which is not installed: pip install"
-    )
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_pages_are_not_run_without_the_command_that_they_run(tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.chdir(tmp_path)  # main leaves it
-    assert build_docs.main(["--into", str(tmp_path / "docs")]) == 1
-    assert "posenc, which is not on PATH: run scripts/build_docs" in capsys.readouterr().err
-    assert not (tmp_path / "docs").exists()
-
-
-def test_an_environment_that_lacks_something_is_refused():
-    build_docs.check_installed(("json",))
-    with pytest.raises(
-        ValueError, match=r"^no_such_thing: not installed in this Python: run scripts/build_docs, which "
-    ):
-        build_docs.check_installed(("json", "no_such_thing"))
+        encodings.page(all_rows["RoPE"], [])
 
 
 def test_a_picture_is_drawn_and_kept(tmp_path):
@@ -158,7 +104,7 @@ def test_a_picture_is_drawn_and_kept(tmp_path):
 
 def test_a_page_says_what_is_kept_of_its_row(all_rows):
     row = all_rows["PoPE"]
-    text = encodings.page(row, [("pope-0.png", "Similarity", "By offset.")], api.linked_of)
+    text = encodings.page(row, [("pope-0.png", "Similarity", "By offset.")])
     wanted = [
         "# PoPE",
         "```text\npope\n```",
@@ -172,7 +118,7 @@ def test_a_page_says_what_is_kept_of_its_row(all_rows):
     wanted += [
         "worse (length 12 alone) on even_pairs",
         "paths: cuDNN, kernel, blocks",
-        "| `base` | float | `10000.0` |",
+        ".. autoclass:: posenc_jax.encodings.pope.PoPE\n",
     ]
     for part in wanted:
         assert part in text, part
@@ -188,14 +134,14 @@ def test_a_page_has_the_docstring_of_the_class_that_has_the_row(all_rows):
 
 def test_a_page_says_where_papers_and_libraries_differ_if_they_do(all_rows):
     picture = [("a.png", "Similarity", "By offset.")]
-    texts = {name: encodings.page(all_rows[name], picture, api.linked_of) for name in ("PoPE", "Shaw")}
+    texts = {name: encodings.page(all_rows[name], picture) for name in ("PoPE", "Shaw")}
     assert "## Paper and code" not in texts["PoPE"]
     assert f"## Paper and code\n\n{all_rows['Shaw'].facts['differs']}\n\n## Known traps" in texts["Shaw"]
 
 
 def test_evidence_is_asked_for_where_there_is_none(all_rows):
     row = all_rows["YaRN"]
-    text = encodings.page(row, [("yarn-0.png", "Similarity", "By offset.")], api.linked_of)
+    text = encodings.page(row, [("yarn-0.png", "Similarity", "By offset.")])
     assert f'posenc verdict "{row.method.spec}" --against rope --quick' in text
 
 
@@ -203,116 +149,13 @@ def test_page_names():
     assert page_name("Sinusoidal, tensor2tensor's form") == "sinusoidal-tensor2tensors-form"
 
 
-# Docstrings.
-
-DOC = """Adds two numbers of `Sum`::
-
-    a + b = c_0
-
-(Somebody, section 1), ``[H]`` and <x> * y_.
-
-Args:
-  a: the first.
-  b: the second,
-    and more.
-
-Raises:
-  ValueError: for words.
-
-- one
-  two
-- three
-
->>> 1 + 1
-2
-"""
+# The reference.
 
 
-def test_a_docstring_as_markdown():
-    assert markdown(DOC, lambda name: f"({name})") == (
-        "Adds two numbers of (Sum):\n\n```text\na + b = c_0\n```\n\n(Somebody, section 1), `[H]` and "
-        "\\<x\\> \\* y\\_.\n\n**Args**\n\n- `a`: the first.\n- `b`: the second, and more.\n\n"
-        "**Raises**\n\n- `ValueError`: for words.\n\n"
-        "- one two\n- three\n\n```pycon\n>>> 1 + 1\n2\n```"
-    )
-    assert summary(DOC) == "Adds two numbers of `Sum`."
-
-
-def test_numbers_and_signs_begin_no_list():
-    assert markdown("``a`` 0.5 of all") == "`a` 0.5 of all"
-    assert markdown("1. is one\n\n+ plus") == "1\\. is one\n\n\\+ plus"
-
-
-# Every public name.
-
-
-def test_every_public_name_has_a_docstring():
-    """Functions aside in rooms where all of them are alike, which the settings of ruff name."""
-    ignores = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["ruff"]["lint"]["per-file-ignores"]
-    alike = [pattern.rstrip("/*").replace("/", ".") for pattern, rules in ignores.items() if "D103" in rules]
-    bare = [
-        f"{module.name}.{node.name}"
-        for module in source.modules().values()
-        for node in module.definitions
-        if not ast.get_docstring(node)
-        and not (isinstance(node, ast.FunctionDef) and module.name.startswith(tuple(alike)))
-    ]
-    assert bare == []
-    assert [name for name, module in source.modules().items() if not module.doc] == []
-
-
-def test_every_public_name_is_in_the_reference():
-    assert described(api.packages()) == set(source.public_names())
-    assert len(set(source.public_names())) > 2000
-
-
-def described(packages):
-    """The full names of what the directives of the pages of packages describe."""
-    found = set()
-    for package in packages:
-        module = cls = ""
-        text = "\n".join(api.pages(package).values())
-        for kind, name in re.findall(r"^:::+\{py:(\w+)\} ([\w.]+)", text, re.MULTILINE):
-            if kind == "module":
-                module, cls, full = name, "", name
-            elif kind in ("method", "property"):
-                full = f"{module}.{cls}.{name}"
-            else:
-                full, cls = f"{module}.{name}", name
-            found.add(full)
-    return found
-
-
-def test_links_of_docstrings_lead_to_where_a_name_is_defined():
-    paths = source.modules()["posenc_jax.attention.paths"]
-    assert source.resolved("choose", paths) == "posenc_jax.attention.choice.choose"
-    assert source.resolved("posenc_jax.encodings.attend", paths) == "posenc_jax.encodings.attention.attend"
-    assert source.resolved("Geometry.of_length", paths) == "posenc_jax.encodings.geometry.Geometry.of_length"
-    assert source.resolved("nothing", paths) is None
-    rope = source.modules()["posenc_jax.encodings.rope"]
-    assert source.resolved("frequencies_for", rope, "RoPE") == "posenc_jax.encodings.rope.RoPE.frequencies_for"
-    assert source.resolved("check", rope, "RoPE") is None, "said of the base alone"
-
-
-def test_types_are_in_full():
-    page = api.pages("posenc_jax.attention")["posenc_jax.attention"]
-    assert "choose(encodings: tuple[posenc_jax.encodings.base.PositionalEncoding, ...], call: " in page
-    assert "posenc_jax.attention.choice.Asked = 'auto')" in page
-    assert "write(files: dict[pathlib.Path, bytes])" in api.pages("posenc_jax.show")["posenc_jax.show"]
-    page = api.pages("posenc_jax.cli")["posenc_jax.cli"]
-    assert "main(argv: list[str] | None = None) -> int" in page  # not its module `list`
-
-
-def test_configs_have_all_fields():
+def test_every_class_of_a_config_is_on_its_page():
     text = configs.page()
-    names = [cls.__name__ for cls in configs.classes()]
-    assert {"Ablation", "Run", "Transformer", "Optimizer", "Training", "Evaluation", "Execution", "Published"} <= set(
-        names
-    )
-    for cls in configs.classes():
-        section = text.split(f"\n## {cls.__name__}\n")[1].partition("\n## ")[0]
-        for field in cls.__dataclass_fields__:
-            assert f"| `{field}` |" in section, f"{cls.__name__}.{field}"
+    for name in ("Ablation", "Run", "Transformer", "Optimizer", "Training", "Evaluation", "Execution", "Published"):
+        assert f"\n## {name}\n\n```{{eval-rst}}\n.. autoclass:: posenc_jax." in text
 
 
 def test_a_command_whose_help_fails_is_named(monkeypatch):
@@ -350,10 +193,6 @@ def test_a_link_whose_words_are_code_is_a_link():
     text = "[`a`](b.md), `[c](d.md)` and\n```\n[e](f.md)\n```\n"
     assert pages.links(text) == ["b.md"]
     assert pages.relinked(text, str.upper) == text.replace("b.md", "B.MD")
-
-
-def test_a_value_that_begins_with_a_quote_is_one_value():
-    assert "\n:value: '''mosaic'' if " in "".join(api.pages("posenc_jax.attention").values())
 
 
 def test_a_table_of_contents_tolerates_pages_to_come():
@@ -408,10 +247,14 @@ def test_the_front_page_shows_pictures_that_are_links(tmp_path):
 
 
 def test_a_large_package_has_a_page_a_module():
-    large = api.pages("posenc_jax.encodings")
-    assert "posenc_jax.encodings.rope" in large
-    assert max(map(len, large.values())) < api.LONGEST_PAGE
+    assert "posenc_jax.encodings.rope" in api.pages("posenc_jax.encodings")
     assert list(api.pages("posenc_jax.attention")) == ["posenc_jax.attention"]
+
+
+def test_constants_are_in_the_reference():
+    text = api.pages("posenc_jax.encodings")["posenc_jax.encodings.base"]
+    assert ".. py:data:: Params\n   :value: dict[str, Any]\n" in text
+    assert ".. py:data:: OF_TOKENS\n\n   The hooks that see one token each.\n" in text, "its value is long"
 
 
 def test_a_page_stands_once_in_the_menu():
@@ -436,19 +279,3 @@ def test_pins_name_no_index(lock):
     names = [line.partition("==")[0].lower() for line in lines]
     assert len(set(names)) == len(names)
     assert {"sphinx", "myst-nb", "furo", "sphinx-copybutton", "dm-haiku", "latex2mathml"} <= set(names)
-
-
-def test_golden_rows_are_those_of_pages(all_rows):
-    golden = json.loads((ROOT / "posenc_jax" / "golden" / "encodings-v1.json").read_text())
-    assert [row["name"] for row in golden["rows"]] == list(all_rows)
-
-
-def test_no_heading_is_a_link():
-    """The theme's table of contents has no place for the address of a file, and the build ends there."""
-    found = [
-        f"{page}: {line}"
-        for page, path in pages.written().items()
-        for line in path.read_text().splitlines()
-        if re.match(r"#+ .*\]\(", line)
-    ]
-    assert found == []

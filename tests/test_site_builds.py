@@ -1,4 +1,4 @@
-"""The site is built by Sphinx: the whole of it without running anything, and a page that fails."""
+"""A page of the site that fails says why; the whole site: tests/test_site_in_browser.py."""
 
 import importlib.util
 import os
@@ -24,21 +24,6 @@ def python(*arguments):
     environment = os.environ | {"PATH": path, "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "scripts")))}
     done = subprocess.run([sys.executable, *arguments], cwd=ROOT, env=environment, capture_output=True, text=True)
     return done, done.stdout + done.stderr
-
-
-@pytest.mark.timeout(900)
-def test_all_pages_are_read_and_linked_without_running_them(tmp_path):
-    """Of the whole site all but writing its HTML, which finds no faults and takes most of the time."""
-    code = f"""
-import pathlib, build_docs
-folder = pathlib.Path({str(tmp_path)!r})
-build_docs.make_sources(folder, executes=False)
-raise SystemExit(build_docs.sphinx(folder, executes=False, builder="dummy"))
-"""
-    done, said = python("-c", code)
-    assert done.returncode == 0, said
-    read = {path.stem for path in (tmp_path / "doctrees").rglob("*.doctree")}
-    assert {path.stem for path in (ROOT / "scripts" / "docs" / "guides").glob("*.md")} | {"yarn", "commands"} <= read
 
 
 def test_a_failed_cell_is_told_in_short():

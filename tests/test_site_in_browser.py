@@ -1,6 +1,7 @@
 """The whole site, built, then read in headless Chromium at the width of a desk and of a phone."""
 
 import importlib.util
+import inspect
 import re
 import subprocess
 import urllib.parse
@@ -68,8 +69,8 @@ def read(site):
     return {path: Links(path.read_text()) for path in sorted(site.rglob("*.html"))}
 
 
-def test_every_page_is_there(site, read):
-    from documenting import source
+def test_every_page_and_public_name_is_there(site, read):
+    from documenting import api
     from documenting.rows import page_name
 
     from posenc_jax.encodings.catalogue import CATALOGUE
@@ -77,11 +78,11 @@ def test_every_page_is_there(site, read):
     for family in CATALOGUE.values():
         for method in family:
             assert (site / "encodings" / f"{page_name(method.name)}.html").exists()
-    everywhere = set().union(*(page.anchors for page in read.values()))
-    assert set(source.public_names()) - {f"module-{name}" for name in source.modules()} - everywhere <= set(
-        source.modules()
-    )
-    assert {f"module-{name}" for name in source.modules()} <= everywhere
+    anchors = set().union(*(page.anchors for page in read.values()))
+    for name in (name for files in api.packages().values() for name in files):
+        public = {n: v for n, v in vars(importlib.import_module(name)).items() if not n.startswith("_")}
+        own = {n for n, v in public.items() if inspect.isfunction(v) or inspect.isclass(v) if v.__module__ == name}
+        assert {f"{name}.{n}" for n in own} | {f"module-{name}"} <= anchors
 
 
 def test_no_internal_link_is_broken(read):
@@ -131,15 +132,6 @@ def test_the_sidebar_shows_the_page_that_is_read(site, browser, page, size):
     })()"""
     found = browser.evaluate(places)
     assert found == sorted(found)
-
-
-@needs_chromium
-def test_the_place_of_the_explorer_is_dark_before_it_is_loaded(site, browser):
-    browser.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])
-    browser.open((site / "index.html").as_uri(), *SIZES["desk"])
-    colour = "getComputedStyle(document.querySelector('{}')).backgroundColor"
-    assert browser.evaluate(colour.format("iframe.explorer")) == browser.evaluate(colour.format("body"))
-    browser.call("Emulation.setEmulatedMedia", features=[])
 
 
 @needs_chromium

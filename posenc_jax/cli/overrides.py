@@ -183,7 +183,7 @@ def _in_full(word: str) -> str:
 
 
 def field_help(cls: Any) -> dict[str, str]:
-    """Descriptions of the fields in the docstring of a config: the text after ``name: `` or ``name, other: ``."""
+    """Descriptions of the fields in the docstring of a config: the text after ``name:`` or ``name, other:``."""
     names = "|".join(field.name for field in dataclasses.fields(cls))
     found: dict[str, str] = {}
     docstrings = [inspect.cleandoc(base.__doc__ or "") for base in reversed(cls.__mro__)]

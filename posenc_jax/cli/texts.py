@@ -177,13 +177,13 @@ def classify(of_run: OfRun, file: Path, *, too_long: Literal["refuse", "truncate
     """Classify a UTF-8 document with a finished run of task "classification": print a line
     `label  probability` for every class, the most probable first. FILE is one of
 
-      a *.json file: an object {"header": ..., "body": ..., "footer": ...} of strings, with the names of the sections
-        that the run reads; any of them may be missing;
-      a *.md or *.html file, for a run whose sections have other names: its outermost headings name the sections;
-      any other text file, all of which is the body (or the only section).
+    - a .json file: an object {"header": ..., "body": ..., "footer": ...} of strings, with the names of the sections
+      that the run reads; any of them may be missing;
+    - a .md or .html file, for a run whose sections have other names: its outermost headings name the sections;
+    - any other text file, all of which is the body (or the only section).
 
     A run that reads the structure of whole documents (task.structure) is given the file as it is: Markdown, HTML, or
-    JSON with spans. A file whose name declares another of these formats (*.md, *.html, *.json) is refused.
+    JSON with spans. A file whose name declares another of these formats (.md, .html, .json) is refused.
     Standard output holds only the results; notes go to standard error.
 
     Args:

@@ -43,7 +43,7 @@ from posenc_jax.encodings.rope_selection import RIFLEx as RIFLEx
 from posenc_jax.encodings.mla_rope import MLARoPE as MLARoPE
 from posenc_jax.encodings.lerope import LeRoPE as LeRoPE
 from posenc_jax.encodings.clex import CLEX as CLEX
-from posenc_jax.encodings.interpolated import MsPoE as MsPoE
+from posenc_jax.encodings.ms_poe import MsPoE as MsPoE
 from posenc_jax.encodings.rope import RoPEPlusPlus as RoPEPlusPlus
 from posenc_jax.encodings.rotated_values import RotatedValues as RotatedValues
 from posenc_jax.encodings.blended_rope import BlendedRoPE as BlendedRoPE
@@ -102,7 +102,7 @@ from posenc_jax.encodings.transformer_xl import XLNet as XLNet
 from posenc_jax.encodings.deberta import DeBERTa as DeBERTa
 from posenc_jax.encodings.decomposed import Decomposed as Decomposed
 from posenc_jax.encodings.irpe import IRPE as IRPE
-from posenc_jax.encodings.spatial_bias import GPSA as GPSA
+from posenc_jax.encodings.gpsa import GPSA as GPSA
 from posenc_jax.encodings.tupe import TUPE as TUPE
 from posenc_jax.encodings.cope import CoPE as CoPE
 from posenc_jax.encodings.path import PaTH as PaTH

@@ -21,7 +21,7 @@ class RandomFourier(PositionalEncoding):
         x_p + [cos(2 pi B p) | sin(2 pi B p)],   B [d_model/2, A] ~ N(0, scale^2), drawn once
 
     (Tancik et al. 2020, equation 4 and section 6, where an MLP reads them.) The inner product of two positions is about
-    d_model/2 exp(-2 pi^2 scale^2 |p - p'|^2). Positions ``[#B, S, A]`` that are fractions of an image, as from
+    ``d_model/2 exp(-2 pi^2 scale^2 |p - p'|^2)``. Positions ``[#B, S, A]`` that are fractions of an image, as from
     `ImagePositions`: 0 .. 1 in the paper, -1 .. 1 in Segment Anything (Kirillov et al. 2023), whose code has sines
     first (``sines_first``) and the column first in a position, which permutes B.
 
@@ -238,9 +238,9 @@ class LearnedFourier(PositionalEncoding):
         x_p + GeLU(r_x W_1 + b_1) W_2 + b_2,        W_1 [F, hidden], W_2 [hidden, d_model]
 
     (Li et al. 2021, equations 2 and 6, algorithm 1, for one group of axes; the paper has several, which share their
-    weights). All are trained. At the start the inner product of r_x and r_y is about exp(-|x - y|^2 / (2 gamma^2)) / 2:
-    positions closer than gamma look alike. Re-implementations often take gamma^-2 for the standard deviation, not the
-    variance; ``gamma=g*g`` gives theirs.
+    weights). All are trained. At the start the inner product of r_x and r_y is about ``exp(-|x - y|^2 / (2 gamma^2)) /
+    2``: positions closer than gamma look alike. Re-implementations often take gamma^-2 for the standard deviation, not
+    the variance; ``gamma=g*g`` gives theirs.
 
     Relied on: the equations, which several public implementations share. These differ in what the equations leave
     open: here GeLU is the exact one and W_1, W_2 start Glorot uniform, b_1, b_2 at 0.

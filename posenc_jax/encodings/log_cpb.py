@@ -21,9 +21,9 @@ class LogCPB(PositionalEncoding):
         x_a = sign(d_a) log2(|8 d_a / (window_a - 1)| + 1) / log2(8),   d = position of i - position of j
 
     (Liu et al. 2021, "Swin Transformer V2", section 3.3 and equation 4, in the form of the authors' code: the paper has
-    x_a = sign(d_a) ln(1 + |d_a|) and no sigmoid.) The code divides by the window of training, so that a model moved to
-    larger windows sees mostly inputs that it knows; at the window's edge x is 1.06. The second layer of f has no bias.
-    Swin V2 adds it to scaled cosines of q and k, here it is added to any logits, after the 1/sqrt(D) scaling.
+    ``x_a = sign(d_a) ln(1 + |d_a|)`` and no sigmoid.) The code divides by the window of training, so that a model moved
+    to larger windows sees mostly inputs that it knows; at the window's edge x is 1.06. The second layer of f has no
+    bias. Swin V2 adds it to scaled cosines of q and k, here it is added to any logits, after the 1/sqrt(D) scaling.
 
     Attributes:
       window: the size of the windows in training, one number for each axis: two for images, as in the paper

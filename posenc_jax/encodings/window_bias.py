@@ -49,7 +49,7 @@ class WindowBias(PositionalEncoding):
     Attributes:
       window: its sides, ``(7, 7)`` in the paper, ``(8, 7, 7)`` for films; a single one reads plain positions.
       mirrored: offsets of both signs share a row, ``|d|``, as LeViT's attention bias (Graham et al. 2021, section 4):
-        r(d) = sum of |d_a| prod w_b. Their code counts rows in the order in which offsets occur, which is this one.
+        ``r(d) = sum of |d_a| prod w_b``. Their code counts rows in the order in which offsets occur, which is this one.
       resized: the sides of other windows that a trained table serves: it is interpolated by cubic convolution from 2 w
         - 1 to 2 w' - 1 rows on each axis, as the authors' code does when it loads a model for larger windows.
 

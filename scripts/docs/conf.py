@@ -1,6 +1,10 @@
 """Sphinx's settings; `scripts/build_docs` runs it on the folder of sources that it makes."""
 
+import collections
 import importlib.metadata
+import inspect
+import pydoc
+import re
 import subprocess
 from pathlib import Path
 
@@ -13,7 +17,7 @@ _commit = subprocess.run(_asked, capture_output=True, text=True, check=False).st
 project_copyright = f"the authors of posenc_jax, Apache-2.0. posenc_jax {version}" + (_commit and f", commit {_commit}")
 language = "en"
 
-extensions = ["myst_nb", "sphinx_copybutton"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
 root_doc = "index"
 exclude_patterns = ["files", "_small"]
 
@@ -49,11 +53,21 @@ nb_merge_streams = True
 
 # Names of the package must lead somewhere; those of other projects are not linked, so that no network is needed.
 nitpicky = True
-# Readers of the words of command lines stand in annotations of options.
-nitpick_ignore_regex = [("py:.*", r"(?!posenc_jax\.).*|posenc_jax\.cli\.errors\.\w+")]
+# Private names stand in annotations and among the bases of classes.
+nitpick_ignore_regex = [("py:.*", r"(?!posenc_jax\.).*|.*\._\w+")]
 add_module_names = False
 python_use_unqualified_type_names = True
 maximum_signature_line_length = 88
+
+# Docstrings. A name in single backticks is a link where it is one of the package; a class says of its fields what
+# they mean, and its signature has their types and defaults.
+default_role = "py:obj"
+highlight_language = "none"
+autodoc_member_order = "bysource"
+autodoc_use_type_comments = False
+autodoc_inherit_docstrings = False
+napoleon_use_param = False
+napoleon_custom_sections = [("Attributes", "params_style"), ("Class facts", "params_style")]
 
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
@@ -73,12 +87,14 @@ def unbroken(app, doctree, page):
 
 
 def setup(app):
-    """Formulas as MathML, code that stays together, and names that are found quickly."""
+    """Formulas as MathML, code that stays together, and the names of docstrings."""
     app.add_html_math_renderer("mathml", inline_renderers=(formula, None), block_renderers=(formula, None))
     app.connect("doctree-read", convert)
     app.connect("doctree-resolved", unbroken)
     app.connect("html-page-context", open_one_branch, priority=400)  # before the theme asks for the tree
-    find_names_quickly()
+    app.connect("autodoc-skip-member", left_out)
+    app.connect("autodoc-process-signature", without_inner_defaults)
+    app.connect("missing-reference", where_it_is_defined)
 
 
 def open_one_branch(app, page, template, context, doctree):
@@ -88,11 +104,18 @@ def open_one_branch(app, page, template, context, doctree):
 
 
 def convert(app, doctree):
-    """A wrong formula is a warning with its page, which ends the build."""
+    """A wrong formula is a warning with its page, which ends the build; a name means what it means in its module."""
     from documenting.formula import mathml
     from docutils import nodes
+    from sphinx.addnodes import pending_xref
     from sphinx.util import logging
 
+    for node in doctree.findall():  # of no other document, which would hold all of Sphinx, and be kept with each page
+        node.document = doctree
+    for node in doctree.findall(pending_xref):  # or each is compared with the ends of all names
+        node.attributes.pop("refspecific", None)
+    for node in [node for node in doctree.findall(nodes.paragraph) if node.astext() == "Bases: object"]:
+        node.parent.remove(node)
     for node in doctree.findall(lambda node: isinstance(node, nodes.math | nodes.math_block)):
         try:
             node["mathml"] = mathml(node.astext(), block=isinstance(node, nodes.math_block))
@@ -111,17 +134,37 @@ def formula(writer, node):
     raise nodes.SkipNode
 
 
-def find_names_quickly():
-    """Sphinx compares every name that it does not know with all that it knows: not where none of them ends so."""
-    from sphinx.domains.python import PythonDomain
+def left_out(app, kind, name, value, skip, options):
+    """Of modules all classes and functions are listed, but constants elsewhere; fields of tuples are in a signature."""
+    if kind == "module" and not name.startswith("_"):
+        return not (inspect.isclass(value) or inspect.isroutine(value))
+    return True if isinstance(value, collections._tuplegetter) else None
 
-    find, ends = PythonDomain.find_obj, {}
 
-    def find_obj(self, env, modname, classname, name, *more):
-        if len(ends) != 1 or len(self.objects) not in ends:
-            ends.clear()
-            ends[len(self.objects)] = {own.rpartition(".")[2] for own in self.objects}
-        known = name.removesuffix("()").rpartition(".")[2] in ends[len(self.objects)]
-        return find(self, env, modname, classname, name, *more) if known else []
+def without_inner_defaults(app, kind, name, value, options, arguments, returns):
+    """A default that is a config stands as its class alone, which has a signature of its own."""
+    return arguments and re.sub(r"= ([A-Z]\w+)\(\w+=[^()]*(\([^()]*\)[^()]*)*\)", r"= \1(...)", arguments), returns
 
-    PythonDomain.find_obj = find_obj
+
+def where_it_is_defined(app, env, node, shown):
+    """Links a name that the module of a docstring imports, or offers, to where it is defined."""
+    python, asked = env.domains.python_domain, (node.get("py:module"), node["reftarget"].removesuffix("()"))
+    if node["refdomain"] != "py":
+        return None
+    if asked not in _homes:
+        _homes[asked] = home(*asked, python.objects)
+    full = _homes[asked]
+    return full and python.resolve_xref(env, node["refdoc"], app.builder, "obj", full, node, shown)
+
+
+_homes = {}
+
+
+def home(module, target, known):
+    """The name in full, of those that are known, of what a name means in a module; None for what is not of ours."""
+    for name in (f"{module}.{target}", target):
+        value = pydoc.locate(name) if name.startswith("posenc_jax.") else None
+        if value is not None:
+            own = [full for full in known if full.endswith(f".{target.rpartition('.')[2]}")]
+            return next((full for full in own if pydoc.locate(full) is value), None)
+    return None

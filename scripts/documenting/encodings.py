@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 import html
-import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from documenting.docstring import markdown, summary, without_formulas
+from documenting.api import described, restructured, summaries
 from documenting.formula import lines
 from documenting.rows import Row
-
-Linked = Callable[[type], Callable[[str], str]]  # what resolves the names in the docstring of a class
+from posenc_jax.show.lead import first_paragraph
 
 FAMILIES = {
     "none": ("No encoding", "Only the mask tells positions apart."),
@@ -27,7 +24,7 @@ FAMILIES = {
 }
 
 
-def page(row: Row, pictures: Sequence[tuple[str, str, str]], linked: Linked) -> str:
+def page(row: Row, pictures: Sequence[tuple[str, str, str]]) -> str:
     """One page; ``pictures`` are file, title and caption.
 
     Raises:
@@ -44,8 +41,7 @@ def page(row: Row, pictures: Sequence[tuple[str, str, str]], linked: Linked) -> 
         f"## Formula\n\n{_formula(row)}",
         f"## Facts\n\n{_facts(row)}",
         *others,
-        "## Definition\n\n" + _definition(row, linked),
-        "## Options\n\n" + _options(row),
+        "## Definition\n\n" + _definition(row),
         *([f"## Paper and code\n\n{row.facts['differs']}"] if "differs" in row.facts else []),
         "## Known traps\n\n" + "\n".join(f"- {trap}" for trap in row.facts["traps"]),
         "## Audit\n\n" + _audit(row),
@@ -83,8 +79,8 @@ def cards(shown: Sequence[tuple[str, str, str, str]]) -> str:
 
 
 def _lead(row: Row) -> str:
-    words = [summary(row.classes[word].__doc__ or "") for word in row.main]
-    lead = " ".join(words) if words else "Attention without any encoding: only the mask tells positions apart."
+    words = " ".join(first_paragraph(row.classes[word].__doc__ or "") for word in row.main)
+    lead = restructured(words) if words else "Attention without any encoding: only the mask tells positions apart."
     return lead + (f"\n\n{_sentence(row.method.note)}" if row.method.note else "")
 
 
@@ -153,41 +149,17 @@ def _figure(row: Row, file: str, title: str, caption: str) -> str:
     return f"```{{figure}} {file}\n:alt: {alt.replace(chr(96), '')}\n\n{title}. {caption}\n```"
 
 
-def _definition(row: Row, linked: Linked) -> str:
+def _definition(row: Row) -> str:
+    """The classes of the row with their options, and links to those beside them in its string."""
     parts = []
     for word in row.main:
         cls = row.classes[word]
         parts.append(f"{{py:class}}`{cls.__name__} <{cls.__module__}.{cls.__qualname__}>`, in strings `{word}`:")
-        parts.append(markdown(without_formulas(cls.__doc__ or ""), linked(cls)))
-    others = [word for word in row.classes if word not in row.main]
-    if others:
+        parts.append(described(cls))
+    if others := [cls for word, cls in row.classes.items() if word not in row.main]:
         parts.append("Beside it in the string:")
-        lines = []
-        for word in others:
-            cls = row.classes[word]
-            link = f"{{py:class}}`{word} <{cls.__module__}.{cls.__qualname__}>`"
-            lines.append(f"- {link}: {summary(cls.__doc__ or '', linked(cls))}")
-        parts.append("\n".join(lines))
+        parts.append(summaries(f"{cls.__module__}.{cls.__qualname__}" for cls in others))
     return "\n\n".join(parts) or "An empty slot, `nope` in strings and `()` in Python: attention as it is."
-
-
-def _options(row: Row) -> str:
-    from posenc_jax.cli.list import type_in_words
-
-    parts = []
-    for word, cls in row.classes.items():
-        hints = typing.get_type_hints(cls)
-        fields = dataclasses.fields(cls)
-        if not fields:
-            parts.append(f"`{word}` has none.")
-            continue
-        lines = [f"| option of `{word}` | type | default |", "|--|--|--|"]
-        for field in fields:
-            default = "required" if field.default is dataclasses.MISSING else f"`{field.default!r}`"
-            kind = type_in_words(hints[field.name]).replace("|", "\\|")
-            lines.append(f"| `{field.name}` | {kind} | {default} |")
-        parts.append("\n".join(lines))
-    return "\n\n".join(parts) or "None."
 
 
 def _audit(row: Row) -> str:

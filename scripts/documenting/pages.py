@@ -168,9 +168,8 @@ def broken() -> list[str]:
 @functools.cache
 def generated() -> frozenset[str]:
     """The names of the pages that are made."""
-    from documenting.api import pages
+    from documenting.api import packages, pages
     from documenting.rows import page_name
-    from documenting.source import packages
     from posenc_jax.encodings.catalogue import CATALOGUE
 
     encodings = {f"encodings/{page_name(method.name)}.md" for family in CATALOGUE.values() for method in family}
