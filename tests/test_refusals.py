@@ -3,7 +3,6 @@
 import errno
 import os
 import shutil
-import warnings
 from pathlib import Path
 
 import pytest
@@ -68,24 +67,6 @@ def test_nothing_of_the_system_in_other_errors():
     assert of_the_system(FileNotFoundError(errno.ENOENT, "No such file or directory", "x")) is None
     with pytest.raises(RuntimeError, match="ours"):
         guarded(lambda: raised(RuntimeError("ours")))
-
-
-def test_programs_that_cannot_be_kept_are_one_line(capsys, monkeypatch, tmp_path):
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-
-    def work():
-        for name in ("jit_a", "jit_b"):
-            warnings.warn(
-                f"Error writing persistent compilation cache entry for '{name}': OSError: {FULL}", stacklevel=1
-            )
-        return 0
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("always")
-        assert guarded(work) == 0
-    (file,) = tmp_path.glob("posenc-*.log")
-    assert capsys.readouterr().err == f"posenc: messages of libraries: {file}\n"
-    assert file.read_text().count("Error writing persistent compilation cache entry") == 2
 
 
 def test_a_checkpoint_says_what_is_in_its_way(tmp_path):

@@ -3,11 +3,10 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-from posenc_jax.cli.errors import UsageError, refusing
+from posenc_jax.cli.errors import refusing
 from posenc_jax.cli.options import command
 from posenc_jax.cli.screen import show
 from posenc_jax.files.atomic import write_atomically
-from posenc_jax.refusals.system import or_else
 
 
 def _explore(
@@ -50,18 +49,7 @@ def _explore(
 
     with refusing("explore: "):
         settings = ExplorerState(**given)
-    if unused := [name for name in given if name not in ("encoding", *settings.used)]:
-        names = ", ".join("--d-model" if name == "d" else f"--{name}" for name in unused)
-        kind = f" with {settings.frequencies}" if "frequencies" in settings.used else ""
-        raise UsageError(f"explore: {settings.encoding}{kind} does not use {names}: leave it out")
-    text = page(settings)
-    try:
-        write_atomically(output, text)
-    except OSError as error:
-        reason = "Is a directory" if output.is_dir() else error.strerror
-        raise UsageError(
-            f"cannot write {output}: {reason}; {or_else(error, 'name another file by --output')}"
-        ) from None
+    write_atomically(output, page(settings))
     show(output)
 
 

@@ -75,7 +75,7 @@ def _label(cls: type) -> str:
 
 
 def _section(cls: type) -> str:
-    from posenc_jax.cli.list import type_in_words
+    from posenc_jax.analysis.described import type_in_words
 
     hints = typing.get_type_hints(cls)
     lines = ["| field | type | default |", "|--|--|--|"]

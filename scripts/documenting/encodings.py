@@ -112,7 +112,7 @@ def _formula(row: Row) -> str:
 
 
 def _facts(row: Row) -> str:
-    from posenc_jax.cli.list import hook_words, ways
+    from posenc_jax.analysis.described import hook_words, ways
     from posenc_jax.encodings import elements, parse
 
     slot = parse(row.method.spec)
@@ -172,7 +172,7 @@ def _definition(row: Row, linked: Linked) -> str:
 
 
 def _options(row: Row) -> str:
-    from posenc_jax.cli.list import type_in_words
+    from posenc_jax.analysis.described import type_in_words
 
     parts = []
     for word, cls in row.classes.items():

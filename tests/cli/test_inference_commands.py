@@ -12,12 +12,11 @@ from session import compilation_cache
 from text_runs import LABELS, trained
 
 from posenc_jax.cli import main
-from posenc_jax.cli.texts import read_file
 from posenc_jax.data.corpora import reading
 from posenc_jax.data.corpora.corpus import DataError
 from posenc_jax.data.corpora.fields import Fields
 from posenc_jax.data.text import Classification, Data
-from posenc_jax.data.text.given import document_of
+from posenc_jax.data.text.given import document_of, read_file
 from posenc_jax.data.text.pieces import document_pieces, text_pieces
 from posenc_jax.data.tokenizer import ByteTokenizer
 from posenc_jax.models import Beam, Sampling
@@ -166,13 +165,13 @@ T, S, C = "translation", "summarization", "classification"
         ("translate", T, ["sun", " "], "posenc: text 2 (' ') is empty: give it at least one word, or leave it out\n"),
         (
             *("translate", T, [f"zebra {LONG}"]),
-            "--too-long window (in pieces); 1 of 13 words occur in none of the 96 training examples that were looked "
+            "too_long = 'window' (in pieces); 1 of 13 words occur in none of the 96 training examples that were looked "
             "through (zebra): ",
         ),
         (
             *("translate", T, [LONG, "sun", " ", "gnu"]),
             "posenc: 2 of 4 are refused: text 1 ('owl sun ice. owl sun ...') has 51 tokens, and this run was trained "
-            "and evaluated with at most 47: shorten it, or choose --too-long truncate (drop its end) or --too-long "
+            "and evaluated with at most 47: shorten it, or choose too_long = 'truncate' (drop its end) or --too-long "
             "window (in pieces); text 3 (' ') is empty: give it at least one word, or leave it out; 1 of 14 words "
             "occur in none of the 96 training examples that were looked through (gnu; in text 4 ('gnu')): ",
         ),
@@ -198,7 +197,7 @@ T, S, C = "translation", "summarization", "classification"
             "bad is no UTF-8 text ('utf-8' codec can't decode byte 0xe9 in position 1: unexpected end of data): save",
         ),
         ("summarize", S, ["long.txt"], "long.txt ('owl sun ice. owl sun ...') has 51 tokens"),
-        ("summarize", S, ["long.txt"], "or choose --too-long truncate (drop its end)\n"),
+        ("summarize", S, ["long.txt"], "or choose too_long = 'truncate' (drop its end)\n"),
         ("summarize", S, ["a.txt", "--max-new-tokens", "99"], "; for longer ones train with a larger task.max_summary"),
         ("translate", T, ["sun", "--max-new-tokens", "99"], "; for longer ones train with a larger task.max_length"),
         ("summarize", S, ["a.txt", "--too-long", "window"], "invalid choice: 'window'"),
@@ -210,7 +209,12 @@ T, S, C = "translation", "summarization", "classification"
         ("classify", C, ["spans.json"], "spans.json must hold an object of strings"),
         ("classify", C, ["no.json"], "no.json is no document: "),
         ("classify", C, ["long.txt"], "long.txt has 51 tokens"),
-        ("classify", C, ["long.txt"], "or choose --too-long truncate (drop its end) or --too-long window (in pieces)"),
+        (
+            "classify",
+            C,
+            ["long.txt"],
+            "or choose too_long = 'truncate' (drop its end) or too_long = 'window' (in pieces)",
+        ),
         ("classify", T, ["a.txt"], "use `posenc translate`"),
     ],
 )

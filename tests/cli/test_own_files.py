@@ -178,7 +178,7 @@ def test_own_metrics_have_a_table_in_the_terminal(mine):
         (["--metrics", "my_own.py:Right|my_own.py:Right"], "metrics: right is given twice: name each once"),
         (["--metrics", "my_own.py:Loss"], "metrics: 'loss' is a column that results have already"),
         (["--metrics", "my_own.py:Right/my_own.py:Loss"], "/ stands between layers of encodings only"),
-        (["--posenc", "my_own.py:Mine(base='x')"], "--posenc: Mine.base = 'x' must be of type float"),
+        (["--posenc", "my_own.py:Mine(base='x')"], "Mine.base = 'x' must be of type float"),
     ],
 )
 def test_what_is_no_task_or_metric(mine, arguments, message):
@@ -242,12 +242,3 @@ def test_an_encoding_called_like_one_of_ours_is_refused(mine, capsys):
     assert "has name = 'rope', which is an encoding of posenc_jax, and results would not tell the two apart" in (
         capsys.readouterr().err
     )
-
-
-def test_an_encoding_without_a_hook_is_refused(mine, refusal):
-    (mine / "typo.py").write_text(
-        "import dataclasses\nfrom posenc_jax.encodings import PositionalEncoding\n"
-        "@dataclasses.dataclass(frozen=True)\nclass Typo(PositionalEncoding):\n    name = 'typo'\n"
-        "    def biass(self, params, geometry): return None\n"
-    )
-    assert "did you mean bias by biass?" in refusal("audit", "typo.py:Typo")

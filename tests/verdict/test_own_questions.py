@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from posenc_jax import Ablation, Evaluation, Run, Training, Transformer
-from posenc_jax.cli import main, questions
-from posenc_jax.cli.questions import asked_on
+from posenc_jax.cli import main
+from posenc_jax.cli import verdict as questions
 from posenc_jax.cli.sized_to_corpus import on_corpus
+from posenc_jax.cli.verdict import asked_on
 from posenc_jax.config import source_of
 from posenc_jax.data.tasks import Copying, EvenPairs
 from posenc_jax.encodings import ALiBi, RoPE
