@@ -91,10 +91,9 @@ def main(argv: list[str] | None = None) -> int:
 
     0 is done, 1 failed, 2 refused (bad input), 128 + signal stopped with everything saved, or nobody reads the output.
     """
-    arguments = sys.argv[1:] if argv is None else argv
     try:
         with signals.answered(_end, _STOPPING, patience=1.0):
-            code = _run(arguments)
+            code = _run(sys.argv[1:] if argv is None else argv)
             screen.flush()  # here, where it can be said that it cannot be written, not while Python ends
     except KeyboardInterrupt as error:
         screen.tell(_STOPPED)
@@ -128,8 +127,7 @@ def _run(arguments: list[str]) -> int:
     if refused:
         screen.tell(f"posenc: {refused}")
         return 2
-    code: int = module.main(rest)
-    return code
+    return int(module.main(rest))
 
 
 def usage() -> str:

@@ -76,23 +76,16 @@ def _tasks() -> list[str]:
     from posenc_jax.data.tasks import TASKS
     from posenc_jax.data.text import TEXT_TASKS
 
-    lines = []
-    for title, tasks in (
-        ("Tasks.", TASKS),
-        ("Tasks on text. `posenc data list` shows their corpora.", TEXT_TASKS),
-    ):
-        lines += [f"\n{title}\n", "\n\n".join(map(_entry, tasks.values()))]
-    return lines
+    tasks, of_texts = ("\n\n".join(map(_entry, some.values())) for some in (TASKS, TEXT_TASKS))
+    return ["\nTasks.\n", tasks, "\nTasks on text. `posenc data list` shows their corpora.\n", of_texts]
 
 
 def _rows(found: dict[Any, tuple[Method, ...]]) -> str:
-    families = []
-    for family, methods in found.items():
-        lines = [family]
-        for method in methods:
-            lines += [_wrap(f"{method.name} ({method.paper})", "  ", "    "), _wrap(method.spec, " " * 6, " " * 8)]
-        families.append("\n".join(lines))
-    return "\n\n".join(families)
+    return "\n\n".join("\n".join([family, *map(_row, methods)]) for family, methods in found.items())
+
+
+def _row(method: Method) -> str:
+    return f"{_wrap(f'{method.name} ({method.paper})', '  ', '    ')}\n{_wrap(method.spec, ' ' * 6, ' ' * 8)}"
 
 
 def _described(word: str) -> str:
@@ -174,12 +167,10 @@ def _details(cls: Any, methods: dict[str, Any]) -> str:
 
 def _encoding_facts(cls: Any) -> str:
     try:
-        facts = ["Acts on " + ", ".join(hook_words([cls()]))]
+        facts = f"Acts on {', '.join(hook_words([cls()]))}"
     except (TypeError, ValueError):  # a required field
-        facts = ["Acts on what its fields say"]
-    facts += ["shift invariant"] * (cls.shift_invariant is True)
-    facts += ["causal only"] * (cls.causal_only is True)
-    return "; ".join(facts)
+        facts = "Acts on what its fields say"
+    return facts + "; shift invariant" * (cls.shift_invariant is True) + "; causal only" * (cls.causal_only is True)
 
 
 def _fields(cls: Any) -> str:

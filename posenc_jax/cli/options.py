@@ -99,10 +99,11 @@ def sections(owner: Any) -> tuple[str, str, str]:
 
 def _parser(work: Callable[..., Any], name: str) -> Parser:
     text, entries, examples = sections(work)
-    parts = text.split("\n\n")
-    text = "\n\n".join(part if re.search("^ ", part, re.MULTILINE) else textwrap.fill(part, 100) for part in parts)
+    filled = (part if re.search("^ ", part, re.MULTILINE) else textwrap.fill(part, 100) for part in text.split("\n\n"))
     own: dict[str, Any] = {"add_help": False, "allow_abbrev": False} if _overrides(work) else {}
-    parser = Parser(f"posenc {name}", description=text, epilog=examples and f"examples:\n{examples}", **own)
+    parser = Parser(
+        f"posenc {name}", description="\n\n".join(filled), epilog=examples and f"examples:\n{examples}", **own
+    )
     _add(parser, work, entries)
     parser.usage = f"{parser.format_usage().strip().removeprefix('usage: ')} [overrides]" if own else None
     return parser
@@ -120,6 +121,8 @@ def _add(parser: argparse.ArgumentParser, owner: Any, entries: str) -> None:
             continue
         required, default = parameter.default is parameter.empty, parameter.default
         more = _of_type(hints[name]) | {"help": texts[name]}
+        if "choices" in more and more.get("metavar"):
+            more["help"] += f": {', '.join(more['choices'])}"
         if not required:
             more["default"] = list(default) if more.get("action") == "extend" else default
         if "nargs" in more and not more["metavar"]:

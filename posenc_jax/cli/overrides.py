@@ -28,11 +28,14 @@ from posenc_jax.encodings.structure import StructureMask
 from posenc_jax.encodings.value import Value
 
 
-def override(run: Run, arguments: Sequence[str], program: str, description: str = "") -> Run:
-    """The run with the overrides in ``arguments``; with ``--task``, its settings are those that can be overridden.
+def override(run: Run, arguments: Sequence[str], command: str, config_file: str) -> Run:
+    """The run of a config file with the overrides in ``arguments``; with ``--task``, its settings are those that can be
+    overridden.
 
     UsageError for values that cannot be, SystemExit when tyro has said what is wrong itself.
     """
+    if not arguments:
+        return run
     options = _options(arguments)
     if twice := next((option for i, option in enumerate(options) if option in options[:i]), None):
         raise UsageError(given_twice(f"--{twice.replace('_', '-')}"))
@@ -45,8 +48,15 @@ def override(run: Run, arguments: Sequence[str], program: str, description: str 
         object.__setattr__(default, name, value)
     registry = ConstructorRegistry()
     registry.struct_rule(_value_rule)
-    words = [_in_full(word) for word in words]
-    return tyro.cli(Run, default=default, args=words, prog=program, description=description, registry=registry)
+    words, program = [_in_full(word) for word in words], f"posenc {command} {config_file or 'CONFIG'}"
+    own = config_file or f"a run of task copying; `posenc {command} CONFIG --help` shows those of CONFIG and its task"
+    return tyro.cli(Run, default=default, args=words, prog=program, description=_ABOUT + own, registry=registry)
+
+
+_ABOUT = (
+    "Encodings, another task (--task) and metrics (--metrics) may be classes in your own files, as in --task "
+    '"mine.py:Mine(max_length=8)". The overrides, with the defaults of '
+)
 
 
 def _options(arguments: Sequence[str]) -> list[str]:
@@ -85,7 +95,7 @@ _WORDS = {
 
 def override_run(run: Run, arguments: Sequence[str], command: str, config_file: str) -> Run:
     """The run of a config file with its overrides, without a name of the config file that is of what was before."""
-    return named_anew(run, _overridden(run, arguments, command, config_file), arguments)
+    return named_anew(run, override(run, arguments, command, config_file), arguments)
 
 
 def override_all(ablation: Ablation, arguments: Sequence[str], command: str, config_file: str) -> Ablation:
@@ -100,7 +110,8 @@ def override_all(ablation: Ablation, arguments: Sequence[str], command: str, con
         changed = named_anew(run, changed, arguments, names)
         runs.append(changed if start is None else dataclasses.replace(changed, init_from=start))
         starts[run.as_start] = runs[-1].as_start
-    if len(set(map(_unnamed, runs))) < len(set(map(_unnamed, ablation.runs))):
+    before, after = ({dataclasses.replace(run, label="", table="") for run in some} for some in (ablation.runs, runs))
+    if len(after) < len(before):
         raise UsageError(
             "with these overrides two cells of this ablation are one run: leave out what the cells differ in, change "
             "the config file, or use posenc train for a single run"
@@ -109,22 +120,13 @@ def override_all(ablation: Ablation, arguments: Sequence[str], command: str, con
         return dataclasses.replace(ablation, runs=tuple(runs))
 
 
-def _unnamed(run: Run) -> Run:
-    return dataclasses.replace(run, label="", table="")
-
-
-def _overridden(run: Run, arguments: Sequence[str], command: str, config_file: str) -> Run:
-    about = f"The overrides, with the defaults of {config_file}."
-    return override(run, arguments, f"posenc {command} {config_file}", about) if arguments else run
-
-
 def _override_each(runs: Sequence[Run], arguments: Sequence[str], command: str, config_file: str) -> list[Run]:
     """Several runs with their overrides. The command line is parsed for the first, and what its options say is put into
     the others: parsing takes as long as reading hundreds of results.
 
     UsageError where one of the others has no such field; otherwise as `override`.
     """
-    first = _overridden(runs[0], arguments, command, config_file)
+    first = override(runs[0], arguments, command, config_file)
     given = {path: functools.reduce(getattr, path.split("."), first) for path in _options(arguments)}
     if "task" in given:  # it has its own overrides already
         given = {path: value for path, value in given.items() if not path.startswith("task.")}

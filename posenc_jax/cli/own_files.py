@@ -133,14 +133,14 @@ def run_file(path: Path, text: str) -> ModuleType:
     here = Path.cwd()
     folders = [here] if path.is_relative_to(here) else [here, path.parent]
     sys.path += [str(folder) for folder in folders if str(folder) not in sys.path]
-    found = importlib.util.spec_from_file_location(name, path, loader=SourceLoader(name, str(path)))
+    loader = SourceLoader(name, str(path))
+    found = importlib.util.spec_from_file_location(name, path, loader=loader)
     assert found is not None
-    assert found.loader is not None
     module = importlib.util.module_from_spec(found)
     sys.modules[name] = module
     try:
         with exits_as_errors():
-            found.loader.exec_module(module)
+            loader.exec_module(module)
     except BaseException:
         del sys.modules[name]
         raise

@@ -86,8 +86,7 @@ def _facts(plan: Plan) -> dict[str, str]:
     spares = f", {layout.spares} of them spare" if layout.spares else ""
     groups = f"{layout.groups} x {layout.size} on {plan.used} of {plan.target.count} devices{spares}"
     return {
-        "replicas": f"{layout.replicas}, {groups}",
-        "mode": layout.mode,
+        "replicas": f"{layout.replicas}, {groups} ({layout.mode})",
         "parameters": f"{plan.parameters:,}",
         "a step of one replica": f"{count(plan.step.operations, 'FLOP')}, {plan.step.tokens:,} tokens with padding",
         "attention": "; ".join(plan.attention),

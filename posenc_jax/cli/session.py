@@ -57,12 +57,7 @@ def asked_config(
         from posenc_jax.cli.overrides import override
         from posenc_jax.data.tasks.copying import Copying
 
-        about = (
-            f"The overrides of a run of task copying; `posenc {command} CONFIG --help` shows those of CONFIG and its "
-            "task. Encodings, another task (--task) and metrics (--metrics) may be classes in your own files: --task "
-            '"mine.py:Mine(max_length=8)".'
-        )
-        override(Run(task=Copying()), ["--help"], f"posenc {command} CONFIG", about)
+        override(Run(task=Copying()), ["--help"], command, "")
     if corpus is None or text:
         example = f"posenc {command} CONFIG [overrides], or posenc {command} --on CORPUS [overrides]"
         raise UsageError(f"{command}: one config file or one corpus comes first, as in {example}")

@@ -56,8 +56,8 @@ class Shown:
 
     encodings: tuple[str, ...] = ()
     _: dataclasses.KW_ONLY
-    view: Annotated[tuple[str, ...], (*VIEWS, VECTORS)] = ()
-    preset: Annotated[str | None, tuple(PRESETS)] = None
+    view: Annotated[tuple[str, ...], (*VIEWS, VECTORS), "VIEW"] = ()
+    preset: Annotated[str | None, tuple(PRESETS), "NAME"] = None
     d_model: Annotated[int | None, whole(*WIDTHS), "M"] = None
     num_heads: Annotated[int | None, whole(1, WIDTHS[1]), "H"] = None
     length: Annotated[int | None, whole(*LENGTHS), "P"] = None
@@ -72,11 +72,6 @@ class Shown:
     file: Path | None = None
     output: Annotated[Path, "PATH"] = Path("shown")
     figures: Annotated[tuple[str, ...], KINDS, "KIND"] = ()
-
-    @property
-    def flowing(self) -> tuple[str, ...]:
-        """The words of the view flow."""
-        return tuple((self.text or WORDS).split())
 
 
 def _with_preset(options: Shown) -> Shown:
@@ -198,7 +193,7 @@ def _places(options: Shown, tokens: list[str]) -> tuple[int, ...]:
 def _check(options: Shown) -> None:
     flow, width, run = "flow" in options.view, options.d_model or 128, options.run
     of_runs = options.file or options.stack or options.seed is not None or (options.text and not flow)
-    words = len(options.flowing)
+    words = len((options.text or WORDS).split())
     for wrong, said in (
         (
             not options.encodings and not run,
@@ -247,13 +242,13 @@ def _of_specs(options: Shown, reporter: TerminalReporter) -> list[MeasuredEncodi
             for slot in slots.values():
                 check_slot(slot, dims)
             break
-    found = []
+    found, words = [], tuple((options.text or WORDS).split())
     for label, slot in slots.items():
         reporter.phase(f"measure {label}")
         with refusing(f"{label}: "):
             measured = measure(label, slot, dims, length, shifts=not options.preset)
             one = with_contents(with_equal_contents(measured, dims.head_dim), slot, dims)
-            found.append(with_flow(one, slot, dims, options.flowing) if "flow" in options.view else one)
+            found.append(with_flow(one, slot, dims, words) if "flow" in options.view else one)
     return found
 
 

@@ -49,9 +49,7 @@ class Spread:
     def check(self) -> None:
         """UsageError for options that need another executor."""
         if self.resources and self.executor != "slurm":
-            raise UsageError(
-                f"--{next(n for n, own in _RESOURCES.items() if own in self.resources)} needs --executor slurm"
-            )
+            raise UsageError(f"--{', --'.join(_RESOURCES)} needs --executor slurm")
         if self.parallel and self.executor is None:
             raise UsageError("--parallel needs --executor local or slurm")
 

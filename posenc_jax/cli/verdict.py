@@ -156,9 +156,8 @@ def _checked(path: Path, *, as_json: bool) -> int:
         return 1
     count = len(card.findings) + (len(card.twice.findings) if card.twice else 0)
     tell(
-        f"posenc: {path}: its {count} word{'s' * (count != 1)} and every number behind them follow from its scores; "
-        "a check cannot tell whether the question, scores, settings, times, environments and other differences between "
-        "arms are those of the runs"
+        f"posenc: {path}: its {count} word{'s' * (count != 1)} and every number behind them follow from its scores; a "
+        "check cannot tell whether question, scores, settings, times, environments and arms are those of the runs"
     )
     return _code(card)
 

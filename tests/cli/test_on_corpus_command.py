@@ -55,7 +55,7 @@ def test_what_is_trained_is_shown_kept_and_the_config_that_new_writes(notes, cap
 
     monkeypatch.setattr(cell, "run", train)
     assert main(["new", "config", "--on", "own/notes"]) == 0
-    assert capsys.readouterr().out == "wrote notes.py, a config of translation: posenc train notes.py\n"
+    assert capsys.readouterr().out == "wrote notes.py: a config: posenc train notes.py\n"
     written = load_config("notes.py", Run, "train")
     assert main(["train", "--on", "own/notes"]) == 0
     shown = capsys.readouterr().out
@@ -85,9 +85,6 @@ def test_what_is_trained_is_shown_kept_and_the_config_that_new_writes(notes, cap
         ),
         ("train notes.py --on own/notes", "one config file or one corpus comes first"),
         ("train --on own/notes --on own/notes", "--on is given twice"),
-        ("train --on own/notes --task copying", "--on says what is read, and so does --task: leave one of them out"),
-        ("plan --on own/notes --data.name=own/other", "--on says what is read, and so does --data.name: leave one"),
-        ("ablate --on own/notes --posenc rope rope", "--posenc: rope is given twice"),
         ("ablate --on own/notes --posenc ropee", "--posenc: unknown encoding 'ropee': did you mean 'rope'?"),
         (
             "ablate --on own/notes --executor slurm",

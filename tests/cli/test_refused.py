@@ -126,7 +126,7 @@ OTHERS = {
     "ablate ablation.py --directory compared --model.d-model 32": "[rsc rope].model.d_model: 64 -> 32",
     "ablate escaped.py": "runs/escaped-ea03bc47 holds a single run, not an ablation",
     "ablate ablation.py --executor local --parallel 0": "--parallel: 0 is no whole number from 1 to 65536: choose one",
-    "ablate ablation.py --gpus 1": "--gpus needs --executor slurm",
+    "ablate ablation.py --gpus 1": "--gpus, --cpus, --time needs --executor slurm",
     "ablate ablation.py --executor local --time 5": "--time needs --executor slurm",
     "ablate ablation.py --parallel 2": "--parallel needs --executor local or slurm",
     "ablate ablation.py --executor local --executor slurm": "--executor is given twice",
