@@ -3,14 +3,12 @@
 import errno
 import os
 import shutil
-from pathlib import Path
 
 import pytest
 
 from posenc_jax.cli.errors import guarded
 from posenc_jax.refusals.system import of_the_system
 from posenc_jax.runs.checkpoint import Checkpoints
-from posenc_jax.show.files import write
 
 FULL = os.strerror(errno.ENOSPC)
 
@@ -77,9 +75,3 @@ def test_a_checkpoint_says_what_is_in_its_way(tmp_path):
         (errno.EMFILE, "raise the limit"),
     ):
         assert f"): {way_out}" in str(checkpoints._not_saved(OSError(number, os.strerror(number), "x")))
-
-
-def test_figures_say_it(tmp_path, monkeypatch):
-    monkeypatch.setattr(Path, "mkdir", lambda *a, **b: raised(OSError(errno.ENOSPC, FULL, "x")))
-    with pytest.raises(ValueError, match="nothing was written: make room, or name another directory"):
-        write({tmp_path / "new" / "a.png": b""})

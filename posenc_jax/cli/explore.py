@@ -42,9 +42,8 @@ def _explore(
           write the page explorer.html
     """
     own = {"encoding": encoding, "d": d_model, "base": base, "frequencies": frequencies}
-    own |= {"length": length, "head": head, "seed": seed}
+    own |= {"length": length, "head": head, "seed": seed, "a": pair[0], "b": pair[1]}
     given: dict[str, Any] = {name: value for name, value in own.items() if value is not None}
-    given["a"], given["b"] = pair
     from posenc_jax.show.explorer import ExplorerState, page
 
     with refusing("explore: "):

@@ -264,7 +264,8 @@ def _of_run(options: Shown, reporter: TerminalReporter) -> dict[str, MeasuredEnc
     """The encodings of a run, stack by stack, and its attention maps; none without a run."""
     if options.run is None:
         return {}
-    from posenc_jax.data.text.given import document_of, read_file
+    from posenc_jax.data.corpora.reading import read_file
+    from posenc_jax.data.text.given import document_of
     from posenc_jax.show import trained
 
     reporter.phase(f"measure {options.run}")

@@ -132,7 +132,7 @@ def translate(
 
 
 def _lines() -> list[str]:
-    from posenc_jax.data.text.given import text_of
+    from posenc_jax.data.corpora.reading import text_of
 
     if sys.stdin is None or sys.stdin.isatty():
         raise UsageError("translate: give sentences after RUN, or one a line on standard input")
@@ -157,7 +157,7 @@ def summarize(
       posenc summarize RUN article.txt
           summarise a file
     """
-    from posenc_jax.data.text.given import read_file
+    from posenc_jax.data.corpora.reading import read_file
 
     options = {"max_new_tokens": decoded.max_new_tokens, "too_long": too_long}
     text = {str(file): read_file(file)}
@@ -188,7 +188,8 @@ def classify(of_run: OfRun, file: Path, *, too_long: Literal["refuse", "truncate
       posenc classify RUN page.txt
           classify a file
     """
-    from posenc_jax.data.text.given import document_of, read_file
+    from posenc_jax.data.corpora.reading import read_file
+    from posenc_jax.data.text.given import document_of
 
     text = read_file(file)
     (found,) = of_run.answers("classify", {str(file): lambda task: document_of(task, file, text)}, too_long=too_long)

@@ -13,7 +13,6 @@ import posenc_jax
 from posenc_jax.cli import main
 from posenc_jax.cli.errors import UsageError
 from posenc_jax.cli.session import deterministic
-from posenc_jax.cli.texts import LARGEST_SEED
 
 
 def test_version(printed):
@@ -50,11 +49,6 @@ def test_options_without_a_path(printed, monkeypatch, command, options):
         assert option in out
     assert f"`posenc {command} CONFIG --help` shows those of CONFIG and its task" in " ".join(out.split())
     assert "(default: 1000)" in out
-
-
-def test_the_largest_random_seed_is_one(capsys):
-    assert main(["translate", "nowhere", "text", f"--random-seed={LARGEST_SEED}"]) == 2
-    assert "--random-seed" not in capsys.readouterr().err  # there is no run in nowhere
 
 
 @pytest.mark.parametrize("command", ["train", "ablate"])

@@ -15,8 +15,9 @@ from posenc_jax.cli import main
 from posenc_jax.data.corpora import reading
 from posenc_jax.data.corpora.corpus import DataError
 from posenc_jax.data.corpora.fields import Fields
+from posenc_jax.data.corpora.reading import read_file
 from posenc_jax.data.text import Classification, Data
-from posenc_jax.data.text.given import document_of, read_file
+from posenc_jax.data.text.given import document_of
 from posenc_jax.data.text.pieces import document_pieces, text_pieces
 from posenc_jax.data.tokenizer import ByteTokenizer
 from posenc_jax.models import Beam, Sampling

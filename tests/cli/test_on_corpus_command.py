@@ -74,26 +74,14 @@ def test_what_is_trained_is_shown_kept_and_the_config_that_new_writes(notes, cap
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        (
-            "train --on own/note",
-            "{}: did you mean 'own/notes'? Else posenc data add note ...",
-        ),
+        ("train --on own/note", "{}: did you mean 'own/notes'? Else posenc data add note ..."),
         ("train --on notes", "there is no corpus 'notes'; did you mean 'own/notes'? the local ones are grammar/en-de"),
-        (
-            "train --on notes.txt",
-            "'notes.txt' is a file's name, not a corpus's: `posenc data add NAME",
-        ),
+        ("train --on notes.txt", "'notes.txt' is a file's name, not a corpus's: `posenc data add NAME"),
         ("train notes.py --on own/notes", "one config file or one corpus comes first"),
         ("train --on own/notes --on own/notes", "--on is given twice"),
         ("ablate --on own/notes --posenc ropee", "--posenc: unknown encoding 'ropee': did you mean 'rope'?"),
-        (
-            "ablate --on own/notes --executor slurm",
-            "--on sizes a run to this machine, and --executor slurm trains on others: begin with",
-        ),
-        (
-            "train --on own/notes --distributed",
-            "--distributed trains on others: begin with the config that `posenc",
-        ),
+        ("ablate --on own/notes --executor slurm", "--on sizes a run to this machine, and --executor slurm trains on"),
+        ("train --on own/notes --distributed", "--distributed trains on others: begin with the config that `posenc"),
         ("new config numpy --on own/notes", "numpy is the name of an installed module"),
     ],
 )

@@ -156,9 +156,9 @@ def test_a_larger_share_can_be_stated():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["x", "--text", "none.txt"], "--text: there is no none.txt"),
-        (["x", "--text", "reviews"], "--text: reviews is no file"),
-        (["x", "--folder", "play.txt"], "--folder: play.txt is no folder"),
+        (["x", "--text", "none.txt"], "there is no file none.txt"),
+        (["x", "--text", "reviews"], "reviews is no file"),
+        (["x", "--folder", "play.txt"], "play.txt has 0 folders of texts"),
         (["x", "--folder", "reviews/bad"], "has 0 folders of texts, and every class is one"),
         (["x", "--jsonl", "chat.jsonl"], "name the fields to read: --source F --target F for pairs"),
         (["x", "--jsonl", "chat.jsonl", "--source", "q"], "name the fields to read"),
@@ -180,8 +180,8 @@ def test_a_larger_share_can_be_stated():
             "unrecognized arguments: --builder mine.py:B",
         ),
         (["x", "--saved", "reviews", "--field", "text"], "reviews has no state.json"),
-        (["x"], "data add: one of the arguments --text --jsonl --csv --parquet --folder --saved is required\n"),
-        (["x", "--text", "play.txt", "--folder", "reviews"], "--folder --saved is required, not --text and --folder"),
+        (["x"], "data add: give the texts as one of --text --jsonl"),
+        (["x", "--text", "play.txt", "--folder", "reviews"], "data add: give the texts as one of --text --jsonl"),
     ],
 )
 def test_what_is_refused_leaves_nothing(here, refusal, arguments, message):
