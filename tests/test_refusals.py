@@ -25,10 +25,7 @@ def raised(error):
 
 
 CASES = {
-    "tfds": (
-        lambda: raised(RuntimeError(f'Failed "train": write() failed: {FULL}; writing d/x-1.0/c-0')),
-        "d/x-1.0/c-0",
-    ),
+    "tfds": (lambda: raised(RuntimeError(f'Failed "train": write() failed: {FULL}; writing d/x-1/c')), "d/x-1/c"),
     "copies": (lambda: raised(shutil.Error([("/a/b", "/c/d", f"[Errno 28] {FULL}: '/c/d'")] * 50)), "/c/d"),
     "orbax": (lambda: raised(ValueError(f"UNKNOWN: Error writing /r/x [OS error 28: {FULL}]")), "/r/x"),
     "arrow": (lambda: raised(OSError(f"Error writing bytes to file. Detail: [errno 28] {FULL}")), "a file"),

@@ -18,6 +18,7 @@ from posenc_jax.drawing.plain import short
 from posenc_jax.extras import MissingExtraError, plain_one
 from posenc_jax.files.atomic import unwritable
 from posenc_jax.files.user_paths import PathError, full
+from posenc_jax.refusals.duplicates import refuse_twice
 from posenc_jax.refusals.own_exits import ExitError, exits_as_errors, own_frames
 from posenc_jax.refusals.system import PASSING, WAYS_OUT, of_the_system
 
@@ -36,17 +37,16 @@ def refusing(about: str = "") -> Iterator[None]:
 
 
 class _Once(argparse.Action):
-    """Stores what an option is given, and refuses the option a second time."""
+    """Stores what an option is given, and refuses the option or one of its values a second time."""
 
-    def __init__(self, *args: Any, **more: Any) -> None:
-        super().__init__(*args, **more)
-        self.filled: argparse.Namespace | None = None
+    filled: argparse.Namespace | None = None
 
-    def __call__(
-        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
-    ) -> None:
+    def __call__(self, parser: Any, namespace: Any, values: Any, option: str | None = None) -> None:
         if option is not None and self.filled is namespace:
             parser.error(given_twice(self.option_strings[-1]))
+        if self.nargs in ("+", "*"):
+            with refusing():
+                refuse_twice(option or str(self.metavar), values or ())
         self.filled = namespace
         setattr(namespace, self.dest, values)
 

@@ -45,7 +45,7 @@ def command(work: Callable[..., int | None], name: str = "", *, computes: bool =
 
     Parameters before ``*`` are arguments by their place, those after it options, of which a bool has no value; the
     fields of a dataclass are likewise. ``Annotated`` has a metavar (a string), choices (a tuple) or a reader of words
-    (a function). A Sequence may be given in parts. `Overrides` takes the words that are no options, which
+    (a function). A tuple holds each value once, a Sequence any. `Overrides` takes the words that are no options, which
     other parsers read; an argument by its place is then the first word or none. The docstring is the help: ``Args:``,
     or ``Attributes:`` of a dataclass, has a line for each; ``Examples:`` come last.
 

@@ -160,6 +160,8 @@ OTHERS = {
     "audit nope --json nowhere/a.json": "--json nowhere/a.json: there is no directory: name another file",
     "audit nope --markdown /proc/a.md": "--markdown /proc/a.md: no file can be made in /proc (",
     "audit alibi --jsn x": "audit: unrecognized arguments: --jsn x; `posenc audit --help` explains the options",
+    "audit rope rope": "ENCODING: rope is given twice: name each once",
+    "report a ./a --output c": "DIR: a is given twice: name each once",
     "verdict alibi --directory ''": "'' is no path",
     "data": "posenc data needs one of add, list",
     "data list --directory ''": "'' is no path",

@@ -104,7 +104,7 @@ config = Ablation("two", (run, other))
         (["alibi", "alibi()"], "alibi alibi() names an encoding twice: name each once"),
         (["alibi", "--full"], "--full is a size of published tables: leave it out, or name a config of that size"),
         (["axial_rope"], "axial_rope cannot be measured on rsc (axial_rope reads positions of 2 axes, and those of"),
-        (["rope(scaling=yarn(factor=2, original_length=4))", "axial_rope"], "task 'copying' have 1): choose other --tables"),
+        (["rope(scaling=yarn(factor=2, original_length=4))", "axial_rope"], "task 'copying' have 1): choose other"),
     ],
 )
 def test_refused_in_one_line(home, refusal, arguments, message):
