@@ -253,7 +253,7 @@ def learned(encodings: tuple) -> int:
 def table(audit: Record, verdicts: tuple[Evidence, ...]) -> str:
     """The Markdown table: a row a method, its last cells from the audit and the verdicts, the others from the code."""
     from posenc_jax.analysis.audit import rows
-    from posenc_jax.cli.list import hook_words, ways
+    from posenc_jax.analysis.described import hook_words, ways
     from posenc_jax.drawing.markdown import code, grid
     from posenc_jax.encodings import elements, parse
 

@@ -12,7 +12,6 @@ from posenc_jax import __version__
 from posenc_jax.cli import screen, signals
 from posenc_jax.drawing.plain import short
 from posenc_jax.extras import plain_one
-from posenc_jax.files.user_paths import NO_TEXT, VARIABLES, PathError, from_environment, is_text
 from posenc_jax.refusals.hints import did_you_mean
 
 # what people do: {command, which is the name of a module here: one help line}
@@ -92,10 +91,9 @@ def main(argv: list[str] | None = None) -> int:
 
     0 is done, 1 failed, 2 refused (bad input), 128 + signal stopped with everything saved, or nobody reads the output.
     """
-    arguments = sys.argv[1:] if argv is None else argv
     try:
         with signals.answered(_end, _STOPPING, patience=1.0):
-            code = _refused(arguments) or _run(arguments)
+            code = _run(sys.argv[1:] if argv is None else argv)
             screen.flush()  # here, where it can be said that it cannot be written, not while Python ends
     except KeyboardInterrupt as error:
         screen.tell(_STOPPED)
@@ -109,49 +107,27 @@ def main(argv: list[str] | None = None) -> int:
     return code
 
 
-def _refused(arguments: list[str]) -> int:
-    """Refuses words and variables that no file could keep, and paths that are none, whatever the command is."""
-    try:
-        for before, word in zip(["", *arguments], arguments):
-            if not is_text(word):
-                raise PathError(f"{f'{before} ' if before[:1] == '-' else ''}{short(word)} {NO_TEXT}")
-        for variable in VARIABLES:
-            from_environment(variable)
-    except PathError as error:
-        screen.tell(f"posenc: {error}")
-        return 2
-    return 0
-
-
 def _run(arguments: list[str]) -> int:
-    if not arguments:
-        screen.show(FIRST)
+    command, rest = (arguments or [""])[0], arguments[1:]
+    if command in ("", "-h", "--help", "help", "--version"):
+        screen.show({"": FIRST, "--version": f"posenc_jax {__version__}"}.get(command) or usage())
         return 0
-    if arguments[0] in ("-h", "--help", "help"):
-        screen.show(usage())
-        return 0
-    command, rest = arguments[0], arguments[1:]
-    if command == "--version":
-        screen.show(f"posenc_jax {__version__}")
-        return 0
+    refused = ""
     if command in GONE:
-        screen.tell(f"posenc: there is no command {command!r} any more: {GONE[command]}")
-        return 2
-    if command == "--completion":
-        command = "completion"
-    elif command not in COMMANDS:
+        refused = f"there is no command {command!r} any more: {GONE[command]}"
+    elif command not in (*COMMANDS, "--completion"):
         hint = did_you_mean(command, COMMANDS, f"known are {', '.join(COMMANDS)}")
-        screen.tell(f"posenc: there is no command {short(command)!r}: {hint}")
+        refused = f"there is no command {short(command)!r}: {hint}"
+    else:
+        try:
+            module = importlib.import_module(f"posenc_jax.cli.{command.removeprefix('--')}")
+        except ModuleNotFoundError as error:
+            if not (refused := plain_one(error) or ""):
+                raise
+    if refused:
+        screen.tell(f"posenc: {refused}")
         return 2
-    try:
-        module = importlib.import_module(f"posenc_jax.cli.{command}")
-    except ModuleNotFoundError as error:
-        if (said := plain_one(error)) is None:
-            raise
-        screen.tell(f"posenc: {said}")
-        return 2
-    code: int = module.main(rest)
-    return code
+    return int(module.main(rest))
 
 
 def usage() -> str:

@@ -1,5 +1,6 @@
 """``posenc ablate CONFIG``: a comparison from its config."""
 
+import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -7,10 +8,10 @@ from posenc_jax.cli.options import Overrides, command
 from posenc_jax.cli.overrides import override_all
 from posenc_jax.cli.own_files import refuse_unusable
 from posenc_jax.cli.report import final_report
-from posenc_jax.cli.screen import shell_words, show
-from posenc_jax.cli.session import Kept, asked_config, prepare_jax, stoppable
+from posenc_jax.cli.screen import show
+from posenc_jax.cli.session import Kept, asked_config, stoppable
 from posenc_jax.cli.sized_to_corpus import OnCorpus, ablation_on_corpus, refuse_elsewhere, shown_and_kept
-from posenc_jax.cli.spread import Spread, run_group, runner
+from posenc_jax.cli.spread import Spread, runner
 from posenc_jax.config import Ablation
 from posenc_jax.files.names import file_name
 from posenc_jax.files.user_paths import full
@@ -43,12 +44,11 @@ def _ablate(
       posenc ablate --on own/plays --posenc nope alibi t5
           compare encodings on your own texts
     """
-    prepare_jax()  # before the config: one that computes would fix the devices
     spread.check()
     if spread.executor == "slurm":
         refuse_elsewhere(on, "--executor slurm")
     left = overrides.left
-    ablation = asked_config("ablate", config, on, overrides, Ablation)
+    ablation = asked_config("ablate", config, on, overrides.left, Ablation)
     if on is not None:
         ablation, left = ablation_on_corpus(ablation, left)
     ablation = override_all(ablation, left, "ablate", config)
@@ -56,6 +56,7 @@ def _ablate(
     kept.trust_runs()
     from posenc_jax.cli.progress import AblationReporter
     from posenc_jax.runs.errors import FailedCellsError
+    from posenc_jax.runs.spread import run_task
     from posenc_jax.runs.trackers import Tracked
 
     refuse_unusable(ablation)
@@ -67,7 +68,7 @@ def _ablate(
     ):
         more: dict[str, Any] = {"accept_changed_code": kept.accept_changed_code, "reporter": reporter, "stop": stop}
         if group is not None:
-            run_group(ablation, directory, group, **more)
+            run_task(ablation, directory, group, **more)
             return 0
         run = runner(spread, ["ablate", *overrides.given], directory, reporter, stop)
         try:
@@ -75,7 +76,7 @@ def _ablate(
                 run(ablation, directory, **more)
         except FailedCellsError as error:
             failed = error
-    written = final_report(directory, [shell_words(("posenc", "ablate", *overrides.given))])
+    written = final_report(directory, [shlex.join(("posenc", "ablate", *overrides.given))])
     if failed:
         raise failed
     if not written:
@@ -84,4 +85,4 @@ def _ablate(
     return 0
 
 
-main = command(_ablate)
+main = command(_ablate, computes=True)

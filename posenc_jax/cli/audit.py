@@ -47,12 +47,9 @@ def _audit(
       posenc audit "fox|rope(base=5e5)" YaRN --no-timing
           measure several encodings, without timing
     """
-    from posenc_jax.cli.own_files import read_slot, refuse_unusable
-    from posenc_jax.cli.session import prepare_jax
-
-    prepare_jax()  # before files of the user's: one that computes would fix the devices
     from posenc_jax.analysis.audit import rows as catalogue
     from posenc_jax.analysis.audit import settings
+    from posenc_jax.cli.own_files import read_slot, refuse_unusable
     from posenc_jax.cli.progress import TerminalReporter
     from posenc_jax.show.audit_table import audit_markdown, audit_text
 
@@ -60,8 +57,6 @@ def _audit(
     refuse_unusable(tuple(read_slot(row["spec"]) for row in rows if row["family"] == GIVEN))
     check_file("--json", json)
     check_file("--markdown", markdown)
-    if json and json == markdown:
-        raise UsageError(f"--json and --markdown are both {json}: name two files")
     records = []
     with TerminalReporter() as reporter:
         reporter.phase("audit", total=len(rows), unit="encodings")
@@ -140,4 +135,4 @@ def _measure(text: str, *, timing: bool) -> dict[str, Any]:
         raise (own_error(error) or error) from None
 
 
-main = command(_audit)
+main = command(_audit, computes=True)

@@ -3,4 +3,4 @@
 from posenc_jax.cli.options import command
 from posenc_jax.cli.texts import classify
 
-main = command(classify, name="classify")
+main = command(classify, name="classify", computes=True)

@@ -3,13 +3,12 @@
 import contextlib
 import json
 import re
-import shutil
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from posenc_jax.cli.errors import UsageError, refusing, whole
 from posenc_jax.cli.options import command
-from posenc_jax.cli.screen import show
+from posenc_jax.cli.screen import columns, show
 from posenc_jax.drawing.plain import short
 
 _LENGTH = re.compile(r"(\d{1,8}(?:\.\d{1,20})?)x|(\d{1,8})")
@@ -59,11 +58,9 @@ def _context(
       posenc context RUN --text book.txt --change none nope --recalibrate 100
           drop positions, and train for 100 more steps
     """
-    from posenc_jax.cli.session import prepare_jax, stoppable
-
-    prepare_jax()
     from posenc_jax.cli.own_files import read_slot
     from posenc_jax.cli.progress import TerminalReporter
+    from posenc_jax.cli.session import stoppable
     from posenc_jax.context import recalibration, study, texts
     from posenc_jax.context.changes import named
     from posenc_jax.context.table import heat_maps, record, table
@@ -87,7 +84,7 @@ def _context(
         raise UsageError(f"--lengths: {', '.join(map(str, tokens))} holds a length twice: leave one out")
     with refusing():
         by_change = study.slots(loaded, changes, sorted(tokens))
-        on = (int(recalibrate[0]), *recalibrate[1:]) if recalibrate else ()
+        on: tuple[Any, ...] = (int(recalibrate[0]), *recalibrate[1:]) if recalibrate else ()
         runs = {
             own: recalibration.recalibrated(loaded, own[0], slot, own[1], *on) for own, slot in by_change.items() if on
         }
@@ -111,7 +108,7 @@ def _context(
             rows = [row for own, cells in parts for row in study.answer(own, cells, folder, reporter, stop)]
         entries = record(rows)
         made = table(entries, f"{run.name}, made for {study.trained_length(loaded):,} tokens")
-        show(in_text(made, shutil.get_terminal_size((100, 24)).columns))
+        show(in_text(made, columns()))
         files: dict[str, str | bytes] = {"table.md": f"{markdown_table(made)}\n"}
         files["record.json"] = f"{json.dumps(entries, indent=1)}\n"
         for plot in heat_maps(entries) if is_there("matplotlib") else ():
@@ -131,4 +128,4 @@ def _length(word: str, trained: int) -> int:
     return length
 
 
-main = command(_context)
+main = command(_context, computes=True)

@@ -27,23 +27,21 @@ def _list(*, directory: Directory = None) -> None:
 
     show(f"Corpora in {directory or data_directory()}:\n")
     for name in (*CORPORA, *own_names(directory)):
-        known, lines = CORPORA.get(name), []
         try:
-            found = manifest(name, directory) if known is None or is_prepared(name, directory) else None
+            made = name not in CORPORA or is_prepared(name, directory)
+            found = manifest(name, directory) if made else vars(CORPORA[name])
         except DataError as error:
             show(f"  {name}\n      damaged: {error}")
             continue
-        about = {"kind": known.kind, "columns": known.columns} if found is None and known else found or {}
-        if found is None:
-            lines.append("made when it is first read")
-        else:
+        lines = [f"  {name} ({found['kind']}: {', '.join(found['columns'])})", "made when it is first read"]
+        if made:
             counts = ", ".join(f"{split} {part['count']:,}" for split, part in found["splits"].items())
-            lines.append(f"{counts} rows in {home_of(name, directory)}")
-        if known is None and found is not None:
-            lines += [f"from {_some(list(found['sources']))}", f"licence: {found['licence']}"]
-        else:
+            lines[1] = f"{counts} rows in {home_of(name, directory)}"
+        if name in CORPORA:
             lines.append("from a grammar of this package: needs no network")
-        show("\n      ".join([f"  {name} ({about['kind']}: {', '.join(about['columns'])})", *lines]))
+        else:
+            lines += [f"from {_some(list(found['sources']))}", f"licence: {found['licence']}"]
+        show("\n      ".join(lines))
     show("\nYour own texts: posenc data add NAME --text FILE ..., --jsonl, --csv, --folder and more.")
     show("\nOther names are looked up in TensorFlow Datasets: wmt14_translate/de-en, scan, lm1b, ...")
 
@@ -52,4 +50,4 @@ def _some(names: list[str]) -> str:
     return ", ".join(names) if len(names) <= 3 else f"{', '.join(names[:2])}, ... ({len(names):,} files)"
 
 
-main = commands("data", DESCRIPTION, add=add, list=_list)
+main = commands("data", DESCRIPTION, {"add": add, "list": _list})

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from posenc_jax.cli.errors import UsageError
-from posenc_jax.cli.screen import shell_words, show, tell
-from posenc_jax.files.checksums import sha256_of_files
+from posenc_jax.cli.screen import show, tell
 
 if TYPE_CHECKING:
     from posenc_jax.data.corpora.fields import Fields
@@ -92,7 +92,6 @@ def add(name: str, options: Added) -> None:
           add texts with classes: reviews/good/1.txt, reviews/bad/7.txt, ...
     """
     from posenc_jax.data.corpora import own
-    from posenc_jax.data.corpora.own import nested, structure_of
     from posenc_jax.data.corpora.store import OWN, check_own, is_prepared
 
     form, corpus = options.form, f"{OWN}{name}"
@@ -103,41 +102,22 @@ def add(name: str, options: Added) -> None:
         raise UsageError(f"--most-malformed {options.most_malformed} must be a share, from 0 to below 1")
     fields, paths = _fields(form, options), _paths(form, options)
     if options.structure and not (fields.text and fields.label):
-        raise UsageError(
-            f"--structure {options.structure} is for documents with classes: give them as --folder, or by one --field "
-            "and --label; or leave it out"
-        )
-    found: dict[str, Any] = {}
-    for split, part in paths.items():
-        found |= {inner or split: records for inner, records in own.records(form, part, fields).items()}
-    of_many_lines = form in ("text", "folder")
-    if options.structure:
-        found = nested(found, str(fields.text), options.structure, of_many_lines=of_many_lines)
-    taken = own.take(found, fields, options.most_malformed, of_many_lines=of_many_lines)
-    sources = {str(path): sha256_of_files(path) for part in paths.values() for path in part}
-    facts = {"licence": options.licence, "read_as": form, "sources": sources}
-    named_as = structure_of(options.folder) if options.folder and not options.structure else None
-    facts |= {"structure": options.structure} if options.structure else {}
-    facts |= {"named_as": named_as} if named_as else {}
-    own.add_own(name, taken, fields, facts, directory=options.directory, rebuild=options.rebuild, note=tell)
-    place = f"POSENC_DATA={shell_words([str(options.directory.absolute())])} " if options.directory else ""
+        raise UsageError("--structure is for documents with classes: --folder, or one --field and --label")
+    facts, places = {"licence": options.licence}, {"directory": options.directory, "rebuild": options.rebuild}
+    structure, share = options.structure, options.most_malformed
+    own.add_files(name, form, paths, fields, facts, structure, share, note=tell, **places)
+    place = f"POSENC_DATA={shlex.join([str(options.directory.absolute())])} " if options.directory else ""
     show(f"train on it: {place}posenc train --on {corpus}; compare encodings on it: {place}posenc ablate --on {corpus}")
 
 
 def _paths(form: str, options: Added) -> dict[str, list[Path]]:
-    """The files of each split; UsageError for what is not there."""
+    """The files of each split."""
     given = {split: getattr(options, split) for split in ("validation", "test") if getattr(options, split)}
-    if form in _FOLDERS:
-        if given:
-            raise UsageError(f"--{next(iter(given))} is for files, and --{form} has splits or is split: leave it out")
-        paths = {"train": [getattr(options, form)]}
-    else:
-        paths = {"train": getattr(options, form), **given}
-    for path in (path for part in paths.values() for path in part):
-        if not (path.is_dir() if form in _FOLDERS else path.is_file()):
-            what = "folder" if form in _FOLDERS else "file"
-            raise UsageError(f"--{form}: {path} is no {what}" if path.exists() else f"--{form}: there is no {path}")
-    return paths
+    if form not in _FOLDERS:
+        return {"train": getattr(options, form), **given}
+    if given:
+        raise UsageError(f"--{next(iter(given))} is for files, and --{form} has splits or is split: leave it out")
+    return {"train": [getattr(options, form)]}
 
 
 def _fields(form: str, options: Added) -> Fields:

@@ -1,7 +1,6 @@
 """``posenc doctor``: versions, devices, caches and optional parts of this machine."""
 
 import os
-import re
 import sys
 
 from posenc_jax import extras
@@ -28,16 +27,10 @@ def _doctor() -> None:
     devices = {jax.default_backend(): ", ".join(f"{kinds.count(kind)} x {kind}" for kind in dict.fromkeys(kinds))}
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     compiled = jax.config.jax_compilation_cache_dir  # type: ignore[attr-defined]
-    data = data_directory()
     _section("Versions", versions())
     _section("Devices", {**devices, "threads": f"{threads()} of {cores} cores (NPROC sets it)"})
-    _section(
-        "Caches",
-        {
-            "compiled": f"{compiled or 'none'} (JAX_COMPILATION_CACHE_DIR sets it)",
-            "corpora": f"{data}{'' if data.is_dir() else ', not created yet'} (POSENC_DATA sets it)",
-        },
-    )
+    kept = {"compiled": f"{compiled or 'none'} (JAX_COMPILATION_CACHE_DIR sets it)"}
+    _section("Caches", {**kept, "corpora": f"{data_directory()} (POSENC_DATA sets it)"})
     absent = {
         extra: ", ".join(name for module, name in modules.items() if not extras.is_there(module))
         for extra, modules in extras.EXTRAS.items()
@@ -47,21 +40,14 @@ def _doctor() -> None:
 
 
 def versions() -> dict[str, str]:
-    """Versions of Python, this package and its dependencies. Of one that is newer than the tests know it says so."""
+    """Versions of Python, this package and its dependencies."""
     from posenc_jax.runs.environment import code, version
 
     own = code()
     commit = f", commit {str(own['commit'])[:12]}" if own["commit"] else ""
     found = {name: version(name) or "not installed" for name in (*extras.PLAIN.values(), "jaxlib")}
-    for name, (_, newest) in extras.TESTED.items():
-        if _numbers(found[name]) > _numbers(newest):
-            found[name] += f", newer than {newest}, the last that the tests were run with"
     changed = ", changed" if own["dirty"] else ""
     return {"posenc_jax": f"{own['version']}{commit}{changed}", "Python": sys.version.split()[0], **found}
-
-
-def _numbers(version: str) -> list[int]:
-    return [int(number) for number in re.findall(r"\d+", version)]
 
 
 def _section(title: str, entries: dict[str, str]) -> None:

@@ -6,7 +6,6 @@ import argparse
 import contextlib
 import os
 import re
-import sys
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,9 +17,9 @@ from posenc_jax.data.corpora.corpus import DataError
 from posenc_jax.drawing.plain import short
 from posenc_jax.extras import MissingExtraError, plain_one
 from posenc_jax.files.atomic import unwritable
-from posenc_jax.files.user_paths import PathError, full, real
+from posenc_jax.files.user_paths import PathError, full
 from posenc_jax.refusals.duplicates import refuse_twice
-from posenc_jax.refusals.own_exits import ExitError, exits_as_errors, is_own, own_frames
+from posenc_jax.refusals.own_exits import ExitError, exits_as_errors, own_frames
 from posenc_jax.refusals.system import PASSING, WAYS_OUT, of_the_system
 
 
@@ -40,25 +39,16 @@ def refusing(about: str = "") -> Iterator[None]:
 class _Once(argparse.Action):
     """Stores what an option is given, and refuses the option or one of its values a second time."""
 
-    def __init__(self, *args: Any, **more: Any) -> None:
-        super().__init__(*args, **more)
-        self.filled: argparse.Namespace | None = None
+    filled: argparse.Namespace | None = None
 
-    def __call__(
-        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
-    ) -> None:
+    def __call__(self, parser: Any, namespace: Any, values: Any, option: str | None = None) -> None:
         if option is not None and self.filled is namespace:
             parser.error(given_twice(self.option_strings[-1]))
         if self.nargs in ("+", "*"):
             with refusing():
-                refuse_twice(option or str(self.metavar), values or (), _resolved)
+                refuse_twice(option or str(self.metavar), values or ())
         self.filled = namespace
         setattr(namespace, self.dest, values)
-
-
-def _resolved(value: Any) -> Any:
-    """The value, with a path made absolute, so that paths compare equal however they are written."""
-    return real(full(value)) if isinstance(value, Path) else value
 
 
 def given_twice(option: str) -> str:
@@ -169,6 +159,9 @@ def _outcome(work: Callable[[], int | None]) -> tuple[int, str]:
             line, trace = found.args
             tell(trace, end="")
             return 1, line
+        if isinstance(error, NotImplementedError) and not str(error):  # of a base class of ours
+            frame, _ = list(traceback.walk_tb(error.__traceback__))[-1]
+            return 1, f"{type(frame.f_locals.get('self')).__name__} has no {frame.f_code.co_name}: write it"
         raise
 
 
@@ -217,24 +210,11 @@ def own_error(error: Exception) -> OwnCodeError | None:
     """
     if isinstance(error, OwnCodeError):
         return error
-    frames = own_frames(error)
-    if not frames:
-        return _lacking(error)
+    if not (frames := own_frames(error)):
+        return None
     every = list(traceback.walk_tb(error.__traceback__))
     summary = traceback.StackSummary.extract(iter(every[every.index(frames[0]) :]))
     trace = "".join(["Traceback (most recent call last):\n", *summary.format(), first_line(error), "\n"])
     frame, line = frames[-1]
     where = f"{Path(frame.f_code.co_filename).name}, line {line}, in {frame.f_code.co_name}"
     return OwnCodeError(f"{where} failed ({first_line(error)}): mend it, then run the same command again", trace)
-
-
-def _lacking(error: Exception) -> OwnCodeError | None:
-    """The error for a method that the user's class lacks, or has with other arguments."""
-    frame, _ = list(traceback.walk_tb(error.__traceback__))[-1]
-    owner, called = type(frame.f_locals.get("self")), re.match(r"(\w+)\.\w+\(\) ", str(error))
-    own = [module for module in sys.modules.copy().values() if is_own(module)]
-    if isinstance(error, NotImplementedError) and sys.modules.get(owner.__module__) in own:
-        return OwnCodeError(f"{owner.__name__} has no {frame.f_code.co_name}, which is asked for: write it", "")
-    if isinstance(error, TypeError) and called and any(hasattr(module, called[1]) for module in own):
-        return OwnCodeError(f"{error}: write it as its base class has it", "")
-    return None

@@ -8,7 +8,7 @@ from posenc_jax.cli.errors import refusing
 from posenc_jax.cli.options import command
 from posenc_jax.cli.own_files import read_metrics, read_slot, refuse_unusable
 from posenc_jax.cli.screen import show
-from posenc_jax.cli.session import prepare_jax, stoppable
+from posenc_jax.cli.session import stoppable
 from posenc_jax.cli.session import trust as bring_along
 from posenc_jax.files.shapes import Json
 
@@ -43,7 +43,6 @@ def _evaluate(
       posenc evaluate RUN --posenc nope
           evaluate the same parameters without positions
     """
-    prepare_jax()  # before files of the user's: one that computes would fix the devices
     from posenc_jax.cli.progress import TerminalReporter
     from posenc_jax.cli.scores import score_table
     from posenc_jax.runs.directory import load_config
@@ -52,24 +51,15 @@ def _evaluate(
     bring_along(trust)
     with refusing("--posenc: "):
         slot = None if posenc is None else read_slot(posenc)
-    own = None if metrics is None else read_metrics(metrics)
     config = load_config(run)
     lengths = lengths or config.evaluation.lengths
-    other: dict[str, Any] = {"data": data, "shuffle_words": shuffle_words}
+    own = None if metrics is None else read_metrics(metrics)
+    other: dict[str, Any] = {"metrics": own, "data": data, "shuffle_words": shuffle_words}
     with refusing():
-        changed = changed_config(config, lengths, config.posenc if slot is None else slot, metrics=own, **other)
+        changed = changed_config(config, lengths, config.posenc if slot is None else slot, **other)
     refuse_unusable(changed)
     with TerminalReporter() as reporter, stoppable() as stop:
-        path, rows = evaluate(
-            run,
-            lengths,
-            slot,
-            metrics=own,
-            **other,
-            steps=steps or None,
-            reporter=reporter,
-            stop=stop,
-        )
+        path, rows = evaluate(run, lengths, slot, steps=steps or None, **other, reporter=reporter, stop=stop)
     of_text = (f"on {data}" if data else "", "words shuffled" if shuffle_words else "")
     changed = dataclasses.replace(changed, label=", ".join(filter(None, (changed.label, *of_text))))
     measured: dict[int | None, dict[tuple[int, float], list[Json]]] = {}
@@ -87,4 +77,4 @@ def _evaluate(
     show(f"written: {path}")
 
 
-main = command(_evaluate)
+main = command(_evaluate, computes=True)

@@ -3,11 +3,10 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-from posenc_jax.cli.errors import UsageError, refusing
+from posenc_jax.cli.errors import refusing
 from posenc_jax.cli.options import command
 from posenc_jax.cli.screen import show
 from posenc_jax.files.atomic import write_atomically
-from posenc_jax.refusals.system import or_else
 
 
 def _explore(
@@ -43,25 +42,13 @@ def _explore(
           write the page explorer.html
     """
     own = {"encoding": encoding, "d": d_model, "base": base, "frequencies": frequencies}
-    own |= {"length": length, "head": head, "seed": seed}
+    own |= {"length": length, "head": head, "seed": seed, "a": pair[0], "b": pair[1]}
     given: dict[str, Any] = {name: value for name, value in own.items() if value is not None}
-    given["a"], given["b"] = pair
     from posenc_jax.show.explorer import ExplorerState, page
 
     with refusing("explore: "):
         settings = ExplorerState(**given)
-    if unused := [name for name in given if name not in ("encoding", *settings.used)]:
-        names = ", ".join("--d-model" if name == "d" else f"--{name}" for name in unused)
-        kind = f" with {settings.frequencies}" if "frequencies" in settings.used else ""
-        raise UsageError(f"explore: {settings.encoding}{kind} does not use {names}: leave it out")
-    text = page(settings)
-    try:
-        write_atomically(output, text)
-    except OSError as error:
-        reason = "Is a directory" if output.is_dir() else error.strerror
-        raise UsageError(
-            f"cannot write {output}: {reason}; {or_else(error, 'name another file by --output')}"
-        ) from None
+    write_atomically(output, page(settings))
     show(output)
 
 

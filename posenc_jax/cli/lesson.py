@@ -5,13 +5,12 @@ from __future__ import annotations
 import contextlib
 import io
 import re
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from posenc_jax.cli.errors import UsageError, refusing
+from posenc_jax.cli.errors import refusing
 from posenc_jax.cli.options import command
-from posenc_jax.cli.screen import show, tell
+from posenc_jax.cli.screen import columns, show, tell
 
 if TYPE_CHECKING:
     from posenc_jax.lessons.lesson import Lesson
@@ -42,8 +41,6 @@ def _lesson(
       posenc lesson aliases --answer
           run a lesson and show the answer to its exercise
     """
-    if lesson is None and (answer or output is not None):
-        raise UsageError("lesson: --answer and --output are about one step: name it, as in `posenc lesson 1`")
     from posenc_jax.lessons import LESSONS, numbered
 
     if lesson is None:
@@ -56,8 +53,6 @@ def _lesson(
     from posenc_jax.show.files import check_output
 
     folder = output or Path("lessons") / found.name
-    if output is not None and not found.pictures:
-        raise UsageError(f"--output: lesson {number} has no picture: leave it out")
     if found.pictures:
         with refusing("--output "):
             check_output(folder)
@@ -84,17 +79,10 @@ def _draw(lesson: Lesson, folder: Path) -> int:
 def _listed(lessons: tuple[Lesson, ...]) -> str:
     from posenc_jax.drawing.text_table import TextTable, text
 
-    entries = tuple(
-        (str(number), own.name, own.claim, own.verdict, f"{own.seconds} s") for number, own in enumerate(lessons, 1)
-    )
-    table = TextTable(
-        title="Lessons: the sinusoidal encoding, claim by claim",
-        columns=("", "lesson", "claim", "verdict", "time"),
-        align="rlllr",
-        entries=entries,
-        notes=("`posenc lesson 1` runs the first lesson. What took minutes or an hour of training is quoted.",),
-    )
-    return text(table, shutil.get_terminal_size((100, 24)).columns)
+    entries = [(str(n), own.name, own.claim, own.verdict, f"{own.seconds} s") for n, own in enumerate(lessons, 1)]
+    notes = ("`posenc lesson 1` runs the first lesson. What took minutes or an hour of training is quoted.",)
+    title, names = "Lessons: the sinusoidal encoding, claim by claim", ("", "lesson", "claim", "verdict", "time")
+    return text(TextTable(title, names, "rlllr", tuple(entries), notes), columns())
 
 
 def _rendered(markdown: str) -> str:
@@ -103,8 +91,7 @@ def _rendered(markdown: str) -> str:
     from rich.markdown import Markdown
 
     drawn = io.StringIO()
-    width = min(shutil.get_terminal_size((100, 24)).columns, 120)
-    console = Console(file=drawn, width=width, color_system=None, force_terminal=False)
+    console = Console(file=drawn, width=min(columns(), 120), color_system=None, force_terminal=False)
     parts = re.split(r"^```\w*\n(.*?)^```$", f"#{markdown}", flags=re.MULTILINE | re.DOTALL)  # level 1 is centred
     for number, part in enumerate(parts):
         drawn.write(f"\n{part}\n") if number % 2 else console.print(Markdown(part))

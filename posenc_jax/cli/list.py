@@ -3,43 +3,26 @@
 import dataclasses
 import inspect
 import re
-import shutil
 import textwrap
-import types
 import typing
 from typing import Annotated, Any
 
+from posenc_jax.analysis.described import hook_words, type_in_words, ways
 from posenc_jax.cli.errors import UsageError, whole
 from posenc_jax.cli.options import command
-from posenc_jax.cli.screen import show
+from posenc_jax.cli.screen import columns, show
 from posenc_jax.drawing.bibtex import prose
 from posenc_jax.drawing.plain import short
 from posenc_jax.encodings.catalogue import CATALOGUE, selected
-from posenc_jax.encodings.method import USES
+from posenc_jax.encodings.method import USES, Method, MethodFamily, Use
 from posenc_jax.refusals.hints import did_you_mean
-
-# What an encoding acts on, in words; `token_terms` serve the other hooks.
-_HOOK_WORDS = {
-    "map_positions": "positions",
-    "embed": "input embeddings",
-    "encode_queries": "queries",
-    "encode_keys": "keys",
-    "encode_values": "values",
-    "encode_outputs": "outputs",
-    "bias": "logits (by position)",
-    "score": "the product of queries and keys",
-    "content_bias": "logits (by content)",
-    "adjust_logits": "the sum of logits and biases",
-    "normalize": "the softmax",
-    "value_term": "values",
-}
 
 
 def _list(
     word: Annotated[str | None, "encodings|tasks|NAME|FILE.py:Class"] = None,
     *,
-    family: Annotated[str | None, tuple(CATALOGUE), "FAMILY"] = None,
-    use: Annotated[str | None, tuple(USES)] = None,
+    family: Annotated[MethodFamily | None, "FAMILY"] = None,
+    use: Use | None = None,
     axes: Annotated[int | None, whole(1, 9)] = None,
     since: Annotated[int | None, whole(1900, 9999), "YEAR"] = None,
 ) -> None:
@@ -80,12 +63,12 @@ def _encodings() -> list[str]:
 
     lines = ["Encodings. Join them with | in the order in which they act; nope means none.\n"]
     lines += [_rows({family: rows for family, rows in CATALOGUE.items() if rows})]
-    for title, known in {
-        "Words in these specs, for `posenc list WORD`": ENCODINGS,
-        "and values of their fields": SCALINGS,
-        "Masks from the structure of documents, for model.mask": MASKS,
+    for title, words in {
+        "Words in these specs, for `posenc list WORD`": sorted(ENCODINGS),
+        "and values of their fields": sorted(SCALINGS),
+        "Masks from the structure of documents, for model.mask": sorted(MASKS),
     }.items():
-        lines += [f"\n{title}:", _wrap(", ".join(sorted(known)), "  ")]
+        lines += [f"\n{title}:", _wrap(", ".join(words), "  ")]
     return lines
 
 
@@ -93,23 +76,16 @@ def _tasks() -> list[str]:
     from posenc_jax.data.tasks import TASKS
     from posenc_jax.data.text import TEXT_TASKS
 
-    lines = []
-    for title, tasks in (
-        ("Tasks.", TASKS),
-        ("Tasks on text. `posenc data list` shows their corpora.", TEXT_TASKS),
-    ):
-        lines += [f"\n{title}\n", "\n\n".join(map(_entry, tasks.values()))]
-    return lines
+    tasks, of_texts = ("\n\n".join(map(_entry, some.values())) for some in (TASKS, TEXT_TASKS))
+    return ["\nTasks.\n", tasks, "\nTasks on text. `posenc data list` shows their corpora.\n", of_texts]
 
 
-def _rows(found: typing.Mapping[str, typing.Sequence[Any]]) -> str:
-    families = []
-    for family, methods in found.items():
-        lines = [family]
-        for method in methods:
-            lines += [_wrap(f"{method.name} ({method.paper})", "  ", "    "), _wrap(method.spec, " " * 6, " " * 8)]
-        families.append("\n".join(lines))
-    return "\n\n".join(families)
+def _rows(found: dict[Any, tuple[Method, ...]]) -> str:
+    return "\n\n".join("\n".join([family, *map(_row, methods)]) for family, methods in found.items())
+
+
+def _row(method: Method) -> str:
+    return f"{_wrap(f'{method.name} ({method.paper})', '  ', '    ')}\n{_wrap(method.spec, ' ' * 6, ' ' * 8)}"
 
 
 def _described(word: str) -> str:
@@ -189,30 +165,12 @@ def _details(cls: Any, methods: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def hook_words(encodings: typing.Iterable[Any]) -> list[str]:
-    """The parts of attention that encodings act on, in words."""
-    acts_on = {hook for encoding in encodings for hook in encoding.acts_on}
-    return [word for hook, word in _HOOK_WORDS.items() if hook in acts_on]
-
-
-def ways(slot: Any) -> str:
-    """Paths that compute attention with a slot in memory linear in the length, in words."""
-    from posenc_jax.attention import fused_paths
-
-    words = {"cudnn": "cuDNN", "kernel": "kernel"}
-    return ", ".join([*(words[path] for path in fused_paths(slot)), "blocks"])
-
-
 def _encoding_facts(cls: Any) -> str:
     try:
-        facts = ["Acts on " + ", ".join(hook_words([cls()]))]
+        facts = f"Acts on {', '.join(hook_words([cls()]))}"
     except (TypeError, ValueError):  # a required field
-        facts = ["Acts on what its fields say"]
-    facts += ["shift invariant"] * (cls.shift_invariant is True)
-    facts += ["parameters per layer"] * cls.per_layer
-    facts += ["causal only"] * (cls.causal_only is True)
-    facts += ["does not extrapolate"] * (not cls.extrapolates)
-    return "; ".join(facts)
+        facts = "Acts on what its fields say"
+    return facts + "; shift invariant" * (cls.shift_invariant is True) + "; causal only" * (cls.causal_only is True)
 
 
 def _fields(cls: Any) -> str:
@@ -221,30 +179,8 @@ def _fields(cls: Any) -> str:
     return ", ".join(field.name + default for field, default in zip(fields, defaults)) or "none"
 
 
-def type_in_words(kind: Any) -> str:
-    """An annotation as a user writes its values."""
-    from posenc_jax.encodings import SCALINGS
-
-    origin, members = typing.get_origin(kind), typing.get_args(kind)
-    if origin is typing.Literal:
-        return " or ".join(map(repr, members))
-    if origin in (typing.Union, types.UnionType):
-        return " or ".join(map(type_in_words, members))
-    if origin is tuple:
-        return (
-            f"tuple of {type_in_words(members[0])}"
-            if Ellipsis in members
-            else f"({', '.join(map(type_in_words, members))})"
-        )
-    if kind is type(None):
-        return "None"
-    if isinstance(kind, type) and (scalings := [word for word, cls in SCALINGS.items() if issubclass(cls, kind)]):
-        return " or ".join(scalings)
-    return str(getattr(kind, "name", None) or getattr(kind, "__name__", kind))
-
-
 def _wrap(text: str, first: str, rest: str | None = None) -> str:
-    width = min(max(shutil.get_terminal_size((100, 24)).columns, 40), 120)
+    width = min(max(columns(), 40), 120)
     rest = first if rest is None else rest
     return textwrap.fill(text, width, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False)
 

@@ -35,50 +35,41 @@ def _new(
     """
     if (kind == "config") != (on is not None):
         raise UsageError("a config is written on a corpus, and nothing else is: posenc new config --on own/notes")
-    if on is None:
-        _class(kind, name)
-    else:
-        _config(name, on)
-
-
-def _config(name: str | None, corpus: str) -> None:
-    from posenc_jax.cli.session import prepare_jax
-    from posenc_jax.cli.sized_to_corpus import about, on_corpus
-    from posenc_jax.config import source_of
-
-    name = re.sub(r"\W", "_", corpus.removeprefix("own/")) if name is None else name
-    _check(name)
-    prepare_jax()
-    path = Path(f"{name}.py")
-    run = on_corpus(corpus)
-    _write({path: source_of(run, about(run, corpus, path))})
-    show(f"wrote {path}, a config of {run.task.name.replace('_', ' ')}: posenc train {path}")
-
-
-def _class(kind: str, name: str | None) -> None:
-    from posenc_jax.config.own_names import wrong_word
-
-    if name is None:
+    if name is None and on is None:
         raise UsageError(f"{kind} needs a name, as in posenc new {kind} my_{kind}")
+    name = re.sub(r"\W", "_", str(on).removeprefix("own/")) if name is None else name
     _check(name)
-    cls = class_name(name)
-    if wrong := wrong_word(name, kind):
-        raise UsageError(f"{name}.py:{cls} would have name = {wrong}")
-    folder = importlib.resources.files("posenc_jax.cli") / "templates"
-    files = {}
-    for start in ("", "test_"):
-        template = (folder / f"{start}{kind}.txt").read_text(encoding="utf-8")
-        files[Path(f"{start}{name}.py")] = template.replace("@NAME@", name).replace("@CLASS@", cls)
-    _write(files)
-    show(f"wrote {' and '.join(map(str, files))}: a working {kind} to change, {name}.py:{cls}")
-
-
-def _write(files: dict[Path, str]) -> None:
+    files = _class(kind, name) if on is None else _config(name, on)
     for path in files:
         if path.exists() or path.is_symlink():
             raise UsageError(f"{path} is there already, and nothing is overwritten: choose another name")
     for path, text in files.items():
         path.write_text(text, encoding="utf-8")
+    how = f"a config: posenc train {name}.py" if on else f"a working {kind} to change, {name}.py:{class_name(name)}"
+    show(f"wrote {' and '.join(map(str, files))}: {how}")
+
+
+def _config(name: str, corpus: str) -> dict[Path, str]:
+    from posenc_jax.cli.session import prepare_jax
+    from posenc_jax.cli.sized_to_corpus import about, on_corpus
+    from posenc_jax.config import source_of
+
+    prepare_jax()
+    path, run = Path(f"{name}.py"), on_corpus(corpus)
+    return {path: source_of(run, about(run, corpus, path))}
+
+
+def _class(kind: str, name: str) -> dict[Path, str]:
+    from posenc_jax.config.own_names import wrong_word
+
+    cls, files = class_name(name), {}
+    if wrong := wrong_word(name, kind):
+        raise UsageError(f"{name}.py:{cls} would have name = {wrong}")
+    for start in ("", "test_"):
+        template = importlib.resources.files("posenc_jax.cli") / "templates" / f"{start}{kind}.txt"
+        text = template.read_text(encoding="utf-8").replace("@NAME@", name).replace("@CLASS@", cls)
+        files[Path(f"{start}{name}.py")] = text
+    return files
 
 
 def class_name(name: str) -> str:

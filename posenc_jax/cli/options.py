@@ -8,7 +8,7 @@ import re
 import textwrap
 import types
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -40,7 +40,7 @@ _ENTRY = re.compile(r"^  (\w+): (.*(?:\n {3,}.*)*)", re.MULTILINE)
 _METAVARS = {int: "N", float: "X", Path: "FILE"}
 
 
-def command(work: Callable[..., int | None], about: Callable[[], str] | None = None, name: str = "") -> Command:
+def command(work: Callable[..., int | None], name: str = "", *, computes: bool = False) -> Command:
     """The command line of a function: takes the words after the command's name, and gives the exit code (`guarded`).
 
     Parameters before ``*`` are arguments by their place, those after it options, of which a bool has no value; the
@@ -50,33 +50,42 @@ def command(work: Callable[..., int | None], about: Callable[[], str] | None = N
     or ``Attributes:`` of a dataclass, has a line for each; ``Examples:`` come last.
 
     Args:
-      about: what the description ends with, where it is computed.
       name: default that of the module.
+      computes: JAX is prepared, before files of the user's are read: one that computes would fix the devices.
     """
     name = name or work.__module__.rpartition(".")[2]
 
     @functools.wraps(work)
     def main(arguments: list[str]) -> int:
-        return guarded(lambda: work(**_read(work, _parser(work, name, about), arguments)))
+        def run() -> int | None:
+            given = _read(work, _parser(work, name), arguments)
+            if computes:
+                from posenc_jax.cli.session import prepare_jax
+
+                prepare_jax()
+            return work(**given)
+
+        return guarded(run)
 
     return main
 
 
-def commands(name: str, about: str, **inner: Callable[..., int | None]) -> Command:
+def commands(
+    name: str, about: str, inner: Mapping[str, Callable[..., int | None]], *, computes: bool = False
+) -> Command:
     """A command that has commands, which are functions; ``about``: its description."""
 
-    def listed() -> int:
-        helps = [_parser(work, f"{name} {word}", None).format_help() for word, work in inner.items()]
+    def none(arguments: list[str]) -> None:
+        if arguments[:1] not in (["-h"], ["--help"]):
+            known = f"{', '.join(inner)}: `posenc {name} --help` shows their options"
+            raise UsageError(f"posenc {name} needs one of {known}")
+        helps = [_parser(work, f"{name} {word}").format_help() for word, work in inner.items()]
         show("\n\n".join([f"usage: posenc {name} {'|'.join(inner)} ...", textwrap.fill(about, 100), *helps]), end="")
-        return 0
-
-    def unknown() -> int:
-        raise UsageError(f"posenc {name} needs one of {', '.join(inner)}: `posenc {name} --help` shows their options")
 
     def main(arguments: list[str]) -> int:
         if arguments and arguments[0] in inner:
-            return command(inner[arguments[0]], name=f"{name} {arguments[0]}")(arguments[1:])
-        return guarded(listed if arguments[:1] in (["-h"], ["--help"]) else unknown)
+            return command(inner[arguments[0]], name=f"{name} {arguments[0]}", computes=computes)(arguments[1:])
+        return guarded(lambda: none(arguments))
 
     return main
 
@@ -88,12 +97,13 @@ def sections(owner: Any) -> tuple[str, str, str]:
     return about, entries, rest
 
 
-def _parser(work: Callable[..., Any], name: str, about: Callable[[], str] | None) -> Parser:
+def _parser(work: Callable[..., Any], name: str) -> Parser:
     text, entries, examples = sections(work)
-    parts = (text if about is None else f"{text}\n{about()}").split("\n\n")
-    text = "\n\n".join(part if re.search("^ ", part, re.MULTILINE) else textwrap.fill(part, 100) for part in parts)
+    filled = (part if re.search("^ ", part, re.MULTILINE) else textwrap.fill(part, 100) for part in text.split("\n\n"))
     own: dict[str, Any] = {"add_help": False, "allow_abbrev": False} if _overrides(work) else {}
-    parser = Parser(f"posenc {name}", description=text, epilog=examples and f"examples:\n{examples}", **own)
+    parser = Parser(
+        f"posenc {name}", description="\n\n".join(filled), epilog=examples and f"examples:\n{examples}", **own
+    )
     _add(parser, work, entries)
     parser.usage = f"{parser.format_usage().strip().removeprefix('usage: ')} [overrides]" if own else None
     return parser
@@ -111,6 +121,8 @@ def _add(parser: argparse.ArgumentParser, owner: Any, entries: str) -> None:
             continue
         required, default = parameter.default is parameter.empty, parameter.default
         more = _of_type(hints[name]) | {"help": texts[name]}
+        if "choices" in more and more.get("metavar"):
+            more["help"] += f": {', '.join(more['choices'])}"
         if not required:
             more["default"] = list(default) if more.get("action") == "extend" else default
         if "nargs" in more and not more["metavar"]:

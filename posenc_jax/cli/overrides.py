@@ -1,5 +1,6 @@
 """Typed overrides of a config on the command line: tyro over its dataclasses, with encodings written as strings."""
 
+import copy
 import dataclasses
 import functools
 import inspect
@@ -17,46 +18,50 @@ from tyro.constructors import (
     StructTypeInfo,
 )
 
-from posenc_jax.cli.errors import UsageError, given_twice, refusing
+from posenc_jax.cli.errors import Parser, UsageError, given_twice, refusing
 from posenc_jax.cli.own_files import read_mask, read_metrics, read_slot, read_task
 from posenc_jax.config import Ablation, Run, automatic_names
 from posenc_jax.data.metric import Metric
-from posenc_jax.drawing.plain import short
 from posenc_jax.encodings import spec
-from posenc_jax.encodings.parsing import MOST_CHARACTERS
 from posenc_jax.encodings.slots import Slot
 from posenc_jax.encodings.structure import StructureMask
 from posenc_jax.encodings.value import Value
 
 
-def override(
-    run: Run,
-    arguments: Sequence[str],
-    program: str,
-    description: str = "",
-    hidden: Sequence[str] = (),
-    replaced: Mapping[str, Value] | None = None,
-) -> Run:
-    """The run with the overrides in ``arguments``; the fields of configs that are ``hidden`` have no options.
-
-    ``replaced``: fields of the run that have another default, whose settings are then those that can be overridden.
+def override(run: Run, arguments: Sequence[str], command: str, config_file: str) -> Run:
+    """The run of a config file with the overrides in ``arguments``; with ``--task``, its settings are those that can be
+    overridden.
 
     UsageError for values that cannot be, SystemExit when tyro has said what is wrong itself.
     """
-    for word in arguments:
-        if len(word) > MOST_CHARACTERS:
-            raise UsageError(f"{short(word)} has more than {MOST_CHARACTERS:,} characters: shorten it")
+    if not arguments:
+        return run
     options = _options(arguments)
     if twice := next((option for i, option in enumerate(options) if option in options[:i]), None):
         raise UsageError(given_twice(f"--{twice.replace('_', '-')}"))
+    parser = Parser(prog="posenc train", add_help=False, allow_abbrev=False)
+    parser.add_argument("--task")
+    found, words = parser.parse_known_args(arguments)
+    default = copy.copy(run)  # what follows from a setting follows from its override, and is checked with it
+    changed = automatic_names(run) | ({} if found.task is None else {"task": read_task(found.task)})
+    for name, value in changed.items():
+        object.__setattr__(default, name, value)
     registry = ConstructorRegistry()
-    registry.struct_rule(functools.partial(_value_rule, hidden=hidden, replaced=replaced or {}))
-    return tyro.cli(Run, default=run, args=arguments, prog=program, description=description, registry=registry)
+    registry.struct_rule(_value_rule)
+    words, program = [_in_full(word) for word in words], f"posenc {command} {config_file or 'CONFIG'}"
+    own = config_file or f"a run of task copying; `posenc {command} CONFIG --help` shows those of CONFIG and its task"
+    return tyro.cli(Run, default=default, args=words, prog=program, description=_ABOUT + own, registry=registry)
+
+
+_ABOUT = (
+    "Encodings, another task (--task) and metrics (--metrics) may be classes in your own files, as in --task "
+    '"mine.py:Mine(max_length=8)". The overrides, with the defaults of '
+)
 
 
 def _options(arguments: Sequence[str]) -> list[str]:
     """The options among arguments as paths of fields; --a.no-b is of the same field as --a.b."""
-    names = (word[2:].partition("=")[0].replace("-", "_") for word in arguments if re.match("--.", word))
+    names = (word[2:].partition("=")[0].replace("-", "_") for word in map(_in_full, arguments) if re.match("--.", word))
     return [re.sub(r"(^|\.)no_", r"\1", name) for name in names]
 
 
@@ -64,30 +69,33 @@ def _word(
     metavar: str, kind: type, read: Callable[[str], Any], written: Callable[[Any], str], *, optional: bool = False
 ) -> Any:
     """Tells tyro of values that are one word; of ``optional`` ones None is another."""
-    return PrimitiveConstructorSpec(
+
+    def from_words(words: Sequence[str]) -> Any:
+        with refusing():
+            return None if optional and words[0] == "None" else read(words[0])
+
+    spec = PrimitiveConstructorSpec(
         nargs=1,
         metavar=metavar,
-        instance_from_str=lambda words: None if optional and words[0] == "None" else read(words[0]),
+        instance_from_str=from_words,
         is_instance=lambda value: isinstance(value, kind) or (optional and value is None),
         str_from_instance=lambda value: ["None" if value is None else written(value)],
     )
+    return Annotated[Any, spec]
 
 
-def _slot(option: str, *, optional: bool) -> Any:
-    def read(text: str) -> Slot:
-        with refusing(f"{option}: "):
-            return read_slot(text)
-
-    return _word("ENCODINGS", tuple, read, spec, optional=optional)
-
-
-_METRICS = _word("METRICS", tuple, read_metrics, lambda metrics: "|".join(map(spec, metrics)))
-_MASK = _word("MASK", StructureMask, read_mask, spec, optional=True)
+_WORDS = {
+    Slot: _word("ENCODINGS", tuple, read_slot, spec),
+    Slot | None: _word("ENCODINGS", tuple, read_slot, spec, optional=True),
+    tuple[Metric, ...]: _word("METRICS", tuple, read_metrics, lambda metrics: "|".join(map(spec, metrics))),
+    StructureMask | None: _word("MASK", StructureMask, read_mask, spec, optional=True),
+}
+"""Types whose values are one word."""
 
 
 def override_run(run: Run, arguments: Sequence[str], command: str, config_file: str) -> Run:
     """The run of a config file with its overrides, without a name of the config file that is of what was before."""
-    return named_anew(run, _overridden(run, arguments, command, config_file), arguments)
+    return named_anew(run, override(run, arguments, command, config_file), arguments)
 
 
 def override_all(ablation: Ablation, arguments: Sequence[str], command: str, config_file: str) -> Ablation:
@@ -102,7 +110,8 @@ def override_all(ablation: Ablation, arguments: Sequence[str], command: str, con
         changed = named_anew(run, changed, arguments, names)
         runs.append(changed if start is None else dataclasses.replace(changed, init_from=start))
         starts[run.as_start] = runs[-1].as_start
-    if len(set(map(_unnamed, runs))) < len(set(map(_unnamed, ablation.runs))):
+    before, after = ({dataclasses.replace(run, label="", table="") for run in some} for some in (ablation.runs, runs))
+    if len(after) < len(before):
         raise UsageError(
             "with these overrides two cells of this ablation are one run: leave out what the cells differ in, change "
             "the config file, or use posenc train for a single run"
@@ -111,68 +120,31 @@ def override_all(ablation: Ablation, arguments: Sequence[str], command: str, con
         return dataclasses.replace(ablation, runs=tuple(runs))
 
 
-def _unnamed(run: Run) -> Run:
-    return dataclasses.replace(run, label="", table="")
-
-
-def _overridden(run: Run, arguments: Sequence[str], command: str, config_file: str) -> Run:
-    if not arguments:
-        return run
-    words, task = _without_task(arguments)
-    replaced = {} if task is None else {"task": read_task(task)}
-    words, about = list(map(_in_full, words)), f"The overrides, with the defaults of {config_file}."
-    return override(run, words, f"posenc {command} {config_file}", about, replaced=replaced)
-
-
 def _override_each(runs: Sequence[Run], arguments: Sequence[str], command: str, config_file: str) -> list[Run]:
     """Several runs with their overrides. The command line is parsed for the first, and what its options say is put into
     the others: parsing takes as long as reading hundreds of results.
 
     UsageError where one of the others has no such field; otherwise as `override`.
     """
-    first = _overridden(runs[0], arguments, command, config_file)
-    given = {
-        path: functools.reduce(getattr, path.split("."), first) for path in _options(list(map(_in_full, arguments)))
-    }
+    first = override(runs[0], arguments, command, config_file)
+    given = {path: functools.reduce(getattr, path.split("."), first) for path in _options(arguments)}
     if "task" in given:  # it has its own overrides already
         given = {path: value for path, value in given.items() if not path.startswith("task.")}
     return [first, *(_put(run, {**automatic_names(run), **given}, f"{run.table} {run.label}") for run in runs[1:])]
 
 
-def _put(value: Any, given: Mapping[str, Any], name: str, within: str = "--") -> Any:
+def _put(value: Any, given: Mapping[str, Any], name: str) -> Any:
     """A value of the run ``name`` with other ones at the paths of its fields; UsageError for one that cannot be."""
     inner: dict[str, dict[str, Any]] = {}
-    own: dict[str, Any] = {}
-    fields = {field.name for field in dataclasses.fields(value)}
     for path, new in given.items():
         field, _, rest = path.partition(".")
-        if field not in fields:
-            option = f"{within}{field}".replace("_", "-")
-            raise UsageError(
-                f"an override applies to every cell, and {name} cannot take it: it has no {option}; change the config "
-                "file"
-            )
-        if rest:
-            inner.setdefault(field, {})[rest] = new
-        else:
-            own[field] = new
-    own |= {field: _put(getattr(value, field), new, name, f"{within}{field}.") for field, new in inner.items()}
+        inner.setdefault(field, {})[rest] = new
+    if lacking := inner.keys() - {field.name for field in dataclasses.fields(value)}:
+        raise UsageError(f"an override applies to every cell, and {name} has no {min(lacking)}: change the config file")
+    old = {field: getattr(value, field) for field in inner}
     with refusing():
-        return dataclasses.replace(value, **own)
-
-
-def _without_task(arguments: Sequence[str]) -> tuple[list[str], str | None]:
-    """The other arguments, and what ``--task`` says: that decides which options there are, so it is read first."""
-    words, task = [], None
-    rest = iter(arguments)
-    for word in rest:
-        if word != "--task" and not word.startswith("--task="):
-            words.append(word)
-        elif task is not None:
-            raise UsageError("--task is given twice: a run has one task")
-        elif (task := next(rest, None) if word == "--task" else word.removeprefix("--task=")) is None:
-            raise UsageError("--task needs a task, as in --task mine.py:Mine(max_length=8)")
-    return words, task
+        new = {field: own[""] if "" in own else _put(old[field], own, name) for field, own in inner.items()}
+        return dataclasses.replace(value, **new)
 
 
 def _in_full(word: str) -> str:
@@ -209,36 +181,23 @@ def _subject(run: Run) -> tuple[str, str]:
     return dataclasses.replace(run, table="").table, getattr(getattr(run.task, "data", None), "name", "")
 
 
-def _value_rule(
-    info: StructTypeInfo, hidden: Sequence[str], replaced: Mapping[str, Value]
-) -> StructConstructorSpec | None:
+def _value_rule(info: StructTypeInfo) -> StructConstructorSpec | None:
     """Every config class: its checks raise UsageError, its docstring documents its fields, its slots are strings."""
     if not (isinstance(info.type, type) and issubclass(info.type, Value)):
         return None
     cls: Any = info.type
     hints, texts = typing.get_type_hints(cls), field_help(cls)
-    own_hidden = [field.name for field in dataclasses.fields(cls) if field.name in hidden]
-    names = automatic_names(info.default) if isinstance(info.default, Run) else {}
 
     def field_of(field: dataclasses.Field[Any]) -> StructFieldSpec:
-        default = names.get(field.name, getattr(info.default, field.name))
-        default = replaced.get(field.name, default) if cls is Run else default
-        kind = hints[field.name]
-        if isinstance(default, Value) and kind != StructureMask | None:
+        default, kind = getattr(info.default, field.name), hints[field.name]
+        if isinstance(default, Value) and kind not in _WORDS:
             # Of several classes, that of the config file: another one is chosen there.
             summary = " ".join((inspect.getdoc(default) or "").partition("\n\n")[0].split())
             return StructFieldSpec(field.name, type(default), default, summary)
-        if kind in (Slot, Slot | None):
-            kind = Annotated[Any, _slot(f"--{field.name.replace('_', '-')}", optional=kind != Slot)]
-        elif kind == StructureMask | None:
-            kind = Annotated[Any, _MASK]
-        elif kind == tuple[Metric, ...]:
-            kind = Annotated[Any, _METRICS]
-        return StructFieldSpec(field.name, kind, default, texts.get(field.name))
+        return StructFieldSpec(field.name, _WORDS.get(kind, kind), default, texts.get(field.name))
 
     def instantiate(**values: Any) -> Any:
         with refusing():
-            return cls(**values, **{name: getattr(info.default, name) for name in own_hidden})
+            return cls(**values)
 
-    fields = [field for field in dataclasses.fields(cls) if field.name not in own_hidden]
-    return StructConstructorSpec(instantiate, tuple(map(field_of, fields)))
+    return StructConstructorSpec(instantiate, tuple(map(field_of, dataclasses.fields(cls))))

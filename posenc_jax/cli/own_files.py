@@ -56,29 +56,25 @@ def refuse_unusable(config: Run | Ablation | tuple[Slot, ...]) -> None:
 
 def read_task(text: str, option: str = "--task") -> Task:
     """A task as ``copying(kind='rsc')`` or ``FILE.py:Task(...)``; UsageError, which names the option, for none."""
-    return _one(text, option, "a run", "task", {**TASKS, **TEXT_TASKS}, Task)
+    return _one(text, option, "task", {**TASKS, **TEXT_TASKS}, Task)
 
 
 def read_metrics(text: str) -> tuple[Metric, ...]:
     """Metrics as ``FILE.py:Metric(...)``, joined by ``|``; none for nothing. UsageError for what is none."""
-    return _read(text, "--metrics", "metric", {}, Metric) if text.strip() else ()
+    with refusing("--metrics: "):
+        return parse_values(text, "metric", {}, Metric, own_class) if text.strip() else ()
 
 
 def read_mask(text: str) -> StructureMask:
     """A mask as ``own_section(parents=False)`` or ``FILE.py:Mask(...)``; UsageError for what is none."""
-    option = "--model.mask"
-    return _one(text, option, "a model", "mask", MASKS, StructureMask)
+    return _one(text, "--model.mask", "mask", MASKS, StructureMask)
 
 
-def _read(text: str, option: str, what: str, known: Mapping[str, type[Value]], base: type[Value]) -> tuple[Any, ...]:
+def _one(text: str, option: str, what: str, known: Mapping[str, type[Value]], base: type[Value]) -> Any:
     with refusing(f"{option}: "):
-        return parse_values(text, what, known, base, own_class)
-
-
-def _one(text: str, option: str, owner: str, what: str, known: Mapping[str, type[Value]], base: type[Value]) -> Any:
-    found = _read(text, option, what, known, base)
+        found = parse_values(text, what, known, base, own_class)
     if len(found) != 1:
-        raise UsageError(f"{option} {short(text)}: {owner} has one {what}, and here are {len(found)}")
+        raise UsageError(f"{option} {short(text)}: a run has one {what}, and here are {len(found)}")
     return found[0]
 
 
@@ -137,14 +133,14 @@ def run_file(path: Path, text: str) -> ModuleType:
     here = Path.cwd()
     folders = [here] if path.is_relative_to(here) else [here, path.parent]
     sys.path += [str(folder) for folder in folders if str(folder) not in sys.path]
-    found = importlib.util.spec_from_file_location(name, path, loader=SourceLoader(name, str(path)))
+    loader = SourceLoader(name, str(path))
+    found = importlib.util.spec_from_file_location(name, path, loader=loader)
     assert found is not None
-    assert found.loader is not None
     module = importlib.util.module_from_spec(found)
     sys.modules[name] = module
     try:
         with exits_as_errors():
-            found.loader.exec_module(module)
+            loader.exec_module(module)
     except BaseException:
         del sys.modules[name]
         raise

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-import shutil
 from typing import TYPE_CHECKING, Annotated
 
 from posenc_jax.cli.errors import UsageError
 from posenc_jax.cli.options import Overrides, command
-from posenc_jax.cli.screen import show
-from posenc_jax.cli.session import asked_config, prepare_jax
+from posenc_jax.cli.screen import columns, show
+from posenc_jax.cli.session import asked_config
 from posenc_jax.cli.sized_to_corpus import OnCorpus
 from posenc_jax.config import Ablation, Run
 from posenc_jax.drawing.quantities import count, duration
@@ -50,17 +49,16 @@ def _plan(
     """
     if not 0 < utilisation <= 1:
         raise UsageError(f"--utilisation {utilisation} must be a part of the peak, above 0 and up to 1, such as 0.3")
-    prepare_jax()  # before the config: one that computes would fix the devices
     from posenc_jax.cli.overrides import override_all, override_run
     from posenc_jax.runs import targets
     from posenc_jax.runs.plan import plan_of
 
-    asked = asked_config("plan", config, on, overrides, (Run, Ablation))
+    asked = asked_config("plan", config, on, overrides.left, (Run, Ablation))
     change = override_run if isinstance(asked, Run) else override_all
     asked = change(asked, overrides.left, "plan", config)
     machine = targets.target_here() if target is None else targets.target(target)
     plans = [plan_of(run, machine, utilisation) for run in ([asked] if isinstance(asked, Run) else asked.runs)]
-    show(text(_table(plans, cells=isinstance(asked, Ablation)), shutil.get_terminal_size((100, 24)).columns))
+    show(text(_table(plans, cells=isinstance(asked, Ablation)), columns()))
     lacking = [plan.shortage for plan in plans if plan.shortage is not None]
     for line in lacking:
         show(f"does not fit: {line}")
@@ -88,8 +86,7 @@ def _facts(plan: Plan) -> dict[str, str]:
     spares = f", {layout.spares} of them spare" if layout.spares else ""
     groups = f"{layout.groups} x {layout.size} on {plan.used} of {plan.target.count} devices{spares}"
     return {
-        "replicas": f"{layout.replicas}, {groups}",
-        "mode": layout.mode,
+        "replicas": f"{layout.replicas}, {groups} ({layout.mode})",
         "parameters": f"{plan.parameters:,}",
         "a step of one replica": f"{count(plan.step.operations, 'FLOP')}, {plan.step.tokens:,} tokens with padding",
         "attention": "; ".join(plan.attention),
@@ -125,4 +122,4 @@ def _notes(plan: Plan) -> tuple[str, ...]:
     )
 
 
-main = command(_plan)
+main = command(_plan, computes=True)

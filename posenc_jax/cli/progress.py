@@ -21,15 +21,15 @@ class TerminalReporter(Reporter):
     manager.
     """
 
+    _cells: Any = None
+    _task: Any = None
+    _work = _unit = _text = _where = ""
+    _total = _done = _start = 0
+    _begun: float | None = None
+    _logged = 0.0
+
     def __init__(self) -> None:
         self._live = _live()
-        self._cell: tuple[str, int, int] | None = None
-        self._cells: Any = None
-        self._work = self._unit = self._text = self._where = ""
-        self._task: Any = None
-        self._total = self._done = self._start = 0
-        self._begun: float | None = None
-        self._logged = 0.0
 
     def __enter__(self) -> Self:
         if self._live is not None:
@@ -117,9 +117,7 @@ def _live() -> Any:
 class AblationReporter(TerminalReporter):
     """Progress of an ablation. It writes the page as cells end: after the first, then as often as its time allows."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._due = 0.0
+    _due = 0.0
 
     def recorded(self, directory: Path) -> None:
         """Writes the page of the finished cells; an error is reported, and the next page comes later."""

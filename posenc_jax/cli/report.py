@@ -1,5 +1,6 @@
 """``posenc report DIR``: the report of an ablation, built anew; of several, of all that they have."""
 
+import shlex
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -7,7 +8,7 @@ from typing import Annotated
 
 from posenc_jax.cli.errors import UsageError, check_file, first_line, refusing
 from posenc_jax.cli.options import command
-from posenc_jax.cli.screen import shell_words, show, tell
+from posenc_jax.cli.screen import show, tell
 from posenc_jax.drawing.plain import plain
 from posenc_jax.files.atomic import write_atomically
 from posenc_jax.files.user_paths import full, real
@@ -52,7 +53,7 @@ def _reported(
         directory = output.absolute()
         join(directories, directory, tell)
         earlier = (line for source in directories for line in read_commands(source)[0])
-        remember(directory, [*earlier, shell_words(("posenc", "report", *map(str, directories), "-o", str(output)))])
+        remember(directory, [*earlier, shlex.join(("posenc", "report", *map(str, directories), "-o", str(output)))])
     if csv is None:
         _report(directory)
     else:

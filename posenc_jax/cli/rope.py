@@ -1,12 +1,12 @@
 """``posenc rope``: what the config of a published model declares of positions, layer by layer."""
 
-import shutil
 from pathlib import Path
 from typing import Annotated, Any
 
 from posenc_jax.cli.errors import UsageError, as_path, refusing
 from posenc_jax.cli.options import command
-from posenc_jax.cli.screen import show
+from posenc_jax.cli.screen import columns, show
+from posenc_jax.drawing.plain import short
 
 
 def _rope(config: Annotated[str, "FILE|FOLDER|NAME"], *, output: Annotated[Path | None, "FILE|FOLDER"] = None) -> None:
@@ -25,9 +25,7 @@ def _rope(config: Annotated[str, "FILE|FOLDER|NAME"], *, output: Annotated[Path 
           draw factors that switch at a length
     """
     read = _config(config)
-    from posenc_jax.cli.session import prepare_jax
 
-    prepare_jax()
     from posenc_jax.drawing.text_table import text
     from posenc_jax.huggingface import from_hf
     from posenc_jax.show import rope_tables
@@ -41,7 +39,7 @@ def _rope(config: Annotated[str, "FILE|FOLDER|NAME"], *, output: Annotated[Path 
         with refusing("--output "):
             check_output(output)
         check_packages(output, [], figures=output.suffix not in FILES)
-    width = shutil.get_terminal_size((100, 24)).columns
+    width = columns()
     layers = rope_tables.of_layers(declared, found)
     show(text(layers, width))
     show("\n".join(rope_tables.specs(found)) + "\n")
@@ -68,12 +66,11 @@ def _config(named: str) -> dict[str, Any]:
         model = known[named.casefold()]
         show(f"{model['name']}, as in {model['source']}\n")
         return model["config"]
-    path = as_path(named)
-    if not path.exists() and path.suffix != ".json" and "/" not in named:
+    if not Path(named).exists() and "/" not in named and not named.endswith(".json"):
         names = [model["name"] for model in known.values()]
-        hint = did_you_mean(named, names) or f"known are {', '.join(names)}"
-        raise UsageError(f"{named[:60]!r} is no file, no folder and no released model that is known: {hint}")
-    return read_config(path)
+        hint = did_you_mean(named, names, f"known are {', '.join(names)}")
+        raise UsageError(f"{short(named)!r} is no file, no folder and no released model that is known: {hint}")
+    return read_config(as_path(named))
 
 
-main = command(_rope)
+main = command(_rope, computes=True)

@@ -2,10 +2,8 @@
 
 import contextlib
 import os
-import re
-import shlex
+import shutil
 import sys
-from collections.abc import Iterable
 from typing import Any
 
 from posenc_jax.drawing.plain import plain
@@ -15,9 +13,14 @@ class OutputError(Exception):
     """Standard output or standard error takes nothing any more."""
 
 
-def show(text: object = "", *, end: str = "\n", flush: bool = False, stream: Any = None) -> None:
-    """Prints a text on standard output, or on ``stream`` if given; `OutputError` if it cannot be written."""
-    _print(stream or sys.stdout, "standard output", text, end, flush=flush)
+def show(text: object = "", *, end: str = "\n") -> None:
+    """Prints a text on standard output; `OutputError` if it cannot be written."""
+    _print(sys.stdout, "standard output", text, end)
+
+
+def columns() -> int:
+    """The width of the terminal."""
+    return shutil.get_terminal_size((100, 24)).columns
 
 
 def tell(text: object, *, end: str = "\n") -> None:
@@ -31,7 +34,7 @@ def flush() -> None:
         _print(stream, name, "", "", flush=True)
 
 
-def _print(stream: Any, name: str, text: object, end: str, *, flush: bool) -> None:
+def _print(stream: Any, name: str, text: object, end: str, *, flush: bool = False) -> None:
     try:
         if stream is None:
             raise ValueError("it is closed")
@@ -41,21 +44,6 @@ def _print(stream: Any, name: str, text: object, end: str, *, flush: bool) -> No
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise OutputError(f"{name} cannot be written ({reason}): mend that, then run the same command again") from None
-
-
-def shell_words(words: Iterable[str]) -> str:
-    r"""Words of a command line as a shell reads them, to be copied: also those that a terminal may not be sent.
-
-    >>> print(shell_words(["--labels", "a b", "\x1b[31mred"]))
-    --labels 'a b' $'\x1b[31mred'
-    """
-    return " ".join(shlex.quote(word) if plain(word) == word else _dollar_quoted(word) for word in words)
-
-
-def _dollar_quoted(word: str) -> str:
-    """A word in ``$'...'`` for bash, zsh and ksh, whose escapes differ from Python's: one byte after x."""
-    escaped = plain(re.sub(r"[\\']", r"\\\g<0>", word))
-    return "$'" + re.sub(r"(?<!\\)((?:\\\\)*)\\x([89a-f].)", r"\1\\u00\2", escaped) + "'"
 
 
 def give_up(message: str = "") -> None:

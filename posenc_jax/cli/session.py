@@ -5,13 +5,13 @@ import dataclasses
 import importlib.util
 import os
 import sys
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Any
 
 from posenc_jax.cli.errors import UsageError
-from posenc_jax.cli.options import Overrides
 from posenc_jax.cli.own_files import imported, nearest_file
 from posenc_jax.cli.screen import tell
 from posenc_jax.cli.signals import answered
@@ -46,21 +46,21 @@ class Kept:
 
 
 def asked_config(
-    command: str, text: str, corpus: str | None, overrides: Overrides, kind: type | tuple[type, ...]
+    command: str, text: str, corpus: str | None, words: Sequence[str], kind: type | tuple[type, ...]
 ) -> Any:
     """The ``config`` of the file ``text``, or the run that is sized to a corpus and this machine; UsageError where both
-    or neither is given. Without any, the help is of the overrides that every config has.
+    or neither is given. Without any, a help among the other ``words`` is of the overrides that every config has.
     """
     if corpus is None and text:
         return load_config(text, kind, command)
-    if corpus is None and overrides.help:
-        print_options(command)
+    if corpus is None and {"-h", "--help"} & set(words):
+        from posenc_jax.cli.overrides import override
+        from posenc_jax.data.tasks.copying import Copying
+
+        override(Run(task=Copying()), ["--help"], command, "")
     if corpus is None or text:
         example = f"posenc {command} CONFIG [overrides], or posenc {command} --on CORPUS [overrides]"
         raise UsageError(f"{command}: one config file or one corpus comes first, as in {example}")
-    given = (word.partition("=")[0] for word in overrides.left)
-    if other := next((option for option in given if option in ("--task", "--data.name", "--task.data.name")), None):
-        raise UsageError(f"--on says what is read, and so does {other}: leave one of them out")
     return on_corpus(corpus)
 
 
@@ -80,27 +80,13 @@ def load_config(text: str, kind: type | tuple[type, ...], command: str) -> Any:
         raise UsageError(f"there is no config file {text}{near}; a config is a Python file")
     config = getattr(imported(path.absolute(), text), "config", None)
     if not isinstance(config, kind):
-        kinds = [one.__name__ for one in (kind if isinstance(kind, tuple) else (kind,))]
+        kinds = " or ".join(one.__name__ for one in (kind if isinstance(kind, tuple) else (kind,)))
         what = "has no variable called config" if config is None else f"holds a value of type {type(config).__name__}"
         other = {"Run": "train", "Ablation": "ablate"}.get(type(config).__name__)
-        way_out = f"use `posenc {other} {text}`" if other else f"assign one (posenc_jax.{kinds[0]}) to it"
+        way_out = f"use `posenc {other} {text}`" if other else "assign one to it"
         way_out += f", or name a task in it, {text}:Task" if command == "verdict" else ""
-        raise UsageError(f"{text} {what}, and posenc {command} needs one of type {' or '.join(kinds)}: {way_out}")
+        raise UsageError(f"{text} {what}, and posenc {command} needs one of type {kinds}: {way_out}")
     return config
-
-
-def print_options(command: str) -> None:
-    """Prints the overrides that every config has, with their defaults, and ends the program as tyro does."""
-    from posenc_jax.cli.overrides import override
-    from posenc_jax.data.tasks.copying import Copying
-
-    about = (
-        "The overrides below are those of every config, with the defaults of a run that sets none of them; `posenc "
-        f"{command} CONFIG --help` also shows those of the task of CONFIG (--task.*, --data.*), with the defaults of "
-        "CONFIG. Encodings, another task (--task) and metrics (--metrics) may be classes in your own files: --task "
-        '"mine.py:Mine(max_length=8)".'
-    )
-    override(Run(task=Copying()), ["--help"], f"posenc {command} CONFIG", about, hidden=("task",))
 
 
 def trust(directory: Path | None) -> None:
@@ -124,6 +110,7 @@ def prepare_jax(*, runs: bool = True) -> None:
 
     from posenc_jax.runs.environment import threads
 
+    warnings.filterwarnings("ignore", "Error (reading|writing) persistent compilation cache")  # it costs time alone
     if any(importlib.util.find_spec(plugin) is not None for plugin in _CUDA):
         os.environ["XLA_FLAGS"] = deterministic(os.environ.get("XLA_FLAGS", ""))
     if "host_platform_device_count" not in os.environ.get("XLA_FLAGS", ""):

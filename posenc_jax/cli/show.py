@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-import shutil
 import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -11,17 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from posenc_jax.cli.errors import UsageError, refusing, whole
 from posenc_jax.cli.options import command
-from posenc_jax.cli.screen import show
+from posenc_jax.cli.screen import columns, show
 from posenc_jax.drawing.plain import short
 from posenc_jax.show.files import FILES, KINDS, check_fits, check_output, check_packages, make, write
 from posenc_jax.show.measured import Chosen
-from posenc_jax.show.presets import ENCODING, PRESETS, WORDS, preset
+from posenc_jax.show.presets import ENCODING, PRESETS, WORDS
 from posenc_jax.show.views import VIEWS, plots_of, views_of
 
 if TYPE_CHECKING:
     from posenc_jax.cli.progress import TerminalReporter
     from posenc_jax.drawing.plots import Plot
-    from posenc_jax.encodings import Dims
     from posenc_jax.show.measured import MeasuredEncoding
 
 LENGTHS, WIDTHS = (3, 1024), (2, 2048)
@@ -36,7 +35,8 @@ class Shown:
     Attributes:
       encodings: a catalogue name, a spec, or FILE.py:Class
       view: views to draw (default: all that the encodings have)
-      preset: draw a picture at the settings of a text that teaches it, and print how to read it
+      preset: draw a picture at the settings of a text that teaches it, and print how to read it; of the sinusoidal
+        encoding if none is named
       d_model: width of the model (default: 128)
       num_heads: attention heads (default: 8; 16 or 1 if those would have an odd width, or one that an encoding rejects)
       length: positions 0 to P-1 (default: 50)
@@ -57,7 +57,7 @@ class Shown:
     encodings: tuple[str, ...] = ()
     _: dataclasses.KW_ONLY
     view: Annotated[tuple[str, ...], (*VIEWS, VECTORS), "VIEW"] = ()
-    preset: Annotated[str | None, "NAME"] = None
+    preset: Annotated[str | None, tuple(PRESETS), "NAME"] = None
     d_model: Annotated[int | None, whole(*WIDTHS), "M"] = None
     num_heads: Annotated[int | None, whole(1, WIDTHS[1]), "H"] = None
     length: Annotated[int | None, whole(*LENGTHS), "P"] = None
@@ -73,27 +73,12 @@ class Shown:
     output: Annotated[Path, "PATH"] = Path("shown")
     figures: Annotated[tuple[str, ...], KINDS, "KIND"] = ()
 
-    @property
-    def flowing(self) -> tuple[str, ...]:
-        """The words of the view flow."""
-        return tuple((self.text or WORDS).split())
-
-
-def _listed_views() -> str:
-    # A name and its bracket stay on one line.
-    listed = ", ".join(f"{name}\u00a0({view.words})" if view.words != name else name for name, view in VIEWS.items())
-    listed += f", {VECTORS}\u00a0(values and cosines of a few positions, printed; nothing is drawn)"
-    views = textwrap.fill(f"views: {listed}", 100, subsequent_indent="  ", break_on_hyphens=False)
-    presets = "\n".join(f"  {name:<16} {preset.about}" for name, preset in PRESETS.items())
-    return f"\n{views}\n\npresets, for {ENCODING} if no encoding is named:\n{presets}".replace("\u00a0", " ")
-
 
 def _with_preset(options: Shown) -> Shown:
     """The options, with those of the preset; UsageError where one has been given."""
     if options.preset is None:
         return options
-    with refusing("--preset: "):
-        chosen = preset(options.preset)
+    chosen = PRESETS[options.preset]
     settings = [f"--{name.replace('_', '-')}" for name in chosen.settings]
     if options.run or any(getattr(options, name) not in (None, ()) for name in chosen.settings):
         raise UsageError(f"--preset {options.preset} sets {', '.join(settings)} and draws no --run: leave these out")
@@ -127,12 +112,11 @@ def _show(options: Shown) -> None:
         return _vectors(options)
     _check(options)
     from posenc_jax.cli.progress import TerminalReporter
-    from posenc_jax.cli.session import prepare_jax, trust
+    from posenc_jax.cli.session import trust
     from posenc_jax.drawing.style import short_names
     from posenc_jax.drawing.text_table import text
     from posenc_jax.show.properties import table
 
-    prepare_jax()
     output = options.output
     with TerminalReporter() as reporter:
         trust(options.trust)
@@ -147,7 +131,7 @@ def _show(options: Shown) -> None:
             reporter.phase(f"{view}: {VIEWS[view].words}")
             plots += plots_of(encodings, view, chosen)
         if options.preset and options.encodings == (ENCODING,):
-            plots = list(map(preset(options.preset).read, plots))
+            plots = list(map(PRESETS[options.preset].read, plots))
         with refusing("--output "):
             check_fits(output, plots)
         names = short_names(tuple(one.label for one in encodings))
@@ -161,7 +145,7 @@ def _show(options: Shown) -> None:
             reporter.advance(1, path.name)
         with refusing():
             write(files)
-    width = shutil.get_terminal_size((100, 24)).columns
+    width = columns()
     for one in properties:
         show(text(one, width))
     if options.preset:
@@ -178,11 +162,9 @@ def _vectors(options: Shown) -> None:
     _check_within("positions", positions, FARTHEST)
     _check_within("dimensions", options.dimensions, width)
     from posenc_jax.cli.own_files import refuse_unusable
-    from posenc_jax.cli.session import prepare_jax
     from posenc_jax.drawing.text_table import text
     from posenc_jax.show.vector_tables import embeddings, of_slot, of_words
 
-    prepare_jax()
     for label, slot in map(_slot, options.encodings):
         refuse_unusable((slot,))
         with refusing(f"{label}: "):
@@ -192,7 +174,7 @@ def _vectors(options: Shown) -> None:
                 drawn, (own, _) = embeddings(tokens, width)[list(at)], of_slot(slot, width, at)
                 tables.append(of_words(options.words, at, drawn, own, options.dimensions))
         for table in tables:
-            show(text(table, shutil.get_terminal_size((100, 24)).columns))
+            show(text(table, columns()))
 
 
 def _places(options: Shown, tokens: list[str]) -> tuple[int, ...]:
@@ -209,32 +191,27 @@ def _places(options: Shown, tokens: list[str]) -> tuple[int, ...]:
 
 
 def _check(options: Shown) -> None:
-    flow, width = "flow" in options.view, options.d_model or 128
+    flow, width, run = "flow" in options.view, options.d_model or 128, options.run
     of_runs = options.file or options.stack or options.seed is not None or (options.text and not flow)
-    for wrong, message in (
+    words = len((options.text or WORDS).split())
+    for wrong, said in (
         (
-            not options.encodings and not options.run,
-            "name an encoding, as in `posenc show sinusoidal`, or a finished run with --run DIR",
+            not options.encodings and not run,
+            "name encodings, as in `posenc show rope`, or a run with --run DIR",
         ),
         (options.words or VECTORS in options.view, "--view vectors draws nothing: ask for it alone; --words is of it"),
         (options.text and options.file, "--text and --file are both the input: give one"),
-        (of_runs and not options.run, "--text, --file, --stack and --seed are about a finished run: add --run DIR"),
+        (of_runs and not run, "--text, --file, --stack and --seed are about a finished run: add --run DIR"),
+        (flow and not 1 <= words <= MOST_LINES, f"--view flow draws 1 to {MOST_LINES} words of --text, not {words}"),
         (
-            flow and not 1 <= len(options.flowing) <= MOST_LINES,
-            f"--view flow draws 1 to {MOST_LINES} words, and those of --text are {len(options.flowing)}",
-        ),
-        (
-            options.run and (options.d_model or options.num_heads),
-            "--d-model and --num-heads are those of the run: leave them out beside --run",
+            run and (options.d_model or options.num_heads),
+            "--d-model and --num-heads are those of the run",
         ),
         (width % (options.num_heads or 1), f"--num-heads {options.num_heads} must divide --d-model {width}"),
-        (
-            options.figures and options.output.suffix in FILES,
-            f"--output {options.output} is one file; name a directory, or leave --figures out",
-        ),
+        (options.figures and options.output.suffix in FILES, "--figures go into a directory, and --output is a file"),
     ):
         if wrong:
-            raise UsageError(f"show: {message}")
+            raise UsageError(f"show: {said}")
     _check_within("positions", options.positions, options.length or (LENGTHS[1] if options.run else 50))
     if not options.run:
         _check_within("dimensions", options.dimensions, width)
@@ -252,36 +229,27 @@ def _check_within(name: str, values: Sequence[int], count: int) -> None:
 
 def _of_specs(options: Shown, reporter: TerminalReporter) -> list[MeasuredEncoding]:
     from posenc_jax.cli.own_files import refuse_unusable
-    from posenc_jax.encodings import Dims
+    from posenc_jax.encodings import Dims, check_slot
     from posenc_jax.show.measure import measure, with_contents, with_equal_contents, with_flow
 
     width, length = options.d_model or 128, options.length or 50
     slots = dict(map(_slot, options.encodings))
     refuse_unusable(tuple(slots.values()))
     even = [heads for heads in (8, 16, 1) if width % (2 * heads) == 0] or [1]
-    sizes = [
-        Dims(width, heads, heads, width // heads, 1, length, 1024)
-        for heads in ([options.num_heads] if options.num_heads else even)
-    ]
-    dims = next((own for own in sizes if all(_serves(slot, own) for slot in slots.values())), sizes[0])
-    found = []
+    for heads in [options.num_heads] if options.num_heads else [*even, even[0]]:  # of which none serves, the first
+        dims = Dims(width, heads, heads, width // heads, 1, length, 1024)
+        with contextlib.suppress(ValueError):
+            for slot in slots.values():
+                check_slot(slot, dims)
+            break
+    found, words = [], tuple((options.text or WORDS).split())
     for label, slot in slots.items():
         reporter.phase(f"measure {label}")
         with refusing(f"{label}: "):
             measured = measure(label, slot, dims, length, shifts=not options.preset)
             one = with_contents(with_equal_contents(measured, dims.head_dim), slot, dims)
-            found.append(with_flow(one, slot, dims, options.flowing) if "flow" in options.view else one)
+            found.append(with_flow(one, slot, dims, words) if "flow" in options.view else one)
     return found
-
-
-def _serves(slot: Any, dims: Dims) -> bool:
-    from posenc_jax.encodings import check_slot
-
-    try:
-        check_slot(slot, dims)
-    except ValueError:
-        return False
-    return True
 
 
 def _slot(text: str) -> tuple[str, Any]:
@@ -296,7 +264,7 @@ def _of_run(options: Shown, reporter: TerminalReporter) -> dict[str, MeasuredEnc
     """The encodings of a run, stack by stack, and its attention maps; none without a run."""
     if options.run is None:
         return {}
-    from posenc_jax.cli.texts import read_file
+    from posenc_jax.data.corpora.reading import read_file
     from posenc_jax.data.text.given import document_of
     from posenc_jax.show import trained
 
@@ -308,11 +276,9 @@ def _of_run(options: Shown, reporter: TerminalReporter) -> dict[str, MeasuredEnc
     wanted = {"attention", "pooling", "sections"} & set(options.view or VIEWS)
     if not wanted:
         return stacks
-    asked = options.text or options.file
+    file, task, asked = options.file, replica.config.task, options.text or options.file
     try:
-        text = options.text or (
-            options.file and document_of(replica.config.task, options.file, read_file(options.file))
-        )
+        text = options.text if file is None else document_of(task, file, read_file(file))
         tokens = trained.input_of(replica, text)
         captured = trained.capture(replica, tokens)
         if {"pooling", "sections"} & wanted:
@@ -349,4 +315,4 @@ def _positions(encodings: Sequence[MeasuredEncoding], asked: tuple[int, ...]) ->
     return tuple(dict.fromkeys(asked)) or tuple(p for p in (0, 10, 25) if p < length)
 
 
-main = command(_show, _listed_views)
+main = command(_show, computes=True)

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import dataclasses
 import functools
-import json
-import subprocess
-import sys
-import traceback
+import multiprocessing
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from posenc_jax.cli.errors import UsageError, whole
-from posenc_jax.config import Ablation
-from posenc_jax.data.corpora.corpus import DataError
-from posenc_jax.refusals.own_exits import exits_as_errors
 
 if TYPE_CHECKING:
     from posenc_jax.runs.reporter import Reporter
+    from posenc_jax.training.layout import Devices
 
 _Count = Annotated[int | None, whole(1, 2**16), "N"]
 _RESOURCES = {"partition": "partition", "gpus": "gpus_per_node", "cpus": "cpus_per_task", "time": "time"}
@@ -53,9 +49,7 @@ class Spread:
     def check(self) -> None:
         """UsageError for options that need another executor."""
         if self.resources and self.executor != "slurm":
-            raise UsageError(
-                f"--{next(n for n, own in _RESOURCES.items() if own in self.resources)} needs --executor slurm"
-            )
+            raise UsageError(f"--{', --'.join(_RESOURCES)} needs --executor slurm")
         if self.parallel and self.executor is None:
             raise UsageError("--parallel needs --executor local or slurm")
 
@@ -84,41 +78,18 @@ def runner(
         return run_on_slurm(commands, resources, directory, ended, stop, reporter.note)
 
     if spread.executor == "local":
-        devices, parts = shares(spread.parallel or 2, Devices(**_asked()))
+        devices, parts = shares(spread.parallel or 2, _devices_here())
     else:
         check_slurm()
         devices = Devices(spread.cpus or 1, "cpu") if spread.gpus is None else Devices(spread.gpus, "gpu")
     return functools.partial(ablate_in_tasks, launch=launch, devices=devices)
 
 
-def run_group(config: Ablation, directory: Path, name: str, **more: Any) -> None:
-    """`run_task`, which ends with one line of what went wrong, whatever it is: that line is told to whoever waits."""
-    from posenc_jax.runs.errors import CheckpointError, FailedCellsError, RefusedError, SaveError, StoppedError
-    from posenc_jax.runs.spread import run_task
+def _devices_here() -> Devices:
+    """Asked of another process: JAX keeps the memory of the accelerators that it has looked for."""
+    from posenc_jax.cli.session import prepare_jax
+    from posenc_jax.runs.targets import devices_with_memory
 
-    try:
-        with exits_as_errors():
-            run_task(config, directory, name, **more)
-    except (RefusedError, CheckpointError, SaveError, StoppedError, DataError, OSError):
-        raise
-    except Exception as error:
-        traceback.print_exc()
-        raise FailedCellsError(f"{type(error).__name__}: {error}") from None
-
-
-# Asked of another process: JAX keeps the memory of the accelerators that it has looked for.
-_ASK = """
-import dataclasses, json
-from posenc_jax.cli.session import prepare_jax
-prepare_jax()
-from posenc_jax.runs.targets import devices_with_memory
-print(json.dumps(dataclasses.asdict(devices_with_memory())))
-"""
-
-
-def _asked() -> dict[str, Any]:
-    found = subprocess.run([sys.executable, "-c", _ASK], capture_output=True, text=True)
-    if found.returncode:
-        said = found.stderr.strip() or "it said nothing"
-        raise UsageError(f"--executor local: JAX finds no devices here ({said.splitlines()[-1]}): mend that first")
-    return json.loads(found.stdout.splitlines()[-1])
+    spawn = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(1, mp_context=spawn, initializer=prepare_jax) as pool:
+        return pool.submit(devices_with_memory).result()

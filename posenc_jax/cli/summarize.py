@@ -3,4 +3,4 @@
 from posenc_jax.cli.options import command
 from posenc_jax.cli.texts import summarize
 
-main = command(summarize, name="summarize")
+main = command(summarize, name="summarize", computes=True)

@@ -1,7 +1,6 @@
 """The commands `translate`, `summarize` and `classify`: a finished run on texts that are given."""
 
 import dataclasses
-import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -9,9 +8,8 @@ from typing import Annotated, Any, Literal
 
 from posenc_jax.cli.errors import UsageError, refusing, whole
 from posenc_jax.cli.screen import show, tell
-from posenc_jax.cli.session import prepare_jax, trust
-from posenc_jax.data.corpora.corpus import DataError
-from posenc_jax.drawing.plain import plain
+from posenc_jax.cli.session import trust
+from posenc_jax.drawing.plain import plain, short
 from posenc_jax.models.decoding_config import Beam, Decoding, Greedy, Sampling
 
 LARGEST_SEED = 2**31 - 1
@@ -39,24 +37,16 @@ class OfRun:
         """The answers of a function of `runs.inference` to the inputs, which may have names; a function among them is
         called with the run's task.
         """
-        prepare_jax()
         trust(self.trust)
         from posenc_jax.cli.progress import TerminalReporter
         from posenc_jax.runs import inference
-        from posenc_jax.runs.errors import RefusedError
 
         names, given = (list(inputs), inputs.values()) if isinstance(inputs, Mapping) else (None, inputs)
-        try:
-            with TerminalReporter() as reporter:
-                loaded = inference.load_run(self.run, self.seed, reporter=reporter)
-                texts = [one(loaded.config.task) if callable(one) else one for one in given]
-                more |= {"random_seed": self.random_seed, "names": names, "reporter": reporter}
-                return getattr(inference, kind)(loaded, texts, *how, **more)
-        except (DataError, RefusedError) as error:
-            said = str(error)
-            if "too_long" in said:  # which is an option here
-                said = re.sub(r"(?:too_long = )?'(truncate|window)'", r"--too-long \1", said)
-            raise UsageError(said) from None
+        with TerminalReporter() as reporter:
+            loaded = inference.load_run(self.run, self.seed, reporter=reporter)
+            texts = [one(loaded.config.task) if callable(one) else one for one in given]
+            more |= {"random_seed": self.random_seed, "names": names, "reporter": reporter}
+            return getattr(inference, kind)(loaded, texts, *how, **more)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -88,10 +78,9 @@ class DecodingOptions:
     def decoding(self) -> Decoding:
         """The decoding that the options ask for; UsageError when they do not fit together."""
 
-        def given(*names: str) -> dict[str, Any]:
-            return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
-
-        beam, sampling = given("length_penalty", "alpha"), given("temperature", "top_k", "top_p")
+        given = {name: value for name, value in vars(self).items() if value is not None}
+        beam = {name: given[name] for name in ("length_penalty", "alpha") if name in given}
+        sampling = {name: given[name] for name in ("temperature", "top_k", "top_p") if name in given}
         if self.beam is not None and self.sample:
             raise UsageError("--beam and --sample are two ways to find outputs: choose one")
         if (beam and self.beam is None) or (sampling and not self.sample):
@@ -105,10 +94,8 @@ class DecodingOptions:
 
     def shown(self, outputs: Iterable[Any]) -> list[str]:
         """A line for each output, in which line breaks are spaces; that some were cut off is said."""
-        cut_off = [str(number) for number, output in enumerate(outputs, 1) if not output.finished]
-        if cut_off:
-            more = f" and {len(cut_off) - 10} more" if len(cut_off) > 10 else ""
-            tell(f"cut off at the largest number of tokens: output {', '.join(cut_off[:10])}{more}")
+        if cut_off := [str(number) for number, output in enumerate(outputs, 1) if not output.finished]:
+            tell(f"cut off at the largest number of tokens: output {short(', '.join(cut_off))}")
         score = "{:.4f}\t" if self.scores else ""
         return [score.format(output.log_prob) + " ".join(output.text.splitlines()) for output in outputs]
 
@@ -145,6 +132,8 @@ def translate(
 
 
 def _lines() -> list[str]:
+    from posenc_jax.data.corpora.reading import text_of
+
     if sys.stdin is None or sys.stdin.isatty():
         raise UsageError("translate: give sentences after RUN, or one a line on standard input")
     lines = text_of(sys.stdin.buffer.read(), "standard input").removesuffix("\n").split("\n")
@@ -168,6 +157,8 @@ def summarize(
       posenc summarize RUN article.txt
           summarise a file
     """
+    from posenc_jax.data.corpora.reading import read_file
+
     options = {"max_new_tokens": decoded.max_new_tokens, "too_long": too_long}
     text = {str(file): read_file(file)}
     show("\n".join(decoded.shown(of_run.answers("summarize", text, decoded.decoding(), **options))))
@@ -197,6 +188,7 @@ def classify(of_run: OfRun, file: Path, *, too_long: Literal["refuse", "truncate
       posenc classify RUN page.txt
           classify a file
     """
+    from posenc_jax.data.corpora.reading import read_file
     from posenc_jax.data.text.given import document_of
 
     text = read_file(file)
@@ -205,20 +197,3 @@ def classify(of_run: OfRun, file: Path, *, too_long: Literal["refuse", "truncate
     width = max(map(len, shown))
     for label, probability in sorted(shown.items(), key=lambda item: -item[1]):
         show(f"{label:<{width}}  {probability:.4f}")
-
-
-def read_file(path: Path) -> str:
-    """The text of a file; UsageError when it is none."""
-    text = text_of(path.read_bytes(), str(path))
-    if not text.strip():
-        raise UsageError(f"{path} is empty: it has no text to read")
-    return text
-
-
-def text_of(data: bytes, name: str) -> str:
-    """Bytes of UTF-8 as text with the line ends of corpora."""
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{name} is no UTF-8 text ({error}): save it as UTF-8") from None
-    return "\n".join(line.rstrip("\r") for line in text.split("\n"))

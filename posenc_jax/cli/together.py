@@ -5,7 +5,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable
-from typing import Annotated
+from typing import Annotated, Any
 
 from posenc_jax.cli.errors import UsageError
 from posenc_jax.cli.screen import tell
@@ -57,20 +57,13 @@ def join(together: Together) -> None:
     jax.config.update("jax_enable_recoverability", True)
     jax.config.update("jax_enable_preemption_service", False)  # it would take the signals by which runs are stopped
     jax.config.update("jax_cpu_enable_async_dispatch", False)  # collectives of several devices may wait for each other
+    place = (together.coordinator, together.processes, together.process)
+    patience: dict[str, Any] = {"heartbeat_timeout_seconds": HEARTBEAT, "shutdown_timeout_seconds": HEARTBEAT}
     try:
-        jax.distributed.initialize(
-            together.coordinator,
-            together.processes,
-            together.process,
-            heartbeat_timeout_seconds=HEARTBEAT,
-            shutdown_timeout_seconds=HEARTBEAT,
-            initialization_timeout=ARRIVAL,
-        )
+        jax.distributed.initialize(*place, **patience, initialization_timeout=ARRIVAL)
     except (ValueError, RuntimeError) as error:
-        raise UsageError(
-            f"cannot join the other processes ({first_line(error)}): start all within {ARRIVAL} s, with the same "
-            "--coordinator"
-        ) from None
+        said = f"({first_line(error)}): start all within {ARRIVAL} s, with the same --coordinator"
+        raise UsageError(f"cannot join the other processes {said}") from None
 
 
 def leaving(work: Callable[[], int]) -> int:

@@ -7,7 +7,7 @@ from posenc_jax.cli.overrides import override_run
 from posenc_jax.cli.own_files import refuse_unusable
 from posenc_jax.cli.scores import score_table
 from posenc_jax.cli.screen import show
-from posenc_jax.cli.session import Kept, asked_config, prepare_jax, stoppable
+from posenc_jax.cli.session import Kept, asked_config, stoppable
 from posenc_jax.cli.sized_to_corpus import OnCorpus, refuse_elsewhere, shown_and_kept
 from posenc_jax.cli.together import Together, join, leaving
 from posenc_jax.config import Run
@@ -36,11 +36,10 @@ def _train(config: str = "", *, overrides: Overrides, on: OnCorpus = None, kept:
       posenc train configs/copy_rope.py --help
           list every field that can be changed
     """
-    prepare_jax()  # before the config: one that computes would fix the devices
     together.check()
     if together.asked:
         refuse_elsewhere(on, "--distributed")
-    run = override_run(asked_config("train", config, on, overrides, Run), overrides.left, "train", config)
+    run = override_run(asked_config("train", config, on, overrides.left, Run), overrides.left, "train", config)
     directory = full(kept.directory or Path("runs") / run.directory_name)
     if together.asked:
         join(together)
@@ -74,7 +73,7 @@ def _train(config: str = "", *, overrides: Overrides, on: OnCorpus = None, kept:
         show(f"complete: {directory}")
 
 
-_alone = command(_train)
+_alone = command(_train, computes=True)
 
 
 def main(arguments: list[str]) -> int:

@@ -3,4 +3,4 @@
 from posenc_jax.cli.options import command
 from posenc_jax.cli.texts import translate
 
-main = command(translate, name="translate")
+main = command(translate, name="translate", computes=True)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import shlex
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from posenc_jax.cli.errors import UsageError, as_path, refusing, whole
 from posenc_jax.cli.options import command
-from posenc_jax.cli.own_files import catalogue_row, named, refuse_unusable
-from posenc_jax.cli.screen import shell_words, show, tell
-from posenc_jax.cli.session import prepare_jax, stoppable
+from posenc_jax.cli.own_files import catalogue_row, named, read_task, refuse_unusable
+from posenc_jax.cli.screen import show, tell
+from posenc_jax.cli.session import load_config, stoppable
+from posenc_jax.cli.sized_to_corpus import on_corpus
+from posenc_jax.config import Ablation, Run
 
 if TYPE_CHECKING:
     from posenc_jax.encodings.slots import Slot
@@ -153,9 +156,8 @@ def _checked(path: Path, *, as_json: bool) -> int:
         return 1
     count = len(card.findings) + (len(card.twice.findings) if card.twice else 0)
     tell(
-        f"posenc: {path}: its {count} word{'s' * (count != 1)} and every number behind them follow from its scores; "
-        "a check cannot tell whether the question, scores, settings, times, environments and other differences between "
-        "arms are those of the runs"
+        f"posenc: {path}: its {count} word{'s' * (count != 1)} and every number behind them follow from its scores; a "
+        "check cannot tell whether question, scores, settings, times, environments and arms are those of the runs"
     )
     return _code(card)
 
@@ -176,7 +178,6 @@ def _code(card: Card) -> int:
 
 
 def _trained(asked: VerdictOptions) -> Card:
-    prepare_jax()  # before files of the user's: one that computes would fix the devices
     from posenc_jax.verdict.own_questions import SHORT_LIST
 
     against = asked.against or ("rope",)
@@ -210,7 +211,7 @@ def _trained(asked: VerdictOptions) -> Card:
     with TerminalReporter() as reporter, stoppable() as stop:
         seeds, clock = tuple(range(asked.seeds or SEEDS)), time.perf_counter
         reporter.note(estimate({**ours, **baselines}, tables, seeds, once=asked.once))
-        more = {"seeds": seeds, "reporter": reporter, "stop": stop, "clock": clock, "once": asked.once}
+        more: dict[str, Any] = {"seeds": seeds, "reporter": reporter, "stop": stop, "clock": clock, "once": asked.once}
         return decide(ours, baselines, tables, asked.home, **more)
 
 
@@ -244,9 +245,34 @@ def _as_given(text: str) -> bool:
     return not FIELDS.isdisjoint(re.findall(r"(\w+)\s*=", text))
 
 
+def asked_on(text: str) -> dict[str, Table]:
+    """The questions of a task (``FILE.py:Task(...)`` or a name), of a config file or a shipped config's name, or of a
+    corpus; UsageError for what is none of these.
+    """
+    from posenc_jax.data.errors import DataError
+    from posenc_jax.data.tasks import TASKS
+    from posenc_jax.verdict.own_questions import own_tables, run_of
+
+    if ".py:" in text or text.partition("(")[0].strip() in TASKS:
+        task = read_task(text, "--on")
+        with refusing():
+            return own_tables(run_of(task), text)
+    if "/" in text and not text.endswith(".py"):
+        try:
+            return own_tables(on_corpus(text), "a corpus")
+        except DataError:
+            if text.startswith("own/") or not Path(text).parent.is_dir():
+                raise
+            above = Path(text).parent
+            said = f"--on {text}: there is no directory of that name in {above}, and no such corpus"
+            raise UsageError(said) from None
+    if not text.endswith(".py"):
+        text = f"configs/{text}.py"
+    return own_tables(load_config(text, (Run, Ablation), "verdict"), text)
+
+
 def _asked_tables(asked: VerdictOptions) -> dict[str, Table]:
     """The question of ``--on``, and published tables where no question or some of these are named."""
-    from posenc_jax.cli.questions import asked_on
     from posenc_jax.verdict.tables import tables
 
     known = tables()
@@ -266,13 +292,10 @@ def _asked_tables(asked: VerdictOptions) -> dict[str, Table]:
 
 def _refuse_unfit(label: str, slot: Slot, tables: dict[str, Table]) -> None:
     from posenc_jax.verdict.measuring import refusal
-    from posenc_jax.verdict.tables import tables as known
 
     if refused := {name: why for name, table in tables.items() if (why := refusal(table, slot, label))}:
-        others = [name for name, table in known().items() if not refusal(table, slot, label)]
-        own = not others or any(not tables[name].published for name in refused)
-        way = "leave it out" if own else f"choose --tables {' '.join(others)}"
         why = next(iter(refused.values())).partition(": ")[0]
+        way = "choose other --tables, or leave it out"
         raise UsageError(f"{label} cannot be measured on {', '.join(refused)} ({why}): {way}")
 
 
@@ -286,11 +309,11 @@ def _check(text: str, label: str, slot: Slot) -> None:
         if failed := [clause for clause in contract_clauses(layer) if clause.status == "failed"]:
             first = short(" ".join(str(failed[0]).split()))
             more = f", with {len(failed) - 1} others" if len(failed) > 1 else ""
-            audit = shell_words(("posenc", "audit", text))
+            audit = shlex.join(("posenc", "audit", text))
             raise UsageError(
                 f"{label} gets no verdict, as it breaks its contract ({first}{more}): `{audit}` shows all, and the way "
                 "out of each"
             )
 
 
-main = command(_verdict)
+main = command(_verdict, computes=True)

@@ -5,11 +5,10 @@ import time
 from pathlib import Path
 from typing import Annotated
 
-from posenc_jax.cli.errors import UsageError
 from posenc_jax.cli.options import commands
-from posenc_jax.cli.screen import show
-from posenc_jax.config.stored import in_words
-from posenc_jax.files.shapes import loads
+from posenc_jax.cli.screen import columns, show
+from posenc_jax.drawing.plain import short
+from posenc_jax.drawing.text_table import TextTable, text
 
 _BITS = {"F64": 64, "I64": 64, "U64": 64, "F32": 32, "I32": 32, "U32": 32, "BOOL": 8}
 
@@ -32,9 +31,6 @@ def _import(source: Annotated[Path, "DIR|FILE"], *, output: Annotated[Path, "RUN
       posenc weights import opus-mt-en-de -o runs/opus
           import a translator, for `posenc translate`
     """
-    from posenc_jax.cli.session import prepare_jax
-
-    prepare_jax()
     from posenc_jax.cli.progress import TerminalReporter
     from posenc_jax.encodings import spec
     from posenc_jax.runs.importing import import_checkpoint
@@ -73,19 +69,15 @@ def _export(
           write config.json, model.safetensors and tokenizer.json
     """
     from posenc_jax.cli.progress import TerminalReporter
-    from posenc_jax.cli.session import prepare_jax
     from posenc_jax.cli.session import trust as bring_along
     from posenc_jax.runs.importing import export_checkpoint
     from posenc_jax.runs.weights import export_weights
 
-    prepare_jax()
     with TerminalReporter() as reporter:
         bring_along(trust)
         if to.suffix == ".safetensors":
             metadata = export_weights(run, to, seed, torch=torch, note=reporter.note)
             about = f"seed {metadata['seed']}, learning rate {metadata['learning_rate']:g}"
-        elif torch:
-            raise UsageError(f"--torch names the parameters in a file: end {to} in .safetensors")
         else:
             about = export_checkpoint(run, to, seed, reporter.note).architecture
     show(f"{about}\nwritten: {to}")
@@ -105,41 +97,18 @@ def _inspect(file: Path) -> None:
 
     refuse_damaged(file)
     shapes, entries = read_shapes(file)
-    show(table(shapes, entries))
+    show(text(_table(shapes, entries), columns()))
 
 
-def table(shapes: dict[str, tuple[list[int], str]], entries: dict[str, str]) -> str:
-    """The lines that `posenc weights inspect` prints, for the result of `posenc_jax.runs.weights.read_shapes`."""
-    rows = [(name, str(shapes[name][0]), shapes[name][1]) for name in sorted(shapes, key=_key)]
-    widths = [max((len(row[column]) for row in rows), default=0) for column in (0, 1)]
-    lines = [f"{name:<{widths[0]}}  {shape:<{widths[1]}}  {dtype}" for name, shape, dtype in rows]
+def _table(shapes: dict[str, tuple[list[int], str]], entries: dict[str, str]) -> TextTable:
+    bits = {dtype: _BITS.get(dtype, 16 if "16" in dtype else 8) for _, dtype in shapes.values()}
+    size = sum(math.prod(shape) * bits[dtype] for shape, dtype in shapes.values()) // 8
+    rows = tuple((name, str(shape), dtype) for name, (shape, dtype) in sorted(shapes.items()))
     count = sum(math.prod(shape) for shape, _ in shapes.values())
-    size = sum(math.prod(shape) * _BITS.get(dtype, 16 if "16" in dtype else 8) for shape, dtype in shapes.values()) // 8
-    lines += ["", f"{len(rows)} tensors, {count:,} values, {size:,} bytes"]
-    for name, text in sorted(_described(entries).items()):
-        lines.append(f"{name}: {text}")
-    return "\n".join(line.replace("\n", " ") for line in lines)
-
-
-def _key(name: str) -> list[tuple[bool, int, str]]:
-    """Layer 2 before layer 10."""
-    return [(part.isdigit(), int(part) if part.isdigit() else 0, part) for part in name.split(".")]
-
-
-def _described(entries: dict[str, str]) -> dict[str, str]:
-    described = {name: text if len(text) < 100 else f"{text[:97]}..." for name, text in sorted(entries.items())}
-    try:
-        ours = loads(entries["posenc_jax"])
-        described |= {
-            name: value if isinstance(value, str) else in_words(value) for name, value in ours.items() if name != "run"
-        }
-        if "run" in ours:
-            described["run"] = f"{ours['run']['table']} {ours['run']['label']}"
-        del described["posenc_jax"]
-    except (KeyError, TypeError, ValueError, AttributeError):  # of another program: shown as it is
-        pass
-    return described
+    title = f"{len(rows)} tensors, {count:,} values, {size:,} bytes"
+    notes = tuple(f"{name}: {short(text)}" for name, text in sorted(entries.items()))
+    return TextTable(title, ("tensor", "shape", "dtype"), "lll", rows, notes)
 
 
 _ABOUT = "Import checkpoints of others, export parameters for other frameworks, and inspect safetensors files."
-main = commands("weights", _ABOUT, **{"import": _import, "export": _export, "inspect": _inspect})
+main = commands("weights", _ABOUT, {"import": _import, "export": _export, "inspect": _inspect}, computes=True)

@@ -4,7 +4,6 @@ import dataclasses
 from typing import Any
 
 from posenc_jax.drawing.plots import Plot
-from posenc_jax.refusals.hints import did_you_mean
 
 ENCODING = "sinusoidal"
 WORDS = "the quick brown fox"  # of the view flow
@@ -151,11 +150,3 @@ PRESETS = {
         "9646.6 times that, a little below 10000 · 2π.",
     ),
 }
-
-
-def preset(name: str) -> Preset:
-    """ValueError, with the nearest name, where there is none."""
-    if name in PRESETS:
-        return PRESETS[name]
-    hint = did_you_mean(name, PRESETS, f"there are {', '.join(PRESETS)}")
-    raise ValueError(f"there is no preset {name[:40]!r}: {hint}")

@@ -108,7 +108,7 @@ def _formula(row: Row) -> str:
 
 
 def _facts(row: Row) -> str:
-    from posenc_jax.cli.list import hook_words, ways
+    from posenc_jax.analysis.described import hook_words, ways
     from posenc_jax.encodings import elements, parse
 
     slot = parse(row.method.spec)

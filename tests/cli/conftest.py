@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import sys
-
 import pytest
-from own_source import SOURCE
+from own_source import SOURCE, own_modules
 
 
 @pytest.fixture
 def mine(tmp_path, monkeypatch):
-    """A folder of the user's, whose modules no other test sees."""
-    before, path = set(sys.modules), list(sys.path)
+    """A folder of the user's."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "my_own.py").write_text(SOURCE)
-    yield tmp_path
-    sys.path[:] = path
-    for name in set(sys.modules) - before:
-        if str(tmp_path) in str(getattr(sys.modules[name], "__file__", "")):
-            del sys.modules[name]
+    with own_modules(tmp_path):
+        yield tmp_path

@@ -1,6 +1,9 @@
-"""A file of own classes."""
+"""A file of own classes, and what imports of it leave."""
 
 from __future__ import annotations
+
+import contextlib
+import sys
 
 SOURCE = """
 import dataclasses
@@ -59,64 +62,12 @@ class Loss(Right):
 """
 
 
-UNUSABLE = """
-import abc
-import dataclasses
-
-from posenc_jax.encodings import PositionalEncoding
-
-
-@dataclasses.dataclass(frozen=True)
-class Abstract(PositionalEncoding, abc.ABC):
-    name = "abstract"
-
-    @abc.abstractmethod
-    def slope(self): ...
-
-
-@dataclasses.dataclass(frozen=True)
-class Table(PositionalEncoding):
-    table: dict = dataclasses.field(default_factory=dict)
-    name = "table"
-
-
-@dataclasses.dataclass(frozen=True)
-class Hint(PositionalEncoding):
-    size: "Nowhere" = 3
-    name = "hint"
-
-
-@dataclasses.dataclass(frozen=True)
-class Function(PositionalEncoding):
-    of_distance: object = abs
-    name = "function"
-
-
-@dataclasses.dataclass(frozen=True)
-class Apart(PositionalEncoding):
-    size: float = dataclasses.field(default=3.0, compare=False)
-    name = "apart"
-
-
-@dataclasses.dataclass(frozen=True)
-class Fixed(PositionalEncoding):
-    size: float = dataclasses.field(default=3.0, init=False)
-    name = "fixed"
-
-
-@dataclasses.dataclass(frozen=True)
-class Alike(PositionalEncoding):
-    size: float = 3.0
-    name = "alike"
-
-    def __eq__(self, other):
-        return True
-
-    __hash__ = PositionalEncoding.__hash__
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Shorter(Function):
-    of_distance: int = 3
-    size: float = 3.0
-"""
+@contextlib.contextmanager
+def own_modules(folder):
+    """Within, modules of a folder of the user's may be imported, which no other test sees."""
+    before, path = set(sys.modules), list(sys.path)
+    yield
+    sys.path[:] = path
+    for name in set(sys.modules) - before:
+        if str(folder) in str(getattr(sys.modules[name], "__file__", "")):
+            del sys.modules[name]

@@ -26,10 +26,8 @@ ROOT = Path(__file__).parents[2]
 RUN = "from trained_runs import CONFIG as config\n"
 SOURCE = """
 import asyncio, dataclasses, sys
-from posenc_jax.data.metric import Metric
 from posenc_jax.data.tasks import EvenPairs
 from posenc_jax.encodings import PositionalEncoding
-from posenc_jax.encodings.structure import StructureMask
 
 class Own(BaseException):
     pass
@@ -67,23 +65,6 @@ class Pairs(EvenPairs):
 
     def example(self, key, length, max_length, split):
         ends()
-
-@dataclasses.dataclass(frozen=True)
-class Score(Metric):
-    name = "score"
-
-    def sums(self, logits, example):
-        ends()
-
-    def score(self, sums):
-        return 0.0
-
-@dataclasses.dataclass(frozen=True)
-class Sees(StructureMask):
-    name = "mine_sees"
-
-    def sees(self, query, key):
-        ends()
 """
 
 
@@ -103,11 +84,8 @@ def own(tmp_path, monkeypatch):
     ("how", "said"),
     [
         ("sys.exit(0)", "SystemExit: 0"),
-        ("sys.exit()", "SystemExit"),
         ("sys.exit('some text')", "SystemExit: some text"),
-        ("sys.exit(3)", "SystemExit: 3"),
         ("raise asyncio.CancelledError('x')", "CancelledError: x"),
-        ("raise GeneratorExit", "GeneratorExit"),
         ("raise Own('y')", "Own: y"),
     ],
 )
@@ -115,9 +93,9 @@ def test_what_ends_the_program_is_an_error_of_own_code(own, capsys, how, said):
     own(how)
     assert guarded(lambda: own_class("ends_own.py", "Ends")().bias({}, None)) == 1
     *trace, line = capsys.readouterr().err.splitlines()
-    assert line == f"posenc: ends_own.py, line 12, in ends failed ({said}): mend it, then run the same command again"
+    assert line == f"posenc: ends_own.py, line 10, in ends failed ({said}): mend it, then run the same command again"
     assert [row.strip() for row in trace if row.startswith("  File")] == [
-        f'File "{Path.cwd()}/ends_own.py", line {line}, in {name}' for line, name in ((19, "bias"), (12, "ends"))
+        f'File "{Path.cwd()}/ends_own.py", line {line}, in {name}' for line, name in ((17, "bias"), (10, "ends"))
     ]
 
 
@@ -127,23 +105,21 @@ def test_what_ends_the_program_is_an_error_of_own_code(own, capsys, how, said):
         ["aliases", "ends_own.py:Ends"],
         ["aliases", "ends_own.py:Late"],
         ["train", "run.py", "--posenc", "ends_own.py:Ends"],
-        ["train", "run.py", "--posenc", "ends_own.py:Begins"],
         ["train", "run.py", "--task", "ends_own.py:Pairs(max_length=4)"],
-        ["train", "run.py", "--metrics", "ends_own.py:Score"],
     ],
     ids=" ".join,
 )
 def test_commands_do_not_succeed_without_their_result(own, capsys, arguments):
     own()
     assert main([*arguments, *(["--directory", "new"] if arguments[0] == "train" else [])]) == 1
-    assert "posenc: ends_own.py, line 12, in ends failed (SystemExit: 0): mend it" in capsys.readouterr().err
+    assert "posenc: ends_own.py, line 10, in ends failed (SystemExit: 0): mend it" in capsys.readouterr().err
     assert not list(Path.cwd().rglob("result.json"))
 
 
 def test_an_audit_finds_it_as_it_finds_other_errors(own):
     own()
     (failed,) = (c for c in contract_clauses((own_class("ends_own.py", "Ends")(),)) if c.status == "failed")
-    assert "ends_own.py, line 12, in ends: ExitError: SystemExit: 0" in str(failed)
+    assert "ends_own.py, line 10, in ends: ExitError: SystemExit: 0" in str(failed)
     with pytest.raises(ExitError, match="SystemExit: 0"):  # before there is anything to judge
         contract_clauses((own_class("ends_own.py", "Begins")(),))
 

@@ -13,10 +13,9 @@ from pathlib import Path
 import pytest
 
 from posenc_jax import extras
-from posenc_jax.cli import COMMANDS, GROUPS, doctor, main
+from posenc_jax.cli import COMMANDS, GROUPS, main
 from posenc_jax.cli.completion import options_of, script
 from posenc_jax.files.shipped import shipped_config
-from posenc_jax.runs import environment
 
 ROOT = Path(__file__).parents[2]
 
@@ -161,13 +160,6 @@ def test_the_doctor_looks_at_everything(printed):
     shown = printed("doctor")
     for word in ("Versions", "Devices", "threads", "Caches", "Optional parts", "jaxlib", "cpu", *extras.EXTRAS):
         assert word in shown
-
-
-def test_a_version_that_no_test_knows_is_named(monkeypatch):
-    installed = environment.version
-    assert "newer" not in str(doctor.versions())
-    monkeypatch.setattr(environment, "version", lambda name: "0.12.1" if name == "jax" else installed(name))
-    assert doctor.versions()["jax"] == "0.12.1, newer than 0.12.0.1, the last that the tests were run with"
 
 
 def test_a_config_of_the_package_is_found_in_any_folder(tmp_path, monkeypatch, capsys, refusal):

@@ -55,7 +55,7 @@ def test_what_is_trained_is_shown_kept_and_the_config_that_new_writes(notes, cap
 
     monkeypatch.setattr(cell, "run", train)
     assert main(["new", "config", "--on", "own/notes"]) == 0
-    assert capsys.readouterr().out == "wrote notes.py, a config of translation: posenc train notes.py\n"
+    assert capsys.readouterr().out == "wrote notes.py: a config: posenc train notes.py\n"
     written = load_config("notes.py", Run, "train")
     assert main(["train", "--on", "own/notes"]) == 0
     shown = capsys.readouterr().out
@@ -74,29 +74,14 @@ def test_what_is_trained_is_shown_kept_and_the_config_that_new_writes(notes, cap
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        (
-            "train --on own/note",
-            "{}: did you mean 'own/notes'? Else posenc data add note ...",
-        ),
+        ("train --on own/note", "{}: did you mean 'own/notes'? Else posenc data add note ..."),
         ("train --on notes", "there is no corpus 'notes'; did you mean 'own/notes'? the local ones are grammar/en-de"),
-        (
-            "train --on notes.txt",
-            "'notes.txt' is a file's name, not a corpus's: `posenc data add NAME",
-        ),
+        ("train --on notes.txt", "'notes.txt' is a file's name, not a corpus's: `posenc data add NAME"),
         ("train notes.py --on own/notes", "one config file or one corpus comes first"),
         ("train --on own/notes --on own/notes", "--on is given twice"),
-        ("train --on own/notes --task copying", "--on says what is read, and so does --task: leave one of them out"),
-        ("plan --on own/notes --data.name=own/other", "--on says what is read, and so does --data.name: leave one"),
-        ("ablate --on own/notes --posenc rope rope", "--posenc: rope is given twice"),
         ("ablate --on own/notes --posenc ropee", "--posenc: unknown encoding 'ropee': did you mean 'rope'?"),
-        (
-            "ablate --on own/notes --executor slurm",
-            "--on sizes a run to this machine, and --executor slurm trains on others: begin with",
-        ),
-        (
-            "train --on own/notes --distributed",
-            "--distributed trains on others: begin with the config that `posenc",
-        ),
+        ("ablate --on own/notes --executor slurm", "--on sizes a run to this machine, and --executor slurm trains on"),
+        ("train --on own/notes --distributed", "--distributed trains on others: begin with the config that `posenc"),
         ("new config numpy --on own/notes", "numpy is the name of an installed module"),
     ],
 )

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -17,7 +14,6 @@ from posenc_jax.cli.errors import UsageError
 from posenc_jax.cli.overrides import override_run
 from posenc_jax.cli.own_files import own_class, read_metrics, read_slot, read_task
 from posenc_jax.cli.scores import score_table
-from posenc_jax.config import source_of
 from posenc_jax.encodings import Randomized, RoPE, parse, spec
 from posenc_jax.models.config import Transformer
 
@@ -178,7 +174,7 @@ def test_own_metrics_have_a_table_in_the_terminal(mine):
         (["--metrics", "my_own.py:Right|my_own.py:Right"], "metrics: right is given twice: name each once"),
         (["--metrics", "my_own.py:Loss"], "metrics: 'loss' is a column that results have already"),
         (["--metrics", "my_own.py:Right/my_own.py:Loss"], "/ stands between layers of encodings only"),
-        (["--posenc", "my_own.py:Mine(base='x')"], "--posenc: Mine.base = 'x' must be of type float"),
+        (["--posenc", "my_own.py:Mine(base='x')"], "Mine.base = 'x' must be of type float"),
     ],
 )
 def test_what_is_no_task_or_metric(mine, arguments, message):
@@ -188,43 +184,6 @@ def test_what_is_no_task_or_metric(mine, arguments, message):
 
 def test_a_task_alone_is_read_too(mine):
     assert read_task("even_pairs(max_length=3)") == tasks.EvenPairs(max_length=3)
-
-
-@pytest.mark.slow  # in small: tests/cli/test_new_command.py and test_own_code.py
-def test_a_run_trains_with_them_and_finds_them_again_in_its_copy(mine, tmp_path_factory):
-    (mine / "config_here.py").write_text(source_of(RUN, "A run."))
-    named = [
-        "--posenc",
-        "randomized(max_position=64)|my_own.py:Mine(base=5)",
-        "--task",
-        "my_own.py:Pairs(max_length=6)",
-    ]
-    train = ["train", "config_here.py", *named, "--metrics", "my_own.py:Right", "--directory", "run"]
-    done = posenc(*train, cwd=mine)
-    assert done.returncode == 0, done.stderr
-    (result,) = (mine / "run").rglob("result.json")
-    (row,) = json.loads(result.read_text())["replicas"][0]["evaluation"]
-    assert row["right"] == pytest.approx(row["accuracy"])
-    stored = json.loads((mine / "run" / "config.json").read_text())
-    assert set(stored["code"]) == {"my_own.py:Mine", "my_own.py:Pairs", "my_own.py:Right"}
-    again = posenc(*train, cwd=mine)
-    assert "already complete" in again.stderr
-    elsewhere = tmp_path_factory.mktemp("elsewhere")
-    asked = ["evaluate", str(mine / "run"), "--lengths", "5"]
-    refused = posenc(*asked, cwd=elsewhere)
-    assert (refused.returncode, "no file of a run is run unasked" in refused.stderr) == (2, True)
-    found = posenc(*asked, "--trust", str(mine / "run"), cwd=elsewhere)
-    assert found.returncode == 0, found.stderr
-    (mine / "my_own.py").write_text(SOURCE.replace("-jnp.abs", "jnp.abs"))
-    other = posenc(*train, cwd=mine)
-    assert other.returncode == 2
-    assert "my_own.py:Mine has changed" in other.stderr
-
-
-def posenc(*arguments, cwd):
-    environment = os.environ | {"JAX_PLATFORMS": "cpu", "NPROC": "1", "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-m", "posenc_jax", *arguments]
-    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True)
 
 
 def test_an_audit_reads_the_file_in_each_of_its_processes(mine, refusal):
@@ -242,12 +201,3 @@ def test_an_encoding_called_like_one_of_ours_is_refused(mine, capsys):
     assert "has name = 'rope', which is an encoding of posenc_jax, and results would not tell the two apart" in (
         capsys.readouterr().err
     )
-
-
-def test_an_encoding_without_a_hook_is_refused(mine, refusal):
-    (mine / "typo.py").write_text(
-        "import dataclasses\nfrom posenc_jax.encodings import PositionalEncoding\n"
-        "@dataclasses.dataclass(frozen=True)\nclass Typo(PositionalEncoding):\n    name = 'typo'\n"
-        "    def biass(self, params, geometry): return None\n"
-    )
-    assert "did you mean bias by biass?" in refusal("audit", "typo.py:Typo")

@@ -8,6 +8,7 @@ import shutil
 import pytest
 import sealed_files
 from effort import counted
+from own_source import own_modules
 from trained_runs import copy_of_the_run
 
 from posenc_jax.cli import GONE, main
@@ -81,11 +82,11 @@ CONFIGS = {
     "train foreign.py": "task 'foreign' makes token 106, and its vocab_size = 17 allows 0 to 16: correct its example",
 }
 OVERRIDES = {
-    "--posenc rop": "--posenc: unknown encoding 'rop': did you mean 'rope'?",
-    "--posenc 'rope('": "--posenc: cannot read the encoding 'rope(' ('(' was never closed at character 5): write calls",
+    "--posenc rop": "unknown encoding 'rop': did you mean 'rope'?",
+    "--posenc 'rope('": "cannot read the encoding 'rope(' ('(' was never closed at character 5): write calls",
     "--posenc 'rope(rotary_dim=3)'": "3 of head_dim = 16",
     "--posenc rope/sinusoidal": "before the first layer",
-    "--posenc 'randomized(max_position=2147483648)|rope'": "--posenc: Randomized.max_position = 2147483648",
+    "--posenc 'randomized(max_position=2147483648)|rope'": "Randomized.max_position = 2147483648",
     "--seeds 3 1 3": "seeds: 3 is given twice: name each once",
     "--model.pooling mean": "pooling = 'mean'",
     "--training.steps 1000000000000000000": "Training.steps = 1000000000000000000",
@@ -125,7 +126,7 @@ OTHERS = {
     "ablate ablation.py --directory compared --model.d-model 32": "[rsc rope].model.d_model: 64 -> 32",
     "ablate escaped.py": "runs/escaped-ea03bc47 holds a single run, not an ablation",
     "ablate ablation.py --executor local --parallel 0": "--parallel: 0 is no whole number from 1 to 65536: choose one",
-    "ablate ablation.py --gpus 1": "--gpus needs --executor slurm",
+    "ablate ablation.py --gpus 1": "--gpus, --cpus, --time needs --executor slurm",
     "ablate ablation.py --executor local --time 5": "--time needs --executor slurm",
     "ablate ablation.py --parallel 2": "--parallel needs --executor local or slurm",
     "ablate ablation.py --executor local --executor slurm": "--executor is given twice",
@@ -137,7 +138,6 @@ OTHERS = {
     "evaluate run --lengths 9 3": "lengths 9, 3 are out of order",
     "evaluate run --trust nowhere": "--trust nowhere: there is no run, for it has no config.json",
     "report nowhere": "nowhere has no ablation.json",
-    "report a ./a --output c": "DIR: a is given twice: name each once",
     "report a b": "--output NEW is the directory that takes the results of several DIR: give both, or neither",
     "plan run.py --target h10": "there is no target 'h10'; did you mean 'h100'?",
     "plan run.py --target h100 --target=v5e": "--target is given twice",
@@ -159,20 +159,17 @@ OTHERS = {
     "audit nope --json broken": "--json broken: it is a directory: name another file",
     "audit nope --json nowhere/a.json": "--json nowhere/a.json: there is no directory: name another file",
     "audit nope --markdown /proc/a.md": "--markdown /proc/a.md: no file can be made in /proc (",
-    "audit rope --json a.txt --markdown a.txt": "--json and --markdown are both a.txt: name two files",
-    "audit rope rope": "ENCODING: rope is given twice",
     "audit alibi --jsn x": "audit: unrecognized arguments: --jsn x; `posenc audit --help` explains the options",
-    "verdict nope --tables copy copy": "--tables: copy is given twice",
+    "audit rope rope": "ENCODING: rope is given twice: name each once",
+    "report a ./a --output c": "DIR: a is given twice: name each once",
     "verdict alibi --directory ''": "'' is no path",
     "data": "posenc data needs one of add, list",
     "data list --directory ''": "'' is no path",
     "data add x": "data add: give the texts as one of --text --jsonl",
-    "data add x --text plain ./plain": "--text: plain is given twice",
     "aliases sinusoidal --num-heads 3": "--num-heads 3 must divide --d-model 8",
     "aliases sinusoidal --pair 5": "--pair: expected 2 arguments; `posenc aliases --help`",
     "explore fire": "explore: encoding 'fire' is not known: use sinusoidal, rope, alibi, t5, learned",
     "explore --d-model 9": "explore: d_model = 9 must be even",
-    "explore --head 2": "explore: sinusoidal with vaswani does not use --head: leave it out",
     "explore --length 4096": "explore: length = 4096 must lie in 16 .. 2048",
     "explore --base x": "explore: argument --base: invalid float value: 'x'",
     "explore --output broken": "broken",
@@ -194,25 +191,21 @@ OTHERS = {
     "weights export run": "weights export: the following arguments are required: FILE|DIR; `posenc weights export --",
     "weights export nowhere file.safetensors": "nowhere is no run: it has no config.json",
     "weights export run folder": "run",
-    "weights export run folder --torch": "--torch names the parameters in a file: end folder in .safetensors",
     "weights inspect nowhere": "there is no file nowhere: name a safetensors file",
     "weights inspect plain": "is no whole safetensors file",
     "lesson formulae": "lesson: there is no lesson 'formulae': did you mean 'formula'?",
     "lesson 99": "by number or by name",
-    "lesson --answer": "name it, as in `posenc lesson 1`",
-    "lesson vectors --output x": "has no picture: leave it out",
     "lesson heatmap --output /proc/pictures": "--output /proc/pictures: no file can be made in /proc (",
     "translate nowhere text --random-seed 2147483648": "2147483648 is no whole number from 0 to 2147483647: choose one",
     "doctor now": "doctor: unrecognized arguments: now; `posenc doctor --help` explains the options",
     "--completion csh": "invalid choice: 'csh' (choose from 'bash', 'zsh', 'fish')",
 }
 SHOW = {
-    "": "show: name an encoding, as in `posenc show sinusoidal`, or a finished run with --run DIR",
+    "": "show: name encodings, as in `posenc show rope`, or a run with --run DIR",
     "rope --length 0": "--length: 0 is no whole number from 3 to 1024: choose one",
     "rope --num-heads 3": "--num-heads 3 must divide --d-model 128",
     "rope --view beauty": "show: argument --view: invalid choice: 'beauty'",
     "sinusoidal --positions 50": "--positions 50: the positions are 0 to 49: name others",
-    "sinusoidal --positions 1 2 01": "--positions: 1 is given twice",
     "sinusoidal --d-model 8 --dimensions 8": "--dimensions 8: the dimensions are 0 to 7: name others",
     "sinusoidal --d-model 7": "sinusoidal: sinusoidal vectors pair a sine with a cosine, but",
     "alibi --view heatmap": "no heatmap (heat map of positions) to draw: alibi has bias, attention",
@@ -223,15 +216,15 @@ SHOW = {
     "rope --output plain/x": "/plain is no directory: name another directory",
     "rope --output /proc/x.png": "--output /proc/x.png: no file can be made in /proc (",
     "rope --output x.png --length 16 --d-model 8": "--output x.png holds one figure, and these are 5",
-    "rope --figures png --output x.html": "show: --output x.html is one file; name a directory, or leave --figures out",
+    "rope --figures png --output x.html": "show: --figures go into a directory, and --output is a file",
     "axial_rope": "axial_rope: AxialRoPE",
     "rope --seed 1": "show: --text, --file, --stack and --seed are about a finished run: add --run DIR",
     "--run r --file a.md --text a": "show: --text and --file are both the input: give one",
     "--run r --d-model 8": "show: --d-model and --num-heads are those of the run",
     "--run .": "is no run: it has no config.json",
-    "--preset heatmap-128x9": "--preset: there is no preset 'heatmap-128x9': did you mean 'heatmap-128x8'?",
+    "--preset heatmap-128x9": "argument --preset: invalid choice: 'heatmap-128x9'",
     "learned --preset exp-8 --length 9": "--preset exp-8 sets --view, --d-model, --length and draws no --run: leave",
-    "sinusoidal --view flow --text ' '": "show: --view flow draws 1 to 12 words, and those of --text are 0",
+    "sinusoidal --view flow --text ' '": "show: --view flow draws 1 to 12 words of --text, not 0",
     "sinusoidal --view vectors pca": "show: --view vectors draws nothing: ask for it alone",
     "rope --view vectors": "vectors added to the embeddings",
     "sinusoidal --view vectors --text 'a b'": "give both",
@@ -247,10 +240,9 @@ TYRO = {
 }
 """Refused by tyro, which draws boxes and breaks lines to the width of the terminal."""
 LONG = {
-    "has more than 10,000 characters": ["train", "run.py", "--posenc", "rope|" * 3000],
+    "has 15,000 characters, and 10,000 are allowed: write it shorter": ["train", "run.py", "--posenc", "rope|" * 3000],
     "1,500 elements, and 500": ["train", "run.py", "--posenc", "|".join(["rope"] * 1500)],
     "5,001 elements, and 500 are allowed": ["train", "run.py", "--posenc", "/" * 5000],
-    "has more than 10,000 characters: shorten it": ["train", "run.py", "-" * 20_000],
     "there is no command": ["-" * 20_000],
     "too long): choose a shorter name": ["train", "c" * 5000 + ".py"],
     "a\\udcff.py has bytes that are no text in UTF-8": ["train", "a\udcff.py"],
@@ -262,6 +254,11 @@ LONG = {
 def folder(tmp_path_factory):
     """Config files, a run, and directories of another run, of an ablation, and a damaged one."""
     folder = tmp_path_factory.mktemp("refused")
+    with own_modules(folder):
+        yield filled(folder)
+
+
+def filled(folder):
     copy_of_the_run(folder / "run")
     for name, text in FILES.items():
         (folder / name).write_text(text)

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from posenc_jax.cli import ablate, main, spread
+from posenc_jax.cli import main, spread
 from posenc_jax.runs import ablation, executors
+from posenc_jax.training.layout import Devices
 
 CONFIG = """
 from posenc_jax import Ablation, Run, tasks
@@ -24,7 +25,7 @@ def test_a_task_is_told_what_the_command_was_told(monkeypatch, tmp_path, place, 
     monkeypatch.setattr(executors, "check_slurm", lambda: None)
     for name in ("run_here", "run_on_slurm"):
         monkeypatch.setattr(executors, name, lambda commands, *more: told.update(commands) or ran.append(more))
-    monkeypatch.setattr(spread, "_asked", lambda: {"count": 3, "backend": "cpu"})
+    monkeypatch.setattr(spread, "_devices_here", lambda: Devices(3, "cpu"))
 
     def launch(config, directory, *, launch, devices, **_):
         asked.append((config, directory))
@@ -33,7 +34,9 @@ def test_a_task_is_told_what_the_command_was_told(monkeypatch, tmp_path, place, 
         (directory / "results.jsonl").touch()
 
     monkeypatch.setattr("posenc_jax.runs.spread.ablate_in_tasks", launch)
-    monkeypatch.setattr(ablate, "run_group", lambda config, directory, group, **_: asked.append((config, directory)))
+    monkeypatch.setattr(
+        "posenc_jax.runs.spread.run_task", lambda config, directory, *_, **__: asked.append((config, directory))
+    )
     assert main(["ablate", "tiny.py", *place.split(), *where.split()]) == 0
     (command,) = told.values()
     assert command[-2:] == ["--group", "a/group-000"]

@@ -221,7 +221,7 @@ def test_every_question_has_a_folder_of_its_own(card):
         (
             ["axial_rope", "--tables", "copy", "arrow_grid"],
             "axial_rope cannot be measured on copy (axial_rope reads positions of 2 axes, and those of task 'copying' "
-            "have 1): choose --tables arrow_grid",
+            "have 1): choose other --tables, or leave it out",
         ),
         (
             ["rope", "--against", "stick_breaking", "--quick"],

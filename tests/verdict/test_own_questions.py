@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from posenc_jax import Ablation, Evaluation, Run, Training, Transformer
-from posenc_jax.cli import main, questions
-from posenc_jax.cli.questions import asked_on
+from posenc_jax.cli import main
+from posenc_jax.cli import verdict as questions
+from posenc_jax.cli.sized_to_corpus import on_corpus
+from posenc_jax.cli.verdict import asked_on
 from posenc_jax.config import source_of
 from posenc_jax.data.tasks import Copying, EvenPairs
 from posenc_jax.encodings import ALiBi, RoPE
@@ -100,7 +102,7 @@ config = Ablation("two", (run, other))
     [
         (["alibi", "--full"], "--full is a size of published tables: leave it out, or name a config of that size"),
         (["axial_rope"], "axial_rope cannot be measured on rsc (axial_rope reads positions of 2 axes, and those of"),
-        (["rope(scaling=yarn(factor=2, original_length=4))", "axial_rope"], "task 'copying' have 1): leave it out"),
+        (["rope(scaling=yarn(factor=2, original_length=4))", "axial_rope"], "task 'copying' have 1): choose other"),
     ],
 )
 def test_refused_in_one_line(home, refusal, arguments, message):

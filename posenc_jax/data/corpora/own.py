@@ -13,6 +13,7 @@ from posenc_jax.data.corpora.fields import Fields, digest_of, words_of
 from posenc_jax.data.corpora.reading import Malformed, ReadRecord
 from posenc_jax.data.corpora.store import LEFT_OUT, OWN, Note, add
 from posenc_jax.data.documents import SUFFIXES, NotNested, document_parts
+from posenc_jax.files.checksums import sha256_of_files
 
 # Split: rows with their locations.
 Located = dict[str, list[tuple[str, Row]]]
@@ -127,6 +128,38 @@ def take(
         origins = {fields.input_of(row): location for part in kept.values() for location, row in part}
     of_splits = {split: [row for _, row in kept[split]] for split in SPLITS}
     return Taken(of_splits, repeated, leaking, tuple(malformed), unused, words, origins)
+
+
+def add_files(
+    name: str,
+    form: Format,
+    paths: Mapping[str, Iterable[Path]],
+    fields: Fields,
+    facts: dict[str, Any],
+    structure: str | None = None,
+    most_malformed: float = MOST_MALFORMED,
+    **options: Any,
+) -> Path:
+    """Reads the files of each split and keeps their rows as the corpus ``own/NAME``; ``options`` as for `add_own`.
+
+    Args:
+      structure: of documents, of which those that do not nest are malformed.
+
+    Errors: DataError as `records` and `take`.
+    """
+    found: dict[str, Iterable[ReadRecord]] = {}
+    for split, part in paths.items():
+        found |= {inner or split: read for inner, read in records(form, part, fields).items()}
+    of_many_lines = form in ("text", "folder")
+    if structure:
+        found = dict(nested(found, str(fields.text), structure, of_many_lines=of_many_lines))
+    taken = take(found, fields, most_malformed, of_many_lines=of_many_lines)
+    facts = {**facts, "read_as": form, "sources": {str(p): sha256_of_files(p) for part in paths.values() for p in part}}
+    if structure:
+        facts["structure"] = structure
+    elif form == "folder" and (named_as := structure_of(next(iter(paths["train"])))):
+        facts["named_as"] = named_as
+    return add_own(name, taken, fields, facts, **options)
 
 
 def add_own(name: str, taken: Taken, fields: Fields, facts: dict[str, Any], **options: Any) -> Path:

@@ -294,3 +294,20 @@ def _open(path: Path) -> Any:
     if not path.is_file():
         raise DataError(f"{path} is no file" if path.exists() else f"there is no file {path}")
     return path.open("rb")
+
+
+def read_file(path: Path) -> str:
+    """The text of a file; DataError when it is none."""
+    text = text_of(path.read_bytes(), str(path))
+    if not text.strip():
+        raise DataError(f"{path} is empty: it has no text to read")
+    return text
+
+
+def text_of(data: bytes, name: str) -> str:
+    """Bytes of UTF-8 as text with the line ends of corpora."""
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{name} is no UTF-8 text ({error}): save it as UTF-8") from None
+    return "\n".join(line.rstrip("\r") for line in text.split("\n"))

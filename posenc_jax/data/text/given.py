@@ -4,12 +4,12 @@ from pathlib import Path
 
 from posenc_jax.data.documents import SUFFIXES, document_parts
 from posenc_jax.data.errors import DataError
-from posenc_jax.data.text.base import TextTask
+from posenc_jax.data.tasks import Task
 from posenc_jax.data.text.classification import Classification
 from posenc_jax.files.shapes import loads
 
 
-def document_of(task: TextTask, path: Path, text: str) -> str | dict[str, str]:
+def document_of(task: Task, path: Path, text: str) -> str | dict[str, str]:
     """The text of a file for a run of the task, or its sections: those that it names, or as rows of the corpus have.
 
     Raises:

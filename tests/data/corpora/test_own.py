@@ -93,15 +93,14 @@ def test_a_name_without_its_folder_is_explained(here):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["x", "--text", "none.txt"], "--text: there is no none.txt"),
-        (["x", "--folder", "play.txt"], "--folder: play.txt is no folder"),
+        (["x", "--text", "none.txt"], "there is no file none.txt"),
         (["x", "--folder", "reviews/bad"], "has 0 folders of texts, and every class is one"),
         (["x", "--jsonl", "chat.jsonl"], "name the fields to read: --source F --target F for pairs"),
         (["x", "--text", "play.txt", "--field", "q"], "--field names a field, and --text has none: leave it out"),
         (["x", "--text", "play.txt", "--test", "play.txt"], "rows of one split have the text of another"),
         (["../x", "--text", "play.txt"], "'own/../x' is no name of a corpus of your own"),
         (["x", "--text", "play.txt", "--most-malformed", "2"], "--most-malformed 2.0 must be a share"),
-        (["x"], "data add: one of the arguments --text --jsonl --csv --parquet --folder --saved is required\n"),
+        (["x"], "data add: give the texts as one of --text --jsonl"),
     ],
 )
 def test_what_is_refused_leaves_nothing(here, refusal, arguments, message):
