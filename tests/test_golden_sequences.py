@@ -10,8 +10,6 @@ import jax
 import numpy as np
 import pytest
 from port_bugs import BUGS
-from torch_live import run_torch
-from registry_slots import REGENERATE
 
 from experiments.golden_archive import pack
 from posenc_jax.golden.rope import check as rope

@@ -3,6 +3,7 @@
 import errno
 import os
 import shutil
+from pathlib import Path
 
 import pytest
 

@@ -9,7 +9,6 @@ import pytest
 from posenc_jax import Ablation, Evaluation, Run, Training, Transformer
 from posenc_jax.cli import main
 from posenc_jax.cli import verdict as questions
-from posenc_jax.cli.sized_to_corpus import on_corpus
 from posenc_jax.cli.verdict import asked_on
 from posenc_jax.config import source_of
 from posenc_jax.data.tasks import Copying, EvenPairs

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from own_corpora import said, sentence, write_jsonl
+from own_corpora import sentence, write_jsonl
 
 from posenc_jax.cli import main
 from posenc_jax.data.checks import check_task
