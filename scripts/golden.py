@@ -27,9 +27,9 @@ from posenc_jax.encodings import (
     position_bias,
     token_terms,
 )
-from posenc_jax.encodings.attention import FUSABLE, encode
-from posenc_jax.encodings.base import Array, Geometry, Params, Sequence, Terms
 from posenc_jax.encodings.catalogue import CATALOGUE
+from posenc_jax.encodings.interface.attention import FUSABLE, encode
+from posenc_jax.encodings.interface.base import Array, Geometry, Params, Sequence, Terms
 
 FORMAT = "posenc golden 1"
 DIMS = Dims(d_model=32, num_heads=4, num_kv_heads=4, head_dim=8, num_layers=1, max_len=1024, vocab_size=16)

@@ -27,10 +27,10 @@ from posenc_jax.encodings import (
     embed,
     position_bias,
 )
-from posenc_jax.encodings.attention import prepare
-from posenc_jax.encodings.base import Array, Geometry, Params, PositionalEncoding
-from posenc_jax.encodings.rope_selection import PRoPE
-from posenc_jax.encodings.yarn import YaRN
+from posenc_jax.encodings.interface.attention import prepare
+from posenc_jax.encodings.interface.base import Array, Geometry, Params, PositionalEncoding
+from posenc_jax.encodings.rotary.rope_selection import PRoPE
+from posenc_jax.encodings.rotary.yarn import YaRN
 from posenc_jax.golden.sequences import check
 
 FORMAT = "posenc_jax sequences 1"

@@ -112,7 +112,7 @@ def _buckets_by_the_floor(path: Path, patch) -> None:
         rows = np.where(np.abs(distance) <= middle, distance, np.sign(distance) * (bucket // 1 + middle)) + num_buckets
         return rows.clip(0, 2 * num_buckets - 1).astype(np.int32)
 
-    patch.setattr("posenc_jax.encodings.deberta.log_bucket_rows", floored)
+    patch.setattr("posenc_jax.encodings.relative.deberta.log_bucket_rows", floored)
 
 
 def _no_query_key_norm(path: Path, patch) -> None:

@@ -25,7 +25,7 @@ from posenc_jax.encodings import (
     layer_inputs,
     parse,
 )
-from posenc_jax.encodings.slots import position_axes
+from posenc_jax.encodings.interface.slots import position_axes
 
 ROWS, HEADS, TOKENS = 4, 4, 6
 DIMS = Dims(d_model=32, num_heads=HEADS, num_kv_heads=2, head_dim=8, num_layers=1, max_len=16, vocab_size=16)

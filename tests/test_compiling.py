@@ -13,7 +13,7 @@ from posenc_jax import Evaluation, Execution, Run, Training, Transformer
 from posenc_jax.data.tasks import Copying, Scan, TokenAt
 from posenc_jax.data.text import Translation
 from posenc_jax.encodings import elements, is_pattern, parse
-from posenc_jax.encodings.base import PositionalEncoding
+from posenc_jax.encodings.interface.base import PositionalEncoding
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.state import abstract_state
 from posenc_jax.runs.targets import target

@@ -25,7 +25,7 @@ from posenc_jax.data.tasks.copying import Copying
 from posenc_jax.data.tasks.scan import Scan
 from posenc_jax.data.text import Classification, Data, LanguageModel, Translation
 from posenc_jax.encodings import ENCODINGS, Learned, Randomized, RoPE, WithinSection, parse
-from posenc_jax.encodings.structure import OwnSection
+from posenc_jax.encodings.interface.structure import OwnSection
 from posenc_jax.models.config import Transformer
 from posenc_jax.models.decoding_config import Sampling
 

@@ -298,7 +298,7 @@ def test_the_checker_finds(path, source, problem):
 @pytest.mark.parametrize(
     ("path", "source"),
     [
-        ("encodings/x.py", "import math, jax.numpy as jnp\nfrom posenc_jax.encodings.base import Array"),
+        ("encodings/x.py", "import math, jax.numpy as jnp\nfrom posenc_jax.encodings.interface.base import Array"),
         ("data/corpora/x.py", "def f(path):\n    import tensorflow_datasets\n    return open(path)"),
         ("cli/x.py", "import time\nfrom posenc_jax.runs.cell import run\ntime.monotonic()"),
         ("__init__.py", "import importlib\nif TYPE_CHECKING:\n    from posenc_jax.config import Run"),

@@ -12,7 +12,7 @@ from posenc_jax import Ablation, Evaluation, Run, tasks
 from posenc_jax.config.own_names import check_names, wrong_word
 from posenc_jax.data.metric import Metric
 from posenc_jax.encodings import PositionalEncoding, RoPE, RoPEScaling
-from posenc_jax.encodings.structure import StructureMask
+from posenc_jax.encodings.interface.structure import StructureMask
 from posenc_jax.models.config import Transformer
 
 KINDS = {"encoding": PositionalEncoding, "task": tasks.EvenPairs, "metric": Metric, "mask": StructureMask}

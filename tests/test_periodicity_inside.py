@@ -9,7 +9,7 @@ import pytest
 from experiments.periodicity import inside
 from experiments.periodicity.along import ARMS
 from posenc_jax.encodings import Learned, RoPE, Sinusoidal
-from posenc_jax.encodings.base import Sequence
+from posenc_jax.encodings.interface.base import Sequence
 
 NOISE = np.random.default_rng(0)
 

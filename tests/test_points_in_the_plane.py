@@ -8,7 +8,7 @@ import pytest
 
 from posenc_jax.encodings import Grid, parse
 from posenc_jax.encodings.catalogue import CATALOGUE
-from posenc_jax.encodings.slots import elements, position_axes
+from posenc_jax.encodings.interface.slots import elements, position_axes
 from posenc_jax.statistics.comparison import holm
 from posenc_jax.statistics.intervals import Interval, detectable, p_value
 

@@ -118,7 +118,7 @@ def test_a_page_says_what_is_kept_of_its_row(all_rows):
     wanted += [
         "worse (length 12 alone) on even_pairs",
         "paths: cuDNN, kernel, blocks",
-        ".. autoclass:: posenc_jax.encodings.pope.PoPE\n",
+        ".. autoclass:: posenc_jax.encodings.rotary.pope.PoPE\n",
     ]
     for part in wanted:
         assert part in text, part
@@ -247,12 +247,12 @@ def test_the_front_page_shows_pictures_that_are_links(tmp_path):
 
 
 def test_a_large_package_has_a_page_a_module():
-    assert "posenc_jax.encodings.rope" in api.pages("posenc_jax.encodings")
+    assert "posenc_jax.encodings.rotary.rope" in api.pages("posenc_jax.encodings")
     assert list(api.pages("posenc_jax.attention")) == ["posenc_jax.attention"]
 
 
 def test_constants_are_in_the_reference():
-    text = api.pages("posenc_jax.encodings")["posenc_jax.encodings.base"]
+    text = api.pages("posenc_jax.encodings")["posenc_jax.encodings.interface.base"]
     assert ".. py:data:: Params\n   :value: dict[str, Any]\n" in text
     assert ".. py:data:: OF_TOKENS\n\n   The hooks that see one token each.\n" in text, "its value is long"
 

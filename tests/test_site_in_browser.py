@@ -23,7 +23,7 @@ PAGES = (
     "own-text.html",
     "experiments/periodicity.html",
     "reference/posenc_jax.encodings.html",
-    "reference/posenc_jax.encodings.rope.html",
+    "reference/posenc_jax.encodings.rotary.rope.html",
     "reference/configs.html",
     "reference/commands.html",
     "search.html",
@@ -122,7 +122,7 @@ def test_a_page_is_read_without_complaints(site, browser, page, size):
 
 @needs_chromium
 @pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("page", ["encodings/yarn.html", "reference/posenc_jax.encodings.rope.html"])
+@pytest.mark.parametrize("page", ["encodings/yarn.html", "reference/posenc_jax.encodings.rotary.rope.html"])
 def test_the_sidebar_shows_the_page_that_is_read(site, browser, page, size):
     browser.open((site / page).as_uri(), *SIZES[size])
     places = """(() => {

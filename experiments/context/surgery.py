@@ -34,7 +34,7 @@ from experiments.context.texts import of_corpus
 from experiments.records import short
 from posenc_jax.drawing.markdown import grid, refilled
 from posenc_jax.encodings import Dims, RoPE
-from posenc_jax.encodings.base import Array, Params, at_least_float32
+from posenc_jax.encodings.interface.base import Array, Params, at_least_float32
 from posenc_jax.encodings.shared.phase import Turns, sincos_of_turns, turns, vaswani_frequencies
 from posenc_jax.encodings.shared.rotation import turn
 from posenc_jax.runs.inference import Loaded, load_run

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from posenc_jax import Evaluation, Optimizer, Run, Training, Transformer
 from posenc_jax.data.tasks.base import Example, RangedTask, Split, integers
 from posenc_jax.data.tasks.sequences import NUM_SPECIAL, SPECIAL_NAMES, prompted
-from posenc_jax.encodings.base import Array
+from posenc_jax.encodings.interface.base import Array
 
 LETTERS = "aeiouybdgklmnprt"
 E, Y, D, IED, ED = (tuple(LETTERS.index(letter) for letter in word) for word in ("e", "y", "d", "ied", "ed"))

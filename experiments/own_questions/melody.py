@@ -15,7 +15,7 @@ import jax.numpy as jnp
 
 from posenc_jax import Evaluation, Optimizer, Run, Training, Transformer
 from posenc_jax.data.tasks.base import Example, RangedTask, Split, integers
-from posenc_jax.encodings.base import Array
+from posenc_jax.encodings.interface.base import Array
 
 DURATIONS, PITCHES = ("1/8", "1/4", "1/2", "1"), ("C", "C#", "D", "D#", "E", "F", "F#", "G", "G#", "A", "A#", "B")
 LONGEST_MOTIF, MOVES = 4, (-2, 0, 2)

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 
 from posenc_jax import Evaluation, Optimizer, Run, Training, Transformer
 from posenc_jax.data.tasks.base import Example, RangedTask, Split, integers
-from posenc_jax.encodings.base import Array
+from posenc_jax.encodings.interface.base import Array
 
 LEVELS, YEAR, MISSED = 8, 12, 6  # one month in MISSED has no value
 GAP = LEVELS

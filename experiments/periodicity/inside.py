@@ -32,7 +32,7 @@ from posenc_jax.cli.errors import guarded
 from posenc_jax.cli.session import prepare_jax
 from posenc_jax.drawing.markdown import grid
 from posenc_jax.encodings import RoPE, Sinusoidal
-from posenc_jax.encodings.slots import Slot
+from posenc_jax.encodings.interface.slots import Slot
 from posenc_jax.files.atomic import write_atomically
 from posenc_jax.models import Streams
 from posenc_jax.runs.environment import environment

@@ -31,7 +31,7 @@ from posenc_jax.data.tasks.base import Example
 from posenc_jax.data.text import TextTask
 from posenc_jax.data.text.loading import load
 from posenc_jax.encodings import Sequence, elements
-from posenc_jax.encodings import slots as slot_functions
+from posenc_jax.encodings.interface import slots as slot_functions
 from posenc_jax.encodings.shared.phase import vaswani_frequencies
 from posenc_jax.files.atomic import write_atomically
 from posenc_jax.models import Streams

@@ -11,7 +11,7 @@ import dataclasses
 import numpy as np
 
 from posenc_jax.analysis.kernels import lobes
-from posenc_jax.encodings.base import Array
+from posenc_jax.encodings.interface.base import Array
 
 
 @dataclasses.dataclass(frozen=True)

@@ -5,7 +5,7 @@ import dataclasses
 import jax.numpy as jnp
 
 from posenc_jax.encodings import PositionalEncoding
-from posenc_jax.encodings.base import at_least_float32
+from posenc_jax.encodings.interface.base import at_least_float32
 from posenc_jax.encodings.shared.phase import vaswani_frequencies
 
 

@@ -9,7 +9,7 @@ Accuracy at 16 points 0.067 (none), 0.642 (2-D sinusoidal), 0.419 (random Fourie
 from posenc_jax import Ablation, Evaluation, Optimizer, Run, Training, Transformer
 from posenc_jax.data.tasks import NearestPoint
 from posenc_jax.encodings import AxialRoPE, ImagePositions, LieRE, MixedRoPE, RandomFourier, SinusoidalAxes
-from posenc_jax.encodings.slots import Slot
+from posenc_jax.encodings.interface.slots import Slot
 
 # Points of training lie in 0 .. 8: for what reads fractions of an image, that is one of 9 x 9 cells.
 ENCODINGS: dict[str, Slot] = {

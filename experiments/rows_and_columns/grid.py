@@ -11,7 +11,7 @@ import dataclasses
 from posenc_jax import Ablation, Evaluation, Optimizer, Run, Training, Transformer
 from posenc_jax.data.tasks import ArrowGrid
 from posenc_jax.encodings import AxialRoPE, Grid, ImagePositions, Learned, LieRE, MixedRoPE, SpiralRoPE
-from posenc_jax.encodings.slots import Slot
+from posenc_jax.encodings.interface.slots import Slot
 
 ENCODINGS: dict[str, Slot] = {
     "absolute": (Learned(),),

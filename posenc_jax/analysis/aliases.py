@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from posenc_jax.analysis.kernels import ROUNDING, checked, kernel
-from posenc_jax.encodings.base import Array
+from posenc_jax.encodings.interface.base import Array
 from posenc_jax.encodings.shared.phase import fixed_point
 
 MAX_OFFSET = 2**40  # up to here phases are right to 2e-7 radians

@@ -24,7 +24,7 @@ from posenc_jax.encodings import (
     layer_params,
 )
 from posenc_jax.encodings.catalogue import CATALOGUE, Method
-from posenc_jax.encodings.slots import check_hooks, different_layers
+from posenc_jax.encodings.interface.slots import check_hooks, different_layers
 from posenc_jax.files.shapes import Json
 from posenc_jax.refusals.own_exits import exits_as_errors
 

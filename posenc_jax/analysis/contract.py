@@ -15,8 +15,8 @@ from posenc_jax.analysis.layer import CALL, DIMS, AttentionLayer, Encodings, Lay
 from posenc_jax.analysis.outcome import ClauseOutcome, Clauses, ContractError, Findings, NotApplicable, way_out
 from posenc_jax.analysis.usable import UnusableError, hooks, raising_hook, unusable_hook
 from posenc_jax.encodings import REGISTERED, RoPE, parse, spec
-from posenc_jax.encodings.base import Array, Key, Params, PositionalEncoding, at_least_float32
-from posenc_jax.encodings.value import Value
+from posenc_jax.encodings.interface.base import Array, Key, Params, PositionalEncoding, at_least_float32
+from posenc_jax.encodings.interface.value import Value
 from posenc_jax.refusals.own_exits import exits_as_errors
 
 TOLERANCE = 1e-9  # in float64; whatever reads a wrong position or a wrong key differs by 1e-3 and more

@@ -11,8 +11,8 @@ import numpy as np
 
 from posenc_jax.analysis.layer import AttentionLayer, noise
 from posenc_jax.encodings import Dims, Slot, attend, elements, embed, geometries, token_terms
-from posenc_jax.encodings.base import Array, Geometry, Key, Params, Sequence
-from posenc_jax.encodings.slots import SlotParams
+from posenc_jax.encodings.interface.base import Array, Geometry, Key, Params, Sequence
+from posenc_jax.encodings.interface.slots import SlotParams
 
 BATCH, LENGTH = 2, 128
 REPETITIONS, PATIENCE = 15, 1.0  # of timed calls: at most so many, and seconds

@@ -14,8 +14,8 @@ import numpy as np
 from posenc_jax.analysis.kernels import by_offset, lobes
 from posenc_jax.analysis.layer import AttentionLayer, Encodings, compiled, noise
 from posenc_jax.encodings import Dims, Sequence, embed, geometries, layer_params
-from posenc_jax.encodings.attention import encode
-from posenc_jax.encodings.base import Array, Params
+from posenc_jax.encodings.interface.attention import encode
+from posenc_jax.encodings.interface.base import Array, Params
 
 POSITIONS = 512
 FAR = 10**6

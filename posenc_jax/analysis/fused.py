@@ -6,7 +6,7 @@ import numpy as np
 
 from posenc_jax.analysis.layer import DIMS, AttentionLayer, compiled, noise, seen_by
 from posenc_jax.analysis.outcome import Findings, NotApplicable
-from posenc_jax.encodings.base import Array, Geometry, Params, PositionalEncoding, Sequence, Terms
+from posenc_jax.encodings.interface.base import Array, Geometry, Params, PositionalEncoding, Sequence, Terms
 
 TOKENS = 6
 FIRST = 5

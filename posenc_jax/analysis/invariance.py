@@ -9,7 +9,7 @@ import numpy as np
 
 from posenc_jax.analysis.layer import DIMS, AttentionLayer, Encodings, compiled, noise, seen_by
 from posenc_jax.encodings import Geometry, PositionalEncoding, Sequence, attend, embed, token_terms
-from posenc_jax.encodings.base import Array, Params, Terms
+from posenc_jax.encodings.interface.base import Array, Params, Terms
 
 SHIFTS = (10**3, 10**4, 10**5, 10**6, 10**7, 10**8)
 TOKENS = 16

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from posenc_jax.encodings.base import Array
+from posenc_jax.encodings.interface.base import Array
 from posenc_jax.encodings.shared.phase import sincos
 
 ROUNDING = 1e-12  # of a similarity in float64: what differs by less is equal

@@ -15,7 +15,17 @@ import numpy as np
 
 from posenc_jax.analysis.synthetic_attributes import attributes_for, pairs_of
 from posenc_jax.encodings import attend, embed, geometries, init_slot, layer_params, token_terms
-from posenc_jax.encodings.base import Array, Dims, Geometry, Key, Params, PositionalEncoding, Sequence, Terms, by_token
+from posenc_jax.encodings.interface.base import (
+    Array,
+    Dims,
+    Geometry,
+    Key,
+    Params,
+    PositionalEncoding,
+    Sequence,
+    Terms,
+    by_token,
+)
 from posenc_jax.refusals.own_exits import exits_as_errors
 
 Encodings = tuple[PositionalEncoding, ...]

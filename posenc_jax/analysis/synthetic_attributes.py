@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from posenc_jax.encodings.base import Array, PositionalEncoding
-from posenc_jax.encodings.numbers import OfNumbers
+from posenc_jax.encodings.absolute.numbers import OfNumbers
+from posenc_jax.encodings.interface.base import Array, PositionalEncoding
 
 
 def attributes_of(ids: Array, count: int, most: int = 1) -> Array | None:

@@ -30,8 +30,8 @@ from posenc_jax.encodings import (
     position_bias,
     spec,
 )
-from posenc_jax.encodings.attention import encode
-from posenc_jax.encodings.base import Array, Params, PositionalEncoding
+from posenc_jax.encodings.interface.attention import encode
+from posenc_jax.encodings.interface.base import Array, Params, PositionalEncoding
 
 Encodings = tuple[PositionalEncoding, ...]
 

@@ -20,9 +20,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.arrays import check_size
-from posenc_jax.encodings.attention import FUSABLE, Prepared, dense, for_each_head, logits_of, masked, outputs
-from posenc_jax.encodings.base import Array, Geometry, PositionalEncoding, at_least_float32
+from posenc_jax.encodings.interface.arrays import check_size
+from posenc_jax.encodings.interface.attention import FUSABLE, Prepared, dense, for_each_head, logits_of, masked, outputs
+from posenc_jax.encodings.interface.base import Array, Geometry, PositionalEncoding, at_least_float32
 
 # Of each head: so many logits are held at once, of at least and at most so many queries.
 LOGITS, FEWEST, MOST = 2**20, 8, 512

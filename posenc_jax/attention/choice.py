@@ -17,9 +17,9 @@ from posenc_jax.attention.cudnn import LARGEST_HEAD
 from posenc_jax.attention.devices import HEADS, ROWS, devices_along, part_of
 from posenc_jax.attention.factors import MOST_COLUMNS, extra_dimensions
 from posenc_jax.attention.kernel import ON_GPU, fits
-from posenc_jax.encodings.attention import FUSABLE, Prepared
-from posenc_jax.encodings.base import Geometry, PositionalEncoding, at_least_float32
-from posenc_jax.encodings.slots import Slot, is_pattern
+from posenc_jax.encodings.interface.attention import FUSABLE, Prepared
+from posenc_jax.encodings.interface.base import Geometry, PositionalEncoding, at_least_float32
+from posenc_jax.encodings.interface.slots import Slot, is_pattern
 
 AttentionPath = Literal["dense", "blockwise", "cudnn", "kernel"]
 Asked = Literal["auto", "dense", "blockwise", "cudnn", "kernel"]

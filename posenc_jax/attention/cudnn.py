@@ -4,8 +4,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.attention import Prepared
-from posenc_jax.encodings.base import Array
+from posenc_jax.encodings.interface.attention import Prepared
+from posenc_jax.encodings.interface.base import Array
 
 LARGEST_HEAD = 128  # dimensions, on every GPU that has it; a multiple of 8
 

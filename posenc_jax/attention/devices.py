@@ -7,7 +7,7 @@ import jax
 from jax.sharding import AbstractMesh, AxisType
 from jax.sharding import PartitionSpec as P
 
-from posenc_jax.encodings.base import Array
+from posenc_jax.encodings.interface.base import Array
 
 # The axes of a mesh over which batches and matrices are split (`posenc_jax.config.Execution`).
 ROWS, HEADS = "data", "model"

@@ -5,10 +5,10 @@ from typing import Any
 import jax.numpy as jnp
 
 from posenc_jax.attention.paths import attend
-from posenc_jax.encodings.arrays import check_kind
-from posenc_jax.encodings.base import Array, Sequence
-from posenc_jax.encodings.layer_inputs import layer_inputs
-from posenc_jax.encodings.slots import Slot, SlotParams
+from posenc_jax.encodings.interface.arrays import check_kind
+from posenc_jax.encodings.interface.base import Array, Sequence
+from posenc_jax.encodings.interface.layer_inputs import layer_inputs
+from posenc_jax.encodings.interface.slots import Slot, SlotParams
 
 # Arguments of Flax's modules: those that say nothing where no weight is dropped, and those that would do something.
 _IDLE = ("dropout_rng", "broadcast_dropout", "dtype")

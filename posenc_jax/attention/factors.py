@@ -12,8 +12,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from posenc_jax.encodings.attention import Prepared
-from posenc_jax.encodings.base import Array
+from posenc_jax.encodings.interface.attention import Prepared
+from posenc_jax.encodings.interface.base import Array
 
 PARTS = 3  # numbers of bfloat16 that together hold one of float32
 # More factors than this the kernel takes as dimensions: a product of matrices is then cheaper than sums one by one.

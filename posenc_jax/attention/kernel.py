@@ -30,7 +30,7 @@ import jax
 import jax.numpy as jnp
 from jax.experimental import pallas as pl
 
-from posenc_jax.encodings.base import Array
+from posenc_jax.encodings.interface.base import Array
 
 # What Pallas compiles a program by: Mosaic GPU, Triton (which JAX 0.11 deprecated) or, on TPUs, Mosaic.
 Backend = Literal["mosaic", "triton", "tpu"]

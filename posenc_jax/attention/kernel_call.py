@@ -11,7 +11,7 @@ from jax.experimental.pallas import tpu as pltpu
 
 from posenc_jax.attention import kernel
 from posenc_jax.attention.kernel import Backend, Setting
-from posenc_jax.encodings.base import Array
+from posenc_jax.encodings.interface.base import Array
 from posenc_jax.encodings.shared.distances import toeplitz
 
 # Axes of the grid are (row, head, block), in the last kernel (head, diagonal) and on a TPU (head, diagonal, row).

@@ -24,7 +24,7 @@ import jax.numpy as jnp
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import mosaic_gpu
 
-from posenc_jax.encodings.base import Array
+from posenc_jax.encodings.interface.base import Array
 
 plgpu: Any = mosaic_gpu  # older versions of JAX have less of it, and nothing here is called there
 MATRICES = ("q", "k", "v", "do")

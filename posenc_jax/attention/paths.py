@@ -21,8 +21,8 @@ from posenc_jax.attention.devices import on_each
 from posenc_jax.attention.factors import columns, with_factors
 from posenc_jax.attention.kernel import ON_GPU, Backend
 from posenc_jax.attention.kernel_call import attention_by_distance
-from posenc_jax.encodings.attention import Prepared, dense, outputs, prepare
-from posenc_jax.encodings.base import Array, Geometry, Params, PositionalEncoding, Sequence, Terms
+from posenc_jax.encodings.interface.attention import Prepared, dense, outputs, prepare
+from posenc_jax.encodings.interface.base import Array, Geometry, Params, PositionalEncoding, Sequence, Terms
 
 
 def attend(

@@ -140,7 +140,7 @@ def _outcome(work: Callable[[], int | None]) -> tuple[int, str]:
     except Exception as error:
         if isinstance(error, ExitError) and not own_frames(error):  # as of a help: nothing else is imported
             return _of_an_exit(error)
-        from posenc_jax.encodings.value import WrongReturnError
+        from posenc_jax.encodings.interface.value import WrongReturnError
         from posenc_jax.runs.errors import CheckpointError, FailedCellsError, RefusedError, SaveError, StoppedError
 
         if isinstance(error, (RefusedError, CheckpointError, WrongReturnError)):

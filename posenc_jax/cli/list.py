@@ -14,7 +14,7 @@ from posenc_jax.cli.screen import columns, show
 from posenc_jax.drawing.bibtex import prose
 from posenc_jax.drawing.plain import short
 from posenc_jax.encodings.catalogue import CATALOGUE, selected
-from posenc_jax.encodings.method import USES, Method, MethodFamily, Use
+from posenc_jax.encodings.interface.method import USES, Method, MethodFamily, Use
 from posenc_jax.refusals.hints import did_you_mean
 
 
@@ -59,7 +59,7 @@ def _list(
 
 def _encodings() -> list[str]:
     from posenc_jax.encodings import ENCODINGS, SCALINGS
-    from posenc_jax.encodings.structure import MASKS
+    from posenc_jax.encodings.interface.structure import MASKS
 
     lines = ["Encodings. Join them with | in the order in which they act; nope means none.\n"]
     lines += [_rows({family: rows for family, rows in CATALOGUE.items() if rows})]
@@ -92,7 +92,7 @@ def _described(word: str) -> str:
     from posenc_jax.data.tasks import TASKS
     from posenc_jax.data.text import TEXT_TASKS
     from posenc_jax.encodings import ENCODINGS, SCALINGS
-    from posenc_jax.encodings.structure import MASKS
+    from posenc_jax.encodings.interface.structure import MASKS
 
     words: dict[str, Any] = {**SCALINGS, **MASKS, **TASKS, **TEXT_TASKS, **ENCODINGS}
     methods = {method.name: method for family in CATALOGUE.values() for method in family}

@@ -23,9 +23,9 @@ from posenc_jax.cli.own_files import read_mask, read_metrics, read_slot, read_ta
 from posenc_jax.config import Ablation, Run, automatic_names
 from posenc_jax.data.metric import Metric
 from posenc_jax.encodings import spec
-from posenc_jax.encodings.slots import Slot
-from posenc_jax.encodings.structure import StructureMask
-from posenc_jax.encodings.value import Value
+from posenc_jax.encodings.interface.slots import Slot
+from posenc_jax.encodings.interface.structure import StructureMask
+from posenc_jax.encodings.interface.value import Value
 
 
 def override(run: Run, arguments: Sequence[str], command: str, config_file: str) -> Run:

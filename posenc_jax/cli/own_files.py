@@ -21,11 +21,11 @@ from posenc_jax.data.text import TEXT_TASKS
 from posenc_jax.drawing.plain import short
 from posenc_jax.encodings import PositionalEncoding, parse
 from posenc_jax.encodings.catalogue import CATALOGUE
-from posenc_jax.encodings.method import Method
-from posenc_jax.encodings.parsing import parse_values
-from posenc_jax.encodings.slots import Slot
-from posenc_jax.encodings.structure import MASKS, StructureMask
-from posenc_jax.encodings.value import Value
+from posenc_jax.encodings.interface.method import Method
+from posenc_jax.encodings.interface.parsing import parse_values
+from posenc_jax.encodings.interface.slots import Slot
+from posenc_jax.encodings.interface.structure import MASKS, StructureMask
+from posenc_jax.encodings.interface.value import Value
 from posenc_jax.files.user_paths import full, real
 from posenc_jax.refusals.hints import did_you_mean
 from posenc_jax.refusals.own_exits import SourceLoader, exits_as_errors

@@ -6,7 +6,7 @@ from typing import Any
 from posenc_jax.config import Run
 from posenc_jax.data.score_kinds import ScoreKind, headline, kind_of, of_sacrebleu, signed
 from posenc_jax.drawing.plain import plain
-from posenc_jax.encodings.parsing import spec
+from posenc_jax.encodings.interface.parsing import spec
 
 
 def score_table(config: Run, replicas: list[dict[str, Any]]) -> str:

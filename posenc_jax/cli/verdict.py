@@ -18,7 +18,7 @@ from posenc_jax.cli.sized_to_corpus import on_corpus
 from posenc_jax.config import Ablation, Run
 
 if TYPE_CHECKING:
-    from posenc_jax.encodings.slots import Slot
+    from posenc_jax.encodings.interface.slots import Slot
     from posenc_jax.verdict.card import Card
     from posenc_jax.verdict.tables import Table
 
@@ -303,7 +303,7 @@ def _check(text: str, label: str, slot: Slot) -> None:
     """Refuses, in one line, an encoding that breaks its contract; ``text`` is how it was asked for."""
     from posenc_jax.analysis import contract_clauses
     from posenc_jax.drawing.plain import short
-    from posenc_jax.encodings.slots import different_layers
+    from posenc_jax.encodings.interface.slots import different_layers
 
     for layer in different_layers(slot):  # NoPE promises nothing
         if failed := [clause for clause in contract_clauses(layer) if clause.status == "failed"]:

@@ -13,8 +13,8 @@ from posenc_jax.data.metric import Metric
 from posenc_jax.data.tasks import TASKS, Task
 from posenc_jax.data.text import TEXT_TASKS
 from posenc_jax.encodings import REGISTERED, PositionalEncoding, RoPEScaling
-from posenc_jax.encodings.parsing import word_of
-from posenc_jax.encodings.structure import MASKS, StructureMask
+from posenc_jax.encodings.interface.parsing import word_of
+from posenc_jax.encodings.interface.structure import MASKS, StructureMask
 
 LONGEST = 80
 

@@ -10,8 +10,8 @@ from posenc_jax.config.stored import type_name
 from posenc_jax.data.tasks import TASKS
 from posenc_jax.data.text import TEXT_TASKS, AnswerIds, Data
 from posenc_jax.encodings import ENCODINGS, SCALINGS
-from posenc_jax.encodings.structure import MASKS
-from posenc_jax.encodings.value import Value
+from posenc_jax.encodings.interface.structure import MASKS
+from posenc_jax.encodings.interface.value import Value
 from posenc_jax.models.config import Slots, Transformer
 from posenc_jax.models.decoding_config import Beam, Greedy, Sampling
 

@@ -13,9 +13,9 @@ from posenc_jax.config.settings import Evaluation, Execution, Optimizer, Trainin
 from posenc_jax.config.stored import config_hash
 from posenc_jax.data.tasks.base import Task
 from posenc_jax.encodings import REGISTERED, spec
-from posenc_jax.encodings.base import Dims
-from posenc_jax.encodings.slots import Slot, check_mapped, elements, position_axes
-from posenc_jax.encodings.value import Value
+from posenc_jax.encodings.interface.base import Dims
+from posenc_jax.encodings.interface.slots import Slot, check_mapped, elements, position_axes
+from posenc_jax.encodings.interface.value import Value
 from posenc_jax.files.names import file_name
 from posenc_jax.models.checks import check_model
 from posenc_jax.models.config import Slots, Transformer, model_dims

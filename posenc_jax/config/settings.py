@@ -7,7 +7,7 @@ from typing import Literal
 
 from posenc_jax.config.own_names import check_names
 from posenc_jax.data.metric import Metric, check_metrics
-from posenc_jax.encodings.value import Value, above, at_least, limited
+from posenc_jax.encodings.interface.value import Value, above, at_least, limited
 from posenc_jax.models.decoding_config import Decoding, Greedy, Sampling
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from posenc_jax.config.run import Ablation, Run, automatic_names
 from posenc_jax.config.stored import is_own, values_in
-from posenc_jax.encodings.value import Value
+from posenc_jax.encodings.interface.value import Value
 
 _WIDTH = 120
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from posenc_jax.encodings.value import Value
+from posenc_jax.encodings.interface.value import Value
 from posenc_jax.files.checksums import sha256_of
 from posenc_jax.files.shapes import Json
 

@@ -7,16 +7,16 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from posenc_jax.encodings import elements, spec
-from posenc_jax.encodings.base import Dims, PositionalEncoding
-from posenc_jax.encodings.rerope import ReRoPE
-from posenc_jax.encodings.rope import RoPE, WithRoPE
-from posenc_jax.encodings.rope_scaling import NTK, DynamicNTK, LongRoPE, PositionInterpolation, RoPEScaling
-from posenc_jax.encodings.rope_selection import PRoPE
-from posenc_jax.encodings.self_extend import SelfExtend
-from posenc_jax.encodings.slots import Slot, is_pattern
-from posenc_jax.encodings.string import String
-from posenc_jax.encodings.temperature import LogScaling
-from posenc_jax.encodings.yarn import NTKByParts, YaRN
+from posenc_jax.encodings.additive.temperature import LogScaling
+from posenc_jax.encodings.interface.base import Dims, PositionalEncoding
+from posenc_jax.encodings.interface.slots import Slot, is_pattern
+from posenc_jax.encodings.rotary.rerope import ReRoPE
+from posenc_jax.encodings.rotary.rope import RoPE, WithRoPE
+from posenc_jax.encodings.rotary.rope_scaling import NTK, DynamicNTK, LongRoPE, PositionInterpolation, RoPEScaling
+from posenc_jax.encodings.rotary.rope_selection import PRoPE
+from posenc_jax.encodings.rotary.self_extend import SelfExtend
+from posenc_jax.encodings.rotary.string import String
+from posenc_jax.encodings.rotary.yarn import NTKByParts, YaRN
 
 ChangeGroup = tuple[PositionalEncoding, ...]
 

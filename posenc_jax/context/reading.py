@@ -11,8 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.config import Run
-from posenc_jax.encodings.base import Array, Params
-from posenc_jax.encodings.slots import Slot
+from posenc_jax.encodings.interface.base import Array, Params
+from posenc_jax.encodings.interface.slots import Slot
 from posenc_jax.models import Streams
 from posenc_jax.models.cache import Cache
 from posenc_jax.runs.evaluation import changed_config, fitted

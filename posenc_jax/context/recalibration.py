@@ -8,7 +8,7 @@ from posenc_jax.config import Run
 from posenc_jax.context.changes import FACTORS, named
 from posenc_jax.context.study import StudyCell, trained_length
 from posenc_jax.data.text import LanguageModel
-from posenc_jax.encodings.slots import Slot
+from posenc_jax.encodings.interface.slots import Slot
 from posenc_jax.runs.cell import run
 from posenc_jax.runs.evaluation import changed_config
 from posenc_jax.runs.inference import Loaded, load_run

@@ -19,7 +19,7 @@ from posenc_jax.context.reading import Reader, capacity_of, chunk_of
 from posenc_jax.context.texts import Text
 from posenc_jax.data.text import LanguageModel
 from posenc_jax.encodings import elements, spec
-from posenc_jax.encodings.slots import Slot, for_layer
+from posenc_jax.encodings.interface.slots import Slot, for_layer
 from posenc_jax.environments import OF_PROCESS, compared, of_process
 from posenc_jax.files.checksums import sha256_of
 from posenc_jax.files.shapes import Json

@@ -3,7 +3,7 @@
 import dataclasses
 
 from posenc_jax.data.tokenizer import BOS, EOS, PAD
-from posenc_jax.encodings.value import Value, at_least, limited
+from posenc_jax.encodings.interface.value import Value, at_least, limited
 
 
 @dataclasses.dataclass(frozen=True)

@@ -16,8 +16,8 @@ from posenc_jax.data.text.base import TextTask
 from posenc_jax.data.text.loading import check_source, tokenizer_of_file
 from posenc_jax.data.text.on_demand import READING
 from posenc_jax.data.tokenizer import JSON, PIECES
-from posenc_jax.encodings.base import Array
-from posenc_jax.encodings.value import WrongReturnError
+from posenc_jax.encodings.interface.base import Array
+from posenc_jax.encodings.interface.value import WrongReturnError
 
 # Examples looked at.
 SAMPLE = 64

@@ -4,7 +4,7 @@ import dataclasses
 
 import jax
 
-from posenc_jax.encodings.base import Array
+from posenc_jax.encodings.interface.base import Array
 
 
 @jax.tree_util.register_dataclass

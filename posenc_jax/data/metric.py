@@ -7,9 +7,9 @@ import numpy as np
 
 from posenc_jax.data.example import Example
 from posenc_jax.data.score_kinds import KINDS
-from posenc_jax.encodings.base import Array
-from posenc_jax.encodings.parsing import spec
-from posenc_jax.encodings.value import Value, WrongReturnError
+from posenc_jax.encodings.interface.base import Array
+from posenc_jax.encodings.interface.parsing import spec
+from posenc_jax.encodings.interface.value import Value, WrongReturnError
 from posenc_jax.refusals.duplicates import refuse_twice
 
 # Scores, and the other columns of results.

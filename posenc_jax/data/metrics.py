@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from posenc_jax.encodings.base import Array
+from posenc_jax.encodings.interface.base import Array
 from posenc_jax.extras import needed
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 import jax
 import numpy as np
 
-from posenc_jax.encodings.base import Array
+from posenc_jax.encodings.interface.base import Array
 
 # What one `Ragged` holds: its starts are int32.
 MAX_TOKENS = np.iinfo(np.int32).max

@@ -11,7 +11,7 @@ import numpy as np
 
 from posenc_jax.data.example import Example
 from posenc_jax.data.ragged import Ragged, padded
-from posenc_jax.encodings.base import Array
+from posenc_jax.encodings.interface.base import Array
 
 
 @jax.tree_util.register_dataclass

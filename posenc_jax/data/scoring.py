@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from posenc_jax.data.example import Example
-from posenc_jax.encodings.base import Array, at_least_float32
+from posenc_jax.encodings.interface.base import Array, at_least_float32
 
 
 def token_losses(logits: Array, targets: Array) -> Array:

@@ -6,8 +6,8 @@ files made from it.
 """
 
 from posenc_jax.encodings import REGISTERED, elements, parse
+from posenc_jax.encodings.interface.method import FAMILIES, Method, MethodFamily, Use, linked
 from posenc_jax.encodings.layer_patterns import PATTERNS
-from posenc_jax.encodings.method import FAMILIES, Method, MethodFamily, Use, linked
 
 # Attention without any encoding.
 _NONE = (

@@ -15,8 +15,8 @@ from typing import Literal
 
 import numpy as np
 
-from posenc_jax.encodings.method import Method
-from posenc_jax.encodings.rope_scaling import RoPEScaling
+from posenc_jax.encodings.interface.method import Method
+from posenc_jax.encodings.rotary.rope_scaling import RoPEScaling
 from posenc_jax.encodings.shared.phase import vaswani_frequencies
 
 UNIT = 1e-5  # radians per position, of the stored numbers

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from posenc_jax.encodings.arrays import check_kind, check_size
+from posenc_jax.encodings.interface.arrays import check_kind, check_size
 
 
 def laplacian_eigenvectors(adjacency: np.ndarray, count: int, size: int | None = None) -> np.ndarray:

@@ -1,6 +1,6 @@
 """Patterns of layers of released models, by name: which layers have which positions."""
 
-from posenc_jax.encodings.method import Method, Use
+from posenc_jax.encodings.interface.method import Method, Use
 
 _OF_A_PATTERN = "golden values and audit are those of the first layer"
 

@@ -21,9 +21,9 @@ from jax.sharding import Mesh, NamedSharding
 from posenc_jax.data.answer_ids import AnswerIds
 from posenc_jax.data.errors import DataError
 from posenc_jax.data.tokenizer import Tokenizer
-from posenc_jax.encodings.base import Params
-from posenc_jax.encodings.learned import Learned
-from posenc_jax.encodings.slots import elements
+from posenc_jax.encodings.absolute.learned import Learned
+from posenc_jax.encodings.interface.base import Params
+from posenc_jax.encodings.interface.slots import elements
 from posenc_jax.files.atomic import read_regular
 from posenc_jax.files.shapes import Json, loads, problem
 from posenc_jax.files.user_paths import full

@@ -7,20 +7,20 @@ from typing import Any
 import numpy as np
 
 from posenc_jax.data.errors import DataError
-from posenc_jax.encodings.alibi import ALiBi
-from posenc_jax.encodings.axial_rope import AxialRoPE
-from posenc_jax.encodings.base import PositionalEncoding
-from posenc_jax.encodings.deberta import DeBERTa
-from posenc_jax.encodings.interpolated import Interpolated
-from posenc_jax.encodings.learned import Learned
-from posenc_jax.encodings.mla_rope import MLARoPE
-from posenc_jax.encodings.mrope import MRoPE
-from posenc_jax.encodings.rope import RoPE
-from posenc_jax.encodings.rope_scaling import DynamicNTK
-from posenc_jax.encodings.sinusoidal import Sinusoidal
-from posenc_jax.encodings.slots import Slot
-from posenc_jax.encodings.t5 import T5Bias
-from posenc_jax.encodings.temperature import QueryTemperature
+from posenc_jax.encodings.absolute.learned import Learned
+from posenc_jax.encodings.absolute.sinusoidal import Sinusoidal
+from posenc_jax.encodings.additive.alibi import ALiBi
+from posenc_jax.encodings.additive.t5 import T5Bias
+from posenc_jax.encodings.additive.temperature import QueryTemperature
+from posenc_jax.encodings.images_and_media.axial_rope import AxialRoPE
+from posenc_jax.encodings.images_and_media.mrope import MRoPE
+from posenc_jax.encodings.interface.base import PositionalEncoding
+from posenc_jax.encodings.interface.slots import Slot
+from posenc_jax.encodings.positions.interpolated import Interpolated
+from posenc_jax.encodings.relative.deberta import DeBERTa
+from posenc_jax.encodings.rotary.mla_rope import MLARoPE
+from posenc_jax.encodings.rotary.rope import RoPE
+from posenc_jax.encodings.rotary.rope_scaling import DynamicNTK
 from posenc_jax.huggingface import layers
 from posenc_jax.huggingface.config import integer, natural, needed, number, short, whole
 from posenc_jax.huggingface.dialects import DIALECTS, MAX_LENGTHS, Dialect, dialect

@@ -15,7 +15,7 @@ from posenc_jax.huggingface.names import NameRule, Shape, of_model
 from posenc_jax.model_kind import ModelKind
 
 if TYPE_CHECKING:
-    from posenc_jax.encodings.slots import Slot
+    from posenc_jax.encodings.interface.slots import Slot
     from posenc_jax.models import Transformer
 
 _NO_DEFAULT: Any = object()

@@ -5,15 +5,22 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from posenc_jax.data.errors import DataError
-from posenc_jax.encodings.axial_rope import AxialRoPE
-from posenc_jax.encodings.base import Dims, PositionalEncoding
-from posenc_jax.encodings.interpolated import Interpolated
-from posenc_jax.encodings.mrope import MRoPE
-from posenc_jax.encodings.rope import RoPE
-from posenc_jax.encodings.rope_scaling import NTK, DynamicNTK, Llama3, LongRoPE, PositionInterpolation, RoPEScaling
-from posenc_jax.encodings.rope_selection import PRoPE
+from posenc_jax.encodings.images_and_media.axial_rope import AxialRoPE
+from posenc_jax.encodings.images_and_media.mrope import MRoPE
+from posenc_jax.encodings.interface.base import Dims, PositionalEncoding
+from posenc_jax.encodings.positions.interpolated import Interpolated
+from posenc_jax.encodings.rotary.rope import RoPE
+from posenc_jax.encodings.rotary.rope_scaling import (
+    NTK,
+    DynamicNTK,
+    Llama3,
+    LongRoPE,
+    PositionInterpolation,
+    RoPEScaling,
+)
+from posenc_jax.encodings.rotary.rope_selection import PRoPE
+from posenc_jax.encodings.rotary.yarn import YaRN
 from posenc_jax.encodings.shared.rotation import Layout
-from posenc_jax.encodings.yarn import YaRN
 from posenc_jax.huggingface.config import needed, number, whole
 from posenc_jax.refusals.hints import did_you_mean
 

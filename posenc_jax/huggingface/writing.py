@@ -4,13 +4,20 @@ import dataclasses
 from typing import Any
 
 from posenc_jax.encodings import spec
-from posenc_jax.encodings.base import PositionalEncoding
-from posenc_jax.encodings.mrope import MRoPE
-from posenc_jax.encodings.rope import RoPE
-from posenc_jax.encodings.rope_scaling import NTK, DynamicNTK, Llama3, LongRoPE, PositionInterpolation, RoPEScaling
-from posenc_jax.encodings.rope_selection import PRoPE
-from posenc_jax.encodings.slots import Slot, is_pattern
-from posenc_jax.encodings.yarn import YaRN
+from posenc_jax.encodings.images_and_media.mrope import MRoPE
+from posenc_jax.encodings.interface.base import PositionalEncoding
+from posenc_jax.encodings.interface.slots import Slot, is_pattern
+from posenc_jax.encodings.rotary.rope import RoPE
+from posenc_jax.encodings.rotary.rope_scaling import (
+    NTK,
+    DynamicNTK,
+    Llama3,
+    LongRoPE,
+    PositionInterpolation,
+    RoPEScaling,
+)
+from posenc_jax.encodings.rotary.rope_selection import PRoPE
+from posenc_jax.encodings.rotary.yarn import YaRN
 from posenc_jax.huggingface.rotation import ORIGINAL, READ, dims_of
 
 _TYPES: dict[type, str] = {

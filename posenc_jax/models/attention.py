@@ -7,8 +7,8 @@ import jax.numpy as jnp
 from flax import nnx
 
 from posenc_jax.attention import attend
-from posenc_jax.encodings.base import Array, Params, PositionalEncoding, Sequence
-from posenc_jax.encodings.slots import token_terms
+from posenc_jax.encodings.interface.base import Array, Params, PositionalEncoding, Sequence
+from posenc_jax.encodings.interface.slots import token_terms
 from posenc_jax.models.config import Transformer
 from posenc_jax.models.costs import LayerCost, Token
 from posenc_jax.models.layer_encodings import LayerEncodings

@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array
-from posenc_jax.encodings.slots import elements
+from posenc_jax.encodings.interface.base import Array
+from posenc_jax.encodings.interface.slots import elements
 from posenc_jax.models.cache import Cache
 from posenc_jax.models.decoder_only import DecoderOnly
 from posenc_jax.models.decoding_config import Beam

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import jax
 from flax import nnx
 
-from posenc_jax.encodings.base import Params, PositionalEncoding, Sequence
+from posenc_jax.encodings.interface.base import Params, PositionalEncoding, Sequence
 from posenc_jax.models.activation import gelu
 from posenc_jax.models.attention import INPUTS, OUTPUTS, Attention, KeysValues, linear
 from posenc_jax.models.config import Transformer

@@ -9,9 +9,9 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
-from posenc_jax.encodings.arrays import check_key, check_sizes
-from posenc_jax.encodings.base import Dims, Key
-from posenc_jax.encodings.slots import init_slot
+from posenc_jax.encodings.interface.arrays import check_key, check_sizes
+from posenc_jax.encodings.interface.base import Dims, Key
+from posenc_jax.encodings.interface.slots import init_slot
 from posenc_jax.model_kind import ModelKind
 from posenc_jax.models.checks import check_model, check_slots
 from posenc_jax.models.config import STACKS, Slots, Transformer, model_dims, stack_dims

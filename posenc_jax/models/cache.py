@@ -13,8 +13,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.arrays import check_ids, check_sizes
-from posenc_jax.encodings.base import Array, Params, Sequence
+from posenc_jax.encodings.interface.arrays import check_ids, check_sizes
+from posenc_jax.encodings.interface.base import Array, Params, Sequence
 from posenc_jax.models.attention import KeysValues
 
 _ARRAYS = ["layers", "tokens", "positions", "segment_ids", "token_types", "filled", "sees"]

@@ -1,7 +1,7 @@
 """Checks of models that need no model: nothing here needs Flax or a device, so configs call them first."""
 
-from posenc_jax.encodings.base import Dims, PositionalEncoding
-from posenc_jax.encodings.slots import Slot, check_hooks, check_slot, elements, for_layer, is_pattern
+from posenc_jax.encodings.interface.base import Dims, PositionalEncoding
+from posenc_jax.encodings.interface.slots import Slot, check_hooks, check_slot, elements, for_layer, is_pattern
 from posenc_jax.models.config import STACKS, Slots, Transformer, stack_dims
 
 

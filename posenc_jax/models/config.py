@@ -9,10 +9,10 @@ import jax
 import jax.numpy as jnp
 
 from posenc_jax.attention.choice import Asked
-from posenc_jax.encodings.base import Dims
-from posenc_jax.encodings.slots import Slot
-from posenc_jax.encodings.structure import StructureMask
-from posenc_jax.encodings.value import Value, above, at_least, limited
+from posenc_jax.encodings.interface.base import Dims
+from posenc_jax.encodings.interface.slots import Slot
+from posenc_jax.encodings.interface.structure import StructureMask
+from posenc_jax.encodings.interface.value import Value, above, at_least, limited
 
 # The stacks whose slots a model of each kind reads.
 STACKS: dict[str, tuple[str, ...]] = {
@@ -48,7 +48,7 @@ class Transformer(Value):
       num_layers: number of layers of each stack, at most 1024, since every layer is compiled.
       num_heads: number of query heads H, at most 65536.
       mask: encoder-only: which tokens of a document attend to which, by their types or their outline, such as
-        ``own_section`` or your own class (`posenc_jax.encodings.structure`); None: all attend to all.
+        ``own_section`` or your own class (`posenc_jax.encodings.interface.structure`); None: all attend to all.
       num_encoder_layers: encoder-decoder: number of layers of the encoder (None: num_layers).
       num_decoder_layers: encoder-decoder: number of layers of the decoder (None: num_layers).
       num_kv_heads: number of key and value heads, each serving ``num_heads / num_kv_heads`` query heads (None: H).

@@ -4,7 +4,7 @@ from typing import Any, Unpack
 
 from flax import nnx
 
-from posenc_jax.encodings.base import Array
+from posenc_jax.encodings.interface.base import Array
 from posenc_jax.models.blocks import Stack
 from posenc_jax.models.cache import Cache, next_tokens
 from posenc_jax.models.config import Slots, Transformer

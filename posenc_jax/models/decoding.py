@@ -8,8 +8,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from posenc_jax.encodings.arrays import check_ids, check_key, check_size
-from posenc_jax.encodings.base import Array
+from posenc_jax.encodings.interface.arrays import check_ids, check_key, check_size
+from posenc_jax.encodings.interface.base import Array
 from posenc_jax.models.beam import beam_search, branches
 from posenc_jax.models.cache import Cache
 from posenc_jax.models.decoder_only import DecoderOnly

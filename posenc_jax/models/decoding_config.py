@@ -3,7 +3,7 @@
 import dataclasses
 from typing import Literal
 
-from posenc_jax.encodings.value import Limit, Value, at_least, limited
+from posenc_jax.encodings.interface.value import Limit, Value, at_least, limited
 
 # Logits divided by less overflow float32; no float32 model distinguishes what is below from the limit 0.
 _COLDEST = 1e-6

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, at_least_float32
+from posenc_jax.encodings.interface.base import Array, at_least_float32
 from posenc_jax.models.cache import Cache
 from posenc_jax.models.decoder_only import DecoderOnly
 from posenc_jax.models.encoder_decoder import EncoderDecoder, Memory

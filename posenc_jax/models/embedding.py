@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
-from posenc_jax.encodings.base import Array, at_least_float32
-from posenc_jax.encodings.learned import read_rows
+from posenc_jax.encodings.absolute.learned import read_rows
+from posenc_jax.encodings.interface.base import Array, at_least_float32
 from posenc_jax.models.config import Transformer
 from posenc_jax.models.product import product
 

@@ -7,8 +7,8 @@ from typing import Any, Unpack
 import jax
 from flax import nnx
 
-from posenc_jax.encodings.arrays import check_ids
-from posenc_jax.encodings.base import Array, Sequence
+from posenc_jax.encodings.interface.arrays import check_ids
+from posenc_jax.encodings.interface.base import Array, Sequence
 from posenc_jax.models.attention import KeysValues
 from posenc_jax.models.blocks import Captured, Stack
 from posenc_jax.models.cache import Cache, next_tokens

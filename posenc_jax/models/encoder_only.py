@@ -4,7 +4,7 @@ from typing import Any, Unpack
 
 from flax import nnx
 
-from posenc_jax.encodings.base import Array
+from posenc_jax.encodings.interface.base import Array
 from posenc_jax.models.blocks import Stack
 from posenc_jax.models.config import Slots, Transformer
 from posenc_jax.models.layer_encodings import TokenFacts, refuse_unread, sequence_of

@@ -8,11 +8,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.attention.choice import AttentionPath, Call, choose, facts
-from posenc_jax.encodings import slots
-from posenc_jax.encodings.arrays import check_ids
-from posenc_jax.encodings.attention import position_bias
-from posenc_jax.encodings.base import Array, Geometry, Key, Params, PositionalEncoding, Sequence
-from posenc_jax.encodings.slots import Slot
+from posenc_jax.encodings.interface import slots
+from posenc_jax.encodings.interface.arrays import check_ids
+from posenc_jax.encodings.interface.attention import position_bias
+from posenc_jax.encodings.interface.base import Array, Geometry, Key, Params, PositionalEncoding, Sequence
+from posenc_jax.encodings.interface.slots import Slot
 from posenc_jax.models.config import Transformer
 
 

@@ -7,10 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
-from posenc_jax.encodings import slots as slot_functions
-from posenc_jax.encodings.arrays import check_sizes
-from posenc_jax.encodings.attention import capped
-from posenc_jax.encodings.base import Array, Params, PositionalEncoding, Sequence, at_least_float32
+from posenc_jax.encodings.interface import slots as slot_functions
+from posenc_jax.encodings.interface.arrays import check_sizes
+from posenc_jax.encodings.interface.attention import capped
+from posenc_jax.encodings.interface.base import Array, Params, PositionalEncoding, Sequence, at_least_float32
 from posenc_jax.models.blocks import EMBEDDINGS, Transform
 from posenc_jax.models.cache import Cache
 from posenc_jax.models.config import Slots, Transformer

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
-from posenc_jax.encodings.base import at_least_float32
+from posenc_jax.encodings.interface.base import at_least_float32
 from posenc_jax.models.config import Transformer
 
 

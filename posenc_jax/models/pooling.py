@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
-from posenc_jax.encodings.attention import attend
-from posenc_jax.encodings.base import Array, Geometry, Sequence
+from posenc_jax.encodings.interface.attention import attend
+from posenc_jax.encodings.interface.base import Array, Geometry, Sequence
 from posenc_jax.models.attention import linear
 from posenc_jax.models.config import Transformer
 from posenc_jax.models.costs import LayerCost, Token

@@ -6,7 +6,7 @@ from typing import Any
 import jax
 
 from posenc_jax.attention.choice import backend
-from posenc_jax.encodings.base import Array
+from posenc_jax.encodings.interface.base import Array
 
 
 def product(

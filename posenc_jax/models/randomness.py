@@ -15,8 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from posenc_jax.attention.choice import backend
-from posenc_jax.encodings.arrays import check_key
-from posenc_jax.encodings.base import Array, Key
+from posenc_jax.encodings.interface.arrays import check_key
+from posenc_jax.encodings.interface.base import Array, Key
 
 _STACKS = ("encoder", "decoder", "cross")
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))

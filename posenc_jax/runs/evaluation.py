@@ -13,7 +13,7 @@ from posenc_jax.data.metric import Metric
 from posenc_jax.data.text.base import TextTask
 from posenc_jax.data.text.loading import load
 from posenc_jax.encodings import RoPE, elements, spec
-from posenc_jax.encodings.slots import Slot
+from posenc_jax.encodings.interface.slots import Slot
 from posenc_jax.environments import OF_PROCESS, Compared, compared, of_process
 from posenc_jax.files.atomic import make_directory, refuse_links, write_atomically
 from posenc_jax.files.checksums import sha256_of

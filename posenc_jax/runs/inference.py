@@ -27,7 +27,7 @@ from posenc_jax.data.text import Classification, Summarization, TextTask, Transl
 from posenc_jax.data.text.classification import Tokens, records_of
 from posenc_jax.data.text.pieces import TooLong, all_pieces, document_pieces, text_pieces
 from posenc_jax.data.tokenizer import BOS, EOS, SEP, Tokenizer
-from posenc_jax.encodings.base import Array, Params
+from posenc_jax.encodings.interface.base import Array, Params
 from posenc_jax.files.user_paths import full
 from posenc_jax.models import Decoded, Decoding, Greedy, Streams
 from posenc_jax.runs.directory import load_config

@@ -15,7 +15,7 @@ from posenc_jax.data.text import Classification, Data, LanguageModel, Summarizat
 from posenc_jax.data.text.base import SPLITS, Row, is_packed
 from posenc_jax.data.text.sizing import ENOUGH, Batches, sized, with_vocabularies
 from posenc_jax.encodings import RoPE
-from posenc_jax.encodings.slots import Slot
+from posenc_jax.encodings.interface.slots import Slot
 from posenc_jax.models.config import Transformer
 from posenc_jax.runs.plan import UTILISATION
 from posenc_jax.runs.preflight import shortage

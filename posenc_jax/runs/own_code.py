@@ -21,7 +21,7 @@ from typing import Any
 
 import posenc_jax
 from posenc_jax.config import is_own, type_name, values_in
-from posenc_jax.encodings.parsing import syntax_tree
+from posenc_jax.encodings.interface.parsing import syntax_tree
 from posenc_jax.files.atomic import refuse_links, write_changed
 from posenc_jax.files.user_paths import real
 from posenc_jax.refusals.own_exits import SourceLoader, exits_as_errors

@@ -24,7 +24,7 @@ import numpy as np
 from posenc_jax.config import Run, UnknownTypeError, from_json, to_json, type_name
 from posenc_jax.data.errors import DataError
 from posenc_jax.encodings import elements
-from posenc_jax.encodings.base import Params
+from posenc_jax.encodings.interface.base import Params
 from posenc_jax.extras import needed
 from posenc_jax.files.atomic import write_atomically
 from posenc_jax.files.checksums import DamagedError, seal, unseal

@@ -9,8 +9,8 @@ import numpy as np
 from posenc_jax.analysis import views
 from posenc_jax.analysis.views import equal_content_weights
 from posenc_jax.encodings import Dims, Sequence, Slot, elements, embed, for_layer, layer_params
-from posenc_jax.encodings.numbers import OfNumbers
-from posenc_jax.encodings.slots import is_pattern
+from posenc_jax.encodings.absolute.numbers import OfNumbers
+from posenc_jax.encodings.interface.slots import is_pattern
 from posenc_jax.show.contents import one_content, pairs_of_example, read_positions
 from posenc_jax.show.lead import what_it_does
 from posenc_jax.show.measured import Flow, MeasuredAttention, MeasuredEncoding

@@ -18,7 +18,7 @@ from posenc_jax.data.text.pieces import document_pieces
 from posenc_jax.data.text.translation import Translation
 from posenc_jax.data.tokenizer import BOS, SEP, Tokenizer
 from posenc_jax.encodings import spec
-from posenc_jax.encodings.slots import position_axes
+from posenc_jax.encodings.interface.slots import position_axes
 from posenc_jax.files.user_paths import full
 from posenc_jax.models import Streams
 from posenc_jax.runs.directory import load_config

@@ -10,7 +10,7 @@ from jax.sharding import Mesh
 from posenc_jax.config import Run
 from posenc_jax.data.answer_ids import AnswerIds
 from posenc_jax.data.example import Example
-from posenc_jax.encodings.base import Array, Params
+from posenc_jax.encodings.interface.base import Array, Params
 from posenc_jax.models import Decoded, Decoding, Streams, decode
 from posenc_jax.training.precision import at_precision
 from posenc_jax.training.step import model_of, spread

@@ -43,9 +43,9 @@ from posenc_jax.config import Run
 from posenc_jax.data.example import Example
 from posenc_jax.data.metric import metric_sums
 from posenc_jax.data.text.base import is_packed
-from posenc_jax.encodings.attention import FUSABLE
-from posenc_jax.encodings.base import Dims, PositionalEncoding
-from posenc_jax.encodings.slots import dims_seen, elements, for_layer
+from posenc_jax.encodings.interface.attention import FUSABLE
+from posenc_jax.encodings.interface.base import Dims, PositionalEncoding
+from posenc_jax.encodings.interface.slots import dims_seen, elements, for_layer
 from posenc_jax.models.config import STACKS, stack_dims
 from posenc_jax.models.costs import ModelCosts, count
 from posenc_jax.models.layer_encodings import options_of

@@ -9,8 +9,8 @@ import optax
 from jax.flatten_util import ravel_pytree
 
 from posenc_jax.config import Optimizer, Training
-from posenc_jax.encodings.base import Array, Params, PositionalEncoding
-from posenc_jax.encodings.slots import elements
+from posenc_jax.encodings.interface.base import Array, Params, PositionalEncoding
+from posenc_jax.encodings.interface.slots import elements
 from posenc_jax.models.config import Slots
 from posenc_jax.training.leaf_names import names
 from posenc_jax.training.precision import in_float32

@@ -7,7 +7,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import jax
 
 from posenc_jax.config import Run
-from posenc_jax.encodings.base import at_least_float32
+from posenc_jax.encodings.interface.base import at_least_float32
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")

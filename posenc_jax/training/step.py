@@ -19,8 +19,8 @@ from posenc_jax.data.example import Example
 from posenc_jax.data.metric import metric_sums
 from posenc_jax.data.scoring import scores, smoothed_loss
 from posenc_jax.data.text.base import is_packed
-from posenc_jax.encodings.base import Array, Params
-from posenc_jax.encodings.slots import position_axes
+from posenc_jax.encodings.interface.base import Array, Params
+from posenc_jax.encodings.interface.slots import position_axes
 from posenc_jax.model_kind import ModelKind
 from posenc_jax.models import Slots, Streams, Transformer, build, init_posenc, model_dims
 from posenc_jax.training.batches import Bucket

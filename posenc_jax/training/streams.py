@@ -3,7 +3,7 @@
 import jax
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Key
+from posenc_jax.encodings.interface.base import Array, Key
 
 # The order is part of every result: append, never reorder.
 STREAMS = ("model", "posenc", "data", "dropout", "positions", "validation", "evaluation", "evaluation_positions")

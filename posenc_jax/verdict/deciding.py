@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from posenc_jax.encodings.slots import Slot
+from posenc_jax.encodings.interface.slots import Slot
 from posenc_jax.environments import between, history
 from posenc_jax.files.shapes import Json
 from posenc_jax.runs.environment import environment

@@ -41,9 +41,9 @@ from posenc_jax.encodings import (
     String,
     T5Bias,
 )
-from posenc_jax.encodings.deberta import log_bucket_rows
-from posenc_jax.encodings.slots import Slot, is_pattern
-from posenc_jax.encodings.t5 import bucket_starts
+from posenc_jax.encodings.additive.t5 import bucket_starts
+from posenc_jax.encodings.interface.slots import Slot, is_pattern
+from posenc_jax.encodings.relative.deberta import log_bucket_rows
 from posenc_jax.model_kind import ModelKind
 
 _A_BUCKET = 4

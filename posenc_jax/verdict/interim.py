@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from posenc_jax.config import Run
 from posenc_jax.drawing.quantities import difference, duration
-from posenc_jax.encodings.slots import Slot
+from posenc_jax.encodings.interface.slots import Slot
 from posenc_jax.results.averages import comparison_of
 from posenc_jax.runs.plan import plan_of
 from posenc_jax.runs.targets import target_here

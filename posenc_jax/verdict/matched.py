@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Mapping
 
-from posenc_jax.encodings.slots import Slot
+from posenc_jax.encodings.interface.slots import Slot
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.training.memory import parameters_of
 from posenc_jax.verdict.tables import Table

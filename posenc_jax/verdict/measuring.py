@@ -8,7 +8,7 @@ from pathlib import Path
 from posenc_jax.attention import fused_paths
 from posenc_jax.config import Run, config_hash
 from posenc_jax.encodings import spec
-from posenc_jax.encodings.slots import Slot
+from posenc_jax.encodings.interface.slots import Slot
 from posenc_jax.environments import history
 from posenc_jax.files.checksums import sha256_of
 from posenc_jax.files.shapes import Json

@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 
 from posenc_jax.config import Run
 from posenc_jax.encodings import Temperature, is_pattern
-from posenc_jax.encodings.slots import Slot
+from posenc_jax.encodings.interface.slots import Slot
 from posenc_jax.environments import DRAWS, compared, of_process
 from posenc_jax.files.atomic import make_directory
 from posenc_jax.files.shapes import Json

@@ -16,7 +16,7 @@ from types import MappingProxyType
 
 from posenc_jax.config import Evaluation, Execution, Optimizer, Run, Training
 from posenc_jax.data.tasks import Task
-from posenc_jax.encodings.slots import Slot
+from posenc_jax.encodings.interface.slots import Slot
 from posenc_jax.files.shipped import shipped
 from posenc_jax.models.config import Transformer
 from posenc_jax.runs.errors import RefusedError

@@ -16,7 +16,7 @@ from jax.sharding import AbstractDevice, AbstractMesh, Mesh, use_abstract_mesh
 from posenc_jax.attention.choice import backend
 from posenc_jax.config import Run
 from posenc_jax.data.text.base import TextTask
-from posenc_jax.encodings.base import Params
+from posenc_jax.encodings.interface.base import Params
 from posenc_jax.models import Greedy, Streams, decode
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.state import abstract_state

@@ -10,7 +10,7 @@ import pytest
 
 from posenc_jax.analysis import ContractError, check_contract, contract_clauses
 from posenc_jax.encodings import ALiBi, PositionalEncoding, RoPE, Sinusoidal, rotate
-from posenc_jax.encodings.base import by_token
+from posenc_jax.encodings.interface.base import by_token
 
 # The faults.
 

@@ -10,7 +10,7 @@ from registry_slots import reads_attributes, slots_of_registry
 from posenc_jax.attention import attend
 from posenc_jax.attention.blockwise import blockwise
 from posenc_jax.encodings import Geometry, parse
-from posenc_jax.encodings.attention import dense, prepare
+from posenc_jax.encodings.interface.attention import dense, prepare
 
 
 def in_blocks(*args, path, size=4):

@@ -13,7 +13,7 @@ from posenc_jax.attention import Call, attend, choose
 from posenc_jax.attention.blockwise import needs_all_keys
 from posenc_jax.attention.choice import capability, facts
 from posenc_jax.encodings import Geometry, RoPE, Sequence, elements, parse
-from posenc_jax.encodings.base import PositionalEncoding
+from posenc_jax.encodings.interface.base import PositionalEncoding
 
 CALL = Call(batch=2, num_heads=8, num_kv_heads=4, queries=1024, keys=1024, head_dim=64, causal=True)
 GPU = dataclasses.replace(CALL, backend="gpu", dtype=jnp.bfloat16)

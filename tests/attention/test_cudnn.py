@@ -9,7 +9,7 @@ from calls import DIMS, noise
 from posenc_jax.attention.choice import Call
 from posenc_jax.attention.paths import along
 from posenc_jax.encodings import Geometry, Sequence, parse
-from posenc_jax.encodings.attention import dense, prepare
+from posenc_jax.encodings.interface.attention import dense, prepare
 
 LENGTHS = np.array([5, 8])
 

@@ -10,7 +10,7 @@ from processes import python
 from posenc_jax.attention import Call
 from posenc_jax.attention.devices import part_of
 from posenc_jax.encodings import Geometry
-from posenc_jax.encodings.attention import prepare
+from posenc_jax.encodings.interface.attention import prepare
 
 # Over how many of four devices batches and matrices are split; the others have other replicas.
 SPLITS = [(1, 1), (2, 1), (1, 2), (2, 2)]

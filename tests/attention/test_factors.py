@@ -10,8 +10,8 @@ from posenc_jax.attention import Call, paths
 from posenc_jax.attention.choice import in_factors
 from posenc_jax.attention.factors import columns, extra_dimensions, in_parts, with_factors
 from posenc_jax.encodings import ALiBi, Geometry, PositionalEncoding, parse, token_terms
-from posenc_jax.encodings.attention import dense, prepare
-from posenc_jax.encodings.base import Sequence
+from posenc_jax.encodings.interface.attention import dense, prepare
+from posenc_jax.encodings.interface.base import Sequence
 
 SHAPES = {shape.name: shape for shape in shapes(11)}
 

@@ -10,7 +10,7 @@ from posenc_jax.attention import Call, kernel, paths
 from posenc_jax.attention.choice import facts
 from posenc_jax.attention.kernel_call import bias_tiles
 from posenc_jax.encodings import parse
-from posenc_jax.encodings.attention import prepare
+from posenc_jax.encodings.interface.attention import prepare
 
 SHAPES = {shape.name: shape for shape in shapes(37)}
 

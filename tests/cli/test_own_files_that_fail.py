@@ -14,7 +14,7 @@ from posenc_jax.cli import main
 from posenc_jax.cli.errors import guarded
 from posenc_jax.cli.own_files import own_class
 from posenc_jax.encodings import Dims, PositionalEncoding
-from posenc_jax.encodings.structure import Coordinates, StructureMask, seen_by_structure
+from posenc_jax.encodings.interface.structure import Coordinates, StructureMask, seen_by_structure
 from posenc_jax.runs.preflight import check_run
 
 HEAD = """import abc

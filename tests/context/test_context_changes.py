@@ -8,7 +8,7 @@ import pytest
 from posenc_jax.cli.context import main
 from posenc_jax.context.changes import CHANGES, FACTORS, changed, named
 from posenc_jax.encodings import Dims, SelfExtend, elements, parse, spec
-from posenc_jax.encodings.slots import check_slot
+from posenc_jax.encodings.interface.slots import check_slot
 
 DIMS = Dims(d_model=32, num_heads=4, num_kv_heads=2, head_dim=8, num_layers=2, max_len=256)
 ROPE = "rope(base=100000.0, layout='half')"

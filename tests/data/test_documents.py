@@ -14,7 +14,7 @@ from posenc_jax.cli.session import load_config
 from posenc_jax.config import Ablation
 from posenc_jax.data.corpora.corpus import DataError
 from posenc_jax.data.documents import document_parts
-from posenc_jax.encodings.structure import OwnSection, StructureMask
+from posenc_jax.encodings.interface.structure import OwnSection, StructureMask
 
 MARKDOWN = """Before. All headings.
 

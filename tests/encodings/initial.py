@@ -3,7 +3,7 @@
 import jax
 import numpy as np
 
-from posenc_jax.encodings.base import Dims, PositionalEncoding
+from posenc_jax.encodings.interface.base import Dims, PositionalEncoding
 
 
 def initial(encoding: PositionalEncoding, dims: Dims, seed: int = 0):

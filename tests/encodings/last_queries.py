@@ -5,7 +5,7 @@ import dataclasses
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Geometry, Sequence
+from posenc_jax.encodings.interface.base import Geometry, Sequence
 
 
 def last_queries(positions, segments, first, *, causal, known, num_heads=4):

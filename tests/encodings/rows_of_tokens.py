@@ -6,9 +6,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.attention import attend
-from posenc_jax.encodings.base import Dims, Geometry, Sequence
-from posenc_jax.encodings.slots import token_terms
+from posenc_jax.encodings.interface.attention import attend
+from posenc_jax.encodings.interface.base import Dims, Geometry, Sequence
+from posenc_jax.encodings.interface.slots import token_terms
 
 DIMS = Dims(d_model=8, num_heads=4, num_kv_heads=2, head_dim=4, num_layers=1, max_len=16)
 # Padding on the left; two sequences and padding on the right; sequences out of order, with padding between and inside.

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from posenc_jax.encodings.base import Geometry, Sequence
+from posenc_jax.encodings.interface.base import Geometry, Sequence
 
 
 def geometry_at(q_positions, k_positions, *, places=(None, None), segments=(None, None), **call):

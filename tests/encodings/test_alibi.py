@@ -5,8 +5,8 @@ import pytest
 from initial import initial, shapes_of
 from sides import geometry_at
 
-from posenc_jax.encodings.alibi import ALiBi, alibi_slopes
-from posenc_jax.encodings.base import Dims, Geometry
+from posenc_jax.encodings.additive.alibi import ALiBi, alibi_slopes
+from posenc_jax.encodings.interface.base import Dims, Geometry
 
 
 def test_slopes_are_the_official_ones():

@@ -23,8 +23,8 @@ from posenc_jax.encodings import (
     map_slot,
     parse,
 )
-from posenc_jax.encodings.learned import read_rows
-from posenc_jax.encodings.value import WrongReturnError
+from posenc_jax.encodings.absolute.learned import read_rows
+from posenc_jax.encodings.interface.value import WrongReturnError
 
 Q, K, V = (jnp.ones((2, heads, 6, 8)) for heads in (2, 2, 2))
 G = Geometry.of_length(6, num_heads=2, causal=True)

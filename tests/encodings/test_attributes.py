@@ -7,7 +7,7 @@ import pytest
 from initial import shapes_of
 
 from posenc_jax.encodings import Dims, LayoutTables, Sequence, attend, embed, geometries, init_slot, map_slot, parse
-from posenc_jax.encodings.slots import position_axes
+from posenc_jax.encodings.interface.slots import position_axes
 from posenc_jax.models import Slots, Transformer, build
 
 DIMS = Dims(d_model=6, num_heads=1, num_kv_heads=1, head_dim=8, num_layers=1, max_len=64)

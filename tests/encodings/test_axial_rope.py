@@ -5,7 +5,7 @@ from initial import initial
 from planes import turned
 
 from posenc_jax.encodings import AxialRoPE, Dims, MixedRoPE, MRoPE, parse
-from posenc_jax.encodings.rope_scaling import PositionInterpolation
+from posenc_jax.encodings.rotary.rope_scaling import PositionInterpolation
 
 TOKENS = 5
 

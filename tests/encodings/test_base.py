@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from posenc_jax.encodings import Geometry, PositionalEncoding, Sequence, Value
-from posenc_jax.encodings.base import at_least_float32
+from posenc_jax.encodings.interface.base import at_least_float32
 
 
 @dataclasses.dataclass(frozen=True)

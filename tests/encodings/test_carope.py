@@ -6,10 +6,10 @@ from initial import initial
 from planes import turned
 from rows_of_tokens import DIMS, K, Q, X, check, key_head, noise, params_of, sequence_of
 
-from posenc_jax.encodings.attention import attend
-from posenc_jax.encodings.base import Dims, Geometry
-from posenc_jax.encodings.carope import CARoPE
-from posenc_jax.encodings.rope import RoPE
+from posenc_jax.encodings.data_dependent.carope import CARoPE
+from posenc_jax.encodings.interface.attention import attend
+from posenc_jax.encodings.interface.base import Dims, Geometry
+from posenc_jax.encodings.rotary.rope import RoPE
 
 
 @pytest.mark.parametrize("layout", ["interleaved", "half"])

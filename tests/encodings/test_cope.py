@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from sides import geometry_at
 
-from posenc_jax.encodings.base import Geometry
-from posenc_jax.encodings.cope import CoPE
+from posenc_jax.encodings.interface.base import Geometry
+from posenc_jax.encodings.relative.cope import CoPE
 
 
 def paper(encoding, table, q, k, visible, slots):

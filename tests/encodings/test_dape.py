@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from sides import geometry_at
 
-from posenc_jax.encodings.alibi import ALiBi
-from posenc_jax.encodings.attention import attend
-from posenc_jax.encodings.base import Geometry
-from posenc_jax.encodings.dape import DAPE
+from posenc_jax.encodings.additive.alibi import ALiBi
+from posenc_jax.encodings.additive.dape import DAPE
+from posenc_jax.encodings.interface.attention import attend
+from posenc_jax.encodings.interface.base import Geometry
 
 H, W = 3, 5
 

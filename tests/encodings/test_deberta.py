@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from last_queries import last_queries
 
-from posenc_jax.encodings.attention import attend
-from posenc_jax.encodings.base import Dims
-from posenc_jax.encodings.deberta import DeBERTa, clipped_row, log_bucket_rows
+from posenc_jax.encodings.interface.attention import attend
+from posenc_jax.encodings.interface.base import Dims
+from posenc_jax.encodings.relative.deberta import DeBERTa, clipped_row, log_bucket_rows
 
 DIMS = Dims(d_model=6, num_heads=4, num_kv_heads=2, head_dim=4, num_layers=1, max_len=16)
 

@@ -2,8 +2,8 @@ import jax
 import numpy as np
 import pytest
 
-from posenc_jax.encodings.base import Geometry, Sequence
-from posenc_jax.encodings.decomposed import Decomposed
+from posenc_jax.encodings.interface.base import Geometry, Sequence
+from posenc_jax.encodings.relative.decomposed import Decomposed
 
 
 @pytest.mark.parametrize("scaled", [False, True])

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from sides import geometry_at
 
-from posenc_jax.encodings.dynamic_bias import DynamicBias
+from posenc_jax.encodings.additive.dynamic_bias import DynamicBias
 
 
 @pytest.mark.parametrize("log_distance", [False, True])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sides import geometry_at
 
-from posenc_jax.encodings.fire import FIRE
+from posenc_jax.encodings.additive.fire import FIRE
 
 NAMES = ("c", "multiplier", "weight_0", "bias_0", "weight_1", "bias_1")
 

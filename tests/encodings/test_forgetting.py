@@ -3,8 +3,8 @@ import numpy as np
 from initial import initial
 from rows_of_tokens import DIMS, K, Q, X, check, key_head, params_of, sequence_of
 
-from posenc_jax.encodings.base import Dims
-from posenc_jax.encodings.forgetting import FoX
+from posenc_jax.encodings.additive.forgetting import FoX
+from posenc_jax.encodings.interface.base import Dims
 
 
 def log_gates(params, b, h, i, j):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sides import geometry_at
 
-from posenc_jax.encodings.shaw import Huang
+from posenc_jax.encodings.relative.shaw import Huang
 
 
 def test_logits_are_those_of_the_formula(random):

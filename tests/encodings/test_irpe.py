@@ -4,8 +4,8 @@ import jax
 import numpy as np
 import pytest
 
-from posenc_jax.encodings.base import Geometry, Sequence
-from posenc_jax.encodings.irpe import IRPE, piecewise_starts
+from posenc_jax.encodings.interface.base import Geometry, Sequence
+from posenc_jax.encodings.relative.irpe import IRPE, piecewise_starts
 
 CELLS = np.array([[0, 0], [0, 1], [1, 0], [2, 5], [9, 3], [4, 40], [30, 30]])
 GEOMETRY = Geometry.between(*[Sequence(CELLS[None], np.array([7]))] * 2, num_heads=2)

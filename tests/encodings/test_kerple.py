@@ -7,8 +7,8 @@ import pytest
 from initial import initial
 from sides import geometry_at
 
-from posenc_jax.encodings.base import Dims
-from posenc_jax.encodings.kerple import KERPLE
+from posenc_jax.encodings.additive.kerple import KERPLE
+from posenc_jax.encodings.interface.base import Dims
 
 DIMS = Dims(d_model=16, num_heads=2000, num_kv_heads=2000, head_dim=4, num_layers=1, max_len=16)
 A, P, B = [0.3, 1.7, 0.004], [1.9, 0.002, 2.6], [0.5, 0.25, 1.5]

@@ -23,7 +23,7 @@ from posenc_jax.encodings import (
     parse,
     token_terms,
 )
-from posenc_jax.encodings.structure import OwnSection
+from posenc_jax.encodings.interface.structure import OwnSection
 
 DIMS = Dims(d_model=8, num_heads=2, num_kv_heads=2, head_dim=4, num_layers=3, max_len=16, vocab_size=16)
 

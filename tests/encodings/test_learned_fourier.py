@@ -7,7 +7,7 @@ import pytest
 from initial import initial
 
 from posenc_jax.encodings import Dims, LearnedFourier, Sequence
-from posenc_jax.encodings.fourier_features import fourier_features
+from posenc_jax.encodings.absolute.fourier_features import fourier_features
 
 DIMS = Dims(d_model=6, num_heads=1, num_kv_heads=1, head_dim=6, num_layers=1, max_len=64)
 

@@ -8,7 +8,7 @@ import pytest
 from posenc_jax.config import Evaluation, Execution, Optimizer, Training
 from posenc_jax.encodings import REGISTERED, parse
 from posenc_jax.encodings.catalogue import CATALOGUE
-from posenc_jax.encodings.value import Value, above, limited
+from posenc_jax.encodings.interface.value import Value, above, limited
 from posenc_jax.models.decoding_config import Beam, Sampling
 
 SETTINGS = (Beam(), Sampling(), Optimizer(), Training(), Evaluation(), Execution())

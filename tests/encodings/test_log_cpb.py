@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 from sides import geometry_at
 
-from posenc_jax.encodings.base import Sequence
-from posenc_jax.encodings.grid import Grid
-from posenc_jax.encodings.log_cpb import LogCPB
-from posenc_jax.encodings.slots import geometries
+from posenc_jax.encodings.additive.log_cpb import LogCPB
+from posenc_jax.encodings.interface.base import Sequence
+from posenc_jax.encodings.interface.slots import geometries
+from posenc_jax.encodings.positions.grid import Grid
 
 
 def noise(axes):

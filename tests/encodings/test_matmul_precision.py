@@ -15,7 +15,7 @@ from registry_slots import slots_of_registry
 
 from posenc_jax.analysis.synthetic_attributes import attributes_for
 from posenc_jax.encodings import Dims, Sequence, attend, for_layer, geometries, init_slot, layer_params, token_terms
-from posenc_jax.encodings.slots import position_axes
+from posenc_jax.encodings.interface.slots import position_axes
 
 DIMS = Dims(d_model=16, num_heads=2, num_kv_heads=2, head_dim=8, num_layers=1, max_len=16, vocab_size=20)
 

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from last_queries import last_queries
 
-from posenc_jax.encodings.attention import attend
-from posenc_jax.encodings.base import Dims, Geometry, Sequence
-from posenc_jax.encodings.music_transformer import MusicTransformer
+from posenc_jax.encodings.interface.attention import attend
+from posenc_jax.encodings.interface.base import Dims, Geometry, Sequence
+from posenc_jax.encodings.relative.music_transformer import MusicTransformer
 
 DIMS = Dims(d_model=16, num_heads=4, num_kv_heads=2, head_dim=4, num_layers=1, max_len=6)
 

@@ -29,7 +29,7 @@ from posenc_jax.encodings import (
     position_bias,
     token_terms,
 )
-from posenc_jax.encodings.slots import position_axes
+from posenc_jax.encodings.interface.slots import position_axes
 
 DIMS = Dims(d_model=32, num_heads=4, num_kv_heads=2, head_dim=8, num_layers=1, max_len=64, vocab_size=16)
 SLOTS = slots_of_registry()

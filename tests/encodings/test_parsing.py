@@ -20,7 +20,7 @@ from posenc_jax.encodings import (
     spec,
 )
 from posenc_jax.encodings.catalogue import CATALOGUE
-from posenc_jax.encodings.method import Method
+from posenc_jax.encodings.interface.method import Method
 
 ROOT = Path(__file__).parent.parent.parent
 

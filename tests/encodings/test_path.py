@@ -3,8 +3,8 @@ import numpy as np
 import pytest
 from rows_of_tokens import DIMS, K, Q, X, check, key_head, noise, params_of, sequence_of
 
-from posenc_jax.encodings.forgetting import FoX
-from posenc_jax.encodings.path import PaTH, inverse_of_unit_lower, path_scores
+from posenc_jax.encodings.additive.forgetting import FoX
+from posenc_jax.encodings.data_dependent.path import PaTH, inverse_of_unit_lower, path_scores
 
 
 def matrices(params, b, i, g):

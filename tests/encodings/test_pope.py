@@ -7,7 +7,7 @@ import pytest
 from sides import geometry_at
 
 from posenc_jax.encodings import PoPE, attend
-from posenc_jax.encodings.pope import clipped_phase
+from posenc_jax.encodings.rotary.pope import clipped_phase
 
 
 @pytest.mark.parametrize("kv_heads", [4, 2])

@@ -8,7 +8,7 @@ from sides import geometry_at
 from posenc_jax import attention
 from posenc_jax.attention.blockwise import blockwise
 from posenc_jax.encodings import Dims, Geometry, RoPE, RotatedValues, Shaw, YaRN, attend, parse
-from posenc_jax.encodings.attention import prepare
+from posenc_jax.encodings.interface.attention import prepare
 
 
 @pytest.mark.parametrize("back", [True, False])

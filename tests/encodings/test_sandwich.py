@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from sides import geometry_at
 
-from posenc_jax.encodings.sandwich import Sandwich
+from posenc_jax.encodings.additive.sandwich import Sandwich
 
 
 def test_published_values():

@@ -5,10 +5,10 @@ from initial import initial
 from planes import turned
 from rows_of_tokens import DIMS, K, Q, X, check, key_head, noise, params_of, sequence_of
 
-from posenc_jax.encodings.attention import attend
-from posenc_jax.encodings.base import Dims, Geometry
-from posenc_jax.encodings.rope import RoPE
-from posenc_jax.encodings.selective_rope import SelectiveRoPE
+from posenc_jax.encodings.data_dependent.selective_rope import SelectiveRoPE
+from posenc_jax.encodings.interface.attention import attend
+from posenc_jax.encodings.interface.base import Dims, Geometry
+from posenc_jax.encodings.rotary.rope import RoPE
 
 PLANES = DIMS.head_dim // 2
 

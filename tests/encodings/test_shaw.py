@@ -5,9 +5,9 @@ import pytest
 from initial import initial
 from sides import geometry_at
 
-from posenc_jax.encodings.attention import attend
-from posenc_jax.encodings.base import Dims, Geometry
-from posenc_jax.encodings.shaw import Shaw
+from posenc_jax.encodings.interface.attention import attend
+from posenc_jax.encodings.interface.base import Dims, Geometry
+from posenc_jax.encodings.relative.shaw import Shaw
 
 DIMS = Dims(d_model=16, num_heads=4, num_kv_heads=2, head_dim=4, num_layers=1, max_len=16)
 

@@ -12,7 +12,7 @@ from jax.sharding import PartitionSpec as P
 
 from posenc_jax.encodings import FLOATER, KERPLE, ALiBi, Dims, Geometry, PositionalEncoding, attend, parse
 from posenc_jax.encodings.catalogue import CATALOGUE
-from posenc_jax.encodings.method import FAMILIES
+from posenc_jax.encodings.interface.method import FAMILIES
 
 # Heads that read each other, terms and parameters of key heads.
 SAMPLE = ("kerple|dape", "carope")

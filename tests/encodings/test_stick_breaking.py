@@ -3,8 +3,8 @@ import numpy as np
 import pytest
 from rows_of_tokens import DIMS, K, Q, check, key_head
 
-from posenc_jax.encodings.base import Geometry, Sequence
-from posenc_jax.encodings.stick_breaking import StickBreaking
+from posenc_jax.encodings.data_dependent.stick_breaking import StickBreaking
+from posenc_jax.encodings.interface.base import Geometry, Sequence
 
 
 def product(b, h, i, j):

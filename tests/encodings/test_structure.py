@@ -8,7 +8,7 @@ import pytest
 
 from posenc_jax.attention import attend
 from posenc_jax.encodings import Geometry, RoPE, Sequence
-from posenc_jax.encodings.structure import MaskError, OwnSection, StructureMask, check_mask
+from posenc_jax.encodings.interface.structure import MaskError, OwnSection, StructureMask, check_mask
 from posenc_jax.models import EncoderOnly, Slots, Transformer, build
 
 # Title, text above all sections, then sections 1 and 2, of which the first has a subsection.

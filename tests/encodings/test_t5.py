@@ -10,9 +10,9 @@ import pytest
 from initial import initial
 from sides import geometry_at
 
-from posenc_jax.encodings.attention import attend
-from posenc_jax.encodings.base import Dims, Geometry
-from posenc_jax.encodings.t5 import T5Bias, bucket_starts, t5_buckets
+from posenc_jax.encodings.additive.t5 import T5Bias, bucket_starts, t5_buckets
+from posenc_jax.encodings.interface.attention import attend
+from posenc_jax.encodings.interface.base import Dims, Geometry
 
 DIMS = Dims(d_model=16, num_heads=3, num_kv_heads=3, head_dim=4, num_layers=1, max_len=16)
 BIDIRECTIONAL_STARTS = {8: 8, 12: 9, 16: 10, 23: 11, 32: 12, 46: 13, 64: 14, 91: 15}

@@ -4,8 +4,8 @@ import pytest
 from initial import shapes_of
 from sides import geometry_at
 
-from posenc_jax.encodings.base import Dims
-from posenc_jax.encodings.transformer_xl import TransformerXL, sinusoid_products
+from posenc_jax.encodings.interface.base import Dims
+from posenc_jax.encodings.relative.transformer_xl import TransformerXL, sinusoid_products
 
 DIMS = Dims(d_model=12, num_heads=2, num_kv_heads=2, head_dim=4, num_layers=1, max_len=16)
 

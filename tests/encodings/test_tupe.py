@@ -8,9 +8,9 @@ import pytest
 from initial import initial
 from last_queries import last_queries
 
-from posenc_jax.encodings.attention import attend
-from posenc_jax.encodings.base import Dims, Geometry, Sequence
-from posenc_jax.encodings.tupe import TUPE
+from posenc_jax.encodings.interface.attention import attend
+from posenc_jax.encodings.interface.base import Dims, Geometry, Sequence
+from posenc_jax.encodings.relative.tupe import TUPE
 
 DIMS = Dims(d_model=6, num_heads=4, num_kv_heads=2, head_dim=4, num_layers=1, max_len=12)
 

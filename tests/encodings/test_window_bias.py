@@ -4,10 +4,10 @@ import jax
 import numpy as np
 from sides import geometry_at
 
-from posenc_jax.encodings.base import Geometry, Sequence
-from posenc_jax.encodings.grid import Grid
-from posenc_jax.encodings.slots import geometries
-from posenc_jax.encodings.window_bias import WindowBias, cubic_weights
+from posenc_jax.encodings.additive.window_bias import WindowBias, cubic_weights
+from posenc_jax.encodings.interface.base import Geometry, Sequence
+from posenc_jax.encodings.interface.slots import geometries
+from posenc_jax.encodings.positions.grid import Grid
 
 TOKENS = Sequence.of_length(12)
 

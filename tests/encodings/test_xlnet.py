@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from initial import shapes_of
 
-from posenc_jax.encodings.base import Dims, Geometry, Sequence
-from posenc_jax.encodings.transformer_xl import XLNet
+from posenc_jax.encodings.interface.base import Dims, Geometry, Sequence
+from posenc_jax.encodings.relative.transformer_xl import XLNet
 
 DIMS = Dims(d_model=6, num_heads=2, num_kv_heads=2, head_dim=4, num_layers=1, max_len=16)
 

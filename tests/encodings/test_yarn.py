@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from posenc_jax.encodings import NTK, NTKByParts, YaRN
-from posenc_jax.encodings.yarn import index_ramp, plane_of_rotations
+from posenc_jax.encodings.rotary.yarn import index_ramp, plane_of_rotations
 
 
 def rotary(base, dim):

@@ -9,7 +9,7 @@ from torch_live import run_torch
 
 from posenc_jax.data.errors import DataError
 from posenc_jax.encodings import MLARoPE, QueryTemperature, parse, spec
-from posenc_jax.encodings.learned import Learned
+from posenc_jax.encodings.absolute.learned import Learned
 from posenc_jax.huggingface import from_hf, read_config
 from posenc_jax.huggingface.dialects import DIALECTS, MAX_LENGTHS
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from posenc_jax.encodings import RoPE, parse
-from posenc_jax.encodings.yarn import YaRN
+from posenc_jax.encodings.rotary.yarn import YaRN
 from posenc_jax.huggingface import from_hf, to_hf, writing
 
 SIZES = {"model_type": "llama", "num_hidden_layers": 4, "head_dim": 16, "max_position_embeddings": 64}

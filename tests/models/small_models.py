@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
-from posenc_jax.encodings.base import PositionalEncoding, by_token
+from posenc_jax.encodings.interface.base import PositionalEncoding, by_token
 from posenc_jax.models import Slots, Transformer, build
 
 VOCAB = 11

@@ -13,7 +13,7 @@ from small_models import MAX_LEN, VOCAB, random_tokens, small
 from torch_live import run_torch
 
 from posenc_jax.encodings import Sinusoidal
-from posenc_jax.encodings.structure import OwnSection
+from posenc_jax.encodings.interface.structure import OwnSection
 from posenc_jax.models import Slots, Transformer, build, torch_weights
 from posenc_jax.models.torch_weights import from_torch, to_torch
 

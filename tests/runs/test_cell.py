@@ -18,7 +18,7 @@ from posenc_jax.config import Ablation, config_hash, is_own, to_json
 from posenc_jax.config.reading import KNOWN
 from posenc_jax.data.tasks import Copying
 from posenc_jax.encodings import Learned, RoPE
-from posenc_jax.encodings.value import Value
+from posenc_jax.encodings.interface.value import Value
 from posenc_jax.models.config import Transformer
 from posenc_jax.runs import cell as cell_module
 from posenc_jax.runs import programs as programs_module

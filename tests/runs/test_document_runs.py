@@ -15,7 +15,7 @@ from posenc_jax.data.corpora.corpus import DataError
 from posenc_jax.data.text import Classification, Data
 from posenc_jax.data.text.loading import load
 from posenc_jax.encodings import SinusoidalAxes
-from posenc_jax.encodings.structure import MaskError, OwnSection, StructureMask
+from posenc_jax.encodings.interface.structure import MaskError, OwnSection, StructureMask
 from posenc_jax.models.config import Transformer
 from posenc_jax.runs.cell import run
 from posenc_jax.runs.errors import RefusedError

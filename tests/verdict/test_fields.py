@@ -10,7 +10,7 @@ import pytest
 from posenc_jax.cli import main
 from posenc_jax.encodings import ALiBi, RoPE, Shaw, T5Bias, parse, spec, t5_buckets
 from posenc_jax.encodings.catalogue import CATALOGUE
-from posenc_jax.encodings.deberta import log_bucket_rows
+from posenc_jax.encodings.relative.deberta import log_bucket_rows
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.verdict import deciding
 from posenc_jax.verdict.fields import fitted

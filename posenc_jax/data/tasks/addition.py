@@ -8,8 +8,8 @@ import jax.numpy as jnp
 
 from posenc_jax.data.tasks.base import Example, RangedTask, Split, integers
 from posenc_jax.data.tasks.sequences import NUM_SPECIAL, PAD, prompted
-from posenc_jax.encodings.base import Array
-from posenc_jax.encodings.value import at_least, limited
+from posenc_jax.encodings.interface.base import Array
+from posenc_jax.encodings.interface.value import at_least, limited
 
 PLUS = NUM_SPECIAL
 FIRST_DIGIT = NUM_SPECIAL + 1

@@ -10,8 +10,8 @@ import numpy as np
 
 from posenc_jax.data.example import Example
 from posenc_jax.data.score_kinds import kind_of
-from posenc_jax.encodings.base import Array
-from posenc_jax.encodings.value import Value, at_least
+from posenc_jax.encodings.interface.base import Array
+from posenc_jax.encodings.interface.value import Value, at_least
 from posenc_jax.model_kind import ModelKind
 
 Split = Literal["train", "test"]

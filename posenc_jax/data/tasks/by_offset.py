@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array
+from posenc_jax.encodings.interface.base import Array
 
 # Summed probability, number of times the largest, summed logit over the mean, and number of questions.
 SUMS = ("given", "said", "logit", "asked")

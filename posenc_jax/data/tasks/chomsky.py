@@ -12,8 +12,8 @@ import jax
 import jax.numpy as jnp
 
 from posenc_jax.data.tasks.base import MANY, Example, Split, Task, integers
-from posenc_jax.encodings.base import Array
-from posenc_jax.encodings.value import limited
+from posenc_jax.encodings.interface.base import Array
+from posenc_jax.encodings.interface.value import limited
 
 
 @dataclasses.dataclass(frozen=True)

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from posenc_jax.data.tasks.addition import carried
 from posenc_jax.data.tasks.base import integers
 from posenc_jax.data.tasks.chomsky import StringTask
-from posenc_jax.encodings.base import Array
+from posenc_jax.encodings.interface.base import Array
 
 
 @dataclasses.dataclass(frozen=True)

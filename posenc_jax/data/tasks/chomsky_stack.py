@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 from posenc_jax.data.tasks.base import integers
 from posenc_jax.data.tasks.chomsky import StringTask
-from posenc_jax.encodings.base import Array
+from posenc_jax.encodings.interface.base import Array
 
 MODULUS = 5
 PLUS, MINUS = MODULUS, MODULUS + 1

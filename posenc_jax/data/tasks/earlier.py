@@ -10,8 +10,8 @@ from posenc_jax.data.scoring import correct_tokens, shares, sums_by_group
 from posenc_jax.data.tasks.base import LONGEST, Example, Split, integers
 from posenc_jax.data.tasks.position_probes import PositionTask
 from posenc_jax.data.tasks.sequences import answered
-from posenc_jax.encodings.base import Array
-from posenc_jax.encodings.value import at_least, limited
+from posenc_jax.encodings.interface.base import Array
+from posenc_jax.encodings.interface.value import at_least, limited
 
 
 @dataclasses.dataclass(frozen=True)

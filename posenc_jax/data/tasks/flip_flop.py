@@ -9,8 +9,8 @@ import jax.numpy as jnp
 from posenc_jax.data.scoring import correct_tokens, shares, sums_by_group
 from posenc_jax.data.tasks.base import LONGEST, Example, Split, Task, integers
 from posenc_jax.data.tasks.sequences import answered
-from posenc_jax.encodings.base import Array
-from posenc_jax.encodings.value import at_least, limited
+from posenc_jax.encodings.interface.base import Array
+from posenc_jax.encodings.interface.value import at_least, limited
 
 ZERO, ONE, WRITE, READ, IGNORE = range(5)
 # What test examples of the three shares of ignored instructions are called in scores.

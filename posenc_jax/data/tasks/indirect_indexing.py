@@ -7,8 +7,8 @@ import jax.numpy as jnp
 
 from posenc_jax.data.tasks.base import MANY, Example, RangedTask, Split, integers
 from posenc_jax.data.tasks.sequences import NUM_SPECIAL, SPECIAL_NAMES, prompted
-from posenc_jax.encodings.base import Array
-from posenc_jax.encodings.value import limited
+from posenc_jax.encodings.interface.base import Array
+from posenc_jax.encodings.interface.value import limited
 
 
 @dataclasses.dataclass(frozen=True)

@@ -8,8 +8,8 @@ import numpy as np
 
 from posenc_jax.data.tasks.base import Example, Split, Task
 from posenc_jax.data.tasks.sequences import answered
-from posenc_jax.encodings.base import Array
-from posenc_jax.encodings.value import at_least, limited
+from posenc_jax.encodings.interface.base import Array
+from posenc_jax.encodings.interface.value import at_least, limited
 
 MOST = 1024
 

@@ -10,8 +10,8 @@ import numpy as np
 from posenc_jax.data.tasks.base import LONGEST, MANY, Example, Split, Task, integers
 from posenc_jax.data.tasks.by_offset import SUMS, curves, position_sums, symbol_sums
 from posenc_jax.data.tasks.sequences import answered
-from posenc_jax.encodings.base import Array
-from posenc_jax.encodings.value import at_least, limited
+from posenc_jax.encodings.interface.base import Array
+from posenc_jax.encodings.interface.value import at_least, limited
 from posenc_jax.model_kind import ModelKind
 
 

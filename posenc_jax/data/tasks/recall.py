@@ -8,8 +8,8 @@ import jax.numpy as jnp
 
 from posenc_jax.data.tasks.base import LONGEST, MANY, Example, RangedTask, Split, integers
 from posenc_jax.data.tasks.sequences import answered
-from posenc_jax.encodings.base import Array
-from posenc_jax.encodings.value import at_least, limited
+from posenc_jax.encodings.interface.base import Array
+from posenc_jax.encodings.interface.value import at_least, limited
 
 
 @dataclasses.dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy as np
 
 from posenc_jax.data.tasks.base import Example, Split, Task, integers
 from posenc_jax.data.tasks.sequences import PAD, SPECIAL_NAMES, prompted, translated
-from posenc_jax.encodings.base import Array
+from posenc_jax.encodings.interface.base import Array
 from posenc_jax.model_kind import ModelKind
 
 VERBS = ("walk", "look", "run", "jump")

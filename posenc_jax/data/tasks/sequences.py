@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 
 from posenc_jax.data.example import Example
-from posenc_jax.encodings.base import Array
+from posenc_jax.encodings.interface.base import Array
 
 # Special tokens of the tasks with a prompt; a task's own tokens follow from NUM_SPECIAL on.
 PAD, BOS, SEP, EOS = range(4)

@@ -11,7 +11,7 @@ import numpy as np
 from posenc_jax.data.scoring import exact_match, shares, sums_by_group
 from posenc_jax.data.tasks.base import Example, RangedTask, Split, integers
 from posenc_jax.data.tasks.sequences import NUM_SPECIAL, SPECIAL_NAMES, translated
-from posenc_jax.encodings.base import Array
+from posenc_jax.encodings.interface.base import Array
 
 NAMES = ("john", "mary")
 NOUNS = ("cat", "mouse", "dog", "bird", "girl", "boy", "teacher", "child")

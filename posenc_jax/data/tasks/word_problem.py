@@ -11,7 +11,7 @@ import numpy as np
 
 from posenc_jax.data.tasks.base import Example, RangedTask, Split, integers
 from posenc_jax.data.tasks.sequences import answered
-from posenc_jax.encodings.base import Array
+from posenc_jax.encodings.interface.base import Array
 
 GroupName = Literal["s2", "s3", "s5", "a5", "z60"]
 

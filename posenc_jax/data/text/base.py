@@ -18,8 +18,8 @@ from posenc_jax.data.records import Records, compose_rows
 from posenc_jax.data.tasks.base import LONGEST, MANY, Task
 from posenc_jax.data.text.on_demand import Examples, OnDemand, Windows
 from posenc_jax.data.tokenizer import LEAST_PIECES, ByteTokenizer, Tokenizer
-from posenc_jax.encodings.base import Array
-from posenc_jax.encodings.value import Value, at_least, limited
+from posenc_jax.encodings.interface.base import Array
+from posenc_jax.encodings.interface.value import Value, at_least, limited
 from posenc_jax.files.user_paths import full
 
 SPLITS = ("train", "validation", "test")

@@ -18,7 +18,7 @@ from posenc_jax.data.ragged import Ragged
 from posenc_jax.data.records import Records
 from posenc_jax.data.text.base import NEARLY_ALL, Data, Encoded, Row, TextTask, in_fours, length_of_most
 from posenc_jax.data.tokenizer import Tokenizer
-from posenc_jax.encodings.base import Array
+from posenc_jax.encodings.interface.base import Array
 
 # Token types of these three; 0 is padding.
 HEADER, BODY, FOOTER = 1, 2, 3

@@ -16,7 +16,7 @@ from posenc_jax.data.text.base import Encoded, Row, mixed
 from posenc_jax.data.text.on_demand import Windows
 from posenc_jax.data.text.windows import WindowTask
 from posenc_jax.data.tokenizer import Tokenizer
-from posenc_jax.encodings.base import Array
+from posenc_jax.encodings.interface.base import Array
 
 # Positions 0, 1, 2..3, 4..7, ...: where the loss by position is averaged.
 RANGES = tuple(2**i for i in range(17))

@@ -15,7 +15,7 @@ from posenc_jax.data.records import Records
 from posenc_jax.data.text.base import Encoded, Row, mixed
 from posenc_jax.data.text.windows import WindowTask
 from posenc_jax.data.tokenizer import UNK, Tokenizer
-from posenc_jax.encodings.base import Array
+from posenc_jax.encodings.interface.base import Array
 
 _LEAST = 3
 

@@ -23,7 +23,7 @@ from posenc_jax.data.plan import Buckets, Packing, Plain
 from posenc_jax.data.ragged import Ragged
 from posenc_jax.data.records import Records
 from posenc_jax.data.tokenizer import Tokenizer
-from posenc_jax.encodings.base import Array
+from posenc_jax.encodings.interface.base import Array
 from posenc_jax.extras import needed
 
 READING = "a corpus that is read in turn (data.in_memory = False)"

@@ -12,7 +12,7 @@ from posenc_jax.data.records import Records
 from posenc_jax.data.tasks.base import MANY
 from posenc_jax.data.text.base import NEARLY_ALL, Data, Encoded, PairTask, Row, TextTask, in_fours, length_of_most
 from posenc_jax.data.tokenizer import BOS, EOS, SEP, Tokenizer
-from posenc_jax.encodings.value import limited
+from posenc_jax.encodings.interface.value import limited
 
 
 @dataclasses.dataclass(frozen=True)

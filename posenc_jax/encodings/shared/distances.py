@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Geometry, Key, Params
+from posenc_jax.encodings.interface.base import Array, Geometry, Key, Params
 
 # Numbers that `row_blocks` lets a function hold at once: 16 MiB in float32.
 BLOCK = 2**22

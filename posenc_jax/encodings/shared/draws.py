@@ -6,8 +6,8 @@ from typing import Literal
 import jax
 import jax.numpy as jnp
 
-from posenc_jax.encodings.arrays import check_key
-from posenc_jax.encodings.base import Array, Key, Params, Sequence
+from posenc_jax.encodings.interface.arrays import check_key
+from posenc_jax.encodings.interface.base import Array, Key, Params, Sequence
 
 Per = Literal["batch", "example"]
 

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, at_least_float32
+from posenc_jax.encodings.interface.base import Array, at_least_float32
 
 _BITS = 1280  # float64 goes up to 2**1024: 256 bits are left behind the point
 

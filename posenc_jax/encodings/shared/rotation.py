@@ -4,7 +4,7 @@ from typing import Literal
 
 import jax.numpy as jnp
 
-from posenc_jax.encodings.base import Array, Dims, Params, PositionalEncoding, at_least_float32
+from posenc_jax.encodings.interface.base import Array, Dims, Params, PositionalEncoding, at_least_float32
 from posenc_jax.encodings.shared.phase import sincos
 
 Layout = Literal["interleaved", "half"]

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Dims, Sequence
+from posenc_jax.encodings.interface.base import Array, Dims, Sequence
 
 
 def kinds(sequence: Sequence, *ids: tuple[int, ...]) -> tuple[Array, ...]:

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Array, Geometry, at_least_float32
+from posenc_jax.encodings.interface.base import Array, Geometry, at_least_float32
 from posenc_jax.encodings.shared.rotation import Layout, turn
 
 

@@ -14,7 +14,7 @@ from posenc_jax.huggingface.family import Family, Settings
 from posenc_jax.huggingface.names import ONE_ROW, NameRule, attention, each_layer, linear, norm
 
 if TYPE_CHECKING:
-    from posenc_jax.encodings.slots import Slot
+    from posenc_jax.encodings.interface.slots import Slot
 
 
 def settings(config: Settings) -> dict:

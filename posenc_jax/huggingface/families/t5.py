@@ -15,7 +15,7 @@ from posenc_jax.huggingface.family import Family, Settings
 from posenc_jax.huggingface.names import TURNED, NameRule, attention, each_layer, linear, norm
 
 if TYPE_CHECKING:
-    from posenc_jax.encodings.slots import Slot
+    from posenc_jax.encodings.interface.slots import Slot
 
 # Ours, and what transformers writes of each, which counts where it says something else.
 _ACTIVATIONS = {

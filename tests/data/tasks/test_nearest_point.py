@@ -13,7 +13,7 @@ from posenc_jax.config import Run
 from posenc_jax.data.tasks import NearestPoint
 from posenc_jax.encodings import parse
 from posenc_jax.encodings.catalogue import CATALOGUE
-from posenc_jax.encodings.slots import elements, position_axes
+from posenc_jax.encodings.interface.slots import elements, position_axes
 from posenc_jax.models import Streams, Transformer
 from posenc_jax.training.step import forward, init_params
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sides import geometry_at
 
-from posenc_jax.encodings.base import Geometry
+from posenc_jax.encodings.interface.base import Geometry
 from posenc_jax.encodings.shared import distances
 from posenc_jax.encodings.shared.distances import by_distance, init_perceptron, perceptron, row_blocks, toeplitz
 

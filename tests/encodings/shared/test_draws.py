@@ -2,7 +2,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.base import Sequence
+from posenc_jax.encodings.interface.base import Sequence
 from posenc_jax.encodings.shared.draws import draw_keys
 
 KEY = jax.random.key(3)

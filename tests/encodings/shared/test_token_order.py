@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from rows_of_tokens import KEYS, ROWS, SEGMENTS, SHUFFLED, noise, sequence_of
 
-from posenc_jax.encodings.base import Geometry, Sequence
+from posenc_jax.encodings.interface.base import Geometry, Sequence
 from posenc_jax.encodings.shared.token_order import TokenOrder, at_queries
 
 
