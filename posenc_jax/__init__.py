@@ -33,7 +33,6 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:  # the public names: modules have nouns for names, so that none is hidden by a function
     from posenc_jax import encodings as encodings
-    from posenc_jax import report as report
     from posenc_jax.analysis import check_contract as check_contract
     from posenc_jax.config import Ablation as Ablation
     from posenc_jax.config import Evaluation as Evaluation
@@ -53,6 +52,7 @@ if TYPE_CHECKING:  # the public names: modules have nouns for names, so that non
     from posenc_jax.encodings import spec as spec
     from posenc_jax.models.config import Transformer as Transformer
     from posenc_jax.results import AblationResult as AblationResult
+    from posenc_jax.results import report as report
     from posenc_jax.runs.ablation import ablate as ablate
     from posenc_jax.runs.cell import run as run
     from posenc_jax.runs.evaluation import evaluate as evaluate

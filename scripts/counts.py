@@ -11,7 +11,7 @@ from posenc_jax.data.text import TEXT_TASKS
 from posenc_jax.encodings.catalogue import CATALOGUE
 from posenc_jax.golden.rope import check as rope
 from posenc_jax.golden.sequences import check
-from posenc_jax.lessons import LESSONS
+from posenc_jax.show.lessons import LESSONS
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -32,7 +32,7 @@ SENTENCES = {
         "**Tasks.** {tasks} generated on the device",
         "numbers of {models} released models",
     ),
-    "posenc_jax/lessons/README.md": (
+    "posenc_jax/show/lessons/README.md": (
         "Of {lessons} claims, {confirmed} are confirmed, {refuted} refuted, and {conditional} hold under a condition",
     ),
     "scripts/docs/guides/what-a-config-declares.md": ("has the configs of {models} released models",),

@@ -50,11 +50,11 @@ from experiments.tables.folders import RESULTS, folders
 from experiments.tables.results import read_results
 from posenc_jax.data.score_kinds import kind_of
 from posenc_jax.files.checksums import unseal
-from posenc_jax.report.entries import published_text
 from posenc_jax.results import read_record, read_result, summarise
 from posenc_jax.results.averages import alike, difference_of
 from posenc_jax.results.provenance import code_words
 from posenc_jax.results.record import Record
+from posenc_jax.results.report.entries import published_text
 from posenc_jax.results.summary import TaskSummary
 
 ROOT = Path(__file__).resolve().parent.parent

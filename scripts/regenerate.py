@@ -13,7 +13,7 @@
 - the tables of scripts/docs/guides/catalogue.md: encodings, from the code, the audit and the verdicts, and comparisons
   with public code, from scripts/docs/comparisons.json;
 - counts in the README and on pages of the site (scripts/counts.py);
-- the list of lessons in posenc_jax/lessons/README.md, from their pages;
+- the list of lessons in posenc_jax/show/lessons/README.md, from their pages;
 - the tables of imported models in scripts/docs/guides/weights-and-surgery.md, from scripts/docs/parity.json;
 - the notebooks in scripts/notebooks, from pages of the site.
 
@@ -46,16 +46,16 @@ from documenting.rows import lacking
 from posenc_jax.drawing.markdown import refilled
 from posenc_jax.golden.rope import check as rope
 from posenc_jax.golden.sequences import check as sequences
-from posenc_jax.lessons import LESSONS
-from posenc_jax.lessons.pages import index
-from posenc_jax.refusals.hints import did_you_mean
+from posenc_jax.refusals import did_you_mean
+from posenc_jax.show.lessons import LESSONS
+from posenc_jax.show.lessons.pages import index
 from posenc_jax.verdict.evidence import Evidence
 
 ROOT = Path(__file__).resolve().parent.parent
 GOLDEN = ROOT / "posenc_jax" / "golden" / "encodings-v1.json"
 AUDIT = ROOT / "scripts" / "catalogue_audit.json"
 PAGE = ROOT / "scripts" / "docs" / "guides" / "catalogue.md"
-INDEX = ROOT / "posenc_jax" / "lessons" / "README.md"
+INDEX = ROOT / "posenc_jax" / "show" / "lessons" / "README.md"
 BEGIN = "<!-- The catalogue: written by scripts/regenerate from the code and scripts/catalogue_audit.json -->"
 END = "<!-- end of the catalogue -->"
 COLUMNS = (

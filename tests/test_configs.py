@@ -99,5 +99,5 @@ def test_times_in_docstrings_are_those_of_records():
         if found := TIME.search(" ".join((ast.get_docstring(ast.parse(path.read_text())) or "").split())):
             said[str(path.relative_to(ROOT))] = found[0]
     assert said == recorded
-    lesson = (ROOT / "posenc_jax" / "lessons" / "translation.md").read_text()
+    lesson = (ROOT / "posenc_jax" / "show" / "lessons" / "translation.md").read_text()
     assert f"the second takes {minutes['train']:.0f} minutes on 2 cores" in lesson

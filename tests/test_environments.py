@@ -8,12 +8,11 @@ import sealed_files
 from synthetic_ablation import rewrite, write_ablation
 from trained_runs import CONFIG, Notes, copy_of_the_run
 
-from posenc_jax import report
 from posenc_jax.environments import between, compared, draw_classes, history, of_process
-from posenc_jax.report import tables
-from posenc_jax.report.page import page
-from posenc_jax.results import read_record, summarise
+from posenc_jax.results import read_record, report, summarise
 from posenc_jax.results.ablation_result import read_result
+from posenc_jax.results.report import tables
+from posenc_jax.results.report.page import page
 from posenc_jax.runs import evaluation, identity
 from posenc_jax.runs.directory import read_group
 from posenc_jax.runs.environment import environment

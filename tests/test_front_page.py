@@ -25,7 +25,7 @@ README = ROOT / "README.md"
 PAGES = sorted(
     {
         *(README, *ROOT.glob("scripts/docs/**/*.md"), *ROOT.glob(".github/*.md"), *ROOT.glob("experiments/*/*.md")),
-        *ROOT.glob("posenc_jax/lessons/*.md"),
+        *ROOT.glob("posenc_jax/show/lessons/*.md"),
     }
 )
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")

@@ -32,28 +32,26 @@ LAYERS = {
     "training": (_MODELS_AND_DATA | {"attention"}, {"jax", "numpy", "flax", "optax"}, set()),
     "huggingface": (_MODELS_AND_DATA | {"extras", "training"}, {"jax", "numpy"}, {"gguf", "safetensors"}),
     "analysis": (_MODELS_AND_DATA, {"jax", "numpy", "flax"}, OPTIONAL),
-    "results": ({"data", "environments", "files", "statistics"}, set(), set()),
     "runs": (
         _MODELS_AND_DATA | {"extras", "training", "huggingface", "results", "drawing"},
         {"jax", "numpy", "flax"},
         {"orbax", "safetensors", "submitit", "tensorboardX", "wandb"},
     ),
     "drawing": ({"data", "extras", "statistics"}, {"numpy"}, OPTIONAL),
-    "report": ({"data", "extras", "statistics", "files", "results", "drawing"}, {"numpy"}, OPTIONAL),
+    "results": ({"data", "drawing", "environments", "extras", "files", "statistics"}, {"numpy"}, OPTIONAL),
     "show": (_MODELS_AND_DATA | {"huggingface", "training", "analysis", "runs", "drawing"}, {"jax", "numpy"}, OPTIONAL),
     "verdict": (_MODELS_AND_DATA | {"training", "results", "runs", "drawing"}, {"numpy"}, OPTIONAL),
     "context": (_MODELS_AND_DATA | {"training", "runs", "drawing"}, {"jax", "numpy"}, set()),
-    "lessons": (_MODELS_AND_DATA | {"analysis", "drawing"}, {"jax", "numpy"}, set()),
     "cli": (
         _MODELS_AND_DATA
-        | {"context", "golden", "huggingface", "lessons", "training", "analysis", "results", "runs", "drawing"}
-        | {"report", "show", "verdict"},
+        | {"context", "golden", "huggingface", "training", "analysis", "results", "runs", "drawing"}
+        | {"show", "verdict"},
         {"jax"},
         OPTIONAL,
     ),
     "__main__": ({"cli"}, set(), set()),
 }
-NEVER = {"data": {"flax", "optax"}, "results": {"flax", "jax"}, "report": {"flax", "jax"}, "drawing": {"flax", "jax"}}
+NEVER = {"data": {"flax", "optax"}, "results": {"flax", "jax"}, "drawing": {"flax", "jax"}}
 # The module that is about tyro; commands import it where they need it.
 AT_THE_TOP = {"posenc_jax/cli/overrides.py": {"tyro"}}
 
@@ -74,7 +72,6 @@ ORDER = {
     ),
     "config": "stored own_names settings run combinations reading source guessing __init__",
     "files": "names shapes fields shipped user_paths checksums atomic __init__",
-    "refusals": "duplicates hints own_exits system __init__",
     "huggingface": (
         "config dialects layers rotation declared writing safetensors gguf tokenizer names family answers saving "
         "checkpoint __init__"
@@ -84,7 +81,7 @@ ORDER = {
 
 CLOCKS = {"cli", "runs"}
 ARGV = {"cli", "__main__"}
-FILES = {"cli", "golden", "huggingface", "context", "lessons", "report", "show", "verdict", "drawing", "results"}
+FILES = {"cli", "golden", "huggingface", "context", "show", "verdict", "drawing", "results"}
 FILES |= {"runs", "files/", "data/corpora"}
 _CLOCK = {("time", name) for name in ("time", "monotonic", "perf_counter", "process_time", "time_ns")} | {
     ("datetime", "now")
@@ -279,7 +276,7 @@ def test_experiments_and_scripts_import_the_library_only():
         ("encodings/x.py", "import flax", "encodings may not import flax at the top of a module"),
         ("encodings/x.py", "from posenc_jax.models.config import Slots", "encodings may not import posenc_jax.models"),
         ("data/corpora/x.py", "import tensorflow_datasets", "tensorflow_datasets at the top"),
-        ("report/x.py", "def f():\n    import jax", "report may not import jax"),
+        ("results/report/x.py", "def f():\n    import jax", "results may not import jax"),
         ("runs/cell.py", "def f():\n    from posenc_jax.cli import main", "runs may not import posenc_jax.cli"),
         ("cli/x.py", "import experiments.one.grid", "nothing imports experiments"),
         ("models/x.py", "from .config import Slots", "relative import"),

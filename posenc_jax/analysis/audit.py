@@ -26,7 +26,7 @@ from posenc_jax.encodings import (
 from posenc_jax.encodings.catalogue import CATALOGUE, Method
 from posenc_jax.encodings.interface.slots import check_hooks, different_layers
 from posenc_jax.files.shapes import Json
-from posenc_jax.refusals.own_exits import exits_as_errors
+from posenc_jax.refusals import exits_as_errors
 
 FORMAT = "posenc audit 1"
 # The model whose positions are told apart and whose parameters and attention are counted; encodings made for another

@@ -17,7 +17,7 @@ from posenc_jax.analysis.usable import UnusableError, hooks, raising_hook, unusa
 from posenc_jax.encodings import REGISTERED, RoPE, parse, spec
 from posenc_jax.encodings.interface.base import Array, Key, Params, PositionalEncoding, at_least_float32
 from posenc_jax.encodings.interface.value import Value
-from posenc_jax.refusals.own_exits import exits_as_errors
+from posenc_jax.refusals import exits_as_errors
 
 TOLERANCE = 1e-9  # in float64; whatever reads a wrong position or a wrong key differs by 1e-3 and more
 TOLERANCE_BFLOAT16 = 0.05

@@ -26,7 +26,7 @@ from posenc_jax.encodings.interface.base import (
     Terms,
     by_token,
 )
-from posenc_jax.refusals.own_exits import exits_as_errors
+from posenc_jax.refusals import exits_as_errors
 
 Encodings = tuple[PositionalEncoding, ...]
 # Keys and values ``[B, PLACES, Hkv, D]``, "terms" of the encodings ``[B, PLACES, ...]``, ``[B, PLACES]`` of all else.

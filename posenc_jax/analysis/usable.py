@@ -15,7 +15,7 @@ from posenc_jax.analysis.layer import CALL, DIMS, AttentionLayer, UnusableError,
 from posenc_jax.analysis.outcome import OWN_CODE, ClauseOutcome
 from posenc_jax.encodings import token_terms
 from posenc_jax.encodings.interface.base import Array, Key, Params, PositionalEncoding, Sequence, at_least_float32
-from posenc_jax.refusals.own_exits import exits_as_errors
+from posenc_jax.refusals import exits_as_errors
 
 __all__ = ["UnusableError", "hooks", "misshapen", "raising_hook", "unusable_hook"]
 

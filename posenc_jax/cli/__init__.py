@@ -12,7 +12,7 @@ from posenc_jax import __version__
 from posenc_jax.cli import screen, signals
 from posenc_jax.drawing.plain import short
 from posenc_jax.extras import plain_one
-from posenc_jax.refusals.hints import did_you_mean
+from posenc_jax.refusals import did_you_mean
 
 # what people do: {command, which is the name of a module here: one help line}
 GROUPS = {

@@ -17,7 +17,7 @@ from posenc_jax.cli.errors import UsageError, check_file, own_error, refusing
 from posenc_jax.cli.options import command
 from posenc_jax.cli.screen import show
 from posenc_jax.files.atomic import write_atomically
-from posenc_jax.refusals.own_exits import exits_as_errors
+from posenc_jax.refusals import exits_as_errors
 
 GIVEN = "given"
 FEW = 3  # encodings that one process measures before others have started

@@ -18,9 +18,7 @@ from posenc_jax.drawing.plain import short
 from posenc_jax.extras import MissingExtraError, plain_one
 from posenc_jax.files.atomic import unwritable
 from posenc_jax.files.user_paths import PathError, full
-from posenc_jax.refusals.duplicates import refuse_twice
-from posenc_jax.refusals.own_exits import ExitError, exits_as_errors, own_frames
-from posenc_jax.refusals.system import PASSING, WAYS_OUT, of_the_system
+from posenc_jax.refusals import PASSING, WAYS_OUT, ExitError, exits_as_errors, of_the_system, own_frames, refuse_twice
 
 
 class UsageError(Exception):

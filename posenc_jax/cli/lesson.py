@@ -13,7 +13,7 @@ from posenc_jax.cli.options import command
 from posenc_jax.cli.screen import columns, show, tell
 
 if TYPE_CHECKING:
-    from posenc_jax.lessons.lesson import Lesson
+    from posenc_jax.show.lessons.lesson import Lesson
 
 
 def _lesson(
@@ -41,7 +41,7 @@ def _lesson(
       posenc lesson aliases --answer
           run a lesson and show the answer to its exercise
     """
-    from posenc_jax.lessons import LESSONS, numbered
+    from posenc_jax.show.lessons import LESSONS, numbered
 
     if lesson is None:
         show(_listed(LESSONS))
@@ -49,8 +49,8 @@ def _lesson(
     with refusing("lesson: "):
         number, found = numbered(lesson)
     from posenc_jax.cli.session import prepare_jax
-    from posenc_jax.lessons.pages import for_terminal
     from posenc_jax.show.files import check_output
+    from posenc_jax.show.lessons.pages import for_terminal
 
     folder = output or Path("lessons") / found.name
     if found.pictures:

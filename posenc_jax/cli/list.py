@@ -15,7 +15,7 @@ from posenc_jax.drawing.bibtex import prose
 from posenc_jax.drawing.plain import short
 from posenc_jax.encodings.catalogue import CATALOGUE, selected
 from posenc_jax.encodings.interface.method import USES, Method, MethodFamily, Use
-from posenc_jax.refusals.hints import did_you_mean
+from posenc_jax.refusals import did_you_mean
 
 
 def _list(

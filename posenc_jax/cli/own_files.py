@@ -27,8 +27,7 @@ from posenc_jax.encodings.interface.slots import Slot
 from posenc_jax.encodings.interface.structure import MASKS, StructureMask
 from posenc_jax.encodings.interface.value import Value
 from posenc_jax.files.user_paths import full, real
-from posenc_jax.refusals.hints import did_you_mean
-from posenc_jax.refusals.own_exits import SourceLoader, exits_as_errors
+from posenc_jax.refusals import SourceLoader, did_you_mean, exits_as_errors
 
 
 def read_slot(text: str) -> Slot:

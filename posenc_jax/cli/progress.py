@@ -121,7 +121,7 @@ class AblationReporter(TerminalReporter):
 
     def recorded(self, directory: Path) -> None:
         """Writes the page of the finished cells; an error is reported, and the next page comes later."""
-        from posenc_jax.report import build_page
+        from posenc_jax.results.report import build_page
 
         if (begun := time.monotonic()) < self._due:
             return

@@ -81,7 +81,7 @@ def _as_csv(directory: Path, file: Path) -> None:
 
 
 def _report(directory: Path) -> None:
-    from posenc_jax import report
+    from posenc_jax.results import report
 
     with refusing():
         paths = report.build(directory)
@@ -113,8 +113,8 @@ def final_report(directory: Path, commands: Iterable[str]) -> bool:
 
 
 def _write(directory: Path, commands: Iterable[str]) -> None:
-    from posenc_jax import report
     from posenc_jax.cli.progress import TerminalReporter
+    from posenc_jax.results import report
 
     remember(directory, commands)
     with TerminalReporter() as reporter:

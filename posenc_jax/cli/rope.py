@@ -59,7 +59,7 @@ def _rope(config: Annotated[str, "FILE|FOLDER|NAME"], *, output: Annotated[Path 
 def _config(named: str) -> dict[str, Any]:
     from posenc_jax.golden.rope.check import models
     from posenc_jax.huggingface import read_config
-    from posenc_jax.refusals.hints import did_you_mean
+    from posenc_jax.refusals import did_you_mean
 
     known = {model["name"].casefold(): model for model in models()}
     if named.casefold() in known and not Path(named).exists():

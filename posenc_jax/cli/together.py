@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from posenc_jax.cli.errors import UsageError
 from posenc_jax.cli.screen import tell
-from posenc_jax.refusals.system import first_line
+from posenc_jax.refusals import first_line
 
 HEARTBEAT = 30
 """Seconds after which a process that gives no sign of life counts as gone."""

@@ -8,8 +8,7 @@ from posenc_jax.config.run import Run, automatic_names
 from posenc_jax.config.stored import to_json, type_name
 from posenc_jax.encodings import parse, spec
 from posenc_jax.files.fields import SLOTS, training_fields, value_text
-from posenc_jax.refusals.duplicates import refuse_twice
-from posenc_jax.refusals.hints import did_you_mean
+from posenc_jax.refusals import did_you_mean, refuse_twice
 
 _RATE = "learning_rate"
 

@@ -19,7 +19,7 @@ from posenc_jax.encodings.interface.value import Value
 from posenc_jax.files.names import file_name
 from posenc_jax.models.checks import check_model
 from posenc_jax.models.config import Slots, Transformer, model_dims
-from posenc_jax.refusals.duplicates import refuse_twice
+from posenc_jax.refusals import refuse_twice
 
 MOST_REPLICAS = 2**16
 """Of one run."""

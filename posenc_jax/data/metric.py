@@ -10,7 +10,7 @@ from posenc_jax.data.score_kinds import KINDS
 from posenc_jax.encodings.interface.base import Array
 from posenc_jax.encodings.interface.parsing import spec
 from posenc_jax.encodings.interface.value import Value, WrongReturnError
-from posenc_jax.refusals.duplicates import refuse_twice
+from posenc_jax.refusals import refuse_twice
 
 # Scores, and the other columns of results.
 _STANDARD = (

@@ -41,7 +41,7 @@ from posenc_jax.huggingface.tokenizer import of_directory, of_gguf
 from posenc_jax.models import Model, Slots, Transformer
 from posenc_jax.models.config import STACKS
 from posenc_jax.models.torch_weights import listed
-from posenc_jax.refusals.hints import did_you_mean
+from posenc_jax.refusals import did_you_mean
 from posenc_jax.training.leaf_names import filled, flat
 from posenc_jax.training.replicas import partition
 from posenc_jax.training.step import model_with, shapes_of

@@ -9,7 +9,7 @@ from posenc_jax.data.errors import DataError
 from posenc_jax.files.atomic import read_regular
 from posenc_jax.files.shapes import loads
 from posenc_jax.files.user_paths import full
-from posenc_jax.refusals.system import first_line
+from posenc_jax.refusals import first_line
 
 FILE = "config.json"
 # The largest known ones have lists of labels and some 4 MB.

@@ -25,7 +25,7 @@ from posenc_jax.huggingface import layers
 from posenc_jax.huggingface.config import integer, natural, needed, number, short, whole
 from posenc_jax.huggingface.dialects import DIALECTS, MAX_LENGTHS, Dialect, dialect
 from posenc_jax.huggingface.rotation import ALWAYS, ORIGINAL, Rotation, dims_of, kind_of, rotated_width
-from posenc_jax.refusals.hints import did_you_mean
+from posenc_jax.refusals import did_you_mean
 
 _ROTARY = ("rope_parameters", "rope_scaling", "rope_theta", "rotary_dim", "rotary_pct", "rotary_emb_base")
 _LEARNED = (

@@ -17,7 +17,7 @@ from posenc_jax.extras import needed
 from posenc_jax.files.shapes import Json
 from posenc_jax.huggingface.config import short
 from posenc_jax.huggingface.safetensors import StoredTensor, check_names
-from posenc_jax.refusals.system import first_line
+from posenc_jax.refusals import first_line
 
 _NAMES = {
     "token_embd": "model.embed_tokens",

@@ -22,7 +22,7 @@ from posenc_jax.encodings.rotary.rope_selection import PRoPE
 from posenc_jax.encodings.rotary.yarn import YaRN
 from posenc_jax.encodings.shared.rotation import Layout
 from posenc_jax.huggingface.config import needed, number, whole
-from posenc_jax.refusals.hints import did_you_mean
+from posenc_jax.refusals import did_you_mean
 
 ALWAYS = ("rope_type", "type", "rope_theta", "partial_rotary_factor", "mrope_section", "mrope_interleaved")
 ORIGINAL = "original_max_position_embeddings"

@@ -17,7 +17,7 @@ import numpy as np
 
 from posenc_jax.data.errors import DataError
 from posenc_jax.extras import needed
-from posenc_jax.refusals.system import first_line
+from posenc_jax.refusals import first_line
 
 _DTYPES = ("F64", "F32", "F16", "BF16")
 _LONGEST_NAME = 200

@@ -107,14 +107,16 @@ def long_table(record: Record) -> str:
     Columns: ``table``, ``cell`` (its label), ``encoding``, a column for each field in which cells of a table differ,
     ``seed``, ``learning_rate``, ``chosen`` (whether the report shows this rate), ``range`` (within, beyond or mixed;
     or validation, which has no ``length``), ``length``, ``metric``, ``value``. Replicas that diverged or are not
-    finished have no lines, as they have no part in a report.
+    finished have no lines, as they have no part in a report. A text that a spreadsheet would compute, since it begins
+    with ``=``, ``+``, ``-``, ``@`` or a tab, has an apostrophe before it.
     """
     runs = record.info["config"]["runs"]
     fields = {(run.get("table"), run.get("label")): own for run, own in zip(runs, varying(runs), strict=True)}
     names = [name for name in dict.fromkeys(n for own in fields.values() for n in own) if name != "learning_rate"]
     file = io.StringIO()
-    writer = csv.DictWriter(file, (*_FIRST, *names, *_LAST), lineterminator="\n")
-    writer.writeheader()
+    columns = *_FIRST, *names, *_LAST
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(map(_as_text, columns))
     for task in summarise(record).tasks:
         validation = record.info["validation_metric"][task.task_label]
         for cell in task.cells:
@@ -124,9 +126,15 @@ def long_table(record: Record) -> str:
             for replica in record.replicas[where]:
                 chosen = replica.learning_rate == cell.learning_rate
                 rate = {"seed": replica.seed, "learning_rate": replica.learning_rate, "chosen": chosen}
-                if replica.finished:
-                    writer.writerows({**own, **rate, **line} for line in _lines(replica, task.ranges, validation))
+                for line in _lines(replica, task.ranges, validation) if replica.finished else ():
+                    found = {**own, **rate, **line}
+                    writer.writerow(_as_text(found.get(name)) for name in columns)
     return file.getvalue()
+
+
+def _as_text(value: Any) -> Any:
+    """A text as one that no spreadsheet computes; anything else as it is."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t")) else value
 
 
 def _lines(replica: ReplicaScores, ranges: dict[int, Range], validation: str) -> Iterator[dict[str, Any]]:

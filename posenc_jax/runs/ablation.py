@@ -12,7 +12,7 @@ from posenc_jax.files.atomic import refuse_links
 from posenc_jax.files.fields import in_words, value_text, varying
 from posenc_jax.files.shapes import Json
 from posenc_jax.files.user_paths import full
-from posenc_jax.refusals.own_exits import exits_as_errors
+from posenc_jax.refusals import exits_as_errors
 from posenc_jax.results import AblationResult, read_result
 from posenc_jax.runs.ablation_record import StoredCell, read_homes, stored_cell, stored_cells, write_record
 from posenc_jax.runs.cell import run
@@ -43,7 +43,7 @@ def ablate(
 ) -> AblationResult:
     """Runs every cell that has no result yet, then writes ``results.jsonl`` and ``ablation.json``.
 
-    `posenc_jax.report.build` makes tables, figures and a page of them.
+    `posenc_jax.results.report.build` makes tables, figures and a page of them.
 
     Args:
       config: the comparison.
@@ -54,7 +54,8 @@ def ablate(
       stop: asked at every call boundary; a signal number ends the ablation with its state saved.
 
     Returns:
-      The results: rows, means and paired differences; `posenc_jax.report.build` draws a report of the same directory.
+      The results: rows, means and paired differences; `posenc_jax.results.report.build` draws a report of the same
+      directory.
 
     Raises:
       RefusedError: the directory holds an ablation in which a cell of the same name has another config (with the

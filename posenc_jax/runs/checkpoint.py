@@ -27,7 +27,7 @@ import numpy as np
 
 from posenc_jax.files.atomic import make_directory, sync, sync_tree
 from posenc_jax.files.checksums import sha256_of
-from posenc_jax.refusals.system import WAYS_OUT, of_the_system
+from posenc_jax.refusals import WAYS_OUT, of_the_system
 from posenc_jax.runs.errors import CheckpointError, RefusedError, SaveError
 from posenc_jax.runs.files import numbered, put_aside
 from posenc_jax.training.leaf_names import flat

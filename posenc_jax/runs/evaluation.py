@@ -19,7 +19,7 @@ from posenc_jax.files.atomic import make_directory, refuse_links, write_atomical
 from posenc_jax.files.checksums import sha256_of
 from posenc_jax.files.shapes import Json
 from posenc_jax.files.user_paths import full
-from posenc_jax.refusals.duplicates import refuse_twice
+from posenc_jax.refusals import refuse_twice
 from posenc_jax.runs.cell import Engine
 from posenc_jax.runs.directory import (
     Group,

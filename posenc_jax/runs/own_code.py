@@ -24,7 +24,7 @@ from posenc_jax.config import is_own, type_name, values_in
 from posenc_jax.encodings.interface.parsing import syntax_tree
 from posenc_jax.files.atomic import refuse_links, write_changed
 from posenc_jax.files.user_paths import real
-from posenc_jax.refusals.own_exits import SourceLoader, exits_as_errors
+from posenc_jax.refusals import SourceLoader, exits_as_errors
 from posenc_jax.runs.errors import RefusedError
 
 Digests = dict[str, str]

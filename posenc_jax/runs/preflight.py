@@ -8,7 +8,7 @@ from pathlib import Path
 from posenc_jax.config import Run
 from posenc_jax.data.checks import check_scores, check_task
 from posenc_jax.encodings.interface.structure import check_mask
-from posenc_jax.refusals.own_exits import own_frames
+from posenc_jax.refusals import own_frames
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.identity import start_of
 from posenc_jax.runs.supply import start_tokenizer

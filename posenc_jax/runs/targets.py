@@ -13,7 +13,7 @@ from typing import Any
 
 import jax
 
-from posenc_jax.refusals.hints import did_you_mean
+from posenc_jax.refusals import did_you_mean
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.training.layout import Devices
 from posenc_jax.training.replicas import devices_here

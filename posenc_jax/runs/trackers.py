@@ -18,7 +18,7 @@ from posenc_jax.files.atomic import make_directory
 from posenc_jax.files.names import file_name
 from posenc_jax.files.shapes import Json
 from posenc_jax.files.user_paths import full
-from posenc_jax.refusals.own_exits import exits_as_errors
+from posenc_jax.refusals import exits_as_errors
 from posenc_jax.runs.files import dumps
 from posenc_jax.runs.reporter import Reporter
 

@@ -10,7 +10,7 @@ from posenc_jax.drawing.plots import Plot
 from posenc_jax.drawing.text_table import TextTable
 from posenc_jax.extras import check
 from posenc_jax.files.atomic import unwritable, write_atomically
-from posenc_jax.refusals.system import or_else
+from posenc_jax.refusals import or_else
 from posenc_jax.show.views import VIEWS
 
 KINDS = ("png", "pdf")

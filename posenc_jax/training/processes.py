@@ -14,7 +14,7 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
-from posenc_jax.refusals.own_exits import exits_as_errors
+from posenc_jax.refusals import exits_as_errors
 
 Result = TypeVar("Result")
 

@@ -9,7 +9,7 @@ from posenc_jax.config.guessing import OF_GUESSES
 from posenc_jax.config.stored import difference
 from posenc_jax.encodings import parse
 from posenc_jax.files.shapes import Json
-from posenc_jax.refusals.hints import did_you_mean
+from posenc_jax.refusals import did_you_mean
 from posenc_jax.results.record import Record, read_record
 from posenc_jax.results.summary import CellSummary, Summary, TaskSummary
 from posenc_jax.results.summation import summarise

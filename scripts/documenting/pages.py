@@ -10,13 +10,13 @@ import shutil
 from pathlib import Path
 
 from documenting.notebooks import FOLDER, OF_REPOSITORY, notebook, with_notebook
-from posenc_jax.lessons import NAMES, numbered
-from posenc_jax.lessons.pages import for_site
+from posenc_jax.show.lessons import NAMES, numbered
+from posenc_jax.show.lessons.pages import for_site
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 DOCS = ROOT / "scripts" / "docs"
 EXPERIMENTS = ROOT / "experiments"
-LESSONS = ROOT / "posenc_jax" / "lessons"
+LESSONS = ROOT / "posenc_jax" / "show" / "lessons"
 SMALL = "_small"
 """The folder of sources that is copied to the site as it is: its files are shown or linked by their address."""
 GENERATED = ("encodings", "experiments", "reference")

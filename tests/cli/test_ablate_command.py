@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import pytest
 from synthetic_ablation import write_ablation
 
-from posenc_jax import report
 from posenc_jax.cli import main, progress
+from posenc_jax.results import report
 from posenc_jax.results.timing import read_commands
 from posenc_jax.runs import ablation, cell
 from posenc_jax.runs.errors import FailedCellsError, StoppedError

@@ -17,7 +17,7 @@ from posenc_jax.cli import main, screen
 from posenc_jax.cli.errors import guarded
 from posenc_jax.cli.own_files import own_class
 from posenc_jax.config import Ablation
-from posenc_jax.refusals.own_exits import ExitError
+from posenc_jax.refusals import ExitError
 from posenc_jax.runs import ablation
 from posenc_jax.runs.errors import FailedCellsError
 from posenc_jax.runs.reporter import Reporter

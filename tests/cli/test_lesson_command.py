@@ -8,7 +8,7 @@ import pytest
 
 from posenc_jax.cli import lesson as command
 from posenc_jax.cli import main
-from posenc_jax.lessons import LESSONS, numbered
+from posenc_jax.show.lessons import LESSONS, numbered
 from posenc_jax.show.vector_tables import of_words
 
 

@@ -3,6 +3,7 @@
 import ast
 import csv
 import io
+import json
 import re
 import shlex
 from pathlib import Path
@@ -54,6 +55,19 @@ def test_what_a_report_does_not_use_is_named(tmp_path, capsys):
     out, err = capsys.readouterr()
     assert ("t5", "2", "0.001") not in {(row["cell"], row["seed"], row["learning_rate"]) for row in rows_of(out)}
     assert err == "not used: rsc / alibi, seed 3, learning rate 0.001: not finished, 9 of 11 lengths\n"
+
+
+@pytest.mark.parametrize("sign", ["=", "+", "-", "@", "\t", "\r"])
+def test_texts_of_others_are_no_formulas(tmp_path, sign):
+    directory, text = write_ablation(tmp_path / "a"), f"{sign}cmd()\r=1"
+    for file in ("ablation.json", "results.jsonl"):
+        sealed_files.replace(directory / file, {'"label": "t5"': f'"label": {json.dumps(text)}'})
+    shown = ("'" * (sign != "\r") + text).replace("\r", "\\r")
+    assert main(["report", str(directory), "--csv", str(tmp_path / "a.csv")]) == 0
+    written = (tmp_path / "a.csv").read_bytes().decode()
+    assert shown in {row["cell"] for row in rows_of(written)}
+    assert len(written.splitlines()) == len(rows_of(written)) + 1
+    assert not [cell for row in csv.reader(io.StringIO(written)) for cell in row if cell[:1] == sign]
 
 
 def damage(directory):

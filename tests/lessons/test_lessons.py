@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from posenc_jax.encodings import vaswani_frequencies
-from posenc_jax.lessons import LESSONS, NAMES, eagles, numbered, properties
-from posenc_jax.lessons.lesson import Verdict
-from posenc_jax.lessons.pages import for_site, for_terminal, index
-from posenc_jax.lessons.running import CodeCell, run
+from posenc_jax.show.lessons import LESSONS, NAMES, eagles, numbered, properties
+from posenc_jax.show.lessons.lesson import Verdict
+from posenc_jax.show.lessons.pages import for_site, for_terminal, index
+from posenc_jax.show.lessons.running import CodeCell, run
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDER = ROOT / "posenc_jax" / "lessons"
+FOLDER = ROOT / "posenc_jax" / "show" / "lessons"
 SLOW = ("order", "eagles")
 
 

@@ -9,9 +9,9 @@ from tex_pages import check_margins, needs_latex
 from posenc_jax.data.score_kinds import kind_of
 from posenc_jax.drawing.latex import latex_table
 from posenc_jax.drawing.text_table import BEST, TextTable, markdown_table, without
-from posenc_jax.report import tables
 from posenc_jax.results.averages import best_and_tied
 from posenc_jax.results.record import read_record
+from posenc_jax.results.report import tables
 from posenc_jax.results.summation import summarise
 
 INTERVAL = "0.123 [0.100, 0.456]"

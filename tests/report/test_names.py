@@ -17,9 +17,9 @@ from posenc_jax.drawing.plain import plain
 from posenc_jax.drawing.printed import render
 from posenc_jax.drawing.style import styles
 from posenc_jax.drawing.text_table import TextTable, text
-from posenc_jax.report import plots, tables
-from posenc_jax.report.page import page
 from posenc_jax.results import read_record, summarise
+from posenc_jax.results.report import plots, tables
+from posenc_jax.results.report.page import page
 
 ROOT = Path(__file__).parents[2]
 NAMES = [

@@ -10,10 +10,9 @@ import sealed_files
 from browser import CHROMIUM, Browser
 from synthetic_ablation import begin_group, write_ablation
 
-from posenc_jax import report
 from posenc_jax.drawing.style import DARK, INK, PAPER
-from posenc_jax.report import tables
-from posenc_jax.results import read_record, summarise
+from posenc_jax.results import read_record, report, summarise
+from posenc_jax.results.report import tables
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine (Debian: chromium)")
 

@@ -13,15 +13,14 @@ import sealed_files
 from plotly.offline import get_plotlyjs
 from synthetic_ablation import SEEDS, rewrite, score, write_ablation
 
-from posenc_jax import report
 from posenc_jax.drawing.document import packed_plotly
 from posenc_jax.drawing.interactive import figure
 from posenc_jax.drawing.plain import plain
 from posenc_jax.drawing.printed import render
 from posenc_jax.drawing.style import styles
-from posenc_jax.report import plots, tables
-from posenc_jax.report.page import page as page_of
-from posenc_jax.results import read_record, summarise
+from posenc_jax.results import read_record, report, summarise
+from posenc_jax.results.report import plots, tables
+from posenc_jax.results.report.page import page as page_of
 
 FILES = ["report.html", "tables.md", "tables.tex", "citations.bib", "figures/rsc.png", "figures/rsc.pdf"]
 FILES += ["figures/even_pairs.png", "figures/even_pairs.pdf"]

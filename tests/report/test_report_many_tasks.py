@@ -6,8 +6,8 @@ import re
 import pytest
 
 from posenc_jax.data.score_kinds import KINDS
-from posenc_jax.report.many_tasks import across_tasks, matrix
 from posenc_jax.results import read_record, summarise
+from posenc_jax.results.report.many_tasks import across_tasks, matrix
 from posenc_jax.statistics import interquartile_mean
 
 

@@ -11,8 +11,8 @@ from posenc_jax.cli.scores import score_table
 from posenc_jax.config import config_hash, to_json
 from posenc_jax.data.score_kinds import signed
 from posenc_jax.data.text import Data, LanguageModel, Summarization, Translation
-from posenc_jax.report import tables
 from posenc_jax.results import read_record, summarise
+from posenc_jax.results.report import tables
 from posenc_jax.runs.ablation_record import write_results
 
 MODEL = Transformer(d_model=16, num_layers=1, num_heads=2)

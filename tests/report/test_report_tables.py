@@ -14,10 +14,10 @@ from posenc_jax.drawing import text_table
 from posenc_jax.drawing.interactive import figure
 from posenc_jax.drawing.latex import latex_table
 from posenc_jax.drawing.style import styles
-from posenc_jax.report import axes, entries, plots, tables
-from posenc_jax.report.page import page
-from posenc_jax.report.provenance import code_table
 from posenc_jax.results import read_record, summarise
+from posenc_jax.results.report import axes, entries, plots, tables
+from posenc_jax.results.report.page import page
+from posenc_jax.results.report.provenance import code_table
 from posenc_jax.statistics import holm, mean_interval, paired_difference
 
 

@@ -11,13 +11,12 @@ from scipy import stats
 from score_interval import score_interval
 from synthetic_ablation import NOT_WMT, SEEDS, SIGNATURES, rewrite, text_loss, text_score, write_text_ablation
 
-from posenc_jax import report
 from posenc_jax.data.score_kinds import KINDS
 from posenc_jax.drawing.interactive import figure
 from posenc_jax.drawing.printed import render
 from posenc_jax.drawing.style import styles
-from posenc_jax.report import axes, page, plots, tables
-from posenc_jax.results import read_record, summarise
+from posenc_jax.results import read_record, report, summarise
+from posenc_jax.results.report import axes, page, plots, tables
 
 BUCKETS, WINDOWS = (16, 32, 64), (64, 128, 256, 512)
 

@@ -7,10 +7,9 @@ import pytest
 import sealed_files
 from synthetic_ablation import CELLS, begin_group, write_ablation
 
-from posenc_jax import report
-from posenc_jax.report.axes import mean_losses
-from posenc_jax.results import read_record, summarise
+from posenc_jax.results import read_record, report, summarise
 from posenc_jax.results.groups import read_losses
+from posenc_jax.results.report.axes import mean_losses
 from posenc_jax.results.timing import read_timing
 
 

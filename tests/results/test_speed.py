@@ -9,10 +9,10 @@ import sealed_files
 from synthetic_ablation import begin_group, write_ablation
 
 from posenc_jax.files.checksums import seal
-from posenc_jax.report.page import page
-from posenc_jax.report.provenance import speed_table, when
-from posenc_jax.report.tables import markdown
 from posenc_jax.results import read_record, summarise
+from posenc_jax.results.report.page import page
+from posenc_jax.results.report.provenance import speed_table, when
+from posenc_jax.results.report.tables import markdown
 from posenc_jax.results.timing import PhaseTiming, read_commands, read_timing
 
 PLAN = {"operations_per_step": 10, "memory_bytes": 20, "seconds": {"train": 90.0, "decode": None}}

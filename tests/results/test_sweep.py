@@ -9,13 +9,12 @@ import numpy as np
 import pytest
 from synthetic_sweep import BASE, widths_and_rates, write_sweep
 
-from posenc_jax import report
 from posenc_jax.data.tasks import Copying
 from posenc_jax.drawing.interactive import figure
 from posenc_jax.drawing.plots import HeatMap
 from posenc_jax.encodings import ALiBi, RoPE
-from posenc_jax.report import page, plots, tables
-from posenc_jax.results import read_record, summarise
+from posenc_jax.results import read_record, report, summarise
+from posenc_jax.results.report import page, plots, tables
 from posenc_jax.results.sweep import sweeps_of
 
 RATES = (5e-4, 1e-3, 2e-3)

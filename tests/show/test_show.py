@@ -11,9 +11,9 @@ from posenc_jax.drawing.interactive import figure
 from posenc_jax.drawing.printed import render
 from posenc_jax.encodings import Dims, parse
 from posenc_jax.files.names import file_name
-from posenc_jax.lessons import numbered
-from posenc_jax.lessons.running import run
 from posenc_jax.show import files, properties, vector_plots
+from posenc_jax.show.lessons import numbered
+from posenc_jax.show.lessons.running import run
 from posenc_jax.show.measure import measure, with_flow
 from posenc_jax.show.measured import (
     Chosen,

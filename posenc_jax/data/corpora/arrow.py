@@ -10,7 +10,7 @@ from posenc_jax.data.corpora.reading import Malformed, ReadRecord, check_fields,
 from posenc_jax.extras import needed
 from posenc_jax.files.atomic import read_regular
 from posenc_jax.files.shapes import Shape, loads, problem
-from posenc_jax.refusals.system import first_line
+from posenc_jax.refusals import first_line
 
 # How many times its size a Parquet file may say that it unpacks to, where that is more than `MOST_BYTES`.
 MOST_TIMES = 20

@@ -21,8 +21,7 @@ from posenc_jax.files.atomic import LockingError, held, new_folder
 from posenc_jax.files.checksums import sha256_of, sha256_of_files
 from posenc_jax.files.shapes import loads, problem
 from posenc_jax.files.user_paths import cache_directory, from_environment, real
-from posenc_jax.refusals.hints import did_you_mean
-from posenc_jax.refusals.system import or_else
+from posenc_jax.refusals import did_you_mean, or_else
 
 Note = Callable[[str], None]
 # Of manifests and of the files beside them.

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.refusals.hints import did_you_mean
+from posenc_jax.refusals import did_you_mean
 
 Kind = Literal["floats", "integers", "integers or floats", "True or False"]
 _KINDS: dict[Kind, tuple[tuple[Any, ...], str]] = {

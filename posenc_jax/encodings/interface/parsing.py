@@ -12,7 +12,7 @@ from typing import Any
 from posenc_jax.encodings.interface.base import PositionalEncoding
 from posenc_jax.encodings.interface.slots import Slot, is_pattern
 from posenc_jax.encodings.interface.value import Value, field_types
-from posenc_jax.refusals.hints import did_you_mean
+from posenc_jax.refusals import did_you_mean
 
 Values = tuple[type[Value], ...]
 # The class of a name in a Python file; ValueError where there is none.

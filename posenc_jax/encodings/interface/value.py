@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from posenc_jax.refusals.hints import did_you_mean
+from posenc_jax.refusals import did_you_mean
 
 # The largest whole number of a setting.
 LARGEST = 2**31 - 1

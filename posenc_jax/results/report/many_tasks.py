@@ -2,8 +2,8 @@
 
 from posenc_jax.drawing.quantities import NONE
 from posenc_jax.drawing.text_table import TextTable
-from posenc_jax.report.entries import interval_text
 from posenc_jax.results.averages import best_and_tied
+from posenc_jax.results.report.entries import interval_text
 from posenc_jax.results.summary import Summary, TaskSummary
 from posenc_jax.statistics import CLAIM_SEEDS, interquartile_mean, performance_profile, stratified_bootstrap
 from posenc_jax.statistics.many_tasks import Scores

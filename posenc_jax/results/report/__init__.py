@@ -10,8 +10,8 @@ from posenc_jax.drawing.bibtex import bibtex
 from posenc_jax.drawing.printed import render
 from posenc_jax.extras import needed
 from posenc_jax.files.atomic import refuse_links, write_atomically
-from posenc_jax.report import page, plots, tables
 from posenc_jax.results import read_record, summarise
+from posenc_jax.results.report import page, plots, tables
 
 __all__ = ["build", "build_page", "missing", "text_report"]
 

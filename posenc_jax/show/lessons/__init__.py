@@ -4,9 +4,9 @@ A lesson is a page, ``NAME.md``: text, cells of Python and numbers that they com
 terminal; the site and its notebooks are made of the same file.
 """
 
-from posenc_jax.lessons.lesson import Lesson, read
-from posenc_jax.lessons.tables import table, vector
-from posenc_jax.refusals.hints import did_you_mean
+from posenc_jax.refusals import did_you_mean
+from posenc_jax.show.lessons.lesson import Lesson, read
+from posenc_jax.show.lessons.tables import table, vector
 
 __all__ = ["LESSONS", "NAMES", "Lesson", "numbered", "table", "vector"]
 

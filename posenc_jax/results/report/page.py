@@ -13,10 +13,10 @@ from posenc_jax.drawing.hypertext import escaped
 from posenc_jax.drawing.plots import Plot
 from posenc_jax.drawing.style import Style, styles
 from posenc_jax.drawing.text_table import TextTable
-from posenc_jax.report import provenance, tables
-from posenc_jax.report.entries import fields_words, heading, seeds_text
-from posenc_jax.report.many_tasks import across_tasks, matrix
-from posenc_jax.report.plots import of_sweep, plots_of
+from posenc_jax.results.report import provenance, tables
+from posenc_jax.results.report.entries import fields_words, heading, seeds_text
+from posenc_jax.results.report.many_tasks import across_tasks, matrix
+from posenc_jax.results.report.plots import of_sweep, plots_of
 from posenc_jax.results.summary import Summary, TaskSummary
 from posenc_jax.results.sweep import RATE, Sweep, sweeps_of
 

@@ -15,8 +15,16 @@ from posenc_jax.drawing.plots import Axis, HeatMap, IntervalRow, IntervalRows, L
 from posenc_jax.drawing.style import Style, styles
 from posenc_jax.files.fields import value_text
 from posenc_jax.files.names import file_name
-from posenc_jax.report import entries
-from posenc_jax.report.axes import drawn, length_axis, loss_axis, mean_losses, score_axis, sweep_axis, with_bounds
+from posenc_jax.results.report import entries
+from posenc_jax.results.report.axes import (
+    drawn,
+    length_axis,
+    loss_axis,
+    mean_losses,
+    score_axis,
+    sweep_axis,
+    with_bounds,
+)
 from posenc_jax.results.summary import Summary, TaskSummary, Tried
 from posenc_jax.results.sweep import Sweep, SweptField, sweeps_of
 from posenc_jax.statistics import Interval

@@ -10,7 +10,7 @@ Verdict = Literal["confirmed", "refuted", "holds under a condition"]
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Lesson:
-    """One step of the path; its number is its place in `posenc_jax.lessons.LESSONS`.
+    """One step of the path; its number is its place in `posenc_jax.show.lessons.LESSONS`.
 
     Attributes:
       name: what it is asked for by, and its file without ``.md``.

@@ -10,7 +10,8 @@ from posenc_jax.drawing.markdown import escaped
 from posenc_jax.drawing.quantities import NONE
 from posenc_jax.drawing.text_table import TextTable, filled, markdown_table, narrowed, text
 from posenc_jax.files.fields import value_text
-from posenc_jax.report.entries import (
+from posenc_jax.results.averages import alike, best_and_tied, hint
+from posenc_jax.results.report.entries import (
     difference_text,
     field_words,
     fields_words,
@@ -23,9 +24,8 @@ from posenc_jax.report.entries import (
     rate_text,
     seeds_text,
 )
-from posenc_jax.report.many_tasks import across_tasks, matrix
-from posenc_jax.report.provenance import code_table, statement
-from posenc_jax.results.averages import alike, best_and_tied, hint
+from posenc_jax.results.report.many_tasks import across_tasks, matrix
+from posenc_jax.results.report.provenance import code_table, statement
 from posenc_jax.results.summary import EveryScore, Summary, TaskSummary
 from posenc_jax.results.sweep import Sweep, sweeps_of
 from posenc_jax.statistics import holm

@@ -4,8 +4,8 @@ import re
 from collections.abc import Sequence
 
 from posenc_jax.drawing.markdown import grid, refilled
-from posenc_jax.lessons.lesson import Lesson
-from posenc_jax.lessons.running import CodeCell, run
+from posenc_jax.show.lessons.lesson import Lesson
+from posenc_jax.show.lessons.running import CodeCell, run
 
 BEGIN, END = "<!-- lessons: written by scripts/regenerate from their pages -->", "<!-- end of lessons -->"
 PICTURES = "../../scripts/docs/pictures"
