@@ -6,7 +6,7 @@ import pytest
 from small_models import VOCAB, LayerBias, jitted, random_tokens, small
 
 from posenc_jax.encodings import RoPE
-from posenc_jax.models import Greedy, Slots, decode
+from posenc_jax.models import Slots
 from posenc_jax.training.leaf_names import names
 
 SIDES = {"num_encoder_layers": 3, "num_decoder_layers": 1}
@@ -68,15 +68,3 @@ def test_the_decoder_reads_and_writes_its_own_table(tied):
     assert (changed[:, 1] != logits[:, 1]).all()
     if tied:
         assert changed[0, 0, VOCAB + 3] != logits[0, 0, VOCAB + 3]
-
-
-def test_cached_decoding_equals_the_loop_of_full_passes():
-    model = small("encoder_decoder", Slots((RoPE(),), (RoPE(),)), **SIDES, **OWN)
-    source = random_tokens(2, 5)
-    memory = model.encode(source)
-    found = decode(model, np.ones((2, 1), np.int32), Greedy(), max_new_tokens=4, memory=memory)
-    written = np.ones((2, 1), np.int32)
-    for _ in range(4):
-        logits = np.asarray(model(source, written))[:, -1]
-        written = np.concatenate([written, logits.argmax(-1)[:, None].astype(np.int32)], axis=1)
-    np.testing.assert_array_equal(found.tokens[:, 0], written[:, 1:])
