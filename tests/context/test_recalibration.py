@@ -60,7 +60,11 @@ def test_the_warmup_takes_a_tenth_of_the_steps_at_most(imported):
 
 @pytest.mark.parametrize(
     ("words", "message"),
-    [(words, f"--recalibrate {words}: write a number of steps") for words in ("many", "0", "10 1e-3 2", "10 nan")],
+    [
+        ("many", "--recalibrate: invalid float value: 'many'"),
+        *((words, "--recalibrate takes a number of steps") for words in ("0", "1.5", "10 1e-3 2", "10 -1", "10 0")),
+        *((words, "learning_rates") for words in ("10 nan", "10 inf")),
+    ],
 )
 def test_what_is_refused(imported, refusal, words, message):
     asked = ["context", str(imported), "--lengths", "2x", "--recalibrate", *words.split()]
