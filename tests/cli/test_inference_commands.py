@@ -184,7 +184,7 @@ T, S, C = "translation", "summarization", "classification"
         ("translate", T, ["sun", "--alpha", "1"], "--length-penalty and --alpha need --beam"),
         ("translate", T, ["sun", "--sample", "--top-p", "2"], "Sampling.top_p = 2.0 is outside (0, 1]"),
         ("translate", T, ["sun", "--too-long", "cut"], "invalid choice: 'cut'"),
-        ("translate", S, ["sun"], "is a run of task 'summarization', and `posenc translate` needs one of task 'trans"),
+        ("translate", S, ["sun"], "is a run of task 'summarization': name one of task 'translation'"),
         ("summarize", S, ["gone"], "gone cannot be read or written (No such file or directory)"),
         ("summarize", S, ["folder"], "folder cannot be read or written (Is a directory)"),
         ("summarize", S, ["empty"], "empty is empty: it has no text to read"),
@@ -212,7 +212,7 @@ T, S, C = "translation", "summarization", "classification"
             ["long.txt"],
             "or choose too_long = 'truncate' (drop its end) or 'window' (in pieces)",
         ),
-        ("classify", T, ["a.txt"], "use `posenc translate`"),
+        ("classify", T, ["a.txt"], "is a run of task 'translation': name one of task 'classification'"),
     ],
 )
 def test_refused_in_one_line(refusal, command, kind, arguments, message):

@@ -57,7 +57,7 @@ DAMAGED = [
     (GROUP, {}, f"is of format None, and this version reads format {FORMAT} alone: choose another"),
     (GROUP, {**HEAD, **INFINITE}, "is no group's (cannot convert float infinity to integer)"),
     (GROUP, f'{{"group_size": {"9" * 400}}}', "a whole number of more than 64 bits"),
-    (OWN, {"format": FORMAT, "config": {}}, "config.json is damaged (its code is no table of"),
+    (OWN, {"format": FORMAT, "config": {}}, "config.json is damaged (it lacks 'code')"),
     (OWN, {**HEAD, "config": {}}, "cannot be read as a config"),
     (OWN, {**HEAD, "config": []}, "config.json is damaged (con"),
     (OWN, {**HEAD, "config": {"type": "rope"}}, "it holds RoPE, neither a run nor"),

@@ -15,7 +15,7 @@ config = Ablation("tiny", (Run(task=tasks.Copying(max_length=3)),))
 """
 
 
-@pytest.mark.parametrize("place", ["", "--directory out", "--directory=out --track jsonl --seeds 0"])
+@pytest.mark.parametrize("place", ["", "--directory out", "--directory=out --track tensorboard --seeds 0"])
 @pytest.mark.parametrize("where", ["--executor local --parallel 3", "--executor slurm --cpus 1 --time 90"])
 def test_a_task_is_told_what_the_command_was_told(monkeypatch, tmp_path, place, where):
     """Whatever stands on the command line: a task reads it as the command did, and has the same directory."""
@@ -47,4 +47,4 @@ def test_a_task_is_told_what_the_command_was_told(monkeypatch, tmp_path, place, 
 
 
 def test_without_an_executor_groups_run_here():
-    assert spread.runner(spread.Spread(), [], Path(), None, None) is ablation.run_cells
+    assert spread.runner(spread.Spread(), [], Path(), None, None) is ablation.ablate

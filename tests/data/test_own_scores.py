@@ -68,7 +68,7 @@ def test_every_column_of_results_is_a_taken_name():
         ("posenc", "bit_exact", "environment", "mode", "group_size", "device_kind", "device_count", "threads"), 1
     )
     config = dataclasses.replace(CONFIG, seeds=(0,), learning_rates=(0.1,))
-    (row,) = ablation_record._rows(config, result | {"replicas": [replica | {"evaluation": [scores]}]}, {})
+    (row,) = ablation_record._rows(stored, result | {"replicas": [replica | {"evaluation": [scores]}]})
     for name in row:
         own = dataclasses.dataclass(frozen=True)(type("Own", (Metric,), {"name": name}))
         with pytest.raises(ValueError, match="is a column that results have already"):

@@ -317,7 +317,7 @@ def test_what_a_run_of_pairs_refuses_and_notes(tmp_path, capsys):
     with pytest.raises(RefusedError, match="is a run of task 'translation': name one of task 'summarization'"):
         summarize(load_run(tmp_path / "run"), ["abc"])
     (path / "tokenizer.json").unlink()
-    assert main(["import", str(path), "-o", str(tmp_path / "other")]) == 2
+    assert main(["weights", "import", str(path), "-o", str(tmp_path / "other")]) == 2
     assert "has no tokenizer.json, without which no text can be read: add it, as transf" in capsys.readouterr().err
 
 

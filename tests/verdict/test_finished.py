@@ -102,7 +102,7 @@ def test_arms_that_differ_in_more_than_the_encoding_are_named(ablation, capsys):
         path = ablation / cell["directory"] / "config.json"
         path.parent.mkdir(exist_ok=True)
         config = {"type": "run", "posenc": [cell["label"]], "training": {"type": "training", "steps": steps}}
-        sealed_files.write(path, {"format": FORMAT, "config": config})
+        sealed_files.write(path, {"format": FORMAT, "code": {}, "config": config})
     main(["verdict", "t5", "--on", "abl", "--tables", "rsc", "--against", "nope"])
     assert (
         "posenc: t5 differs from nope on rsc in more than the encoding, so a difference may be due to that: "
@@ -113,7 +113,7 @@ def test_arms_that_differ_in_more_than_the_encoding_are_named(ablation, capsys):
     assert card_of(json.loads(json.dumps(record(card)))).unequal == card.unequal
     for cell in CELLS:
         path = ablation / cell["directory"] / "config.json"
-        sealed_files.write(path, {"format": FORMAT, "config": {"type": "run", "posenc": [cell["label"]]}})
+        sealed_files.write(path, {"format": FORMAT, "code": {}, "config": {"type": "run", "posenc": [cell["label"]]}})
     main(["verdict", "t5", "--on", "abl", "--tables", "rsc", "--against", "nope"])
     assert "differs from" not in capsys.readouterr().err
 
