@@ -1,5 +1,6 @@
 """The script of benchmarks: what it prints, keeps and compares."""
 
+import errno
 import importlib
 import json
 from pathlib import Path
@@ -37,7 +38,7 @@ def test_what_was_kept_of_other_parts_stays(tmp_path, monkeypatch):
     assert parts["tables"]["machine"]["processor"] == results.processor()
 
     def fails(*_, **__):
-        raise OSError("no room")
+        raise OSError(errno.ENOSPC, "no room")
 
     before = file.read_text()
     monkeypatch.setattr(atomic.os, "replace", fails)

@@ -22,6 +22,7 @@ from posenc_jax.config import (
     from_json,
     identity,
     to_json,
+    without_effect,
 )
 from posenc_jax.data.tasks import TASKS as GENERATED
 from posenc_jax.data.tasks.copying import Copying
@@ -179,6 +180,30 @@ def run_with(slot) -> Run:
 
 def base(**fields) -> Run:
     return Run(**{"task": COPYING} | fields)
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "training", "said"),
+    [
+        ({"warmup_steps": 20}, {"log_every": 20}, []),
+        ({"warmup_steps": 21}, {}, ["optimizer.warmup_steps = 21 is more than training.steps = 20: the learning rate"]),
+        ({}, {"validate_every": 40}, ["training.validate_every = 40 is more than training.steps = 20: it never comes"]),
+        ({}, {"checkpoint_every": 40}, ["training.checkpoint_every = 40 is more than"]),
+        (
+            {"schedule": "constant", "final_fraction": 0.5},
+            {"log_every": 40},
+            [
+                "training.log_every = 40 is more than",
+                "final_fraction = 0.5 is of 'linear' and 'cosine', and",
+            ],
+        ),
+    ],
+)
+def test_settings_without_an_effect(optimizer, training, said):
+    run = Run(task=Copying(), optimizer=Optimizer(**optimizer), training=Training(steps=20, **training))
+    found = without_effect([run, dataclasses.replace(run, label="another")])
+    assert len(found) == len(said)
+    assert all(words in line for words, line in zip(said, found))
 
 
 def test_names_of_directories():

@@ -5,7 +5,7 @@
 
 from posenc_jax.config.combinations import sweep
 from posenc_jax.config.reading import UnknownTypeError, from_json
-from posenc_jax.config.run import CELL, Ablation, Published, Run, automatic_names
+from posenc_jax.config.run import CELL, Ablation, Published, Run, automatic_names, without_effect
 from posenc_jax.config.settings import Evaluation, Execution, Optimizer, Training
 from posenc_jax.config.source import source_of
 from posenc_jax.config.stored import config_hash, difference, identity, is_own, to_json, type_name, values_in
@@ -31,4 +31,5 @@ __all__ = [
     "to_json",
     "type_name",
     "values_in",
+    "without_effect",
 ]

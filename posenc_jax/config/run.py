@@ -6,6 +6,7 @@ import collections
 import dataclasses
 import functools
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from posenc_jax.config.own_names import check_names
@@ -215,6 +216,30 @@ class Run(Value):
         this config, so another one here is another one there.
         """
         return f"{CELL}{self.directory_name}"
+
+
+def without_effect(runs: Iterable[Run]) -> list[str]:
+    """A line for each setting of the runs that is not the default, and that so few steps or such a schedule leave
+    without an effect.
+    """
+    found: list[str] = []
+    for run in runs:
+        optimizer, training, steps = run.optimizer, run.training, run.training.steps
+        if optimizer.warmup_steps > steps:
+            found.append(
+                f"optimizer.warmup_steps = {optimizer.warmup_steps} is more than training.steps = {steps}: the "
+                f"learning rate gets to {steps / optimizer.warmup_steps:.0%} of its peak"
+            )
+        for name in ("log_every", "validate_every", "checkpoint_every", "keep_every"):
+            every = getattr(training, name)
+            if every > steps and every != getattr(Training, name):
+                found.append(f"training.{name} = {every} is more than training.steps = {steps}: it never comes")
+        if optimizer.final_fraction and optimizer.schedule in ("constant", "inverse_sqrt"):
+            found.append(
+                f"optimizer.final_fraction = {optimizer.final_fraction} is of 'linear' and 'cosine', and "
+                f"optimizer.schedule = {optimizer.schedule!r} does not end there"
+            )
+    return list(dict.fromkeys(found))
 
 
 @functools.lru_cache(maxsize=256)  # cells of an ablation share slots

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Self
 
-from posenc_jax.config import Ablation, Run, to_json
+from posenc_jax.config import Ablation, Run, to_json, without_effect
 from posenc_jax.data.text.base import TextTask
 from posenc_jax.files.atomic import refuse_links
 from posenc_jax.files.fields import in_words, value_text, varying
@@ -73,6 +73,8 @@ def ablate(
         if not to_run:
             reporter.note(f"{directory} is already complete: nothing to do")
         runs = [cells[number].config for number in to_run]
+        for line in without_effect(runs):
+            reporter.note(line)
         seconds = seconds_of(runs, target_here())
         foretell(reporter.note, seconds, "fewer cells, seeds, training.steps or evaluation.lengths")
         alike = [likeness(cells[number].config) for number in to_run]

@@ -15,7 +15,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from posenc_jax.config import Run
+from posenc_jax.config import Run, without_effect
 from posenc_jax.data.corpora.corpus import DataError
 from posenc_jax.data.metric import with_metrics
 from posenc_jax.data.text.base import TextData
@@ -106,6 +106,8 @@ def run(
             agreed(lambda: refuse_other_start(config, directory))
             heard.note(f"{directory} is already complete: nothing to do")
             return _asked(config, found)
+        for line in without_effect([config]) if known is None else ():  # an ablation says them once
+            heard.note(line)
         data = first_alone(lambda: load_data(config, directory, heard.note))  # which writes what the others read
         first_alone(lambda: keep_start(config, directory))
         engine = Engine(config, heard, stop, data, known)

@@ -1,6 +1,7 @@
 """Measures a finished run again: at other lengths, or with other positions at test time."""
 
 import dataclasses
+import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -213,6 +214,9 @@ def changed_config(
 
     The run's own lengths stay: tables of positions are as long as they were trained.
     """
+    for before, after in itertools.pairwise(lengths):
+        if after <= before:
+            raise ValueError(f"lengths {before}, {after} are out of order: write each once, ascending")
     _refuse_other_planes(config.posenc, posenc)
     all_lengths = tuple(sorted({*config.evaluation.lengths, *lengths}))
     measured = config.evaluation.metrics if metrics is None else metrics

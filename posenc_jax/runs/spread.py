@@ -8,7 +8,7 @@ import dataclasses
 import os
 from collections.abc import Callable, Sequence
 
-from posenc_jax.config import Ablation, Run
+from posenc_jax.config import Ablation, Run, without_effect
 from posenc_jax.files.atomic import refuse_links
 from posenc_jax.files.user_paths import full
 from posenc_jax.results import AblationResult, read_result
@@ -63,6 +63,8 @@ def ablate_in_tasks(
         take(stored, config)
         if not to_run:
             reporter.note(f"{directory} is already complete: nothing to do")
+        for line in without_effect(to_run):
+            reporter.note(line)
         tasks: dict[str, Run] = {}
         failures: dict[str, Run] = {}
         for cell in to_run:

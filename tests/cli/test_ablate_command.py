@@ -73,6 +73,22 @@ def test_a_signal_is_told_with_the_way_on(home, capsys, monkeypatch):
 
 
 @pytest.mark.parametrize("command", ["train", "ablate"])
+def test_a_setting_without_an_effect_is_said_once_before_anything_is_computed(tmp_path, capsys, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "config.py").write_text(
+        "import dataclasses\nfrom posenc_jax import Ablation, Evaluation, Optimizer, Run, Training, parse, tasks\n"
+        "config = Run(task=tasks.Copying(max_length=8), evaluation=Evaluation(lengths=(8,)),\n"
+        "    optimizer=Optimizer(warmup_steps=100), training=Training(steps=40, log_every=20))\n"
+        + "config = Ablation('a', (config, dataclasses.replace(config, label='b')))\n"
+        * (command == "ablate")
+    )
+    monkeypatch.setattr(cell.Engine, "run_group", _stopped)
+    assert main([command, "config.py"]) == 128 + signal.SIGTERM
+    said = "optimizer.warmup_steps = 100 is more than training.steps = 40: the learning rate gets to 40% of its peak"
+    assert capsys.readouterr().err.count(said) == 1
+
+
+@pytest.mark.parametrize("command", ["train", "ablate"])
 def test_what_takes_longer_than_a_minute_is_foretold(tmp_path, capsys, monkeypatch, command):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "config.py").write_text(CONFIG if command == "ablate" else CONFIG + "config = config.runs[0]\n")

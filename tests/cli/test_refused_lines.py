@@ -101,7 +101,7 @@ OVERRIDES = {
     "--model.tie-output --model.no-tie-output": "--model.tie-output is given twice",
     "--task": "--task",
     "--directory ''": "'' is no path",
-    "--directory plain/here": "plain is a file",
+    "--directory plain/here": "plain is no directory): choose another directory",
     "--directory taken --training.batch-size 8": "training.batch_size: 4 -> 8",
     "--directory compared": "compared",
     "--directory broken": "broken/config.json is damaged",
@@ -121,7 +121,7 @@ OVERRIDES = {
 OVERRIDES = {f"train run.py {words}": said for words, said in OVERRIDES.items()}
 OTHERS = {
     "ablate ablation.py --posenc rope": "with these overrides two cells of this ablation are one run",
-    "ablate ablation.py --directory plain": "is a file",
+    "ablate ablation.py --directory plain": "is no directory",
     "ablate ablation.py --directory taken": "single run",
     "ablate ablation.py --directory compared --model.d-model 32": "[rsc rope].model.d_model: 64 -> 32",
     "ablate escaped.py": "runs/escaped-ea03bc47 holds a single run, not an ablation",
@@ -281,7 +281,8 @@ def filled(folder):
     replicas = [{"seed": seed, "learning_rate": rate, "diverged_at": at} for (seed, rate), at in diverged.items()]
     texts = dict.fromkeys(("posenc", "mode", "device_kind", "label", "table", "metrics_sha256"), "")
     counts = dict.fromkeys(("num_parameters", "num_posenc_parameters", "group_size", "device_count", "threads"), 1)
-    measured = [replica | {"validation": {"exact_match": 1.0}, "evaluation": [], "parameters_sha256": ""} for replica in replicas]
+    more = {"validation": {"exact_match": 1.0}, "evaluation": [], "parameters_sha256": ""}
+    measured = [replica | more for replica in replicas]
     result = texts | counts | {"config_hash": own["config_hash"], "bit_exact": True, "replicas": measured}
     sealed_files.write(group / "result.json", result)
     return folder

@@ -1,6 +1,5 @@
 """``posenc context`` on a tiny imported model: what it measures, that it goes on, what it refuses."""
 
-import dataclasses
 import json
 import os
 import shutil
@@ -21,7 +20,6 @@ from posenc_jax.runs.files import locked
 from posenc_jax.runs.importing import import_checkpoint
 from posenc_jax.runs.inference import load_run
 from posenc_jax.runs.reporter import Reporter
-from posenc_jax.training.batches import costs_of
 from posenc_jax.training.step import model_of
 
 TRAINED = 192

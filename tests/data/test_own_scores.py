@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 
 import pytest
 
@@ -68,6 +69,7 @@ def test_every_column_of_results_is_a_taken_name():
         ("posenc", "bit_exact", "environment", "mode", "group_size", "device_kind", "device_count", "threads"), 1
     )
     config = dataclasses.replace(CONFIG, seeds=(0,), learning_rates=(0.1,))
+    stored = ablation_record.StoredCell(config, Path(), {}, [], [], {}, True)
     (row,) = ablation_record._rows(stored, result | {"replicas": [replica | {"evaluation": [scores]}]})
     for name in row:
         own = dataclasses.dataclass(frozen=True)(type("Own", (Metric,), {"name": name}))

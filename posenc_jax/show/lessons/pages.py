@@ -8,7 +8,7 @@ from posenc_jax.show.lessons.lesson import Lesson
 from posenc_jax.show.lessons.running import CodeCell, run
 
 BEGIN, END = "<!-- lessons: written by scripts/regenerate from their pages -->", "<!-- end of lessons -->"
-PICTURES = "../../scripts/docs/pictures"
+PICTURES = "../../../scripts/docs/pictures"
 _LINK = re.compile(r"\[([^\]]*)\]\((?:(\w+)\.md|[^)]*)\)")
 _ANSWER = re.compile(r"<details>\n<summary>Answer</summary>\n\n(.*?)\n\n</details>", re.DOTALL)
 _UNSEEN = re.compile(r"^(```math\n.*?^```|<!--.*?-->)\n", re.MULTILINE | re.DOTALL)
