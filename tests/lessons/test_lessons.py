@@ -97,7 +97,7 @@ def test_one_page_for_site_and_notebook():
     number, lesson = numbered("near")
     site, notebook = for_site(number, lesson, runs=True)
     assert all(text.startswith(f"# {number}. {lesson.title}\n\n*{lesson.where}*\n") for text in (site, notebook))
-    assert "![kernel-128x512](../../scripts/docs/pictures/kernel-128x512.png)" in site
+    assert "![kernel-128x512](../../../scripts/docs/pictures/kernel-128x512.png)" in site
     assert "| 8 | 0.8838 | 0.3249 | 0.3275 | **no** |" in site
     assert "<details>\n<summary>Answer</summary>" in site
     assert "[positions 5 and 68](aliases.md)" in site
