@@ -42,8 +42,6 @@ EXTRAS = {
     "tracking": {"tensorboardX": "tensorboardX", "wandb": "wandb"},
 }
 """The modules of each extra: the distribution that has each."""
-TESTED = {"jax": ("0.10.2", "0.12.0.1"), "flax": ("0.12.8", "0.12.12")}
-"""The oldest and the newest version that the tests were run with, of packages that change quickly."""
 
 
 class MissingExtraError(ModuleNotFoundError):
