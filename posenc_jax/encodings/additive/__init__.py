@@ -1,7 +1,7 @@
 """Additive encodings: a bias for each pair of positions, added to the logits of attention.
 
-Members compute ``[H, T, S]`` from distances (or from pairs given with the input) by the hook ``bias``, or change the
-sum of logits by ``adjust_logits``. Queries and keys carry no positions. A bias is a fixed function of the distance
+Members compute ``[#B, H, Q, K]`` from distances (or from pairs given with the input) by the hook ``bias``, or change
+the sum of logits by ``adjust_logits``. Queries and keys carry no positions. A bias is a fixed function of the distance
 (`alibi`, `sandwich`), one with learned parameters (`t5`, `kerple`, `fire`, `log_cpb`), or one with the content of
 tokens (`forgetting`, `dape`). Most of them decrease with the distance and are defined beyond the training length.
 
