@@ -166,7 +166,8 @@ def test_too_long_documents():
     for label in LABELS:
         assert found[label] == pytest.approx(np.mean([piece[label] for piece in pieces]), abs=1e-9)
     (cut,) = classify(loaded, [document], too_long="truncate")
-    assert cut == classify(loaded, [{**document, "body": document["body"][:37]}])[0]
+    # A shorter row may be padded to another width, whose program rounds differently.
+    assert cut == pytest.approx(classify(loaded, [{**document, "body": document["body"][:37]}])[0], abs=1e-6)
     with pytest.raises(RefusedError, match=r"summaries of the parts .* take 'truncate'"):
         summarize(load_run(trained("summarization")), ["owl"], too_long="window")
 
