@@ -11,9 +11,10 @@ CONFIG, DIRECTORY = "configs/demo.py", Path("runs/demo")
 
 
 def _demo(*, overrides: Overrides, directory: Annotated[Path, "DIR"] = DIRECTORY) -> int:
-    """Compare four encodings with 4 seeds each, in about two minutes on 2 CPU cores. This runs `posenc ablate
-    configs/demo.py` with results in runs/demo, using configs/demo.py of this folder or, if there is none, the one
-    shipped with the package. Stop it whenever you like: the same command resumes it, or shows the finished tables.
+    """Compare four encodings with 4 seeds each, in about two minutes on 2 CPU cores. This runs
+    `posenc ablate configs/demo.py` with results in runs/demo, using configs/demo.py of this folder or, if there is
+    none, the one shipped with the package. Stop it whenever you like: the same command resumes it, or shows the
+    finished tables.
 
     All overrides are those of `posenc ablate`, such as --seeds 0 1; finished seeds are not run again.
 
