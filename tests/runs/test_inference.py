@@ -160,14 +160,14 @@ def test_too_long_texts():
 def test_too_long_documents():
     loaded = load_run(trained("classification"))
     parts = ["sun ice sun red sun.", "owl ice red owl owl."]
-    document = {"header": "owl ice", "body": " ".join(parts), "footer": "end"}
+    # What is left ends with a letter: a blank at the end of a text that is given is not read.
+    document = {"header": "owl ice.", "body": " ".join(parts), "footer": "end"}
     (found,) = classify(loaded, [document], too_long="window")
     pieces = classify(loaded, [{**document, "body": part} for part in parts])
     for label in LABELS:
         assert found[label] == pytest.approx(np.mean([piece[label] for piece in pieces]), abs=1e-9)
     (cut,) = classify(loaded, [document], too_long="truncate")
-    # A shorter row may be padded to another width, whose program rounds differently.
-    assert cut == pytest.approx(classify(loaded, [{**document, "body": document["body"][:37]}])[0], abs=1e-6)
+    assert cut == classify(loaded, [{**document, "body": document["body"][:36]}])[0]
     with pytest.raises(RefusedError, match=r"summaries of the parts .* take 'truncate'"):
         summarize(load_run(trained("summarization")), ["owl"], too_long="window")
 
