@@ -33,7 +33,8 @@ def test_numbers_that_are_there_are_not_rewritten_unasked():
         rewritten(1 + 1e-9)
     assert not rewritten(1 + 1e-9, ["Llama-3.1-8B"])
     bare = {name: llama[name] for name in ("name", "source", "config")}
-    assert json.loads(golden_rope.new_text(json.dumps(whole | {"models": [bare]}), []))["models"] == [llama]
+    (new,) = json.loads(golden_rope.new_text(json.dumps(whole | {"models": [bare]}), []))["models"]
+    assert golden_rope.alike(llama, new)  # another processor rounds powers otherwise
 
 
 def ours(config, layer, length):

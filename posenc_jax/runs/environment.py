@@ -25,7 +25,7 @@ _CPUINFO = Path("/proc/cpuinfo")
 MOST_THREADS = 1024
 """Of XLA's pool, and host devices, since each has one."""
 
-_ELSEWHERE = ("analysis", "cli", "context", "drawing", "golden", "lessons", "report", "results", "show", "verdict")
+_ELSEWHERE = ("analysis", "cli", "context", "drawing", "golden", "results", "show", "verdict")
 """Rooms by which no result of a run is computed."""
 # Of the many features of a processor, those that a compiler chooses instructions by; kernels add and rename others.
 _VECTORS = re.compile(r"s?sse|avx|fma|f16c|bmi|popcnt|amx|asimd|sve|sme|i8mm|bf16")

@@ -65,7 +65,7 @@ def test_the_commit_is_of_this_project_and_never_of_one_that_encloses_it(tmp_pat
     git(clone, "commit", "-m", "all of it")
     record = shown(clone)
     assert (record["commit"], record["dirty"]) == (git(clone, "rev-parse", "HEAD"), False)
-    for name, same in (("report/page.py", True), ("files/atomic.py", False)):
+    for name, same in (("results/report/page.py", True), ("files/atomic.py", False)):
         with (clone / "posenc_jax" / name).open("a") as file:
             file.write("# changed\n")
         changed = shown(clone)
