@@ -53,26 +53,26 @@ _PLACES = {Path(__file__).parent / name: place for place, name in enumerate(LONG
 
 
 # Cases that are slow without a mark of their own.
-SLOW = [
+SLOW = {
     line
     for line in (Path(__file__).parent / "slow_tests.txt").read_text().splitlines()
     if line and not line.startswith("#")
-]
+}
 
 
 @pytest.hookimpl(tryfirst=True)  # before marks select
 def pytest_collection_modifyitems(config, items):
     items.sort(key=lambda item: _PLACES.get(item.path, len(_PLACES)))
-    found = {item.nodeid: item for item in items}
-    for name in SLOW:
-        if name in found:
-            found[name].add_marker(pytest.mark.slow)
+    found = {name for item in items for name in (item.nodeid, item.nodeid.partition("[")[0])}
+    for item in items:
+        if not SLOW.isdisjoint((item.nodeid, item.nodeid.partition("[")[0])):
+            item.add_marker(pytest.mark.slow)
     for item in items:
         if item.get_closest_marker("slow") and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(1200))
     if not any("::" in argument for argument in config.args):  # whole files
         files = {item.nodeid.partition("::")[0] for item in items}
-        gone = [name for name in SLOW if name.partition("::")[0] in files and name not in found]
+        gone = [name for name in sorted(SLOW) if name.partition("::")[0] in files and name not in found]
         if gone:
             raise pytest.UsageError(f"tests/slow_tests.txt names tests that are not there: {', '.join(gone)}")
 

@@ -5,6 +5,8 @@ be trained.
 import dataclasses
 import functools
 
+import pytest
+
 from posenc_jax.data.tasks.copying import Copying
 from posenc_jax.encodings import ENCODINGS, Slot, elements, parse, spec
 from posenc_jax.encodings.catalogue import CATALOGUE
@@ -33,6 +35,11 @@ def slots_of_registry() -> dict[str, Slot]:
         name: next(slot for slot in slots if any(type(element) is cls for element in elements(slot)))
         for name, cls in ENCODINGS.items()
     }
+
+
+def fourth_of_registry():
+    """The names of `slots_of_registry`, of which each fourth is not slow."""
+    return [n if i % 4 == 0 else pytest.param(n, marks=pytest.mark.slow) for i, n in enumerate(slots_of_registry())]
 
 
 def reads_attributes(slot: Slot) -> bool:
