@@ -9,7 +9,7 @@ from registry_slots import reads_attributes, slots_of_registry
 
 from posenc_jax.attention import attend
 from posenc_jax.attention.blockwise import blockwise
-from posenc_jax.encodings import Geometry, parse
+from posenc_jax.encodings import Geometry, Sequence, parse
 from posenc_jax.encodings.interface.attention import dense, prepare
 
 
@@ -95,6 +95,18 @@ def test_derivatives_of_blocks_are_those_of_the_reference_in_either_mode_and_twi
         found = jax.jit(lambda: derivatives(lambda call: blockwise(call, 4, of_keys=3)))()
         for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(derivatives(dense)), strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)
+
+
+def test_blocks_of_padding_that_see_no_key_stay_finite():
+    padded = Sequence(np.arange(12)[None], np.array([3]), segment_ids=(np.arange(12) < 3).astype(np.int32)[None])
+    call = Geometry.between(padded, padded, num_heads=2)
+    q, k, v = np.random.default_rng(0).normal(size=(3, 1, 2, 12, 4)).astype(np.float32)
+
+    def total(q, k, v):
+        return blockwise(prepare(q, k, v, (), (), call), 4, of_keys=3).sum()
+
+    for found in jax.tree.leaves(jax.value_and_grad(total, (0, 1, 2))(q, k, v)):
+        assert np.isfinite(found).all()
 
 
 def test_bfloat16_is_as_good_as_that_of_the_reference():
