@@ -197,7 +197,7 @@ def test_without_the_extra_packages_the_tables_are_still_written(ablation, monke
     summary = summarise(read_record(ablation))
     with pytest.raises(ModuleNotFoundError, match=f"needs matplotlib.*{re.escape(install_command('report'))}"):
         render(plots.curves(summary.tasks[0], styles(summary.labels)))
-    with pytest.raises(ModuleNotFoundError, match=r"needs plotly.*pip install 'posenc-jax\[report\]'"):
+    with pytest.raises(ModuleNotFoundError, match=f"needs plotly.*{re.escape(install_command('report'))}"):
         page_of(summary)
 
 
