@@ -7,8 +7,12 @@ The plain install trains, measures and ablates on generated tasks. `needed` stan
 """
 
 import contextlib
+import importlib.metadata
 import importlib.util
+import json
 from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import unquote, urlparse
 
 PLAIN = {
     "jax": "jax",
@@ -73,11 +77,31 @@ def plain_one(error: ModuleNotFoundError) -> str | None:
     module = (error.name or "").partition(".")[0]
     if module not in PLAIN:
         return None
-    return f"this needs {PLAIN[module]}, which is not installed: pip install posenc-jax, without --no-deps"
+    source = _source() or PLAIN[module]
+    return f"this needs {PLAIN[module]}, which is not installed: pip install {source}, without --no-deps"
+
+
+def install_command(extra: str) -> str:
+    """The command that adds an extra to this copy: from the folder or archive that it was installed from, or is in; or
+    else of the extra's packages by name. No index has this package.
+    """
+    source = _source()
+    return f"pip install '{source}[{extra}]'" if source else f"pip install {' '.join(EXTRAS[extra].values())}"
+
+
+def _source() -> str | None:
+    checkout = Path(__file__).parent.parent
+    if (checkout / "pyproject.toml").is_file():
+        return str(checkout)
+    with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+        record = importlib.metadata.distribution("posenc-jax").read_text("direct_url.json")  # PEP 610
+        path = unquote(urlparse(json.loads(record or "{}").get("url", "")).path)
+        return path if path and Path(path).exists() else None
+    return None
 
 
 def _missing(extra: str, what: str, module: str) -> MissingExtraError:
     distribution = EXTRAS[extra].get(module, module)
     return MissingExtraError(
-        f"{what} needs {distribution}, which is not installed: pip install 'posenc-jax[{extra}]'", name=module
+        f"{what} needs {distribution}, which is not installed: {install_command(extra)}", name=module
     )

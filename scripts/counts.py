@@ -22,8 +22,8 @@ SENTENCES = {
         "| {clauses} clauses, checked",
         "| {rows} rows, {sequences} sequences, rotary frequencies of {models} models, in float64 |",
         "| tasks generated on the device; tasks on text | {tasks}; {text_tasks} |",
-        "posenc lesson      # {lessons} steps, seconds each",
-        "Of {lessons} claims, {confirmed} are confirmed, {refuted} refuted, and {conditional} hold under a condition.",
+        "posenc lesson    # {lessons} steps, seconds each",
+        "Of {lessons} claims, {confirmed} are confirmed, {refuted} refuted, and {conditional} hold under a condition",
     ),
     ".github/CHANGELOG.md": (
         "**Encodings.** {published} published methods",

@@ -92,3 +92,13 @@ def test_only_fields_in_which_cells_of_a_table_differ_are_told():
         "model.d_model 16, learning_rate 0.0005 0.001",
         "",
     ]
+
+
+def test_several_runs_are_swept_together_and_one_without_the_field_stays():
+    rope, nope = sweep(BASE, {"posenc": ("rope", "nope")})
+    found = [(run.label, run.posenc) for run in sweep((rope, nope), {"rope.base": (1e2, 1e4)})]
+    assert found == [
+        ("rope, base=100", (RoPE(base=100.0),)),
+        ("rope, base=10000", (RoPE(),)),
+        ("nope", ()),
+    ]

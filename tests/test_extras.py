@@ -1,5 +1,6 @@
 """A light install: what each extra brings, and one line wherever one is missing, before anything is written."""
 
+import json
 import re
 import subprocess
 import sys
@@ -53,7 +54,7 @@ def without(monkeypatch):
     return block
 
 
-TEXT = r"pip install 'posenc-jax\[text\]'$"
+TEXT = re.escape(extras.install_command("text")) + "$"
 
 
 @pytest.mark.parametrize(
@@ -117,7 +118,7 @@ def test_commands_say_which_extra_they_lack(without, tmp_path, monkeypatch, refu
     monkeypatch.setenv("POSENC_DATA", str(tmp_path / "data"))
     monkeypatch.chdir(tmp_path)
     without(*modules)
-    assert f"posenc: {said}, which is not installed: pip install 'posenc-jax[" in refusal(*arguments)
+    assert f"posenc: {said}, which is not installed: pip install '{ROOT}[" in refusal(*arguments)
     assert [path.name for path in tmp_path.iterdir()] == ["a.parquet"]
 
 
@@ -136,7 +137,22 @@ def test_an_install_without_dependencies_says_what_it_lacks(tmp_path, module, ar
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 2
     assert (
-        done.stderr
-        == f"posenc: this needs {module}, which is not installed: pip install posenc-jax, without --no-deps\n"
+        done.stderr == f"posenc: this needs {module}, which is not installed: pip install {ROOT}, without --no-deps\n"
     )
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("url", ["file:///a/my%20clone", "file:///a/posenc_jax-0.1.0-py3-none-any.whl", None])
+def test_the_way_out_names_what_this_copy_was_installed_from(tmp_path, monkeypatch, url):
+    monkeypatch.setattr(extras, "__file__", str(tmp_path / "posenc_jax" / "extras.py"))
+
+    class Installed:
+        def read_text(self, name):
+            return None if url is None else json.dumps({"url": url.replace("/a/", f"{tmp_path}/")})
+
+    monkeypatch.setattr("importlib.metadata.distribution", lambda name: Installed())
+    assert extras.install_command("cluster") == "pip install submitit"  # what it was installed from is gone
+    if url is not None:
+        source = tmp_path / url.rpartition("/")[2].replace("%20", " ")
+        source.touch()
+        assert extras.install_command("text") == f"pip install '{source}[text]'"

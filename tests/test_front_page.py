@@ -38,7 +38,7 @@ def row(word):
 
 
 def test_it_is_read_in_minutes():
-    assert len(README.read_text().split()) <= 900
+    assert len(README.read_text().split()) <= 700
 
 
 def test_a_picture_comes_before_the_first_command():
@@ -63,7 +63,7 @@ def test_sinusoidal_learned_or_relative_is_answered_from_the_results():
     assert sinusoidal == rope
     assert (
         "sinusoidal and rotary encodings get {} right, a learned table {}, relative biases (ALiBi, T5) {} and {}, and "
-        "no positions {}."
+        "no positions {}. These are decoders"
     ).format(rope, *others) in README.read_text()
 
 
@@ -85,9 +85,8 @@ def test_a_count_is_written_where_its_sentence_stands_once():
 
 def test_its_numbers_are_those_of_the_records():
     trials = {one["trial"]: one for one in json.loads((ROOT / "scripts" / "docs" / "faults.json").read_text())}
-    kills, total = trials["kills"], sum(one["trials"] for one in trials.values())
+    kills = trials["kills"]
     assert row("bit-identical results") == f"{kills['identical']} of {kills['trials']} trials"
-    assert row("kills, flipped bits") == f"{sum(one['silent'] for one in trials.values())} of {total} trials"
     verdict = json.loads((ROOT / "experiments" / "verdicts" / "pope-against-rope.json").read_text())
     for page in ("README.md", "scripts/docs/guides/idea-to-verdict.md", "experiments/verdicts/README.md"):
         assert f"{verdict['seconds'] / 60:.0f} minutes of runs" in (ROOT / page).read_text(), page

@@ -118,7 +118,7 @@ def test_encodings_beside_a_jax_that_is_there(built, tmp_path):
     assert "flax                 not installed" in run(posenc, "doctor", cwd=here).stdout
     refused = run(posenc, "train", "configs/copy_rope.py", cwd=here, code=2)
     assert refused.stderr.startswith("posenc: this needs ")
-    assert refused.stderr.endswith("is not installed: pip install posenc-jax, without --no-deps\n")
+    assert refused.stderr.endswith(f"is not installed: pip install {built[1]}, without --no-deps\n")
     assert not list(here.iterdir())
 
 
@@ -137,13 +137,14 @@ def test_the_demo_from_a_wheel_in_an_empty_folder(built, tmp_path):
     assert len({(row["task_label"], row["label"]) for row in rows}) == 4
     assert "Next: open" not in done.stderr
     assert "Left out: report.html (needs plotly), figures (needs matplotlib)" in done.stdout
-    assert "pip install 'posenc-jax[report]'" in done.stdout
+    assert f"pip install '{built[1]}[report]'" in done.stdout
     assert {path.name for path in here.iterdir()} == {"runs"}
     shown = run(posenc, "doctor", cwd=here).stdout
-    assert "no sentencepiece, tokenizers, grain, sacrebleu, safetensors, gguf: pip install 'posenc-jax[text]'" in shown
+    lacking = "no sentencepiece, tokenizers, grain, sacrebleu, safetensors, gguf"
+    assert f"{lacking}: pip install '{built[1]}[text]'" in shown
     refused = run(posenc, "train", "configs/translation.py", cwd=here, code=2)
-    assert "which is not installed: pip install 'posenc-jax[text]'" in refused.stderr
+    assert f"which is not installed: pip install '{built[1]}[text]'" in refused.stderr
     assert {path.name for path in here.iterdir()} == {"runs"}
     assert "there is no table 'cpoy'" in run(posenc, "verdict", "alibi", "--tables", "cpoy", cwd=here, code=2).stderr
     cannot = run(posenc, "show", "rope", cwd=here, code=2)
-    assert "which is not installed: pip install 'posenc-jax[report]'" in cannot.stderr
+    assert f"which is not installed: pip install '{built[1]}[report]'" in cannot.stderr

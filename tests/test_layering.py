@@ -82,7 +82,7 @@ ORDER = {
 CLOCKS = {"cli", "runs"}
 ARGV = {"cli", "__main__"}
 FILES = {"cli", "golden", "huggingface", "context", "show", "verdict", "drawing", "results"}
-FILES |= {"runs", "files/", "data/corpora"}
+FILES |= {"runs", "files/", "data/corpora", "extras"}  # of extras, the record of the install
 _CLOCK = {("time", name) for name in ("time", "monotonic", "perf_counter", "process_time", "time_ns")} | {
     ("datetime", "now")
 }

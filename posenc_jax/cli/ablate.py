@@ -5,14 +5,14 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from posenc_jax.cli.options import Overrides, command
-from posenc_jax.cli.overrides import override_all
+from posenc_jax.cli.overrides import override_all, swept
 from posenc_jax.cli.own_files import refuse_unusable
 from posenc_jax.cli.report import final_report
 from posenc_jax.cli.screen import show
 from posenc_jax.cli.session import Kept, asked_config, stoppable
 from posenc_jax.cli.sized_to_corpus import OnCorpus, ablation_on_corpus, refuse_elsewhere, shown_and_kept
 from posenc_jax.cli.spread import Spread, runner
-from posenc_jax.config import Ablation
+from posenc_jax.config import Ablation, Run
 from posenc_jax.files.names import file_name
 from posenc_jax.files.user_paths import full
 
@@ -24,6 +24,7 @@ def _ablate(
     on: OnCorpus = None,
     kept: Kept,
     spread: Spread,
+    sweep: Annotated[tuple[str, ...], "FIELD=A,B"] = (),
     group: Annotated[str | None, "CELL/group-000"] = None,
 ) -> int:
     """Run every cell of the ablation in CONFIG, a Python file with a variable `config`, then write results.jsonl and
@@ -34,6 +35,8 @@ def _ablate(
     Args:
       config: the config file
       on: the corpus
+      sweep: fields and their values, a cell for each combination, as `posenc_jax.sweep` makes them; CONFIG may be of
+        one run then
       group: run only this group, made by --executor, which calls this in its processes
 
     Examples:
@@ -43,15 +46,19 @@ def _ablate(
           run two seeds, into another directory
       posenc ablate --on own/plays --posenc nope alibi t5
           compare encodings on your own texts
+      posenc ablate configs/copy_rope.py --sweep rope.base=1e2,1e4 model.d_model=32,64
+          four cells: each base with each width
     """
     spread.check()
     if spread.executor == "slurm":
         refuse_elsewhere(on, "--executor slurm")
     left = overrides.left
-    ablation = asked_config("ablate", config, on, overrides.left, Ablation)
+    ablation = asked_config("ablate", config, on, overrides.left, (Ablation, Run) if sweep else Ablation)
     if on is not None:
         ablation, left = ablation_on_corpus(ablation, left)
-    ablation = override_all(ablation, left, "ablate", config)
+    elif isinstance(ablation, Run):
+        ablation = Ablation(Path(config).stem, (ablation,))
+    ablation = swept(override_all(ablation, left, "ablate", config), sweep)
     directory = full(kept.directory or Path("runs") / file_name(ablation.name)).absolute()
     kept.trust_runs()
     from posenc_jax.cli.progress import AblationReporter

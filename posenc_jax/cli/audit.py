@@ -29,29 +29,31 @@ def _audit(
     json: Path | None = None,
     markdown: Path | None = None,
     no_timing: bool = False,
+    all: bool = False,
 ) -> int:
-    """Measure encodings (by default every row of the catalogue) and print tables with a legend, as Markdown
-    if the output is not a terminal: the contract's clauses, invariance to shifts, distances and aliases of
-    positions, causality, decoding, packing and padding, behaviour beyond max_len, parameters, memory and
-    time.
+    """Say whether encodings keep the contract, a line for each. With --all, and of every row of the catalogue, where
+    none is named, print tables of what was measured with a legend, as Markdown if the output is not a terminal: the
+    contract's clauses, invariance to shifts, distances and aliases of positions, causality, decoding, packing and
+    padding, behaviour beyond max_len, parameters, memory and time.
 
     Args:
       encodings: a catalogue name or a spec
       json: also write all numbers to FILE
       markdown: also write the tables to FILE as Markdown
       no_timing: leave out the time, so that every run writes the same bytes
+      all: print all that was measured
 
     Examples:
       posenc audit rope
-          check the contract and measure one encoding
-      posenc audit "fox|rope(base=5e5)" YaRN --no-timing
-          measure several encodings, without timing
+          does it keep the contract?
+      posenc audit "fox|rope(base=5e5)" YaRN --all --no-timing
+          all measurements of several encodings, without timing
     """
     from posenc_jax.analysis.audit import rows as catalogue
     from posenc_jax.analysis.audit import settings
     from posenc_jax.cli.own_files import read_slot, refuse_unusable
     from posenc_jax.cli.progress import TerminalReporter
-    from posenc_jax.show.audit_table import audit_markdown, audit_text
+    from posenc_jax.show.audit_table import audit_answer, audit_markdown, audit_text
 
     rows = [row_of(text) for text in encodings] or [vars(method) for _, method in catalogue()]
     refuse_unusable(tuple(read_slot(row["spec"]) for row in rows if row["family"] == GIVEN))
@@ -65,7 +67,10 @@ def _audit(
             reporter.advance(1, row["name"])
     document = {"settings": settings(), "encodings": records}
     text = audit_markdown(document)
-    show(audit_text(document, shutil.get_terminal_size().columns) if sys.stdout.isatty() else text, end="")
+    if encodings and not all:
+        show(audit_answer(document), end="")
+    else:
+        show(audit_text(document, shutil.get_terminal_size().columns) if sys.stdout.isatty() else text, end="")
     if json:
         write_atomically(json, f"{dumps(document, indent=1, ensure_ascii=False, allow_nan=False)}\n")
     if markdown:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from posenc_jax.cli.errors import UsageError
 from posenc_jax.cli.screen import show, tell
+from posenc_jax.extras import install_command, is_there
 
 if TYPE_CHECKING:
     from posenc_jax.data.corpora.fields import Fields
@@ -108,6 +109,9 @@ def add(name: str, options: Added) -> None:
     own.add_files(name, form, paths, fields, facts, structure, share, note=tell, **places)
     place = f"POSENC_DATA={shlex.join([str(options.directory.absolute())])} " if options.directory else ""
     show(f"train on it: {place}posenc train --on {corpus}; compare encodings on it: {place}posenc ablate --on {corpus}")
+    show("before they train, both say how well a mean over its test texts will be known")
+    if not is_there("sentencepiece"):
+        show(f"both need sentencepiece, which is not installed: {install_command('text')}")
 
 
 def _paths(form: str, options: Added) -> dict[str, list[Path]]:

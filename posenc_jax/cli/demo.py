@@ -1,13 +1,16 @@
 """``posenc demo``: the comparison of configs/demo.py, in any folder."""
 
+import json
 from pathlib import Path
 from typing import Annotated
 
 from posenc_jax.cli import ablate
 from posenc_jax.cli.options import Overrides, command
-from posenc_jax.cli.screen import tell
+from posenc_jax.cli.screen import columns, show, tell
+from posenc_jax.files.shipped import shipped
 
 CONFIG, DIRECTORY = "configs/demo.py", Path("runs/demo")
+COMMITTED = Path("experiments/length_generalisation/results.json")
 
 
 def _demo(*, overrides: Overrides, directory: Annotated[Path, "DIR"] = DIRECTORY) -> int:
@@ -30,9 +33,37 @@ def _demo(*, overrides: Overrides, directory: Annotated[Path, "DIR"] = DIRECTORY
     if overrides.help:
         return 0
     code = ablate.main([CONFIG, "--directory", str(directory), *overrides.left])
+    if code == 0 and not overrides.left:
+        show(_beside_the_committed(directory))
     if code == 0 and (report := directory / "report.html").is_file():
         tell(f"Next: open {report} in a browser, or run `posenc` to see what else it does.")
     return code
+
+
+def _beside_the_committed(directory: Path) -> str:
+    """The scores at unseen lengths here, and those of the committed run, which the README has."""
+    from posenc_jax.drawing.text_table import TextTable, text
+    from posenc_jax.results import read_record, summarise
+    from posenc_jax.results.averages import interval_of
+    from posenc_jax.results.report.entries import interval_text
+    from posenc_jax.runs.environment import environment
+
+    file = shipped(COMMITTED)
+    if file is None:
+        return ""
+    task = summarise(read_record(directory)).tasks[0]
+    committed = json.loads(file.read_text(encoding="utf-8"))
+    seeds = committed["tables"][task.task_label]["seeds"]
+    entries = tuple(
+        (cell.label, *(interval_text(own, task.kind) for own in (cell.score, interval_of(there, task.kind))))
+        for cell in task.cells
+        if (there := seeds[cell.label].values())
+    )
+    notes = (
+        f"Here: {environment()['cpu']}. Committed: {committed['environment']['cpu']}.",
+        "The same kind of processor and the same versions give the same bits; on another, a seed has moved by 0.1.",
+    )
+    return text(TextTable("Unseen lengths", ("encoding", "here", "committed"), "lll", entries, notes), columns())
 
 
 main = command(_demo)

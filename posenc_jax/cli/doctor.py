@@ -35,7 +35,7 @@ def _doctor() -> None:
         extra: ", ".join(name for module, name in modules.items() if not extras.is_there(module))
         for extra, modules in extras.EXTRAS.items()
     }
-    parts = {extra: f"no {names}: pip install 'posenc-jax[{extra}]'" for extra, names in absent.items() if names}
+    parts = {extra: f"no {names}: {extras.install_command(extra)}" for extra, names in absent.items() if names}
     _section("Optional parts", {**dict.fromkeys(absent, "installed"), **parts})
 
 

@@ -66,7 +66,7 @@ def _draw(lesson: Lesson, folder: Path) -> int:
     from posenc_jax.cli import show as pictures
 
     if lacking := [name for name in ("matplotlib", "sklearn") if not extras.is_there(name)]:
-        tell(f"posenc: no picture without {lacking[0]}: pip install 'posenc-jax[report]'")
+        tell(f"posenc: no picture without {lacking[0]}: {extras.install_command('report')}")
         return 0
     for name in lesson.pictures:
         with contextlib.redirect_stdout(io.StringIO()):  # which has the properties of the vectors

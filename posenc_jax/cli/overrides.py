@@ -1,5 +1,6 @@
 """Typed overrides of a config on the command line: tyro over its dataclasses, with encodings written as strings."""
 
+import ast
 import copy
 import dataclasses
 import functools
@@ -20,7 +21,7 @@ from tyro.constructors import (
 
 from posenc_jax.cli.errors import Parser, UsageError, given_twice, refusing
 from posenc_jax.cli.own_files import read_mask, read_metrics, read_slot, read_task
-from posenc_jax.config import Ablation, Run, automatic_names
+from posenc_jax.config import Ablation, Run, automatic_names, sweep
 from posenc_jax.data.metric import Metric
 from posenc_jax.encodings import spec
 from posenc_jax.encodings.interface.slots import Slot
@@ -118,6 +119,29 @@ def override_all(ablation: Ablation, arguments: Sequence[str], command: str, con
         )
     with refusing():
         return dataclasses.replace(ablation, runs=tuple(runs))
+
+
+def swept(ablation: Ablation, words: Sequence[str]) -> Ablation:
+    """The ablation with a run for each combination of the values in ``words``, ``FIELD=A,B`` each; without a baseline
+    whose label the sweep has changed.
+    """
+    if not words:
+        return ablation
+    fields = {}
+    for word in words:
+        name, _, values = word.partition("=")
+        fields[name] = tuple(map(_value, re.split(r",(?![^(]*\))", values)))
+    with refusing("--sweep: "):
+        runs = sweep(ablation.runs, fields)
+        kept = ablation.baseline if any(run.label == ablation.baseline for run in runs) else ""
+        return dataclasses.replace(ablation, runs=runs, baseline=kept)
+
+
+def _value(word: str) -> Any:
+    try:
+        return ast.literal_eval(word)
+    except (ValueError, SyntaxError):
+        return word
 
 
 def _override_each(runs: Sequence[Run], arguments: Sequence[str], command: str, config_file: str) -> list[Run]:

@@ -95,7 +95,7 @@ class TerminalReporter(Reporter):
         if self._begun is not None and self._done > self._start:
             seconds = time.monotonic() - self._begun
             count, steps = self._done - self._start, self._unit == "steps" and seconds > 0
-            line = f"{self._work}: {count} {self._unit} in {seconds:.1f} s"
+            line = f"{self._work}: {count} {self._unit[: -1 if count == 1 else None]} in {seconds:.1f} s"
             self.note(line + (f" ({count / seconds:.3g}/s), {self._text}".rstrip(", ") if steps else ""))
         self._begun = None
 

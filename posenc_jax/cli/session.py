@@ -17,6 +17,7 @@ from posenc_jax.cli.screen import tell
 from posenc_jax.cli.signals import answered
 from posenc_jax.cli.sized_to_corpus import on_corpus
 from posenc_jax.config import Run
+from posenc_jax.extras import MissingExtraError
 from posenc_jax.files.shipped import shipped_config
 from posenc_jax.files.user_paths import cache_directory, full
 from posenc_jax.runs.trackers import TrackerName
@@ -49,19 +50,25 @@ def asked_config(
     command: str, text: str, corpus: str | None, words: Sequence[str], kind: type | tuple[type, ...]
 ) -> Any:
     """The ``config`` of the file ``text``, or the run that is sized to a corpus and this machine; UsageError where both
-    or neither is given. Without any, a help among the other ``words`` is of the overrides that every config has.
+    or neither is given. Without any, and where a package is missing that reads the corpus, a help among the other
+    ``words`` is of the overrides that every config has.
     """
     if corpus is None and text:
         return load_config(text, kind, command)
-    if corpus is None and {"-h", "--help"} & set(words):
+    asks = not {"-h", "--help"}.isdisjoint(words)
+    if corpus is not None and not text:
+        try:
+            return on_corpus(corpus)
+        except MissingExtraError:
+            if not asks:
+                raise
+    if asks:
         from posenc_jax.cli.overrides import override
         from posenc_jax.data.tasks.copying import Copying
 
         override(Run(task=Copying()), ["--help"], command, "")
-    if corpus is None or text:
-        example = f"posenc {command} CONFIG [overrides], or posenc {command} --on CORPUS [overrides]"
-        raise UsageError(f"{command}: one config file or one corpus comes first, as in {example}")
-    return on_corpus(corpus)
+    example = f"posenc {command} CONFIG [overrides], or posenc {command} --on CORPUS [overrides]"
+    raise UsageError(f"{command}: one config file or one corpus comes first, as in {example}")
 
 
 def load_config(text: str, kind: type | tuple[type, ...], command: str) -> Any:

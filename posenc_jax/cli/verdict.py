@@ -16,6 +16,7 @@ from posenc_jax.cli.screen import show, tell
 from posenc_jax.cli.session import load_config, stoppable
 from posenc_jax.cli.sized_to_corpus import on_corpus
 from posenc_jax.config import Ablation, Run
+from posenc_jax.extras import install_command
 
 if TYPE_CHECKING:
     from posenc_jax.encodings.interface.slots import Slot
@@ -222,7 +223,7 @@ def _written(card: Card, home: Path, *, as_json: bool) -> int:
     _print(card, as_json=as_json)
     (tell if as_json else show)(f"card: {written[-1 if as_json else 0]}")
     if not any(path.suffix == ".png" for path in written):
-        tell("posenc: no figure without matplotlib: pip install 'posenc-jax[report]'")
+        tell(f"posenc: no figure without matplotlib: {install_command('report')}")
     return _code(card)
 
 

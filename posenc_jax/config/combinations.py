@@ -13,11 +13,11 @@ from posenc_jax.refusals import did_you_mean, refuse_twice
 _RATE = "learning_rate"
 
 
-def sweep(run: Run, fields: Mapping[str, Iterable[Any]]) -> tuple[Run, ...]:
+def sweep(run: Run | Iterable[Run], fields: Mapping[str, Iterable[Any]]) -> tuple[Run, ...]:
     """A run for each combination of values, named by them: the cells of an ablation that sweeps fields.
 
     Args:
-      run: the fields that all share.
+      run: the fields that all share; of several runs, each that has a field has all its values.
       fields: ``{"posenc": ("rope", "alibi"), "model.d_model": (16, 32), "rope.base": (1e2, 1e4)}``: a field of an
         encoding is called by the encoding's name, and runs without it stay as they are. The values of
         ``"learning_rate"`` are those of every run, whose program trains them all.
@@ -25,8 +25,9 @@ def sweep(run: Run, fields: Mapping[str, Iterable[Any]]) -> tuple[Run, ...]:
     Raises:
       ValueError: no run has the field, a field has fewer than two values or one twice, or a run cannot have a value.
     """
-    automatic = automatic_names(run)
-    runs = [(run, run.table, run.label)]
+    given_runs = (run,) if isinstance(run, Run) else tuple(run)
+    automatic = {name for own in given_runs for name in automatic_names(own)}
+    runs = [(own, own.table, own.label) for own in given_runs]
     # Encodings first, since fields may be theirs.
     for name, given in sorted(fields.items(), key=lambda pair: pair[0] not in SLOTS):
         values = (given,) if isinstance(given, str) or not isinstance(given, Iterable) else tuple(given)

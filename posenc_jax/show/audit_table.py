@@ -53,6 +53,21 @@ def _sections(audit: Json, legend: list[str]) -> list[tuple[str, list[str]]]:
     ]
 
 
+def audit_answer(audit: Json) -> str:
+    """A line for each encoding, whether it keeps the contract, then what failed and what to do."""
+    lines = [f"{record['name']} {_answer(record)}" for record in audit["encodings"]]
+    for title, own in _sections(audit, [])[:2]:
+        lines += ["", title, "", *own] if own else []
+    return "\n".join(lines) + "\n"
+
+
+def _answer(record: Json) -> str:
+    kept = re.fullmatch(r"kept \(([0-9]+)/[0-9]+\)(.*)", record["verdict"])
+    if kept is None:
+        return f"and its contract: {record['verdict']}"
+    return f"keeps its contract: {kept[1]} of {kept[1]} clauses that apply, of {len(record['clauses'])}{kept[2]}"
+
+
 def audit_tables(audit: Json) -> list[TextTable]:
     """One a family, without the columns that are empty for all its encodings."""
     families = list(dict.fromkeys(record["family"] for record in audit["encodings"]))

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 from synthetic_ablation import write_ablation
 
+from posenc_jax import Evaluation, Run, sweep, tasks
 from posenc_jax.cli import main, progress
 from posenc_jax.results import report
 from posenc_jax.results.timing import read_commands
@@ -174,3 +175,26 @@ def test_the_page_alone_is_that_of_the_report(tmp_path):
     page = (directory / "report.html").read_bytes()
     report.build(directory)
     assert (directory / "report.html").read_bytes() == page
+
+
+def test_a_sweep_on_the_command_line_is_that_of_python(home, monkeypatch):
+    asked = []
+    monkeypatch.setattr(ablation, "ablate", lambda config, directory, **_: asked.append(config))
+    words = ["--sweep", "posenc=nope,log_scaling(training_length=4)|rope", "rope.base=1e2,1e4", "--seeds", "0"]
+    main(["ablate", "config.py", "--directory", "out", *words])
+    fields = {"posenc": ("nope", "log_scaling(training_length=4)|rope"), "rope.base": (1e2, 1e4)}
+    base = Run(task=tasks.Copying(max_length=8), evaluation=Evaluation(lengths=(8,)), seeds=(0,))
+    assert asked[0].runs == sweep(base, fields)
+    (home / "one.py").write_text(CONFIG.replace('Ablation(name="small", runs=(', "(").replace("),))", "),)[0]"))
+    main(["ablate", "one.py", "--directory", "one", *words])
+    assert asked[1].runs == asked[0].runs
+    assert asked[1].name == "one"
+
+
+def test_a_sweep_of_a_field_that_no_run_has_is_refused(home, refusal):
+    assert "--sweep: no run of the sweep has a field 'alibi.slopes'" in refusal(
+        "ablate", "config.py", "--sweep", "alibi.slopes=alibi,nape"
+    )
+    assert "--sweep: seeds = (0,) is no sweep: give two values at least" in refusal(
+        "ablate", "config.py", "--sweep", "seeds=0"
+    )

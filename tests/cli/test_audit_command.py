@@ -21,7 +21,7 @@ def audit(folder, *arguments):
 
 @pytest.mark.slow
 def test_two_encodings_by_name_and_by_spec(tmp_path):
-    done = audit(tmp_path, "t5 BIAS", "alibi(0.5)", "--json", "a.json", "--markdown", "a.md")
+    done = audit(tmp_path, "t5 BIAS", "alibi(0.5)", "--json", "a.json", "--markdown", "a.md", "--all")
     assert "audit: 2 encodings" in done.stderr
     assert (tmp_path / "a.md").read_text() == done.stdout
 
@@ -67,8 +67,8 @@ def test_two_encodings_by_name_and_by_spec(tmp_path):
 @pytest.mark.slow
 def test_equal_bytes_without_timing_whatever_the_processes(tmp_path):
     specs = ["sinusoidal", "rope", "shaw", "learned"]
-    first = audit(tmp_path, *specs, "--no-timing", "--json", "first.json")
-    again = audit(tmp_path, *specs, "--no-timing", "--json", "again.json")
+    first = audit(tmp_path, *specs, "--all", "--no-timing", "--json", "first.json")
+    again = audit(tmp_path, *specs, "--all", "--no-timing", "--json", "again.json")
     assert first.stdout == again.stdout
     assert "| time" not in first.stdout
     assert (tmp_path / "first.json").read_bytes() == (tmp_path / "again.json").read_bytes()

@@ -13,6 +13,7 @@ import posenc_jax
 from posenc_jax.cli import main
 from posenc_jax.cli.errors import UsageError
 from posenc_jax.cli.session import deterministic
+from posenc_jax.extras import install_command
 
 
 def test_version(printed):
@@ -58,7 +59,7 @@ def test_a_missing_package_is_one_line_and_nothing_is_written(command, capsys, t
     code = main([command, config, "--track", "tensorboard", "--directory", str(tmp_path / "run")])
     assert code == 2
     assert capsys.readouterr().err == (
-        "posenc: --track tensorboard needs tensorboardX, which is not installed: pip install 'posenc-jax[tracking]'\n"
+        f"posenc: --track tensorboard needs tensorboardX, which is not installed: {install_command('tracking')}\n"
     )
     assert list(tmp_path.iterdir()) == []
 

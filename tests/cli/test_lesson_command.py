@@ -8,6 +8,7 @@ import pytest
 
 from posenc_jax.cli import lesson as command
 from posenc_jax.cli import main
+from posenc_jax.extras import install_command
 from posenc_jax.show.lessons import LESSONS, numbered
 from posenc_jax.show.vector_tables import of_words
 
@@ -60,7 +61,7 @@ def test_without_the_extra_a_lesson_is_told_and_its_picture_is_one_line(capsys, 
     assert main(["lesson", "heatmap"]) == 0
     out, err = capsys.readouterr()
     assert "How to read the heat map" in out
-    assert err == "posenc: no picture without matplotlib: pip install 'posenc-jax[report]'\n"
+    assert err == f"posenc: no picture without matplotlib: {install_command('report')}\n"
     assert list(tmp_path.iterdir()) == []
 
 

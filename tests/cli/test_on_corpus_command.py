@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import sys
 
 import pytest
 
@@ -11,6 +12,7 @@ from posenc_jax.cli import main
 from posenc_jax.cli.session import load_config
 from posenc_jax.config import Ablation, Run, config_hash
 from posenc_jax.data.tasks import Copying
+from posenc_jax.extras import install_command
 from posenc_jax.runs import cell
 from posenc_jax.runs.files import write_json
 from posenc_jax.runs.identity import config_record
@@ -110,3 +112,13 @@ def test_two_hundred_pairs_are_trained_and_compared(notes, capsys):
     found = load_config("runs/notes/config.py", Ablation, "ablate")
     assert [run.label for run in found.runs] == ["nope", "rope"]
     assert (notes / "runs" / "notes" / "report.html").exists()
+
+
+def test_a_missing_package_is_named_at_once_and_a_help_does_without(notes, printed, refusal, monkeypatch):
+    monkeypatch.setitem(sys.modules, "sentencepiece", None)
+    monkeypatch.setattr("posenc_jax.cli.data_add.is_there", lambda module: module != "sentencepiece")
+    pairs = ["--jsonl", "pairs.jsonl", "--source", "q", "--target", "a"]
+    said = printed("data", "add", "more", *pairs)
+    assert said.endswith(f"both need sentencepiece, which is not installed: {install_command('text')}\n")
+    assert "needs sentencepiece" in refusal("train", "--on", "own/notes")
+    assert main(["train", "--on", "own/notes", "--help"]) == 0

@@ -18,6 +18,7 @@ from posenc_jax.drawing.interactive import figure
 from posenc_jax.drawing.plain import plain
 from posenc_jax.drawing.printed import render
 from posenc_jax.drawing.style import styles
+from posenc_jax.extras import install_command
 from posenc_jax.results import read_record, report, summarise
 from posenc_jax.results.report import plots, tables
 from posenc_jax.results.report.page import page as page_of
@@ -190,13 +191,13 @@ def test_without_the_extra_packages_the_tables_are_still_written(ablation, monke
     assert [path.name for path in report.build(ablation)] == ["tables.md", "tables.tex", "citations.bib"]
     assert report.missing() == (
         "Left out: report.html (needs plotly), figures (needs matplotlib), results.parquet (needs pyarrow). "
-        "To get all: pip install 'posenc-jax[report]'"
+        "To get all: " + install_command("report")
     )
     assert report.missing() in report.text_report(ablation, 100)
     summary = summarise(read_record(ablation))
-    with pytest.raises(ModuleNotFoundError, match=r"needs matplotlib.*pip install 'posenc-jax\[report\]'"):
+    with pytest.raises(ModuleNotFoundError, match=f"needs matplotlib.*{re.escape(install_command('report'))}"):
         render(plots.curves(summary.tasks[0], styles(summary.labels)))
-    with pytest.raises(ModuleNotFoundError, match=r"needs plotly.*pip install 'posenc-jax\[report\]'"):
+    with pytest.raises(ModuleNotFoundError, match=f"needs plotly.*{re.escape(install_command('report'))}"):
         page_of(summary)
 
 

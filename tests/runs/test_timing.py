@@ -15,7 +15,7 @@ import types
 import pytest
 from trained_runs import CONFIG, Notes, contents, copy_of_the_run
 
-from posenc_jax.extras import MissingExtraError
+from posenc_jax.extras import MissingExtraError, install_command
 from posenc_jax.files.checksums import read_lines
 from posenc_jax.runs import programs, timing
 from posenc_jax.runs.cell import run
@@ -240,7 +240,7 @@ def test_a_missing_package_is_one_line_and_nothing_is_written(tmp_path, monkeypa
         with pytest.raises(MissingExtraError) as error:
             Tracked(Reporter(), tmp_path / "run", (name,))
         assert str(error.value) == (
-            f"--track {name} needs {package}, which is not installed: pip install 'posenc-jax[tracking]'"
+            f"--track {name} needs {package}, which is not installed: {install_command('tracking')}"
         )
     assert list(tmp_path.iterdir()) == []
 

@@ -2,7 +2,7 @@
 
 import re
 
-from posenc_jax.show.audit_table import audit_markdown, audit_text
+from posenc_jax.show.audit_table import audit_answer, audit_markdown, audit_text
 
 WINDOWS = ("float32", "bfloat16", "float32 from 1000000")
 SETTINGS = {"contract": "14 clauses", "model": "small", "attention": "short", "head_dim": 32}
@@ -96,6 +96,21 @@ def test_a_clause_that_fails_is_told_with_what_was_seen_and_the_way_out():
     assert f"## Failures, and what to do\n\n- {told}" in audit_markdown(document)
     assert told in audit_text(document, 1000)
     assert "vmap" not in audit_text(document, 1000)
+
+
+def test_the_answer_is_a_line_and_what_failed():
+    clauses = {
+        "parameters": {"status": "failed", "detail": "(not float32)"},
+        "vmap": {"status": "passed", "detail": ""},
+    }
+    wrong = record(name="Two", verdict="fails parameters", clauses=clauses)
+    passed = {name: {"status": "passed", "detail": ""} for name in clauses}
+    broken = record(verdict="kept (1/1), breaks parameters by nature", clauses=passed)
+    first, second, _, title, _, told = audit_answer({"settings": SETTINGS, "encodings": [broken, wrong]}).splitlines()
+    assert first == "One keeps its contract: 1 of 1 clauses that apply, of 2, breaks parameters by nature"
+    assert second == "Two and its contract: fails parameters"
+    assert title == "Failures, and what to do"
+    assert told.startswith("Two: parameters: failed (not float32): make each array")
 
 
 def test_a_terminal_gets_columns_that_fit_and_the_legend_of_those():

@@ -212,9 +212,10 @@ def _put(
             if not kept:
                 with new_folder(home, replace=True) as working:
                     build(working)
-            splits = manifest(name, directory)["splits"]
-            counts = ", ".join(f"{split} {part['count']:,}" for split, part in splits.items())
-            note(f"{name} is prepared in {home}: {counts}")
+            found = manifest(name, directory)
+            counts = ", ".join(f"{part['count']:,} {split}" for split, part in found["splits"].items())
+            what = "pairs of texts" if found["kind"] in ("translation", "summarization", "pairs") else "texts"
+            note(f"{name} is prepared in {home}: {counts} {what}")
             return home, kept
     except (OSError, LockingError) as error:
         why, way_out = str(error), "choose another folder (directory, or the variable POSENC_DATA)"

@@ -8,7 +8,7 @@ from typing import Any
 
 from posenc_jax.drawing.bibtex import bibtex
 from posenc_jax.drawing.printed import render
-from posenc_jax.extras import needed
+from posenc_jax.extras import install_command, needed
 from posenc_jax.files.atomic import refuse_links, write_atomically
 from posenc_jax.results import read_record, summarise
 from posenc_jax.results.report import page, plots, tables
@@ -70,7 +70,7 @@ def text_report(directory: Path | str, width: int | None = None) -> str:
 def missing() -> str | None:
     """The outputs that `build` leaves out because a package is not installed, and how to install it; or None."""
     listed = ", ".join(f"{output} (needs {package})" for package, output in _absent())
-    return f"Left out: {listed}. To get all: pip install 'posenc-jax[report]'" if listed else None
+    return f"Left out: {listed}. To get all: {install_command('report')}" if listed else None
 
 
 def _absent() -> list[tuple[str, str]]:

@@ -47,6 +47,7 @@ def test_a_parquet_file_and_a_saved_data_set(here, capsys):
     assert main(["data", "add", "both", "--saved", "saved", "--field", "text", "--label", "label"]) == 0
     assert capsys.readouterr().out == (
         "train on it: posenc train --on own/both; compare encodings on it: posenc ablate --on own/both\n"
+        "before they train, both say how well a mean over its test texts will be known\n"
     )
     assert len(load_split("own/both", "test")) == 50
     assert manifest("own/both")["labels"] == ["neg", "pos"]
