@@ -127,6 +127,8 @@ def test_mixed_frequencies_start_in_two_perpendicular_directions():
         (MRoPE(order="interleaved"), 8, [0, 1, 2, 0]),
         # vLLM: rows and columns by turns, the last planes for time.
         (MRoPE(order="space_first", sections=(20, 22, 22)), 128, [1, 2] * 22 + [0] * 20),
+        (MRoPE(order="space_first", sections=(20 / 64, 22 / 64, 22 / 64)), 128, [1, 2] * 22 + [0] * 20),
+        (MRoPE(order="space_first", sections=(20 / 64, 22 / 64, 22 / 64)), 32, [1, 2] * 5 + [1] + [0] * 5),
         (MRoPE(order="space_first"), 8, [1, 2, 1, 0]),
         # Lumos-1: 4 planes of time, then two of height and two of width by turns. VRoPE: plane i has axis i % 4.
         (MRoPE(order=(0,) * 4 + (1, 1, 2, 2) * 3), 64, [*[0] * 4, *[1, 1, 2, 2] * 3] * 2),
