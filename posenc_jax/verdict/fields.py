@@ -43,7 +43,7 @@ from posenc_jax.encodings import (
 )
 from posenc_jax.encodings.additive.t5 import bucket_starts
 from posenc_jax.encodings.interface.slots import Slot, is_pattern
-from posenc_jax.encodings.relative.deberta import log_bucket_rows
+from posenc_jax.encodings.relative.deberta import log_bucket_starts
 from posenc_jax.model_kind import ModelKind
 
 _A_BUCKET = 4
@@ -129,14 +129,9 @@ def _log_buckets(positions: int) -> dict[str, int]:
     touched = (
         distance
         for distance in range(2 * buckets, least, -1)
-        if 2 * _last(log_bucket_rows(buckets, distance), distance) <= positions
+        if 2 * log_bucket_starts(buckets, distance)[buckets - 1] <= positions
     )
     return {"num_buckets": buckets, "max_distance": next(touched, least)}
-
-
-def _last(rows: Any, distance: int) -> int:
-    """The distance at which the last row begins."""
-    return int((rows[distance:] == rows[-1]).argmax())
 
 
 def _buckets(positions: int, kind: ModelKind) -> dict[str, int]:
