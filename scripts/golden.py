@@ -39,7 +39,7 @@ POSITIONS = (0, 1, 2, 3, 8, 21, 90, 300)
 TOKENS = (3, 4, 11, 5, 12, 6, 2, 7)
 TOKEN_TYPES = (0, 0, 0, 1, 1, 1, 2, 2)
 LENGTH = POSITIONS[-1] + 1
-ATTRIBUTES = PAIRS = 8  # as many as any row reads, halves from 0 to MOST
+ATTRIBUTES, PAIRS = 14, 8  # as many as any row reads, halves from 0 to MOST
 MOST = 2
 
 # Rows beside those of the catalogue: by the name of the method, what is at the edge of its formula, and settings there.

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from posenc_jax.encodings import NTK, NTKByParts, YaRN
+from posenc_jax.encodings import NTK, NTKByParts, YaRN, parse
 from posenc_jax.encodings.rotary.yarn import index_ramp, plane_of_rotations
 
 
@@ -56,6 +56,21 @@ def test_the_papers_ramp_is_linear_in_rotations():
     assert NTKByParts(8, 4096).magnitude == 1
     code = YaRN(8, 4096).frequencies(1e4, 128)
     assert round(np.abs(found / code - 1).max(), 2) == 0.57
+
+
+def test_frequencies_mixed_in_logarithms():
+    """yarn_log of Grok1ScalingRotaryEmbedding in vLLM, which multiplies nothing by its magnitude."""
+    plain, want = rotary(1e4, 128), []
+    low, high = (plane_of_rotations(r, 1e4, 128, 4096) for r in (32, 1))
+    for k, theta in enumerate(plain):
+        kept = 1 - min(max((k - math.floor(low)) / (math.ceil(high) - math.floor(low)), 0), 1)
+        want.append(math.exp(kept * math.log(theta) + (1 - kept) * math.log(theta / 8)))
+    np.testing.assert_allclose(YaRN(8, 4096, mix="log").frequencies(1e4, 128), want, rtol=1e-12)
+    rows = {method.name: parse(method.spec)[0].scaling for method in YaRN.methods}
+    assert rows["YaRN in logarithms (Grok)"].mix == "log"
+    assert rows["YaRN in logarithms (Grok)"].magnitude == 1
+    # TeleChat3RoPEScaledRotaryEmbedding.
+    assert rows["YaRN with a smaller magnitude (TeleChat3)"].magnitude == 0.07 * math.log(4) + 1
 
 
 def test_magnitudes():

@@ -122,6 +122,7 @@ LEFT = {
     "DeBERTa": "of the version that is not chosen",
     "LowSideLobes": "only 128 and 512 were searched",
     "FIRE": "learned, and at first 512 at every training length of the paper",
+    "Inkling": "None, the released models begin at 8192 and later",
     "FLOATER": "the unit of time of its equation",
     "WithinSegment": "a limit that is refused beyond",
 }

@@ -33,8 +33,10 @@ class MRoPE(Rotary):
       order: "blocks" puts the axes one after the other, as ``mrope_section`` of Qwen2-VL and Qwen2.5-VL, so that time
         has the fastest planes; "interleaved" alternates them, t h w t h w ..., and gives time the rest, as Qwen3-VL;
         "space_first" alternates rows and columns, h w h w ..., and leaves the slowest planes to time, as VideoRoPE (Wei
-        et al. 2025, section 4) and ERNIE 4.5 VL, with sections (20, 22, 22) of 64; a tuple is the axes of a cycle of
-        planes, which repeats, as VRoPE's (0, 1, 2, 3).
+        et al. 2025, section 4) and ERNIE 4.5 VL, with sections (20, 22, 22) of 64; "even" gives
+        each plane to the axis of which the smallest share is placed, never the one before it if another has planes
+        left, and the last plane to time, as openPangu-VL; a tuple is the axes of a cycle of planes, which repeats, as
+        VRoPE's (0, 1, 2, 3).
       base, layout: as in `RoPE`, by default 1e6 and "half", as in Qwen2-VL.
       rotary_dim, scaling: as in `RoPE`. GLM-4.1V and Qwen3.5 turn a part of each head, and Qwen2.5-VL reads longer
         texts by YaRN.
@@ -46,7 +48,7 @@ class MRoPE(Rotary):
     """
 
     sections: tuple[int, ...] | tuple[float, ...] | None = None
-    order: Literal["blocks", "interleaved", "space_first"] | tuple[int, ...] = "blocks"
+    order: Literal["blocks", "interleaved", "space_first", "even"] | tuple[int, ...] = "blocks"
     base: float = 1e6
     layout: Layout = "half"
     rotary_dim: int | float | None = None
@@ -75,6 +77,24 @@ class MRoPE(Rotary):
             "layout='interleaved')",
             "Baidu 2025",
             "https://github.com/PaddlePaddle/ERNIE",
+            use="W",
+        ),
+        Method(
+            "rotary",
+            "M-RoPE of a part, rows and columns first (Ming)",
+            "grid(width=4, height=4)|mrope(order='space_first', rotary_dim=0.5)",
+            "Inclusion AI 2025",
+            "https://github.com/inclusionAI/Ming",
+            "sections (8, 12, 12) there, and positions of images as VideoRoPE's",
+            use="W",
+        ),
+        Method(
+            "rotary",
+            "M-RoPE with even shares (openPangu-VL)",
+            "grid(width=4, height=4)|mrope(order='even')",
+            "Huawei 2025",
+            "https://github.com/vllm-project/vllm/blob/main/vllm/model_executor/layers/rotary_embedding/openpangu_rope.py",
+            "sections are those of its config",
             use="W",
         ),
         Method(
@@ -153,6 +173,8 @@ class MRoPE(Rotary):
         [0, 1, 2, 0, 1, 0]
         >>> MRoPE(sections=(2, 2, 2), order="space_first").axes(12).tolist()
         [1, 2, 1, 2, 0, 0]
+        >>> MRoPE(sections=(3, 2, 1), order="even").axes(12).tolist()
+        [0, 1, 2, 0, 1, 0]
         >>> MRoPE(sections=(0.5, 0.25, 0.25)).axes(12).tolist()
         [0, 0, 0, 1, 1, 2]
         >>> MRoPE(order=(0, 0, 1, 2)).axes(12).tolist()
@@ -182,6 +204,8 @@ class MRoPE(Rotary):
         if self.order == "blocks":
             return np.repeat(np.arange(len(sections)), sections)
         time, height, width = sections
+        if self.order == "even":
+            return self._even(sections)
         if self.order == "space_first":
             if not 0 <= height - width <= 1:
                 raise ValueError(
@@ -198,6 +222,18 @@ class MRoPE(Rotary):
         axes[1 : 3 * height : 3] = 1
         axes[2 : 3 * width : 3] = 2
         return axes
+
+    def _even(self, sections: tuple[int, ...]) -> np.ndarray:
+        if sections[0] < 1:
+            raise ValueError(
+                f"MRoPE.sections = {sections} leave time no plane, and order='even' gives it the last one: give it one"
+            )
+        shares, axes = (sections[0] - 1, *sections[1:]), list[int]()
+        for _ in range(sum(shares)):
+            left = [axis for axis, share in enumerate(shares) if axes.count(axis) < share]
+            other = [axis for axis in left if axes[-1:] != [axis]]
+            axes.append(min(other or left, key=lambda axis: axes.count(axis) / shares[axis]))
+        return np.array([*axes, 0])
 
     def rotated(self, params: Params, x: Array, positions: Array, length: Array) -> Array:
         head_dim, one = x.shape[-1], self._one

@@ -142,6 +142,8 @@ class YaRN(RoPEScaling):
       ramp_space: "index" as in the authors' code and Hugging Face, or "rotations" as in the paper, where g is linear in
         r between 1 and 32; frequencies differ by more than half.
       truncate: False leaves floor and ceil out (gpt-oss).
+      mix: "log" mixes logarithms of frequencies, theta' = theta s^(g - 1), as xAI's ``yarn_log`` does in SGLang's and
+        vLLM's code for Grok, without a magnitude.
       attention_factor: m, in place of the formula.
       mscale, mscale_all_dim: in place of the formula m = (0.1 mscale ln s + 1) / (0.1 mscale_all_dim ln s + 1), so that
         equal ones give 1, as in DeepSeek-V3 (which then scales all logits by (0.1 mscale_all_dim ln s + 1)^2).
@@ -159,6 +161,7 @@ class YaRN(RoPEScaling):
     attention_factor: float | None = None
     mscale: float | None = None
     mscale_all_dim: float | None = None
+    mix: Literal["linear", "log"] = "linear"
 
     name = "yarn"
     paper = "arXiv:2309.00071"
@@ -173,6 +176,23 @@ class YaRN(RoPEScaling):
             "arXiv:2508.10925",
             "with windows of 128 places in every other layer",
             use="W",
+        ),
+        Method(
+            "rotary",
+            "YaRN with a smaller magnitude (TeleChat3)",
+            "rope(layout='half', scaling=yarn(factor=4, original_length=8192, attention_factor=1.0970406052783923))",
+            "TeleAI 2025",
+            "https://github.com/Tele-AI/TeleChat3",
+            "attention_factor is 0.07 ln(factor) + 1; the base is that of a config",
+            use="W",
+        ),
+        Method(
+            "rotary",
+            "YaRN in logarithms (Grok)",
+            "rope(layout='half', scaling=yarn(factor=8, original_length=512, attention_factor=1, mix='log'))",
+            "xAI 2025",
+            "https://github.com/sgl-project/sglang/blob/main/python/sglang/srt/models/grok.py",
+            "its yarn_log; Grok 2's config leaves frequencies as they are",
         ),
     )
     limits = limited(factor=FACTOR, original_length=ORIGINAL_LENGTH, attention_factor=ATTENTION_FACTOR)
@@ -222,4 +242,4 @@ class YaRN(RoPEScaling):
             ramp = rotation_ramp(*bounds, base, dim, self.original_length)
         else:
             ramp = index_ramp(*bounds, base, dim, self.original_length, self.truncate)
-        return blend(plain / self.factor, plain, 1 - ramp)
+        return plain / self.factor**ramp if self.mix == "log" else blend(plain / self.factor, plain, 1 - ramp)
