@@ -1,4 +1,4 @@
-"""WavLM's gated relative bias: T5's buckets, times a number that each token gives itself (Chi et al. 2022)."""
+"""WavLM's gated relative bias: T5's buckets, times a number that each token gives itself (Chi et al. 2021)."""
 
 import dataclasses
 
@@ -30,8 +30,8 @@ class GatedBias(PositionalEncoding):
 
         a_i = sigmoid(u . x_i^h + u_0),   b_i = sigmoid(w . x_i^h + w_0)
 
-    x_i^h is the part of the block's input with the number of the head, d_model / H dimensions (Chi et al. 2022, XLM-E,
-    in the form of WavLM, Chen et al. 2022, and transformers' ``modeling_wavlm.py``; there u and w are sums of four
+    x_i^h is the part of the block's input with the number of the head, d_model / H dimensions (Chi et al. 2021, XLM-E,
+    in the form of WavLM, Chen et al. 2021, and transformers' ``modeling_wavlm.py``; there u and w are sums of four
     vectors each, which are one). Buckets are those of `T5Bias`, bidirectional wherever there is
     no causal mask.
 
@@ -57,7 +57,7 @@ class GatedBias(PositionalEncoding):
         title = {{WavLM: Large-Scale Self-Supervised Pre-Training for Full Stack Speech Processing}}, journal = {IEEE
         Journal of Selected Topics in Signal Processing}, volume = {16}, number = {6}, year = {2022},
         eprint = {2110.13900}}"""
-    methods = (Method("additive", "Gated relative bias (WavLM)", "gated_bias", "Chen et al. 2022", use="W"),)
+    methods = (Method("additive", "Gated relative bias (WavLM)", "gated_bias", "Chen et al. 2021", use="W"),)
     shift_invariant = True
     per_layer = True
     terms_by_head = True

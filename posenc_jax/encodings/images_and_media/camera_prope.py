@@ -24,7 +24,7 @@ class CameraPRoPE(PositionalEncoding):
         o'_i = diag(P_i, R(-x_i), R(-y_i)) o_i
 
     so that products and outputs depend on cameras through P_i P_j^-1 alone: no choice of the world's coordinates counts
-    (Li et al. 2025, PRoPE, section 4, and the authors' code, ``liruilong940607/prope``). P = [K, 0; 0, 1] T is the
+    (Li et al. 2025, PRoPE, by the authors' code, ``liruilong940607/prope``). P = [K, 0; 0, 1] T is the
     projection of a camera, 4 x 4, from T, which leads from the world to the camera, and the intrinsics K, divided by
     width and height so that the image is 1 wide and high around the origin; K = 1 is GTA (Miyato et al. 2024). P acts
     on each four dimensions of the first half of a head, R on a quarter for column and row each, the opposite way of
