@@ -86,13 +86,7 @@ PATTERNS = (
         "https://huggingface.co/inclusionAI/Ling-3.0-Flash",
         "the last of six layers attends, to all keys, and the others are recurrent; 64 of 192 dimensions turn there",
     ),
-    _pattern(
-        "Attention layers of Nemotron-H",
-        "nope",
-        "NVIDIA 2025",
-        "arXiv:2504.03624",
-        "layers marked * in its pattern attend, to all keys, and most others are recurrent and know the order",
-    ),
+    _pattern("Attention layers of Nemotron-H", "nope", "NVIDIA 2025", "arXiv:2504.03624", "others are recurrent"),
     _pattern(
         "Layers of Inkling 2",
         "/".join(["inkling(clip=8.0, floor=128000)", *["inkling(extent=512, clip=8.0)"] * 5]),

@@ -1,4 +1,4 @@
-"""Small real things that encodings of attributes are drawn with: a graph, a tree, a table, a page, a signal, cars, cameras."""
+"""Small real things that encodings of attributes are drawn with: a graph, a tree, a table, a page, cars, cameras."""
 
 import dataclasses
 from collections.abc import Callable

@@ -41,7 +41,7 @@ def test_logits_are_those_of_the_model(causal):
 
 
 def test_heads_divide_the_input():
-    with pytest.raises(ValueError, match="num_heads = 3 does not divide d_model = 8"):
+    with pytest.raises(ValueError, match="num_heads = 3 must divide d_model = 8"):
         GatedBias().check(Dims(8, 3, 3, 4, 1, 16))
     with pytest.raises(ValueError, match=r"num_buckets = 7 must be even"):
         GatedBias(num_buckets=7)

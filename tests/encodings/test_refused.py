@@ -118,7 +118,6 @@ MODELS = {
     ("mrope(sections=(2, 1, 2))", ""): r"\(2, 1, 2\) are 5 planes .* but 8 of head_dim = 8 dimensions turn",
     ("mrope", "head_dim=7"): "rotates 7 of head_dim = 7, but that must be even",
     ("mrope(sections=(1, 1, 2), order='interleaved')", ""): r"\(1, 1, 2\) cannot alternate.*or use order='blocks'",
-    ("mrope(sections=(0, 2, 2), order='even')", ""): r"\(0, 2, 2\) leave time no plane, and order='even' gives it",
     ("mrope(sections=(1, 1, 2), order='space_first')", ""): r"\(1, 1, 2\) cannot alternate rows and columns: give both",
     ("segment_index(separators=(1, 869))", ""): "SegmentIndex.separators has token 869, but the vocabulary has ids 0",
     ("carope", "head_dim=2"): "head_dim = 2 must be even and at least 4",

@@ -6,19 +6,11 @@ import jax
 import jax.numpy as jnp
 
 from posenc_jax.encodings.additive.t5 import T5Bias, read_buckets
-from posenc_jax.encodings.interface.base import (
-    Array,
-    Dims,
-    Geometry,
-    Key,
-    Params,
-    PositionalEncoding,
-    Sequence,
-    Terms,
-    at_least_float32,
-)
+from posenc_jax.encodings.interface.arrays import at_least_float32
+from posenc_jax.encodings.interface.base import Array, Dims, Geometry, Key, Params, PositionalEncoding, Sequence, Terms
 from posenc_jax.encodings.interface.method import Method
 from posenc_jax.encodings.shared.distances import by_distance
+from posenc_jax.encodings.shared.draws import normals
 from posenc_jax.encodings.shared.token_order import at_queries
 
 
@@ -69,22 +61,14 @@ class GatedBias(PositionalEncoding):
 
     def check(self, dims: Dims) -> None:
         if dims.d_model % dims.num_heads:
-            raise ValueError(
-                f"GatedBias reads a part of the input for each head, and num_heads = {dims.num_heads} does not divide "
-                f"d_model = {dims.d_model}: choose a number of heads that does"
-            )
+            raise ValueError(f"{self}: num_heads = {dims.num_heads} must divide d_model = {dims.d_model}")
 
     def init(self, key: Key, dims: Dims) -> Params:
-        table, gates, offsets = jax.random.split(key, 3)
-        part = dims.d_model // dims.num_heads
-        limit = part**-0.5
-        deviation = (2 / (dims.num_heads + self.num_buckets)) ** 0.5
-        return {
-            "table": deviation * jax.random.normal(table, (dims.num_heads, self.num_buckets), jnp.float32),
-            "gates": jax.random.uniform(gates, (2, part), jnp.float32, -limit, limit),
-            "offsets": jax.random.uniform(offsets, (2,), jnp.float32, -limit, limit),
-            "constants": jnp.ones(dims.num_heads, jnp.float32),
-        }
+        table, part = (dims.num_heads, self.num_buckets), dims.d_model // dims.num_heads
+        of_table, of_gates = jax.random.split(key)
+        gates = jax.random.uniform(of_gates, (part + 1, 2), jnp.float32, -(part**-0.5), part**-0.5)
+        gated = {"gates": gates[1:].T, "offsets": gates[0], "constants": jnp.ones(dims.num_heads, jnp.float32)}
+        return normals(of_table, {"table": table}, (2 / sum(table)) ** 0.5) | gated
 
     def token_terms(self, params: Params, x: Array, sequence: Sequence) -> Array:
         """``[B, S, H]``: g, in at least float32."""

@@ -1,7 +1,6 @@
 """PRoPE: tokens of images seen by several cameras, related by the projections of these (Li et al. 2025)."""
 
 import dataclasses
-from typing import Literal
 
 import jax.numpy as jnp
 import numpy as np
@@ -11,8 +10,6 @@ from posenc_jax.encodings.interface.method import Method
 from posenc_jax.encodings.interface.value import above, limited
 from posenc_jax.encodings.shared.phase import vaswani_frequencies
 from posenc_jax.encodings.shared.rotation import check_planes, rotate
-
-NUMBERS = 14  # three rows of a projection, column and row of a token
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,15 +47,10 @@ class CameraPRoPE(PositionalEncoding):
         eprint = {2507.10496}}"""
     methods = (
         Method(
-            "rotary",
-            "Cameras as positions (PRoPE)",
-            "attributes(count=14)|camera_prope",
-            "Li et al. 2025",
-            note="the attributes of a token are its camera's projection, its column and its row",
-            use="s",
+            "rotary", "Cameras as positions (PRoPE)", "attributes(count=14)|camera_prope", "Li et al. 2025", use="s"
         ),
     )
-    position_axes = NUMBERS
+    position_axes = 14  # three rows of a projection, column and row of a token
     limits = limited(base=above(0, ": the authors' code has 100.0"))
 
     def check(self, dims: Dims) -> None:
@@ -76,7 +68,7 @@ class CameraPRoPE(PositionalEncoding):
     def encode_outputs(self, params: Params, out: Array, positions: Array, length: Array) -> Array:
         return self._seen(out, positions, "plain")
 
-    def _seen(self, x: Array, positions: Array, form: Literal["plain", "transposed", "inverse"]) -> Array:
+    def _seen(self, x: Array, positions: Array, form: str) -> Array:
         dtype, half = at_least_float32(x), x.shape[-1] // 2
         numbers = jnp.asarray(positions).astype(dtype)[:, None]
         rows: Array = numbers[..., :12].reshape(*numbers.shape[:3], 3, 4)

@@ -85,7 +85,6 @@ class MRoPE(Rotary):
             "grid(width=4, height=4)|mrope(order='space_first', rotary_dim=0.5)",
             "Inclusion AI 2025",
             "https://github.com/inclusionAI/Ming",
-            "sections (8, 12, 12) there, and positions of images as VideoRoPE's",
             use="W",
         ),
         Method(
@@ -94,7 +93,6 @@ class MRoPE(Rotary):
             "grid(width=4, height=4)|mrope(order='even')",
             "Huawei 2025",
             "https://github.com/vllm-project/vllm/blob/main/vllm/model_executor/layers/rotary_embedding/openpangu_rope.py",
-            "sections are those of its config",
             use="W",
         ),
         Method(
@@ -224,16 +222,12 @@ class MRoPE(Rotary):
         return axes
 
     def _even(self, sections: tuple[int, ...]) -> np.ndarray:
-        if sections[0] < 1:
-            raise ValueError(
-                f"MRoPE.sections = {sections} leave time no plane, and order='even' gives it the last one: give it one"
-            )
-        shares, axes = (sections[0] - 1, *sections[1:]), list[int]()
+        shares, axes = (max(sections[0] - 1, 0), *sections[1:]), list[int]()
         for _ in range(sum(shares)):
             left = [axis for axis, share in enumerate(shares) if axes.count(axis) < share]
             other = [axis for axis in left if axes[-1:] != [axis]]
             axes.append(min(other or left, key=lambda axis: axes.count(axis) / shares[axis]))
-        return np.array([*axes, 0])
+        return np.array([*axes, *[0][: sections[0]]])
 
     def rotated(self, params: Params, x: Array, positions: Array, length: Array) -> Array:
         head_dim, one = x.shape[-1], self._one

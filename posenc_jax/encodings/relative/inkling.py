@@ -5,22 +5,15 @@ import dataclasses
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.encodings.interface.base import (
-    Array,
-    Dims,
-    Geometry,
-    Key,
-    Params,
-    PositionalEncoding,
-    Sequence,
-    Terms,
-    at_least_float32,
-)
+from posenc_jax.encodings.interface.arrays import at_least_float32
+from posenc_jax.encodings.interface.base import Array, Dims, Geometry, Key, Params, PositionalEncoding, Sequence, Terms
 from posenc_jax.encodings.interface.method import Method
 from posenc_jax.encodings.interface.value import above, at_least, limited, of_field
 from posenc_jax.encodings.relative.shaw import check_whole, occurring, pick
 from posenc_jax.encodings.shared.draws import normals
 from posenc_jax.encodings.shared.token_order import at_queries
+
+_LAB = "Thinking Machines Lab 2026"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,14 +51,9 @@ class Inkling(PositionalEncoding):
     citation = """@misc{thinkingmachines2026inkling, author = {{Thinking Machines Lab}}, title = {{Inkling}},
         year = {2026}, url = {https://huggingface.co/thinkingmachines/Inkling}}"""
     methods = (
-        Method("relative", "Relative logits (Inkling)", "inkling", "Thinking Machines Lab 2026", use="W"),
+        Method("relative", "Relative logits (Inkling)", "inkling", _LAB, use="W"),
         Method(
-            "relative",
-            "Relative logits of clipped mixtures (Inkling 2)",
-            "inkling(clip=8.0, floor=64)",
-            "Thinking Machines Lab 2026",
-            note="floor is 128000 there, and 8192 in Inkling 2 Loop",
-            use="W",
+            "relative", "Relative logits of clipped mixtures (Inkling 2)", "inkling(clip=8.0, floor=64)", _LAB, use="W"
         ),
     )
     shift_invariant = of_field("floor", lambda floor: floor is None)
@@ -75,12 +63,7 @@ class Inkling(PositionalEncoding):
     terms_by_head = True
     head_axes = (("projection", 1), ("stretch", 0))
     breaks = frozenset({"blocks"})  # a query reads its own token
-    limits = limited(
-        width=at_least(1, ": Inkling has 16 profiles"),
-        extent=at_least(1, ": Inkling has 1024"),
-        clip=above(0, ", or None: Inkling 2 has 8.0"),
-        floor=at_least(1, ", or None: Inkling 2 has 128000"),
-    )
+    limits = limited(width=at_least(1), extent=at_least(1), clip=above(0, ", or None"), floor=at_least(1, ", or None"))
 
     @property
     def acts_on(self) -> frozenset[str]:
@@ -117,7 +100,5 @@ class Inkling(PositionalEncoding):
 
     def _growth(self, positions: Array, dtype: np.dtype) -> Array:
         """``[#B, 1, S, 1]``: t."""
-        if self.floor is None:
-            return np.ones((1, 1, 1, 1), dtype)
-        ratio = jnp.asarray(positions + 1)[:, None, :, None].astype(dtype) / self.floor
+        ratio = jnp.asarray(positions + 1)[:, None, :, None].astype(dtype) / (self.floor or np.inf)
         return 1 + self.scale * jnp.log(jnp.maximum(ratio, 1))

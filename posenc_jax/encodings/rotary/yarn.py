@@ -183,7 +183,6 @@ class YaRN(RoPEScaling):
             "rope(layout='half', scaling=yarn(factor=4, original_length=8192, attention_factor=1.0970406052783923))",
             "TeleAI 2025",
             "https://github.com/Tele-AI/TeleChat3",
-            "attention_factor is 0.07 ln(factor) + 1; the base is that of a config",
             use="W",
         ),
         Method(
@@ -192,7 +191,6 @@ class YaRN(RoPEScaling):
             "rope(layout='half', scaling=yarn(factor=8, original_length=512, attention_factor=1, mix='log'))",
             "xAI 2025",
             "https://github.com/sgl-project/sglang/blob/main/python/sglang/srt/models/grok.py",
-            "its yarn_log; Grok 2's config leaves frequencies as they are",
         ),
     )
     limits = limited(factor=FACTOR, original_length=ORIGINAL_LENGTH, attention_factor=ATTENTION_FACTOR)
