@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import jax
@@ -30,6 +31,7 @@ from posenc_jax.encodings import (
 from posenc_jax.encodings.catalogue import CATALOGUE
 from posenc_jax.encodings.interface.attention import FUSABLE, encode
 from posenc_jax.encodings.interface.base import Array, Geometry, Params, Sequence, Terms
+from posenc_jax.encodings.interface.method import Method
 
 FORMAT = "posenc golden 1"
 DIMS = Dims(d_model=32, num_heads=4, num_kv_heads=4, head_dim=8, num_layers=1, max_len=1024, vocab_size=16)
@@ -37,8 +39,19 @@ POSITIONS = (0, 1, 2, 3, 8, 21, 90, 300)
 TOKENS = (3, 4, 11, 5, 12, 6, 2, 7)
 TOKEN_TYPES = (0, 0, 0, 1, 1, 1, 2, 2)
 LENGTH = POSITIONS[-1] + 1
-ATTRIBUTES = PAIRS = 8  # as many as any row reads, halves from 0 to MOST
+ATTRIBUTES, PAIRS = 14, 8  # as many as any row reads, halves from 0 to MOST
 MOST = 2
+
+# Rows beside those of the catalogue: by the name of the method, what is at the edge of its formula, and settings there.
+EDGES = (
+    ("YaRN", "no plane between its ends", "rope(scaling=yarn(factor=8, original_length=6))"),
+    ("YaRN", "ends that cross", "rope(base=100.0, scaling=yarn(factor=8, original_length=2, beta_slow=2))"),
+    (
+        "DeBERTa, version 2 and 3",
+        "an odd number of buckets",
+        "deberta(version='v2', max_distance=5, num_buckets=5)",
+    ),
+)
 
 CONVENTIONS = {
     "arrays": "nested lists in C order; x [S, M]; q, k, v, outputs [H, S, D]; biases, logits and weights [H, Q, K]; "
@@ -78,8 +91,7 @@ def document() -> Record:
                 "link": m.link,
                 **record(_parse(m.spec)),
             }
-            for family, methods in CATALOGUE.items()
-            for m in methods
+            for family, m in methods()
         ]
     shared = {name: array.tolist() for name, array in arrays().items()}
     positions = {"positions": POSITIONS, "length": LENGTH, "tokens": TOKENS, "token_types": TOKEN_TYPES}
@@ -88,6 +100,16 @@ def document() -> Record:
     shared |= {name: array[0].tolist() for name, array in made.items() if array is not None}
     dims = {name: getattr(DIMS, name) for name in ("d_model", "num_heads", "head_dim", "max_len", "vocab_size")}
     return {"format": FORMAT, "conventions": CONVENTIONS, "dims": dims, "inputs": positions | shared, "rows": rows}
+
+
+def methods() -> list[tuple[str, Method]]:
+    """The family and the method of each row."""
+    found = [(family, m) for family, methods in CATALOGUE.items() for m in methods]
+    known = {m.name: (family, m) for family, m in found}
+    for name, edge, text in EDGES:
+        family, own = known[name]
+        found.append((family, dataclasses.replace(own, name=f"{name}: {edge}", spec=text)))
+    return found
 
 
 def _parse(text: str) -> Slot:

@@ -106,13 +106,12 @@ def _gate_for_up(path: Path, patch) -> None:
 
 def _buckets_by_the_floor(path: Path, patch) -> None:
     def floored(num_buckets, max_distance):
-        distance = np.arange(-max_distance, max_distance + 1)
-        middle, far = num_buckets // 2, np.maximum(np.abs(distance), 1)
-        bucket = np.log(far / middle) / np.log((max_distance - 1) / middle) * (middle - 1)
-        rows = np.where(np.abs(distance) <= middle, distance, np.sign(distance) * (bucket // 1 + middle)) + num_buckets
-        return rows.clip(0, 2 * num_buckets - 1).astype(np.int32)
+        middle = num_buckets // 2
+        steps = np.arange(num_buckets - middle + 1) / (middle - 1)
+        farther = np.ceil(middle * ((max_distance - 1) / middle) ** steps - 1e-9)
+        return np.array([*range(middle), *farther], np.int32)
 
-    patch.setattr("posenc_jax.encodings.relative.deberta.log_bucket_rows", floored)
+    patch.setattr("posenc_jax.encodings.relative.deberta.log_bucket_starts", floored)
 
 
 def _no_query_key_norm(path: Path, patch) -> None:

@@ -231,18 +231,19 @@ def is_stale(record: Record | None, text: str) -> bool:
         set(record["acts_on"]) == frozenset().union(*(e.acts_on for e in encodings))
         and record["extrapolates"] == all(e.extrapolates for e in encodings)
         and record["shift_invariant"] == all(e.shift_invariant for e in encodings)
-        and record["parameters"]["learned"] == learned(encodings)
+        and record["parameters"]["learned"] == learned(text)
     )
 
 
-def learned(encodings: tuple) -> int:
-    """Learned parameters in the audit's model."""
+def learned(text: str) -> int:
+    """Learned parameters in the audit's model, of a pattern those of the first layer."""
     import jax
 
     from posenc_jax.analysis.audit import model_for
     from posenc_jax.analysis.cost import num_parameters
-    from posenc_jax.encodings import init_slot
+    from posenc_jax.encodings import for_layer, init_slot, parse
 
+    encodings = for_layer(parse(text), 0)
     shapes = jax.eval_shape(lambda: init_slot(jax.random.key(0), encodings, model_for(encodings)))
     return num_parameters(encodings, shapes)[0]
 
@@ -272,7 +273,7 @@ def table(audit: Record, verdicts: tuple[Evidence, ...]) -> str:
                 f"[{method.paper}]({address})",
                 ", ".join(hook_words(encodings)) or "-",
                 "yes" if all(e.extrapolates for e in encodings) else "no",
-                f"{learned(encodings):,}",
+                f"{learned(method.spec):,}",
                 ways(parse(method.spec)),
                 audited[method.name, method.spec],
                 "; ".join(

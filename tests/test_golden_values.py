@@ -11,11 +11,10 @@ from registry_slots import REGENERATE
 
 from posenc_jax import golden as checker
 from posenc_jax.encodings import parse
-from posenc_jax.encodings.catalogue import CATALOGUE
 
 FILE = json.loads((importlib.resources.files("posenc_jax") / "golden" / "encodings-v1.json").read_text())
 ROWS = {(row["name"], row["spec"]): row for row in FILE["rows"]}
-METHODS = [(family, method) for family, methods in CATALOGUE.items() for method in methods]
+METHODS = golden.methods()
 
 
 # Angles that are products of positions with learned numbers, or of positions that are fractions, are rounded before

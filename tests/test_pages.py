@@ -194,7 +194,7 @@ NEEDS = (  # what the refusals say that rows of the catalogue meet on these page
     r"by token ids, and the sequence has none: pass tokens=",
     r"tells (sections|(images|films) from text) by token types, and the sequence has none: pass token_types= ",
     r"MRoPE.sections = \(1, 1, 1, 1\) are 4 planes of two dimensions, but 16 of head_dim = 16 dimensions turn",
-    r"reads \d attributes of each (token|pair of tokens), and .* has 0: pass (attributes|pairs)= ",
+    r"reads \d+ attributes of each (token|pair of tokens), and .* has 0: pass (attributes|pairs)= ",
 )
 SPECS = list(dict.fromkeys(method.spec for methods in CATALOGUE.values() for method in methods))
 OF_DATA = {spec for spec in SPECS if reads_attributes(parse(spec))}

@@ -73,6 +73,28 @@ PATTERNS = (
         "model.windows = (4096, 4096, 4096, 0) in EXAONE 4.0 32B",
     ),
     _pattern(
+        "Layers of Trinity",
+        "/".join([*["rope(layout='half')"] * 3, "nope"]),
+        "Arcee AI 2025",
+        "https://huggingface.co/arcee-ai/Trinity-Mini",
+        "model.windows = (1024, 1024, 1024, 0), where its config gives no other",
+    ),
+    _pattern(
+        "Attention layers of Ling 3.0",
+        "mla_rope(base=6e6)",
+        "Inclusion AI 2026",
+        "https://huggingface.co/inclusionAI/Ling-3.0-Flash",
+        "the last of six layers attends, to all keys, and the others are recurrent; 64 of 192 dimensions turn there",
+    ),
+    _pattern("Attention layers of Nemotron-H", "nope", "NVIDIA 2025", "arXiv:2504.03624", "others are recurrent"),
+    _pattern(
+        "Layers of Inkling 2",
+        "/".join(["inkling(clip=8.0, floor=128000)", *["inkling(extent=512, clip=8.0)"] * 5]),
+        "Thinking Machines Lab 2026",
+        "https://huggingface.co/thinkingmachines/Inkling",
+        "model.windows = (0, 512, 512, 512, 512, 512)",
+    ),
+    _pattern(
         "SWAN-GPT",
         "nope/rope/rope/rope",
         "Puvvada et al. 2025",

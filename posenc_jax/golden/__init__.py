@@ -25,7 +25,7 @@ FILE = "encodings-v1.json"
 
 
 def load() -> dict[str, Any]:
-    """The whole file: conventions, inputs, and a row for each row of the catalogue."""
+    """The whole file: conventions, inputs, and a row for each row of the catalogue, and for edges of some."""
     file = importlib.resources.files(__name__) / FILE
     return json.loads(file.read_text(encoding="utf-8"))
 

@@ -1,4 +1,4 @@
-"""Small real things that encodings of attributes are drawn with: a graph, a tree, a table, a page, a signal, cars."""
+"""Small real things that encodings of attributes are drawn with: a graph, a tree, a table, a page, cars, cameras."""
 
 import dataclasses
 from collections.abc import Callable
@@ -178,6 +178,18 @@ def _headings() -> DrawnExample:
     return DrawnExample("Cars on a roundabout: the heading of each of eight, in radians.", names, headings)
 
 
+def _cameras() -> DrawnExample:
+    names, attributes = [], []
+    for camera in range(4):
+        cos, sin = np.cos(camera * np.pi / 2), np.sin(camera * np.pi / 2)
+        projection = [[cos, 0, sin, 0], [0, 1, 0, 0], [-sin, 0, cos, 2]]
+        for row, column in np.ndindex(2, 2):
+            names.append(f"{'ABCD'[camera]} {row},{column}")
+            attributes.append(np.append(projection, [column, row]))
+    about = "Four cameras, A to D, a quarter turn apart around a thing at a distance of 2; each sees 2 x 2 tokens."
+    return DrawnExample(about, tuple(names), np.array(attributes))
+
+
 _EXAMPLES: dict[str, Callable[[], DrawnExample]] = {
     "Boxes on a page (LayoutLM)": _page,
     "Tables of seven attributes (TaPas)": _table,
@@ -188,6 +200,7 @@ _EXAMPLES: dict[str, Callable[[], DrawnExample]] = {
     "RoPE at time stamps (RoTHP)": lambda: _signal(1.0, "dots"),
     "RoPE at time stamps (POYO)": lambda: _signal(0.06, "seconds at 20 words a minute"),
     "Directional RoPE (DRoPE)": _headings,
+    "Cameras as positions (PRoPE)": _cameras,
     "Spatial encoding (Graphormer)": _distances,
     "Edge encoding (Graphormer)": _edges,
     "Random-walk probabilities (RRWP)": _walks,

@@ -7,13 +7,14 @@ the default. With P positions in the longest row of training, the others are set
 An encoding that shares a learned number among a class of distances knows nothing about a class that never occurred in
 training. So a field that decides where classes begin is lowered until training reaches every class:
 
-- buckets of T5's kind (`T5Bias`, `TUPE` with ``relative``): ``num_buckets`` is the largest multiple of 4 up to P / 2,
-  from 8 to the default of 32; ``max_distance`` is the largest, up to 4 a bucket as the paper's 128 are to 32, with
+- buckets of T5's kind (`T5Bias`, `TUPE` with ``relative``, `GatedBias`): ``num_buckets`` is the largest multiple of 4
+  up to P / 2, from 8 to the default; ``max_distance`` is the largest, up to 4 a bucket as T5's 128 are to 32, with
   which the last bucket begins at P / 2 or before, for rows of 10 tokens or more;
 - `DeBERTa` v2: in the same way, with half of P / 2 for each direction, from 4 to 256, and up to 2 distances a bucket;
 - clipped distances (`Shaw`, `DeBERTa` v1): ``max_distance`` is at most P - 1. Those without a limit, which have None
   (`Huang`, `MusicTransformer`, `XLNet`), keep a number for every distance;
-- counted keys (`CoPE`): ``num_positions`` is at most P + 1, as in its authors' code.
+- counted keys (`CoPE`): ``num_positions`` is at most P + 1, as in its authors' code;
+- profiles (`Inkling`): ``extent`` is at most P.
 
 A field that is about the training length would otherwise be about that of its authors:
 
@@ -32,6 +33,8 @@ from posenc_jax.encodings import (
     CoPE,
     DeBERTa,
     DualChunk,
+    GatedBias,
+    Inkling,
     LMInfinite,
     PositionalEncoding,
     QueryTemperature,
@@ -43,7 +46,7 @@ from posenc_jax.encodings import (
 )
 from posenc_jax.encodings.additive.t5 import bucket_starts
 from posenc_jax.encodings.interface.slots import Slot, is_pattern
-from posenc_jax.encodings.relative.deberta import log_bucket_rows
+from posenc_jax.encodings.relative.deberta import log_bucket_starts
 from posenc_jax.model_kind import ModelKind
 
 _A_BUCKET = 4
@@ -58,7 +61,7 @@ _SHARES: dict[type, dict[str, float]] = {
     String: {"window": 1 / 16},
 }
 """Class -> field -> its share of the training length in the authors' settings."""
-FIELDS = {"num_buckets", "max_distance", "num_positions", *_LENGTHS}.union(*_SHARES.values())
+FIELDS = {"num_buckets", "max_distance", "num_positions", "extent", *_LENGTHS}.union(*_SHARES.values())
 """The names of all fields that this module sets."""
 
 
@@ -93,8 +96,8 @@ def _maps(own: PositionalEncoding) -> bool:
 
 def _fitted(own: PositionalEncoding, positions: int, kind: ModelKind) -> PositionalEncoding:
     changes: dict[str, int] = {}
-    if isinstance(own, T5Bias) or (isinstance(own, TUPE) and own.relative):
-        changes = _buckets(positions, kind) if _default(own, "num_buckets", "max_distance") else {}
+    if isinstance(own, T5Bias | GatedBias) or (isinstance(own, TUPE) and own.relative):
+        changes = _buckets(own, positions, kind) if _default(own, "num_buckets", "max_distance") else {}
     elif isinstance(own, DeBERTa) and own.version == "v2":
         changes = _log_buckets(positions) if _default(own, "num_buckets", "max_distance") else {}
     elif isinstance(own, Shaw | DeBERTa):
@@ -102,6 +105,8 @@ def _fitted(own: PositionalEncoding, positions: int, kind: ModelKind) -> Positio
         changes = {"max_distance": distance} if _default(own, "max_distance") else {}
     elif isinstance(own, CoPE):
         changes = {"num_positions": min(own.num_positions, positions + 1)} if _default(own, "num_positions") else {}
+    elif isinstance(own, Inkling):
+        changes = {"extent": min(own.extent, positions)} if _default(own, "extent") else {}
     return cast(PositionalEncoding, _of_length(dataclasses.replace(cast(Any, own), **changes), positions))
 
 
@@ -129,22 +134,16 @@ def _log_buckets(positions: int) -> dict[str, int]:
     touched = (
         distance
         for distance in range(2 * buckets, least, -1)
-        if 2 * _last(log_bucket_rows(buckets, distance), distance) <= positions
+        if 2 * log_bucket_starts(buckets, distance)[buckets - 1] <= positions
     )
     return {"num_buckets": buckets, "max_distance": next(touched, least)}
 
 
-def _last(rows: Any, distance: int) -> int:
-    """The distance at which the last row begins."""
-    return int((rows[distance:] == rows[-1]).argmax())
-
-
-def _buckets(positions: int, kind: ModelKind) -> dict[str, int]:
-    plain = T5Bias()
-    buckets = max(8, min(plain.num_buckets, positions // 8 * 4))
+def _buckets(own: T5Bias | TUPE | GatedBias, positions: int, kind: ModelKind) -> dict[str, int]:
+    buckets = max(8, min(own.num_buckets, positions // 8 * 4))
     # Of one direction: where a mask is causal all are for the past.
     sides = {"decoder_only": (buckets,), "encoder_only": (buckets // 2,), "encoder_decoder": (buckets, buckets // 2)}
-    most = min(plain.max_distance, _A_BUCKET * buckets)
+    most = min(own.max_distance, _A_BUCKET * buckets)
     least = buckets // 2 + 1  # the least that T5Bias takes
     touched = (
         distance

@@ -113,6 +113,20 @@ def biases(count: int, heads: int = 2, **params: np.ndarray) -> Callable[[str], 
     return bias
 
 
+def mixed(**params: np.ndarray) -> Callable[[str], np.ndarray]:
+    """The bias of all pairs of 12 tokens, whose queries read their own input."""
+
+    def bias(spec: str) -> np.ndarray:
+        (element,) = elements(parse(spec))
+        sequence, heads = Sequence.of_length(12), np.zeros((1, 2, 12, 8))
+        terms = element.token_terms(params, normal(1, 12, 16), sequence)
+        causal = element.causal_only
+        geometry = Geometry.between(sequence, sequence, num_heads=2, causal=causal)
+        return np.asarray(element.content_bias(params, heads, heads, geometry, terms))
+
+    return bias
+
+
 def clex_queries(spec: str) -> np.ndarray:
     """Turned queries of a text of twice the length in training."""
     (element,) = elements(parse(spec))
@@ -223,7 +237,7 @@ COMPARISONS: dict[str, Comparison] = {
     "M-RoPE": _film("mrope(sections=(2, 3, 3))", "qwen2_vl/modeling_qwen2_vl.py"),
     "M-RoPE, interleaved": _film("mrope(order='interleaved')", "qwen3_vl/modeling_qwen3_vl.py", 32),
     "M-RoPE, rows and columns first (ERNIE 4.5 VL)": _film(
-        "mrope(order='space_first', base=5e5, layout='interleaved')",
+        "mrope(sections=(0.3125, 0.34375, 0.34375), order='space_first', base=5e5, layout='interleaved')",
         "ernie4_5_vl_moe/modeling_ernie4_5_vl_moe.py",
     ),
     "M-RoPE of a part (GLM-4.1V)": _film(
@@ -377,6 +391,29 @@ COMPARISONS: dict[str, Comparison] = {
         "alibi(largest_exponent=16)", "mpt/modeling_mpt.py", "biases of 6 heads", last_query
     ),
     "T5 bias": transformers("t5", "t5/modeling_t5.py", "biases of 300 tokens", biases(300, table=normal(2, 32))),
+    "Gated relative bias (WavLM)": transformers(
+        "gated_bias(num_buckets=8, max_distance=6)",
+        "wavlm/modeling_wavlm.py",
+        "bias",
+        mixed(
+            table=normal(2, 8),
+            gates=normal(8, 8).reshape(2, 4, 8).sum(axis=1),
+            offsets=normal(8).reshape(2, 4).sum(axis=1),
+            constants=normal(1, 2, 1, 1).ravel(),
+        ),
+    ),
+    "Relative logits (Inkling)": transformers(
+        "inkling(width=4, extent=8)",
+        "inkling/modeling_inkling.py",
+        "bias",
+        mixed(projection=normal(16, 2, 4), profiles=normal(4, 8)),
+    ),
+    "Relative logits of clipped mixtures (Inkling 2)": transformers(
+        "inkling(width=4, extent=8, clip=2.0, floor=4)",
+        "inkling2/modeling_inkling2.py",
+        "bias",
+        mixed(projection=normal(16, 2, 4), profiles=normal(4, 8), stretch=normal(2, 4)),
+    ),
     "Window bias (Swin)": transformers(
         "grid(width=4)|window_bias(window=(3, 4))",
         "swin/modeling_swin.py",

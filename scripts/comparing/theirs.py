@@ -138,6 +138,32 @@ def t5() -> np.ndarray:
     return _numpy(layer.compute_bias(300, 300))
 
 
+@key("Gated relative bias (WavLM)")
+def wavlm() -> np.ndarray:
+    layer = modeling("wavlm").WavLMAttention(16, 2, num_buckets=8, max_distance=6).double()
+    layer.rel_attn_embed.weight.data, layer.gru_rel_pos_const.data = _vectors(2, 8).T, _vectors(1, 2, 1, 1)
+    layer.gru_rel_pos_linear.weight.data, layer.gru_rel_pos_linear.bias.data = _vectors(8, 8), _vectors(8)
+    layer.torch_multi_head_self_attention = lambda hidden, mask, bias: (bias, None)
+    return _numpy(layer(_vectors(1, 12, 16))[0])[None]
+
+
+@key("Relative logits (Inkling)")
+def inkling() -> np.ndarray:
+    layer, places = modeling("inkling").InklingRelativeLogits(4, 8), torch.arange(12)
+    layer.proj.data = _vectors(4, 8)
+    return _numpy(layer(torch.einsum("bsm,mhr->bshr", _vectors(1, 12, 16), _vectors(16, 2, 4)), places, places))
+
+
+@key("Relative logits of clipped mixtures (Inkling 2)")
+def inkling_2() -> np.ndarray:
+    theirs = modeling("inkling2")
+    config = theirs.Inkling2TextConfig(hidden_size=16, d_rel=4, rel_l2_clip_threshold=2.0, log_scaling_n_floor=4)
+    layer, places = theirs.Inkling2RelativePositionBias(config, 2, 8, log_scaling=True).double(), torch.arange(12)
+    layer.proj.data, layer.norm.scale.data = _vectors(4, 8), _vectors(2, 4)
+    layer.linear.weight.data = _vectors(16, 2, 4).reshape(16, 8).T
+    return _numpy(layer(_vectors(1, 12, 16), places[:, None] - places, places[None]))
+
+
 @key("Window bias (Swin)")
 def swin() -> np.ndarray:
     layer = modeling("swin").SwinRelativePositionBias(2, (3, 4))

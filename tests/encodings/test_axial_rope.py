@@ -127,7 +127,11 @@ def test_mixed_frequencies_start_in_two_perpendicular_directions():
         (MRoPE(order="interleaved"), 8, [0, 1, 2, 0]),
         # vLLM: rows and columns by turns, the last planes for time.
         (MRoPE(order="space_first", sections=(20, 22, 22)), 128, [1, 2] * 22 + [0] * 20),
+        (MRoPE(order="space_first", sections=(20 / 64, 22 / 64, 22 / 64)), 128, [1, 2] * 22 + [0] * 20),
+        (MRoPE(order="space_first", sections=(20 / 64, 22 / 64, 22 / 64)), 32, [1, 2] * 5 + [1] + [0] * 5),
         (MRoPE(order="space_first"), 8, [1, 2, 1, 0]),
+        # Ming, sections (8, 12, 12) of the half of a head that turns.
+        (MRoPE(order="space_first", rotary_dim=0.5), 128, [1, 2] * 12 + [0] * 8),
         # Lumos-1: 4 planes of time, then two of height and two of width by turns. VRoPE: plane i has axis i % 4.
         (MRoPE(order=(0,) * 4 + (1, 1, 2, 2) * 3), 64, [*[0] * 4, *[1, 1, 2, 2] * 3] * 2),
         (MRoPE(order=(0, 1, 2, 3)), 12, [0, 1, 2, 3, 0, 1]),
@@ -136,6 +140,20 @@ def test_mixed_frequencies_start_in_two_perpendicular_directions():
 )
 def test_sections_are_those_of_the_models(encoding, head_dim, axes):
     assert encoding.axes(head_dim).tolist() == axes
+
+
+@pytest.mark.parametrize("sections", [(16, 24, 24), (24, 20, 20), (1, 2, 1), (1, 0, 3), (5, 1, 1), (2, 7, 3)])
+def test_even_shares_are_those_of_openpangu(sections):
+    """get_mrope_interleaved_id_list of vLLM, with the last plane for time."""
+    counts = {0: sections[0] - 1, 1: sections[1], 2: sections[2]}
+    placed, remaining, found, last = dict.fromkeys(counts, 0), dict(counts), [], None
+    for _ in range(sum(counts.values())):
+        candidates = [k for k in remaining if remaining[k] > 0 and k != last]
+        candidates = candidates or [k for k in remaining if remaining[k] > 0]
+        best = min(candidates, key=lambda k: (placed[k] / counts[k], k))
+        found.append(best)
+        placed[best], remaining[best], last = placed[best] + 1, remaining[best] - 1, best
+    assert MRoPE(sections, "even").axes(2 * sum(sections)).tolist() == [*found, 0]
 
 
 @pytest.mark.parametrize("order", [pytest.param("blocks", marks=pytest.mark.slow), "interleaved", "space_first"])

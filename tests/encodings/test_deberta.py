@@ -8,7 +8,7 @@ from last_queries import last_queries
 
 from posenc_jax.encodings.interface.attention import attend
 from posenc_jax.encodings.interface.base import Dims
-from posenc_jax.encodings.relative.deberta import DeBERTa, clipped_row, log_bucket_rows
+from posenc_jax.encodings.relative.deberta import DeBERTa, clipped_row
 
 DIMS = Dims(d_model=6, num_heads=4, num_kv_heads=2, head_dim=4, num_layers=1, max_len=16)
 
@@ -101,8 +101,16 @@ def test_rows_of_version_2():
     np.testing.assert_array_equal(DeBERTa("v2").rows(jnp.asarray(distances)), rows)
     np.testing.assert_array_equal(DeBERTa("v2").rows(-distances)[:9], 512 - rows[:9])
     assert DeBERTa("v2").rows(-distances)[9:].tolist() == [0, 0]
-    for buckets, longest in ((256, 512), (128, 512), (16, 300), (6, 5), (4, 4), (5, 9), (7, 30), (127, 512)):
+    for buckets, longest in ((256, 512), (128, 512), (16, 300), (6, 5), (4, 4), (5, 5), (5, 9), (7, 30), (127, 512)):
         encoding = DeBERTa("v2", longest, buckets)
-        want = [delta(encoding, d) for d in range(-longest, longest + 1)]
-        assert log_bucket_rows(buckets, longest).tolist() == want
-        assert min(want) == buckets % 2
+        far = np.arange(-2 * longest**2, 2 * longest**2 + 1, max(longest // 100, 1))
+        want = [delta(encoding, int(d)) for d in far]
+        assert encoding.rows(far).tolist() == encoding.rows(jnp.asarray(far)).tolist() == want
+        # The first row is of distances beyond the largest where the number of buckets is odd.
+        assert delta(encoding, -longest) == buckets % 2
+        assert (min(want), max(want)) == (0, 2 * buckets - 1)
+
+
+def test_buckets_of_long_texts_cost_nothing():
+    """A table of all distances would have 10^10 numbers."""
+    assert DeBERTa("v2", 100_000, 5).rows(np.array([-(2**31) + 2, -100_000, 100_000])).tolist() == [1, 1, 9]

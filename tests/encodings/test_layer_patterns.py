@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from posenc_jax.encodings import Interpolated, QueryTemperature, RoPE, elements, for_layer, parse
+from posenc_jax.encodings import Inkling, Interpolated, QueryTemperature, RoPE, elements, for_layer, parse
 from posenc_jax.encodings.catalogue import CATALOGUE
 from posenc_jax.encodings.layer_patterns import PATTERNS
 from posenc_jax.golden.rope import check
@@ -92,6 +92,19 @@ def test_rows_named_after_models_are_what_their_configs_declare(name, config):
 def test_every_fourth_layer_of_swan_sees_all_and_does_not_turn():
     slot = parse(SPECS["SWAN-GPT"])
     assert [for_layer(slot, number) for number in range(8)] == [(), *[(RoPE(),)] * 3] * 2
+
+
+def test_layers_of_models_without_a_config_here():
+    """As `layer_types` of their classes in transformers: every fourth sees all, every sixth from the first on."""
+    trinity, inkling = parse(SPECS["Layers of Trinity"]), parse(SPECS["Layers of Inkling 2"])
+    for number in range(24):
+        turns = (RoPE(layout="half"),) if (number + 1) % 4 else ()
+        assert for_layer(trinity, number) == turns
+        sees_all = number % 6 == 0
+        wanted = Inkling(extent=1024 if sees_all else 512, clip=8.0, floor=128000 if sees_all else None)
+        assert for_layer(inkling, number) == (wanted,)
+    assert parse(SPECS["Attention layers of Ling 3.0"])[0].base == 6e6
+    assert parse(SPECS["Attention layers of Nemotron-H"]) == ()
 
 
 def test_bases_of_deepseek_v4():

@@ -72,7 +72,9 @@ def test_images_are_numbered_as_the_loops_of_the_authors_number_them(design, wid
 
 
 def test_an_index_of_images_is_a_fourth_axis():
-    """get_rope_index of HunyuanVL in transformers: position, column, row, image."""
+    """get_rope_index of HunyuanVL in transformers: position, column, row, image; of three columns the last is a newline
+    token, for which its get_vision_position_ids counts one column more than the image has.
+    """
     want, images = [], {1: 0, 2: 0}
     for i in np.flatnonzero(REAL):
         segment, position = SEGMENTS[0, i], POSITIONS[0, i]

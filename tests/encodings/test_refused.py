@@ -40,6 +40,7 @@ SETTINGS = {
     "abacus(digits=(1, 1))": r"Abacus.digits = \(1, 1\) must be different token ids from 0 on, one at least: for ins",
     "alibi(past_offset=1.5)": r"past_offset = 1.5 must lie in 0 .. 1.*use 0 for the paper's bias, 0.5",
     "mrope(sections=(5, -1, 0))": r"\(5, -1, 0\) must be numbers of planes: Qwen2-VL has \(16, 24, 24\)",
+    "mrope(sections=(0.5, 0.25))": r"\(0.5, 0.25\) are shares of all planes and must add up to 1, or whole numbers",
     "mrope(sections=())": r"MRoPE.sections = \(\) must be numbers of planes: Qwen2-VL has",
     "mrope(order=(0, 2))": r"MRoPE.order = \(0, 2\) must name every axis from 0 on, as the planes of one cycle have",
     "mrope(order=())": r"MRoPE.order = \(\) must name every axis from 0 on",

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from posenc_jax.encodings import NTK, NTKByParts, YaRN
+from posenc_jax.encodings import NTK, NTKByParts, YaRN, parse
 from posenc_jax.encodings.rotary.yarn import index_ramp, plane_of_rotations
 
 
@@ -58,6 +58,21 @@ def test_the_papers_ramp_is_linear_in_rotations():
     assert round(np.abs(found / code - 1).max(), 2) == 0.57
 
 
+def test_frequencies_mixed_in_logarithms():
+    """yarn_log of Grok1ScalingRotaryEmbedding in vLLM, which multiplies nothing by its magnitude."""
+    plain, want = rotary(1e4, 128), []
+    low, high = (plane_of_rotations(r, 1e4, 128, 4096) for r in (32, 1))
+    for k, theta in enumerate(plain):
+        kept = 1 - min(max((k - math.floor(low)) / (math.ceil(high) - math.floor(low)), 0), 1)
+        want.append(math.exp(kept * math.log(theta) + (1 - kept) * math.log(theta / 8)))
+    np.testing.assert_allclose(YaRN(8, 4096, mix="log").frequencies(1e4, 128), want, rtol=1e-12)
+    rows = {method.name: parse(method.spec)[0].scaling for method in YaRN.methods}
+    assert rows["YaRN in logarithms (Grok)"].mix == "log"
+    assert rows["YaRN in logarithms (Grok)"].magnitude == 1
+    # TeleChat3RoPEScaledRotaryEmbedding.
+    assert rows["YaRN with a smaller magnitude (TeleChat3)"].magnitude == 0.07 * math.log(4) + 1
+
+
 def test_magnitudes():
     assert [round(YaRN(s, 4096).magnitude, 6) for s in (4, 8, 16, 32)] == [1.138629, 1.207944, 1.277259, 1.346574]
     assert YaRN(1, 4096).magnitude == 1
@@ -102,22 +117,14 @@ def authors_ramp(fast, slow, base, dim, length, truncate=True):
 @pytest.mark.parametrize("base", [1e4, 2.0])
 @pytest.mark.parametrize("length", [2, 8, 30, 200, 4096, 10**6])
 @pytest.mark.parametrize(("fast", "slow"), [(32, 1), (32, 2), (4, 2)])
-def test_the_ramp_is_the_authors_or_where_theirs_turns_round_the_papers(fast, slow, length, base, truncate):
-    rotations = length * rotary(base, 64) / (2 * math.pi)
-    if (rotations < slow).all() and plane_of_rotations(slow, base, 64, length) <= -truncate:
-        want = np.ones(32)
-    elif plane_of_rotations(fast, base, 64, length) >= 63 + truncate:
-        assert (rotations > fast).all()
-        want = np.zeros(32)
-    else:
-        want = authors_ramp(fast, slow, base, 64, length, truncate)
+def test_the_ramp_is_the_authors_wherever_its_ends_lie(fast, slow, length, base, truncate):
+    want = authors_ramp(fast, slow, base, 64, length, truncate)
     np.testing.assert_allclose(index_ramp(fast, slow, base, 64, length, truncate), want, atol=1e-12)
 
 
-def test_a_ramp_that_ends_before_the_first_plane_divides_all_frequencies():
-    plain = rotary(1e4, 64)
+def test_ends_of_the_ramp_that_cross_turn_the_papers_rule_round():
     fields = {"factor": 4, "original_length": 8, "beta_fast": 32, "beta_slow": 2}
-    np.testing.assert_allclose(YaRN(**fields).frequencies(1e4, 64), plain / 4, rtol=1e-14)
+    plain = rotary(1e4, 64)
+    np.testing.assert_allclose(YaRN(**fields).frequencies(1e4, 64), plain, rtol=1e-14)
     np.testing.assert_allclose(YaRN(**fields, ramp_space="rotations").frequencies(1e4, 64), plain / 4, rtol=1e-14)
-    assert set(authors_ramp(32, 2, 1e4, 64, 8)) == {0}  # keeps all
-    np.testing.assert_allclose(YaRN(4, 10**6).frequencies(2.0, 64), rotary(2.0, 64), rtol=1e-14)
+    np.testing.assert_allclose(YaRN(4, 10**6).frequencies(2.0, 64), rotary(2.0, 64) / 4, rtol=1e-14)

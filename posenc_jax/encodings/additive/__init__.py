@@ -11,6 +11,7 @@ In the order of tables:
 # isort: off
 from posenc_jax.encodings.additive.alibi import ALiBi as ALiBi
 from posenc_jax.encodings.additive.t5 import T5Bias as T5Bias
+from posenc_jax.encodings.additive.gated_bias import GatedBias as GatedBias
 from posenc_jax.encodings.additive.kerple import KERPLE as KERPLE
 from posenc_jax.encodings.additive.sandwich import Sandwich as Sandwich
 from posenc_jax.encodings.additive.fire import FIRE as FIRE

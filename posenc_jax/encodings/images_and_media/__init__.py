@@ -18,6 +18,7 @@ from posenc_jax.encodings.images_and_media.lie_rope import LieRE as LieRE
 from posenc_jax.encodings.images_and_media.lie_rope import ComRoPE as ComRoPE
 from posenc_jax.encodings.images_and_media.separable_rope import CayleyString as CayleyString
 from posenc_jax.encodings.images_and_media.separable_rope import CirculantString as CirculantString
+from posenc_jax.encodings.images_and_media.camera_prope import CameraPRoPE as CameraPRoPE
 from posenc_jax.encodings.images_and_media.media import Media as Media
 from posenc_jax.encodings.images_and_media.media import CirclePositions as CirclePositions
 from posenc_jax.encodings.images_and_media.film_with_sound import FilmWithSound as FilmWithSound

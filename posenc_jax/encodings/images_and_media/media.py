@@ -81,7 +81,8 @@ class Media(_WithImages):
     - "reset": rows and columns count from 0 in every image (Huang et al. 2025, section 4, the spatial reset).
     - "diagonal": images stand across the diagonal of the text (Wei et al. 2025, VideoRoPE, section 4, with a stride
       of 2).
-    - "indexed": four axes, as in HunyuanOCR's code, for `MRoPE` with four sections.
+    - "indexed": four axes, as in HunyuanOCR's code, for `MRoPE` with four sections. Its rows end with a token of their
+      own, a column as all others, which ``width`` counts.
     - "symmetric": four axes, along which an image is read from each of its corners (Liu et al. 2025, VRoPE, by
       the authors' code), for `MRoPE` with ``order=(0, 1, 2, 3)``.
 

@@ -1,6 +1,7 @@
 """Multimodal RoPE: the planes of one RoPE, dealt out to the axes of images and films."""
 
 import dataclasses
+import math
 from typing import Literal
 
 import numpy as np
@@ -24,15 +25,18 @@ class MRoPE(Rotary):
     for films; a text token has the same number three times, and then this is RoPE with the same base and layout.
 
     Attributes:
-      sections: the number of planes per axis. None is the models' choice: (16, 24, 24) and, interleaved, (24, 20, 20)
-        at head_dim 128. These are a quarter for time and half of the rest for each other axis and, interleaved, 5/16
-        for height and for width and the rest for time, rounded. With "blocks" there may be any number of sections, one
-        for each axis of the positions.
+      sections: the number of planes per axis, or their shares of all planes, which add up to 1: planes that rounding
+        down leaves over go to the largest remainders, of equal ones to the first. None is the models' choice: (16, 24,
+        24) and, interleaved, (24, 20, 20) at head_dim 128. These are a quarter for time and half of the rest for each
+        other axis and, interleaved, 5/16 for height and for width and the rest for time, rounded. With "blocks" there
+        may be any number of sections, one for each axis of the positions.
       order: "blocks" puts the axes one after the other, as ``mrope_section`` of Qwen2-VL and Qwen2.5-VL, so that time
         has the fastest planes; "interleaved" alternates them, t h w t h w ..., and gives time the rest, as Qwen3-VL;
-        "space_first" alternates rows and columns, h w h w ..., and leaves the slowest planes to time, as ERNIE 4.5 VL
-        and VideoRoPE (Wei et al. 2025, section 4); a tuple is the axes of a cycle of planes, which repeats, as VRoPE's
-        (0, 1, 2, 3).
+        "space_first" alternates rows and columns, h w h w ..., and leaves the slowest planes to time, as VideoRoPE (Wei
+        et al. 2025, section 4) and ERNIE 4.5 VL, with sections (20, 22, 22) of 64; "even" gives
+        each plane to the axis of which the smallest share is placed, never the one before it if another has planes
+        left, and the last plane to time, as openPangu-VL; a tuple is the axes of a cycle of planes, which repeats, as
+        VRoPE's (0, 1, 2, 3).
       base, layout: as in `RoPE`, by default 1e6 and "half", as in Qwen2-VL.
       rotary_dim, scaling: as in `RoPE`. GLM-4.1V and Qwen3.5 turn a part of each head, and Qwen2.5-VL reads longer
         texts by YaRN.
@@ -43,8 +47,8 @@ class MRoPE(Rotary):
       ValueError: in `check`, if the sections do not add up to the planes that turn, or cannot alternate; and as `RoPE`.
     """
 
-    sections: tuple[int, ...] | None = None
-    order: Literal["blocks", "interleaved", "space_first"] | tuple[int, ...] = "blocks"
+    sections: tuple[int, ...] | tuple[float, ...] | None = None
+    order: Literal["blocks", "interleaved", "space_first", "even"] | tuple[int, ...] = "blocks"
     base: float = 1e6
     layout: Layout = "half"
     rotary_dim: int | float | None = None
@@ -69,9 +73,26 @@ class MRoPE(Rotary):
         Method(
             "rotary",
             "M-RoPE, rows and columns first (ERNIE 4.5 VL)",
-            "grid(width=4, height=4)|mrope(order='space_first', base=5e5, layout='interleaved')",
+            "grid(width=4, height=4)|mrope(sections=(0.3125, 0.34375, 0.34375), order='space_first', base=5e5, "
+            "layout='interleaved')",
             "Baidu 2025",
             "https://github.com/PaddlePaddle/ERNIE",
+            use="W",
+        ),
+        Method(
+            "rotary",
+            "M-RoPE of a part, rows and columns first (Ming)",
+            "grid(width=4, height=4)|mrope(order='space_first', rotary_dim=0.5)",
+            "Inclusion AI 2025",
+            "https://github.com/inclusionAI/Ming",
+            use="W",
+        ),
+        Method(
+            "rotary",
+            "M-RoPE with even shares (openPangu-VL)",
+            "grid(width=4, height=4)|mrope(order='even')",
+            "Huawei 2025",
+            "https://github.com/vllm-project/vllm/blob/main/vllm/model_executor/layers/rotary_embedding/openpangu_rope.py",
             use="W",
         ),
         Method(
@@ -103,6 +124,11 @@ class MRoPE(Rotary):
             )
         if self.sections is not None and min(self.sections, default=-1) < 0:
             raise ValueError(f"MRoPE.sections = {self.sections} must be numbers of planes: Qwen2-VL has (16, 24, 24)")
+        if self._shares and not math.isclose(sum(self._shares), 1):
+            raise ValueError(
+                f"MRoPE.sections = {self.sections} are shares of all planes and must add up to 1, or whole numbers of "
+                "planes: Qwen2-VL has (16, 24, 24), or (0.25, 0.375, 0.375)"
+            )
         object.__setattr__(self, "rotary_dim", self._one.rotary_dim)  # checked, and 64.0 and 64 are one value
 
     def _check_cycle(self, cycle: tuple[int, ...]) -> None:
@@ -122,6 +148,11 @@ class MRoPE(Rotary):
         """The RoPE whose planes are dealt out."""
         return RoPE(self.base, self.layout, self.rotary_dim, self.scaling)
 
+    @property
+    def _shares(self) -> tuple[float, ...]:
+        """The sections, where they are shares of all planes."""
+        return self.sections if self.sections and isinstance(self.sections[0], float) else ()
+
     def check(self, dims: Dims) -> None:
         self._one.check(dims)
         self.axes(dims.head_dim)
@@ -140,13 +171,22 @@ class MRoPE(Rotary):
         [0, 1, 2, 0, 1, 0]
         >>> MRoPE(sections=(2, 2, 2), order="space_first").axes(12).tolist()
         [1, 2, 1, 2, 0, 0]
+        >>> MRoPE(sections=(3, 2, 1), order="even").axes(12).tolist()
+        [0, 1, 2, 0, 1, 0]
+        >>> MRoPE(sections=(0.5, 0.25, 0.25)).axes(12).tolist()
+        [0, 0, 0, 1, 1, 2]
         >>> MRoPE(order=(0, 0, 1, 2)).axes(12).tolist()
         [0, 0, 1, 2, 0, 0]
         """
         planes = self._one.rotated_dim(head_dim) // 2
         if isinstance(self.order, tuple):
             return np.resize(np.array(self.order), planes)
-        if self.sections is not None:
+        if self._shares:
+            shares = np.multiply(self._shares, planes)
+            counts = np.floor(shares).astype(int)
+            counts[np.argsort(counts - shares, kind="stable")[: planes - counts.sum()]] += 1
+            sections = tuple(counts.tolist())
+        elif self.sections is not None:
             sections = self.sections
         elif self.order == "interleaved":
             side = 5 * planes // 16
@@ -162,6 +202,8 @@ class MRoPE(Rotary):
         if self.order == "blocks":
             return np.repeat(np.arange(len(sections)), sections)
         time, height, width = sections
+        if self.order == "even":
+            return self._even(sections)
         if self.order == "space_first":
             if not 0 <= height - width <= 1:
                 raise ValueError(
@@ -178,6 +220,14 @@ class MRoPE(Rotary):
         axes[1 : 3 * height : 3] = 1
         axes[2 : 3 * width : 3] = 2
         return axes
+
+    def _even(self, sections: tuple[int, ...]) -> np.ndarray:
+        shares, axes = (max(sections[0] - 1, 0), *sections[1:]), list[int]()
+        for _ in range(sum(shares)):
+            left = [axis for axis, share in enumerate(shares) if axes.count(axis) < share]
+            other = [axis for axis in left if axes[-1:] != [axis]]
+            axes.append(min(other or left, key=lambda axis: axes.count(axis) / shares[axis]))
+        return np.array([*axes, *[0][: sections[0]]])
 
     def rotated(self, params: Params, x: Array, positions: Array, length: Array) -> Array:
         head_dim, one = x.shape[-1], self._one

@@ -21,3 +21,4 @@ from posenc_jax.encodings.relative.irpe import IRPE as IRPE
 from posenc_jax.encodings.relative.gpsa import GPSA as GPSA
 from posenc_jax.encodings.relative.tupe import TUPE as TUPE
 from posenc_jax.encodings.relative.cope import CoPE as CoPE
+from posenc_jax.encodings.relative.inkling import Inkling as Inkling

@@ -18,7 +18,7 @@ from posenc_jax.encodings.interface.base import (
     at_least_float32,
 )
 from posenc_jax.encodings.interface.method import Method
-from posenc_jax.encodings.interface.value import at_least, limited
+from posenc_jax.encodings.interface.value import LARGEST, at_least, limited
 from posenc_jax.encodings.relative.shaw import check_whole, occurring, pick
 
 
@@ -32,21 +32,19 @@ def clipped_row(distance: Array, span: int) -> Array:
     return distance.clip(-span, span - 1).astype(np.int32) + np.int32(span)
 
 
-def log_bucket_rows(num_buckets: int, max_distance: int) -> np.ndarray:
-    """``[2 max_distance + 1]`` int32: the row 0 .. 2 num_buckets - 1 of each distance -max_distance .. max_distance
-    (query minus key) in DeBERTa v2 and v3; farther ones have the rows of the ends.
+def log_bucket_starts(num_buckets: int, max_distance: int) -> np.ndarray:
+    """``[num_buckets + 1]`` int32: the smallest distance, query minus key or key minus query, of each bucket of DeBERTa
+    v2 and v3.
 
-    With m = num_buckets // 2, distances up to m have a row each, and farther ones share rows by the logarithm; no
-    distance reads row 0 of an odd number, as in transformers::
+    With m = num_buckets // 2, distances up to m have a bucket each, and farther ones share buckets by the logarithm::
 
-        row(d) = num_buckets + sign(d) (ceil(log(|d| / m) / log((max_distance - 1) / m) (m - 1)) + m)
+        bucket(d) = ceil(log(d / m) / log((max_distance - 1) / m) (m - 1)) + m,   d > m
 
-    held within the table. The last bucket on the negative side begins one distance later than on the positive side,
-    which has a row less. Computed with integers, so that no rounding of a logarithm decides.
+    The last bucket has a row on the side of keys after the query alone. It begins at ``max_distance``, or later where
+    the number of buckets is odd. Computed with integers, so that no rounding of a logarithm decides.
 
-    >>> rows = log_bucket_rows(256, 512)
-    >>> (rows[512 + np.array([0, 127, 128, 129, 200, 511, 512, -511, -512])] - 256).tolist()
-    [0, 127, 128, 129, 169, 255, 255, -255, -256]
+    >>> log_bucket_starts(8, 12).tolist()
+    [0, 1, 2, 3, 4, 5, 6, 8, 12]
 
     Raises:
       ValueError: for fewer than 4 buckets, or a ``max_distance`` that leaves no logarithm.
@@ -62,17 +60,14 @@ def log_bucket_rows(num_buckets: int, max_distance: int) -> np.ndarray:
             f"max_distance = {max_distance} must exceed num_buckets // 2 + 1 = {middle + 1}: distances up to "
             "half the buckets have rows of their own; raise max_distance or lower num_buckets"
         )
-    distance, bucket, buckets = middle, middle, [*range(middle + 1)]
-    while distance < max_distance:
-        distance += 1
-        # The ceiling is bucket - middle or more where (distance / m)^(m-1) > (last / m)^(bucket - middle - 1).
-        left = distance ** (middle - 1)
-        while left * middle ** (bucket - middle) > last ** (bucket - middle) * middle ** (middle - 1):
-            bucket += 1
-        buckets.append(bucket)
-    positive = np.array(buckets, np.int32)
-    rows = np.concatenate([-positive[:0:-1], positive]) + num_buckets
-    return rows.clip(0, 2 * num_buckets - 1).astype(np.int32)
+    starts = [*range(middle + 1)]
+    for step in range(num_buckets - middle):
+        # The first distance with (distance / m)^(m-1) > (last / m)^step, a little above this root of it.
+        distance = int(middle * (last / middle) ** (step / (middle - 1))) - 1
+        while distance ** (middle - 1) * middle**step <= last**step * middle ** (middle - 1):
+            distance += 1
+        starts.append(min(distance, LARGEST))
+    return np.array(starts, np.int32)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,9 +92,9 @@ class DeBERTa(PositionalEncoding):
 
     Attributes:
       version: "v1" clips distances to ``max_distance`` (`clipped_row`) and projects keys without an offset; "v2" (also
-        v3, and Hugging Face's deberta-v2) has ``num_buckets`` logarithmic rows in each direction (`log_bucket_rows`), a
-        layer normalisation of P, and an offset in both projections.
-      max_distance: distances are clipped to it in both versions; 512 in the paper.
+        v3, and Hugging Face's deberta-v2) has ``num_buckets`` logarithmic rows in each direction
+        (`log_bucket_starts`), a layer normalisation of P, and an offset in both projections.
+      max_distance: "v1" clips distances to it; where the last buckets of "v2" begin. 512 in the paper.
       num_buckets: the rows in each direction of "v2", 256 in v2 and v3.
       terms: "both", "c2p" (the second term above alone) or "p2c" (the third).
       p2c_distance: "code" reads Q^r at delta(i, j) as the authors' code and Hugging Face do, "paper" at delta(j, i) as
@@ -134,7 +129,7 @@ class DeBERTa(PositionalEncoding):
     def check_fields(self) -> None:
         if self.version == "v2":
             try:
-                log_bucket_rows(self.num_buckets, self.max_distance)
+                log_bucket_starts(self.num_buckets, self.max_distance)
             except ValueError as problem:
                 raise ValueError(f"DeBERTa: {problem}") from None
 
@@ -172,9 +167,14 @@ class DeBERTa(PositionalEncoding):
         check_whole(distance, "DeBERTa")
         if self.version == "v1":
             return clipped_row(distance, self.span)
-        table = log_bucket_rows(self.num_buckets, self.max_distance)
-        index = distance.clip(-self.max_distance, self.max_distance) + self.max_distance
-        return table[index] if isinstance(index, np.ndarray) else jnp.asarray(table)[index]
+        starts = log_bucket_starts(self.num_buckets, self.max_distance)[1:]
+        bucket: Array
+        if isinstance(distance, np.ndarray | np.generic):
+            bucket = np.searchsorted(starts, abs(distance), side="right")
+        else:
+            bucket = jnp.searchsorted(starts, abs(distance), side="right", method="compare_all")
+        rows = self.num_buckets + (2 * (distance > 0) - 1) * bucket
+        return rows.clip(0, 2 * self.num_buckets - 1).astype(np.int32)
 
     def encode_queries(self, params: Params, q: Array, positions: Array, length: Array) -> Array:
         """``[B, H, S, D]``: q over the root of the number of products."""

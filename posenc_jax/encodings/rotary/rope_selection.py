@@ -274,8 +274,7 @@ class MrRoPE(RoPEScaling):
     logarithm, or fastest at the end. Nothing is trained.
 
     The authors' code was not available: this follows two descriptions of the paper and a re-implementation, which
-    agree. Where ``low`` is not below ``high``, planes after ``high`` are divided by s and the others kept, as in
-    `index_ramp`.
+    agree. Where ``low`` is not below ``high``, planes after ``high`` are divided by s and the others kept.
 
     Attributes:
       factor: s, how many times longer than in training the sequences may be.

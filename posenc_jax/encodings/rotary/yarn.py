@@ -49,16 +49,14 @@ def index_ramp(
     fast: float, slow: float, base: float, dim: int, original_length: int, truncate: bool = True
 ) -> np.ndarray:
     """``[dim/2]``: 0 up to the plane of ``fast`` rotations, 1 from that of ``slow`` rotations on, linear in the index
-    between. ``truncate`` rounds the two planes outwards to whole ones.
+    between, as in the authors' code. ``truncate`` rounds the two planes outwards to whole ones.
 
-    Where the second lies before plane 0, all planes make fewer than ``slow`` rotations, and the ramp is 1; where the
-    first lies beyond the last, 0. The authors' code has the opposite there: its bounds ``max(low, 0)`` and ``min(high,
-    d - 1)`` are swapped, and its ramp falls.
+    Where both are one plane, the ramp is a step behind it. Where the second lies before plane 0 the ramp is 0, though
+    all planes make fewer than ``slow`` rotations, and where the first lies beyond the last it is 1: the bounds cross,
+    and a ramp between them falls.
     """
     low, high = ramp_ends(fast, slow, base, dim, original_length, truncate)
-    if low >= high:  # a step, as the authors have where they are equal
-        return (np.arange(dim // 2) > high).astype(np.float64)
-    return np.clip((np.arange(dim // 2) - low) / (high - low), 0, 1)
+    return np.clip((np.arange(dim // 2) - low) / (high - low or 0.001), 0, 1)
 
 
 def rotation_ramp(fast: float, slow: float, base: float, dim: int, original_length: int) -> np.ndarray:
@@ -132,10 +130,10 @@ class YaRN(RoPEScaling):
 
     k(r) is the plane that makes r rotations in L positions, see `plane_of_rotations`.
 
-    Departure: where no plane makes ``beta_slow`` rotations in L, so that ``high`` is below 0, all frequencies are
-    divided by s, as the paper's rule has it (``yarn(4, 8, beta_slow=2)`` at d = 64), and where all make more than
-    ``beta_fast``, so that ``low`` is above d - 1, all are kept. The authors' code and Hugging Face do the opposite
-    there, since their ramp from ``low`` to ``high`` falls.
+    The paper's rule is turned round, by the authors' code, Hugging Face and here, where no plane makes ``beta_slow``
+    rotations in L, so that ``high`` is below 0: all frequencies are kept (``yarn(4, 8, beta_slow=2)`` at d = 64); and
+    where all make more than ``beta_fast``, so that ``low`` is above d - 1: all are divided by s. ``ramp_space =
+    "rotations"`` does as the paper says.
 
     Attributes:
       factor: s.
@@ -144,6 +142,8 @@ class YaRN(RoPEScaling):
       ramp_space: "index" as in the authors' code and Hugging Face, or "rotations" as in the paper, where g is linear in
         r between 1 and 32; frequencies differ by more than half.
       truncate: False leaves floor and ceil out (gpt-oss).
+      mix: "log" mixes logarithms of frequencies, theta' = theta s^(g - 1), as xAI's ``yarn_log`` does in SGLang's and
+        vLLM's code for Grok, without a magnitude.
       attention_factor: m, in place of the formula.
       mscale, mscale_all_dim: in place of the formula m = (0.1 mscale ln s + 1) / (0.1 mscale_all_dim ln s + 1), so that
         equal ones give 1, as in DeepSeek-V3 (which then scales all logits by (0.1 mscale_all_dim ln s + 1)^2).
@@ -161,6 +161,7 @@ class YaRN(RoPEScaling):
     attention_factor: float | None = None
     mscale: float | None = None
     mscale_all_dim: float | None = None
+    mix: Literal["linear", "log"] = "linear"
 
     name = "yarn"
     paper = "arXiv:2309.00071"
@@ -175,6 +176,21 @@ class YaRN(RoPEScaling):
             "arXiv:2508.10925",
             "with windows of 128 places in every other layer",
             use="W",
+        ),
+        Method(
+            "rotary",
+            "YaRN with a smaller magnitude (TeleChat3)",
+            "rope(layout='half', scaling=yarn(factor=4, original_length=8192, attention_factor=1.0970406052783923))",
+            "TeleAI 2025",
+            "https://github.com/Tele-AI/TeleChat3",
+            use="W",
+        ),
+        Method(
+            "rotary",
+            "YaRN in logarithms (Grok)",
+            "rope(layout='half', scaling=yarn(factor=8, original_length=512, attention_factor=1, mix='log'))",
+            "xAI 2025",
+            "https://github.com/sgl-project/sglang/blob/main/python/sglang/srt/models/grok.py",
         ),
     )
     limits = limited(factor=FACTOR, original_length=ORIGINAL_LENGTH, attention_factor=ATTENTION_FACTOR)
@@ -224,4 +240,4 @@ class YaRN(RoPEScaling):
             ramp = rotation_ramp(*bounds, base, dim, self.original_length)
         else:
             ramp = index_ramp(*bounds, base, dim, self.original_length, self.truncate)
-        return blend(plain / self.factor, plain, 1 - ramp)
+        return plain / self.factor**ramp if self.mix == "log" else blend(plain / self.factor, plain, 1 - ramp)
