@@ -247,6 +247,7 @@ def _rows(stored: StoredCell, result: Json) -> list[Json]:
             "range": cell.task.range_of(scores["length"]),
             **{name: value for name, value in scores.items() if name != "length" and not isinstance(value, list)},
             "validation": replica["validation"][cell.task.validation_metric],
+            "validation_loss": replica["validation"].get("loss"),
             "diverged_at": replica["diverged_at"],
             "bit_exact": result["bit_exact"],
             "environment": result["environment"],

@@ -92,7 +92,7 @@ def _untried(card: Card) -> Iterator[str]:
 
 def _recomputed(asked: KeptQuestion, measured: Measured) -> Measured:
     """A cell with the mean scores and the learning rates that its scores give; a rate without validation stays."""
-    rates = {**measured.learning_rates, **select_by_seed(measured.tried)}
+    rates = {**measured.learning_rates, **select_by_seed(measured.tried, measured.losses)}
     return dataclasses.replace(of_lengths(asked, measured), learning_rates=rates)
 
 

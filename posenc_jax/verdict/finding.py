@@ -16,7 +16,8 @@ WORDS: tuple[Word, ...] = (
     *("better", "worse", "did not learn", "no difference seen", "cannot be told"),
     "not measurable here",
 )
-Scored = Literal["final", "best checkpoint", "best temperature"]
+Scored = Literal["final", "best checkpoint", "best temperature", "other tied rate"]
+TIED: Scored = "other tied rate"
 Place = Literal["within", "to twice", "beyond twice"]
 
 

@@ -55,6 +55,7 @@ def look(
     for baseline, other in theirs.items():
         found = comparison_of(ours.scores, other.scores, table.asked.kind, table.asked.chance)
         means = f"{ours.label} {mean_text(ours, table.asked.kind)}, {baseline} {mean_text(other, table.asked.kind)}"
+        found = found._replace(low=None) if few else found  # an interval of a first look is no reason to stop
         yield f"{of}: {table.asked.kind.title} {means}; difference {difference(found, table.asked.kind)}{then}"
 
 

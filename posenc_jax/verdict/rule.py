@@ -1,6 +1,7 @@
 """The rule of verdicts, pure functions from the scores of two arms, by length and seed, to words.
 
-A difference is found by the paired test of `posenc_jax.statistics.judge`, all rows of a card corrected together. Then:
+A difference is found by the paired test of `posenc_jax.statistics.judge`, all rows of a card corrected together, those
+of its second training among them; a row that earlier cards looked at is judged at a lower level (`looks`). Then:
 
 - a worse arm that covers less than `LEARNED` of the way from chance to the best score within the training lengths *did
   not learn the task*, and longer lengths say nothing about it;
@@ -14,7 +15,8 @@ What limits a word stands behind it: see `Finding.said`.
 
 import dataclasses
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Protocol
 
 from posenc_jax.data.score_kinds import ScoreKind
@@ -32,6 +34,7 @@ from posenc_jax.statistics import (
     two_tests,
 )
 from posenc_jax.verdict.finding import ALPHA, BestCase, Carried, Finding, OfRange, Place, Scored, Word
+from posenc_jax.verdict.looks import Pair
 from posenc_jax.verdict.question import KeptQuestion
 
 RULE = 2
@@ -61,26 +64,25 @@ def findings(
     ours: Mapping[str, Mapping[str, ArmScores]],
     theirs: Mapping[str, Mapping[str, ArmScores]],
     way: Scored = "final",
+    times: Mapping[Pair, float] = MappingProxyType({}),
+    others: Sequence[float] = (),
 ) -> tuple[Finding, ...]:
     """The findings of every encoding against every baseline, on every question that both answered, corrected together.
 
     Args:
       ours, theirs: label -> question -> what it scored.
+      times: the factor of a row's p for earlier looks at it (`posenc_jax.verdict.looks`), where it is not 1.
+      others: p of other rows that are corrected together with these.
     """
-    pairs = [
-        (label, name, own)
-        for label in ours
-        for own in theirs
-        for name in questions
-        if name in ours[label] and name in theirs[own]
-    ]
-    rows = [(questions[name], ours[label][name], theirs[own][name]) for label, name, own in pairs]
-    judged = judge([(_compare(*row, way), row[0].kind.better) for row in rows])
-    p_values = {str(number): own.comparison.p for number, own in enumerate(judged) if own.comparison.p is not None}
+    rows = _rows(questions, ours, theirs)
+    factors = [times.get(pair, 1.0) for pair in rows]
+    judged = judge([(_compare(*row, way), row[0].kind.better) for row in rows.values()], factors, others)
+    p_values = {number: p for number, p in enumerate(_times(judged, factors)) if p is not None}
     found = []
-    for number, ((label, name, baseline), row, own) in enumerate(zip(pairs, rows, judged, strict=True)):
-        others = tuple(p for name, p in p_values.items() if name != str(number))
-        case = None if own.p is None else best_case(row[0].kind, row[0].chance, row[2].scored(way), others)
+    for number, ((label, name, baseline), row, own) in enumerate(zip(rows, rows.values(), judged, strict=True)):
+        beside = (*(p for other, p in p_values.items() if other != number), *others)
+        theirs_here, factor = row[2].scored(way), factors[number]
+        case = None if own.p is None else best_case(row[0].kind, row[0].chance, theirs_here, beside, factor)
         word, arms = _word(own, row, case), _paired(row[1].scored(way), row[2].scored(way), row[0].kind)
         found.append(
             Finding(
@@ -100,16 +102,50 @@ def findings(
                 carried_by=_carried(*row) if word in ("better", "worse") and way == "final" else None,
             )
         )
-    return tuple(found) if way != "final" else _with_ranges(found, rows)
+    return tuple(found) if way != "final" else _with_ranges(found, [*rows.values()])
+
+
+def p_values(
+    questions: Mapping[str, KeptQuestion],
+    ours: Mapping[str, Mapping[str, ArmScores]],
+    theirs: Mapping[str, Mapping[str, ArmScores]],
+    times: Mapping[Pair, float],
+) -> tuple[float, ...]:
+    """p of every row alone, with its factor, as far as it is tested; the arguments as of `findings`."""
+    rows = _rows(questions, ours, theirs)
+    compared = (_compare(*row, "final").p for row in rows.values())
+    return tuple(min(1.0, times.get(pair, 1.0) * p) for pair, p in zip(rows, compared, strict=True) if p is not None)
+
+
+def _times(judged: Iterable[Judged], factors: Iterable[float]) -> list[float | None]:
+    return [
+        None if own.comparison.p is None else min(1.0, factor * own.comparison.p)
+        for own, factor in zip(judged, factors, strict=True)
+    ]
+
+
+def _rows(
+    questions: Mapping[str, KeptQuestion],
+    ours: Mapping[str, Mapping[str, ArmScores]],
+    theirs: Mapping[str, Mapping[str, ArmScores]],
+) -> dict[Pair, tuple[KeptQuestion, ArmScores, ArmScores]]:
+    return {
+        (label, name, own): (questions[name], ours[label][name], theirs[own][name])
+        for label in ours
+        for own in theirs
+        for name in questions
+        if name in ours[label] and name in theirs[own]
+    }
 
 
 def best_case(
-    kind: ScoreKind, chance: float | None, theirs: Mapping[int, float], others: tuple[float, ...] = ()
+    kind: ScoreKind, chance: float | None, theirs: Mapping[int, float], others: tuple[float, ...] = (), times: float = 1
 ) -> BestCase:
     """The strongest result that so many seeds can show against an arm with such scores.
 
     Args:
       others: p of the rows that are corrected together with this one; 1 for each that is not known yet.
+      times: the factor of p for earlier looks.
     """
     scores = [kind.inner(score) for score in theirs.values()]
     lower, upper = kind.bounds
@@ -119,10 +155,11 @@ def best_case(
     target = best, worst if chance is None else chance
 
     def corrected(p: float) -> float:
-        return holm({"": p} | {str(number): other for number, other in enumerate(others)})[""]
+        return holm({"": min(1.0, times * p)} | {str(number): other for number, other in enumerate(others)})[""]
 
     better, worse = (corrected(extreme_p(scores, own, lower, upper)) for own in target)
-    return BestCase(better, worse, seeds_that_would_do(scores, best, lower, upper, len(others) + 1, ALPHA))
+    tests = len(others) + 1
+    return BestCase(better, worse, seeds_that_would_do(scores, best, lower, upper, tests, ALPHA / times))
 
 
 def way_come(kind: ScoreKind, chance: float | None, score: float) -> float | None:
