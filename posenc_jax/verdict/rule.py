@@ -37,8 +37,9 @@ from posenc_jax.verdict.finding import ALPHA, BestCase, Carried, Finding, OfRang
 from posenc_jax.verdict.looks import Pair
 from posenc_jax.verdict.question import KeptQuestion
 
-RULE = 2
-"""The version of this rule. Version 1 had only the words of the test."""
+RULE = 3
+"""The version of this rule. Version 1 had only the words of the test; version 2 corrected each training by itself, and
+knew no earlier cards."""
 LEARNED = 0.9
 """The share of the way from chance to the best score that an arm must cover within the training lengths."""
 ByLength = Mapping[int, Mapping[int, float]]
