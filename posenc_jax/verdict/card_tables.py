@@ -1,5 +1,6 @@
 """The card as text: its first sentences and the table of findings, for a terminal, a page and a paper."""
 
+import math
 from collections.abc import Iterator
 
 from posenc_jax.data.score_kinds import ScoreKind
@@ -91,7 +92,7 @@ def _row(card: Card, found: Finding) -> tuple[str, ...]:
         *(mean_text(own, kind) for own in (ours, theirs)),
         effect(found, kind),
         NONE if found.p is None else p_value(found.p),
-        NONE if least is None else kind.show(kind.outer(least)),
+        NONE if least is None or math.isinf(least) else kind.show(kind.outer(least)),
         NONE if ratio is None else f"×{ratio:.2f}",
         f"{extra:+,}" if extra else "0",
     )
