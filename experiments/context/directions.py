@@ -118,7 +118,9 @@ def page(found: dict[str, Any]) -> str:
         )
         for one in found["directions"]
     ]
-    corrected = f"Words require a p of at most 0.05, corrected for these {len(rows)} by Holm's method; intervals are not corrected."
+    corrected = (
+        f"Words require a p of at most 0.05, corrected for these {len(rows)} by Holm's method; intervals are not."
+    )
     table = perplexities(found["entries"], found["trained"])
     return "\n".join([table, "", orders(rows, " [95 %]"), "", corrected, ""])
 

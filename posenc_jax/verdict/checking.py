@@ -117,7 +117,7 @@ def _differences(said: Any, found: Any, where: str) -> Iterator[str]:
 
 def _named(value: Any) -> str:
     """The name of a finding, such as ``FIRE on copy against RoPE, best checkpoint``; "" for other members."""
-    is_finding = isinstance(value, dict) and "baseline" in value
+    is_finding = isinstance(value, dict) and "way" in value
     return f"{value['label']} on {value['table']} against {value['baseline']}, {value['way']}" if is_finding else ""
 
 
