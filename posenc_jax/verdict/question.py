@@ -55,7 +55,7 @@ class KeptQuestion:
         """The question of a run."""
         task, lengths = run.task, run.evaluation.lengths
         names = {n: task.length_name(n) for n in lengths}
-        score_lengths = tuple(n for n in lengths if task.range_of(n) == "beyond") or lengths
+        score_lengths = task.score_lengths(lengths)
         return cls(
             question=question,
             source=source,
@@ -83,6 +83,10 @@ class KeptQuestion:
         }
         return cls(**fields | lengths | by_length)
 
+    def with_floors(self, floors: Mapping[int, float]) -> "KeptQuestion":
+        """The question with those floors that are not ``chance``."""
+        return dataclasses.replace(self, floors={n: floor for n, floor in floors.items() if floor != self.chance})
+
     @property
     def record(self) -> Json:
         """The question as JSON, with the direction and the best value of its score."""
@@ -105,6 +109,12 @@ class KeptQuestion:
     def beyond(self) -> float | None:
         """The `floor` of a seed's score."""
         return self.floor(self.score_lengths)
+
+    @property
+    def floor_names(self) -> dict[str, float]:
+        """The mean floors of a seed's score that are no 0, by what gets them."""
+        found = {"an answer that does not look at the input": self.beyond, self.shortcut: self.shortcut_score}
+        return {} if self.kind.highest is None else {name: score for name, score in found.items() if score}
 
     @property
     def kind(self) -> ScoreKind:

@@ -91,6 +91,8 @@ def findings(
         case = None if own.p is None else best_case(row[0].kind, row[0].beyond, row[2].scored(way), others)
         word = _word(own, row, case, blind[number], way)
         arms = _paired(row[1].scored(way), row[2].scored(way), row[0].kind)
+        told = word in ("better", "worse") and way == "final"
+        carried = _carried(*row) if told else None
         found.append(
             Finding(
                 label=label,
@@ -106,8 +108,8 @@ def findings(
                 correlation=correlation(*arms),
                 solved=_solved(*row, way),
                 two_tests=two_tests([a - b for a, b in zip(*arms, strict=True)], row[0].kind.better),
-                carried_by=_carried(*row) if word in ("better", "worse") and way == "final" else None,
-                not_at=_not_at(*row) if word in ("better", "worse") and way == "final" else None,
+                carried_by=carried,
+                not_at=_not_at(*row) if told and carried is None else None,
                 shortcut=row[0].shortcut if word == "explained by a shortcut" else "",
             )
         )
@@ -167,6 +169,13 @@ def learned(question: KeptQuestion, in_range: Mapping[int, float]) -> bool | Non
     return None if come is None else come >= LEARNED
 
 
+def by_shortcut(question: KeptQuestion, *arms: Mapping[int, float]) -> bool:
+    """True where no arm, seed -> score, is above the question's shortcut."""
+    if question.shortcut_score is None or question.kind.highest is None:
+        return False
+    return (way_come(question.kind, question.shortcut_score, _higher(question, *arms)) or 0.0) <= 0
+
+
 def _compare(question: KeptQuestion, ours: ArmScores, theirs: ArmScores, way: Scored) -> Comparison:
     return comparison_of(ours.scored(way), theirs.scored(way), question.kind, question.beyond)
 
@@ -175,12 +184,6 @@ def _blind(question: KeptQuestion, ours: ArmScores, theirs: ArmScores, way: Scor
     """True where two arms at a bound are at a floor that is not chance."""
     come = way_come(question.kind, question.beyond, _higher(question, ours.scored(way), theirs.scored(way)))
     return any(n in question.floors for n in question.score_lengths) and come is not None and come < 0.5
-
-
-def _by_shortcut(question: KeptQuestion, ours: ArmScores, theirs: ArmScores, way: Scored) -> bool:
-    """True where the higher arm scores no more than the shortcut."""
-    come = way_come(question.kind, question.shortcut_score, _higher(question, ours.scored(way), theirs.scored(way)))
-    return question.shortcut_score is not None and come is not None and come <= 0
 
 
 def _higher(question: KeptQuestion, *arms: Mapping[int, float]) -> float:
@@ -196,7 +199,7 @@ def _word(
         return "did not learn"
     if blind:
         return "neither beats an answer that does not look"
-    if own.word in ("better", "worse") and _by_shortcut(*row, way):
+    if own.word in ("better", "worse") and by_shortcut(row[0], *(arm.scored(way) for arm in row[1:])):
         return "explained by a shortcut"
     if own.word == "no difference seen" and case is not None and not case.seen:
         return "cannot be told"

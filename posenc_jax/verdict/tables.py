@@ -85,7 +85,7 @@ class Table:
     @functools.cached_property
     def floored(self) -> KeptQuestion:
         """The question with the floors of its scores, which take seconds to measure."""
-        return dataclasses.replace(self.asked, floors=floors(self.run.task, self.run.evaluation.lengths))
+        return self.asked.with_floors(floors(self.run.task, self.run.evaluation.lengths))
 
     @property
     def steps_kept(self) -> tuple[int, ...]:

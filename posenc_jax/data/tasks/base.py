@@ -138,6 +138,10 @@ class Task(Value):
             return "within"
         return "beyond" if last < shortest or longest < first else "mixed"
 
+    def score_lengths(self, lengths: tuple[int, ...]) -> tuple[int, ...]:
+        """Those of some evaluated lengths that a score is the mean over: the ones beyond training, or else all."""
+        return tuple(n for n in lengths if self.range_of(n) == "beyond") or lengths
+
     @property
     def token_names(self) -> tuple[str, ...]:
         """A short name for each input token, for people to read."""

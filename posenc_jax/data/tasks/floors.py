@@ -21,7 +21,7 @@ _LOGITS = 2**22  # of a chunk of examples
 
 
 def floors(task: Task, lengths: Iterable[int]) -> dict[int, float]:
-    """Length -> the score of the best answer that does not look at the input, where it is not the task's ``chance``.
+    """Length -> the score of the best answer that does not look at the input.
 
     That is `Task.chance_at`, or `majority_score` where it is better by three standard errors of a share.
     """
@@ -33,7 +33,7 @@ def floors(task: Task, lengths: Iterable[int]) -> dict[int, float]:
             better = score - floor if higher else floor - score
             floor = score if better > 3 * (score * (1 - score) / count) ** 0.5 else floor
         found[length] = floor
-    return {length: floor for length, floor in found.items() if floor != task.chance}
+    return found
 
 
 @functools.lru_cache(maxsize=1024)
