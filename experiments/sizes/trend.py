@@ -19,7 +19,7 @@ from posenc_jax.drawing.markdown import grid
 from posenc_jax.drawing.quantities import p_value
 from posenc_jax.results.averages import comparison_of
 from posenc_jax.verdict.cells import distinct
-from posenc_jax.verdict.rule import LEARNED, way_come
+from posenc_jax.verdict.rule import learned
 
 LEAD = ScoreKind("lead")
 
@@ -59,8 +59,7 @@ def at_bounds(results: Results, table: str, label: str) -> tuple[str, ...]:
     for size in WIDTHS:
         selection = Selection(f"{table} {size}")
         ours, theirs = (results.scores(selection, own) for own in (label, BASELINE))
-        chance = results.tasks[selection.table].chance
-        if comparison_of(ours, theirs, results.kind(selection), chance).at_bound:
+        if comparison_of(ours, theirs, results.kind(selection), results.question(selection).beyond).at_bound:
             found.append(size)
     return tuple(found)
 
@@ -70,10 +69,8 @@ def unlearned(results: Results, table: str, label: str) -> tuple[str, ...]:
     found = []
     for size in WIDTHS:
         selection = Selection(f"{table} {size}", where="within")
-        kind, chance = results.kind(selection), results.tasks[selection.table].chance
-        within = (results.scores(selection, own).values() for own in (label, BASELINE))
-        come = [way_come(kind, chance, kind.mean(scores)) for scores in within if scores]
-        if any(share is not None and share < LEARNED for share in come):
+        question = results.question(selection)
+        if any(learned(question, results.scores(selection, own)) is False for own in (label, BASELINE)):
             found.append(size)
     return tuple(found)
 

@@ -64,7 +64,7 @@ def runs(card: Card, label: str) -> dict[str, list[float]]:
     """
     found: dict[str, list[float]] = {}
     for name, table in card.tables.items():
-        shares = [way_come(table.kind, table.chance, own) for own in card.measured[label][name].scores.values()]
+        shares = [way_come(table.kind, table.beyond, own) for own in card.measured[label][name].scores.values()]
         kept = [share for share in shares if share is not None]
         if len(kept) < len(shares):
             raise ValueError(f"scores of {name} have no best, and no place between chance and it: leave it out")
@@ -174,8 +174,7 @@ def published(results: Results, baseline: str = "rope") -> tuple[tuple[JudgedCel
 
 
 def _question(results: Results, name: str) -> KeptQuestion:
-    within, lengths = results.lengths(Selection(name, where="within")), results.lengths(Selection(name))
-    return KeptQuestion("", "", results.metric(Selection(name)), results.tasks[name].chance, within, lengths)
+    return results.question(Selection(name))
 
 
 def _arm(cell: JudgedCell, question: KeptQuestion, results: Results) -> _Arm:

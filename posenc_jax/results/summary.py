@@ -134,6 +134,8 @@ class TaskSummary:
     Attributes:
       slug: its name in files and anchors.
       kind, validation_kind: of its metric, and of what learning rates are chosen by.
+      floors: length -> the score of the best answer that does not look at the input, where it is not ``chance``.
+      shortcut, shortcut_score: an answer that reads everything but what is asked, and its mean over ``score_lengths``.
       ranges: of all lengths.
       unseen_lengths, in_range_lengths, mixed_lengths: those that all cells have, by range.
       score_lengths: those that scores average.
@@ -147,6 +149,9 @@ class TaskSummary:
     slug: str
     metric: str
     chance: float | None
+    floors: dict[int, float]
+    shortcut: str
+    shortcut_score: float | None
     train_lengths: tuple[int, int] | None
     unseen_lengths: tuple[int, ...]
     in_range_lengths: tuple[int, ...]

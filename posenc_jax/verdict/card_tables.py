@@ -57,18 +57,22 @@ def table(card: Card) -> TextTable:
             "training, divided by the baseline's; and of the model, beyond the baseline's. The intervals are not "
             f'corrected, so one that excludes 0 may stand beside "no difference seen". {coverage(card)}',
             "not measurable here: both are at chance, or both near the best score, or there are fewer than two pairs "
-            "of seeds. did not learn the task: the encoding is worse, and at the trained lengths it covers less than "
-            f"{100 * LEARNED:.0f} % of the way from chance to the best score, so longer lengths are not judged; the "
-            "result after training both again with twice the steps is in brackets, corrected together with the other "
-            "rows. cannot be told: neither a perfect arm nor one that guesses would have had a p of 0.05; with the "
-            "seeds in brackets a perfect one would have. Such a row can be judged with more seeds at no cost; one in "
-            f"which no difference was seen is judged at 1/{FACTOR} of the level when seeds are added, since this is "
-            "decided after looking. length N alone: "
-            "more than half of the difference, summed over lengths, is at this length, and what is left without it is "
-            "not significant or of the other sign.",
+            "of seeds. neither beats an answer that does not look: both score no more than the most frequent answer of "
+            "each length, for which no input is read. explained by a shortcut: the higher score is no more than that "
+            "of the answer in brackets, which reads everything but what is asked. did not learn the task: the encoding "
+            f"is worse, and at the trained lengths it covers less than {100 * LEARNED:.0f} % of the way from chance, "
+            "or from an answer that does not look, to the best score, so longer lengths are not judged; the result "
+            "after training both again with twice the steps is in brackets, corrected together with the other rows. "
+            "cannot be told: neither a perfect arm nor one that guesses would have had a p of 0.05; with the seeds in "
+            "brackets a perfect one would have. Such a row can be judged with more seeds at no cost; one in which no "
+            f"difference was seen is judged at 1/{FACTOR} of the level when seeds are added, since this is decided "
+            "after looking. length N alone: more than half of the difference, summed over lengths, is at this length, "
+            "and what is left without it is not significant or of the other sign. not at length N: no significant "
+            "difference of this sign is at this length, the first beyond those of training.",
             *(f"{line}." for line in card.unequal),
             *(
                 f"{name}: {own.kind.title} on {own.question} ({own.source})"
+                f"{''.join(f'; {who} scores {own.kind.show(score)}' for who, score in own.floor_names.items())}"
                 f"{f'; not a test of what was published {own.not_a_test}' * bool(own.not_a_test)}."
                 for name, own in card.tables.items()
             ),

@@ -14,6 +14,7 @@ from posenc_jax.verdict.headline import row_name
 
 COLORS = {"better": "#009e73", "worse": "#d55e00"}
 _LOWER = "lower is better"
+_FLOOR = Style("", MUTED, "dash", "circle")
 
 
 def render(card: Card) -> dict[str, bytes]:
@@ -44,8 +45,13 @@ def _curves(card: Card, name: str, style: dict[str, Style]) -> Lines:
         x, y = np.array([*by_length]), np.array([np.mean(list(own.values())) for own in by_length.values()])
         wide = card.labels == (label,)  # and below: it is seen where another has the same scores
         lines.append(PlotLine(name=style[label].name, x=x, y=y, style=style[label], seeds=seeds, wide=wide))
+    if table.floors:
+        x = np.array(sorted({*table.trained_lengths, *table.score_lengths}))
+        y = np.array([table.floors.get(n, table.chance) for n in x])
+        lines.append(PlotLine(name="without looking", x=x, y=y, style=_FLOOR, drawn="line"))
     trained = table.trained_lengths
     one = (*lines[0].x,) if len(lines[0].x) == 1 else ()
+    levels = (None if table.floors else table.chance, "chance"), (table.shortcut_score, "shortcut, mean")
     better = _LOWER * (table.kind.better == "lower")
     return Lines(
         slug=name,
@@ -55,7 +61,7 @@ def _curves(card: Card, name: str, style: dict[str, Style]) -> Lines:
         lines=tuple(lines),
         markers=True,
         shade=(min(trained), max(trained), "") if trained else None,
-        levels=((table.chance, "chance"),) if table.chance else (),
+        levels=tuple((own, name) for own, name in levels if own),
     )
 
 

@@ -174,6 +174,9 @@ def _question(task: TaskSummary, summary: Summary) -> KeptQuestion:
         length_unit=task.length_unit,
         length_names=task.length_names,
         finished=True,
+        floors=task.floors,
+        shortcut=task.shortcut,
+        shortcut_score=task.shortcut_score,
     )
 
 

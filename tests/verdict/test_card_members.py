@@ -18,7 +18,7 @@ CARDS = [
 ]
 BY_DATA = {
     "card": {"measured", "tables", "findings", "otherwise", "environments", "earlier", "twice"},
-    "table": {"length_names"},
+    "table": {"length_names", "floors"},
     "cell": {"learning_rates", "tried", "losses", "draws", "scores", "in_range", "by_length", "otherwise"},
 }
 """Members whose own members are named by data, such as seeds, or are in another table of the page."""

@@ -32,6 +32,7 @@ def card(seeds, names=("even_pairs",), lead=0.05, **fields):
         lengths = (*TABLES[name].trained_lengths, *TABLES[name].score_lengths)
         by_length = {n: {s: 1.0 if n in TABLES[name].trained_lengths else own[s] for s in seeds} for n in lengths}
         named = {"table": name, "seeds": seeds, "config": name, "tried": {0.1: dict.fromkeys(seeds, 1.0)}}
+        named["learning_rates"] = dict.fromkeys(seeds, 0.1)
         return of_lengths(TABLES[name], measured({}, label, by_length=by_length, **named))
 
     return judged(
