@@ -2,7 +2,8 @@
 
 Aggregates average scores as shares of the way from the floor to the best score (`posenc_jax.verdict.rule.way_come`),
 over a table's unseen lengths, 0 at the floor and below it; profiles and intervals are those of Agarwal et al. 2021
-(`posenc_jax.statistics.many_tasks`). Words are those of cards; published arms get theirs against RoPE by the same rule, corrected within their folder.
+(`posenc_jax.statistics.many_tasks`). Words are those of cards; published arms get theirs against RoPE by the same rule,
+corrected within their folder.
 """
 
 import dataclasses

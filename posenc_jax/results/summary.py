@@ -176,10 +176,9 @@ class TaskSummary:
     @property
     def floor(self) -> float:
         """The mean over `score_lengths` of what the best answer gets that does not look at the input."""
+        chance = self.chance or 0.0
         lengths = self.score_lengths if self.floors else ()
-        return (
-            self.kind.mean(self.floors.get(n, self.chance or 0.0) for n in lengths) if lengths else self.chance or 0.0
-        )
+        return self.kind.mean(self.floors.get(n, chance) for n in lengths) if lengths else chance
 
     @property
     def score_name(self) -> str:

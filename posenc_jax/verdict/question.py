@@ -1,7 +1,7 @@
 """The questions that cards keep: what a verdict needs to know of a table, without its training."""
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from posenc_jax.config import Run
@@ -99,10 +99,10 @@ class KeptQuestion:
             "floors": {str(n): floor for n, floor in self.floors.items()},
         }
 
-    def floor(self, lengths: Iterable[int]) -> float | None:
+    def floor(self, lengths: Collection[int]) -> float | None:
         """The score over these lengths of the best answer that does not look at the input; None where it is unknown."""
-        if self.chance is None and not self.floors:
-            return None
+        if not any(n in self.floors for n in lengths):
+            return self.chance
         return self.kind.mean(self.floors.get(n, self.chance or 0.0) for n in lengths)
 
     @property

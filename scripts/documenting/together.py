@@ -208,11 +208,12 @@ def _within(own: Known) -> str:
     reached = [row for row in missed if row[2].with_twice is not None and row[2].learned_with_twice[0]]
     return (
         f"**Inputs no longer than those of training**: {len(own.cards) - len({row[0] for row in missed})} of "
-        f"{len(own.cards)} encodings cover at least {100 * LEARNED:.0f} % of the way from the floor to the best score on "
-        f"every table; the others are {_with_tables([row for row in missed if row not in unable])} (with twice the "
+        f"{len(own.cards)} encodings cover at least {100 * LEARNED:.0f} % of the way from the floor to the best score "
+        f"on every table; the others are {_with_tables([row for row in missed if row not in unable])} (with twice the "
         f"steps, {_with_tables(reached)} reached this level), and {_with_tables(unable)}, which in an encoder cannot "
-        f"tell positions apart, so that more steps cannot help. *Not known*: whether encodings differ above "
-        f"{100 * LEARNED:.0f} %, which these tables are too easy to show."
+        "tell positions apart, so that more steps cannot help. The floor is what the best answer gets that does not "
+        f"look at the input. *Not known*: whether encodings differ above {100 * LEARNED:.0f} %, which these tables are "
+        "too easy to show."
     )
 
 
