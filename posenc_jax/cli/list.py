@@ -184,7 +184,7 @@ def _floors(cls: Any) -> str:
     kind, longest = kind_of(task.metric), task.train_lengths[-1]
     floor, shortcut = floors(task, (longest,))[longest], task.shortcut_score((longest,))
     said = f"At length {longest}, in {kind.title}: an answer that does not look at the input scores {kind.show(floor)}"
-    return said + (f"; {task.shortcut} scores {kind.show(shortcut)}" if shortcut is not None else "")
+    return said + (f"; a shortcut ({task.shortcut}) scores {kind.show(shortcut)}" if shortcut is not None else "")
 
 
 def _encoding_facts(cls: Any) -> str:

@@ -113,7 +113,8 @@ class KeptQuestion:
     @property
     def floor_names(self) -> dict[str, float]:
         """The mean floors of a seed's score that are no 0, by what gets them."""
-        found = {"an answer that does not look at the input": self.beyond, self.shortcut: self.shortcut_score}
+        shortcut = f"a shortcut ({self.shortcut})"
+        found = {"an answer that does not look at the input": self.beyond, shortcut: self.shortcut_score}
         return {} if self.kind.highest is None else {name: score for name, score in found.items() if score}
 
     @property
