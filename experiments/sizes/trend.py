@@ -54,7 +54,7 @@ def leads(results: Results, table: str, label: str) -> dict[int, dict[int, float
 
 
 def at_bounds(results: Results, table: str, label: str) -> tuple[str, ...]:
-    """The sizes at which both are at chance, or both near the best score: a lead of 0 there says nothing."""
+    """The sizes at which both are at the floor or below, or both near the best score, where a lead of 0 is nothing."""
     found = []
     for size in WIDTHS:
         selection = Selection(f"{table} {size}")
@@ -100,7 +100,7 @@ class Row:
     @property
     def said(self) -> str:
         """What is said of the lead."""
-        where = f" (at chance or at the best at {', '.join(self.at_bounds)})" if self.at_bounds else ""
+        where = f" (at a floor or at the best at {', '.join(self.at_bounds)})" if self.at_bounds else ""
         few = f"; not learned by one or both at {', '.join(self.unlearned)}" if self.unlearned else ""
         return f"{self.word}{where}{few}"
 

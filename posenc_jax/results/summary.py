@@ -174,6 +174,13 @@ class TaskSummary:
         return self.unseen_lengths or self.in_range_lengths
 
     @property
+    def floor(self) -> float:
+        """The mean over `score_lengths` of what the best answer gets that does not look at the input."""
+        chance = self.chance or 0.0
+        lengths = self.score_lengths if self.floors else ()
+        return self.kind.mean(self.floors.get(n, chance) for n in lengths) if lengths else chance
+
+    @property
     def score_name(self) -> str:
         """The lengths over which scores are means, in words."""
         if self.unseen_lengths or not self.in_range_lengths:

@@ -126,12 +126,10 @@ def write_record(directory: Path, config: Ablation, cells: list[StoredCell]) -> 
     if all(cell.complete for cell in cells):
         same = old.get("config") == record["config"] and "floors" in old
         record["floors"] = old["floors"] if same else _floors(config)
-        tasks = {cell.table: cell for cell in config.runs}
-        record["shortcut"] = {name: cell.task.shortcut for name, cell in tasks.items()}
-        record["shortcut_score"] = {
-            name: cell.task.shortcut_score(cell.task.score_lengths(cell.evaluation.lengths))
-            for name, cell in tasks.items()
-        }
+        for cell in config.runs:
+            lengths = cell.task.score_lengths(cell.evaluation.lengths)
+            record.setdefault("shortcut", {})[cell.table] = cell.task.shortcut
+            record.setdefault("shortcut_score", {})[cell.table] = cell.task.shortcut_score(lengths)
     if old | {"environment": None} != json.loads(json.dumps(record)) | {"environment": None}:
         write_json(path, dict(record))
 

@@ -8,13 +8,12 @@ from posenc_jax.drawing.paper import figure_of, legend, written
 from posenc_jax.drawing.plain import plain
 from posenc_jax.drawing.plots import Axis, IntervalRow, IntervalRows, Lines, PlotLine
 from posenc_jax.drawing.printed import draw_lines, draw_rows
-from posenc_jax.drawing.style import MUTED, Style, styles
+from posenc_jax.drawing.style import FLOOR, MUTED, Style, styles
 from posenc_jax.verdict.card import Card
 from posenc_jax.verdict.headline import row_name
 
 COLORS = {"better": "#009e73", "worse": "#d55e00"}
 _LOWER = "lower is better"
-_FLOOR = Style("", MUTED, "dash", "circle")
 
 
 def render(card: Card) -> dict[str, bytes]:
@@ -48,7 +47,7 @@ def _curves(card: Card, name: str, style: dict[str, Style]) -> Lines:
     if table.floors:
         x = np.array(sorted({*table.trained_lengths, *table.score_lengths}))
         y = np.array([table.floors.get(n, table.chance) for n in x])
-        lines.append(PlotLine(name="without looking", x=x, y=y, style=_FLOOR, drawn="line"))
+        lines.append(PlotLine(name="without looking", x=x, y=y, style=FLOOR, drawn="line"))
     trained = table.trained_lengths
     one = (*lines[0].x,) if len(lines[0].x) == 1 else ()
     levels = (None if table.floors else table.chance, "chance"), (table.shortcut_score, "shortcut, mean")

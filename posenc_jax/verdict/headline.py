@@ -82,7 +82,8 @@ def _by_word(rows: list[tuple[str, Finding]]) -> str:
 
 
 def _most_certain(rows: list[tuple[str, Finding]], kinds: Mapping[str, ScoreKind], corrected: int) -> str:
-    tested = [(own.p, name, own) for name, own in rows if own.p is not None]
+    blind = "neither beats an answer that does not look"
+    tested = [(own.p, name, own) for name, own in rows if own.p is not None and own.word != blind]
     if not tested:
         return "No difference could be tested."
     p, name, own = min(tested, key=lambda one: one[0])

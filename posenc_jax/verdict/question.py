@@ -1,7 +1,7 @@
 """The questions that cards keep: what a verdict needs to know of a table, without its training."""
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from posenc_jax.config import Run
@@ -99,10 +99,10 @@ class KeptQuestion:
             "floors": {str(n): floor for n, floor in self.floors.items()},
         }
 
-    def floor(self, lengths: Iterable[int]) -> float | None:
+    def floor(self, lengths: Collection[int]) -> float | None:
         """The score over these lengths of the best answer that does not look at the input; None where it is unknown."""
-        if self.chance is None and not self.floors:
-            return None
+        if not any(n in self.floors for n in lengths):
+            return self.chance
         return self.kind.mean(self.floors.get(n, self.chance or 0.0) for n in lengths)
 
     @property
@@ -113,7 +113,8 @@ class KeptQuestion:
     @property
     def floor_names(self) -> dict[str, float]:
         """The mean floors of a seed's score that are no 0, by what gets them."""
-        found = {"an answer that does not look at the input": self.beyond, self.shortcut: self.shortcut_score}
+        shortcut = f"a shortcut ({self.shortcut})"
+        found = {"an answer that does not look at the input": self.beyond, shortcut: self.shortcut_score}
         return {} if self.kind.highest is None else {name: score for name, score in found.items() if score}
 
     @property

@@ -161,7 +161,12 @@ class OfAll(NamedTuple):
     @property
     def lost(self) -> bool:
         """Whether the finding's own word does not hold then."""
-        return self.word != self.found.word and (self.word, self.found.word) != ("worse", "did not learn")
+        return self.of_difference and self.word == "no difference seen"
+
+    @property
+    def of_difference(self) -> bool:
+        """Whether the finding's own word is one of a difference."""
+        return self.found.word in ("better", "worse", "did not learn")
 
 
 def together(cards: Cards) -> list[OfAll]:
