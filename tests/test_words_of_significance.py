@@ -16,12 +16,12 @@ PAGES = [
 ]
 WORD = re.compile(r"significan|\bexclud\w* 0\b", re.IGNORECASE)
 P = re.compile(r"\bp (?:(?:=|<|is|of|below|at least|at most|from) )?0\.\d")
-CORRECTED = re.compile(r"\bcorrect(?:ed|ion)|\bHolm|\bby itself\b|\bby themselves\b", re.IGNORECASE)
+CORRECTED = re.compile(r"\b(?:un)?correct(?:ed|ion)|\bHolm|\bby itself\b|\bby themselves\b", re.IGNORECASE)
 
 
 def uncorrected(text):
-    """The claims of a page: a word with none of its correction in the same line, or a p with none in its section."""
-    parts = [(WORD, text.splitlines()), (P, re.split(r"^#+ ", text, flags=re.MULTILINE))]
+    """The claims of a page: a word with none of its correction in the same paragraph or table, or a p with none in its section."""
+    parts = [(WORD, text.split("\n\n")), (P, re.split(r"^#+ ", text, flags=re.MULTILINE))]
     found = ((own, pattern.search(own)) for pattern, every in parts for own in every if not CORRECTED.search(own))
     return [own[max(0, match.start() - 100) : match.end() + 60] for own, match in found if match]
 

@@ -23,7 +23,7 @@ from posenc_jax.data.score_kinds import KINDS
 from posenc_jax.drawing.markdown import grid, refilled
 from posenc_jax.statistics import Comparison, judge, paired_comparison
 from posenc_jax.verdict.finding import Word
-from posenc_jax.verdict.looks import Earlier, Pair, elsewhere, times
+from posenc_jax.verdict.looks import EarlierRow, Pair, elsewhere, times
 from posenc_jax.verdict.rule import best_case
 
 CARDS, MOST, SEEDS = 1000, 20, 8
@@ -53,10 +53,10 @@ def compared(rows: Sequence[Scores], seeds: int) -> list[Comparison]:
 def card(
     rows: Sequence[Scores],
     found: Sequence[Comparison],
-    earlier: Sequence[Earlier],
+    earlier: Sequence[EarlierRow],
     names: Sequence[str],
     last: bool = True,
-) -> list[Earlier]:
+) -> list[EarlierRow]:
     """The rows of a card that knows earlier ones, by the functions of the rule.
 
     Args:
@@ -78,11 +78,11 @@ def card(
             theirs = dict(enumerate(rows[number][1][:seeds].tolist()))
             case = best_case(KINDS["accuracy"], None, theirs, beside, factors[number])
             word = word if case.seen else "cannot be told"
-        said.append(Earlier(*pairs[number], ("", ""), these, found[number].p, word))
+        said.append(EarlierRow(*pairs[number], ("", ""), these, found[number].p, word))
     return said
 
 
-def found(rows: Sequence[Earlier]) -> bool:
+def found(rows: Sequence[EarlierRow]) -> bool:
     """Whether any row has a word."""
     return any(row.word in ("better", "worse") for row in rows)
 
@@ -98,9 +98,13 @@ def ways(pools: dict[str, np.ndarray], rng: np.random.Generator) -> Iterator[tup
     of = functools.cache(lambda seeds: compared(rows, seeds))
     plain, look = alone(of(SEEDS)), (compared(rows[:1], 2)[0].p or 1.0) <= 0.05
     yield "the command as it is: 8 seeds, 3 tables", plain, found(card(rows, of(SEEDS), (), [*pools]))
-    yield "stopped at the first look, of 2 seeds, if its interval excludes 0; else the card", plain or look, plain
+    yield (
+        "stopped at the first look, of 2 seeds, if its uncorrected interval excludes 0; else the card",
+        plain or look,
+        plain,
+    )
     for looks in RAISED:
-        before, said, earlier = False, False, list[Earlier]()
+        before, said, earlier = False, False, list[EarlierRow]()
         for seeds in looks:
             before = before or alone(of(seeds))
             if not said:

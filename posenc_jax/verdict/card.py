@@ -12,7 +12,7 @@ from posenc_jax.files.shapes import Json
 from posenc_jax.statistics import CLAIM_SEEDS
 from posenc_jax.verdict.finding import TIED, Finding, sentence
 from posenc_jax.verdict.headline import headline
-from posenc_jax.verdict.looks import Earlier, Pair, elsewhere, times
+from posenc_jax.verdict.looks import EarlierRow, Pair, elsewhere, times
 from posenc_jax.verdict.measuring import Measured
 from posenc_jax.verdict.other_scores import WAYS
 from posenc_jax.verdict.question import KeptQuestion
@@ -55,7 +55,7 @@ class Card:
     otherwise: tuple[Finding, ...] = ()
     elsewhere: tuple[str, ...] = ()
     unequal: tuple[str, ...] = ()
-    earlier: tuple[Earlier, ...] = ()
+    earlier: tuple[EarlierRow, ...] = ()
     twice: Card | None = None
 
     @property

@@ -18,7 +18,7 @@ from posenc_jax.verdict.card import Card, judged, record
 from posenc_jax.verdict.card_tables import latex_card, markdown_card, table
 from posenc_jax.verdict.cells import numbered
 from posenc_jax.verdict.figure import render
-from posenc_jax.verdict.looks import Earlier, rows_of
+from posenc_jax.verdict.looks import EarlierRow, rows_of
 from posenc_jax.verdict.measuring import Measured
 from posenc_jax.verdict.question import KeptQuestion
 
@@ -76,7 +76,7 @@ def card_of(kept: Json) -> Card:
             for label, by_table in kept["measured"].items()
         },
         seconds=kept["seconds"],
-        earlier=tuple(Earlier(**numbered(own)) for own in kept.get("earlier", ())),
+        earlier=tuple(EarlierRow(**numbered(own)) for own in kept.get("earlier", ())),
         twice=None if kept["twice"] is None else card_of(kept["twice"]),
         **{name: tuple(kept[name]) for name in _LISTS},
     )

@@ -7,7 +7,7 @@ from posenc_jax.data.score_kinds import ScoreKind
 from posenc_jax.drawing.quantities import difference, p_value
 from posenc_jax.statistics import CLAIM_SEEDS, Comparison, Share
 from posenc_jax.verdict.finding import WORDS, Finding, in_prose, listed
-from posenc_jax.verdict.looks import Earlier, named
+from posenc_jax.verdict.looks import EarlierRow, named
 from posenc_jax.verdict.measuring import Measured
 
 MOST = 4  # names in a sentence; the table below it has all
@@ -19,7 +19,7 @@ def headline(
     findings: tuple[Finding, ...],
     kinds: Mapping[str, ScoreKind],
     seeds: tuple[int, ...],
-    earlier: tuple[Earlier, ...],
+    earlier: tuple[EarlierRow, ...],
     corrected: int,
 ) -> tuple[str, ...]:
     """At most five sentences; the columns of the table of findings say the same of every row.
@@ -91,7 +91,7 @@ def _most_certain(rows: list[tuple[str, Finding]], kinds: Mapping[str, ScoreKind
     return f"Smallest p: {least}, corrected for {family}, for {name}: {effect(own, kinds[own.table])}."
 
 
-def _seeds(findings: tuple[Finding, ...], seeds: tuple[int, ...], earlier: tuple[Earlier, ...]) -> str:
+def _seeds(findings: tuple[Finding, ...], seeds: tuple[int, ...], earlier: tuple[EarlierRow, ...]) -> str:
     fewest = min((own.comparison.pairs for own in findings), default=len(seeds))
     chosen = "" if seeds == tuple(range(len(seeds))) else f" ({named(seeds)}, which were chosen)"
     cards = [str(n) for n in sorted({len(own.seeds) for own in earlier})]

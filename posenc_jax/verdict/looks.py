@@ -26,7 +26,7 @@ Pair = tuple[str, str, str]
 """Label, table and baseline."""
 
 
-class Earlier(NamedTuple):
+class EarlierRow(NamedTuple):
     """A row of an earlier card.
 
     Attributes:
@@ -48,11 +48,11 @@ class Earlier(NamedTuple):
         return (self.label, self.table, self.baseline, *self.configs)
 
 
-def rows_of(card: Json) -> list[Earlier]:
+def rows_of(card: Json) -> list[EarlierRow]:
     """The rows of a card's record, those with twice the steps after the others."""
     cells = card["measured"]
     own = [
-        Earlier(
+        EarlierRow(
             *(found["label"], found["table"], found["baseline"]),
             configs=tuple(cells[label][found["table"]]["config"] for label in (found["label"], found["baseline"])),
             seeds=tuple(card["seeds"]),
@@ -64,19 +64,19 @@ def rows_of(card: Json) -> list[Earlier]:
     return own + (rows_of(card["twice"]) if card["twice"] else [])
 
 
-def looks_at(earlier: Iterable[Earlier], row: tuple[str, ...], seeds: tuple[int, ...]) -> int:
+def looks_at(earlier: Iterable[EarlierRow], row: tuple[str, ...], seeds: tuple[int, ...]) -> int:
     """How often other seeds saw no difference in a row."""
     return len({own.seeds for own in earlier if own.row == row and own.seeds != seeds and own.word == NO_WORD})
 
 
 def times(
-    earlier: Iterable[Earlier], configs: Mapping[Pair, tuple[str, ...]], seeds: tuple[int, ...]
+    earlier: Iterable[EarlierRow], configs: Mapping[Pair, tuple[str, ...]], seeds: tuple[int, ...]
 ) -> dict[Pair, float]:
     """The factor of every row's p."""
     return {pair: float(FACTOR ** looks_at(earlier, (*pair, *own), seeds)) for pair, own in configs.items()}
 
 
-def elsewhere(earlier: Iterable[Earlier], rows: Iterable[tuple[str, ...]]) -> tuple[float, ...]:
+def elsewhere(earlier: Iterable[EarlierRow], rows: Iterable[tuple[str, ...]]) -> tuple[float, ...]:
     """p of the rows that only earlier cards have, each of its most seeds."""
     ordered = sorted(earlier, key=lambda own: len(own.seeds))
     last = {own.row: own.p for own in ordered if own.p is not None}
