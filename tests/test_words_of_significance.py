@@ -20,7 +20,7 @@ CORRECTED = re.compile(r"\b(?:un)?correct(?:ed|ion)|\bHolm|\bby itself\b|\bby th
 
 
 def uncorrected(text):
-    """The claims of a page: a word without its correction in the same paragraph or table, a p without one in its section."""
+    """The claims of a page: words without a correction in the same paragraph or table, p without one in the section."""
     parts = [(WORD, text.split("\n\n")), (P, re.split(r"^#+ ", text, flags=re.MULTILINE))]
     found = ((own, pattern.search(own)) for pattern, every in parts for own in every if not CORRECTED.search(own))
     return [own[max(0, match.start() - 100) : match.end() + 60] for own, match in found if match]
