@@ -54,7 +54,7 @@ def leads(results: Results, table: str, label: str) -> dict[int, dict[int, float
 
 
 def at_bounds(results: Results, table: str, label: str) -> tuple[str, ...]:
-    """The sizes at which both are at the floor or below, or both near the best score, where a lead of 0 is nothing."""
+    """The sizes at which both are at the floor, or near the best score: a lead of 0 there says nothing."""
     found = []
     for size in WIDTHS:
         selection = Selection(f"{table} {size}")
