@@ -14,7 +14,7 @@ from posenc_jax.files.atomic import make_directory, write_atomically
 from posenc_jax.files.names import file_name
 from posenc_jax.files.shapes import Json
 from posenc_jax.runs.files import read_json, write_json
-from posenc_jax.verdict.card import Card, judged, record
+from posenc_jax.verdict.card import SCHEMA, Card, judged, record
 from posenc_jax.verdict.card_tables import latex_card, markdown_card, table
 from posenc_jax.verdict.cells import numbered
 from posenc_jax.verdict.figure import render
@@ -50,10 +50,11 @@ def with_earlier(card: Card, directory: Path) -> Card:
     written again keeps those that it had.
     """
     own = directory / "cards" / _name(card) / "card.json"
-    kept = [read_json(path) for path in ([own] if own.exists() else sorted(own.parent.parent.glob("*/card.json")))]
+    files = [own] if own.exists() else sorted(own.parent.parent.glob("*/card.json"))
+    kept = [found for path in files if (found := read_json(path)).get("schema") == SCHEMA]
+    rows = [row for found in kept for row in (card_of(found).earlier if own.exists() else rows_of(found))]
     pairs = {(label, baseline) for label in card.labels for baseline in card.baselines}
-    rows = card_of(kept[0]).earlier if own.exists() else [row for card in kept for row in rows_of(card)]
-    return judged(dataclasses.replace(card, earlier=tuple(row for row in rows if (row.label, row.baseline) in pairs)))
+    return judged(dataclasses.replace(card, earlier=tuple(r for r in rows if (r.label, r.baseline) in pairs)))
 
 
 _LISTS = ("labels", "baselines", "seeds", "environments", "elsewhere", "unequal")

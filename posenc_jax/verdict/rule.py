@@ -87,12 +87,12 @@ def findings(
     tested = [own._replace(at_bound=own.at_bound and not low) for own, low in zip(compared, blind, strict=True)]
     family = [(own, row[0].kind.better) for own, row in zip(tested, rows.values(), strict=True)]
     judged = judge(family, factors, others)
-    p_values = {number: p for number, p in enumerate(_times(judged, factors)) if p is not None}
+    tests = {n: min(1.0, factors[n] * own.p) for n, own in enumerate(compared) if own.p is not None}
     found = []
     for number, ((label, name, baseline), row, own) in enumerate(zip(rows, rows.values(), judged, strict=True)):
-        beside = (*(p for other, p in p_values.items() if other != number), *others)
-        theirs_here, factor = row[2].scored(way), factors[number]
-        case = None if own.p is None else best_case(row[0].kind, row[0].beyond, theirs_here, beside, factor)
+        beside = (*(p for other, p in tests.items() if other != number), *others)
+        asked, scores = row[0], row[2].scored(way)
+        case = None if own.p is None else best_case(asked.kind, asked.beyond, scores, beside, factors[number])
         word = _word(own, row, case, blind[number], way)
         arms = _paired(row[1].scored(way), row[2].scored(way), row[0].kind)
         told = word in ("better", "worse") and way == "final"
@@ -130,13 +130,6 @@ def p_values(
     rows = _rows(questions, ours, theirs)
     compared = (_compare(*row, "final").p for row in rows.values())
     return tuple(min(1.0, times.get(pair, 1.0) * p) for pair, p in zip(rows, compared, strict=True) if p is not None)
-
-
-def _times(judged: Iterable[Judged], factors: Iterable[float]) -> list[float | None]:
-    return [
-        None if own.comparison.p is None else min(1.0, factor * own.comparison.p)
-        for own, factor in zip(judged, factors, strict=True)
-    ]
 
 
 def _rows(
