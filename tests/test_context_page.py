@@ -52,3 +52,16 @@ def test_groups_and_directions_are_judged_as_another_way_says():
     positional = planes.of_groups(found)[0]
     assert scipy.stats.binom.sf(positional["seen_from"] - 1, 27, 6 / 117) <= 0.025
     assert scipy.stats.binom.sf(positional["seen_from"] - 2, 27, 6 / 117) > 0.025
+
+
+def test_the_sentences_in_short_hold_in_every_study_that_they_name():
+    two_products = {"self_extend", "rerope", "leaky_rerope", "string"}
+    for name in ("directions", "smollm2", "smollm2-longer"):
+        found = json.loads(directions.RECORD.with_name(f"{name}.json").read_text())
+        entries, trained = (found["entries"], 128) if name == "directions" else (found, 8192)
+        for length in {own["length"] for own in entries if own["length"] > trained}:
+            loss = {own["change"]: np.mean(own["loss"]) for own in entries if own["length"] == length}
+            assert min(loss, key=loss.get) == "self_extend", (name, length)
+            best = min(loss.keys() - two_products - {"yarn(2)"}, key=loss.get)
+            assert best == ("log_scaling" if name == "directions" else "yarn"), (name, length)
+            assert (loss["yarn"] > loss["none"]) == (name == "directions")

@@ -58,7 +58,7 @@ AT_THE_TOP = {"posenc_jax/cli/overrides.py": {"tyro"}}
 # What each package is built of, from the bottom: a module imports those before it only.
 ORDER = {
     "verdict": (
-        "question finding rule fields tables matched own_questions cells other_scores measuring "
+        "question finding looks rule fields tables matched own_questions cells other_scores measuring "
         "headline card coverage card_tables figure card_files checking finished interim "
         "deciding evidence __init__"
     ),

@@ -22,7 +22,7 @@ from posenc_jax.drawing.printed import draw_lines
 from posenc_jax.drawing.style import styles
 from posenc_jax.runs.plan import plan_of
 from posenc_jax.runs.targets import target
-from posenc_jax.statistics import mean_interval
+from posenc_jax.statistics import holm, mean_interval, p_value
 from posenc_jax.verdict.finding import listed
 
 FOLDER = Path(__file__).parent
@@ -85,9 +85,9 @@ def pages(found: Results) -> dict[Path, str]:
 def summary(rows: tuple[Row, ...]) -> str:
     """How many leads grow and shrink, and a table of which."""
     tables = tuple(dict.fromkeys(row.table for row in rows))
-    of = {(row.label, row.table): row for row in rows}
+    of, turned = {(row.label, row.table): row for row in rows}, turns(rows)
     entries = [
-        [label, *("" if (own := of.get((label, table))) is None else _cell(own) for table in tables)]
+        [label, *("" if (own := of.get((label, table))) is None else _cell(own, turned) for table in tables)]
         for label in dict.fromkeys(row.label for row in rows)
     ]
     grow, shrink, unknown = (sum(row.word == word for row in rows) for word in ("grows", "shrinks", "cannot be told"))
@@ -96,29 +96,33 @@ def summary(rows: tuple[Row, ...]) -> str:
         f"Of {len(rows)} leads over {BASELINE}, {grow} grow with size, {shrink} shrink, and {unknown} cannot be told "
         "(-):\n\n"
         f"{grid(('encoding', *map(code, tables)), 'l' * (1 + len(tables)), entries)}\n\n"
-        "An asterisk marks leads with a size at which an arm did not learn the task. In brackets: leads whose sign at "
-        f"{last} is not that at {first}, both significant."
+        f"Words are corrected for all {len(rows)} leads. An asterisk marks leads with a size at which an arm did not "
+        f"learn the task. {'In brackets: leads that have' if turned else 'No lead has'} another sign at {last} than at "
+        f"{first} with a p of at most 0.05 at both, corrected for these {2 * len(rows)} by Holm's method."
     )
 
 
-def _cell(row: Row) -> str:
+def _cell(row: Row, turned: dict[tuple[str, str], str]) -> str:
     said = "-" if row.word == "cannot be told" else row.word + "\\*" * bool(row.unlearned)
-    return said + turn(row)
+    return said + turned.get((row.label, row.table), "")
 
 
-def turn(row: Row) -> str:
-    """Words on a lead whose sign is another at the largest size than at the smallest, with intervals over seeds that
-    exclude 0; "" for others.
+def turns(rows: tuple[Row, ...]) -> dict[tuple[str, str], str]:
+    """(encoding, table) -> words on a lead whose sign is another at the largest size than at the smallest, where p of
+    both ends is at most 0.05, corrected for both ends of all leads.
     """
-    old, *_, new = (mean_interval([*own.values()]) for own in row.leads.values())
-    sides = [_side(own.low, own.high) for own in (old, new)]
-    return f" (from {sides[0]} to {sides[1]})" if {*sides} == {"ahead", "behind"} else ""
-
-
-def _side(low: float | None, high: float | None) -> str:
-    if low is None or high is None:
-        return ""
-    return "ahead" if low > 0 else "behind" if high < 0 else ""
+    ends = {
+        (row.label, row.table, place): mean_interval([*list(row.leads.values())[place].values()])
+        for row in rows
+        for place in (0, -1)
+    }
+    p = holm({str(end): known for end, own in ends.items() if (known := p_value(own)) is not None})
+    sides = {
+        end: "" if own.mean is None or p.get(str(end), 1.0) > 0.05 else "ahead" if own.mean > 0 else "behind"
+        for end, own in ends.items()
+    }
+    both = {(row.label, row.table): [sides[row.label, row.table, place] for place in (0, -1)] for row in rows}
+    return {name: f" (from {old} to {new})" for name, (old, new) in both.items() if {old, new} == {"ahead", "behind"}}
 
 
 def not_run(rows: tuple[Row, ...]) -> str:
@@ -144,21 +148,25 @@ def of_baseline(found: Results) -> str:
 
 
 def falls(found: Results) -> str:
-    """A sentence on the tables where the baseline is worse at the largest size than at the one before, with a 95 %
-    interval over seeds that excludes 0; "" if there are none.
+    """A sentence on the tables where the baseline is worse at the largest size than at the one before, with a p of at
+    most 0.05, corrected for all tables; "" if there are none.
     """
     *_, before, largest = WIDTHS
-    lower = []
+    changes = {}
     for name in _names(found):
         first, last = (Selection(f"{name} {size}") for size in (before, largest))
         kind, old, new = found.kind(first), found.scores(first, BASELINE), found.scores(last, BASELINE)
         sign = 1 if kind.better == "higher" else -1
-        change = mean_interval(sign * (kind.inner(new[seed]) - kind.inner(old[seed])) for seed in old if seed in new)
-        lower += [code(name)] if change.high is not None and change.high < 0 else []
+        changes[name] = mean_interval(
+            sign * (kind.inner(new[seed]) - kind.inner(old[seed])) for seed in old if seed in new
+        )
+    p = holm({name: known for name, own in changes.items() if (known := p_value(own)) is not None})
+    lower = [code(name) for name, own in changes.items() if own.mean and own.mean < 0 and p.get(name, 1.0) <= 0.05]
     if not lower:
         return ""
     return (
-        f" On {listed(lower)} {BASELINE} itself is worse at {largest} than at {before}, which adds to every lead there."
+        f" On {listed(lower)} {BASELINE} itself is worse at {largest} than at {before} (corrected for {len(changes)} "
+        "tables), which adds to every lead there."
     )
 
 

@@ -19,7 +19,7 @@ from posenc_jax.drawing.markdown import grid
 from posenc_jax.drawing.quantities import p_value
 from posenc_jax.results.averages import comparison_of
 from posenc_jax.verdict.cells import distinct
-from posenc_jax.verdict.rule import LEARNED, way_come
+from posenc_jax.verdict.rule import learned
 
 LEAD = ScoreKind("lead")
 
@@ -54,13 +54,12 @@ def leads(results: Results, table: str, label: str) -> dict[int, dict[int, float
 
 
 def at_bounds(results: Results, table: str, label: str) -> tuple[str, ...]:
-    """The sizes at which both are at chance, or both near the best score: a lead of 0 there says nothing."""
+    """The sizes at which both are at the floor, or near the best score: a lead of 0 there says nothing."""
     found = []
     for size in WIDTHS:
         selection = Selection(f"{table} {size}")
         ours, theirs = (results.scores(selection, own) for own in (label, BASELINE))
-        chance = results.tasks[selection.table].chance
-        if comparison_of(ours, theirs, results.kind(selection), chance).at_bound:
+        if comparison_of(ours, theirs, results.kind(selection), results.question(selection).beyond).at_bound:
             found.append(size)
     return tuple(found)
 
@@ -70,10 +69,8 @@ def unlearned(results: Results, table: str, label: str) -> tuple[str, ...]:
     found = []
     for size in WIDTHS:
         selection = Selection(f"{table} {size}", where="within")
-        kind, chance = results.kind(selection), results.tasks[selection.table].chance
-        within = (results.scores(selection, own).values() for own in (label, BASELINE))
-        come = [way_come(kind, chance, kind.mean(scores)) for scores in within if scores]
-        if any(share is not None and share < LEARNED for share in come):
+        question = results.question(selection)
+        if any(learned(question, results.scores(selection, own)) is False for own in (label, BASELINE)):
             found.append(size)
     return tuple(found)
 
@@ -103,7 +100,7 @@ class Row:
     @property
     def said(self) -> str:
         """What is said of the lead."""
-        where = f" (at chance or at the best at {', '.join(self.at_bounds)})" if self.at_bounds else ""
+        where = f" (at a floor or at the best at {', '.join(self.at_bounds)})" if self.at_bounds else ""
         few = f"; not learned by one or both at {', '.join(self.unlearned)}" if self.unlearned else ""
         return f"{self.word}{where}{few}"
 

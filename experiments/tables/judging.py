@@ -11,9 +11,12 @@ from posenc_jax.data.score_kinds import ScoreKind
 from posenc_jax.results.averages import alike, comparison_of
 from posenc_jax.statistics import Comparison, Judged, Share, Word, judge
 from posenc_jax.verdict.finding import BestCase, untold
-from posenc_jax.verdict.rule import best_case, solving
+from posenc_jax.verdict.rule import best_case, by_shortcut, solving
 
-Outcome = Literal["held", "opposite", "no difference seen", "cannot be told", "not measurable here", "not run"]
+Outcome = Literal[
+    *("held", "opposite", "no difference seen", "cannot be told", "not measurable here", "explained by a shortcut"),
+    "not run",
+]
 _UNTOLD: dict[Word, Outcome] = {
     "no difference seen": "no difference seen",
     "not measurable here": "not measurable here",
@@ -68,27 +71,25 @@ def check_directions(folder: Folder, results: Results) -> tuple[CheckedDirection
             checked.append(CheckedDirection(direction))
             continue
         outcome, kind, case = _OUTCOMES[direction.alike][own.word], compared[number][1], None
+        arms = [results.scores(direction.selection, label) for label in (direction.better, direction.worse)]
+        if outcome == "held" and not direction.alike and by_shortcut(results.question(direction.selection), *arms):
+            outcome = "explained by a shortcut"
         if outcome == "no difference seen":
             others = tuple(p for other, p in p_values.items() if other != number)
-            worse = results.scores(direction.selection, direction.worse)
-            case = best_case(kind, _chance(results, direction), worse, others)
+            case = best_case(kind, results.question(direction.selection).beyond, arms[1], others)
             outcome = outcome if "better" in case.seen else "cannot be told"
         checked.append(CheckedDirection(direction, outcome, own, kind, case, _solved(results, direction)))
     return tuple(checked)
 
 
 def _solved(results: Results, direction: Direction) -> tuple[Share, Share] | None:
-    selection, chance = direction.selection, _chance(results, direction)
+    selection = direction.selection
+    floor = results.question(selection).beyond
     first, second = (
-        solving(results.kind(selection), chance, results.scores(selection, label).values())
+        solving(results.kind(selection), floor, results.scores(selection, label).values())
         for label in (direction.better, direction.worse)
     )
     return (first, second) if first is not None and second is not None else None
-
-
-def _chance(results: Results, direction: Direction) -> float | None:
-    task = results.tasks[direction.selection.table]
-    return task.chance if results.metric(direction.selection) == task.metric else None
 
 
 def _compare_arms(results: Results, direction: Direction) -> Comparison | None:
@@ -97,7 +98,7 @@ def _compare_arms(results: Results, direction: Direction) -> Comparison | None:
     if not better or not worse:
         return None
     drawn = [_draws(results, selection.table, label) for label in (direction.better, direction.worse)]
-    return comparison_of(alike(better, *drawn), worse, results.kind(selection), _chance(results, direction))
+    return comparison_of(alike(better, *drawn), worse, results.kind(selection), results.question(selection).beyond)
 
 
 def _draws(results: Results, table: str, label: str) -> dict[int, int]:

@@ -229,9 +229,8 @@ def _line(column: Column, label: str, results: Results) -> tuple[str, ...]:
     found = interval_of((scores.get(seed) for seed in asked), kind)
     seeds = str(found.n) if found.n == len(asked) else f"{found.n} of {len(asked)}"
     mean = NONE if found.mean is None else kind.show(found.mean)
-    task = results.tasks.get(column.selection.table)
-    chance = task.chance if task is not None and results.metric(column.selection) == task.metric else None
-    solved = solving(kind, chance, scores.values())
+    there = column.selection.table in results.tasks
+    solved = solving(kind, results.question(column.selection).beyond if there else None, scores.values())
     interval = _interval(found, kind) if solved is None else f"solved by {share(solved)}"
     return column.name, label, _theirs(column, label), mean, interval, seeds if asked else NONE
 
@@ -264,7 +263,8 @@ def _directions(folder: Folder, checked: tuple[CheckedDirection, ...]) -> TextTa
             "after Holm's correction for all of them. no difference seen: with this many seeds, the difference is not "
             "significant. cannot be told: with this many seeds and this spread of the other arm, not even a perfect "
             "arm would have held; the number of seeds that would be enough is in brackets. not measurable here: both "
-            "arms are at chance, or both near the best score.",
+            "arms are at chance, or score no more than an answer that does not look at the input, or are near the best "
+            "score.",
             *([_OF_INTERVALS.format(equal=equal)] if equal else []),
             *([few] if few else []),
             *([_ALIKE] if any(own.direction.alike for own in checked) else []),

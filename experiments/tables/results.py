@@ -14,6 +14,7 @@ from posenc_jax.results.summation import summarise
 from posenc_jax.runs.directory import groups_that_count
 from posenc_jax.runs.files import read_json, write_json
 from posenc_jax.verdict.cells import JudgedCell, environments_of, judged_cell, numbered
+from posenc_jax.verdict.question import KeptQuestion
 
 Where = Literal["beyond", "within"] | int | None
 """Of a table's lengths: those never trained, those of training, a single one, or (None) what its scores are means over:
@@ -32,11 +33,16 @@ class Selection:
 
 @dataclasses.dataclass(frozen=True)
 class TaskFacts:
-    """Properties of all cells of a table: its own metric, the score of guessing, and the range of each length."""
+    """Properties of all cells of a table: its own metric, the score of guessing, and the range of each length; floors
+    and shortcut as of `posenc_jax.verdict.question.KeptQuestion`.
+    """
 
     metric: str
     chance: float | None
     ranges: Mapping[int, str]
+    floors: Mapping[int, float] = dataclasses.field(default_factory=dict)
+    shortcut: str = ""
+    shortcut_score: float | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,6 +90,18 @@ class Results:
         found = tuple(n for n, own in task.ranges.items() if own == (selection.where or "beyond"))
         return found or (() if selection.where else tuple(n for n, own in task.ranges.items() if own == "within"))
 
+    def question(self, selection: Selection) -> KeptQuestion:
+        """What the scores of a selection answer, with their floors; these are known of a table's own metric only."""
+        facts, lengths = self.tasks[selection.table], self.lengths(selection)
+        within = self.lengths(Selection(selection.table, where="within"))
+        found = KeptQuestion("", "", self.metric(selection), None, within, lengths)
+        if self.metric(selection) != facts.metric:
+            return found
+        found = dataclasses.replace(found, chance=facts.chance, floors=facts.floors)
+        if lengths != self.lengths(Selection(selection.table)):
+            return found
+        return dataclasses.replace(found, shortcut=facts.shortcut, shortcut_score=facts.shortcut_score)
+
     def scores(self, selection: Selection, label: str) -> dict[int, float]:
         """Seed -> mean over the lengths of a selection, of the seeds that have them all."""
         cell = self.cell(selection.table, label)
@@ -104,7 +122,8 @@ def collect(directory: Path, selections: Iterable[Selection]) -> Results:
     tasks, cells = {}, []
     for task in summary.tasks:
         metrics = (task.metric, *sorted(metric for table, metric in asked if table == task.task_label))
-        tasks[task.task_label] = TaskFacts(task.metric, task.chance, dict(task.ranges))
+        known = dict(task.ranges), task.floors, task.shortcut, task.shortcut_score
+        tasks[task.task_label] = TaskFacts(task.metric, task.chance, *known)
         cells += [
             judged_cell(record, cell, metrics)
             for cell in task.cells
@@ -159,6 +178,9 @@ def read_results(path: Path) -> Results | None:
     if not path.exists():
         return None
     data = read_json(path, "restore it, or remove it and run the table again, which writes it anew")
-    tasks = {name: TaskFacts(**own | {"ranges": numbered(own["ranges"])}) for name, own in data["tasks"].items()}
+    tasks = {
+        name: TaskFacts(**own | {part: numbered(own[part]) for part in ("ranges", "floors")})
+        for name, own in data["tasks"].items()
+    }
     cells = tuple(JudgedCell(**{name: numbered(value) for name, value in cell.items()}) for cell in data["cells"])
     return Results(tasks, cells, tuple(data["code"]), data["machine"], tuple(data["notes"]))

@@ -1,8 +1,9 @@
 """All cards together: aggregates over their tables, and the word of every encoding on every table.
 
-Aggregates are those of Agarwal et al. 2021 (`posenc_jax.statistics.many_tasks`). They average scores as shares of the
-way from chance to the best score (`posenc_jax.verdict.rule.way_come`), over a table's unseen lengths. Words are those
-of cards; published arms get theirs against RoPE by the same rule, corrected within their folder.
+Aggregates average scores as shares of the way from the floor to the best score (`posenc_jax.verdict.rule.way_come`),
+over a table's unseen lengths, 0 at the floor and below it; profiles and intervals are those of Agarwal et al. 2021
+(`posenc_jax.statistics.many_tasks`). Words are those of cards; published arms get theirs against RoPE by the same rule,
+corrected within their folder.
 """
 
 import dataclasses
@@ -14,7 +15,6 @@ import numpy as np
 from experiments.tables.results import Results, Selection
 from posenc_jax.results.averages import seed_means
 from posenc_jax.statistics import (
-    interquartile_mean,
     performance_profile,
     stratified_bootstrap,
 )
@@ -42,7 +42,7 @@ class Aggregate:
     """One encoding on several tables.
 
     Attributes:
-      mean: the interquartile mean of all runs.
+      mean: the mean over tables of the means over seeds.
       improvement: the probability that a run is above one of the baseline on a table drawn at random; None of the
         baseline itself.
       profile, low, high: of each threshold the share of runs above it, and its interval.
@@ -64,10 +64,10 @@ def runs(card: Card, label: str) -> dict[str, list[float]]:
     """
     found: dict[str, list[float]] = {}
     for name, table in card.tables.items():
-        shares = [way_come(table.kind, table.chance, own) for own in card.measured[label][name].scores.values()]
-        kept = [share for share in shares if share is not None]
+        shares = [way_come(table.kind, table.beyond, own) for own in card.measured[label][name].scores.values()]
+        kept = [max(share, 0.0) for share in shares if share is not None]
         if len(kept) < len(shares):
-            raise ValueError(f"scores of {name} have no best, and no place between chance and it: leave it out")
+            raise ValueError(f"scores of {name} have no best, and no place between a floor and it: leave it out")
         found[name] = kept
     return found
 
@@ -132,7 +132,8 @@ def same_baseline(cards: Sequence[Card]) -> bool:
 
 def _aggregate(label: str, ours: Scores, theirs: Scores | None = None) -> Aggregate:
     def both(scores: Scores) -> np.ndarray:
-        return np.array([interquartile_mean(scores), *performance_profile(scores, THRESHOLDS)])
+        mean = np.mean([np.mean(own) for own in scores.values()])
+        return np.array([mean, *performance_profile(scores, THRESHOLDS)])
 
     value, (low, high) = both(ours), stratified_bootstrap(ours, both)
     improvement = theirs and Estimate(probability_of_improvement(ours, theirs), *improvement_interval(ours, theirs))
@@ -174,8 +175,7 @@ def published(results: Results, baseline: str = "rope") -> tuple[tuple[JudgedCel
 
 
 def _question(results: Results, name: str) -> KeptQuestion:
-    within, lengths = results.lengths(Selection(name, where="within")), results.lengths(Selection(name))
-    return KeptQuestion("", "", results.metric(Selection(name)), results.tasks[name].chance, within, lengths)
+    return results.question(Selection(name))
 
 
 def _arm(cell: JudgedCell, question: KeptQuestion, results: Results) -> _Arm:
@@ -184,6 +184,25 @@ def _arm(cell: JudgedCell, question: KeptQuestion, results: Results) -> _Arm:
         {n: {seed: score for seed, score in own.items() if not cell.draws.get(seed)} for n, own in by_length.items()},
         question,
     )
+
+
+def words_by_size(results: Results, sizes: Iterable[str], tables: Iterable[str]) -> dict[tuple[str, str], set[str]]:
+    """(encoding, table) -> its words against the baseline at all sizes, by the rule of cards: the ``tables`` of an
+    encoding are corrected together at each size.
+    """
+    found: dict[tuple[str, str], set[str]] = {}
+    for size in sizes:
+        questions = {name: results.question(Selection(f"{name} {size}")) for name in tables}
+        arms: dict[str, dict[str, _Arm]] = {}
+        for cell in results.cells:
+            name, _, own = cell.table.rpartition(" ")
+            if own == size and name in questions:
+                arms.setdefault(cell.label, {})[name] = _arm(cell, questions[name], results)
+        base = arms.pop("rope")
+        for label, own_arms in arms.items():
+            for row in findings(questions, {label: own_arms}, {"rope": base}):
+                found.setdefault((label, row.table), set()).add(row.word)
+    return found
 
 
 class Matrix(NamedTuple):

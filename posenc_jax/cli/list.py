@@ -157,12 +157,34 @@ def _details(cls: Any, methods: dict[str, Any]) -> str:
     lines += ["\nFields and their types:" if fields else "\nNo fields."]
     lines += [_wrap(f"{field.name}: {type_in_words(hints[field.name])}", "  ", "      ") for field in fields]
     lines += [_wrap(_encoding_facts(cls), "\n", "")] if hasattr(cls, "HOOKS") else []
+    lines += [_wrap(facts, "\n", "")] if _is_generated(cls) and (facts := _floors(cls)) else []
     lines += [_wrap(prose(cls.citation), "\n", "")] if getattr(cls, "citation", "") else []
     using = [method for method in methods.values() if getattr(cls, "name", "") in _words_of(method.spec)]
     lines += ["", "In the catalogue:"] if using else []
     for method in using:
         lines += [_wrap(f"{method.name}: {method.spec}", "  ", "      "), *_verdicts(method, " " * 6)]
     return "\n".join(lines)
+
+
+def _is_generated(cls: Any) -> bool:
+    from posenc_jax.data.tasks import Task
+
+    return issubclass(cls, Task) and cls.test_batch is Task.test_batch
+
+
+def _floors(cls: Any) -> str:
+    """What answers get at the longest training length that do not look at the input, or not at what is asked."""
+    from posenc_jax.data.score_kinds import kind_of
+    from posenc_jax.data.tasks.floors import floors
+
+    try:
+        task = cls()
+    except TypeError:  # a required field
+        return ""
+    kind, longest = kind_of(task.metric), task.train_lengths[-1]
+    floor, shortcut = floors(task, (longest,))[longest], task.shortcut_score((longest,))
+    said = f"At length {longest}, in {kind.title}: an answer that does not look at the input scores {kind.show(floor)}"
+    return said + (f"; a shortcut ({task.shortcut}) scores {kind.show(shortcut)}" if shortcut is not None else "")
 
 
 def _encoding_facts(cls: Any) -> str:

@@ -217,8 +217,9 @@ def _trained(asked: VerdictOptions) -> Card:
 
 
 def _written(card: Card, home: Path, *, as_json: bool) -> int:
-    from posenc_jax.verdict.card_files import write
+    from posenc_jax.verdict.card_files import with_earlier, write
 
+    card = with_earlier(card, home)
     written = write(card, home)
     _print(card, as_json=as_json)
     (tell if as_json else show)(f"card: {written[-1 if as_json else 0]}")

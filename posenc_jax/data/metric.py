@@ -16,7 +16,7 @@ from posenc_jax.refusals import refuse_twice
 _STANDARD = (
     *KINDS,
     *("count", "length", "decoded", "validation", "range", "seed", "learning_rate", "diverged_at", "bit_exact"),
-    "environment",
+    *("validation_loss", "environment"),
     *("task_label", "label", "posenc", "config_hash", "mode", "group_size", "device_kind", "device_count", "threads"),
 )
 

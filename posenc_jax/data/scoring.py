@@ -1,4 +1,4 @@
-"""Scores of logits on a batch of examples: sums, never means, so that chunks, microbatches and devices add up."""
+"""Scores of logits on a batch of examples: sums, so that chunks, microbatches and devices add up, and their means."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -97,4 +97,19 @@ def scores(logits: Array, example: Example) -> dict[str, Array]:
         "weight_sum": jnp.sum(weights),
         "exact_sum": jnp.sum(exact_match(logits, example), dtype=dtype),
         "example_count": jnp.sum(jnp.any(weights != 0, axis=-1), dtype=dtype),
+    }
+
+
+def means(sums: dict[str, Array]) -> dict[str, Array]:
+    """Loss and accuracy per weighted target, exact match per example, how many examples there were, and the sums that
+    the task adds of its own. A mean of nothing is NaN (null in files), never the best score there is.
+    """
+    weight, count = (jnp.where(n > 0, n, jnp.nan) for n in (sums["weight_sum"], sums["example_count"]))
+    standard = ("loss_sum", "correct_sum", "weight_sum", "exact_sum", "example_count")
+    return {
+        **{name: total for name, total in sums.items() if name not in standard},
+        "loss": sums["loss_sum"] / weight,
+        "accuracy": sums["correct_sum"] / weight,
+        "exact_match": sums["exact_sum"] / count,
+        "count": sums["example_count"],
     }

@@ -30,6 +30,10 @@ class Style:
     marker: str
 
 
+FLOOR = Style("", MUTED, "dash", "circle")
+"""The line of what an answer gets that does not look at the input."""
+
+
 def styles(labels: tuple[str, ...]) -> dict[str, Style]:
     """label -> style, by order of appearance."""
     names = {label: plain(name) for label, name in short_names(labels).items()}

@@ -80,6 +80,9 @@ class AblationInfo(TypedDict):
     signatures: dict[str, dict[str, str]]
     task_notes: dict[str, str]
     chance: dict[str, float | None]
+    floors: NotRequired[dict[str, dict[str, float]]]
+    shortcut: NotRequired[dict[str, str]]
+    shortcut_score: NotRequired[dict[str, float | None]]
     task: dict[str, Json]
     config: Json
     environment: Json

@@ -36,6 +36,7 @@ class ReplicaScores:
     Attributes:
       validation: the in-range validation score from which the learning rate is chosen, or None. It does not depend on
         the test lengths: a replica that is not finished has one too.
+      validation_loss: the loss on the examples of that score, for a choice among tied rates; or None.
       finished: whether it has a row for every length of its cell.
       scores: length -> headline metric, where that is finite; empty unless finished.
       not_finite: the lengths at which it is not, ascending.
@@ -54,6 +55,7 @@ class ReplicaScores:
     every_score: dict[str, dict[int, float]] = dataclasses.field(default_factory=dict)
     environment: str = ""
     diverged_at: int | None = None
+    validation_loss: float | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -204,7 +206,11 @@ def _read_replica(
     if diverged:
         return ReplicaScores(seed, rate, None, environment=environment, diverged_at=min(diverged)), ""
     said = {_number(row.get("validation")) for row in rows}
-    unfinished = ReplicaScores(seed, rate, said.pop() if len(said) == 1 else None, environment=environment)
+    unfinished = ReplicaScores(
+        *(seed, rate, said.pop() if len(said) == 1 else None),
+        environment=environment,
+        validation_loss=_number(rows[0].get("validation_loss")),
+    )
     scores: dict[int, float | None] = {}
     for row in rows:
         score = _score(metric, row.get(metric))

@@ -134,6 +134,8 @@ class TaskSummary:
     Attributes:
       slug: its name in files and anchors.
       kind, validation_kind: of its metric, and of what learning rates are chosen by.
+      floors: length -> the score of the best answer that does not look at the input, where it is not ``chance``.
+      shortcut, shortcut_score: an answer that reads everything but what is asked, and its mean over ``score_lengths``.
       ranges: of all lengths.
       unseen_lengths, in_range_lengths, mixed_lengths: those that all cells have, by range.
       score_lengths: those that scores average.
@@ -147,6 +149,9 @@ class TaskSummary:
     slug: str
     metric: str
     chance: float | None
+    floors: dict[int, float]
+    shortcut: str
+    shortcut_score: float | None
     train_lengths: tuple[int, int] | None
     unseen_lengths: tuple[int, ...]
     in_range_lengths: tuple[int, ...]
@@ -167,6 +172,13 @@ class TaskSummary:
     def score_lengths(self) -> tuple[int, ...]:
         """The unseen lengths; those of training where none is unseen."""
         return self.unseen_lengths or self.in_range_lengths
+
+    @property
+    def floor(self) -> float:
+        """The mean over `score_lengths` of what the best answer gets that does not look at the input."""
+        chance = self.chance or 0.0
+        lengths = self.score_lengths if self.floors else ()
+        return self.kind.mean(self.floors.get(n, chance) for n in lengths) if lengths else chance
 
     @property
     def score_name(self) -> str:

@@ -83,6 +83,9 @@ def _summarise_task(record: Record, task_label: str) -> TaskSummary:
         slug=file_name(task_label),
         metric=metric,
         chance=info["chance"][task_label],
+        floors={int(length): floor for length, floor in info.get("floors", {}).get(task_label, {}).items()},
+        shortcut=info.get("shortcut", {}).get(task_label, ""),
+        shortcut_score=info.get("shortcut_score", {}).get(task_label),
         train_lengths=(min(trained), max(trained)),
         unseen_lengths=by_range["beyond"],
         in_range_lengths=by_range["within"],
@@ -199,9 +202,11 @@ def _choose(replicas: list[ReplicaScores], rates: list[float], asked: tuple[int,
     if len(rates) == 1:
         return rates[0]
     validation: dict[float, dict[int, float | None]] = {rate: dict.fromkeys(asked) for rate in rates}
+    losses: dict[float, dict[int, float | None]] = {rate: {} for rate in rates}
     for replica in replicas:
         validation[replica.learning_rate][replica.seed] = replica.validation
-    chosen = select_learning_rate(validation)
+        losses[replica.learning_rate][replica.seed] = replica.validation_loss
+    chosen = select_learning_rate(validation, losses)
     if chosen is None and replicas:  # nothing to choose by: the rate at which most did not diverge, then the smallest
         alive = {rate: sum(r.diverged_at is None for r in replicas if r.learning_rate == rate) for rate in rates}
         return min(rates, key=lambda rate: (-alive[rate], rate))

@@ -10,6 +10,7 @@ from typing import Any
 from posenc_jax.config import Ablation, Published, Run, config_hash, identity, to_json
 from posenc_jax.config.guessing import chance_of
 from posenc_jax.data.score_kinds import headline
+from posenc_jax.data.tasks.floors import floors
 from posenc_jax.encodings import Value, elements, spec
 from posenc_jax.environments import between, history
 from posenc_jax.files.atomic import write_changed
@@ -122,8 +123,25 @@ def write_record(directory: Path, config: Ablation, cells: list[StoredCell]) -> 
     path, old = directory / "ablation.json", {}
     with contextlib.suppress(DamagedFileError):
         old = read_json(path) if path.exists() else {}
+    if all(cell.complete for cell in cells):
+        same = old.get("config") == record["config"] and "floors" in old
+        record["floors"] = old["floors"] if same else _floors(config)
+        for cell in config.runs:
+            lengths = cell.task.score_lengths(cell.evaluation.lengths)
+            record.setdefault("shortcut", {})[cell.table] = cell.task.shortcut
+            record.setdefault("shortcut_score", {})[cell.table] = cell.task.shortcut_score(lengths)
     if old | {"environment": None} != json.loads(json.dumps(record)) | {"environment": None}:
         write_json(path, dict(record))
+
+
+def _floors(config: Ablation) -> dict[str, dict[str, float]]:
+    """Table -> length -> `floors`, where it is not chance."""
+    found: dict[str, dict[str, float]] = {}
+    for cell in config.runs:
+        own, chance = found.setdefault(cell.table, {}), chance_of(cell.task)
+        lacking = [n for n in cell.evaluation.lengths if str(n) not in own]
+        own |= {str(n): floor for n, floor in floors(cell.task, lacking).items() if floor != (chance or 0.0)}
+    return found
 
 
 def _published(one: Published) -> PublishedInfo:
@@ -247,6 +265,7 @@ def _rows(stored: StoredCell, result: Json) -> list[Json]:
             "range": cell.task.range_of(scores["length"]),
             **{name: value for name, value in scores.items() if name != "length" and not isinstance(value, list)},
             "validation": replica["validation"][cell.task.validation_metric],
+            "validation_loss": replica["validation"].get("loss"),
             "diverged_at": replica["diverged_at"],
             "bit_exact": result["bit_exact"],
             "environment": result["environment"],

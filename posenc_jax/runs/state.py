@@ -162,11 +162,11 @@ def best_replica(source: Path, seed: int) -> tuple[Path, int]:
     stored = read_stored(source)
     config = run_in(stored)
     groups_of(stored, config)
-    best: tuple[float, Path, int] | None = None
+    best: tuple[tuple[float, float], Path, int] | None = None
     for group, result in finished_in(stored):
         for index, replica in enumerate(result["replicas"]):
-            score = replica["validation"][config.task.validation_metric]
-            score = -math.inf if score is None else score
+            found = (replica["validation"][config.task.validation_metric], replica["validation"].get("loss"))
+            score = -math.inf if found[0] is None else found[0], -math.inf if found[1] is None else -found[1]
             if replica["seed"] == seed and replica["diverged_at"] is None and (best is None or score > best[0]):
                 best = (score, group.directory, index)
     if best is None:

@@ -173,20 +173,30 @@ class Judged(NamedTuple):
     word: Word
 
 
-def judge(family: Sequence[tuple[Comparison, Literal["higher", "lower"]]]) -> tuple[Judged, ...]:
+def judge(
+    family: Sequence[tuple[Comparison, Literal["higher", "lower"]]],
+    times: Sequence[float] = (),
+    others: Sequence[float] = (),
+) -> tuple[Judged, ...]:
     """Comparisons that are read together, each with which scores are better.
 
     Those that turn out not to be measurable count in the correction too: which ones do is known from the same scores.
+
+    Args:
+      times: a factor of each p, for looks at fewer seeds; 1 without them.
+      others: p of tests elsewhere that are read together with these.
     """
-    corrected = holm({str(i): found.p for i, (found, _) in enumerate(family) if found.p is not None})
+    factors = [*times] or [1.0] * len(family)
+    known = {str(i): min(1.0, factors[i] * found.p) for i, (found, _) in enumerate(family) if found.p is not None}
+    corrected = holm(known | {f"elsewhere {i}": p for i, p in enumerate(others)})
     judged = []
     for number, (found, better) in enumerate(family):
         p = None if found.at_bound else corrected.get(str(number))
-        judged.append(Judged(_in_family(found, len(corrected)), p, word(found, p, better)))
+        judged.append(Judged(_in_family(found, len(corrected) * factors[number]), p, word(found, p, better)))
     return tuple(judged)
 
 
-def _in_family(comparison: Comparison, tests: int) -> Comparison:
+def _in_family(comparison: Comparison, tests: float) -> Comparison:
     """The comparison with the difference detectable at ``0.05 / tests``, Holm's level for the smallest p."""
     if comparison.detectable is None or tests < 2:
         return comparison

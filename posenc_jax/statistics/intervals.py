@@ -116,7 +116,8 @@ def p_value(interval: Interval, lower: float = -math.inf, upper: float = math.in
 
 def detectable(deviation: float, seeds: int, power: float = 0.8, confidence: float = 0.95) -> float:
     """The smallest true mean that a two-sided t-test over ``seeds`` values of this standard deviation finds with
-    ``power``, from the noncentral F distribution; in the unit of the deviation.
+    ``power``, from the noncentral F distribution; in the unit of the deviation. Infinite at a confidence too close to 1
+    to compute.
 
     >>> round(detectable(1.0, 12), 3)
     0.889
@@ -142,7 +143,8 @@ def _found_shift(seeds: int, power: float, confidence: float) -> float:
     def missing(shift: float) -> float:
         return float(ncf.sf(critical, 1, seeds - 1, shift**2)) - power
 
-    return float(brentq(missing, 0.0, 100.0))
+    high = 100 + 10 * math.sqrt(critical)
+    return float(brentq(missing, 0.0, high)) if math.isfinite(high) and missing(high) > 0 else math.inf
 
 
 def _within(value: float, lower: float, upper: float) -> float:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TypeVar
 
 from posenc_jax.statistics.intervals import mean_interval
@@ -9,38 +10,62 @@ from posenc_jax.statistics.intervals import mean_interval
 _Setting = TypeVar("_Setting", float, tuple[float, ...])
 
 
-def select_learning_rate(validation: Mapping[_Setting, Mapping[int, float | None]]) -> _Setting | None:
+def select_learning_rate(
+    validation: Mapping[_Setting, Mapping[int, float | None]],
+    losses: Mapping[_Setting, Mapping[int, float | None]] = MappingProxyType({}),
+) -> _Setting | None:
     """The learning rate with the best mean in-range validation score (higher is better), from rate -> seed -> score;
     of several numbers that were swept together, the best tuple of them, by the same rule.
 
     The rule: only the rates with the most seeds that have a score are candidates, so a rate at which a seed diverged
     never wins by the mean of the survivors over a rate at which all seeds trained; among them the highest mean; among
-    equal means the smallest rate. None when no seed has a score. Test lengths play no part.
+    equal means the lowest mean of ``losses`` on the same examples, if every one has it; then the smallest rate. None
+    when no seed has a score. Test lengths play no part.
     """
+    return next(iter(_best(validation, losses)), None)
+
+
+def _best(
+    validation: Mapping[_Setting, Mapping[int, float | None]], losses: Mapping[_Setting, Mapping[int, float | None]]
+) -> list[_Setting]:
+    """The rates that share the best mean score, the one that is chosen first."""
     means = {rate: mean_interval(scores.values()) for rate, scores in validation.items()}
     most = max((interval.n for interval in means.values()), default=0)
-    if most == 0:
-        return None
-    candidates = [(-interval.mean, rate) for rate, interval in means.items() if interval.n == most]  # type: ignore[operator]
-    return min(candidates)[1]
+    scores = {rate: own.mean for rate, own in means.items() if own.n == most and own.mean is not None}
+    rates = [rate for rate, score in scores.items() if score == max(scores.values())]
+    loss = {rate: own.mean for rate in rates if (own := mean_interval(losses.get(rate, {}).values())).n == most}
+    return sorted(rates, key=lambda rate: (loss[rate] if len(loss) == len(rates) else 0.0, rate))
 
 
-def select_by_seed(validation: Mapping[float, Mapping[int, float | None]]) -> dict[int, float]:
-    """Seed -> the learning rate that is best by its own validation score; without the seeds that have none.
+def select_by_seed(
+    validation: Mapping[float, Mapping[int, float | None]],
+    losses: Mapping[float, Mapping[int, float | None]] = MappingProxyType({}),
+    *,
+    last: bool = False,
+) -> dict[int, float]:
+    """Seed -> the learning rate that is best by its own validation score; without the seeds that have none. Among
+    rates with the same score the one with the lowest validation loss, then the smallest.
 
     Published tables and verdicts choose by it. Seeds are independent repeats of "choose a rate, then train", so an
     interval over them holds the luck of the choice: with one rate for all seeds, chosen on a few, an encoding could
     come out better than itself.
 
+    Args:
+      losses: learning rate -> seed -> loss on the examples of the scores, where they are known.
+      last: take the rate that comes last among those with the same score.
+
     >>> select_by_seed({1e-3: {0: 0.9, 1: 0.5}, 2e-3: {0: 0.8, 1: 0.7, 2: None}})
     {0: 0.001, 1: 0.002}
+    >>> select_by_seed({1e-3: {0: 1.0}, 2e-3: {0: 1.0}}, {1e-3: {0: 0.02}, 2e-3: {0: 0.01}})
+    {0: 0.002}
     """
-    chosen = {}
-    for seed in dict.fromkeys(seed for by_seed in validation.values() for seed in by_seed):
-        rate = select_learning_rate({rate: {seed: by_seed.get(seed)} for rate, by_seed in validation.items()})
-        if rate is not None:
-            chosen[seed] = rate
-    return chosen
+
+    def of(seed: int, kept: Mapping[float, Mapping[int, float | None]]) -> dict[float, dict[int, float | None]]:
+        return {rate: {seed: by_seed.get(seed)} for rate, by_seed in kept.items()}
+
+    seeds = dict.fromkeys(seed for by_seed in validation.values() for seed in by_seed)
+    best = {seed: _best(of(seed, validation), of(seed, losses)) for seed in seeds}
+    return {seed: rates[-1 if last else 0] for seed, rates in best.items() if rates}
 
 
 Validation = Mapping[float, Mapping[int, float | None]]

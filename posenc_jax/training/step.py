@@ -17,7 +17,7 @@ from jax.sharding import PartitionSpec as P
 from posenc_jax.config import Run
 from posenc_jax.data.example import Example
 from posenc_jax.data.metric import metric_sums
-from posenc_jax.data.scoring import scores, smoothed_loss
+from posenc_jax.data.scoring import means, scores, smoothed_loss
 from posenc_jax.data.text.base import is_packed
 from posenc_jax.encodings.interface.base import Array, Params
 from posenc_jax.encodings.interface.slots import position_axes
@@ -296,21 +296,6 @@ def train_call(
         "largest_token": jnp.max(metrics["largest_token"]),
         "largest_target": jnp.max(metrics["largest_target"]),
         "diverged_at": state["diverged_at"],
-    }
-
-
-def means(sums: dict[str, Array]) -> dict[str, Array]:
-    """Loss and accuracy per weighted target, exact match per example, how many examples there were, and the sums that
-    the task adds of its own. A mean of nothing is NaN (null in files), never the best score there is.
-    """
-    weight, count = (jnp.where(n > 0, n, jnp.nan) for n in (sums["weight_sum"], sums["example_count"]))
-    standard = ("loss_sum", "correct_sum", "weight_sum", "exact_sum", "example_count")
-    return {
-        **{name: total for name, total in sums.items() if name not in standard},
-        "loss": sums["loss_sum"] / weight,
-        "accuracy": sums["correct_sum"] / weight,
-        "exact_match": sums["exact_sum"] / count,
-        "count": sums["example_count"],
     }
 
 

@@ -10,15 +10,17 @@ from typing import Any
 from posenc_jax.data.score_kinds import ScoreKind
 from posenc_jax.files.shapes import Json
 from posenc_jax.statistics import CLAIM_SEEDS
-from posenc_jax.verdict.finding import Finding, sentence
+from posenc_jax.verdict.finding import TIED, Finding, sentence
 from posenc_jax.verdict.headline import headline
+from posenc_jax.verdict.looks import EarlierRow, Pair, elsewhere, times
 from posenc_jax.verdict.measuring import Measured
 from posenc_jax.verdict.other_scores import WAYS
 from posenc_jax.verdict.question import KeptQuestion
-from posenc_jax.verdict.rule import RULE, findings
+from posenc_jax.verdict.rule import RULE, findings, p_values
 
 SCHEMA = 4
 """The version of `record`. Within one, members are only added; files without it are earlier ones."""
+_Arms = Mapping[str, Mapping[str, Measured]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,6 +39,7 @@ class Card:
       seconds: of all runs behind it.
       elsewhere: what differs between these environments by which results differ by rounding.
       unequal: a line for every arm of a finished ablation that differs from its baseline in more than the encoding.
+      earlier: the rows of earlier cards of the same encodings and baselines.
       twice: the encodings that did not learn a table, or whose baseline did not, beside all baselines there, trained
         once more with twice the steps.
     """
@@ -52,6 +55,7 @@ class Card:
     otherwise: tuple[Finding, ...] = ()
     elsewhere: tuple[str, ...] = ()
     unequal: tuple[str, ...] = ()
+    earlier: tuple[EarlierRow, ...] = ()
     twice: Card | None = None
 
     @property
@@ -91,7 +95,35 @@ class Card:
     @property
     def headline(self) -> tuple[str, ...]:
         """The card in at most five sentences."""
-        return headline(self.sentences, self.measured, self.findings, self.kinds, len(self.seeds))
+        of = self.sentences, self.measured, self.findings, self.kinds
+        return headline(*of, self.seeds, self.earlier, self.corrected)
+
+    @property
+    def trainings(self) -> tuple[Card, ...]:
+        """The card, and the one with twice the steps if there is one."""
+        return (self,) if self.twice is None else (self, self.twice)
+
+    @property
+    def configs(self) -> dict[Pair, tuple[str, ...]]:
+        """Row -> digests of its arms' configs."""
+        return {
+            (label, table, own): (by_table[table].config, self.measured[own][table].config)
+            for label, by_table in ((label, self.measured[label]) for label in self.labels)
+            for own in self.baselines
+            for table in self.tables
+            if table in by_table and table in self.measured[own]
+        }
+
+    @property
+    def only_earlier(self) -> tuple[float, ...]:
+        """p of the rows that only earlier cards have."""
+        here = [(*pair, *own) for card in self.trainings for pair, own in card.configs.items()]
+        return elsewhere(self.earlier, here)
+
+    @property
+    def corrected(self) -> int:
+        """How many rows are corrected together."""
+        return sum(len(own.findings) for own in self.trainings) + len(self.only_earlier)
 
     @property
     def kinds(self) -> dict[str, ScoreKind]:
@@ -105,23 +137,37 @@ def judged(card: Card, of: Callable[[KeptQuestion, Measured], Measured] = lambda
     Args:
       of: applied to every cell before it is judged.
     """
-    twice = None if card.twice is None else judged(card.twice, of)
+    card = _measured_by(card, of)
+    prices = [times(card.earlier, own.configs, own.seeds) for own in card.trainings]
+    first, *second = (p_values(*_sides(own), price) for own, price in zip(card.trainings, prices, strict=True))
+    twice = None if card.twice is None else _with_words(card.twice, prices[1], (*first, *card.only_earlier))
     later = {} if twice is None else {(own.label, own.table, own.baseline): own for own in twice.findings}
+    card = _with_words(card, prices[0], (*sum(second, ()), *card.only_earlier))
+    found = (_with_twice(own, later.get((own.label, own.table, own.baseline))) for own in card.findings)
+    return dataclasses.replace(card, twice=twice, findings=tuple(found))
+
+
+def _measured_by(card: Card, of: Callable[[KeptQuestion, Measured], Measured]) -> Card:
     measured = {
         label: {name: of(card.tables[name], own) for name, own in by_table.items()}
         for label, by_table in card.measured.items()
     }
-    ours, theirs = ({label: measured[label] for label in labels} for labels in (card.labels, card.baselines))
-    ways = [way for way in WAYS if any(cell.scored(way) for own in measured.values() for cell in own.values())]
-    found = (
-        _with_twice(own, later.get((own.label, own.table, own.baseline))) for own in findings(card.tables, ours, theirs)
-    )
+    twice = None if card.twice is None else _measured_by(card.twice, of)
+    return dataclasses.replace(card, measured=measured, twice=twice)
+
+
+def _sides(card: Card) -> tuple[Mapping[str, KeptQuestion], _Arms, _Arms]:
+    ours, theirs = ({label: card.measured[label] for label in own} for own in (card.labels, card.baselines))
+    return card.tables, ours, theirs
+
+
+def _with_words(card: Card, price: Mapping[Pair, float], others: tuple[float, ...]) -> Card:
+    cells = [cell for own in card.measured.values() for cell in own.values()]
+    ways = [way for way in (*WAYS, TIED) if any(cell.otherwise.get(way) for cell in cells)]
     return dataclasses.replace(
         card,
-        twice=twice,
-        measured=measured,
-        findings=tuple(found),
-        otherwise=tuple(found for way in ways for found in findings(card.tables, ours, theirs, way)),
+        findings=findings(*_sides(card), times=price, others=others),
+        otherwise=tuple(found for way in ways for found in findings(*_sides(card), way)),
     )
 
 
@@ -155,6 +201,7 @@ def record(card: Card) -> Json:
         "environments": list(card.environments),
         "elsewhere": list(card.elsewhere),
         "unequal": list(card.unequal),
+        "earlier": _members(card.earlier),
         "twice": None if card.twice is None else record(card.twice),
         "seconds": card.seconds,
     }

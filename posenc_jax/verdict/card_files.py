@@ -13,11 +13,12 @@ from posenc_jax.drawing.paper import RESOLUTION
 from posenc_jax.files.atomic import make_directory, write_atomically
 from posenc_jax.files.names import file_name
 from posenc_jax.files.shapes import Json
-from posenc_jax.runs.files import write_json
-from posenc_jax.verdict.card import Card, judged, record
+from posenc_jax.runs.files import read_json, write_json
+from posenc_jax.verdict.card import SCHEMA, Card, judged, record
 from posenc_jax.verdict.card_tables import latex_card, markdown_card, table
 from posenc_jax.verdict.cells import numbered
 from posenc_jax.verdict.figure import render
+from posenc_jax.verdict.looks import EarlierRow, rows_of
 from posenc_jax.verdict.measuring import Measured
 from posenc_jax.verdict.question import KeptQuestion
 
@@ -44,6 +45,18 @@ def write(card: Card, directory: Path) -> list[Path]:
     return [home / name for name in (*files, "card.json")]
 
 
+def with_earlier(card: Card, directory: Path) -> Card:
+    """The card, judged with the rows that cards in ``directory`` have of its encodings and baselines; a card that is
+    written again keeps those that it had.
+    """
+    own = directory / "cards" / _name(card) / "card.json"
+    files = [own] if own.exists() else sorted(own.parent.parent.glob("*/card.json"))
+    kept = [found for path in files if (found := read_json(path)).get("schema") == SCHEMA]
+    rows = [row for found in kept for row in (card_of(found).earlier if own.exists() else rows_of(found))]
+    pairs = {(label, baseline) for label in card.labels for baseline in card.baselines}
+    return judged(dataclasses.replace(card, earlier=tuple(r for r in rows if (r.label, r.baseline) in pairs)))
+
+
 _LISTS = ("labels", "baselines", "seeds", "environments", "elsewhere", "unequal")
 
 
@@ -64,6 +77,7 @@ def card_of(kept: Json) -> Card:
             for label, by_table in kept["measured"].items()
         },
         seconds=kept["seconds"],
+        earlier=tuple(EarlierRow(**numbered(own)) for own in kept.get("earlier", ())),
         twice=None if kept["twice"] is None else card_of(kept["twice"]),
         **{name: tuple(kept[name]) for name in _LISTS},
     )

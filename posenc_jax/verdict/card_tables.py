@@ -1,5 +1,6 @@
 """The card as text: its first sentences and the table of findings, for a terminal, a page and a paper."""
 
+import math
 from collections.abc import Iterator
 
 from posenc_jax.data.score_kinds import ScoreKind
@@ -13,8 +14,9 @@ from posenc_jax.statistics import at_ends, mean_interval
 from posenc_jax.verdict.card import Card
 from posenc_jax.verdict.cells import device
 from posenc_jax.verdict.coverage import coverage
-from posenc_jax.verdict.finding import Finding
-from posenc_jax.verdict.headline import effect, time_ratio
+from posenc_jax.verdict.finding import ALPHA, TIED, Finding, listed
+from posenc_jax.verdict.headline import effect, row_name, time_ratio
+from posenc_jax.verdict.looks import FACTOR, named, times
 from posenc_jax.verdict.measuring import Measured
 from posenc_jax.verdict.rule import LEARNED
 
@@ -47,26 +49,34 @@ def table(card: Card) -> TextTable:
         entries=tuple(_row(card, found) for found in card.findings),
         notes=(
             *([few] if (few := hint(own.comparison.pairs for own in card.findings)) else []),
-            f"Means over {len(card.seeds)} seeds, paired: the same data and the same other parameters. within: the "
-            "mean scores of both at the trained lengths. p: two-sided, corrected for all rows by Holm's method; better "
-            "and worse require 0.05 or less. detectable: the smallest true difference that this many seeds find in 8 "
+            f"Means over {len(card.seeds)} seeds ({named(card.seeds)}), paired: the same data and the same other "
+            "parameters. within: the mean scores of both at the trained lengths. p: two-sided, corrected for all rows "
+            f"by Holm's method{', those of the second training too' * (card.twice is not None)}; better and worse "
+            "require 0.05 or less. detectable: the smallest true difference that this many seeds find in 8 "
             "of 10 repeats, with this correction and whatever the other rows show. time, parameters: of a step of "
             "training, divided by the baseline's; and of the model, beyond the baseline's. The intervals are not "
             f'corrected, so one that excludes 0 may stand beside "no difference seen". {coverage(card)}',
             "not measurable here: both are at chance, or both near the best score, or there are fewer than two pairs "
-            "of seeds. did not learn the task: the encoding is worse, and at the trained lengths it covers less than "
-            f"{100 * LEARNED:.0f} % of the way from chance to the best score, so longer lengths are not judged; the "
-            "result after training both again with twice the steps is in brackets, corrected among the rows of "
-            "that training. cannot be told: neither a perfect arm nor one that guesses would have differed "
-            "significantly from the baseline; with the seeds in brackets a perfect one would have. length N alone: "
-            "more than half of the difference, summed over lengths, is at this length, and what is left without it is "
-            "not significant or of the other sign.",
+            "of seeds. neither beats an answer that does not look: both score no more than the most frequent answer of "
+            "each length, for which no input is read. explained by a shortcut: the higher score is no more than that "
+            "of the answer in brackets, which reads everything but what is asked. did not learn the task: the encoding "
+            f"is worse, and at the trained lengths it covers less than {100 * LEARNED:.0f} % of the way from chance, "
+            "or from an answer that does not look, to the best score, so longer lengths are not judged; the result "
+            "after training both again with twice the steps is in brackets, corrected together with the other rows. "
+            "cannot be told: neither a perfect arm nor one that guesses would have had a p of 0.05; with the seeds in "
+            "brackets a perfect one would have. Such a row can be judged with more seeds at no cost; one in which no "
+            f"difference was seen is judged at 1/{FACTOR} of the level when seeds are added, since this is decided "
+            "after looking. length N alone: more than half of the difference, summed over lengths, is at this length, "
+            "and what is left without it is not significant or of the other sign. not at length N: no significant "
+            "difference of this sign is at this length, the first beyond those of training.",
             *(f"{line}." for line in card.unequal),
             *(
                 f"{name}: {own.kind.title} on {own.question} ({own.source})"
+                f"{''.join(f'; {who} scores {own.kind.show(score)}' for who, score in own.floor_names.items())}"
                 f"{f'; not a test of what was published {own.not_a_test}' * bool(own.not_a_test)}."
                 for name, own in card.tables.items()
             ),
+            *_looks(card),
             *_of_runs(card),
         ),
     )
@@ -86,10 +96,36 @@ def _row(card: Card, found: Finding) -> tuple[str, ...]:
         *(mean_text(own, kind) for own in (ours, theirs)),
         effect(found, kind),
         NONE if found.p is None else p_value(found.p),
-        NONE if least is None else kind.show(kind.outer(least)),
+        NONE if least is None or math.isinf(least) else kind.show(kind.outer(least)),
         NONE if ratio is None else f"×{ratio:.2f}",
         f"{extra:+,}" if extra else "0",
     )
+
+
+def _looks(card: Card) -> Iterator[str]:
+    """Notes on earlier cards, and on seeds that were chosen."""
+    if card.seeds != tuple(range(len(card.seeds))):
+        yield "The seeds are not 0 to N-1, so somebody chose them; a choice after looking at scores is not corrected."
+    said: dict[tuple[tuple[int, ...], str], list[str]] = {}
+    for own in card.earlier:
+        where = own.table if len(card.configs) == len(card.tables) else f"{own.label} on {own.table} to {own.baseline}"
+        said.setdefault((own.seeds, own.word), []).append(where)
+    if not said:
+        return
+    words = (f"{len(seeds)} seeds ({named(seeds)}): {word} on {listed(on)}" for (seeds, word), on in said.items())
+    yield f"Earlier cards of this question in this directory: {'; '.join(words)}."
+    if lower := [
+        f"{' '.join(pair)} at {ALPHA / price:g}"
+        for part in card.trainings
+        for pair, price in times(card.earlier, part.configs, part.seeds).items()
+        if price > 1
+    ]:
+        yield (
+            f"Seeds were added after a look that saw no difference, so p has a factor of {FACTOR} for each such look: "
+            f"{'; '.join(lower)}."
+        )
+    if only := len(card.only_earlier):
+        yield f"{only} row{'s' * (only != 1)} that only earlier cards have are corrected together with those above."
 
 
 def _of_runs(card: Card) -> Iterator[str]:
@@ -114,6 +150,7 @@ def _of_runs(card: Card) -> Iterator[str]:
             "validation at the trained lengths. At least half of the seeds do best at an end of the grid: "
             f"{ends or 'of no arm'}."
         )
+        yield from _ties(card)
     elif rates:
         yield f"Learning rate: {', '.join(f'{rate:g}' for rate in rates)}, which may suit one arm better than another."
     lost = (f"{label} on {name} ({', '.join(map(str, own.diverged))})" for label, name, own in cells if own.diverged)
@@ -125,6 +162,24 @@ def _of_runs(card: Card) -> Iterator[str]:
     yield f"{where}. Minutes of all runs: {minutes}." + f" Environments differ by rounding: {several}." * bool(several)
     if untimed := [why for *_, own in cells for why in own.untimed]:
         yield f"Not included, since they are not known: the times of {'; '.join(untimed)}."
+
+
+def _ties(card: Card) -> Iterator[str]:
+    """Notes on learning rates that validation does not tell apart, by whether validation losses are known."""
+    arms: dict[bool, list[str]] = {}
+    for label, by_table in card.measured.items():
+        for name, own in by_table.items():
+            if tied := own.tied:
+                arms.setdefault(bool(own.losses), []).append(
+                    f"{label} on {name} ({len(tied)} of {len(own.seeds)} seeds)"
+                )
+    for losses, named_arms in arms.items():
+        kept = "the one with the lowest loss in validation" if losses else "the lowest, as no losses were kept,"
+        yield f"Several rates share the best score in validation, of which {kept} is taken: {', '.join(named_arms)}."
+    if rows := [own for own in card.otherwise if own.way == TIED]:
+        labels = card.labels
+        said = (f"{row_name(own, labels, rows)} {own.word}, {effect(own, card.kinds[own.table])}" for own in rows)
+        yield f"With the one of them that would be taken last: {'; '.join(said)}."
 
 
 def _at_an_end(own: Measured) -> bool:

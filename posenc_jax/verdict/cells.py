@@ -29,6 +29,8 @@ class JudgedCell:
         rate trained.
       tried: learning rate -> seed -> validation score, None where it diverged; without the seeds whose score was not
         kept.
+      losses: the same of the loss in validation, by which the choice is made among rates with the same score; only of
+        runs that kept it.
       diverged: the seeds that did at every learning rate.
       by_metric: scores of the seeds, each at its rate; those that are not finite are left out.
       seconds: that all its runs took, in a verdict with compiling; None where its groups do not say, or what they said
@@ -50,6 +52,13 @@ class JudgedCell:
     num_posenc_parameters: int
     seconds: float | None
     draws: Mapping[int, int] = dataclasses.field(default_factory=dict)
+    losses: Mapping[float, Mapping[int, float]] = dataclasses.field(default_factory=dict)
+
+    @property
+    def tied(self) -> tuple[int, ...]:
+        """The seeds whose best score in validation is that of several rates."""
+        last = select_by_seed(self.tried, self.losses, last=True)
+        return tuple(seed for seed, rate in select_by_seed(self.tried, self.losses).items() if last[seed] != rate)
 
     @classmethod
     def of(
@@ -59,16 +68,20 @@ class JudgedCell:
         seeds: tuple[int, ...],
         rates: tuple[float, ...],
         metrics: Iterable[str],
+        last: bool = False,
         **others: Any,
     ) -> Self:
         """The cell of such replicas, of which those of other seeds and rates are passed over; ``others``: fields that
-        they do not tell.
+        they do not tell; ``last``: of tied rates the one that is chosen last.
         """
         own = [replica for replica in replicas if replica.seed in seeds and replica.learning_rate in rates]
         tried: dict[float, dict[int, float | None]] = {rate: {} for rate in rates}
+        losses: dict[float, dict[int, float]] = {}
         for replica in own:
             tried[replica.learning_rate][replica.seed] = replica.validation
-        chosen = select_by_seed(tried)
+            if replica.validation_loss is not None:
+                losses.setdefault(replica.learning_rate, {})[replica.seed] = replica.validation_loss
+        chosen = select_by_seed(tried, losses, last=last)
         if len(rates) == 1:  # no validation is needed
             chosen = {replica.seed: replica.learning_rate for replica in own if replica.diverged_at is None}
         chosen = {seed: chosen[seed] for seed in seeds if seed in chosen}
@@ -83,14 +96,15 @@ class JudgedCell:
             seeds=seeds,
             learning_rates=chosen,
             tried=tried,
+            losses=losses,
             diverged=tuple(seed for seed in seeds if seed in frozen and seed not in chosen),
             by_metric=by_metric,
             **others,
         )
 
 
-def judged_cell(record: Record, cell: CellSummary, metrics: tuple[str, ...]) -> JudgedCell:
-    """A cell of a record, with its scores by these metrics."""
+def judged_cell(record: Record, cell: CellSummary, metrics: tuple[str, ...], *, last: bool = False) -> JudgedCell:
+    """A cell of a record, with its scores by these metrics; ``last``: of tied rates the one that is chosen last."""
     name = cell.task_label, cell.label
     info = next(own for own in record.info["cells"] if (own["task_label"], own["label"]) == name)
     found = JudgedCell.of(
@@ -98,6 +112,7 @@ def judged_cell(record: Record, cell: CellSummary, metrics: tuple[str, ...]) -> 
         seeds=cell.asked,
         rates=tuple(tried.learning_rate for tried in cell.tried),
         metrics=metrics,
+        last=last,
         table=cell.task_label,
         label=cell.label,
         spec=cell.info["posenc"] or "",

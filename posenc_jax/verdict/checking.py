@@ -92,7 +92,7 @@ def _untried(card: Card) -> Iterator[str]:
 
 def _recomputed(asked: KeptQuestion, measured: Measured) -> Measured:
     """A cell with the mean scores and the learning rates that its scores give; a rate without validation stays."""
-    rates = {**measured.learning_rates, **select_by_seed(measured.tried)}
+    rates = {**measured.learning_rates, **select_by_seed(measured.tried, measured.losses)}
     return dataclasses.replace(of_lengths(asked, measured), learning_rates=rates)
 
 
@@ -117,7 +117,7 @@ def _differences(said: Any, found: Any, where: str) -> Iterator[str]:
 
 def _named(value: Any) -> str:
     """The name of a finding, such as ``FIRE on copy against RoPE, best checkpoint``; "" for other members."""
-    is_finding = isinstance(value, dict) and "baseline" in value
+    is_finding = isinstance(value, dict) and "way" in value
     return f"{value['label']} on {value['table']} against {value['baseline']}, {value['way']}" if is_finding else ""
 
 

@@ -94,7 +94,7 @@ def decide(
     card = Card(
         labels=tuple(ours),
         baselines=tuple(baselines),
-        tables={name: grids[name].asked for name in tables},
+        tables={name: grids[name].floored for name in tables},
         measured=measured,
         seeds=seeds,
         elsewhere=tuple(dict.fromkeys(elsewhere)),

@@ -8,7 +8,7 @@ from posenc_jax.drawing.paper import figure_of, legend, written
 from posenc_jax.drawing.plain import plain
 from posenc_jax.drawing.plots import Axis, IntervalRow, IntervalRows, Lines, PlotLine
 from posenc_jax.drawing.printed import draw_lines, draw_rows
-from posenc_jax.drawing.style import MUTED, Style, styles
+from posenc_jax.drawing.style import FLOOR, MUTED, Style, styles
 from posenc_jax.verdict.card import Card
 from posenc_jax.verdict.headline import row_name
 
@@ -44,8 +44,13 @@ def _curves(card: Card, name: str, style: dict[str, Style]) -> Lines:
         x, y = np.array([*by_length]), np.array([np.mean(list(own.values())) for own in by_length.values()])
         wide = card.labels == (label,)  # and below: it is seen where another has the same scores
         lines.append(PlotLine(name=style[label].name, x=x, y=y, style=style[label], seeds=seeds, wide=wide))
+    if table.floors:
+        x = np.array(sorted({*table.trained_lengths, *table.score_lengths}))
+        y = np.array([table.floors.get(n, table.chance) for n in x])
+        lines.append(PlotLine(name="without looking", x=x, y=y, style=FLOOR, drawn="line"))
     trained = table.trained_lengths
     one = (*lines[0].x,) if len(lines[0].x) == 1 else ()
+    levels = (None if table.floors else table.chance, "chance"), (table.shortcut_score, "shortcut, mean")
     better = _LOWER * (table.kind.better == "lower")
     return Lines(
         slug=name,
@@ -55,7 +60,7 @@ def _curves(card: Card, name: str, style: dict[str, Style]) -> Lines:
         lines=tuple(lines),
         markers=True,
         shade=(min(trained), max(trained), "") if trained else None,
-        levels=((table.chance, "chance"),) if table.chance else (),
+        levels=tuple((own, name) for own, name in levels if own),
     )
 
 

@@ -11,12 +11,15 @@ from posenc_jax.statistics import Comparison, Share, TwoTests
 from posenc_jax.statistics import Word as Tested
 
 ALPHA = 0.05
-Word = Literal[Tested, "did not learn", "cannot be told"]
+Word = Literal[
+    Tested, "explained by a shortcut", "did not learn", "cannot be told", "neither beats an answer that does not look"
+]
 WORDS: tuple[Word, ...] = (
-    *("better", "worse", "did not learn", "no difference seen", "cannot be told"),
-    "not measurable here",
+    *("better", "worse", "explained by a shortcut", "did not learn", "no difference seen", "cannot be told"),
+    *("neither beats an answer that does not look", "not measurable here"),
 )
-Scored = Literal["final", "best checkpoint", "best temperature"]
+Scored = Literal["final", "best checkpoint", "best temperature", "other tied rate"]
+TIED: Scored = "other tied rate"
 Place = Literal["within", "to twice", "beyond twice"]
 
 
@@ -31,7 +34,7 @@ class BestCase(NamedTuple):
     """The strongest result that these seeds could have shown.
 
     Attributes:
-      better, worse: p of a perfect arm and of a guessing one (a wrong one, where guessing has no known score) in place
+      better, worse: p of a perfect arm and of one at the floor (a wrong one, where no floor is known) in place
         of ours, corrected like ours. None where scores have no best.
       would_do: the fewest seeds that would have shown a perfect arm among so many rows; None where no number would.
     """
@@ -57,7 +60,7 @@ class OfRange:
     Attributes:
       place: whether these are training lengths, those up to twice the longest of them, or longer ones.
       lengths: those compared.
-      blind: those at which both arms are at chance, or both near the best; they are not compared.
+      blind: those at which both arms are at the floor, or both near the best; they are not compared.
       means: ours and theirs over ``lengths``, over all of the range where every one is blind.
       comparison, p, word: as of `Finding`; corrected for all ranges of all rows.
     """
@@ -89,6 +92,8 @@ class Finding:
       solved: the share of seeds of each arm that solve the task, where both are all or nothing (`solving`) or one has
         seeds at both ends, so that an interval of means says nothing.
       carried_by: the one length that a difference belongs to, with its share of the sum over lengths; or None.
+      not_at: the first length beyond training, if the difference does not hold there.
+      shortcut: what explains a difference, in words; "" for other ones.
       ranges: the same by length; none for other ways to score.
       two_tests: the result of the protocol of arXiv:2511.19794 for this row alone.
       label: of the encoding.
@@ -110,6 +115,8 @@ class Finding:
     correlation: float | None = None
     solved: tuple[Share, Share] | None = None
     carried_by: Carried | None = None
+    not_at: int | None = None
+    shortcut: str = ""
     ranges: tuple[OfRange, ...] = ()
     two_tests: TwoTests | None = None
     label: str = ""
@@ -154,8 +161,9 @@ class Finding:
 
     @property
     def brief(self) -> str:
-        """The word, with the one length that carries a difference, as in figures."""
-        return self.word + (f" (length {self.carried_by.length} alone)" if self.carried_by is not None else "")
+        """The word, with the lengths that limit it, as in figures."""
+        notes = "; ".join(self._lengths())
+        return f"{self.word} ({notes})" if notes else self.word
 
     def _unlearned(self, learned: tuple[bool | None, bool | None]) -> str:
         """Words on the arms that did not learn the task, ours if none is named."""
@@ -164,14 +172,21 @@ class Finding:
         return f"task {by}"
 
     def _limits(self) -> Iterator[str]:
-        """Limits of the word: one length, a task that was not learned, with the word that twice the steps gave, and a
-        difference that could not have been seen.
+        """Limits of the word: a shortcut, lengths, a task that was not learned, with the word that twice the steps
+        gave, and a difference that could not have been seen.
         """
-        if self.carried_by is not None:
-            yield f"length {self.carried_by.length} alone"
+        if self.shortcut:
+            yield self.shortcut
+        yield from self._lengths()
         yield from self._of_learning()
         if self.unseen is not None:
             yield f"a {self.unseen} arm could not have been seen"
+
+    def _lengths(self) -> Iterator[str]:
+        if self.carried_by is not None:
+            yield f"length {self.carried_by.length} alone"
+        if self.not_at is not None:
+            yield f"not at length {self.not_at}"
 
     def _of_learning(self) -> Iterator[str]:
         if self.word != "not measurable here" and False in self.learned:

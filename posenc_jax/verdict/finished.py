@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from posenc_jax.attention import fused_paths
 from posenc_jax.config.guessing import OF_GUESSES
@@ -18,7 +19,7 @@ from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import read_json
 from posenc_jax.verdict.card import Card, judged
 from posenc_jax.verdict.cells import distinct, environments_of, judged_cell
-from posenc_jax.verdict.measuring import RECORDED, Measured, of_lengths
+from posenc_jax.verdict.measuring import RECORDED, Measured, with_ties
 from posenc_jax.verdict.question import KeptQuestion
 
 
@@ -173,23 +174,29 @@ def _question(task: TaskSummary, summary: Summary) -> KeptQuestion:
         length_unit=task.length_unit,
         length_names=task.length_names,
         finished=True,
+        floors=task.floors,
+        shortcut=task.shortcut,
+        shortcut_score=task.shortcut_score,
     )
 
 
 def _measured(record: Record, cell: CellSummary, question: KeptQuestion) -> Measured:
-    of = judged_cell(record, cell, (question.metric,))
-    fields = {field.name: getattr(of, field.name) for field in dataclasses.fields(of)}
+    of, last = (judged_cell(record, cell, (question.metric,), last=own) for own in (False, True))
     training = cell.timing and cell.timing.measured.get("train")
     groups = groups_that_count(record.directory / cell.info["directory"])
-    found = Measured(
-        **fields | {"seconds": of.seconds or 0.0},
+    more: dict[str, Any] = dict(
+        seconds=of.seconds or 0.0,
         memory=_memory(of.spec),
         question=of.config,
         milliseconds_per_step=1e3 * training.seconds / training.steps if training else None,
         environments=environments_of(groups, RECORDED),
         untimed=() if cell.timing else (f"{cell.task_label} {cell.label}",),
     )
-    return of_lengths(question, found)
+    one, other = (
+        Measured(**{field.name: getattr(own, field.name) for field in dataclasses.fields(own)} | more)
+        for own in (of, last)
+    )
+    return with_ties(question, one, other)
 
 
 def _memory(spec: str) -> str:

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from posenc_jax.data.score_kinds import ScoreKind
 from posenc_jax.drawing.quantities import difference, p_value
 from posenc_jax.statistics import CLAIM_SEEDS, Comparison, Share
-from posenc_jax.verdict.finding import WORDS, Finding, in_prose
+from posenc_jax.verdict.finding import WORDS, Finding, in_prose, listed
+from posenc_jax.verdict.looks import EarlierRow, named
 from posenc_jax.verdict.measuring import Measured
 
 MOST = 4  # names in a sentence; the table below it has all
@@ -17,7 +18,9 @@ def headline(
     measured: Mapping[str, Mapping[str, Measured]],
     findings: tuple[Finding, ...],
     kinds: Mapping[str, ScoreKind],
-    seeds: int,
+    seeds: tuple[int, ...],
+    earlier: tuple[EarlierRow, ...],
+    corrected: int,
 ) -> tuple[str, ...]:
     """At most five sentences; the columns of the table of findings say the same of every row.
 
@@ -25,17 +28,19 @@ def headline(
       sentences: the verdict in words, one sentence an encoding and baseline.
       measured: label -> table -> scores.
       kinds: table -> what its score is.
-      seeds: how many were compared.
+      seeds: those compared.
+      earlier: rows of earlier cards.
+      corrected: how many rows were corrected together.
     """
     labels = tuple(dict.fromkeys(own.label for own in findings))
     pairs = dict.fromkeys((own.label, own.baseline) for own in findings)
     rows = [(row_name(own, labels, findings), own) for own in findings]
     return (
         sentences[0] if len(sentences) == 1 else _by_word(rows),
-        _most_certain(rows, kinds),
-        _seeds(findings, seeds),
+        _most_certain(rows, kinds, corrected),
+        _seeds(findings, seeds, earlier),
         f"Cost: {_some((_cost(measured, *pair) for pair in pairs), '; ')}.",
-        *_missed(rows, kinds, seeds),
+        *_missed(rows, kinds, len(seeds)),
     )
 
 
@@ -76,20 +81,24 @@ def _by_word(rows: list[tuple[str, Finding]]) -> str:
     return f"{len(rows)} rows: {'; '.join(f'{said}: {_some(names)}' for said, names in of.items())}."
 
 
-def _most_certain(rows: list[tuple[str, Finding]], kinds: Mapping[str, ScoreKind]) -> str:
-    tested = [(own.p, name, own) for name, own in rows if own.p is not None]
+def _most_certain(rows: list[tuple[str, Finding]], kinds: Mapping[str, ScoreKind], corrected: int) -> str:
+    blind = "neither beats an answer that does not look"
+    tested = [(own.p, name, own) for name, own in rows if own.p is not None and own.word != blind]
     if not tested:
         return "No difference could be tested."
     p, name, own = min(tested, key=lambda one: one[0])
-    least, family = p_value(p).replace("< ", "below "), f"{len(rows)} row{'s' * (len(rows) != 1)}"
+    least, family = p_value(p).replace("< ", "below "), f"{corrected} row{'s' * (corrected != 1)}"
     return f"Smallest p: {least}, corrected for {family}, for {name}: {effect(own, kinds[own.table])}."
 
 
-def _seeds(findings: tuple[Finding, ...], seeds: int) -> str:
-    fewest = min((own.comparison.pairs for own in findings), default=seeds)
-    lost = "" if fewest == seeds else f", of which a row has {fewest} pairs, since others diverged"
+def _seeds(findings: tuple[Finding, ...], seeds: tuple[int, ...], earlier: tuple[EarlierRow, ...]) -> str:
+    fewest = min((own.comparison.pairs for own in findings), default=len(seeds))
+    chosen = "" if seeds == tuple(range(len(seeds))) else f" ({named(seeds)}, which were chosen)"
+    cards = [str(n) for n in sorted({len(own.seeds) for own in earlier})]
+    before = f", after earlier cards of {listed(cards)} seeds" if cards else ""
+    lost = "" if fewest == len(seeds) else f", of which a row has {fewest} pairs, since others diverged"
     hint = "" if fewest >= CLAIM_SEEDS else f"; with fewer than {CLAIM_SEEDS}, all of this is only a hint"
-    return f"Paired seeds: {seeds}{lost}{hint}."
+    return f"Paired seeds: {len(seeds)}{chosen}{lost}{before}{hint}."
 
 
 def _cost(measured: Mapping[str, Mapping[str, Measured]], label: str, baseline: str) -> str:

@@ -53,8 +53,9 @@ def look(
     rest = [f"{asked - len(seeds)} more seeds"] * few + [f"{left} more table{'s' * (left != 1)}"] * (left > 0)
     then = f" ({' and '.join(rest)} to go)" if rest else ""
     for baseline, other in theirs.items():
-        found = comparison_of(ours.scores, other.scores, table.asked.kind, table.asked.chance)
+        found = comparison_of(ours.scores, other.scores, table.asked.kind, table.floored.beyond)
         means = f"{ours.label} {mean_text(ours, table.asked.kind)}, {baseline} {mean_text(other, table.asked.kind)}"
+        found = found._replace(low=None) if few else found  # an interval of a first look is no reason to stop
         yield f"{of}: {table.asked.kind.title} {means}; difference {difference(found, table.asked.kind)}{then}"
 
 
@@ -92,7 +93,7 @@ def forecast(table: Table, theirs: Mapping[str, Measured], asked: int, rows: int
       rows: how many are corrected together.
     """
     for baseline, other in theirs.items():
-        case = best_case(table.asked.kind, table.asked.chance, other.scores, (1.0,) * (rows - 1))
+        case = best_case(table.asked.kind, table.floored.beyond, other.scores, (1.0,) * (rows - 1))
         if not other.scores or "better" in case.seen:
             continue
         enough = "no number would be enough" if case.would_do is None else f"{case.would_do} would be enough for it"

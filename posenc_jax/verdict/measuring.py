@@ -1,6 +1,7 @@
 """One encoding on one table: every seed trained at every learning rate, and its best rate by its own validation."""
 
 import dataclasses
+import functools
 import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -21,8 +22,8 @@ from posenc_jax.runs.identity import is_begun, read_environments
 from posenc_jax.runs.own_code import digests
 from posenc_jax.runs.reporter import Reporter
 from posenc_jax.verdict.cells import JudgedCell, environments_of
-from posenc_jax.verdict.finding import Scored
-from posenc_jax.verdict.other_scores import Way, other_scores
+from posenc_jax.verdict.finding import TIED, Scored
+from posenc_jax.verdict.other_scores import other_scores
 from posenc_jax.verdict.question import KeptQuestion
 from posenc_jax.verdict.tables import Table
 
@@ -39,7 +40,8 @@ class Measured(JudgedCell):
       scores: seed -> mean over the table's ``score_lengths``.
       in_range: the same over the lengths of training. A seed that diverged, or whose score is not finite, is in
         neither.
-      otherwise: way -> seed -> score of the same models by another way to score (`posenc_jax.verdict.other_scores`).
+      otherwise: way -> seed -> score of the same models by another way to score (`posenc_jax.verdict.other_scores`),
+        and of the models at the last of the learning rates that tie in validation.
       milliseconds_per_step: of training one model, excluding compilation; None where its groups do not say.
       seconds: compiling, training, evaluating, and scoring otherwise; untimed: why the times of its runs are not known,
         and the first three are not in it.
@@ -53,7 +55,7 @@ class Measured(JudgedCell):
     question: str
     scores: Mapping[int, float] = dataclasses.field(default_factory=dict)
     in_range: Mapping[int, float] = dataclasses.field(default_factory=dict)
-    otherwise: Mapping[Way, Mapping[int, float]] = dataclasses.field(default_factory=dict)
+    otherwise: Mapping[Scored, Mapping[int, float]] = dataclasses.field(default_factory=dict)
     milliseconds_per_step: float | None = None
     environments: tuple[Json, ...] = ()
     untimed: tuple[str, ...] = ()
@@ -65,8 +67,8 @@ class Measured(JudgedCell):
         return found
 
     def scored(self, way: Scored) -> Mapping[int, float]:
-        """Seed -> score, after the last step or otherwise."""
-        return self.scores if way == "final" else self.otherwise.get(way, {})
+        """Seed -> score, after the last step or otherwise; the same where no rates tie."""
+        return self.otherwise.get(way, self.scores if way in ("final", TIED) else {})
 
 
 def refusal(table: Table, slot: Slot, label: str) -> str:
@@ -103,12 +105,13 @@ def measure(
     home = _folder(directory, table, cell) / cell.directory_name
     results = run(cell, home, reporter=reporter, stop=stop)
     found = _measured(table, cell, results)
-    others: Mapping[Way, Mapping[int, float]] = {}
+    others = dict(found.otherwise)
     seconds = 0.0
     if otherwise and table.published:
-        others, seconds = other_scores(
+        ways, seconds = other_scores(
             table, cell, home, found.learning_rates, found.scores, reporter=reporter, stop=stop, clock=clock
         )
+        others.update(ways.items())
     # Other groups are of seeds that nobody asks for here.
     groups = [group for group, _ in results_by_group(read_stored(home), cell)]
     environments = environments_of(groups, RECORDED)
@@ -135,8 +138,10 @@ def _folder(directory: Path, table: Table, cell: Run) -> Path:
 
 def _measured(table: Table, cell: Run, results: list[Json]) -> Measured:
     metric = table.asked.metric
-    found = Measured.of(
-        (_replica(cell, metric, replica) for result in results for replica in result["replicas"]),
+    replicas = [_replica(cell, metric, replica) for result in results for replica in result["replicas"]]
+    of = functools.partial(
+        Measured.of,
+        replicas,
         seeds=cell.seeds,
         rates=cell.learning_rates,
         metrics=(metric,),
@@ -150,7 +155,13 @@ def _measured(table: Table, cell: Run, results: list[Json]) -> Measured:
         memory="O(T), fused" if fused_paths(cell.posenc) else "O(T), in blocks",
         question=sha256_of([config_hash(cell), cell.learning_rates, digests(cell)])[:8],
     )
-    return of_lengths(table.asked, found)
+    return with_ties(table.asked, of(), of(last=True))
+
+
+def with_ties(asked: KeptQuestion, found: Measured, last: Measured) -> Measured:
+    """A cell with the means of every seed, and, where rates tie in validation, those at the rates chosen last."""
+    found = of_lengths(asked, found)
+    return dataclasses.replace(found, otherwise={TIED: of_lengths(asked, last).scores}) if found.tied else found
 
 
 def of_lengths(asked: KeptQuestion, measured: Measured) -> Measured:
@@ -167,6 +178,7 @@ def _replica(cell: Run, metric: str, found: Json) -> ReplicaScores:
         seed=found["seed"],
         learning_rate=found["learning_rate"],
         validation=found["validation"][cell.task.validation_metric] if diverged is None else None,
+        validation_loss=found["validation"].get("loss") if diverged is None else None,
         finished=diverged is None,
         every_score={metric: {n: score for n, score in scores.items() if score is not None and math.isfinite(score)}},
         diverged_at=diverged,

@@ -1,7 +1,7 @@
 """The questions that cards keep: what a verdict needs to know of a table, without its training."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from posenc_jax.config import Run
@@ -26,6 +26,9 @@ class KeptQuestion:
       length_names: the names of lengths that stand for several.
       steps: of training; 0 where that is not known.
       finished: whether an ablation asked it, whose learning rates and fields are kept as they were.
+      floors: length -> the score of the best answer that does not look at the input, where it is not ``chance``.
+      shortcut: an answer that reads everything but what is asked, in words; "" where none is known.
+      shortcut_score: its mean score over ``score_lengths``.
       not_a_test: where its table cannot show what was published, such as "at this size"; "" where it can.
       model: the kind of model that is trained; "" where that is not known.
     """
@@ -43,24 +46,30 @@ class KeptQuestion:
     finished: bool = False
     model: str = ""
     not_a_test: str = ""
+    floors: Mapping[int, float] = dataclasses.field(default_factory=dict)
+    shortcut: str = ""
+    shortcut_score: float | None = None
 
     @classmethod
     def of_run(cls, question: str, source: str, run: Run) -> "KeptQuestion":
         """The question of a run."""
         task, lengths = run.task, run.evaluation.lengths
         names = {n: task.length_name(n) for n in lengths}
+        score_lengths = task.score_lengths(lengths)
         return cls(
             question=question,
             source=source,
             metric=headline(task, run.evaluation.decoded_examples),
             chance=chance_of(task),
             trained_lengths=tuple(n for n in lengths if task.range_of(n) == "within"),
-            score_lengths=tuple(n for n in lengths if task.range_of(n) == "beyond") or lengths,
+            score_lengths=score_lengths,
             writes_text=task.writes_text,
             length_unit=task.length_unit,
             length_names={n: name for n, name in names.items() if name != str(n)},
             steps=run.training.steps,
             model=task.model_kind,
+            shortcut=task.shortcut,
+            shortcut_score=task.shortcut_score(score_lengths),
         )
 
     @classmethod
@@ -69,8 +78,14 @@ class KeptQuestion:
         known = [field.name for field in dataclasses.fields(cls)]
         fields: dict[str, Any] = {name: kept[name] for name in known if name in kept}
         lengths = {name: tuple(fields[name]) for name in ("trained_lengths", "score_lengths")}
-        names = {int(n): name for n, name in fields.get("length_names", {}).items()}
-        return cls(**fields | lengths | {"length_names": names})
+        by_length = {
+            name: {int(n): value for n, value in fields.get(name, {}).items()} for name in ("length_names", "floors")
+        }
+        return cls(**fields | lengths | by_length)
+
+    def with_floors(self, floors: Mapping[int, float]) -> "KeptQuestion":
+        """The question with those floors that are not ``chance``."""
+        return dataclasses.replace(self, floors={n: floor for n, floor in floors.items() if floor != self.chance})
 
     @property
     def record(self) -> Json:
@@ -81,7 +96,26 @@ class KeptQuestion:
             "chance": None if self.kind.highest is None else self.chance,
             **{"trained_lengths": list(self.trained_lengths), "score_lengths": list(self.score_lengths)},
             "length_names": {str(n): name for n, name in self.length_names.items()},
+            "floors": {str(n): floor for n, floor in self.floors.items()},
         }
+
+    def floor(self, lengths: Collection[int]) -> float | None:
+        """The score over these lengths of the best answer that does not look at the input; None where it is unknown."""
+        if not any(n in self.floors for n in lengths):
+            return self.chance
+        return self.kind.mean(self.floors.get(n, self.chance or 0.0) for n in lengths)
+
+    @property
+    def beyond(self) -> float | None:
+        """The `floor` of a seed's score."""
+        return self.floor(self.score_lengths)
+
+    @property
+    def floor_names(self) -> dict[str, float]:
+        """The mean floors of a seed's score that are no 0, by what gets them."""
+        shortcut = f"a shortcut ({self.shortcut})"
+        found = {"an answer that does not look at the input": self.beyond, shortcut: self.shortcut_score}
+        return {} if self.kind.highest is None else {name: score for name, score in found.items() if score}
 
     @property
     def kind(self) -> ScoreKind:

@@ -16,6 +16,7 @@ from types import MappingProxyType
 
 from posenc_jax.config import Evaluation, Execution, Optimizer, Run, Training
 from posenc_jax.data.tasks import Task
+from posenc_jax.data.tasks.floors import floors
 from posenc_jax.encodings.interface.slots import Slot
 from posenc_jax.files.shipped import shipped
 from posenc_jax.models.config import Transformer
@@ -80,6 +81,11 @@ class Table:
         """The question as a card keeps it."""
         asked = KeptQuestion.of_run(self.question, self.source, self.run)
         return dataclasses.replace(asked, not_a_test=self.not_a_test)
+
+    @functools.cached_property
+    def floored(self) -> KeptQuestion:
+        """The question with the floors of its scores, which take seconds to measure."""
+        return self.asked.with_floors(floors(self.run.task, self.run.evaluation.lengths))
 
     @property
     def steps_kept(self) -> tuple[int, ...]:

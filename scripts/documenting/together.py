@@ -15,10 +15,12 @@ from documenting import not_tests, together_pictures, verdicts
 from documenting.not_tests import TABLES
 from documenting.together_pictures import PICTURES, drawn
 from documenting.verdicts import named, span
+from experiments.sizes.grid import WIDTHS
+from experiments.sizes.page import kept
 from experiments.tables.folders import RESULTS, folders, read_folder
 from experiments.tables.judging import CheckedDirection, check_directions
 from experiments.tables.results import Results, read_results
-from experiments.verdicts.together import Aggregate, Matrix, aggregates, matrix, published, same_baseline
+from experiments.verdicts.together import Aggregate, Matrix, aggregates, matrix, published, same_baseline, words_by_size
 from posenc_jax.drawing.markdown import code, escaped, grid, refilled
 from posenc_jax.drawing.paper import source_of_png
 from posenc_jax.verdict.card import Card
@@ -39,6 +41,7 @@ class Known(NamedTuple):
     folders: dict[str, Results]
     aggregates: tuple[Aggregate, ...]
     matrix: Matrix
+    sizes: dict[tuple[str, str], set[str]]
 
 
 def known() -> Known:
@@ -49,7 +52,8 @@ def known() -> Known:
     named = [(card.label, card) for _, card in cards]
     named += [(f"{card.label} ({len(card.tables)} tables)", card) for _, card in whole]
     named.sort(key=lambda own: own[1].label.lower())  # an encoding's cards together, the quick one first
-    return Known(cards, whole, results, aggregates([card for _, card in cards]), matrix(named, results))
+    sizes = words_by_size(kept(), WIDTHS, cards[0][1].tables)
+    return Known(cards, whole, results, aggregates([card for _, card in cards]), matrix(named, results), sizes)
 
 
 def texts(own: Known) -> dict[Path, str]:
@@ -114,13 +118,27 @@ def sentences(own: Known) -> list[str]:
 
 
 def _corrected(own: Known) -> str:
-    """How much does not hold when all cards are corrected together."""
+    """How much does not hold when all cards are corrected together, or at another size."""
     every = verdicts.together(own.cards)
     return (
         f"Each card is corrected for its own rows only. Corrected for all {len(every)} rows of the cards together, "
-        f"{sum(one.lost for one in every)} results are no longer significant: the [verdicts]({_UP}/verdicts/README.md) "
-        "have both results of every row, and all scores."
+        f"{_held(every)}: the [verdicts]({_UP}/verdicts/README.md) have both results of every row, and all scores. "
+        f"At [three sizes]({_UP}/sizes/README.md) of the model, {listed([*WIDTHS])}, {_same(own)} (better, no "
+        "difference seen and so on)."
     )
+
+
+def _held(every: list[verdicts.OfAll]) -> str:
+    """How many words of a difference hold when all cards are corrected together."""
+    words = [one for one in every if one.of_difference]
+    return f"{sum(not one.lost for one in words)} of {len(words)} differences stay significant"
+
+
+def _same(own: Known, table: str = "") -> str:
+    """How many of the encodings of three sizes have the same word at each of them."""
+    words = [found for (_, name), found in own.sizes.items() if table in ("", name)]
+    kept = sum(len(found) == 1 for found in words)
+    return f"{kept} of {len(words)} words are the same at all sizes"
 
 
 _ORDERLESS = "cannot learn the task with any number of steps, since in an encoder it cannot tell positions apart"
@@ -150,6 +168,8 @@ def _by_word(found: Iterable[tuple[str, Finding, str]]) -> str:
 def _clause(words: str, names: list[str]) -> str:
     if words.startswith("no difference"):
         return f"{listed(names)} {'shows' if len(names) == 1 else 'show'} {words}"
+    if words.startswith("neither"):
+        return f"{listed(names)}: {words}"
     verb = "" if words.startswith(("did not", "cannot")) else "is " if len(names) == 1 else "are "
     return f"{listed(names)} {verb}{words}"
 
@@ -160,10 +180,11 @@ def _together(own: Known, tables: str) -> str:
     below = [one for one in own.aggregates if one.mean.high < base.mean.low]
     best = own.aggregates[0]
     return (
-        f"**All tables with equal weight** ({tables}): {_linked(own, best)} has the highest interquartile mean, "
-        f"{_shown(best.mean)}, and {base.label} has {_shown(base.mean)}; the interval is entirely above that of "
-        f"{base.label} for {_names(own, above)}, and entirely below it for {_names(own, below)}. *Not known*: other "
-        "tasks, since these tables are not a sample of all tasks and the intervals are over seeds only."
+        f"**The mean over tables** ({tables}): {_linked(own, best)} has the highest, {_shown(best.mean)}, and "
+        f"{base.label} has {_shown(base.mean)}; the interval over seeds is entirely above that of {base.label} for "
+        f"{_names(own, above)}, and entirely below it for {_names(own, below)}. With so few tables, one can decide a "
+        "mean: the results of each are further down. *Not known*: other tasks, since these tables are not a sample of "
+        "all tasks."
     )
 
 
@@ -187,11 +208,12 @@ def _within(own: Known) -> str:
     reached = [row for row in missed if row[2].with_twice is not None and row[2].learned_with_twice[0]]
     return (
         f"**Inputs no longer than those of training**: {len(own.cards) - len({row[0] for row in missed})} of "
-        f"{len(own.cards)} encodings cover at least {100 * LEARNED:.0f} % of the way from chance to the best score on "
-        f"every table; the others are {_with_tables([row for row in missed if row not in unable])} (with twice the "
+        f"{len(own.cards)} encodings cover at least {100 * LEARNED:.0f} % of the way from the floor to the best score "
+        f"on every table; the others are {_with_tables([row for row in missed if row not in unable])} (with twice the "
         f"steps, {_with_tables(reached)} reached this level), and {_with_tables(unable)}, which in an encoder cannot "
-        f"tell positions apart, so that more steps cannot help. *Not known*: whether encodings differ above "
-        f"{100 * LEARNED:.0f} %, which these tables are too easy to show."
+        "tell positions apart, so that more steps cannot help. The floor is what the best answer gets that does not "
+        f"look at the input. *Not known*: whether encodings differ above {100 * LEARNED:.0f} %, which these tables are "
+        "too easy to show."
     )
 
 
@@ -272,7 +294,7 @@ def _means(own: Known) -> str:
         better = "-" if one.improvement is None else _shown(one.improvement)
         rows.append([_linked(own, one), _shown(one.mean), better, f"{parameters:,.0f}", f"{time:.2f}"])
     columns = (
-        *("encoding", "interquartile mean [95 %]", f"probability of improvement over {base} [95 %]"),
+        *("encoding", "mean over tables [95 %]", f"probability of improvement over {base} [95 %]"),
         *("extra parameters", f"time per step / {base}'s"),
     )
     grids = listed([f"{_grids(own, name)} on {code(name)}" for name in first.tables])
@@ -318,8 +340,11 @@ def _words_table(own: Known) -> str:
             for name, row in own.matrix.rows.items()
             if column in row
         ]
-        rows.append([not_tests.of_verdicts(column), _by_word(found)])
-    return grid(("table", "result"), "ll", rows)
+        every = [one for one in verdicts.together(own.cards) if one.found.table == column]
+        firm = f"{_held(every)}; {_same(own, column)}" if every else "-"
+        rows.append([not_tests.of_verdicts(column), _by_word(found), firm])
+    columns = "table", "result", f"corrected for all {len(verdicts.together(own.cards))} rows; at {listed([*WIDTHS])}"
+    return grid(columns, "lll", rows)
 
 
 def _published_table(own: Known) -> str:

@@ -14,24 +14,29 @@ from posenc_jax.drawing.style import COLORS, GRID, INK, MUTED, Style
 from posenc_jax.verdict.figure import COLORS as OF_WORDS
 from posenc_jax.verdict.finding import Finding
 
-PICTURES = ("interquartile-means", "improvement", "profiles", "matrix")
+PICTURES = ("means", "improvement", "profiles", "matrix")
 SIGNS = {
     "+": "better",
     "+¹": "better by one length alone",
     "+²": "better, without having learned the task",
+    "+³": "better, not at the first untrained length",
     "−": "worse",
     "−¹": "worse by one length alone",
+    "=": "explained by a shortcut",
     "×": "did not learn the task at this budget",
     "○": "no difference seen",
     "?": "cannot be told with this many seeds",
+    "_": "neither beats an answer that does not look",
     "/": "not measurable here",
 }
 _OF_WORD = {
     "better": "+",
     "worse": "−",
+    "explained by a shortcut": "=",
     "did not learn": "×",
     "no difference seen": "○",
     "cannot be told": "?",
+    "neither beats an answer that does not look": "_",
     "not measurable here": "/",
 }
 _COLORS = {"+": OF_WORDS["better"], "−": OF_WORDS["worse"], "×": COLORS[4]}
@@ -45,6 +50,8 @@ def sign(found: Finding) -> str:
     mark = _OF_WORD[found.word]
     if found.word == "better" and found.learned[0] is False:
         return f"{mark}²"
+    if found.word == "better" and found.not_at is not None:
+        return f"{mark}³"
     return f"{mark}¹" if found.carried_by is not None else mark
 
 
@@ -77,7 +84,7 @@ def _rows(figure: Any, every: Sequence[Aggregate], *, improvement: bool) -> None
         shown = f"{round(own.value, 2) + 0.0:.2f}"  # no minus before zero
         return IntervalRow(name=name, style=look, mean=own.value, low=own.low, high=own.high, word=shown)
 
-    title = f"runs above one of {base.label}" if improvement else "interquartile mean, chance 0, best 1"
+    title = f"runs above one of {base.label}" if improvement else "mean over tables, floor 0, best 1"
     axis = Axis(title)
     made = tuple(row(*own) for own in rows)
     axes = figure.add_subplot()
@@ -103,7 +110,7 @@ def _profiles(figure: Any, every: Sequence[Aggregate]) -> None:
         axes.tick_params(labelsize=8)
     for axes in grid.flat[len(others) :]:
         axes.set_visible(False)
-    figure.supxlabel("score, chance 0, best 1", fontsize=8)
+    figure.supxlabel("score, floor 0, best 1", fontsize=8)
     figure.supylabel(f"share of runs above it (grey: {base.label})", fontsize=8)
 
 
@@ -133,7 +140,7 @@ def _cell(axes: Any, x: float, y: float, mark: str) -> None:
     """A sign on its colour, which is light where it is of one length."""
     from matplotlib.patches import Rectangle
 
-    color, alone = _COLORS.get(mark[0]), mark[-1] in "¹²"
+    color, alone = _COLORS.get(mark[0]), mark[-1] in "¹²³"
     face = "none" if color is None else f"{color}55" if alone else color
     axes.add_patch(Rectangle((x - 0.44, y - 0.44), 0.88, 0.88, facecolor=face, edgecolor=color or GRID, linewidth=0.8))
     ink = "white" if color in OF_WORDS.values() and not alone else INK

@@ -5,13 +5,17 @@ python scripts/documenting/verdicts.py      # a part of scripts/regenerate, in s
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import runpy
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from documenting import not_tests
 from posenc_jax.data.score_kinds import ScoreKind
+from posenc_jax.data.tasks import Task
+from posenc_jax.data.tasks.floors import floors
 from posenc_jax.drawing.markdown import code, escaped, grid, refilled
 from posenc_jax.drawing.quantities import p_value
 from posenc_jax.files.checksums import seal, unseal
@@ -76,8 +80,30 @@ def evidence() -> tuple[Evidence, ...]:
 
 
 def rejudged(path: Path) -> Card:
-    """The card in a file by the rule as it is."""
-    return judged(card_of(unseal(path.read_bytes())), of_lengths)
+    """The card in a file by the rule as it is, with floors, which are measured for a file that has none."""
+    kept = unseal(path.read_bytes())
+    lacking = {name for name, own in kept["tables"].items() if "floors" not in own}
+    return judged(_floored(card_of(kept), lacking, path.with_suffix(".py")), of_lengths)
+
+
+def _floored(card: Card, lacking: set[str], file: Path) -> Card:
+    """The card with floors of these tables; ``file``: where the task of a question stands that is no table's."""
+    asked = dict(card.tables)
+    for name in lacking & asked.keys():
+        own, lengths = asked[name], (*asked[name].trained_lengths, *asked[name].score_lengths)
+        task = _task(name, file)
+        if task is not None:
+            score = task.shortcut_score(own.score_lengths)
+            own = dataclasses.replace(own, shortcut=task.shortcut, shortcut_score=score)
+            asked[name] = own.with_floors(floors(task, dict.fromkeys(lengths)))
+    twice = None if card.twice is None else _floored(card.twice, lacking, file)
+    return dataclasses.replace(card, tables=asked, twice=twice)
+
+
+def _task(name: str, file: Path) -> Task | None:
+    if name in tables():
+        return tables()[name].run.task
+    return runpy.run_path(str(file))["config"].task if file.exists() else None
 
 
 def _sealed(card: Card) -> dict[str, Any]:
@@ -135,7 +161,12 @@ class OfAll(NamedTuple):
     @property
     def lost(self) -> bool:
         """Whether the finding's own word does not hold then."""
-        return self.word != self.found.word and (self.word, self.found.word) != ("worse", "did not learn")
+        return self.of_difference and self.word == "no difference seen"
+
+    @property
+    def of_difference(self) -> bool:
+        """Whether the finding's own word is one of a difference."""
+        return self.found.word in ("better", "worse", "did not learn")
 
 
 def together(cards: Cards) -> list[OfAll]:

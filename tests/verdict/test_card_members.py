@@ -17,9 +17,9 @@ CARDS = [
     ROOT / "experiments" / "own_questions" / "inflection.json",  # several encodings
 ]
 BY_DATA = {
-    "card": {"measured", "tables", "findings", "otherwise", "environments", "twice"},
-    "table": {"length_names"},
-    "cell": {"learning_rates", "tried", "draws", "scores", "in_range", "by_length", "otherwise"},
+    "card": {"measured", "tables", "findings", "otherwise", "environments", "earlier", "twice"},
+    "table": {"length_names", "floors"},
+    "cell": {"learning_rates", "tried", "losses", "draws", "scores", "in_range", "by_length", "otherwise"},
 }
 """Members whose own members are named by data, such as seeds, or are in another table of the page."""
 

@@ -39,14 +39,16 @@ def pair():
 
 
 def shares(kept, label):
-    """Table -> scores of the seeds between chance and best, by loops over the file."""
+    """Table -> scores of the seeds between the floor and the best, by loops over the file."""
     found = {}
     for name, table in kept["tables"].items():
         by_length, seeds = kept["measured"][label][name]["by_length"], kept["seeds"]
         found[name] = []
+        floors = [table["floors"].get(str(n), table["chance"]) for n in table["score_lengths"]]
+        floor = sum(floors) / len(floors)
         for seed in seeds:
             mean = sum(by_length[str(n)][str(seed)] for n in table["score_lengths"]) / len(table["score_lengths"])
-            found[name].append((mean - table["chance"]) / (table["best"] - table["chance"]))
+            found[name].append(max(0.0, (mean - floor) / (table["best"] - floor)))
     return found
 
 
@@ -57,10 +59,9 @@ def test_aggregates_are_those_of_the_files(pair):
     assert [one.mean.value for one in aggregates(cards)] == sorted((o.mean.value for o in found.values()), reverse=True)
     for card in kept:
         ours, theirs = shares(card, card["label"]), shares(card, "RoPE")
-        every = sorted(score for own in ours.values() for score in own)
-        middle = every[len(every) // 4 : -(len(every) // 4)]  # 24 runs: whole ones
+        every = [score for own in ours.values() for score in own]
         own = found[card["label"]]
-        assert own.mean.value == pytest.approx(sum(middle) / len(middle), abs=1e-6)
+        assert own.mean.value == pytest.approx(sum(every) / len(every), abs=1e-6), "as many seeds on every table"
         wins = [np.mean([(x > y) + 0.5 * (x == y) for x in ours[n] for y in theirs[n]]) for n in ours]
         assert own.improvement.value == pytest.approx(np.mean(wins), abs=1e-6)
         above = [sum(score > tau for score in every) / len(every) for tau in THRESHOLDS]
@@ -76,9 +77,27 @@ def test_cards_of_other_tables_are_not_put_together(pair):
     fewer = dataclasses.replace(cards[0], tables={"copy": cards[0].tables["copy"]})
     with pytest.raises(ValueError, match="on copy, even_pairs, bucket_sort, and FIRE with RoPE on copy: put cards"):
         aggregates([fewer, cards[1]])
-    endless = SimpleNamespace(kind=KINDS["perplexity"], chance=None)
-    with pytest.raises(ValueError, match="scores of copy have no best, and no place between chance and it: leave"):
+    endless = SimpleNamespace(kind=KINDS["perplexity"], beyond=None)
+    with pytest.raises(ValueError, match="scores of copy have no best, and no place between a floor and it: leave"):
         runs(dataclasses.replace(cards[0], tables={"copy": endless}), "FIRE")
+
+
+def test_the_page_says_how_many_words_hold(known):
+    """At three sizes, and when all cards are corrected together; counted from the tables of both pages."""
+    words = {}
+    for (label, table), own in known.sizes.items():
+        words.setdefault(table, []).append(len(own) == 1)
+        assert label in {"nope", "sinusoidal", "learned", "alibi", "t5", "fire", "shaw"}
+    every = {own.found.table: [] for own in together.verdicts.together(known.cards)}
+    for own in together.verdicts.together(known.cards):
+        if own.found.word in ("better", "worse", "did not learn"):
+            every[own.found.table].append(own.word != "no difference seen")
+    for table, own in words.items():
+        held, of = sum(every[table]), len(every[table])
+        said = f"{held} of {of} differences stay significant; {sum(own)} of 7 words are the same at all sizes |"
+        assert said in next(line for line in together.page(known).splitlines() if line.startswith(f"| `{table}` |"))
+    total = [one for own in every.values() for one in own]
+    assert f"{sum(total)} of {len(total)} differences stay significant" in together.page(known)
 
 
 def test_arms_of_published_tables_have_words_beside_rope():

@@ -43,7 +43,8 @@ def test_one_arm_beside_the_baseline(ablation, capsys):
     (asked,) = card["tables"].values()
     assert (asked["chance"], asked["trained_lengths"], asked["score_lengths"]) == (0.5, [5, 10], [12, 15, 20, 30, 40])
     assert (asked["source"], asked["finished"]) == ("ablation copy_and_pairs", True)
-    assert card["otherwise"] == [], "checkpoints and temperatures are not there"
+    ways = {own["way"] for own in card["otherwise"]}
+    assert ways == {"other tied rate"}, "checkpoints and temperatures are not there"
 
 
 def test_json_is_what_the_file_holds_and_is_checked_like_it(ablation, capsys):

@@ -39,7 +39,7 @@ def lines(*findings, seeds=8, sentences=(SENTENCE,), **times):
         label: {own.table: measured({}, label, **fields | times) for own in findings}
         for label, fields in labels.items()
     }
-    return headline(sentences, found, findings, KINDS, seeds)
+    return headline(sentences, found, findings, KINDS, tuple(range(seeds)), (), len(findings))
 
 
 COST = "Cost: mine: 1.50 times rope's time per step; 1,234 parameters of the encoding (rope: 0)."

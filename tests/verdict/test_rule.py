@@ -155,3 +155,60 @@ def test_what_cannot_be_shown_is_said_before_the_run():
         "on copy even a perfect arm could not be told from rope with 4 seeds, corrected for 14 rows "
         "(6 would be enough for it); a worse arm could be"
     ]
+
+
+SORT = dataclasses.replace(
+    EVEN.asked,
+    chance=0.2,
+    floors={n: 0.5 if n in EVEN.asked.trained_lengths else 0.7 for n in EVEN.run.evaluation.lengths},
+)
+
+
+def judged_as(question, ours, theirs):
+    (own,) = findings({"a": question}, {"mine": {"a": ours}}, {"rope": {"a": theirs}})
+    return own
+
+
+def test_arms_below_an_answer_that_does_not_look_are_neither_better_nor_worse():
+    ours, theirs = arm(EVEN, TRAINED | {None: 0.3}), arm(EVEN, TRAINED | {None: 0.6}, NOISE[::-1])
+    own = judged_as(SORT, ours, theirs)
+    assert own.said == "neither beats an answer that does not look"
+    assert judged_as(SORT, theirs, ours).said == own.said, "the same from the other side"
+    assert own.p < 0.01, "the two differ, and that stays"
+    assert judged_as(dataclasses.replace(SORT, floors={}), ours, theirs).word == "worse", "0.2 alone is no floor"
+    above = arm(EVEN, TRAINED | {None: 0.8})
+    assert judged_as(SORT, above, theirs).word == "better"
+
+
+def test_learning_is_measured_from_the_floor():
+    within = dict.fromkeys(EVEN.asked.trained_lengths, 0.93)
+    assert learned(SORT, {0: 0.94}) is False, "0.88 of the way from 0.5, 0.925 of that from 0.2"
+    assert learned(dataclasses.replace(SORT, floors={}), {0: 0.94}) is True
+    own = judged_as(SORT, arm(EVEN, within | {None: 0.3}), arm(EVEN, TRAINED | {None: 0.6}, NOISE[::-1]))
+    assert own.word == "did not learn"
+
+
+def test_a_difference_below_a_shortcut_is_explained_by_it():
+    asked = dataclasses.replace(COPY.asked, shortcut="any number", shortcut_score=0.125)
+    low, high = arm(COPY, {None: 0.02}, NOISE), arm(COPY, {None: 0.11}, NOISE[::-1])
+    assert judged_as(asked, high, low).said == "explained by a shortcut (any number; task learned by neither)"
+    assert judged_as(asked, low, high).word == "did not learn"
+    trained = dict.fromkeys(COPY.asked.trained_lengths, 0.97)
+    high, low = arm(COPY, trained | {None: 0.11}), arm(COPY, trained | {None: 0.02}, NOISE[::-1])
+    for pair in ((high, low), (low, high)):
+        assert judged_as(asked, *pair).said == "explained by a shortcut (any number)"
+    assert judged_as(asked, arm(COPY, trained | {None: 0.15}), low).word == "better"
+
+
+def test_a_difference_that_is_not_at_the_first_untrained_length_is_said_so():
+    theirs = arm(EVEN, TRAINED | {None: 0.55}, NOISE[::-1])
+    own = found(arm(EVEN, TRAINED | {12: 0.55, None: 0.8}), theirs)
+    assert (own.not_at, own.said, own.brief) == (12, "better (not at length 12)", "better (not at length 12)")
+    assert found(theirs, arm(EVEN, TRAINED | {12: 0.55, None: 0.8})).said == "worse (not at length 12)"
+    assert found(arm(EVEN, TRAINED | {None: 0.8}), theirs).said == "better"
+    best = {12: 0.999}
+    both = (
+        arm(EVEN, TRAINED | best | {None: 0.9}, (0.0,) * 8),
+        arm(EVEN, TRAINED | best | {None: 0.6}, (0.0, 0.0005) * 4),
+    )
+    assert found(*both).not_at is None, "both are near the best there"

@@ -34,10 +34,11 @@ class Task(Value):
     positions.
 
     Class facts: ``name``, ``paper``, ``citation``; ``metric`` is the published headline number: "exact_match" (every
-    weighted target right), "accuracy" (mean over weighted targets) or one of the task's own `results`;
-    ``length_per`` says whether training draws one length per "step" or per "example"; ``chance`` is the score of
-    guessing; ``has_token_types`` says whether examples have token types; ``one_answer`` says whether an example has one
-    answer of a class, so that a model must pool; ``writes_text`` says whether outputs are decoded and scored as text;
+    weighted target right), "accuracy" (mean over weighted targets) or one of the task's own `results`; ``length_per``
+    says whether training draws one length per "step" or per "example"; ``chance`` is the score of guessing;
+    ``shortcut`` is, in words, an answer that reads everything but what the task asks, where there is one;
+    ``has_token_types`` says whether examples have token types; ``one_answer`` says whether an example has one answer of
+    a class, so that a model must pool; ``writes_text`` says whether outputs are decoded and scored as text;
     ``length_unit`` is what lengths count ("source tokens"), where reports should say it; ``real_positions`` says
     whether ``grid_positions`` are real numbers, not whole ones. What depends on no field, as ``model_kind`` often, can
     be a class fact where a property stands here.
@@ -49,6 +50,7 @@ class Task(Value):
     metric: ClassVar[str] = "accuracy"
     length_per: ClassVar[Literal["step", "example"]] = "example"
     chance: ClassVar[float] = 0.0
+    shortcut: ClassVar[str] = ""
     has_token_types: ClassVar[bool] = False
     one_answer: ClassVar[bool] = False
     writes_text: ClassVar[bool] = False
@@ -92,6 +94,14 @@ class Task(Value):
         """True if the decoder of an encoder-decoder numbers its tokens as the source does."""
         return True
 
+    def chance_at(self, length: int) -> float:
+        """The score of guessing at a length."""
+        return self.chance
+
+    def shortcut_score(self, lengths: Sequence[int]) -> float | None:
+        """The mean score over these lengths of the answer that `shortcut` describes; None without one."""
+        return None
+
     @property
     def validation_metric(self) -> str:
         """The score, the larger the better, that learning rates are chosen by: of a task of errors the accuracy."""
@@ -127,6 +137,10 @@ class Task(Value):
         if shortest <= first and last <= longest:
             return "within"
         return "beyond" if last < shortest or longest < first else "mixed"
+
+    def score_lengths(self, lengths: tuple[int, ...]) -> tuple[int, ...]:
+        """Those of some evaluated lengths that a score is the mean over: the ones beyond training, or else all."""
+        return tuple(n for n in lengths if self.range_of(n) == "beyond") or lengths
 
     @property
     def token_names(self) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """Flip-flop language modelling: one bit of memory, and everything between to be ignored."""
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -62,6 +63,7 @@ class FlipFlop(Task):
         annote = {table}}"""
     metric = "sparse_read_error"
     chance = 0.5
+    shortcut = "the bit before, whatever its instruction"
     length_unit = "tokens"
     limits = limited(length=at_least(4, most=LONGEST))
     model_kind = "decoder_only"
@@ -78,6 +80,10 @@ class FlipFlop(Task):
         for field in ("ignore", "sparse_ignore", "dense_ignore"):
             if not 0 <= getattr(self, field) <= 1:
                 raise ValueError(f"FlipFlop: {field} = {getattr(self, field)} must be a probability, from 0 to 1")
+
+    def shortcut_score(self, lengths: Sequence[int]) -> float:
+        """Wrong in half of the cases in which the instruction before is to be ignored; at 4 tokens it is a write."""
+        return sum(self.sparse_ignore / 2 * (length > 4) for length in lengths) / len(lengths)
 
     @property
     def note(self) -> str:

@@ -1,6 +1,7 @@
 """Needles in a haystack: keys with values among other tokens, and a question about some of them."""
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Literal
 
 import jax
@@ -68,6 +69,14 @@ class Needles(RangedTask):
     limits = limited(
         **dict.fromkeys(("num_keys", "num_values", "num_queries", "value_digits", "num_key_names", "num_fillers"), MANY)
     )
+
+    @property
+    def shortcut(self) -> str:  # type: ignore[override]
+        return "" if self.shortcut_score(()) is None else "the value of any key"
+
+    def shortcut_score(self, lengths: Sequence[int]) -> float | None:
+        one_of_several = self.num_keys > 1 and self.num_values == self.num_queries == 1
+        return 1 / self.num_keys if one_of_several else None
 
     @property
     def least_length(self) -> int:
@@ -224,7 +233,11 @@ class PhoneBook(RangedTask):
         eprint = {2402.01032}}"""
     metric = "exact_match"
     length_unit = "entries"
+    shortcut = "any number of the book"
     limits = limited(**dict.fromkeys(("num_first_names", "num_last_names", "number_digits"), at_least(1, most=1024)))
+
+    def shortcut_score(self, lengths: Sequence[int]) -> float:
+        return sum(1 / length for length in lengths) / len(lengths)
 
     @property
     def _num_names(self) -> int:

@@ -1,10 +1,12 @@
 """Associative recall: keys and values in a sequence, and keys again whose values are to be named."""
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from posenc_jax.data.tasks.base import LONGEST, MANY, Example, RangedTask, Split, integers
 from posenc_jax.data.tasks.sequences import answered
@@ -169,10 +171,22 @@ class RepeatedRecall(RecallTask):
         Encoding via Accumulating Householder Transformations}}, booktitle = {NeurIPS}, year = {2025},
         eprint = {2505.16381}}"""
     limits = limited(**RecallTask.limits, back=MANY)
+    shortcut = "any earlier value of the key"
 
     @property
     def chance(self) -> float:  # type: ignore[override]
         return 2 / self.vocabulary
+
+    def shortcut_score(self, lengths: Sequence[int]) -> float:
+        """With K pairs of a key, ``E[sum_(i=back)^(K-1) 1/i] / E[max(K - back, 0)]``: i values are earlier."""
+        from scipy.special import bdtr  # binomial; jax brings scipy along
+
+        def score(length: int) -> float:
+            earlier = np.arange(self.back, length // 2)
+            more = 1 - bdtr(earlier, length // 2, 1 / self.num_pairs)  # the probability of K > i
+            return float(np.sum(more / earlier) / np.sum(more))
+
+        return sum(map(score, lengths)) / len(lengths)
 
     @property
     def least_length(self) -> int:

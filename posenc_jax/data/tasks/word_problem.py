@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import itertools
+from collections.abc import Sequence
 from typing import Literal
 
 import jax
@@ -75,10 +76,15 @@ class WordProblem(RangedTask):
     citation = """@inproceedings{merrill2024illusion, author = {Merrill and Petty and Sabharwal}, title = {{The
         Illusion of State in State-Space Models}}, booktitle = {ICML}, year = {2024}, eprint = {2404.08819}}"""
     length_unit = "elements"
+    shortcut = "the last element alone"
 
     @property
     def chance(self) -> float:  # type: ignore[override]
         return 1 / self.num_classes
+
+    def shortcut_score(self, lengths: Sequence[int]) -> float:
+        """Right at the first element, and as often as a guess at the others."""
+        return sum((1 + (length - 1) * self.chance) / length for length in lengths) / len(lengths)
 
     @property
     def vocab_size(self) -> int:

@@ -16,8 +16,8 @@ def across_tasks(summary: Summary) -> TextTable:
     """One line per encoding that has a score on every task: the interquartile mean of all its runs with its bootstrap
     interval, and the share of runs above some scores; no line below two such tasks and two such encodings.
 
-    A score is put between 0, chance, and 1, the best one; of errors what is left to the largest. Scores without bounds
-    (perplexity) have no part.
+    A score is put between 0, the floor, and 1, the best one; of errors what is left to the largest. Scores without
+    bounds (perplexity) have no part.
     """
     tasks = [task for task in summary.tasks if _bounded(task) and any(cell.scores for cell in task.cells)]
     lines = []
@@ -29,10 +29,10 @@ def across_tasks(summary: Summary) -> TextTable:
     lines = lines if len(lines) >= SEVERAL else []
     fewest = min((len(cell.scores) for task in tasks for cell in task.cells if cell.scores), default=0)
     notes = [
-        f"Tasks: {', '.join(task.task_label for task in tasks)}, all with the same weight. Scores are scaled from "
-        "chance (0) to the best possible score (1). Interquartile mean: the mean of the middle half of all runs "
-        "(Agarwal et al. 2021). Intervals: 95 %, from seeds resampled within each task. above t: the share of runs "
-        "with a score above t, averaged over tasks."
+        f"Tasks: {', '.join(task.task_label for task in tasks)}, all with the same weight. Scores are scaled from what "
+        "an answer gets that does not look at the input (0) to the best possible score (1). Interquartile mean: the "
+        "mean of the middle half of all runs (Agarwal et al. 2021). Intervals: 95 %, from seeds resampled within each "
+        "task. above t: the share of runs with a score above t, averaged over tasks."
     ]
     if 0 < fewest < CLAIM_SEEDS:
         notes.append(f"Fewer than {CLAIM_SEEDS} seeds make these intervals too narrow; here the fewest are {fewest}.")
@@ -71,12 +71,12 @@ def _bounded(task: TaskSummary) -> bool:
 
 
 def _scores(task: TaskSummary, label: str) -> list[float]:
-    """Scores of all seeds of an encoding, scaled from 0 at chance to 1 at the best score."""
+    """Scores of all seeds of an encoding, scaled from 0 at the floor to 1 at the best score."""
     found = next((cell.scores for cell in task.cells if cell.label == label), {})
     best = task.kind.highest
     assert best is not None
     of_errors = task.kind.better == "lower"
-    worst, end = (task.chance or best, 0.0) if of_errors else (task.chance or 0.0, best)
+    worst, end = (task.floor or best, 0.0) if of_errors else (task.floor, best)
     return [(score - worst) / (end - worst) for score in found.values()]
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from posenc_jax.data.score_kinds import ScoreKind, kind_of
 from posenc_jax.drawing.plots import Axis, HeatMap, IntervalRow, IntervalRows, Lines, Plot, PlotLine
-from posenc_jax.drawing.style import Style, styles
+from posenc_jax.drawing.style import FLOOR, Style, styles
 from posenc_jax.files.fields import value_text
 from posenc_jax.files.names import file_name
 from posenc_jax.results.report import entries
@@ -71,6 +71,11 @@ def curves(task: TaskSummary, style: dict[str, Style]) -> Lines:
             own = {s: {point.length: point.scores.get(s, math.nan) for point in cell.curve} for s in seeds}
             x, intervals = [point.length for point in cell.curve], [point.interval for point in cell.curve]
             lines.append(_line(style[cell.label], cell.label, x, intervals, task.kind, seeds=own))
+    levels = (None if task.floors else task.chance, "chance"), (task.shortcut_score, "shortcut, mean")
+    if task.floors:
+        lengths = sorted(task.ranges)
+        floors = np.array([task.floors.get(n, task.chance or 0.0) for n in lengths])
+        lines.append(PlotLine(name="without looking", x=np.array(lengths), y=floors, style=FLOOR, drawn="line"))
     return Lines(
         slug=f"curves-{task.slug}",
         title=task.task_label,
@@ -81,7 +86,7 @@ def curves(task: TaskSummary, style: dict[str, Style]) -> Lines:
         lines=tuple(lines),
         markers=True,
         shade=shade,
-        levels=((task.chance, f"chance\n{task.chance:g}"),) if task.chance else (),
+        levels=tuple((own, f"{name}\n{own:.3g}") for own, name in levels if own),
         y_format=task.kind.d3_format,
         x_words=f"{{}} {task.length_unit}".rstrip(),
     )

@@ -303,6 +303,10 @@ def _reading(task: TaskSummary) -> str:
         reading += f" {said}" if said else ""
     if task.chance:
         reading += f" Chance is {task.chance:g}."
+    if task.floors:
+        reading += f" An answer that does not look at the input scores {task.kind.show(task.floor)} over these lengths."
+    if task.shortcut_score:
+        reading += f" A shortcut, {task.shortcut}, scores {task.kind.show(task.shortcut_score)}."
     return reading
 
 
