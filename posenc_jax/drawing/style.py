@@ -1,4 +1,4 @@
-"""One colour, dash and marker per encoding, the same in every figure of a report.
+"""One colour, dash and marker per encoding, the same in every figure of a report; those of `COMMON` on every page.
 
 The colours are those of Okabe and Ito's colour-blind-safe palette without its yellow, which is unreadable on white.
 They repeat after seven encodings with another dash; the markers repeat after nine.
@@ -14,6 +14,9 @@ from posenc_jax.drawing.plain import plain
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#333333")
 DASHES = ("solid", "dash", "dot", "dashdot")
 MARKERS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "pentagon", "hexagon", "star", "x")
+
+COMMON = ("rope", "nope", "sinusoidal", "alibi", "t5", "learned", "fire", "kerple", "shaw", "transformerxl")
+"""The encodings that look the same on every page, by their names in small letters alone."""
 
 INK, MUTED, GRID, SHADE, PAPER = "#1f2933", "#5f6b7a", "#e4e7eb", "#eef1f5", "#ffffff"
 DARK = {INK: "#e3e7ec", MUTED: "#9aa6b4", GRID: "#313a45", SHADE: "#232a33", PAPER: "#161b21", COLORS[-1]: "#cfd6de"}
@@ -35,10 +38,19 @@ FLOOR = Style("", MUTED, "dash", "circle")
 
 
 def styles(labels: tuple[str, ...]) -> dict[str, Style]:
-    """label -> style, by order of appearance."""
+    """label -> style: that of `COMMON` for the first label of such an encoding, the others by order of appearance."""
     names = {label: plain(name) for label, name in short_names(labels).items()}
-    looks = zip(labels, itertools.cycle(itertools.product(DASHES, COLORS)), itertools.cycle(MARKERS))
-    return {label: Style(names[label], color, dash, marker) for label, (dash, color), marker in looks}
+    looks = list(itertools.product(DASHES, COLORS))
+    bare = {label: re.sub(r"[^a-z0-9]", "", label.partition("(")[0].casefold()) for label in labels}
+    first = {own: label for label, own in reversed(bare.items())}
+    places = {label: COMMON.index(own) for own, label in first.items() if own in COMMON}
+    free = (place for place in itertools.count() if place not in places.values())
+    places |= {label: next(free) for label in labels if label not in places}
+    found = {}
+    for label in labels:
+        dash, color = looks[places[label] % len(looks)]
+        found[label] = Style(names[label], color, dash, MARKERS[places[label] % len(MARKERS)])
+    return found
 
 
 def short_names(labels: tuple[str, ...], width: int = 34) -> dict[str, str]:

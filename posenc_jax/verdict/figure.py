@@ -8,11 +8,10 @@ from posenc_jax.drawing.paper import figure_of, legend, written
 from posenc_jax.drawing.plain import plain
 from posenc_jax.drawing.plots import Axis, IntervalRow, IntervalRows, Lines, PlotLine
 from posenc_jax.drawing.printed import draw_lines, draw_rows
-from posenc_jax.drawing.style import FLOOR, MUTED, Style, styles
+from posenc_jax.drawing.style import FLOOR, INK, MUTED, Style, styles
 from posenc_jax.verdict.card import Card
 from posenc_jax.verdict.headline import row_name
 
-COLORS = {"better": "#009e73", "worse": "#d55e00"}
 _LOWER = "lower is better"
 
 
@@ -78,7 +77,7 @@ def _differences(card: Card) -> IntervalRows:
         rows=tuple(
             IntervalRow(
                 name=row_name(own, card.labels, card.findings) + f" ({_LOWER})" * (mixed and own.table in lower),
-                style=Style("", COLORS.get(own.word, MUTED), "solid", "circle"),
+                style=Style("", INK if own.word in ("better", "worse") else MUTED, "solid", "circle"),
                 mean=own.comparison.difference,
                 low=own.comparison.low,
                 high=own.comparison.high,

@@ -14,14 +14,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from posenc_jax.drawing.paper import axes_of_lines, figure_of
-from posenc_jax.drawing.style import COLORS, INK, MUTED, SHADE
+from posenc_jax.drawing.style import COMMON, INK, MUTED, SHADE, styles
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "experiments" / "length_generalisation" / "results.json"
 PICTURE = Path(__file__).with_name("front-picture.png")
 
-
-BLUE, RED, GREEN, PINK, ORANGE, SKY, _ = COLORS
+LOOKS = styles(COMMON)
 
 
 class Line(NamedTuple):
@@ -48,12 +47,12 @@ PANELS = (
         "exact_match",
         "Copying: share of rows without an error",
         (
-            Line("nope", "no positions", 0.95, BLUE),
-            Line("learned", "learned", 0.24, ORANGE),
-            Line("t5", "relative: T5", 0.15, SKY),
-            Line("alibi", "relative: ALiBi", 0.06, GREEN),
-            Line("sinusoidal", "sinusoidal", -0.03, RED),
-            Line("rope", "relative: RoPE", -0.12, PINK),
+            Line("nope", "no positions", 0.95, LOOKS["nope"].color),
+            Line("learned", "learned", 0.24, LOOKS["learned"].color),
+            Line("t5", "relative: T5", 0.15, LOOKS["t5"].color),
+            Line("alibi", "relative: ALiBi", 0.06, LOOKS["alibi"].color),
+            Line("sinusoidal", "sinusoidal", -0.03, LOOKS["sinusoidal"].color),
+            Line("rope", "relative: RoPE", -0.12, LOOKS["rope"].color),
         ),
     ),
     Panel(
@@ -62,11 +61,11 @@ PANELS = (
         "First and last token equal? Accuracy, chance 0.5",
         (
             Line("randomized sinusoidal", "sinusoidal at\nrandom positions", 0.82, INK),
-            Line("sinusoidal", "sinusoidal", 0.49, RED),
+            Line("sinusoidal", "sinusoidal", 0.49, LOOKS["sinusoidal"].color),
         ),
     ),
 )
-_APART = 1.5  # points between many lines
+_APART = 0.015  # between many lines: at 1 each lies below the one before it, at 0 above the one after it
 
 
 def main() -> None:
@@ -102,8 +101,6 @@ def curve(found: dict[str, Any], panel: Panel, label: str) -> list[tuple[int, fl
 
 
 def _panel(axes: Any, panel: Panel, found: dict[str, Any]) -> None:
-    from matplotlib.transforms import ScaledTranslation
-
     within = [int(length) for length in found["tables"][panel.table]["within"]]
     axes.axvspan(within[0], within[-1], color=SHADE, linewidth=0, zorder=0)
     axes.text(within[0], 1.16, f" trained to {within[-1]}", color=MUTED, fontsize=7, ha="left", va="top")
@@ -111,10 +108,9 @@ def _panel(axes: Any, panel: Panel, found: dict[str, Any]) -> None:
     for number, line in enumerate(panel.lines):
         lengths, means, low, high = zip(*curve(found, panel, line.cell))
         axes.fill_between(lengths, low, high, color=line.color, alpha=0.13, linewidth=0)
-        points = many * _APART * ((len(panel.lines) - 1) / 2 - number)
-        up = ScaledTranslation(0, points / 72, axes.figure.dpi_scale_trans)
+        apart = [many * _APART * (len(panel.lines[number + 1 :]) * (1 - mean) - number * mean) for mean in means]
         look = {"color": line.color, "marker": "o", "markersize": 2.4, "linewidth": 1.2}
-        axes.plot(lengths, means, **look, transform=axes.transData + up)
+        axes.plot(lengths, [mean + up for mean, up in zip(means, apart)], **look)
         axes.text(lengths[-1] * 1.025, line.height, line.name, color=line.color, fontsize=7, va="center")
     if many:
         axes.text(within[0], -0.14, " equal lines are\n drawn apart", color=MUTED, fontsize=6, ha="left", va="bottom")

@@ -11,9 +11,9 @@ from posenc_jax.drawing.paper import axes_of_lines, figure_of, png
 from posenc_jax.drawing.plots import Axis, IntervalRow, IntervalRows
 from posenc_jax.drawing.printed import draw_rows
 from posenc_jax.drawing.style import COLORS, GRID, INK, MUTED, Style
-from posenc_jax.verdict.figure import COLORS as OF_WORDS
 from posenc_jax.verdict.finding import Finding
 
+OF_WORDS = {"better": COLORS[2], "worse": COLORS[1]}
 PICTURES = ("means", "improvement", "profiles", "matrix")
 SIGNS = {
     "+": "better",

@@ -129,6 +129,8 @@ def test_an_encoding_looks_the_same_everywhere(built):
                 colors.setdefault(trace["name"], set()).add(trace["line"]["color"])
     assert all(len(found) == 1 for found in colors.values())
     assert len({frozenset(found) for found in colors.values()}) == len(colors) == 5
+    here, there = styles(("ALiBi", "mine", "RoPE")), styles(("nope", "rope(base=5e5)", "alibi"))
+    assert here["ALiBi"].color == there["alibi"].color != there["rope(base=5e5)"].color == here["RoPE"].color
     many = styles(tuple(f"e{i}" for i in range(28)))
     assert len({(s.color, s.dash) for s in many.values()}) == 28
 
