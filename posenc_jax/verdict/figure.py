@@ -49,7 +49,7 @@ def _curves(card: Card, name: str, style: dict[str, Style]) -> Lines:
         lines.append(PlotLine(name="without looking", x=x, y=y, style=FLOOR, drawn="line"))
     trained = table.trained_lengths
     one = (*lines[0].x,) if len(lines[0].x) == 1 else ()
-    levels = (None if table.floors else table.chance, "chance"), (table.shortcut_score, "shortcut, mean")
+    levels = (None if table.floors else table.chance, "chance"), (table.shortcut_score, "shortcut")
     better = _LOWER * (table.kind.better == "lower")
     return Lines(
         slug=name,

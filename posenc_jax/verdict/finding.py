@@ -163,7 +163,8 @@ class Finding:
     def brief(self) -> str:
         """The word, with the lengths that limit it, as in figures."""
         notes = "; ".join(self._lengths())
-        return f"{self.word} ({notes})" if notes else self.word
+        word = "neither beats not looking" if self.word.startswith("neither") else self.word
+        return f"{word} ({notes})" if notes else word
 
     def _unlearned(self, learned: tuple[bool | None, bool | None]) -> str:
         """Words on the arms that did not learn the task, ours if none is named."""

@@ -71,7 +71,7 @@ def curves(task: TaskSummary, style: dict[str, Style]) -> Lines:
             own = {s: {point.length: point.scores.get(s, math.nan) for point in cell.curve} for s in seeds}
             x, intervals = [point.length for point in cell.curve], [point.interval for point in cell.curve]
             lines.append(_line(style[cell.label], cell.label, x, intervals, task.kind, seeds=own))
-    levels = (None if task.floors else task.chance, "chance"), (task.shortcut_score, "shortcut, mean")
+    levels = (None if task.floors else task.chance, "chance"), (task.shortcut_score, "shortcut")
     if task.floors:
         lengths = sorted(task.ranges)
         floors = np.array([task.floors.get(n, task.chance or 0.0) for n in lengths])
