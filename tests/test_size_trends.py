@@ -109,7 +109,7 @@ def test_the_table_of_an_ablation():
     assert cells[-2:] == ["4", "grows"]
     scores[next(iter(WIDTHS))] = {"rope": dict.fromkeys(seeds, 0.25), "alibi": dict.fromkeys(seeds, 0.25)}
     (row,) = trend.table_of(trend.rows_of(results(scores))).splitlines()[2:]
-    assert row.endswith("| cannot be told (at chance or at the best at d32) |"), "a lead of 0 there says nothing"
+    assert row.endswith("| cannot be told (at a floor or at the best at d32) |"), "a lead of 0 there says nothing"
 
 
 def test_a_size_that_was_not_learned_is_named():
