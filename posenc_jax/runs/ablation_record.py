@@ -126,10 +126,10 @@ def write_record(directory: Path, config: Ablation, cells: list[StoredCell]) -> 
     if all(cell.complete for cell in cells):
         same = old.get("config") == record["config"] and "floors" in old
         record["floors"] = old["floors"] if same else _floors(config)
-        for cell in config.runs:
-            lengths = cell.task.score_lengths(cell.evaluation.lengths)
-            record.setdefault("shortcut", {})[cell.table] = cell.task.shortcut
-            record.setdefault("shortcut_score", {})[cell.table] = cell.task.shortcut_score(lengths)
+        for run in config.runs:
+            lengths = run.task.score_lengths(run.evaluation.lengths)
+            record.setdefault("shortcut", {})[run.table] = run.task.shortcut
+            record.setdefault("shortcut_score", {})[run.table] = run.task.shortcut_score(lengths)
     if old | {"environment": None} != json.loads(json.dumps(record)) | {"environment": None}:
         write_json(path, dict(record))
 
