@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -14,13 +15,14 @@ from posenc_jax.golden.sequences import check
 from posenc_jax.show.lessons import LESSONS
 
 ROOT = Path(__file__).resolve().parent.parent
+GOLDEN = ROOT / "posenc_jax" / "golden" / "encodings-v1.json"
 
 SENTENCES = {
     "README.md": (
         "implements {published} published encodings in JAX",
         "| {published}, from {sources} sources: {papers} papers, {others} repositories and posts |",
         "| {clauses} clauses, checked",
-        "| {rows} rows, {sequences} sequences, rotary frequencies of {models} models, in float64 |",
+        "| {golden} rows, {sequences} sequences, rotary frequencies of {models} models, in float64 |",
         "| tasks generated on the device; tasks on text | {tasks}; {text_tasks} |",
         "posenc lesson    # {lessons} steps, seconds each",
         "Of {lessons} claims, {confirmed} are confirmed, {refuted} refuted, and {conditional} hold under a condition",
@@ -53,6 +55,7 @@ def counts() -> dict[str, int]:
     papers = sum(link.startswith(("arXiv:", "https://papers.")) for link in sources)
     return {
         "rows": len(methods),
+        "golden": len(json.loads(GOLDEN.read_text())["rows"]),
         "published": len(published),
         "designs": len(methods) - len(published),
         "sources": len(sources),
