@@ -21,58 +21,22 @@ from posenc_jax.data.text import Classification, Data
 from posenc_jax.encodings import Sinusoidal
 
 WORDS = {
-    "biology": [
+    "biology": (
         "cell",
         "gene",
         "protein",
         "enzyme",
         "tissue",
-        "bacterium",
         "species",
         "genome",
-        "membrane",
         "neuron",
         "embryo",
         "virus",
-        "root",
         "leaf",
-    ],
-    "physics": [
-        "electron",
-        "photon",
-        "plasma",
-        "laser",
-        "quark",
-        "lattice",
-        "magnet",
-        "neutron",
-        "wave",
-        "field",
-        "vacuum",
-        "proton",
-        "spin",
-        "orbit",
-    ],
+    ),
+    "physics": ("electron", "photon", "plasma", "laser", "quark", "magnet", "wave", "field", "vacuum", "spin", "orbit"),
 }
-NEUTRAL = [
-    "we",
-    "measure",
-    "samples",
-    "three",
-    "times",
-    "compare",
-    "the",
-    "mean",
-    "with",
-    "a",
-    "model",
-    "report",
-    "errors",
-    "and",
-    "repeat",
-    "each",
-    "step",
-]
+NEUTRAL = ("we", "measure", "three", "times", "compare", "the", "mean", "with", "a", "model", "report", "each", "step")
 SECTIONS = ("abstract", "method", "appendix")
 
 

@@ -2,9 +2,9 @@
 
     python -m experiments.periodicity.readout     # writes readout.json and the table of README.md
 
-The readout has a logit ``w_q . PE(p) + b_q`` for each of 128 positions q and is trained by Adam on all of them at once,
-from weights near 0: there are no symbols, no attention and no layer. Its alias excess at 63 is that of `along.py`, where
-the right position has the same probability at every width (in the mean): its largest logit is right long before.
+The readout has a logit ``w_q . PE(p) + b_q`` for each of 128 positions q and is trained by Adam on all of them at
+once, from weights near 0: there are no symbols, no attention and no layer. Its alias excess at 63 is that of
+`along.py`, where the right position has the same mean probability at every width; it has the largest logit long before.
 """
 
 from __future__ import annotations
