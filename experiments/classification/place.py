@@ -22,17 +22,7 @@ from posenc_jax.encodings import Sinusoidal
 
 WORDS = {
     "biology": (
-        "cell",
-        "gene",
-        "protein",
-        "enzyme",
-        "tissue",
-        "species",
-        "genome",
-        "neuron",
-        "embryo",
-        "virus",
-        "leaf",
+        *("cell", "gene", "protein", "enzyme", "tissue", "species", "genome", "neuron", "embryo", "virus", "leaf"),
     ),
     "physics": ("electron", "photon", "plasma", "laser", "quark", "magnet", "wave", "field", "vacuum", "spin", "orbit"),
 }
