@@ -23,7 +23,7 @@ def _lesson(
     answer: bool = False,
     output: Annotated[Path | None, "FOLDER"] = None,
 ) -> int:
-    """Test what is taught about the sinusoidal encoding, one claim per lesson. Without an argument, list the
+    """Test what is taught about the sinusoidal encoding, claim by claim. Without an argument, list the
     lessons with their claims and verdicts. With one, run that lesson, in seconds and without training, and
     draw its picture if it has one.
 

@@ -121,7 +121,7 @@ def test_one_page_for_site_and_notebook():
     assert "| 8 | 0.8838 | 0.3249 | 0.3275 | **no** |" in site
     assert "<details>\n<summary>Answer</summary>" in site
     assert "[positions 5 and 68](aliases.md)" in site
-    assert "The picture: `posenc show --preset kernel-128x512`." in notebook
+    assert "The picture (extra `report`): `posenc show --preset kernel-128x512`." in notebook
     assert "| 8 |" not in notebook
     assert notebook.count("```{code-cell} python\n") == lesson.body.count("```{code-cell} python\n")
     assert "## Answer\n\nAt d_model 8, yes: its cosine with 5 is 0.9479" in notebook
