@@ -15,7 +15,7 @@ from posenc_jax.show.lessons import LESSONS
 
 ROOT = Path(__file__).resolve().parent.parent
 
-TALLY = "Of {claims} claims, {confirmed} are confirmed, {refuted} refuted, {conditional} hold under a condition, and "
+TALLY = "Of {claims} claims, {confirmed} are confirmed, {refuted} refuted, {conditional} hold under a condition, "
 TALLY += "{open} cannot be told here"
 SENTENCES = {
     "README.md": (
