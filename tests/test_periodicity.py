@@ -16,9 +16,9 @@ from posenc_jax.data.tasks import PositionOf
 from posenc_jax.data.tasks.by_offset import curves
 from posenc_jax.encodings import vaswani_frequencies
 
-excess, figures, full, grid, measures, more, outcome, probe, small = (
+excess, figures, full, grid, measures, more, outcome, probe, readout, small = (
     importlib.import_module(f"experiments.periodicity.{name}")
-    for name in ("excess", "figures", "full", "grid", "measures", "more", "outcome", "probe", "small")
+    for name in ("excess", "figures", "full", "grid", "measures", "more", "outcome", "probe", "readout", "small")
 )
 
 N = 96
@@ -168,3 +168,18 @@ def test_the_probes_are_of_their_record():
     for kept in record.values():
         token = [own["token"]["pairs"][str(other)][0] for own in kept["seeds"].values() for other in probe.PAIRS]
         assert max(abs(value - 0.5) for value in token) < 0.06
+
+
+def test_the_readout_is_of_its_record():
+    kept = json.loads(readout.RECORD.read_text())
+    assert f"{readout.BEGIN}\n{readout.page(kept)}\n{readout.END}" in readout.README.read_text()
+    for d in (16, 128):
+        again = readout.readout(d, 100)
+        assert again == pytest.approx([kept["widths"][str(d)][str(level)][0] for level in readout.LEVELS], rel=1e-3)
+
+
+def test_the_readout_counts_the_excess_as_the_models_do():
+    given = np.random.default_rng(0).random((readout.POSITIONS, readout.POSITIONS))
+    found = curves({"given": given, "said": given, "logit": given, "asked": np.ones_like(given)})
+    expected = measures.alias_excess(found["given_contrast"], found["asked_by_offset"], readout.ALIAS)
+    assert readout.alias_excess(given) == pytest.approx(expected, rel=1e-5)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.resources
 import io
 import re
 from pathlib import Path
@@ -22,7 +23,7 @@ def _lesson(
     answer: bool = False,
     output: Annotated[Path | None, "FOLDER"] = None,
 ) -> int:
-    """Test what is taught about the sinusoidal encoding, one claim per lesson. Without an argument, list the
+    """Test what is taught about the sinusoidal encoding, claim by claim. Without an argument, list the
     lessons with their claims and verdicts. With one, run that lesson, in seconds and without training, and
     draw its picture if it has one.
 
@@ -79,10 +80,16 @@ def _draw(lesson: Lesson, folder: Path) -> int:
 def _listed(lessons: tuple[Lesson, ...]) -> str:
     from posenc_jax.drawing.text_table import TextTable, text
 
-    entries = [(str(n), own.name, own.claim, own.verdict, f"{own.seconds} s") for n, own in enumerate(lessons, 1)]
+    entries = [
+        (str(n), own.name, one.claim, one.verdict, f"{own.seconds} s")
+        for n, own in enumerate(lessons, 1)
+        for one in own.findings
+    ]
     notes = ("`posenc lesson 1` runs the first lesson. What took minutes or an hour of training is quoted.",)
     title, names = "Lessons: the sinusoidal encoding, claim by claim", ("", "lesson", "claim", "verdict", "time")
-    return text(TextTable(title, names, "rlllr", tuple(entries), notes), columns())
+    page = importlib.resources.files("posenc_jax.show.lessons") / "README.md"
+    sources = page.read_text(encoding="utf-8").split("\n\n")[1]
+    return text(TextTable(title, names, "rlllr", tuple(entries), notes, lead=sources), columns())
 
 
 def _rendered(markdown: str) -> str:

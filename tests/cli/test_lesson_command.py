@@ -10,6 +10,7 @@ from posenc_jax.cli import lesson as command
 from posenc_jax.cli import main
 from posenc_jax.extras import install_command
 from posenc_jax.show.lessons import LESSONS, numbered
+from posenc_jax.show.lessons.lesson import Verdict
 from posenc_jax.show.vector_tables import of_words
 
 
@@ -25,8 +26,12 @@ def vectors(encoding, *more):
 def test_the_list_has_every_step_with_its_claim(printed):
     out = printed("lesson")
     assert max(map(len, out.splitlines())) <= 100
-    found = re.findall(r"^ ?(\d+)  (\w+) .*(confirmed|refuted|holds under a condition) +(\d+) s$", out, re.MULTILINE)
-    assert found == [(str(n), own.name, own.verdict, str(own.seconds)) for n, own in enumerate(LESSONS, 1)]
+    found = re.findall(rf"^ ?(\d+)  (\w+) .*({'|'.join(Verdict.__args__)}) +(\d+) s$", out, re.MULTILINE)
+    rows = [
+        (str(n), own.name, one.verdict, str(own.seconds)) for n, own in enumerate(LESSONS, 1) for one in own.findings
+    ]
+    assert found == rows
+    assert all(f'("{source}")' in out for source in ("the chapter", "Herath's article", "the course"))
 
 
 def test_a_step_by_number_and_by_name(printed):

@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+import json
 import math
 import re
 from pathlib import Path
@@ -15,6 +16,7 @@ from posenc_jax.show.lessons import LESSONS, NAMES, eagles, numbered, properties
 from posenc_jax.show.lessons.lesson import Verdict
 from posenc_jax.show.lessons.pages import for_site, for_terminal, index
 from posenc_jax.show.lessons.running import CodeCell, run
+from posenc_jax.statistics import mean_interval
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "posenc_jax" / "show" / "lessons"
@@ -41,12 +43,12 @@ def oracle(position, d):
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in NAMES]
 )
-def test_a_page_runs_and_computes_the_finding_in_its_front(name):
+def test_a_page_runs_and_computes_the_findings_in_its_front(name):
     lesson, page = numbered(name)[1], load(name).page
     assert "{eval}" not in page
     assert "{code-cell}" not in page
     shown = re.findall(r"\d+\.\d+", page)
-    for said in re.findall(r"\d+\.\d+", lesson.because):
+    for said in re.findall(r"\d+\.\d+", " ".join(one.because for one in lesson.findings)):
         digits = len(said.partition(".")[2])
         assert any(f"{float(value):.{digits}f}" == said for value in shown), said
 
@@ -54,7 +56,7 @@ def test_a_page_runs_and_computes_the_finding_in_its_front(name):
 def test_every_page_is_a_lesson_and_stands_in_the_list():
     assert {path.stem for path in FOLDER.glob("*.md")} == {*NAMES, "README"}
     assert [lesson.name for lesson in LESSONS] == list(NAMES)
-    assert {lesson.verdict for lesson in LESSONS} == {*Verdict.__args__}
+    assert {one.verdict for lesson in LESSONS for one in lesson.findings} == {*Verdict.__args__}
     text = (FOLDER / "README.md").read_text()
     assert index(text, LESSONS) == text, "scripts/regenerate writes it"
 
@@ -63,7 +65,7 @@ def test_the_claims_are_as_many_as_the_last_lesson_says():
     found = load("claims").page
     rows = [line.split(" | ")[1] for line in found.splitlines() if line.startswith("| ")][2:]
     holds, condition, fails = (sum(v.startswith(word) for v in rows) for word in ("true", "only if", "**false"))
-    assert LESSONS[-1].because == (
+    assert LESSONS[-1].findings[0].because == (
         f"{holds} of {len(rows)} claims hold, {condition} only under a condition that is left out, and {fails} do not."
     )
     assert f"Of {len(rows)} claims, {holds} are true, {fails} false, and {condition} true under a" in found
@@ -93,6 +95,24 @@ def test_a_lesson_at_a_terminal_keeps_its_answer_to_itself(name, words):
     assert told.endswith(f"`posenc lesson {lesson.name} --answer` shows the answer.\n")
 
 
+def test_a_link_at_a_terminal_says_where_it_leads():
+    told = for_terminal(*numbered("recurrent"), answer=False)
+    assert "[The experiment](" not in told
+    assert "The experiment (`experiments/word_order/README.md`) describes the setting." in told
+    assert "without positions (`posenc lesson order`)" in told
+    for lesson in LESSONS:
+        for path in re.findall(r"\]\((\.\./[^)#]*)", lesson.body):
+            assert (FOLDER / path).exists(), path
+
+
+def test_the_answer_of_the_first_lesson_covers_its_own_code():
+    names = {}
+    body = numbered("order")[1].body
+    cells = re.findall(r"^```\{code-cell\} python\n(.*?)^```$", body, re.MULTILINE | re.DOTALL)
+    run(f"```{{code-cell}} python\n{cells[0]}```\n```{{code-cell}} python\n{cells[-1]}```", names)
+    assert np.abs(names["read"][0] - names["read"][1]).max() > 0.01
+
+
 def test_one_page_for_site_and_notebook():
     number, lesson = numbered("near")
     site, notebook = for_site(number, lesson, runs=True)
@@ -101,7 +121,7 @@ def test_one_page_for_site_and_notebook():
     assert "| 8 | 0.8838 | 0.3249 | 0.3275 | **no** |" in site
     assert "<details>\n<summary>Answer</summary>" in site
     assert "[positions 5 and 68](aliases.md)" in site
-    assert "The picture: `posenc show --preset kernel-128x512`." in notebook
+    assert "The picture (extra `report`): `posenc show --preset kernel-128x512`." in notebook
     assert "| 8 |" not in notebook
     assert notebook.count("```{code-cell} python\n") == lesson.body.count("```{code-cell} python\n")
     assert "## Answer\n\nAt d_model 8, yes: its cosine with 5 is 0.9479" in notebook
@@ -293,17 +313,15 @@ def test_the_closest_pair_is_that_of_all_pairs():
 @pytest.mark.parametrize(
     ("name", "cells"),
     [
-        ("longer", [("sinusoidal", 2), ("nope", 2)]),
-        ("distance", [("fast only", 2), ("slow only", 1)]),
-        ("translation", [("sinusoidal", 1), ("nope", 1)]),
+        ("distance", [("sinusoidal", 2), ("nope", 2), ("fast only", 2), ("slow only", 1)]),
         ("summaries", [("sinusoidal", 1), ("nope", 1), ("sinusoidal", 2), ("nope", 2)]),
-        ("documents", [("nope", 1), ("sinusoidal", 1), ("structured, token types, pooling by section", 1)]),
     ],
 )
 def test_a_finding_of_training_runs_is_that_of_its_rows(name, cells):
     lesson = numbered(name)[1]
     rows = {line.split(" | ")[0]: line.split(" | ") for line in lesson.body.splitlines()}
-    assert re.findall(r"\d+\.\d+", lesson.because) == [rows[f"| {label}"][column].split()[0] for label, column in cells]
+    said = re.findall(r"\d+\.\d+", " ".join(one.because for one in lesson.findings))
+    assert said == [rows[f"| {label}"][column].split()[0] for label, column in cells]
 
 
 def test_unseen_values_are_beyond_the_seen_ones():
@@ -317,3 +335,171 @@ def test_unseen_values_are_beyond_the_seen_ones():
         if math.cos(p / 1000) < math.cos(seen) - 0.1 or math.sin(p / 1000) > math.sin(seen) + 0.1
     )
     assert load("longer").unseen(8, 512) == (2, 1024 - first)
+
+
+def kept(file, table, label, score, part="means", **where):
+    """The kept mean of a committed record and its bounds; ``where``: its range, or its length."""
+    rows = json.loads((ROOT / "experiments" / file).read_text())[part]
+    asked = {"table": table, "label": label, "score": score, "length": None, "range": "within"} | where
+    (row,) = (row for row in rows if all(row[key] == value for key, value in asked.items()))
+    return row["mean"], row["low"], row["high"]
+
+
+COPIED = ("length_generalisation/results.json", "rsc")
+PAIRS = ("length_generalisation/results.json", "even_pairs")
+AGREED = ("word_order/near_far.json", "agreement")
+PAPERS = ("classification/place.json", "papers")
+HELP = ("translation/results.json", "help en-de")
+FAR = {"range": "beyond"}
+ORDERS = ("svo", "sov", "vso")
+REACHES = [("within", 1), ("within", 4), ("within", 8), ("within", 16), ("beyond", 17), ("beyond", 32), ("beyond", 64)]
+
+
+def pages_of_help(file):
+    return json.loads((ROOT / "experiments" / "classification" / file).read_text())["tables"]["help modules"]
+
+
+def in_order(order, label):
+    return kept("word_order/orders.json", order, label, "exact_match_of_clauses")
+
+
+def test_four_tasks_beyond_their_lengths_are_those_of_the_records():
+    at_64 = FAR | {"length": 64}
+    rows = {
+        "copy a token n times": (COPIED, "exact_match", FAR, 3),
+        "[agreement](distance.md) with a subject n words back": (AGREED, "exact_match", at_64, 3),
+        "[translation](translation.md) of help pages": (HELP, "chrf", FAR, 1),
+    }
+    body = numbered("longer")[1].body
+    for task, (record, score, far, digits) in rows.items():
+        (line,) = (line for line in body.splitlines() if line.startswith(f"| {task} |"))
+        means = [
+            kept(*record, "sinusoidal", score),
+            *(kept(*record, one, score, **far) for one in ("sinusoidal", "nope")),
+        ]
+        assert line.split(" | ")[4:] == [f"{mean[0]:.{digits}f}" + " |" * (at == 2) for at, mean in enumerate(means)]
+    within, beyond = (kept(*PAIRS, "sinusoidal", "accuracy", **where)[0] for where in ({}, FAR))
+    assert f"guessing has 0.5 | {within:.3f} | {beyond:.3f} | - |" in body
+
+
+def test_the_orders_of_words_are_those_of_the_record():
+    rows = re.findall(r"^\| (\w+) \| (0\.\d{3}) \| (0\.\d{3}) \| (0\.\d{3}) \|$", numbered("translation")[1].body, re.M)
+    assert len(rows) == 7
+    none = {order: in_order(order, "nope") for order in ORDERS}
+    for label, *shown in rows:
+        found = {order: in_order(order, label) for order in ORDERS}
+        assert shown == [f"{mean:.3f}" for mean, _, _ in found.values()]
+        assert label == "nope" or all(found[order][1] > none[order][2] for order in ORDERS)
+    for label in ("learned", "t5"):
+        _, low, high = kept(*HELP, label, "chrf")
+        assert low < kept(*HELP, "nope", "chrf")[0] < high
+
+
+def test_what_places_are_worth_in_documents_is_that_of_the_records():
+    validation = pages_of_help("results.json")["validation"]
+    sections = "structured, token types, pooling by section"
+    means = [
+        *(kept(*PAPERS, label, "accuracy")[0] for label in ("sinusoidal", "nope")),
+        *(validation[label][0] for label in ("sinusoidal", "nope", sections)),
+        kept(*PAPERS, "sinusoidal", "accuracy")[0],
+    ]
+    said = " ".join(one.because for one in numbered("documents")[1].findings)
+    assert re.findall(r"\d+\.\d+", said) == [f"{mean:.3f}" for mean in means]
+
+
+def test_what_aliases_do_to_answers_is_that_of_the_records():
+    body = numbered("aliases")[1].body
+    arms, readout = (
+        json.loads((ROOT / "experiments" / "periodicity" / f"{name}.json").read_text())
+        for name in ("side-lobes", "readout")
+    )
+
+    def excess(d, level):
+        seeds = arms["arms"][f"sinusoidal, d {d}, position_of"]["at"][level].values()
+        return mean_interval([seed["alias_excess"] for seed in seeds])
+
+    for d in (8, 16, 32, 64):
+        one, bare = excess(d, "0.5"), np.mean(readout["widths"][str(d)]["0.2"])
+        assert f"| {d} | {one.mean:.2f} [{one.low:.2f}, {one.high:.2f}] | {bare:.2f} |" in body
+    one = excess(64, "0.7")
+    pages = ("experiments/periodicity/README.md", "scripts/docs/guides/positions-that-look-alike.md")
+    for text in (body, *((ROOT / page).read_text() for page in pages)):
+        assert f"{one.mean:.4f} [{one.low:.4f}, {one.high:.4f}]" in text.replace("points\n", "").replace("points ", "")
+
+
+def test_a_share_of_many_draws_is_what_the_pages_say():
+    shares = {d: properties.logits_share(d, 128, 200, rotating=False) for d in (8, 64)}
+    assert {d: round(share, 2) for d, share in shares.items()} == {8: 0.13, 64: 0.11}
+    assert all(f"| {d} | 1.00 | {share:.2f} |" in load("properties").page for d, share in shares.items())
+    assert f"{100 * shares[64]:.0f} % for random projections" in load("claims").page
+
+
+def test_local_maxima_are_those_with_a_lower_value_on_both_sides():
+    for d, number in ((512, 61), (1024, 65)):
+        k = [math.fsum(math.cos(n * w) for w in vaswani_frequencies(d)) for n in range(513)]
+        assert sum(k[n - 1] < k[n] > k[n + 1] for n in range(2, 512)) == number
+        (row,) = (
+            line for line in load("near").page.splitlines() if line.startswith(f"| {d} |") and line.count("|") == 8
+        )
+        assert row.split(" | ")[5] == str(number)
+
+
+def cases():
+    """(lesson, claim): whether the claim holds, in each of the cases that decide its verdict."""
+    w, far = {d: vaswani_frequencies(d) for d in (8, 512)}, {"length": 64} | FAR
+    near, heat = load("near"), np.array([oracle(p, 128) for p in range(50)])
+    changes = (np.diff(np.sign(heat[1:, 0::2]), axis=0) != 0).sum(axis=0)
+    jumps = abs(np.diff(heat[[10, 25]].reshape(2, 64, 2), axis=1)) > 0.1  # of sines, and of cosines
+    pairs = (eagles.with_cosine(512, c, np.random.default_rng(3), draws=50) for c in (0.0, 0.9))
+    learned = {d: [kept(*AGREED, "sinusoidal", "exact_match", range=r, length=d)[0]] for r, d in REACHES}
+    doubled = load("doubled").doubled(np.arange(9), 8)
+    validation = pages_of_help("results.json")["validation"]
+    values = [
+        kept("summarization/results.json", "descriptions", label, "rouge_l", **where)[0]
+        for where in ({"length": 64}, FAR)
+        for label in ("sinusoidal", "nope")
+    ]
+    best = [in_order(order, "sinusoidal")[1] > in_order(order, "nope")[2] for order in ORDERS]
+    return {
+        ("frequencies", 0): [f[0] < f[-1] for f in w.values()],
+        ("frequencies", 1): [1 / f[-1] > 9000 for f in w.values()],
+        ("near", 0): [k[0] > k[1] > k[2] for k in map(near.cosines, w)],
+        ("distance", 0): [mean > 0.99 for (mean,) in learned.values()],
+        ("heatmap", 0): [len(np.unique(heat, axis=0)) == 50, (np.diff(changes) <= 0).all()],
+        ("heatmap", 1): [not jumps[:, :23].any(), not jumps[:, 23:].any()],
+        ("longer", 0): [
+            kept(*COPIED, "sinusoidal", "exact_match", **FAR)[0] > 0.9,
+            kept(*PAIRS, "sinusoidal", "accuracy", **FAR)[0] > 0.9,
+            kept(*AGREED, "sinusoidal", "exact_match", **far)[0] > 0.9,
+        ],
+        ("documents", 0): [
+            kept(*PAPERS, "sinusoidal", "accuracy", part="differences")[1] > 0,
+            validation["sinusoidal"][0] > validation["nope"][0],
+        ],
+        ("doubled", 0): [np.allclose(doubled, [oracle(p, 8) for p in range(9)])],
+        ("eagles", 0): [eagles.before_and_after(*pair)[2] > 0.9 for pair in pairs],
+        ("translation", 0): [*best, kept(*HELP, "sinusoidal", "chrf")[1] > kept(*HELP, "nope", "chrf")[2]],
+        ("summaries", 0): [values[0] > values[1], values[2] > values[3]],
+    }
+
+
+def test_a_verdict_is_that_of_its_cases():
+    for (name, number), holds in cases().items():
+        expected = "confirmed" if all(holds) else "holds under a condition" if any(holds) else "refuted"
+        assert numbered(name)[1].findings[number].verdict == expected, name
+
+
+def test_what_cannot_be_told_is_not_told_by_the_records():
+    bands = [
+        kept("word_order/bands.json", "earlier", label, score, length=64)[0]
+        for label in ("all", "fast only", "slow only")
+        for score in ("near_accuracy", "far_accuracy")
+    ]
+    assert min(bands) > 0.99  # at the ceiling
+    mean, low, high, _ = pages_of_help("why.json")["validation differences"]["sinusoidal"]
+    assert low < 0 < high
+    assert f"it is {mean:+.3f} [{low:+.3f}, {high:+.3f}]" in numbered("documents")[1].body
+    arms = ("sinusoidal", "sinusoidal, token types", "structured, token types")
+    assert {kept(*PAPERS, label, "accuracy")[0] for label in arms} == {1.0}  # at the ceiling too
+    for name, number in (("distance", 1), ("documents", 1)):
+        assert numbered(name)[1].findings[number].verdict == "cannot be told here"

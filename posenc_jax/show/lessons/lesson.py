@@ -3,9 +3,17 @@
 import dataclasses
 import importlib.resources
 import json
-from typing import Literal
+from typing import Literal, NamedTuple
 
-Verdict = Literal["confirmed", "refuted", "holds under a condition"]
+Verdict = Literal["confirmed", "refuted", "holds under a condition", "cannot be told here"]
+
+
+class Finding(NamedTuple):
+    """A claim in one sentence of ours, the verdict on it, and the reason in one sentence."""
+
+    claim: str
+    verdict: Verdict
+    because: str
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -15,10 +23,8 @@ class Lesson:
     Attributes:
       name: what it is asked for by, and its file without ``.md``.
       title: of its page.
-      where: in which texts its claim stands.
-      claim: in one sentence of ours.
-      verdict: on the claim.
-      because: the finding in one sentence.
+      where: in which texts its claims stand.
+      findings: of the claims that it tests; a page with several has lists in place of ``claim`` and so on.
       seconds: what all of it takes, about.
       pictures: presets of ``posenc show`` that show it.
       body: the page below its facts, as `running` reads it; its answer stands between ``<details>`` and ``</details>``.
@@ -27,9 +33,7 @@ class Lesson:
     name: str
     title: str
     where: str
-    claim: str
-    verdict: Verdict
-    because: str
+    findings: tuple[Finding, ...]
     seconds: int
     pictures: tuple[str, ...]
     body: str
@@ -42,4 +46,6 @@ def read(name: str) -> Lesson:
     facts = {key: json.loads(value) for key, _, value in (line.partition(": ") for line in front.splitlines())}
     of_jupyter = {"file_format", "kernelspec"}
     own = {key: value for key, value in facts.items() if key not in of_jupyter}
-    return Lesson(**own | {"pictures": tuple(facts["pictures"]), "body": body.strip() + "\n"})
+    said = [value if isinstance(value := own.pop(key), list) else [value] for key in Finding._fields]
+    findings = tuple(map(Finding, *said))
+    return Lesson(**own | {"findings": findings, "pictures": tuple(facts["pictures"]), "body": body.strip() + "\n"})

@@ -9,10 +9,15 @@ from posenc_jax.show.lessons.running import CodeCell, run
 
 BEGIN, END = "<!-- lessons: written by scripts/regenerate from their pages -->", "<!-- end of lessons -->"
 PICTURES = "../../../scripts/docs/pictures"
-_LINK = re.compile(r"\[([^\]]*)\]\((?:(\w+)\.md|[^)]*)\)")
+_LINK = re.compile(r"\[([^\]]*)\]\((?:(\w+)\.md|(?:\.\./)*([^)]*))\)")
 _ANSWER = re.compile(r"<details>\n<summary>Answer</summary>\n\n(.*?)\n\n</details>", re.DOTALL)
 _UNSEEN = re.compile(r"^(```math\n.*?^```|<!--.*?-->)\n", re.MULTILINE | re.DOTALL)
-_NAMED = {"confirmed": "Confirmed.", "refuted": "**Refuted.**", "holds under a condition": "*Only under a condition.*"}
+_NAMED = {
+    "confirmed": "Confirmed.",
+    "refuted": "**Refuted.**",
+    "holds under a condition": "*Only under a condition.*",
+    "cannot be told here": "*Cannot be told here.*",
+}
 
 
 def for_terminal(number: int, lesson: Lesson, *, answer: bool) -> str:
@@ -40,8 +45,9 @@ def for_site(number: int, lesson: Lesson, *, runs: bool) -> tuple[str, str]:
 def index(text: str, lessons: Sequence[Lesson]) -> str:
     """The page of all lessons with their list, and with the table of contents for the site."""
     rows = [
-        (str(number), f"[{own.title}]({own.name}.md)", own.claim, f"{_NAMED[own.verdict]} {own.because}")
+        (str(number), f"[{own.title}]({own.name}.md)", one.claim, f"{_NAMED[one.verdict]} {one.because}")
         for number, own in enumerate(lessons, 1)
+        for one in own.findings
     ]
     found = grid(["", "step", "claim", "finding"], "llll", rows)
     contents = "\n".join(f"lessons/{own.name}" for own in lessons)
@@ -49,19 +55,18 @@ def index(text: str, lessons: Sequence[Lesson]) -> str:
 
 
 def _head(number: int, lesson: Lesson) -> str:
-    return (
-        f"# {number}. {lesson.title}\n\n*{lesson.where}*\n\n**Claim.** {lesson.claim}\n\n"
-        f"**{lesson.verdict.capitalize()}.** {lesson.because}\n\n"
+    return f"# {number}. {lesson.title}\n\n*{lesson.where}*\n\n" + "".join(
+        f"**Claim.** {one.claim}\n\n**{one.verdict.capitalize()}.** {one.because}\n\n" for one in lesson.findings
     )
 
 
 def _commands(lesson: Lesson) -> str:
     drawn = ", ".join(f"`posenc show --preset {name}`" for name in lesson.pictures)
-    return f"The picture{'s' * (len(lesson.pictures) > 1)}: {drawn}.\n\n" if drawn else ""
+    return f"The picture{'s' * (len(lesson.pictures) > 1)} (extra `report`): {drawn}.\n\n" if drawn else ""
 
 
 def _unlinked(part: str | CodeCell) -> str:
-    """A part of a page with a lesson's command, or nothing, in place of an address."""
+    """A part of a page with a lesson's command, or a path in the repository, in place of an address."""
     if isinstance(part, CodeCell):
         return str(part)
-    return _LINK.sub(lambda m: f"{m[1]} (`posenc lesson {m[2]}`)" if m[2] else m[1], part)
+    return _LINK.sub(lambda m: f"{m[1]} (`{f'posenc lesson {m[2]}' if m[2] else m[3]}`)", part)
