@@ -1,7 +1,8 @@
 """Reads the encodings of the layers from the config of a published model, and notes what is odd in it."""
 
 import dataclasses
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -23,11 +24,10 @@ from posenc_jax.encodings.rotary.rope import RoPE
 from posenc_jax.encodings.rotary.rope_scaling import DynamicNTK
 from posenc_jax.huggingface import layers
 from posenc_jax.huggingface.config import integer, natural, needed, number, short, whole
-from posenc_jax.huggingface.dialects import DIALECTS, MAX_LENGTHS, Dialect, dialect
+from posenc_jax.huggingface.dialects import DIALECTS, MAX_LENGTHS, Dialect
 from posenc_jax.huggingface.rotation import ALWAYS, ORIGINAL, Rotation, dims_of, kind_of, rotated_width
 from posenc_jax.refusals import did_you_mean
 
-_ROTARY = ("rope_parameters", "rope_scaling", "rope_theta", "rotary_dim", "rotary_pct", "rotary_emb_base")
 _LEARNED = (
     "gpt2",
     "opt",
@@ -50,6 +50,17 @@ _DEBERTA = {
 }
 _WIDEST, _FARTHEST = 2**14, 2**20
 _BETA = "llama_4_scaling_beta"
+# Names of settings that say something of positions or of kinds of layers, and of others that only look so.
+_OF_POSITIONS = re.compile(
+    "rope|rotary|posit|theta|window|nope|alibi|ntk|mscale|swa|sliding|chunk_size|layer_types|block_type|relative|"
+    "attention_(types|layers|interval)|attn_(layer|type|idx|temp)|_attn_(idxs|every|layers|config)|layer_group_size|"
+    "head_dim|kv_channels|per_layer_config|pattern|compress_r|local_attention|global_attn|interleave|logn"
+)
+_OF_OTHERS = re.compile(
+    "^(v_|qk_nope_|linear_(?!attn)|mamba|ssm|conv|mtp|mlp|moe|index|vision|audio|mm_)|moe_|router|expert|activation|"
+    "biased_input|position_tokens"
+)
+_OTHERS = ("bloom", "mpt", "deberta-v2", "marian")
 _T5 = ("t5", "mt5", "umt5", "longt5", "switch_transformers")
 
 
@@ -106,12 +117,16 @@ class Declared:
       max_length: ``max_position_embeddings``, or None.
       layers: one by one.
       odd: what is ignored, missing, or read in another way than it looks; a sentence each.
+      unread: the settings of positions that are not read, a sentence each; ``odd`` has them too.
+      assumed: the type as which it is read where its own is not known; "": its own.
     """
 
     model_type: str
     max_length: int | None
     layers: tuple[Layer, ...]
     odd: tuple[str, ...]
+    unread: tuple[str, ...] = ()
+    assumed: str = ""
 
     @property
     def slot(self) -> Slot:
@@ -133,11 +148,15 @@ def _period(of_layers: list[Any]) -> tuple[Any, ...]:
     return tuple(of_layers[:length])
 
 
-def from_hf(config: Mapping[str, Any]) -> Declared:
+def from_hf(config: Mapping[str, Any], assume: str | None = None) -> Declared:
     """The positions that a config of Hugging Face's layout declares, layer by layer, as transformers 5.24 reads it.
 
     Both spellings are read, ``rope_parameters`` and the older ``rope_theta`` and ``rope_scaling``; a ``text_config``
     inside is taken in place of the whole. Defaults of ``model_type`` are those of `dialects.DIALECTS`.
+
+    Args:
+      config: the values of a ``config.json``.
+      assume: the type as which a config is read whose own is not known, such as "llama".
 
     >>> found = from_hf({
     ...     "model_type": "llama", "num_hidden_layers": 2, "head_dim": 64, "max_position_embeddings": 8192,
@@ -148,38 +167,96 @@ def from_hf(config: Mapping[str, Any]) -> Declared:
     "rope(base=100000.0, layout='half', scaling=linear(factor=2.0))"
 
     Raises:
-      DataError: a value is not what it must be, is missing, or declares what no encoding here is.
+      DataError: a type is not known, a value is not what it must be, is missing, or declares what no encoding here is.
     """
     inner = config.get("text_config") or config.get("llm_config")
     if isinstance(inner, Mapping):
-        return from_hf({"model_type": config.get("model_type"), **inner})
-    own, odd = dialect(config), dict[str, None]()
-    config = _with_length(config, odd)
-    kinds = layers.layer_kinds(config, own)
-    if config.get("auto_map"):
+        return from_hf({"model_type": config.get("model_type"), **inner}, assume)
+    given, odd = Asked(config), dict[str, None]()
+    kind = _known(given, odd, assume)
+    given = given.read_as(kind)
+    own = DIALECTS.get(kind, Dialect())
+    _with_length(given, odd)
+    kinds = layers.layer_kinds(given, own)
+    if given.get("auto_map"):
         odd["auto_map names code beside the file: it is not run, and may do otherwise than is said here"] = None
-    other = _other(config, odd)
+    other = _other(given, odd)
     if other is not None:
-        found = tuple(Layer(kind, other, 0, layers.window_of(config, kind, own)) for kind in kinds)
+        found = tuple(Layer(kind, other, 0, layers.window_of(given, kind, own)) for kind in kinds)
     else:
-        _check_known(config, odd)
-        found = _rotary(config, own, kinds, odd)
+        found = _rotary(given, own, kinds, odd)
     if own.odd:
         odd[own.odd] = None
-    if own.windows == "none" and config.get("sliding_window"):
-        odd[f"sliding_window is not read by the class of {config.get('model_type')}: all keys are seen"] = None
-    if not own.typed and config.get("layer_types") is not None:
-        odd[f"layer_types is not read by the class of {config.get('model_type')}"] = None
-    return Declared(str(config.get("model_type")), whole(config, "max_position_embeddings"), found, tuple(odd))
+    if own.windows == "none" and given.get("sliding_window"):
+        odd[f"sliding_window is not read by the class of {kind}: all keys are seen"] = None
+    if not own.typed and given.get("layer_types") is not None:
+        odd[f"layer_types is not read by the class of {kind}"] = None
+    length = whole(given, "max_position_embeddings")
+    unread = tuple(f"{name} = {short(value)} is not read" for name, value in given.left())
+    assumed = kind if assume else ""
+    return Declared(str(config.get("model_type")), length, found, (*odd, *unread), unread, assumed)
 
 
-def _with_length(config: Mapping[str, Any], odd: dict[str, None]) -> Mapping[str, Any]:
-    """The config with the length that its class has where it says none."""
-    default = MAX_LENGTHS.get(str(config.get("model_type")))
-    if default is None or whole(config, "max_position_embeddings") is not None:
-        return config
-    odd[f"max_position_embeddings is missing: {default}, the default of {config['model_type']}, is taken"] = None
-    return {**config, "max_position_embeddings": default}
+def _known(config: Mapping[str, Any], odd: dict[str, None], assume: str | None) -> str:
+    """The type as which a config is read; `DataError` for one that is not known."""
+    known = (*DIALECTS, *_LEARNED, *_T5, *_OTHERS)
+    if assume is not None and assume not in known:
+        raise DataError(
+            f"assume = {short(assume)} is no type that is known: {did_you_mean(assume, known, 'use llama')}"
+        )
+    kind = config.get("model_type")
+    if assume is not None:
+        odd[f"model_type = {short(kind)} is read as {assume}, which it may not be"] = None
+        return assume
+    if not isinstance(kind, str) or kind not in known:
+        hint = did_you_mean(str(kind), known)
+        raise DataError(
+            f"model_type = {short(kind)} is not known{hint and f' ({hint})'}, and what it reads is not guessed: to read "
+            "it as Llama all the same, from_hf(..., assume='llama'), or posenc rope ... --as llama"
+        )
+    return kind
+
+
+class Asked(Mapping[str, Any]):
+    """A config that remembers which of its settings were asked for.
+
+    Attributes:
+      given: the settings.
+      asked: the names.
+    """
+
+    def __init__(self, given: Mapping[str, Any]) -> None:
+        self.given, self.asked = dict(given), set[str]()
+
+    def __getitem__(self, name: str) -> Any:
+        self.asked.add(name)
+        return self.given[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.given)
+
+    def __len__(self) -> int:
+        return len(self.given)
+
+    def read_as(self, kind: str) -> "Asked":
+        """The same of another type."""
+        return Asked({**self.given, "model_type": kind})
+
+    def left(self) -> list[tuple[str, Any]]:
+        """The settings of positions that were not asked for, and say more than none, false or zero."""
+        return [
+            (name, value)
+            for name, value in self.given.items()
+            if value and name not in self.asked and _OF_POSITIONS.search(name) and not _OF_OTHERS.search(name)
+        ]
+
+
+def _with_length(config: Asked, odd: dict[str, None]) -> None:
+    """Adds the length that a class has where its config says none."""
+    default = MAX_LENGTHS.get(config["model_type"])
+    if default is not None and whole(config, "max_position_embeddings") is None:
+        odd[f"max_position_embeddings is missing: {default}, the default of {config['model_type']}, is taken"] = None
+        config.given["max_position_embeddings"] = default
 
 
 def _rotary(config: Mapping[str, Any], own: Dialect, kinds: list[str], odd: dict[str, None]) -> tuple[Layer, ...]:
@@ -346,17 +423,3 @@ def _deberta(config: Mapping[str, Any]) -> DeBERTa:
         return DeBERTa("v2", distance, buckets)
     except ValueError as error:
         raise DataError(f"{error}: name another config") from None
-
-
-def _check_known(config: Mapping[str, Any], odd: dict[str, None]) -> None:
-    kind = config.get("model_type")
-    if str(kind) in DIALECTS:
-        return
-    hint = did_you_mean(str(kind), DIALECTS)
-    if not any(config.get(name) is not None for name in _ROTARY):
-        raise DataError(
-            f"model_type = {short(kind)} is not known, and nothing in the config says how it tells positions (there is "
-            f"no {' nor '.join(_ROTARY[:3])}): {hint or 'add that, or name another'}"
-        )
-    more = f" ({hint})" if hint else ""
-    odd[f"model_type = {short(kind)} is not known{more}: what the config leaves out is taken as in Llama"] = None

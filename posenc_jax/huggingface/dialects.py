@@ -6,7 +6,6 @@ concerns positions is here, and only where it differs from `Dialect`.
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
 
 from posenc_jax.encodings.shared.rotation import Layout
 
@@ -136,9 +135,3 @@ DIALECTS: Mapping[str, Dialect] = {
     "bitnet": Dialect(500000.0),
     "nomic_bert": Dialect(1000.0, base_key="rotary_emb_base"),
 }
-
-
-def dialect(config: Mapping[str, Any]) -> Dialect:
-    """The dialect of a config's ``model_type``; the plain one for other types."""
-    kind = config.get("model_type")
-    return DIALECTS.get(kind, Dialect()) if isinstance(kind, str) else Dialect()

@@ -14,9 +14,7 @@ _MOST_LAYERS = 1024
 
 def layer_kinds(config: Mapping[str, Any], dialect: Dialect) -> list[str]:
     """The type of attention of each layer; `DataError` for a list of another length."""
-    parts = [name for name, part in config.items() if isinstance(part, Mapping) and setting(part, "num_hidden_layers")]
-    own = f" ({' and '.join(parts)} in it say one each: name such a part, as a config of its own)" if parts else ""
-    count = needed(config, "num_hidden_layers", f"the number of layers{own}")
+    count = whole(config, "num_hidden_layers") or _without_number(config)
     if count > _MOST_LAYERS:
         raise DataError(f"num_hidden_layers = {count} must be at most {_MOST_LAYERS}: mend the config")
     given = config.get("layer_types")
@@ -33,6 +31,7 @@ def layer_kinds(config: Mapping[str, Any], dialect: Dialect) -> list[str]:
         return [FULL if (layer + 1) % interval == 0 else "linear_attention" for layer in range(count)]
     window = config.get("sliding_window", dialect.window) or config.get("local_attention")
     flagged = dialect.windows in ("flag", "flag_no_rope")
+    begin = natural(config, "max_window_layers", 28) if dialect.windows == "flag" else 0  # 28 in Qwen's classes
     if config.get("use_sliding_window") is False or (flagged and not config.get("use_sliding_window")):
         window = None
     named = next((name for name in _PATTERNS if config.get(name) is not None), _PATTERNS[0])
@@ -51,8 +50,13 @@ def layer_kinds(config: Mapping[str, Any], dialect: Dialect) -> list[str]:
         return [FULL] * count
     if dialect.windows == "flag_no_rope":
         return [FULL if rotates else LOCAL for rotates in rotating(config, [FULL] * count, dialect)]
-    begin = natural(config, "max_window_layers", 28) if dialect.windows == "flag" else 0  # 28 in Qwen's classes
     return [LOCAL if i >= begin else FULL for i in range(count)]
+
+
+def _without_number(config: Mapping[str, Any]) -> int:
+    parts = [name for name, part in config.items() if isinstance(part, Mapping) and setting(part, "num_hidden_layers")]
+    own = f" ({' and '.join(parts)} in it say one each: name such a part, as a config of its own)" if parts else ""
+    return needed(config, "num_hidden_layers", f"the number of layers{own}")
 
 
 def window_of(config: Mapping[str, Any], kind: str, dialect: Dialect) -> int | None:

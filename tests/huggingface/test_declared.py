@@ -260,7 +260,7 @@ def test_others():
         ({"rope_theta": 1e4, "rope_parameters": {"rope_theta": 1e6}}, "rope_theta = 1e+06 among"),
         ({"rope_scaling": {"rope_type": "linear", "type": "yarn", "factor": 2.0}}, "counts, not type = 'yarn'"),
         ({"rope_scaling": {"factor": 2.0}, "rope_parameters": {"rope_type": "default"}}, "both rope_scaling and"),
-        ({"model_type": "new", "rope_theta": 1e4}, "model_type = 'new' is not known"),
+        ({"rope_embedding_base": 1e6}, "rope_embedding_base = 1000000.0 is not read"),
         ({"auto_map": {"AutoModel": "code.Model"}}, "it is not run"),
         ({"model_type": "falcon", "alibi": True}, "divided by sqrt(head_dim)"),
     ],
@@ -299,7 +299,8 @@ def test_nothing_is_odd_without_a_reason():
         ({"no_rope_layers": [2]}, "must be a list of 12 numbers"),
         ({"model_type": "mpt", "attn_config": {"alibi_bias_max": 16}}, "alibi_bias_max = 16, and the slopes"),
         ({"model_type": ["new"]}, "is not known"),
-        ({"model_type": "llamma"}, "nor rope_theta): did you mean 'llama'?"),
+        ({"model_type": "new", "rope_theta": 1e4}, "from_hf(..., assume='llama'), or posenc rope ... --as llama"),
+        ({"model_type": "llamma"}, "(did you mean 'llama'?)"),
     ],
 )
 def test_refused(config, message):
@@ -307,6 +308,17 @@ def test_refused(config, message):
         from_hf({**LLAMA, **config})
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_type_that_is_not_known_is_read_as_another_where_that_is_asked_for():
+    """Keys that the other type does not read are named."""
+    config = {**LLAMA, "model_type": "new", "rope_theta": 1e5, "attn_layer_indices": [2, 5], "use_mem_rope": False}
+    found = from_hf(config, assume="llama")
+    assert (found.model_type, found.assumed, found.layers) == ("new", "llama", declared(rope_theta=1e5).layers)
+    assert found.odd[0] == "model_type = 'new' is read as llama, which it may not be"
+    assert found.unread == found.odd[1:] == ("attn_layer_indices = [2, 5] is not read",)
+    with pytest.raises(DataError, match="assume = 'lama' is no type that is known: did you mean 'llama'"):
+        from_hf(config, assume="lama")
 
 
 def test_files(tmp_path):
