@@ -162,6 +162,9 @@ def from_hf(config: Mapping[str, Any], assume: str | None = None) -> Declared:
     given, kind = ReadConfig(config), _known(config, odd, assume)
     given.asked |= {"model_type", "auto_map"}
     own = DIALECTS[kind]
+    if own.only_if is not None and given.get(own.only_if[0], own.only_if[1]) != own.only_if[1]:
+        name, value = own.only_if
+        raise DataError(f"{name} = {short(given[name])} of {kind}, and {value} is read: name another config")
     _with_length(given, kind, own, odd)
     kinds = layers.layer_kinds(given, own)
     if config.get("auto_map"):

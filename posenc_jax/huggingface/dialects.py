@@ -21,6 +21,7 @@ class Dialect:
       positions: "rotary", "learned", "sinusoidal", "alibi", "t5", "deberta" or "none".
       length, length_key: ``max_position_embeddings`` by default, and its name; original: the default of
         ``original_max_position_embeddings`` beside the rotary parameters.
+      only_if: a setting and what it is, by default too, or the config is refused.
       offset: the rows of a table before position 0; after_padding: these are ``pad_token_id`` + 1.
       alibi: a config may turn to ALiBi.
       base: of RoPE; local_base: of its sliding layers, where these have another one; base_key, local_key: their names
@@ -44,7 +45,7 @@ class Dialect:
       layers: the kinds of layers by default, a letter of `KINDS` each, repeated; first and last: of those at the ends.
       every_key, offset_key: names of the length of that pattern, and of the place in it of the layer that differs.
       layers_key: the name of what says the kinds: a word for each layer, repeated (`words` has their letters); or the
-        numbers of some layers (`listed` has the letters of the others and of these).
+        numbers of some layers (`listed` has the letters of the others and of these); list_key: another name of it.
       typed: whether it reads ``layer_types``.
       window, window_key: the default width of the window, and its name; both_sides: it counts both sides, and
         half_window: it is twice what causal layers see.
@@ -64,6 +65,7 @@ class Dialect:
     length: int | None = None
     length_key: str = "max_position_embeddings"
     original: int | None = None
+    only_if: tuple[str, Any] | None = None
     offset: int = 0
     after_padding: bool = False
     alibi: bool = False
@@ -98,6 +100,7 @@ class Dialect:
     every_key: str = ""
     offset_key: str = ""
     layers_key: str = ""
+    list_key: str = ""
     words: Mapping[str, str] = dataclasses.field(default_factory=dict)
     listed: str = ""
     listed_by_default: tuple[int, ...] = ()
@@ -138,7 +141,7 @@ def _read() -> tuple[dict[str, Dialect], dict[str, str]]:
 
     def row(kind: str) -> Dialect:
         if kind not in found:
-            own = {name: tuple(v) if isinstance(v, list) else v for name, v in table["types"][kind].items()}
+            own: dict[str, Any] = {n: tuple(v) if isinstance(v, list) else v for n, v in table["types"][kind].items()}
             like = row(own.pop("as")) if "as" in own else Dialect()
             found[kind] = dataclasses.replace(like, **own)
         return found[kind]

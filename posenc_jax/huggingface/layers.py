@@ -15,8 +15,8 @@ _MOST_LAYERS = 1024
 
 def layer_kinds(config: Mapping[str, Any], own: Dialect) -> list[str]:
     """The kind of attention of each layer; `DataError` for a list of another length."""
-    said = config.get(own.layers_key) if own.layers_key else None
-    if isinstance(said, str):  # a letter for each layer
+    said = _setting(config, own)
+    if isinstance(said, str) or (own.list_key and isinstance(said, list)):  # all layers
         count = len(said)
     else:
         count = whole(config, "num_hidden_layers") or _without_number(config)
@@ -79,9 +79,13 @@ def _pattern(config: Mapping[str, Any], own: Dialect) -> str:
     return "".join(own.layers.strip(most)[0] if i == place else most for i in range(every)) or "F"
 
 
+def _setting(config: Mapping[str, Any], own: Dialect) -> Any:
+    return next((config[key] for key in (own.layers_key, own.list_key) if key and config.get(key) is not None), None)
+
+
 def _said(config: Mapping[str, Any], own: Dialect, count: int) -> list[str] | None:
     """The kinds that the setting `Dialect.layers_key` says; None where it is missing."""
-    value = config.get(own.layers_key)
+    value = _setting(config, own)
     if isinstance(value, Mapping):  # Kimi Linear's, which counts from 1
         full = value.get("full_attn_layers")
         if full is None:
